@@ -1,0 +1,16 @@
+# One set of warnings for g++ 12 and clang 14, and the sanitizers that a preset asks for.
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast
+                    -Wimplicit-fallthrough -Wundef)
+if(TULLE_WERROR)
+    add_compile_options(-Werror)
+endif()
+if(TULLE_SANITIZE)
+    add_compile_options(-fsanitize=${TULLE_SANITIZE} -fno-omit-frame-pointer
+                        -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=${TULLE_SANITIZE})
+endif()
+if(TULLE_FUZZ)
+    # Coverage for the libraries; only a fuzzer's own link adds libFuzzer's main.
+    add_compile_options(-fsanitize=fuzzer-no-link)
+    add_link_options(-fsanitize=fuzzer-no-link)
+endif()

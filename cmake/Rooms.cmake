@@ -1,0 +1,35 @@
+# tulle_room(NAME USES room... LIBRARIES lib...)
+# A room is the folder src/NAME: foo.h and foo.cc make the library tulle_NAME, foo_test.cc the
+# test program NAME_test, foo_bench.cc the benchmark NAME_bench. New files are found by themselves.
+function(tulle_room name)
+    cmake_parse_arguments(room "" "" "USES;LIBRARIES" ${ARGN})
+    set(folder ${PROJECT_SOURCE_DIR}/src/${name})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
+    set(tests ${sources})
+    list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+    set(benches ${sources})
+    list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
+    list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cc$")
+
+    list(TRANSFORM room_USES PREPEND tulle_ OUTPUT_VARIABLE uses)
+    add_library(tulle_${name} STATIC ${sources})
+    set_target_properties(tulle_${name} PROPERTIES LINKER_LANGUAGE CXX)
+    target_include_directories(tulle_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(tulle_${name} PUBLIC ${uses} ${room_LIBRARIES})
+    set_property(GLOBAL APPEND PROPERTY TULLE_ROOMS ${name})
+
+    if(tests)
+        add_executable(${name}_test ${tests})
+        target_link_libraries(${name}_test PRIVATE tulle_${name} GTest::gtest_main)
+        target_compile_definitions(${name}_test
+                                   PRIVATE TULLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+        gtest_discover_tests(${name}_test TEST_PREFIX ${name}. PROPERTIES LABELS room)
+    endif()
+    if(benches)
+        add_executable(${name}_bench ${benches})
+        target_link_libraries(${name}_bench PRIVATE tulle_${name} benchmark::benchmark_main)
+        # Small, in every test run, so that a benchmark cannot rot; `make bench` runs it large.
+        add_test(NAME ${name}.bench COMMAND ${name}_bench --benchmark_min_time=0.001)
+        set_tests_properties(${name}.bench PROPERTIES LABELS bench)
+    endif()
+endfunction()

@@ -1,0 +1,15 @@
+// Our own mistakes stop the program, also in release. What a peer or a user got wrong is a value
+// (see result.h), never a check.
+#pragma once
+
+namespace tulle::base {
+
+// Says which check failed and where, then ends the program.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+}  // namespace tulle::base
+
+#define TULLE_CHECK(condition)          \
+    (__builtin_expect(!!(condition), 1) \
+         ? static_cast<void>(0)         \
+         : ::tulle::base::check_failed(#condition, __FILE__, __LINE__))

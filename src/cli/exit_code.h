@@ -1,0 +1,12 @@
+// What `tulle` says to the shell when it ends.
+#pragma once
+
+namespace tulle::cli {
+
+enum ExitCode {
+    kDone = 0,
+    kRunFailed = 1,   // the input was right, what was asked for did not succeed
+    kInputWrong = 2,  // the command line or a file is wrong; nothing was written
+};
+
+}  // namespace tulle::cli

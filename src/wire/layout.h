@@ -1,0 +1,241 @@
+// How a header is described, once, and what follows from it.
+//
+// A header is a plain struct with a list of its fields in wire order, each with its width in bits:
+//
+//     struct Aeth {
+//         static constexpr size_t kSize = 4;
+//         uint8_t syndrome = 0;
+//         uint32_t msn = 0;
+//         static constexpr auto kFields =
+//             fields(field<&Aeth::syndrome, 8>("syndrome"), field<&Aeth::msn, 24>("msn"));
+//     };
+//
+// A field's place is the sum of the widths before it, so that fields cannot overlap, and a header
+// whose widths do not add up to kSize does not compile: every bit of the wire, reserved ones
+// included, lives in a member. Parsing and writing therefore lose nothing, and both, like every
+// printer of fields, are derived from the one list: parse<H>(), write(), for_each_field().
+//
+// All places are compile-time constants; a field costs a load, a byte swap, a shift and a mask.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "base/check.h"
+
+namespace tulle::wire {
+
+using Bytes = std::span<const std::byte>;
+using MutableBytes = std::span<std::byte>;
+
+template <auto Member, unsigned Bits>
+struct Field {
+    static constexpr unsigned kBits = Bits;
+    static constexpr auto kMember = Member;
+    const char* name;
+};
+
+template <auto Member, unsigned Bits>
+constexpr Field<Member, Bits> field(const char* name) {
+    return {name};
+}
+
+template <class... F>
+constexpr std::tuple<F...> fields(F... list) {
+    return {list...};
+}
+
+template <class H>
+concept Header = requires {
+    H::kSize;
+    H::kFields;
+};
+
+// The only door for bytes from outside: nothing if they are too few for the header.
+template <Header H>
+std::optional<H> parse(Bytes bytes);
+
+// Writes the header into the first kSize bytes; the caller has made room for them.
+template <Header H>
+void write(const H& header, MutableBytes bytes);
+
+// Calls visit(name, value) for each field in wire order.
+template <Header H, class Visitor>
+void for_each_field(const H& header, Visitor&& visit);
+
+// ---------------------------------------------------------------------------------------------
+
+namespace layout {
+
+template <class T>
+struct IsArray : std::false_type {};
+template <class T, size_t N>
+struct IsArray<std::array<T, N>> : std::true_type {};
+
+template <class T>
+concept HasBytes = requires(T t) {
+    IsArray<decltype(t.bytes)>::value;
+};
+template <class T>
+concept HasValue = requires(T t) {
+    t.value;
+};
+
+template <class Tuple>
+struct Widths;
+template <class... F>
+struct Widths<std::tuple<F...>> {
+    static constexpr std::array<unsigned, sizeof...(F)> kBits{F::kBits...};
+    static constexpr unsigned before(size_t index) {
+        unsigned sum = 0;
+        for (size_t i = 0; i < index; ++i) sum += kBits[i];
+        return sum;
+    }
+    static constexpr unsigned kTotal = before(sizeof...(F));
+};
+
+template <Header H>
+using FieldsOf = std::remove_const_t<decltype(H::kFields)>;
+
+// The bytes that hold bits [Offset, Offset + Bits), most significant first.
+template <unsigned Offset, unsigned Bits>
+struct Place {
+    static_assert(Bits >= 1 && Bits <= 64);
+    static constexpr unsigned kFirst = Offset / 8;
+    static constexpr unsigned kCount = (Offset + Bits - 1) / 8 - kFirst + 1;
+    static_assert(kCount <= 8, "a field may touch eight bytes at the most");
+    static constexpr unsigned kShift = 8 * kCount - Offset % 8 - Bits;
+    static constexpr uint64_t kMask = Bits == 64 ? ~uint64_t{0} : (uint64_t{1} << Bits) - 1;
+};
+
+template <unsigned Offset, unsigned Bits>
+uint64_t read_bits(const std::byte* from) {
+    using P = Place<Offset, Bits>;
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+        const uint64_t word =
+            ((std::to_integer<uint64_t>(from[P::kFirst + I]) << (8 * (P::kCount - 1 - I))) | ...);
+        return (word >> P::kShift) & P::kMask;
+    }
+    (std::make_index_sequence<P::kCount>{});
+}
+
+// The target is zero where nothing was written yet, so neighbours within a byte are or-ed in.
+template <unsigned Offset, unsigned Bits>
+void write_bits(std::byte* to, uint64_t value) {
+    using P = Place<Offset, Bits>;
+    const uint64_t word = (value & P::kMask) << P::kShift;
+    [&]<size_t... I>(std::index_sequence<I...>) {
+        ((to[P::kFirst + I] |= static_cast<std::byte>(word >> (8 * (P::kCount - 1 - I)))), ...);
+    }
+    (std::make_index_sequence<P::kCount>{});
+}
+
+template <Header H, unsigned Offset>
+void read_header(const std::byte* from, H& header);
+template <Header H, unsigned Offset>
+void write_header(std::byte* to, const H& header);
+
+template <unsigned Offset, unsigned Bits, class T>
+void read_value(const std::byte* from, T& value) {
+    if constexpr (Header<T>) {
+        static_assert(Bits == 8 * T::kSize);
+        read_header<T, Offset>(from, value);
+    } else if constexpr (HasBytes<T>) {
+        read_value<Offset, Bits>(from, value.bytes);
+    } else if constexpr (HasValue<T>) {
+        read_value<Offset, Bits>(from, value.value);
+    } else if constexpr (IsArray<T>::value) {
+        constexpr size_t kCount = std::tuple_size_v<T>;
+        static_assert(Bits % kCount == 0);
+        if constexpr (Bits == 8 * sizeof(T) && sizeof(value[0]) == 1 && Offset % 8 == 0) {
+            std::memcpy(value.data(), from + Offset / 8, sizeof(T));
+        } else {
+            [&]<size_t... I>(std::index_sequence<I...>) {
+                (read_value<Offset + I*(Bits / kCount), Bits / kCount>(from, value[I]), ...);
+            }
+            (std::make_index_sequence<kCount>{});
+        }
+    } else {
+        value = static_cast<T>(read_bits<Offset, Bits>(from));
+    }
+}
+
+template <unsigned Offset, unsigned Bits, class T>
+void write_value(std::byte* to, const T& value) {
+    if constexpr (Header<T>) {
+        static_assert(Bits == 8 * T::kSize);
+        write_header<T, Offset>(to, value);
+    } else if constexpr (HasBytes<T>) {
+        write_value<Offset, Bits>(to, value.bytes);
+    } else if constexpr (HasValue<T>) {
+        write_value<Offset, Bits>(to, value.value);
+    } else if constexpr (IsArray<T>::value) {
+        constexpr size_t kCount = std::tuple_size_v<T>;
+        static_assert(Bits % kCount == 0);
+        if constexpr (Bits == 8 * sizeof(T) && sizeof(value[0]) == 1 && Offset % 8 == 0) {
+            std::memcpy(to + Offset / 8, value.data(), sizeof(T));
+        } else {
+            [&]<size_t... I>(std::index_sequence<I...>) {
+                (write_value<Offset + I*(Bits / kCount), Bits / kCount>(to, value[I]), ...);
+            }
+            (std::make_index_sequence<kCount>{});
+        }
+    } else {
+        write_bits<Offset, Bits>(to, static_cast<uint64_t>(value));
+    }
+}
+
+template <Header H, unsigned Offset>
+void read_header(const std::byte* from, H& header) {
+    using List = FieldsOf<H>;
+    static_assert(Widths<List>::kTotal == 8 * H::kSize, "the fields must cover the whole header");
+    [&]<size_t... I>(std::index_sequence<I...>) {
+        (read_value<Offset + Widths<List>::before(I), std::tuple_element_t<I, List>::kBits>(
+             from, header.*std::tuple_element_t<I, List>::kMember),
+         ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<List>>{});
+}
+
+template <Header H, unsigned Offset>
+void write_header(std::byte* to, const H& header) {
+    using List = FieldsOf<H>;
+    static_assert(Widths<List>::kTotal == 8 * H::kSize, "the fields must cover the whole header");
+    [&]<size_t... I>(std::index_sequence<I...>) {
+        (write_value<Offset + Widths<List>::before(I), std::tuple_element_t<I, List>::kBits>(
+             to, header.*std::tuple_element_t<I, List>::kMember),
+         ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<List>>{});
+}
+
+}  // namespace layout
+
+template <Header H>
+std::optional<H> parse(Bytes bytes) {
+    if (bytes.size() < H::kSize) return std::nullopt;
+    std::optional<H> header(std::in_place);
+    layout::read_header<H, 0>(bytes.data(), *header);
+    return header;
+}
+
+template <Header H>
+void write(const H& header, MutableBytes bytes) {
+    TULLE_CHECK(bytes.size() >= H::kSize);
+    std::memset(bytes.data(), 0, H::kSize);
+    layout::write_header<H, 0>(bytes.data(), header);
+}
+
+template <Header H, class Visitor>
+void for_each_field(const H& header, Visitor&& visit) {
+    std::apply([&](const auto&... f) { (visit(f.name, header.*(f.kMember)), ...); }, H::kFields);
+}
+
+}  // namespace tulle::wire
