@@ -1,3 +1,5 @@
-int main() {
-    return 0;
+#include "cli/app.h"
+
+int main(int argc, char** argv) {
+    return tulle::cli::run(argc, argv);
 }
