@@ -1,0 +1,156 @@
+// Carry-less multiplication turns the CRC of a long buffer into a few multiplications. A CRC is the
+// remainder of a polynomial, and remainders can be taken early: 128 bits that stand D bits before
+// the end of the buffer may be replaced by their product with x^D mod P, added (xor) to the 128
+// bits that stand there. Four such accumulators run side by side to hide the multiplier's latency,
+// and are then folded into one. What is left, 16 bytes and a tail, goes through the tables, which
+// spares the usual Barrett reduction: it costs two table steps for a whole packet.
+//
+// Debian's isa-l does the same faster still, but exists only as a shared library, and the verbs
+// drop-ins may depend on the C library alone.
+#include "wire/crc.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tulle::wire {
+namespace {
+
+constexpr uint32_t kPolynomial32 = 0xedb8'8320;  // 0x04c11db7, least significant bit first
+constexpr uint16_t kPolynomial16 = 0xd008;       // 0x100b, least significant bit first
+
+template <class Word>
+constexpr Word shift_bits(Word state, Word polynomial, unsigned count) {
+    for (unsigned i = 0; i < count; ++i)
+        state = static_cast<Word>((state >> 1) ^ ((state & 1) != 0 ? polynomial : 0));
+    return state;
+}
+
+// kTable32[k][b]: what byte b does to the register when k more bytes follow in the same step.
+constexpr auto kTable32 = [] {
+    std::array<std::array<uint32_t, 256>, 8> table{};
+    for (uint32_t byte = 0; byte < 256; ++byte) {
+        table[0][byte] = shift_bits(byte, kPolynomial32, 8);
+        for (size_t k = 1; k < 8; ++k)
+            table[k][byte] = shift_bits(table[k - 1][byte], kPolynomial32, 8);
+    }
+    return table;
+}();
+
+constexpr auto kTable16 = [] {
+    std::array<uint16_t, 256> table{};
+    for (uint16_t byte = 0; byte < 256; ++byte) table[byte] = shift_bits(byte, kPolynomial16, 8);
+    return table;
+}();
+
+uint64_t load_little_endian(const std::byte* from) {
+    uint64_t word = 0;
+    std::memcpy(&word, from, sizeof word);
+    if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+    return word;
+}
+
+uint32_t step_eight(uint32_t state, const std::byte* from) {
+    const uint64_t word = load_little_endian(from) ^ state;
+    uint32_t next = 0;
+    for (size_t k = 0; k < 8; ++k) next ^= kTable32[7 - k][word >> (8 * k) & 0xff];
+    return next;
+}
+
+#if defined(__x86_64__)
+
+// x^n mod P, least significant bit first and shifted by the one place that a product of two
+// such numbers loses.
+constexpr uint64_t fold_constant(unsigned n) {
+    return uint64_t{shift_bits(uint32_t{0x8000'0000}, kPolynomial32, n)} << 1;
+}
+
+// The multipliers that move 128 bits forward by `Distance` bits: for the half that stands first,
+// and for the half that stands 64 bits later.
+template <unsigned Distance>
+__attribute__((target("sse2"))) inline __m128i fold_constants() {
+    return _mm_set_epi64x(static_cast<int64_t>(fold_constant(Distance - 32)),
+                          static_cast<int64_t>(fold_constant(Distance + 32)));
+}
+static_assert(fold_constant(512 + 32) == 0x1'5444'2bd4);  // as in Intel's paper of 2009
+static_assert(fold_constant(128 - 32) == 0x0'ccaa'009e);
+
+__attribute__((target("sse2"))) inline __m128i load16(const std::byte* from) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+}
+
+__attribute__((target("pclmul,sse2"))) inline __m128i fold(__m128i early, __m128i constants,
+                                                           __m128i late) {
+    const __m128i first = _mm_clmulepi64_si128(early, constants, 0x00);
+    const __m128i second = _mm_clmulepi64_si128(early, constants, 0x11);
+    return _mm_xor_si128(_mm_xor_si128(first, second), late);
+}
+
+constexpr size_t kFoldMinimum = 64;
+
+__attribute__((target("pclmul,sse2"))) uint32_t update_folding(uint32_t state, Bytes bytes) {
+    const std::byte* at = bytes.data();
+    size_t left = bytes.size();
+    const __m128i by_four = fold_constants<512>();
+    const __m128i by_one = fold_constants<128>();
+
+    __m128i a = _mm_xor_si128(load16(at), _mm_cvtsi32_si128(static_cast<int>(state)));
+    __m128i b = load16(at + 16);
+    __m128i c = load16(at + 32);
+    __m128i d = load16(at + 48);
+    for (at += 64, left -= 64; left >= 64; at += 64, left -= 64) {
+        a = fold(a, by_four, load16(at));
+        b = fold(b, by_four, load16(at + 16));
+        c = fold(c, by_four, load16(at + 32));
+        d = fold(d, by_four, load16(at + 48));
+    }
+    b = fold(a, by_one, b);
+    c = fold(b, by_one, c);
+    d = fold(c, by_one, d);
+    for (; left >= 16; at += 16, left -= 16) d = fold(d, by_one, load16(at));
+
+    std::array<std::byte, 16> rest;
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(rest.data()), d);
+    state = crc32_update_portable(0, rest);
+    return crc32_update_portable(state, Bytes(at, left));
+}
+
+#endif
+
+}  // namespace
+
+bool crc32_is_accelerated() {
+#if defined(__x86_64__)
+    static const bool supported = __builtin_cpu_supports("pclmul") != 0;
+    return supported;
+#else
+    return false;
+#endif
+}
+
+uint32_t crc32_update(uint32_t state, Bytes bytes) {
+#if defined(__x86_64__)
+    if (bytes.size() >= kFoldMinimum && crc32_is_accelerated()) return update_folding(state, bytes);
+#endif
+    return crc32_update_portable(state, bytes);
+}
+
+uint32_t crc32_update_portable(uint32_t state, Bytes bytes) {
+    for (; bytes.size() >= 8; bytes = bytes.subspan(8)) state = step_eight(state, bytes.data());
+    for (const std::byte byte : bytes)
+        state = (state >> 8) ^ kTable32[0][(state ^ std::to_integer<uint32_t>(byte)) & 0xff];
+    return state;
+}
+
+uint16_t crc16_update(uint16_t state, Bytes bytes) {
+    for (const std::byte byte : bytes)
+        state = static_cast<uint16_t>((state >> 8) ^
+                                      kTable16[(state ^ std::to_integer<uint16_t>(byte)) & 0xff]);
+    return state;
+}
+
+}  // namespace tulle::wire

@@ -1,0 +1,147 @@
+// A packet as it lies on the wire, taken apart without loss.
+//
+// A Frame holds every header in full, reserved bits included, so that writing what was parsed gives
+// the same bytes, even of a damaged packet. It is what captures are read into and written from, and
+// the step between a Packet (packet.h), which keeps only what matters to the fabric, and bytes.
+// Payload, pad and trailer point into the bytes that were parsed.
+#pragma once
+
+#include <string_view>
+
+#include "wire/ethernet.h"
+#include "wire/icrc.h"
+#include "wire/ip.h"
+#include "wire/link.h"
+#include "wire/opcode.h"
+#include "wire/transport_headers.h"
+
+namespace tulle::wire {
+
+// The base transport header and the extended headers; which of them are there, the opcode says.
+struct TransportHeaders {
+    Bth bth;
+    Rdeth rdeth;
+    Deth deth;
+    Xrceth xrceth;
+    Feth feth;
+    Reth reth;
+    AtomicEth atomic_eth;
+    Aeth aeth;
+    AtomicAckEth atomic_ack_eth;
+    ImmDt imm_dt;
+    Ieth ieth;
+    CnpReserved cnp_reserved;
+
+    uint8_t opcode() const { return bth.opcode.value; }
+    const OpcodeInfo& info() const { return opcode_info(bth.opcode.value); }
+    bool has(HeaderBit header) const { return (info().headers & header) != 0; }
+    size_t size() const { return info().header_size; }
+};
+
+enum class FrameKind : uint8_t {
+    transport,     // InfiniBand or RoCE
+    flow_control,  // InfiniBand link
+    pfc,
+    pause,
+    foreign,    // nothing of ours; `problem` says what it is
+    malformed,  // meant to be ours; `problem` says what is wrong
+};
+
+enum class LinkLayer : uint8_t { ethernet, infiniband };
+enum class Network : uint8_t { none, ipv4, ipv6, grh };
+
+struct Frame {
+    FrameKind kind = FrameKind::foreign;
+    LinkLayer link = LinkLayer::ethernet;
+    bool has_link_header = false;  // Ethernet or LRH
+    bool has_vlan = false;
+    Network network = Network::none;
+    bool has_udp = false;
+    Encapsulation encapsulation = Encapsulation::roce_v2_ipv4;  // of transport packets
+    bool cut = false;       // the capture does not hold the whole packet: no ICRC, no VCRC
+    bool has_vcrc = false;  // InfiniBand, and captured
+    std::string_view problem;
+
+    Ethernet ethernet;
+    Vlan vlan;
+    Lrh lrh;
+    Ipv4 ipv4;
+    Grh grh;  // also of IPv6
+    Udp udp;
+    TransportHeaders transport;
+    Pfc pfc;
+    Pause pause;
+    FlowControl flow_control;
+    Bytes payload;
+    Bytes pad;  // up to three bytes behind the payload
+    Bits32 icrc;
+    Bits16 vcrc;
+    Bytes trailer;  // what stands behind: Ethernet padding, or all that was not understood
+};
+
+// Takes a captured packet apart. Never fails: what cannot be understood is foreign or malformed,
+// with everything from there on in the trailer. `original_size` is the size on the wire, larger
+// than the bytes where the capture was cut.
+Frame parse_frame(LinkLayer link, Bytes bytes, size_t original_size);
+inline Frame parse_frame(LinkLayer link, Bytes bytes) {
+    return parse_frame(link, bytes, bytes.size());
+}
+
+size_t frame_size(const Frame& frame);
+
+// Writes every header as it stands in the frame; returns frame_size(). The caller has made room.
+size_t write_frame(const Frame& frame, MutableBytes bytes);
+
+// The ICRC that these bytes, of a transport frame that is not cut, should carry; and the VCRC.
+uint32_t expected_icrc(const Frame& frame, Bytes bytes);
+uint16_t expected_vcrc(const Frame& frame, Bytes bytes);
+
+// Calls visit(name, header) for each header in wire order, up to the payload. The IPv6 header is
+// called "IPv6", the same structure "GRH" on InfiniBand and RoCE v1.
+template <class F, class Visitor>
+void for_each_header(F& frame, Visitor&& visit);
+
+// The same for the transport headers alone.
+template <class T, class Visitor>
+void for_each_transport_header(T& headers, Visitor&& visit);
+
+// ---------------------------------------------------------------------------------------------
+
+template <class T, class Visitor>
+void for_each_transport_header(T& headers, Visitor&& visit) {
+    visit("BTH", headers.bth);
+    const uint16_t present = headers.info().headers;
+    if ((present & kRdeth) != 0) visit("RDETH", headers.rdeth);
+    if ((present & kDeth) != 0) visit("DETH", headers.deth);
+    if ((present & kXrceth) != 0) visit("XRCETH", headers.xrceth);
+    if ((present & kFeth) != 0) visit("FETH", headers.feth);
+    if ((present & kReth) != 0) visit("RETH", headers.reth);
+    if ((present & kAtomicEth) != 0) visit("AtomicETH", headers.atomic_eth);
+    if ((present & kAeth) != 0) visit("AETH", headers.aeth);
+    if ((present & kAtomicAckEth) != 0) visit("AtomicAckETH", headers.atomic_ack_eth);
+    if ((present & kImmDt) != 0) visit("ImmDt", headers.imm_dt);
+    if ((present & kIeth) != 0) visit("IETH", headers.ieth);
+    if ((present & kCnpReserved) != 0) visit("CNP", headers.cnp_reserved);
+}
+
+template <class F, class Visitor>
+void for_each_header(F& frame, Visitor&& visit) {
+    if (frame.has_link_header && frame.link == LinkLayer::ethernet)
+        visit("Ethernet", frame.ethernet);
+    if (frame.has_vlan) visit("802.1Q", frame.vlan);
+    if (frame.has_link_header && frame.link == LinkLayer::infiniband) visit("LRH", frame.lrh);
+    if (frame.network == Network::ipv4) visit("IPv4", frame.ipv4);
+    if (frame.network == Network::ipv6) visit("IPv6", frame.grh);
+    if (frame.network == Network::grh) visit("GRH", frame.grh);
+    if (frame.has_udp) visit("UDP", frame.udp);
+    switch (frame.kind) {
+        case FrameKind::transport: for_each_transport_header(frame.transport, visit); return;
+        case FrameKind::flow_control: visit("flow control", frame.flow_control); return;
+        case FrameKind::pfc: visit("PFC", frame.pfc); return;
+        case FrameKind::pause: visit("PAUSE", frame.pause); return;
+        case FrameKind::foreign:
+        case FrameKind::malformed: return;
+    }
+}
+
+}  // namespace tulle::wire

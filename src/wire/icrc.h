@@ -1,0 +1,42 @@
+// The invariant CRC (IBTA vol 1, 7.8.1; annex A17.3.3 for RoCE v2): what no switch or router may
+// change, summed end to end. Fields that they may change count as ones:
+//
+//   InfiniBand, local    LRH virtual lane
+//   InfiniBand, global   the whole LRH; GRH traffic class, flow label, hop limit
+//   RoCE v1              as InfiniBand global, with eight bytes of ones for the missing LRH
+//   RoCE v2 over IPv4    eight bytes of ones; IP type of service, time to live, checksum; UDP
+//   checksum RoCE v2 over IPv6    eight bytes of ones; IPv6 traffic class, flow label, hop limit;
+//   UDP checksum all of them          BTH byte 4 (FECN, BECN and the reserved bits beside them)
+//
+// VCRC and LPCRC cover every byte of the packet before them and need no such table.
+#pragma once
+
+#include "wire/layout.h"
+
+namespace tulle::wire {
+
+enum class Encapsulation : uint8_t {
+    infiniband_local,
+    infiniband_global,
+    roce_v1,
+    roce_v2_ipv4,
+    roce_v2_ipv6,
+};
+
+inline constexpr size_t kIcrcSize = 4;
+inline constexpr size_t kVcrcSize = 2;
+
+// Bytes from the first header that the ICRC covers (LRH, GRH or IP) to the BTH, the latter
+// excluded. IPv4 without options.
+size_t icrc_envelope_size(Encapsulation encapsulation);
+
+// `covered` reaches from the first covered header to the last byte before the ICRC. Read as a
+// little endian number the ICRC on the wire is this value. Nothing is known of packets that are too
+// short to hold the headers of the encapsulation: the caller has parsed them.
+uint32_t icrc(Encapsulation encapsulation, Bytes covered);
+
+// `covered` is the whole packet before the VCRC, or before the LPCRC of a flow-control packet; also
+// little endian on the wire.
+uint16_t vcrc(Bytes covered);
+
+}  // namespace tulle::wire
