@@ -14,3 +14,9 @@ if(TULLE_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
     add_link_options(-fsanitize=fuzzer-no-link)
 endif()
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    # Scheduling only, the instructions stay those of every x86-64. With its generic tuning g++ 12
+    # clears a structure of some hundred bytes by `rep stos`, which takes longer than parsing a
+    # packet into it (105 against 70 ns for the headers of a RoCE packet there and back).
+    add_compile_options(-mtune=skylake)
+endif()

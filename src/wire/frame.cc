@@ -24,6 +24,11 @@ void store_little_endian(uint32_t value, MutableBytes bytes) {
     }
 }
 
+void store_big_endian(uint16_t value, MutableBytes bytes) {
+    bytes[0] = static_cast<std::byte>(value >> 8);
+    bytes[1] = static_cast<std::byte>(value);
+}
+
 // Takes headers off the front of a packet and leaves what it could not take in the trailer.
 class Parser {
 public:
@@ -36,9 +41,7 @@ public:
 private:
     template <Header H>
     bool take(H& header) {
-        const auto parsed = parse<H>(rest_);
-        if (!parsed) return false;
-        header = *parsed;
+        if (!parse_into(header, rest_)) return false;
         rest_ = rest_.subspan(H::kSize);
         return true;
     }
@@ -269,6 +272,26 @@ uint32_t expected_icrc(const Frame& frame, Bytes bytes) {
 uint16_t expected_vcrc(const Frame& frame, Bytes bytes) {
     TULLE_CHECK(has_icrc(frame) && frame.link == LinkLayer::infiniband);
     return vcrc(bytes.first(covered_size(frame) + kIcrcSize));
+}
+
+Bits16 expected_lpcrc(const FlowControl& packet) {
+    std::array<std::byte, FlowControl::kSize> bytes;
+    write(packet, bytes);
+    // The layout reads the field most significant byte first; a CRC goes out the other way.
+    return Bits16{__builtin_bswap16(vcrc(Bytes(bytes).first(4)))};
+}
+
+void seal(const Frame& frame, MutableBytes bytes) {
+    const size_t begin = covered_begin(frame);
+    if (frame.network == Network::ipv4) {
+        const MutableBytes header = bytes.subspan(begin, Ipv4::kSize);
+        store_big_endian(0, header.subspan(kIpv4ChecksumOffset, 2));
+        store_big_endian(ipv4_checksum(header), header.subspan(kIpv4ChecksumOffset, 2));
+    }
+    const MutableBytes crcs = bytes.subspan(begin + covered_size(frame));
+    store_little_endian(expected_icrc(frame, bytes), crcs.first(kIcrcSize));
+    if (frame.has_vcrc)
+        store_little_endian(expected_vcrc(frame, bytes), crcs.subspan(kIcrcSize, kVcrcSize));
 }
 
 }  // namespace tulle::wire

@@ -95,6 +95,11 @@ size_t write_frame(const Frame& frame, MutableBytes bytes);
 // The ICRC that these bytes, of a transport frame that is not cut, should carry; and the VCRC.
 uint32_t expected_icrc(const Frame& frame, Bytes bytes);
 uint16_t expected_vcrc(const Frame& frame, Bytes bytes);
+// The LPCRC that a flow-control packet should carry.
+Bits16 expected_lpcrc(const FlowControl& packet);
+
+// Puts the right IPv4 checksum, ICRC and VCRC into these bytes of a transport frame.
+void seal(const Frame& frame, MutableBytes bytes);
 
 // Calls visit(name, header) for each header in wire order, up to the payload. The IPv6 header is
 // called "IPv6", the same structure "GRH" on InfiniBand and RoCE v1.

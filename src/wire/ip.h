@@ -76,5 +76,6 @@ struct Udp {
 // The ones-complement sum that IPv4 keeps over its own header (RFC 1071). Over a header whose
 // checksum field is zero it is the value for that field; over a right header it is zero.
 uint16_t ipv4_checksum(Bytes header);
+inline constexpr size_t kIpv4ChecksumOffset = 10;
 
 }  // namespace tulle::wire

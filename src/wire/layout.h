@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -61,6 +62,10 @@ concept Header = requires {
 // The only door for bytes from outside: nothing if they are too few for the header.
 template <Header H>
 std::optional<H> parse(Bytes bytes);
+
+// The same in place, for the hot path: false, and the header untouched, if they are too few.
+template <Header H>
+bool parse_into(H& header, Bytes bytes);
 
 // Writes the header into the first kSize bytes; the caller has made room for them.
 template <Header H>
@@ -115,26 +120,54 @@ struct Place {
     static constexpr uint64_t kMask = Bits == 64 ? ~uint64_t{0} : (uint64_t{1} << Bits) - 1;
 };
 
+// Whole words are loaded and stored at once; the compiler does not find that by itself.
+template <unsigned Count>
+using WordOf = std::conditional_t<
+    Count == 2, uint16_t,
+    std::conditional_t<Count == 4, uint32_t, std::conditional_t<Count == 8, uint64_t, void>>>;
+
+template <class Word>
+constexpr Word big_endian(Word word) {
+    if constexpr (std::endian::native == std::endian::big) return word;
+    if constexpr (sizeof(Word) == 2) return __builtin_bswap16(word);
+    if constexpr (sizeof(Word) == 4) return __builtin_bswap32(word);
+    if constexpr (sizeof(Word) == 8) return __builtin_bswap64(word);
+}
+
 template <unsigned Offset, unsigned Bits>
 uint64_t read_bits(const std::byte* from) {
     using P = Place<Offset, Bits>;
-    return [&]<size_t... I>(std::index_sequence<I...>) {
-        const uint64_t word =
-            ((std::to_integer<uint64_t>(from[P::kFirst + I]) << (8 * (P::kCount - 1 - I))) | ...);
-        return (word >> P::kShift) & P::kMask;
+    using Word = WordOf<P::kCount>;
+    uint64_t whole = 0;
+    if constexpr (!std::is_void_v<Word>) {
+        Word word;
+        std::memcpy(&word, from + P::kFirst, sizeof word);
+        whole = big_endian(word);
+    } else {
+        [&]<size_t... I>(std::index_sequence<I...>) {
+            ((whole = whole << 8 | std::to_integer<uint64_t>(from[P::kFirst + I])), ...);
+        }
+        (std::make_index_sequence<P::kCount>{});
     }
-    (std::make_index_sequence<P::kCount>{});
+    return (whole >> P::kShift) & P::kMask;
 }
 
 // The target is zero where nothing was written yet, so neighbours within a byte are or-ed in.
 template <unsigned Offset, unsigned Bits>
 void write_bits(std::byte* to, uint64_t value) {
     using P = Place<Offset, Bits>;
-    const uint64_t word = (value & P::kMask) << P::kShift;
-    [&]<size_t... I>(std::index_sequence<I...>) {
-        ((to[P::kFirst + I] |= static_cast<std::byte>(word >> (8 * (P::kCount - 1 - I)))), ...);
+    using Word = WordOf<P::kCount>;
+    const uint64_t whole = (value & P::kMask) << P::kShift;
+    if constexpr (Bits == 8 * P::kCount && !std::is_void_v<Word>) {
+        const Word word = big_endian(static_cast<Word>(whole));
+        std::memcpy(to + P::kFirst, &word, sizeof word);
+    } else {
+        [&]<size_t... I>(std::index_sequence<I...>) {
+            ((to[P::kFirst + I] |= static_cast<std::byte>(whole >> (8 * (P::kCount - 1 - I)))),
+             ...);
+        }
+        (std::make_index_sequence<P::kCount>{});
     }
-    (std::make_index_sequence<P::kCount>{});
 }
 
 template <Header H, unsigned Offset>
@@ -219,10 +252,16 @@ void write_header(std::byte* to, const H& header) {
 }  // namespace layout
 
 template <Header H>
+bool parse_into(H& header, Bytes bytes) {
+    if (bytes.size() < H::kSize) return false;
+    layout::read_header<H, 0>(bytes.data(), header);
+    return true;
+}
+
+template <Header H>
 std::optional<H> parse(Bytes bytes) {
-    if (bytes.size() < H::kSize) return std::nullopt;
     std::optional<H> header(std::in_place);
-    layout::read_header<H, 0>(bytes.data(), *header);
+    if (!parse_into(*header, bytes)) header.reset();
     return header;
 }
 
