@@ -1,0 +1,56 @@
+# What a person does with Tulle from a clone. Each target installs, by name, the Debian packages
+# that it needs and that are missing (scripts/packages); CMakePresets.json lists the builds.
+
+BUILD_PACKAGES = g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev \
+                 libpcap-dev libgtest-dev libbenchmark-dev
+FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-14-dev llvm-14
+TEST_PACKAGES = $(FUZZ_PACKAGES) binutils clang-format mandoc python3 tshark
+
+PREFIX ?= /usr/local
+CAPTURE = $(firstword $(sort $(wildcard tests/captures/*.pcap tests/captures/*.pcapng)))
+DEMO = build/release/tulle decode $(CAPTURE)
+
+.DEFAULT_GOAL = help
+.PHONY: help build demo test test-long fuzz bench format install clean
+.NOTPARALLEL: # two targets of one command line may share a build folder
+
+help: ## This list
+	@echo 'Tulle: an InfiniBand and RoCE fabric in software. Start with `make demo`.'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+build: ## Build the program: build/release/tulle
+	@scripts/packages $(BUILD_PACKAGES)
+	cmake --preset release
+	cmake --build --preset release
+
+demo: build ## Build, then decode a captured conversation
+	@printf '\n== What Tulle reads out of a capture: %s\n\n' '$(DEMO)'
+	@$(DEMO)
+
+test: ## Build and run all quick tests (minutes)
+	@scripts/packages $(TEST_PACKAGES)
+	@scripts/test quick
+
+test-long: ## All tests with all compilers and sanitizers; FUZZ_SECONDS=60 a fuzzer
+	@scripts/packages $(TEST_PACKAGES)
+	@scripts/test long
+
+fuzz: ## Fuzz for long; FUZZ_SECONDS=600 a fuzzer
+	@scripts/packages $(FUZZ_PACKAGES)
+	cmake --preset fuzz
+	cmake --build --preset fuzz --target fuzzers
+	@scripts/fuzz $(or $(FUZZ_SECONDS),600)
+
+bench: build ## Run the benchmarks at full size
+	@set -e; for bench in build/release/*_bench; do \
+	    if [ -x "$$bench" ]; then printf '\n== %s\n' "$$bench"; "$$bench"; fi; done
+
+format: ## Format the sources
+	@scripts/packages clang-format
+	find src tests -name '*.h' -o -name '*.cc' | xargs clang-format-14 -i
+
+install: build ## Install program, man pages and docs; PREFIX=/usr/local DESTDIR=
+	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+
+clean: ## Remove all that was built
+	rm -rf build
