@@ -1,8 +1,16 @@
-# tulle_room(NAME USES room... LIBRARIES lib...)
+# tulle_room(NAME [FOREIGN_BYTES] USES room... LIBRARIES lib...)
 # A room is the folder src/NAME: foo.h and foo.cc make the library tulle_NAME, foo_test.cc the
 # test program NAME_test, foo_bench.cc the benchmark NAME_bench. New files are found by themselves.
+# FOREIGN_BYTES: the room reads what others wrote, so its tests run with AddressSanitizer each time.
+
+# All programs whose tests have the label foreign.
+add_custom_target(foreign_tests)
+
+# Compiles each header by itself; the test house.headers builds it.
+add_custom_target(headers)
+
 function(tulle_room name)
-    cmake_parse_arguments(room "" "" "USES;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(room "FOREIGN_BYTES" "" "USES;LIBRARIES" ${ARGN})
     set(folder ${PROJECT_SOURCE_DIR}/src/${name})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
     set(tests ${sources})
@@ -17,13 +25,19 @@ function(tulle_room name)
     target_include_directories(tulle_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(tulle_${name} PUBLIC ${uses} ${room_LIBRARIES})
     set_property(GLOBAL APPEND PROPERTY TULLE_ROOMS ${name})
+    tulle_headers(${name})
 
     if(tests)
         add_executable(${name}_test ${tests})
         target_link_libraries(${name}_test PRIVATE tulle_${name} GTest::gtest_main)
         target_compile_definitions(${name}_test
                                    PRIVATE TULLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-        gtest_discover_tests(${name}_test TEST_PREFIX ${name}. PROPERTIES LABELS room)
+        set(label room)
+        if(room_FOREIGN_BYTES)
+            set(label foreign)
+            add_dependencies(foreign_tests ${name}_test)
+        endif()
+        gtest_discover_tests(${name}_test TEST_PREFIX ${name}. PROPERTIES LABELS ${label})
     endif()
     if(benches)
         add_executable(${name}_bench ${benches})
@@ -32,4 +46,24 @@ function(tulle_room name)
         add_test(NAME ${name}.bench COMMAND ${name}_bench --benchmark_min_time=0.001)
         set_tests_properties(${name}.bench PROPERTIES LABELS bench)
     endif()
+endfunction()
+
+# One source of one line for each header of the room. Objects that ninja and ccache know cost
+# nothing where no header changed, unlike a compiler run by a script.
+function(tulle_headers name)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src
+         ${PROJECT_SOURCE_DIR}/src/${name}/*.h)
+    if(NOT headers)
+        return()
+    endif()
+    set(sources)
+    foreach(header IN LISTS headers)
+        set(source ${PROJECT_BINARY_DIR}/headers/${header}.cc)
+        file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
+        list(APPEND sources ${source})
+    endforeach()
+    add_library(tulle_${name}_headers OBJECT EXCLUDE_FROM_ALL ${sources})
+    target_compile_options(tulle_${name}_headers PRIVATE -O0)
+    target_link_libraries(tulle_${name}_headers PRIVATE tulle_${name} GTest::gtest)
+    add_dependencies(headers tulle_${name}_headers)
 endfunction()
