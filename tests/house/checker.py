@@ -1,0 +1,35 @@
+"""What the checkers of the house share: a complaint is `file:line: sentence with the rule`."""
+
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_NOT_OURS = {".git", ".cache", "build", "node_modules", "__pycache__"}
+
+
+def files(folder):
+    """The files under a folder in a fixed order, without what tools put there."""
+    for path in sorted(folder.iterdir()):
+        if path.name in _NOT_OURS or path.is_symlink():
+            continue
+        if path.is_dir():
+            yield from files(path)
+        else:
+            yield path
+
+
+def finish(complaints):
+    """Ends the test: each complaint on a line, and the exit status that ctest expects."""
+    complaints = list(complaints)
+    print("\n".join(complaints) or "clean")
+    sys.exit(1 if complaints else 0)
+
+
+def need(program, package):
+    """The path of a program; without it the test is skipped aloud (ctest knows status 77)."""
+    path = shutil.which(program)
+    if path is None:
+        print(f"SKIPPED: this test needs {program}; install the Debian package {package}")
+        sys.exit(77)
+    return path

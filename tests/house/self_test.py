@@ -1,0 +1,158 @@
+"""The checkers catch what is planted for them and leave alone what is right."""
+
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import arrows
+import man
+import purity
+import tidy
+from checker import need
+
+README = "# A room\n\nWhat it is.\nWhere to start reading.\n"
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.plant("src/wire/README.md", README)
+
+    def plant(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+class Arrows(Tree):
+    def complaints(self):
+        return list(arrows.check(self.root))
+
+    def test_what_the_plan_allows_passes(self):
+        self.plant("src/wire/a.h", '#include <string>\n#include "base/b.h"\n#include "wire/c.h"\n')
+        self.assertEqual(self.complaints(), [])
+
+    def test_an_include_against_the_arrow_is_named_with_file_and_line(self):
+        self.plant("src/wire/deep/a.cc", '#include "wire/a.h"\n\n#include "cli/app.h"\n')
+        self.assertEqual(self.complaints(), [
+            "src/wire/deep/a.cc:3: wire may not include cli; it may include: base"])
+
+    def test_angle_brackets_and_relative_paths_are_no_way_around(self):
+        self.plant("src/wire/a.cc", '# include <sim/a.h>\n#include "../sim/a.h"\n')
+        first, second = self.complaints()
+        self.assertIn("src/wire/a.cc:1: wire may not include sim", first)
+        self.assertIn('src/wire/a.cc:2: include our headers as "room/file.h"', second)
+
+    def test_a_folder_that_is_no_room_is_an_error(self):
+        self.plant("src/util/README.md", README)
+        self.assertIn("src/util:1: is no room of the plan", self.complaints()[0])
+
+    def test_a_room_without_readme_is_an_error(self):
+        self.plant("src/base/a.h", "#pragma once\n")
+        self.assertIn("src/base/README.md:1: has 0 lines", self.complaints()[0])
+
+
+class Purity(Tree):
+    def complaints_about(self, body, room="wire", source="a.cc"):
+        path = self.plant(f"src/{room}/{source}", body)
+        thing = self.root / f"{source}.o"
+        subprocess.run(["g++", "-std=c++20", "-c", path, "-o", thing], check=True)
+        subprocess.run(["ar", "cr", self.root / f"libtulle_{room}.a", thing], check=True)
+        return [c for c in purity.check(self.root, self.root) if c.startswith(f"src/{room}/")]
+
+    def test_a_planted_clock_is_named_with_file_and_line(self):
+        body = "#include <ctime>\n\nlong now() { return std::time(nullptr); }\n"
+        self.assertEqual(self.complaints_about(body), [
+            "src/wire/a.cc:3: uses time, which is a clock; wire is a pure room"])
+
+    def test_memory_and_text_in_memory_pass(self):
+        body = ("#include <cstdio>\n#include <string>\n"
+                "std::string f(int n) { char t[9]; std::snprintf(t, 9, \"%d\", n); return t; }\n")
+        self.assertEqual(self.complaints_about(body), [])
+
+    def test_only_check_cc_may_print_to_stderr(self):
+        body = '#include <cstdio>\nvoid f(int n) { std::fprintf(stderr, "%d", n); }\n'
+        self.assertEqual(self.complaints_about(body, "base", "check.cc"), [])
+        self.assertEqual(len(self.complaints_about(body, "base", "other.cc")), 2)
+
+    def test_a_room_that_is_not_built_is_an_error(self):
+        self.assertIn("is not built", list(purity.check(self.root, self.root))[0])
+
+    def test_symbols_are_known_in_every_disguise(self):
+        for symbol, kind in {
+                "std::chrono::_V2::steady_clock::now()": "a clock",
+                "__isoc99_fscanf": "a file",
+                "open64@GLIBC_2.2.5": "a file",
+                "std::basic_ofstream<char, std::char_traits<char> >::close()": "a file",
+                "__printf_chk": "a print",
+                "std::cout": "a print",
+                "fmt::v9::vprint(fmt::v9::basic_string_view<char>)": "a print",
+                "std::random_device::_M_getval()": "a random device",
+                "std::thread::_M_start_thread(std::unique_ptr<int>)": "a thread",
+        }.items():
+            self.assertEqual(purity.banned_kind(symbol), kind, symbol)
+        for symbol in ("__vsnprintf_chk", "memcpy", "tulle::wire::write(int)", "__assert_fail",
+                       "std::filesystem::__cxx11::path::_M_split_cmpts()"):
+            self.assertIsNone(purity.banned_kind(symbol), symbol)
+
+
+class Tidy(Tree):
+    def complaints_about(self, name, text):
+        self.plant(name, text)
+        return list(tidy.check(self.root))
+
+    def test_each_rule_of_form_is_named_with_file_and_line(self):
+        long_line = "// " + "x" * 98
+        for line, rule in {
+                long_line: "101 columns",
+                "\tint a;": "a tab",
+                "int a; ": "space at the end",
+                "// TODO later": "TODO",
+                "// see ../shared/x": "stands alone",
+                "using namespace std;": "write std::",
+        }.items():
+            complaint, = self.complaints_about("src/wire/a.cc", f"int b;\n{line}\n")
+            self.assertIn("src/wire/a.cc:2: ", complaint)
+            self.assertIn(rule, complaint)
+
+    def test_a_test_that_sleeps_is_caught(self):
+        for name, line in {"src/wire/a_test.cc": "std::this_thread::sleep_for(1ms);",
+                           "tests/pair/run.py": "time.sleep(1)",
+                           "tests/pair/run.sh": "sleep 1"}.items():
+            complaint, = self.complaints_about(name, line + "\n")
+            self.assertEqual(complaint, f"{name}:1: a test never sleeps; time is an argument")
+            (self.root / name).unlink()
+
+    def test_a_header_without_guard_and_an_endless_file_are_caught(self):
+        self.assertIn("#pragma once", self.complaints_about("src/wire/a.h", "int a();\n")[0])
+        text = "#pragma once\n" * 801
+        self.assertIn("more than 800 lines", self.complaints_about("src/wire/a.h", text)[0])
+
+    def test_a_link_that_leads_nowhere_is_caught(self):
+        text = ("[here](README.md#x) [web](https://example.org) `[](int)`\n"
+                "```\n[&](auto)\n```\n[gone](gone.md)\n")
+        self.assertEqual(self.complaints_about("src/wire/NOTES.md", text), [
+            "src/wire/NOTES.md:5: the link leads nowhere: gone.md"])
+
+
+class Man(Tree):
+    def test_subcommands_are_read_out_of_the_help_text(self):
+        text = ("Usage: tulle [OPTIONS] SUBCOMMAND\n\nOptions:\n  -h,--help   Print this\n\n"
+                "Subcommands:\n  decode      Print packets\n              in a capture\n"
+                "  run         Run\n")
+        self.assertEqual(man.subcommands(text), ["decode", "run"])
+
+    def test_mandoc_warnings_are_complaints_with_file_and_line(self):
+        page = self.plant("docs/man/tulle.1", ".Dd $Mdocdate$\n.Dt TULLE 1\n.Os\n.Xx\n")
+        complaints = list(man.lint("mandoc", page))
+        self.assertIn("docs/man/tulle.1:4: ", "\n".join(complaints))
+
+
+if __name__ == "__main__":
+    for program, package in {"ar": "binutils", "nm": "binutils", "mandoc": "mandoc"}.items():
+        need(program, package)
+    unittest.main()
