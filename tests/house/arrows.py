@@ -19,7 +19,7 @@ def check(root):
             continue
         yield from _check_readme(root, entry)
         for path in files(entry):
-            if path.suffix in (".h", ".cc"):
+            if path.suffix in (".h", ".cc", ".c"):
                 yield from _check_includes(root, entry.name, path)
 
 

@@ -2,7 +2,8 @@
 
 Events come in and are polled out; time, randomness and memory are arguments. That is what lets one
 core serve virtual and real time, so it is checked where nothing can hide: in the undefined symbols
-of the room's library, by nm.
+of the room's library, by nm. Inline code is in no object until somebody calls it, so headers that
+are good for nothing else must not even be included.
 
 usage: purity.py BUILD_FOLDER
 """
@@ -56,6 +57,10 @@ _BANNED = {
         None),
 }
 
+_BANNED_INCLUDE = re.compile(
+    r"\s*#\s*include\s*<(condition_variable|fcntl\.h|fstream|future|iostream|pthread\.h|"
+    r"sys/socket\.h|thread|unistd\.h)>")
+
 # (room, object) -> what it may use all the same, and why.
 _EXCEPTIONS = {
     ("base", "check.cc.o"): (
@@ -97,6 +102,7 @@ def check(root, build):
     for room in PURE:
         if not (root / "src" / room).is_dir():
             continue
+        yield from _check_includes(root, room)
         library = build / f"libtulle_{room}.a"
         if not library.exists():
             yield f"src/{room}:1: {library} is not built, so nobody knows whether the room is pure"
@@ -107,6 +113,16 @@ def check(root, build):
             if kind and plain(symbol) not in allowed:
                 where = _source_of(root, room, name, plain(symbol))
                 yield f"{where}: uses {symbol}, which is {kind}; {room} is a pure room"
+
+
+def _check_includes(root, room):
+    for path in files(root / "src" / room):
+        if path.suffix not in (".h", ".cc") or path.stem.endswith(("_test", "_bench")):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if match := _BANNED_INCLUDE.match(line):
+                where = f"{path.relative_to(root)}:{number}"
+                yield f"{where}: includes <{match[1]}>; {room} is a pure room"
 
 
 def _source_of(root, room, name, symbol):

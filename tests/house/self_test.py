@@ -74,6 +74,12 @@ class Purity(Tree):
                 "std::string f(int n) { char t[9]; std::snprintf(t, 9, \"%d\", n); return t; }\n")
         self.assertEqual(self.complaints_about(body), [])
 
+    def test_inline_code_is_caught_by_what_its_header_includes(self):
+        self.plant("src/wire/a.h", "#pragma once\n#include <thread>\n")
+        self.plant("src/wire/a_test.cc", "#include <fstream>\n")
+        self.assertEqual(self.complaints_about("int a;\n"), [
+            "src/wire/a.h:2: includes <thread>; wire is a pure room"])
+
     def test_only_check_cc_may_print_to_stderr(self):
         body = '#include <cstdio>\nvoid f(int n) { std::fprintf(stderr, "%d", n); }\n'
         self.assertEqual(self.complaints_about(body, "base", "check.cc"), [])
