@@ -8,6 +8,7 @@ from pathlib import Path
 import arrows
 import man
 import purity
+import spec_map
 import tidy
 from checker import need
 
@@ -143,6 +144,26 @@ class Tidy(Tree):
                 "```\n[&](auto)\n```\n[gone](gone.md)\n")
         self.assertEqual(self.complaints_about("src/wire/NOTES.md", text), [
             "src/wire/NOTES.md:5: the link leads nowhere: gone.md"])
+
+
+class SpecMap(Tree):
+    def test_a_file_or_a_test_that_does_not_exist_is_named_with_its_line(self):
+        self.plant("src/wire/link_test.cc", "TEST(Link, is_up) {}\n")
+        self.plant(
+            "docs/SPEC_MAP.md",
+            "| clause | rule | file | test |\n|---|---|---|---|\n"
+            "| 7.1 | a | `src/wire/link_test.cc` | `Link.is_up` |\n"
+            "| 7.2 | b | `src/wire/gone.h` | `Link.is_down` |\n"
+            "| 7.3 | c | `src/wire/link_test.cc` | by eye |\n",
+        )
+        self.assertEqual(
+            list(spec_map.check(self.root)),
+            [
+                "docs/SPEC_MAP.md:4: there is no file src/wire/gone.h",
+                "docs/SPEC_MAP.md:4: there is no test Link.is_down",
+                "docs/SPEC_MAP.md:5: a clause names the test that holds it",
+            ],
+        )
 
 
 class Man(Tree):
