@@ -1,0 +1,70 @@
+#include "base/event_queue.h"
+
+#include <utility>
+
+namespace tulle::base {
+namespace {
+
+// The standard heap keeps its greatest element in front: the one that leaves first.
+bool leaves_after(const Event& a, const Event& b) {
+    return leaves_before(b, a);
+}
+
+}  // namespace
+
+void EventQueue::put_in_tick(const Event& event) {
+    tick_heap_.push_back(event);
+    std::push_heap(tick_heap_.begin(), tick_heap_.end(), leaves_after);
+}
+
+Event EventQueue::pop_tick_heap() {
+    std::pop_heap(tick_heap_.begin(), tick_heap_.end(), leaves_after);
+    const Event event = tick_heap_.back();
+    tick_heap_.pop_back();
+    last_popped_ = event.at;
+    return event;
+}
+
+// Puts an empty block on top of a bucket, which is filled from now on.
+void EventQueue::add_block(Position position) {
+    if (free_block_ == kNoBlock) {
+        free_block_ = static_cast<uint32_t>(blocks_.size());
+        blocks_.emplace_back().next = kNoBlock;
+    }
+    Bucket& target = bucket(position);
+    const uint32_t block = std::exchange(free_block_, blocks_[free_block_].next);
+    blocks_[block].next = std::exchange(target.first_block, block);
+    target.first_used = 0;
+    filled_slots_[position.level] |= uint64_t{1} << position.slot;
+    filled_levels_ |= uint32_t{1} << position.level;
+}
+
+EventQueue::Bucket EventQueue::take(Position position) {
+    uint64_t& slots = filled_slots_[position.level];
+    slots &= ~(uint64_t{1} << position.slot);
+    if (slots == 0) filled_levels_ &= ~(uint32_t{1} << position.level);
+    return std::exchange(bucket(position), Bucket{});
+}
+
+// Moves the wheel's time to the first event: its tick becomes the run, the rest of its bucket
+// moves to lower levels. Other buckets stay: they differ from the new time in the same digit.
+void EventQueue::advance() {
+    Bucket source = take(first_filled());
+    wheel_time_ = source.earliest;
+    while (source.first_block != kNoBlock) {
+        const uint32_t block = source.first_block;
+        for (uint32_t i = 0; i < source.first_used; ++i) {
+            const Event event = blocks_[block].events[i];  // a copy: blocks_ may grow
+            if (const uint64_t away = distance(event.at); away != 0)
+                put_in_wheel(event, away);
+            else
+                run_.push_back(event);
+        }
+        source.first_block = std::exchange(blocks_[block].next, free_block_);
+        source.first_used = kBlockEvents;
+        free_block_ = block;
+    }
+    std::sort(run_.begin(), run_.end(), leaves_after);
+}
+
+}  // namespace tulle::base
