@@ -12,15 +12,15 @@ bool leaves_after(const Event& a, const Event& b) {
 
 }  // namespace
 
-void EventQueue::put_in_tick(const Event& event) {
-    tick_heap_.push_back(event);
-    std::push_heap(tick_heap_.begin(), tick_heap_.end(), leaves_after);
+void EventQueue::put_in_span(const Event& event) {
+    span_heap_.push_back(event);
+    std::push_heap(span_heap_.begin(), span_heap_.end(), leaves_after);
 }
 
-Event EventQueue::pop_tick_heap() {
-    std::pop_heap(tick_heap_.begin(), tick_heap_.end(), leaves_after);
-    const Event event = tick_heap_.back();
-    tick_heap_.pop_back();
+Event EventQueue::pop_span_heap() {
+    std::pop_heap(span_heap_.begin(), span_heap_.end(), leaves_after);
+    const Event event = span_heap_.back();
+    span_heap_.pop_back();
     last_popped_ = event.at;
     return event;
 }
@@ -46,25 +46,35 @@ EventQueue::Bucket EventQueue::take(Position position) {
     return std::exchange(bucket(position), Bucket{});
 }
 
-// Moves the wheel's time to the first event: its tick becomes the run, the rest of its bucket
-// moves to lower levels. Other buckets stay: they differ from the new time in the same digit.
+// Moves the wheel's time to the first event: the events of its span become the run, the rest of
+// its bucket moves to lower levels. Other buckets stay: they differ from the new time in the same
+// digit as from the old one.
 void EventQueue::advance() {
-    Bucket source = take(first_filled());
+    const Position first = first_filled();
+    Bucket source = take(first);
     wheel_time_ = source.earliest;
+    span_bits_ = span_bits_of(first.level, source);
     while (source.first_block != kNoBlock) {
         const uint32_t block = source.first_block;
         for (uint32_t i = 0; i < source.first_used; ++i) {
             const Event event = blocks_[block].events[i];  // a copy: blocks_ may grow
-            if (const uint64_t away = distance(event.at); away != 0)
-                put_in_wheel(event, away);
-            else
+            if (const uint64_t bits = difference(event.at); in_drained_span(bits))
                 run_.push_back(event);
+            else
+                put_in_wheel(event, bits);
         }
         source.first_block = std::exchange(blocks_[block].next, free_block_);
         source.first_used = kBlockEvents;
         free_block_ = block;
     }
     std::sort(run_.begin(), run_.end(), leaves_after);
+}
+
+// A single block is drained whole, but only up to level 1: everything that is pushed into a longer
+// span would go through the heap.
+int EventQueue::span_bits_of(int level, const Bucket& bucket) const {
+    const bool whole = level <= 1 && blocks_[bucket.first_block].next == kNoBlock;
+    return kTickBits + (whole ? level * kDigitBits : 0);
 }
 
 }  // namespace tulle::base
