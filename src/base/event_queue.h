@@ -46,8 +46,8 @@ struct Event {
 };
 static_assert(sizeof(Event) == 24);
 
-// True if `a` leaves before `b`. One wide comparison has no branch to mispredict; a
-// queued instant is never negative.
+// True if `a` leaves before `b`. One wide comparison has no branch to mispredict; it relies on
+// instants not being negative.
 inline bool leaves_before(const Event& a, const Event& b) {
     const auto key = [](const Event& e) {
         return uint128_t{static_cast<uint64_t>(e.at.ps)} << 64 | e.order;
