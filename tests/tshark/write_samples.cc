@@ -74,7 +74,8 @@ int write_all(const std::string& folder) {
     };
     const Named samples[] = {
         {"infiniband-local", every_opcode(Encapsulation::infiniband_local, LinkLayer::infiniband)},
-        {"infiniband-global", every_opcode(Encapsulation::infiniband_global, LinkLayer::infiniband)},
+        {"infiniband-global",
+         every_opcode(Encapsulation::infiniband_global, LinkLayer::infiniband)},
         {"roce-v1", every_opcode(Encapsulation::roce_v1, LinkLayer::ethernet)},
         {"roce-v2-ipv4", every_opcode(Encapsulation::roce_v2_ipv4, LinkLayer::ethernet)},
         {"roce-v2-ipv6", every_opcode(Encapsulation::roce_v2_ipv6, LinkLayer::ethernet)},
