@@ -370,7 +370,7 @@ struct MultiPathRecord {
     uint8_t life_time = 0;
     Bits8 service_id_high;
     uint8_t independence_selector = 0;
-    Bits8 reserved2;
+    Bits8 gid_scope;
     uint8_t sgid_count = 0;
     uint8_t dgid_count = 0;
     Key64 service_id_low;
@@ -393,7 +393,7 @@ struct MultiPathRecord {
                field<&MultiPathRecord::life_time, 6>("life_time"),
                field<&MultiPathRecord::service_id_high, 8>("service_id_high"),
                field<&MultiPathRecord::independence_selector, 2>("independence_selector"),
-               field<&MultiPathRecord::reserved2, 6>("reserved2"),
+               field<&MultiPathRecord::gid_scope, 6>("gid_scope"),
                field<&MultiPathRecord::sgid_count, 8>("sgid_count"),
                field<&MultiPathRecord::dgid_count, 8>("dgid_count"),
                field<&MultiPathRecord::service_id_low, 56>("service_id_low"));
