@@ -66,13 +66,14 @@ enum MadStatus : uint16_t {
     kStatusMethodAttributeUnsupported = 0x000c,
     kStatusInvalidValue = 0x001c,
     kStatusClassMask = 0xff00,
-    kStatusSaNoResources = 0x0100,  // these seven: subnet administration, 15.2.2
+    kStatusSaNoResources = 0x0100,  // from here on: subnet administration (15.2.2)
     kStatusSaRequestInvalid = 0x0200,
     kStatusSaNoRecords = 0x0300,
     kStatusSaTooManyRecords = 0x0400,
     kStatusSaInvalidGid = 0x0500,
     kStatusSaInsufficientComponents = 0x0600,
     kStatusSaDenied = 0x0700,
+    kStatusSaPrioritySuggested = 0x0800,
 };
 
 // Attributes that mean the same in every class that has them (13.4.8).

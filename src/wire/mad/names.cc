@@ -181,6 +181,7 @@ constexpr std::array kSaStatuses = std::to_array<Name<uint16_t>>({
     {kStatusSaInvalidGid, "invalid GID"},
     {kStatusSaInsufficientComponents, "insufficient components"},
     {kStatusSaDenied, "request denied"},
+    {kStatusSaPrioritySuggested, "priority suggested"},
 });
 
 constexpr std::array kRmppTypes = std::to_array<Name<uint8_t>>({

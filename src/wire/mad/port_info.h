@@ -144,7 +144,7 @@ struct PortInfo {
     Bits8 link_speed_ext2_active;
     Bits8 link_speed_ext2_supported;
     Bits8 link_speed_ext2_enabled;
-    uint32_t round_trip_latency = 0;  // in units of 4 ns; all ones: not measured
+    uint32_t round_trip_latency = 0;  // in units of 4 ns
     Bits16 capability_mask2;
     Bits8 link_speed_ext_active;
     Bits8 link_speed_ext_supported;

@@ -216,6 +216,7 @@ private:
         const uint16_t id = header_.attribute_id.value;
         const char* name = attribute_name(header_.management_class.value, id).data();
         const bool known = with_layer<List>(id, [&]<class A>() {
+            static_assert(A::kSize <= Size);
             Bytes rest = data.first(used);
             while (rest.size() >= A::kSize) {
                 look_inside(layer<A>(name, rest));
