@@ -2,11 +2,11 @@
 // same bytes. And the taking apart of any bytes is safe.
 #include <gtest/gtest.h>
 
-#include <random>
 #include <typeinfo>
 #include <vector>
 
 #include "wire/mad/visit.h"
+#include "wire/testing.h"
 
 namespace tulle::wire {
 namespace {
@@ -19,14 +19,11 @@ using OtherLayers =
                CaCongestionEntry, CongestionControlEntry, VlArbitrationEntry, RandomForwardingEntry,
                CmReqPath, IpCmHeader, RawData<64>>;
 
-std::vector<std::byte> random_bytes(std::mt19937_64& random, size_t count) {
-    std::vector<std::byte> bytes(count);
-    for (auto& byte : bytes) byte = static_cast<std::byte>(random());
-    return bytes;
-}
+using testing::Random;
+using testing::random_bytes;
 
 template <Header H>
-void check_round_trip(std::mt19937_64& random) {
+void check_round_trip(Random& random) {
     const auto bytes = random_bytes(random, H::kSize);
     std::vector<std::byte> again(H::kSize, std::byte{0xff});
     write(*parse<H>(bytes), again);
@@ -35,17 +32,17 @@ void check_round_trip(std::mt19937_64& random) {
 }
 
 template <class... H>
-void check_all(std::type_identity<std::tuple<H...>>, std::mt19937_64& random) {
+void check_all(std::type_identity<std::tuple<H...>>, Random& random) {
     (check_round_trip<H>(random), ...);
 }
 
 template <class... K>
-void check_known(std::type_identity<std::tuple<K...>>, std::mt19937_64& random) {
+void check_known(std::type_identity<std::tuple<K...>>, Random& random) {
     (check_round_trip<typename K::Layer>(random), ...);
 }
 
 TEST(MadRoundTrip, every_layer_writes_the_bytes_it_was_parsed_from) {
-    std::mt19937_64 random(1);
+    Random random(1);
     check_all(std::type_identity<OtherLayers>{}, random);
     check_known(std::type_identity<mad_layers::Traps>{}, random);
     check_known(std::type_identity<mad_layers::CongestionTraps>{}, random);
@@ -64,7 +61,7 @@ size_t visited_bytes(Bytes mad) {
 }
 
 TEST(MadRoundTrip, any_bytes_can_be_visited) {
-    std::mt19937_64 random(2);
+    Random random(2);
     constexpr std::array<uint8_t, 8> kClasses{0x01, 0x81, 0x03, 0x04, 0x07, 0x21, 0x30, 0x55};
     for (int i = 0; i < 20'000; ++i) {
         auto mad = random_bytes(random, kMadSize);
@@ -76,7 +73,7 @@ TEST(MadRoundTrip, any_bytes_can_be_visited) {
 }
 
 TEST(MadRoundTrip, fewer_than_256_bytes_are_not_visited) {
-    std::mt19937_64 random(3);
+    Random random(3);
     const auto mad = random_bytes(random, kMadSize);
     EXPECT_EQ(visited_bytes(Bytes(mad).first(255)), 0u);
     EXPECT_EQ(visited_bytes(Bytes()), 0u);
