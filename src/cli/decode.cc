@@ -1,0 +1,172 @@
+#include "cli/decode.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/decode/capture.h"
+#include "cli/decode/json_report.h"
+#include "cli/decode/link_type.h"
+#include "cli/decode/qp_follower.h"
+#include "cli/decode/summary.h"
+#include "cli/decode/text_report.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+
+namespace tulle::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  tulle decode trace.pcap                   a line a packet, then a summary
+  tulle decode --operations trace.pcap      a line an operation: what was done, and how it ended
+  tulle decode -q trace.pcapng              the summary alone
+  tulle decode -v trace.pcap | less         every field of every header
+  tulle decode --json out.json trace.pcap   the same for programs
+  tcpdump -i any -w - udp port 4791 | tulle decode -
+
+Reads pcap and pcapng: Ethernet (RoCE v1 and v2, PFC), InfiniBand, ERF, Linux cooked and raw IP.
+A packet whose ICRC is wrong is reported and counted, but not followed.
+`man tulle-decode` explains every column and every key of the JSON.)";
+
+struct Options {
+    std::string file;
+    std::string json_file;
+    TextOptions text;
+    bool operations = false;
+    bool quiet = false;
+    bool partial = false;
+};
+
+int fail(const base::Error& error, int exit_code) {
+    fmt::print(stderr, "tulle decode: {}\n", error.message);
+    return exit_code;
+}
+
+// Reads the capture once, so that nothing is written of one that is damaged.
+std::optional<base::Error> scan(Capture& capture) {
+    while (capture.next()) {
+    }
+    if (!capture.problem().empty()) return base::Error{capture.problem()};
+    return capture.rewind();
+}
+
+// Takes one capture through the follower into the reports that were asked for.
+class Decoder {
+public:
+    Decoder(Capture& capture, TextReport* text, JsonReport* json)
+        : capture_(capture), text_(text), json_(json) {}
+
+    template <class GoOn>
+    void run(GoOn&& go_on) {
+        while (go_on()) {
+            const auto record = capture_.next();
+            if (!record) break;
+            packet(*record);
+        }
+        const std::vector<Operation> unfinished = follower_.finish();
+        for (const Operation& operation : unfinished) {
+            summary_.add_unfinished(operation);
+            if (text_ != nullptr) text_->unfinished(operation);
+        }
+        if (text_ != nullptr) text_->finish(summary_);
+        if (json_ != nullptr) json_->finish(summary_, unfinished, capture_.problem());
+    }
+
+private:
+    void packet(const Record& record) {
+        const Unwrapped unwrapped =
+            unwrap(capture_.link_type(), record.bytes, record.original_size, scratch_);
+        Packet packet{record, parse(unwrapped), {}, {}};
+        packet.checksums = check(packet.frame, unwrapped.bytes);
+        if (packet.is_transport() && !packet.is_damaged())
+            packet.noticed = follower_.follow(packet.frame, {record.number, record.time_ns});
+        summary_.add(packet);
+        if (text_ != nullptr) text_->packet(packet);
+        if (json_ != nullptr) json_->packet(packet);
+    }
+
+    Capture& capture_;
+    TextReport* text_;
+    JsonReport* json_;
+    QpFollower follower_;
+    Summary summary_;
+    std::vector<std::byte> scratch_;
+};
+
+int write_reports(const Options& options, Capture& capture) {
+    const bool json_to_stdout = options.json_file == "-";
+    Output standard = Output::standard();
+    std::optional<FileToBe> file;
+    if (!options.json_file.empty() && !json_to_stdout) {
+        auto created = FileToBe::create(options.json_file);
+        if (!created) return fail(created.error(), kInputWrong);
+        file.emplace(std::move(*created));
+    }
+    std::optional<TextReport> text;
+    if (!json_to_stdout) text.emplace(options.text, standard);
+    std::optional<JsonReport> json;
+    if (!options.json_file.empty()) json.emplace(file ? file->output() : standard);
+
+    Decoder decoder(capture, text ? &*text : nullptr, json ? &*json : nullptr);
+    decoder.run([&] { return file || !standard.is_closed(); });
+
+    if (!capture.problem().empty()) {
+        if (!options.partial) {
+            standard.flush();
+            return fail({capture.problem()}, kInputWrong);
+        }
+        fmt::print(stderr, "tulle decode: {}\n", capture.problem());
+    }
+    if (file) {
+        if (const auto error = file->commit()) return fail(*error, kRunFailed);
+    }
+    if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+    return kDone;
+}
+
+int decode(const Options& options) {
+    auto capture = Capture::open(options.file);
+    if (!capture) return fail(capture.error(), kInputWrong);
+    if (capture->can_rewind() && !options.partial) {
+        if (const auto error = scan(*capture)) return fail(*error, kInputWrong);
+    }
+    return write_reports(options, *capture);
+}
+
+}  // namespace
+
+void add_decode(CLI::App& app, int& exit_code) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* command =
+        app.add_subcommand("decode", "Print and check captured RoCE and InfiniBand packets");
+    command->footer(kExamples);
+    command->add_option("FILE", options->file, "The capture, pcap or pcapng; - is standard input")
+        ->required();
+    command->add_flag("--operations", options->operations,
+                      "A line an operation instead of a line a packet");
+    command->add_flag("-q,--quiet", options->quiet, "The summary alone");
+    command->add_flag("-v,--verbose", options->text.verbose,
+                      "Every field of every header, and the payload");
+    command->add_option("--dump", options->text.dump_bytes, "Payload bytes that -v shows")
+        ->option_text("BYTES [128]");
+    command->add_flag("--roce-only", options->text.roce_only,
+                      "No lines for packets that are not RoCE or InfiniBand");
+    command
+        ->add_option("--json", options->json_file,
+                     "Write everything as JSON to FILE; - is standard output, then without text")
+        ->option_text("FILE");
+    command->add_flag("--partial", options->partial,
+                      "Decode a damaged capture up to the first packet that is not whole");
+    command->callback([options, &exit_code] {
+        using Show = TextOptions::Show;
+        if (options->operations) options->text.show = Show::operations;
+        if (options->quiet) options->text.show = Show::summary;
+        exit_code = decode(*options);
+    });
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,60 @@
+// Reads captures, pcap and pcapng, and says what is wrong with those that it cannot read.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/descriptor.h"
+#include "wire/layout.h"
+
+struct pcap;
+
+namespace tulle::cli {
+
+struct Record {
+    uint64_t number = 0;  // counted from 1
+    int64_t time_ns = 0;  // since 1970
+    wire::Bytes bytes;    // valid until the next call
+    size_t original_size = 0;
+};
+
+class Capture {
+public:
+    // "-" is standard input. Errors are sentences that name the file.
+    static base::Result<Capture> open(const std::string& path);
+
+    // The next record; nothing at the end of the capture or where it is damaged, which problem()
+    // then tells.
+    std::optional<Record> next();
+
+    // A sentence that says where the capture is damaged; empty while it is not.
+    const std::string& problem() const { return problem_; }
+
+    int link_type() const;
+
+    // Whether it can be read twice; and back to before the first record.
+    bool can_rewind() const { return can_rewind_; }
+    std::optional<base::Error> rewind();
+
+private:
+    struct ClosePcap {
+        void operator()(pcap* handle) const;
+    };
+
+    Capture() = default;
+    std::optional<base::Error> start();
+    base::Error unreadable(const std::string& reason) const;
+    std::string damage(const std::string& reason) const;
+
+    std::string path_;
+    // libpcap closes what it is given, so it gets a copy each time it starts over.
+    Descriptor descriptor_;
+    bool can_rewind_ = false;
+    std::unique_ptr<pcap, ClosePcap> handle_;
+    uint64_t records_ = 0;
+    std::string problem_;
+};
+
+}  // namespace tulle::cli

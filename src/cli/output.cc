@@ -1,0 +1,97 @@
+#include "cli/output.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+namespace tulle::cli {
+namespace {
+
+base::Error cannot_write(const std::string& name, int error) {
+    return {fmt::format("cannot write {}: {}", name, std::strerror(error))};
+}
+
+// The place itself where the path is a symbolic link to it.
+std::string resolved(const std::string& path) {
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                           &std::free);
+    return real ? real.get() : path;
+}
+
+// mkstemp() makes files that only their owner may read; a result is as readable as any other file.
+void apply_umask(int descriptor) {
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    ::fchmod(descriptor, 0666 & ~mask);
+}
+
+}  // namespace
+
+Output Output::standard() {
+    return {Descriptor(::dup(STDOUT_FILENO)), "standard output"};
+}
+
+void Output::write(std::string_view text) {
+    buffer_.append(text);
+    if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void Output::flush() {
+    const char* from = buffer_.data();
+    size_t left = buffer_.size();
+    while (left != 0 && error_ == 0 && !closed_) {
+        const ssize_t written = ::write(descriptor_.get(), from, left);
+        if (written >= 0) {
+            from += written;
+            left -= static_cast<size_t>(written);
+        } else if (errno == EPIPE) {
+            closed_ = true;
+        } else if (errno != EINTR) {
+            error_ = errno;
+        }
+    }
+    buffer_.clear();
+}
+
+std::optional<base::Error> Output::finish() {
+    flush();
+    if (error_ == 0) return std::nullopt;
+    return cannot_write(name_, error_);
+}
+
+base::Result<FileToBe> FileToBe::create(const std::string& path) {
+    const std::string name = "'" + path + "'";
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
+        return base::Error{fmt::format("cannot write {}: it is a directory; name a file", name)};
+    if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+        Descriptor direct(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+        if (!direct) return cannot_write(name, errno);
+        return FileToBe(Output(std::move(direct), name), path, {});
+    }
+    std::string temporary = resolved(path) + ".XXXXXX";
+    Descriptor descriptor(::mkstemp(temporary.data()));
+    if (!descriptor) return cannot_write(name, errno);
+    apply_umask(descriptor.get());
+    return FileToBe(Output(std::move(descriptor), name), resolved(path), std::move(temporary));
+}
+
+FileToBe::~FileToBe() {
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+std::optional<base::Error> FileToBe::commit() {
+    if (auto error = output_.finish()) return error;
+    if (temporary_.empty()) return std::nullopt;
+    if (::rename(temporary_.c_str(), place_.c_str()) != 0)
+        return cannot_write("'" + place_ + "'", errno);
+    temporary_.clear();
+    return std::nullopt;
+}
+
+}  // namespace tulle::cli
