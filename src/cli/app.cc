@@ -25,13 +25,25 @@ constexpr const char* kFooter = R"(Examples:
 `tulle COMMAND --help` explains a command, `man tulle-COMMAND` every detail of it.
 Exit codes: 0 done, 1 the run failed, 2 the command line or a file is wrong.)";
 
+// What is wrong where no command was chosen: CLI11 calls a word that is no command a missing one.
+std::string no_command(const CLI::App& app, int argc, const char* const* argv) {
+    std::string known;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+        known.append(known.empty() ? "" : ", ").append(command->get_name());
+    for (int i = 1; i < argc; ++i)
+        if (argv[i][0] != '-')
+            return fmt::format("there is no command '{}'; the commands are: {}", argv[i], known);
+    if (argc > 1) return fmt::format("there is no option '{}'", argv[1]);
+    return fmt::format("name a command: {}", known);
+}
+
 // CLI11 reports --help and --version as errors of their own with exit code 0.
-int report(const CLI::App& app, const CLI::ParseError& error) {
+int report(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
     if (error.get_exit_code() == 0) return app.exit(error) == 0 ? kDone : kRunFailed;
     const auto chosen = app.get_subcommands();
     const std::string command = chosen.empty() ? "tulle" : "tulle " + chosen.front()->get_name();
-    fmt::print(stderr, "{}: {}; `{} --help` shows what can be written\n", command, error.what(),
-               command);
+    const std::string what = chosen.empty() ? no_command(app, argc, argv) : error.what();
+    fmt::print(stderr, "{}: {}; `{} --help` shows what can be written\n", command, what, command);
     return kInputWrong;
 }
 
@@ -45,7 +57,7 @@ int parse_and_run(int argc, const char* const* argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        return report(app, error);
+        return report(app, error, argc, argv);
     }
     return exit_code;
 }

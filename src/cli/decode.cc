@@ -46,11 +46,20 @@ int fail(const base::Error& error, int exit_code) {
     return exit_code;
 }
 
+std::string packets_text(uint64_t count) {
+    return fmt::format("{} packet{}", count, count == 1 ? "" : "s");
+}
+
+base::Error damaged(const Capture& capture) {
+    return {fmt::format("{}; write --partial to decode the {} before it", capture.problem(),
+                        packets_text(capture.records()))};
+}
+
 // Reads the capture once, so that nothing is written of one that is damaged.
 std::optional<base::Error> scan(Capture& capture) {
     while (capture.next()) {
     }
-    if (!capture.problem().empty()) return base::Error{capture.problem()};
+    if (!capture.problem().empty()) return damaged(capture);
     return capture.rewind();
 }
 
@@ -114,13 +123,13 @@ int write_reports(const Options& options, Capture& capture) {
     Decoder decoder(capture, text ? &*text : nullptr, json ? &*json : nullptr);
     decoder.run([&] { return file || !standard.is_closed(); });
 
-    if (!capture.problem().empty()) {
-        if (!options.partial) {
-            standard.flush();
-            return fail({capture.problem()}, kInputWrong);
-        }
-        fmt::print(stderr, "tulle decode: {}\n", capture.problem());
+    if (!capture.problem().empty() && !options.partial) {
+        standard.flush();  // a pipe, which could not be read beforehand
+        return fail(damaged(capture), kInputWrong);
     }
+    if (!capture.problem().empty())
+        fmt::print(stderr, "tulle decode: {}; decoded the {} before it\n", capture.problem(),
+                   packets_text(capture.records()));
     if (file) {
         if (const auto error = file->commit()) return fail(*error, kRunFailed);
     }
@@ -145,7 +154,8 @@ void add_decode(CLI::App& app, int& exit_code) {
         app.add_subcommand("decode", "Print and check captured RoCE and InfiniBand packets");
     command->footer(kExamples);
     command->add_option("FILE", options->file, "The capture, pcap or pcapng; - is standard input")
-        ->required();
+        ->required()
+        ->option_text(" ");
     command->add_flag("--operations", options->operations,
                       "A line an operation instead of a line a packet");
     command->add_flag("-q,--quiet", options->quiet, "The summary alone");

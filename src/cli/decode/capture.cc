@@ -141,11 +141,9 @@ std::optional<Record> Capture::next() {
 
 std::string Capture::damage(const std::string& reason) const {
     const off_t offset = can_rewind_ ? ::ftello(pcap_file(handle_.get())) : -1;
-    return fmt::format("{} {} packet {}{}: {}; write --partial to decode the {} packet{} before it",
-                       shown_name(path_),
+    return fmt::format("{} {} packet {}{}: {}", shown_name(path_),
                        says_truncated(reason) ? "is cut within" : "is damaged at", records_ + 1,
-                       offset >= 0 ? fmt::format(", near byte {}", offset) : "", reason, records_,
-                       records_ == 1 ? "" : "s");
+                       offset >= 0 ? fmt::format(", near byte {}", offset) : "", reason);
 }
 
 int Capture::link_type() const {

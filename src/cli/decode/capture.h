@@ -29,8 +29,10 @@ public:
     // then tells.
     std::optional<Record> next();
 
-    // A sentence that says where the capture is damaged; empty while it is not.
+    // A sentence without its end that says where the capture is damaged; empty while it is not.
     const std::string& problem() const { return problem_; }
+    // Whole records so far.
+    uint64_t records() const { return records_; }
 
     int link_type() const;
 

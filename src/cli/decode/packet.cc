@@ -48,7 +48,7 @@ std::string data_text(const wire::Frame& frame) {
     const wire::TransportHeaders& headers = frame.transport;
     const uint32_t bytes = payload_bytes(frame);
     std::string text =
-        is_mad(frame) ? fmt::format("MAD, {} bytes", bytes) : fmt::format("{} bytes", bytes);
+        is_mad(frame) ? fmt::format("MAD of {} bytes", bytes) : fmt::format("{} bytes", bytes);
     if (headers.has(wire::kReth)) {
         if (headers.reth.dma_length != bytes)
             text = fmt::format("{} of {} bytes", bytes, headers.reth.dma_length);

@@ -64,6 +64,17 @@ void print_checksums(Output& output, const Packet& packet) {
                      checksum_word(packet.checksums.vcrc));
 }
 
+std::string duration_text(int64_t nanoseconds) {
+    const auto value = static_cast<double>(nanoseconds);
+    if (nanoseconds >= 1'000'000'000) return fmt::format("{:.3f} s", value / 1e9);
+    if (nanoseconds >= 1'000'000) return fmt::format("{:.3f} ms", value / 1e6);
+    return fmt::format("{:.3f} us", value / 1e3);
+}
+
+std::string counted(uint64_t count, std::string_view thing) {
+    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 std::string joined(const std::vector<std::string>& parts) {
     return fmt::format("{}", fmt::join(parts, "; "));
 }
@@ -133,22 +144,23 @@ void TextReport::packet_fields(const Packet& packet) {
 }
 
 void TextReport::operation_line(const Operation& operation) {
-    std::string what =
-        fmt::format("{}; PSN 0x{:06x}", details_text(operation), operation.first_psn.value);
+    std::vector<std::string> what = {details_text(operation),
+                                     fmt::format("PSN 0x{:06x}", operation.first_psn.value)};
     if (operation.last_psn != operation.first_psn)
-        what += fmt::format("-0x{:06x}", operation.last_psn.value);
+        what.back() += fmt::format("-0x{:06x}", operation.last_psn.value);
     if (operation.retransmitted_packets != 0)
-        what += fmt::format("; {} packets sent again", operation.retransmitted_packets);
-    if (operation.rnr_naks != 0) what += fmt::format("; {} RNR NAKs", operation.rnr_naks);
-    const double took_us =
-        static_cast<double>(operation.end.time_ns - operation.begin.time_ns) / 1e3;
-    output_.print("{:>13}  {:>13.9f}  {}  0x{:06x}  {:<15}  {}; {} after {:.3f} us\n",
+        what.push_back(counted(operation.retransmitted_packets, "packet") + " sent again");
+    if (operation.rnr_naks != 0) what.push_back(counted(operation.rnr_naks, "RNR NAK"));
+    what.push_back(outcome_text(operation));
+    if (operation.end.packet != operation.begin.packet)
+        what.back() += " after " + duration_text(operation.end.time_ns - operation.begin.time_ns);
+    output_.print("{:>13}  {:>13.9f}  {}  0x{:06x}  {:<15}  {}\n",
                   fmt::format("{}-{}", operation.begin.packet, operation.end.packet),
                   relative_seconds(operation.begin.time_ns),
                   endpoints_column(operation.source, operation.destination),
                   operation.dest_qp.value,
                   fmt::format("{} {}", service_name(operation.service), kind_name(operation.kind)),
-                  what, outcome_text(operation), took_us);
+                  joined(what));
 }
 
 double TextReport::relative_seconds(int64_t time_ns) const {
