@@ -1,6 +1,7 @@
 #include "cli/decode.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -121,7 +122,11 @@ int write_reports(const Options& options, Capture& capture) {
     if (!options.json_file.empty()) json.emplace(file ? file->output() : standard);
 
     Decoder decoder(capture, text ? &*text : nullptr, json ? &*json : nullptr);
-    decoder.run([&] { return file || !standard.is_closed(); });
+    const bool is_live = !capture.can_rewind() && ::isatty(STDOUT_FILENO) == 1;
+    decoder.run([&] {
+        if (is_live) standard.flush();  // a person watches packets arrive
+        return file || !standard.is_closed();
+    });
 
     if (!capture.problem().empty() && !options.partial) {
         standard.flush();  // a pipe, which could not be read beforehand

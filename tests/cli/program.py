@@ -1,0 +1,29 @@
+"""Runs the real program for the tests of this folder.
+
+Every test script is called with the path of `tulle` and the folder of the captures.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import unittest
+
+TULLE = sys.argv[1]
+CAPTURES = pathlib.Path(sys.argv[2])
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+
+
+def tulle(*arguments, **keywords):
+    """The finished process; standard output and error are bytes."""
+    return subprocess.run([TULLE, *map(str, arguments)], capture_output=True, timeout=60, **keywords)
+
+
+def decode_json(capture):
+    result = tulle("decode", "--json", "-", capture)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def main():
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:], verbosity=1)
