@@ -16,6 +16,7 @@
 #include "cli/decode/summary.h"
 #include "cli/decode/text_report.h"
 #include "cli/exit_code.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 
 namespace tulle::cli {
@@ -58,9 +59,9 @@ base::Error damaged(const Capture& capture) {
 
 // Reads the capture once, so that nothing is written of one that is damaged.
 std::optional<base::Error> scan(Capture& capture) {
-    while (capture.next()) {
+    while (!is_interrupted() && capture.next()) {
     }
-    if (!capture.problem().empty()) return damaged(capture);
+    if (!is_interrupted() && !capture.problem().empty()) return damaged(capture);
     return capture.rewind();
 }
 
@@ -125,24 +126,29 @@ int write_reports(const Options& options, Capture& capture) {
     const bool is_live = !capture.can_rewind() && ::isatty(STDOUT_FILENO) == 1;
     decoder.run([&] {
         if (is_live) standard.flush();  // a person watches packets arrive
-        return file || !standard.is_closed();
+        return !is_interrupted() && (file || !standard.is_closed());
     });
 
-    if (!capture.problem().empty() && !options.partial) {
+    const bool is_damaged = !is_interrupted() && !capture.problem().empty();
+    if (is_damaged && !options.partial) {
         standard.flush();  // a pipe, which could not be read beforehand
         return fail(damaged(capture), kInputWrong);
     }
-    if (!capture.problem().empty())
+    if (is_damaged)
         fmt::print(stderr, "tulle decode: {}; decoded the {} before it\n", capture.problem(),
+                   packets_text(capture.records()));
+    if (is_interrupted())
+        fmt::print(stderr, "tulle decode: interrupted; decoded the {} until then\n",
                    packets_text(capture.records()));
     if (file) {
         if (const auto error = file->commit()) return fail(*error, kRunFailed);
     }
     if (const auto error = standard.finish()) return fail(*error, kRunFailed);
-    return kDone;
+    return is_interrupted() ? kRunFailed : kDone;
 }
 
 int decode(const Options& options) {
+    catch_interrupts();
     auto capture = Capture::open(options.file);
     if (!capture) return fail(capture.error(), kInputWrong);
     if (capture->can_rewind() && !options.partial) {

@@ -3,10 +3,10 @@
 //
 //   InfiniBand, local    LRH virtual lane
 //   InfiniBand, global   the whole LRH; GRH traffic class, flow label, hop limit
-//   RoCE v1              as InfiniBand global, with eight bytes of ones for the missing LRH
-//   RoCE v2 over IPv4    eight bytes of ones; IP type of service, time to live, checksum; UDP
-//   checksum RoCE v2 over IPv6    eight bytes of ones; IPv6 traffic class, flow label, hop limit;
-//   UDP checksum all of them          BTH byte 4 (FECN, BECN and the reserved bits beside them)
+//   RoCE v1              the same, with eight bytes of ones for the LRH that it lacks
+//   RoCE v2, IPv4        those eight bytes; type of service, time to live, both checksums
+//   RoCE v2, IPv6        those eight bytes; traffic class, flow label, hop limit, UDP checksum
+//   all of them          BTH byte 4 (FECN, BECN and the reserved bits beside them)
 //
 // VCRC and LPCRC cover every byte of the packet before them and need no such table.
 #pragma once

@@ -1,4 +1,4 @@
-"""The operations that `tulle decode` finds in a capture are those that the client said it posted."""
+"""The operations that `tulle decode` finds in a capture are those that the client posted."""
 
 import re
 import unittest

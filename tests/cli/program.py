@@ -16,7 +16,8 @@ GOLDEN = pathlib.Path(__file__).parent / "golden"
 
 def tulle(*arguments, **keywords):
     """The finished process; standard output and error are bytes."""
-    return subprocess.run([TULLE, *map(str, arguments)], capture_output=True, timeout=60, **keywords)
+    command = [TULLE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, timeout=60, **keywords)
 
 
 def decode_json(capture):

@@ -13,6 +13,7 @@ from checker import ROOT, finish, need
 def subcommands(help_text):
     """The names in the list under `Subcommands:` of a --help text."""
     _, _, listing = help_text.partition("\nSubcommands:\n")
+    listing, _, _ = listing.partition("\n\n")
     return re.findall(r"^  ([a-z][a-z-]*)", listing, re.MULTILINE)
 
 

@@ -5,6 +5,10 @@
 #include <string>
 
 #include "wire/capture.h"
+#include "wire/mad/cm.h"
+#include "wire/mad/perf.h"
+#include "wire/mad/sa.h"
+#include "wire/mad/smp.h"
 #include "wire/testing.h"
 
 namespace tulle::wire {
@@ -67,6 +71,58 @@ Sample link_frames() {
     return sample;
 }
 
+struct MadKind {
+    ManagementClass management_class;
+    uint16_t attribute;
+};
+
+// Random bytes but for what says how to read them.
+std::vector<std::byte> random_mad(testing::Random& random, MadKind kind) {
+    auto mad = testing::random_bytes(random, kMadSize);
+    MadHeader header = *parse<MadHeader>(mad);
+    header.base_version = 1;
+    header.management_class.value = kind.management_class;
+    header.class_version = kind.management_class == kClassSubnetAdministration ? 2 : 1;
+    header.method.value =
+        kind.management_class == kClassCommunication ? kMethodSend : kMethodGetResp;
+    header.attribute_id.value = kind.attribute;
+    write(header, mad);
+    if (kind.management_class == kClassSubnetAdministration)
+        write(RmppHeader{}, MutableBytes(mad).subspan(MadHeader::kSize));
+    return mad;
+}
+
+Sample management() {
+    constexpr std::array kKinds = {
+        MadKind{kClassSubnetLidRouted, kSmpNodeInfo},
+        MadKind{kClassSubnetLidRouted, kSmpSwitchInfo},
+        MadKind{kClassSubnetLidRouted, kSmpPortInfo},
+        MadKind{kClassSubnetDirectedRoute, kSmpNodeInfo},
+        MadKind{kClassSubnetAdministration, kSaPathRecord},
+        MadKind{kClassPerformance, kPerfPortCounters},
+        MadKind{kClassPerformance, kPerfPortCountersExtended},
+        MadKind{kClassCommunication, kCmReq},
+        MadKind{kClassCommunication, kCmRep},
+        MadKind{kClassCommunication, kCmRej},
+        MadKind{kClassCommunication, kCmDreq},
+    };
+    testing::Random random(30);
+    Sample sample(LinkLayer::infiniband);
+    for (const MadKind& kind : kKinds) {
+        const auto mad = random_mad(random, kind);
+        const bool subnet = kind.management_class == kClassSubnetLidRouted ||
+                            kind.management_class == kClassSubnetDirectedRoute;
+        Packet packet;
+        packet.opcode = opcode_of(Service::ud, Operation::send_only);
+        packet.set_dest_qp(Qpn{subnet ? 0u : 1u});
+        packet.extended.send = {kGsiQKey, packet.dest_qp(), 0};
+        packet.payload = Payload::memory(mad.data());
+        packet.payload_length = static_cast<uint32_t>(mad.size());
+        sample.add(packet, testing::sample_path(Encapsulation::infiniband_local), mad);
+    }
+    return sample;
+}
+
 int write_all(const std::string& folder) {
     struct Named {
         const char* name;
@@ -80,6 +136,7 @@ int write_all(const std::string& folder) {
         {"roce-v2-ipv4", every_opcode(Encapsulation::roce_v2_ipv4, LinkLayer::ethernet)},
         {"roce-v2-ipv6", every_opcode(Encapsulation::roce_v2_ipv6, LinkLayer::ethernet)},
         {"pfc", link_frames()},
+        {"management", management()},
     };
     for (const Named& named : samples) {
         const std::string path = folder + "/" + named.name + ".pcap";

@@ -36,10 +36,7 @@ Checksums check(const wire::Frame& frame, wire::Bytes bytes) {
     }
     if (frame.kind == wire::FrameKind::flow_control) {
         // Stored little endian, like the VCRC; the header description reads big endian.
-        const uint16_t read = frame.flow_control.lpcrc.value;
-        const uint16_t on_wire = static_cast<uint16_t>(read << 8 | read >> 8);
-        checksums.lpcrc =
-            on_wire == wire::vcrc(bytes.first(wire::FlowControl::kSize - wire::kVcrcSize));
+        checksums.lpcrc = frame.flow_control.lpcrc == wire::expected_lpcrc(frame.flow_control);
     }
     return checksums;
 }

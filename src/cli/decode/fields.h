@@ -28,10 +28,26 @@ inline std::string hex_of(std::span<const uint8_t> bytes) {
     return text;
 }
 
+// Names in management datagrams: characters up to the first zero.
+template <class T>
+concept Text = wire::layout::IsArray<T>::value && std::is_same_v<typename T::value_type, char>;
+
+template <Text T>
+std::string text_of(const T& value) {
+    std::string text;
+    for (const char c : value) {
+        if (c == '\0') break;
+        text += c >= ' ' && c <= '~' ? c : '.';
+    }
+    return text;
+}
+
 template <class T>
 std::string field_text(const T& value) {
     if constexpr (Address<T>) {
         return wire::to_string(value);
+    } else if constexpr (Text<T>) {
+        return fmt::format("\"{}\"", text_of(value));
     } else if constexpr (TwentyFourBits<T>) {
         return fmt::format("0x{:06x}", value.value);
     } else if constexpr (std::is_same_v<T, wire::Lid>) {
@@ -67,9 +83,9 @@ std::string field_text(const T& value) {
 // Identifiers and keys are integers; 64-bit ones are hexadecimal strings, since most readers of
 // JSON keep numbers only up to 2^53.
 template <class T>
-nlohmann::json field_json(const T& value) {
+nlohmann::ordered_json field_json(const T& value) {
     if constexpr (wire::Header<T>) {
-        nlohmann::json object = nlohmann::json::object();
+        nlohmann::ordered_json object = nlohmann::ordered_json::object();
         wire::for_each_field(
             value, [&](const char* name, const auto& inner) { object[name] = field_json(inner); });
         return object;
@@ -78,13 +94,15 @@ nlohmann::json field_json(const T& value) {
         return value.value;
     } else if constexpr (Address<T>) {
         return wire::to_string(value);
+    } else if constexpr (Text<T>) {
+        return text_of(value);
     } else if constexpr (wire::layout::HasBytes<T>) {
         return field_json(value.bytes);
     } else if constexpr (std::is_enum_v<T>) {
         return static_cast<uint64_t>(value);
     } else if constexpr (wire::layout::IsArray<T>::value) {
         if constexpr (std::is_same_v<typename T::value_type, uint8_t>) return hex_of(value);
-        nlohmann::json list = nlohmann::json::array();
+        nlohmann::ordered_json list = nlohmann::ordered_json::array();
         for (const auto& element : value) list.push_back(field_json(element));
         return list;
     } else {

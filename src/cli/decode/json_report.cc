@@ -1,8 +1,9 @@
 #include "cli/decode/json_report.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
-#include "cli/decode/fields.h"
 #include "cli/decode/layers.h"
 
 namespace tulle::cli {
@@ -30,15 +31,13 @@ std::string dumped(const Json& json) {
 // Two headers of one name in a packet would share a key; the second gets a number.
 Json headers_json(const wire::Frame& frame) {
     Json headers = Json::object();
-    for_each_layer(frame, [&](const char* name, const auto& header) {
-        std::string key = name;
+    for (ShownLayer& layer : layers_of(frame, ShowAs::json).layers) {
+        std::string key = layer.name;
         for (int number = 2; headers.contains(key); ++number)
-            key = fmt::format("{} {}", name, number);
+            key = fmt::format("{} {}", layer.name, number);
         Json& fields = headers[key] = Json::object();
-        wire::for_each_field(header, [&](const char* field, const auto& value) {
-            fields[field] = field_json(value);
-        });
-    });
+        for (ShownField& field : layer.fields) fields[field.name] = std::move(field.json);
+    }
     return headers;
 }
 
@@ -112,7 +111,11 @@ Json packet_json(const Packet& packet) {
                    {"payload_bytes", nullptr}};
     if (packet.is_transport()) add_transport(packet, object);
     object["icrc_ok"] = or_null(packet.checksums.icrc);
-    if (packet.checksums.vcrc) object["vcrc_ok"] = *packet.checksums.vcrc;
+    if (packet.checksums.icrc) object["icrc"] = frame.icrc.value;
+    if (packet.checksums.vcrc) {
+        object["vcrc_ok"] = *packet.checksums.vcrc;
+        object["vcrc"] = frame.vcrc.value;
+    }
     if (packet.checksums.lpcrc) object["lpcrc_ok"] = *packet.checksums.lpcrc;
     if (!frame.problem.empty()) object["problem"] = frame.problem;
     object["headers"] = headers_json(frame);

@@ -1,25 +1,36 @@
-// The layers of a packet, from the link to what the payload holds.
+// The layers of a packet, from the link to what its payload holds, as values that a report prints.
+//
+// One file (layers.cc) turns every header into these: management datagrams bring some eighty
+// structures, and each function that visits them all costs the compiler seconds.
 #pragma once
 
-#include "cli/decode/facts.h"
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
 #include "wire/frame.h"
 
 namespace tulle::cli {
 
-// Calls visit(layer_name, header) for each header that the payload holds: those of a management
-// datagram (is_mad()). Returns how many bytes of the payload they explain; the rest is shown as it
-// is.
-template <class Visitor>
-size_t for_each_payload_layer(const wire::Frame&, Visitor&&) {
-    return 0;
-}
+struct ShownField {
+    const char* name;
+    std::string text;             // for people
+    nlohmann::ordered_json json;  // for programs
+};
 
-// Calls visit(layer_name, header) for each header of the packet, in wire order, and returns how
-// many bytes of the payload are explained.
-template <class Visitor>
-size_t for_each_layer(const wire::Frame& frame, Visitor&& visit) {
-    wire::for_each_header(frame, visit);
-    return is_mad(frame) && !frame.cut ? for_each_payload_layer(frame, visit) : 0;
-}
+struct ShownLayer {
+    const char* name;
+    std::vector<ShownField> fields;
+};
+
+struct ShownLayers {
+    std::vector<ShownLayer> layers;  // in wire order
+    size_t explained_bytes = 0;      // of the payload; the rest is shown as it is
+};
+
+enum class ShowAs : uint8_t { text, json };
+
+// Every field of every header, in the one dress that is asked for.
+ShownLayers layers_of(const wire::Frame& frame, ShowAs as);
 
 }  // namespace tulle::cli

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/decode/mad_text.h"
 #include "wire/syndrome.h"
 
 namespace tulle::cli {
@@ -47,14 +48,13 @@ std::string flush_text(const wire::TransportHeaders& headers) {
 std::string data_text(const wire::Frame& frame) {
     const wire::TransportHeaders& headers = frame.transport;
     const uint32_t bytes = payload_bytes(frame);
-    std::string text =
-        is_mad(frame) ? fmt::format("MAD of {} bytes", bytes) : fmt::format("{} bytes", bytes);
+    std::string text = is_mad(frame) ? mad_text(frame.payload) : fmt::format("{} bytes", bytes);
     if (headers.has(wire::kReth)) {
         if (headers.reth.dma_length != bytes)
             text = fmt::format("{} of {} bytes", bytes, headers.reth.dma_length);
         text.append(" ").append(remote_text(headers.reth, "to"));
     }
-    if (headers.has(wire::kDeth))
+    if (headers.has(wire::kDeth) && !is_mad(frame))
         text += fmt::format(" from QP 0x{:06x}", headers.deth.source_qp.value);
     if (headers.has(wire::kImmDt))
         text += fmt::format(", immediate 0x{:08x}", headers.imm_dt.immediate.value);

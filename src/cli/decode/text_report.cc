@@ -15,17 +15,16 @@ constexpr size_t kFieldIndent = 11;
 constexpr size_t kDumpRow = 16;
 
 // One header: its name, then its fields, wrapped.
-template <class Header>
-void print_header(Output& output, const char* name, const Header& header) {
-    std::string line = fmt::format("{:{}}{}:", "", kLayerIndent, name);
-    wire::for_each_field(header, [&](const char* field, const auto& value) {
-        const std::string text = fmt::format(" {} {}", field, field_text(value));
+void print_layer(Output& output, const ShownLayer& layer) {
+    std::string line = fmt::format("{:{}}{}:", "", kLayerIndent, layer.name);
+    for (const ShownField& field : layer.fields) {
+        const std::string text = fmt::format(" {} {}", field.name, field.text);
         if (line.size() + text.size() > kColumns) {
             output.print("{}\n", line);
             line.assign(kFieldIndent - 1, ' ');
         }
         line += text;
-    });
+    }
     output.print("{}\n", line);
 }
 
@@ -131,10 +130,9 @@ void TextReport::packet_line(const Packet& packet) {
 }
 
 void TextReport::packet_fields(const Packet& packet) {
-    const size_t explained = for_each_layer(
-        packet.frame,
-        [&](const char* name, const auto& header) { print_header(output_, name, header); });
-    print_dump(output_, packet.frame.payload, explained, options_.dump_bytes);
+    const ShownLayers shown = layers_of(packet.frame, ShowAs::text);
+    for (const ShownLayer& layer : shown.layers) print_layer(output_, layer);
+    print_dump(output_, packet.frame.payload, shown.explained_bytes, options_.dump_bytes);
     print_checksums(output_, packet);
     for (const Operation& operation : packet.noticed.completed)
         output_.print("{:{}}completes {} of packet {}: {}, {}\n", "", kLayerIndent,
