@@ -7,9 +7,6 @@ FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-14-dev llvm-14
 TEST_PACKAGES = $(FUZZ_PACKAGES) binutils clang-format mandoc python3 tshark
 
 PREFIX ?= /usr/local
-CAPTURE = $(firstword $(sort $(wildcard tests/captures/*.pcap tests/captures/*.pcapng)))
-DEMO = build/release/tulle decode $(CAPTURE)
-
 .DEFAULT_GOAL = help
 .PHONY: help build demo test test-long fuzz bench format install clean
 .NOTPARALLEL: # two targets of one command line may share a build folder
@@ -23,9 +20,8 @@ build: ## Build the program: build/release/tulle
 	cmake --preset release
 	cmake --build --preset release
 
-demo: build ## Build, then decode a captured conversation
-	@printf '\n== What Tulle reads out of a capture: %s\n\n' '$(DEMO)'
-	@$(DEMO)
+demo: build ## Build, then show what Tulle reads out of captures
+	@scripts/demo
 
 test: ## Build and run all quick tests (minutes)
 	@scripts/packages $(TEST_PACKAGES)
