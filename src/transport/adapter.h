@@ -1,0 +1,105 @@
+// An RDMA adapter without I/O: the public face of this room.
+//
+// Feed it, then drain it:
+//     in :  post_send, post_receive, on_packet(now, packet), on_timer(now)
+//     out:  poll_transmit(now, lanes), poll_completion, poll_event, next_deadline
+// After each call of the first kind the owner drains those of the second kind, in the order
+// written. `now` never goes backwards. Nothing is called back, nothing allocates on the way of a
+// packet, and queue pairs that have nothing to do cost nothing.
+//
+// Payload of a packet that was polled may point into registered memory or into the adapter; it is
+// valid until the next call.
+#pragma once
+
+#include "transport/core.h"
+
+namespace tulle::transport {
+
+// How many bytes each lane (virtual lane, or priority) takes now. A packet goes only where it fits
+// whole, and a lane that is closed holds up no other.
+struct Lanes {
+    std::array<uint32_t, kLanes> room_bytes{};
+
+    static Lanes open() {
+        Lanes lanes;
+        lanes.room_bytes.fill(UINT32_MAX);
+        return lanes;
+    }
+};
+
+struct MulticastGroup {
+    uint32_t value = 0;  // the owner's index of the group, as datagrams name it as their target
+    auto operator<=>(const MulticastGroup&) const = default;
+};
+
+class Adapter {
+public:
+    explicit Adapter(const AdapterConfig& config);
+
+    // Memory.
+    Memory& memory() { return core_.memory; }
+
+    // Completion queues.
+    CqId create_cq(uint32_t capacity);
+    Refusal destroy_cq(CqId cq);
+    Refusal resize_cq(CqId cq, uint32_t capacity);
+    Refusal arm_cq(CqId cq, CompletionQueue::Wish wish);
+    size_t poll_completion(CqId cq, std::span<Completion> into);
+
+    // Shared receive queues.
+    std::optional<SrqId> create_srq(PdId pd, uint32_t requests, uint32_t sges);
+    Refusal set_srq_limit(SrqId srq, uint32_t limit);
+    Refusal destroy_srq(SrqId srq);
+    Refusal post_srq_receive(SrqId srq, const ReceiveRequest& request);
+
+    // Queue pairs.
+    std::optional<Qpn> create_qp(const QpSetup& setup);
+    std::optional<Qpn> create_special_qp(Qpn qpn, const QpSetup& setup);
+    Refusal modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask);
+    Refusal destroy_qp(Qpn qpn);
+    const QueuePair* query_qp(Qpn qpn) { return core_.find(qpn); }
+    void set_congestion_control(Qpn qpn, const CongestionControl& control);
+
+    Refusal attach_multicast(Qpn qpn, MulticastGroup group);
+    Refusal detach_multicast(Qpn qpn, MulticastGroup group);
+
+    // In.
+    Refusal post_send(Qpn qpn, const SendRequest& request);
+    Refusal post_receive(Qpn qpn, const ReceiveRequest& request);
+    void on_packet(Instant now, const Packet& packet, wire::Bytes grh = {});
+    void on_timer(Instant now);
+
+    // Out.
+    bool poll_transmit(Instant now, const Lanes& lanes, Packet& packet);
+    std::optional<AdapterEvent> poll_event();
+    Instant next_deadline() const { return core_.next_deadline(); }
+
+    const Counters& counters() const { return core_.counters; }
+    size_t queue_pairs() const { return core_.queue_pairs(); }
+
+private:
+    enum class Turn : uint8_t { sent, does_not_fit, nothing };
+
+    std::optional<Qpn> set_up(QueuePair* qp, const QpSetup& setup);
+    bool is_sane(const QpSetup& setup);
+    void apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask);
+    void change_state(QueuePair& qp, const QpAttributes& attributes);
+    void reset(QueuePair& qp);
+    void flush_posted(QueuePair& qp);
+
+    void deliver(Instant now, QueuePair& qp, const Packet& packet, wire::Bytes grh);
+    bool passes_checks(QueuePair& qp, const Packet& packet);
+    void deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh);
+
+    Turn take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet);
+
+    Core core_;
+    uint8_t next_lane_ = 0;
+    struct Member {
+        MulticastGroup group;
+        Qpn qpn;
+    };
+    std::vector<Member> members_;
+};
+
+}  // namespace tulle::transport

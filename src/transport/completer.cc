@@ -1,0 +1,301 @@
+#include "transport/completer.h"
+
+#include <algorithm>
+
+#include "transport/retry.h"
+#include "transport/transfer.h"
+#include "wire/syndrome.h"
+
+namespace tulle::transport {
+namespace {
+
+using wire::AckKind;
+using wire::Operation;
+using wire::Position;
+using wire::psn_before;
+using wire::psn_distance;
+using wire::psn_plus;
+
+CompletionKind kind_of(Work work) {
+    switch (work) {
+        case Work::write:
+        case Work::write_with_immediate: return CompletionKind::write;
+        case Work::read: return CompletionKind::read;
+        case Work::compare_swap: return CompletionKind::compare_swap;
+        case Work::fetch_add: return CompletionKind::fetch_add;
+        case Work::local_invalidate: return CompletionKind::local_invalidate;
+        case Work::bind_window: return CompletionKind::bind_window;
+        case Work::flush: return CompletionKind::flush;
+        case Work::atomic_write: return CompletionKind::atomic_write;
+        default: return CompletionKind::send;
+    }
+}
+
+uint32_t vendor_error(Status status) {
+    switch (status) {
+        case Status::flushed: return kVendorFlushed;
+        case Status::retry_exceeded: return kVendorRetryExceeded;
+        case Status::rnr_retry_exceeded: return kVendorRnrExceeded;
+        default: return 0;
+    }
+}
+
+void count_failure(Counters& counters, Status status) {
+    if (status == Status::flushed) {
+        ++counters.req_cqe_flush_error;
+        return;
+    }
+    ++counters.req_cqe_error;
+    if (status == Status::remote_access_error) ++counters.req_remote_access_errors;
+    if (status == Status::remote_invalid_request) ++counters.req_remote_invalid_request;
+    if (status == Status::rnr_retry_exceeded) ++counters.rnr_nak_retry_err;
+}
+
+// Takes the oldest request out of the queue, with a completion if one is due: always for a failure.
+void complete_oldest(Core& core, QueuePair& qp, Status status) {
+    RequesterState& r = qp.requester;
+    const SendWork& work = (*qp.send_queue)[r.oldest];
+    const bool begun = r.oldest != r.begun;
+    if (begun && work.awaits_data()) --r.awaiting_data;
+    ++r.oldest;
+    if (!begun) ++r.begun;
+    if (static_cast<int32_t>(r.current - r.oldest) < 0) r.current = r.oldest;
+    if (status != Status::success) count_failure(core.counters, status);
+    const bool signalled = qp.signal_all || (work.flags & kSignalled) != 0;
+    if (!signalled && status == Status::success) return;
+    Completion completion;
+    completion.id = work.id;
+    completion.status = status;
+    completion.kind = kind_of(work.work);
+    completion.vendor_error = vendor_error(status);
+    completion.byte_count = status == Status::success ? work.length : 0;
+    completion.qpn = qp.number;
+    core.complete(qp.send_cq, completion);
+}
+
+// Everything before `end` has arrived. False if that cannot be: the answer to a READ or an atomic
+// before it is missing, so it was lost, and is asked for again (9.7.5.2.8).
+bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end) {
+    RequesterState& r = qp.requester;
+    const Psn before = r.unacknowledged;
+    bool answers_missing = false;
+    while (r.oldest != r.begun) {
+        const SendWork& work = (*qp.send_queue)[r.oldest];
+        if (work.packets == 0 || !psn_before(r.unacknowledged, work.end_psn())) {
+            if (work.packets == 0 && !work.is_done) break;
+            complete_oldest(core, qp, Status::success);
+            continue;
+        }
+        if (!psn_before(work.first_psn, end)) break;
+        if (work.awaits_data()) {
+            answers_missing = psn_before(r.unacknowledged, end);
+            break;
+        }
+        const bool whole = !psn_before(end, work.end_psn());
+        r.unacknowledged = whole ? work.end_psn() : end;
+        if (!whole) break;
+    }
+    if (r.unacknowledged != before) on_progress(core, qp, now);
+    if (!answers_missing) return true;
+    ++core.counters.implied_nak_seq_err;
+    retry_lost(core, qp, now, r.unacknowledged);
+    return false;
+}
+
+void take_credits(QueuePair& qp, uint8_t syndrome, uint32_t msn) {
+    const uint8_t code = wire::ack_code(syndrome);
+    RequesterState& r = qp.requester;
+    r.has_credits = code != wire::kNoCredits;
+    if (r.has_credits) r.credit_limit = (msn + wire::credits_of(code)) & 0xff'ffff;
+}
+
+Status status_of_nak(uint8_t code) {
+    switch (static_cast<wire::NakCode>(code)) {
+        case wire::NakCode::invalid_request: return Status::remote_invalid_request;
+        case wire::NakCode::remote_access_error: return Status::remote_access_error;
+        case wire::NakCode::remote_operational_error: return Status::remote_operational_error;
+        case wire::NakCode::invalid_rd_request: return Status::remote_invalid_rd_request;
+        default: return Status::bad_response;
+    }
+}
+
+void on_nak(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t code) {
+    if (code == static_cast<uint8_t>(wire::NakCode::psn_sequence_error)) {
+        ++core.counters.packet_seq_err;
+        retry_lost(core, qp, now, psn);
+        return;
+    }
+    fail_request(core, qp, request_of(qp, psn), status_of_nak(code));
+}
+
+void on_acknowledge(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+    const uint8_t syndrome = packet.extended.ack.syndrome;
+    const uint8_t code = wire::ack_code(syndrome);
+    switch (wire::ack_kind(syndrome)) {
+        case AckKind::ack:
+            take_credits(qp, syndrome, packet.extended.ack.msn);
+            acknowledge(core, qp, now, psn_plus(packet.psn(), 1));
+            return;
+        case AckKind::rnr_nak:
+            if (acknowledge(core, qp, now, packet.psn()))
+                on_receiver_not_ready(core, qp, now, packet.psn(), code);
+            return;
+        case AckKind::nak:
+            if (acknowledge(core, qp, now, packet.psn())) on_nak(core, qp, now, packet.psn(), code);
+            return;
+        case AckKind::reserved: ++core.counters.dropped_silently; return;
+    }
+}
+
+// The request that this answer with data belongs to, once everything before it is acknowledged.
+// Nothing if the answer is none that is waited for now.
+const SendWork* answered_request(Core& core, QueuePair& qp, Instant now, Psn psn) {
+    if (!acknowledge(core, qp, now, psn)) return nullptr;
+    RequesterState& r = qp.requester;
+    if (r.oldest == r.begun) return nullptr;
+    const SendWork& work = (*qp.send_queue)[r.oldest];
+    if (!work.awaits_data() || psn_before(psn, work.first_psn)) return nullptr;
+    if (psn == r.unacknowledged) return &work;
+    // Later than the one that is due: those between are lost.
+    ++core.counters.implied_nak_seq_err;
+    retry_lost(core, qp, now, r.unacknowledged);
+    return nullptr;
+}
+
+// Each answer but the last is a whole MTU, and the last brings the rest (9.7.5.2.3).
+bool has_right_size(const QueuePair& qp, const SendWork& work, uint32_t index, Position position,
+                    uint32_t length) {
+    const uint32_t left = work.work == Work::read ? work.length - index * qp.mtu : 0;
+    const bool last = index + 1 == work.packets;
+    const bool says_last = position == Position::last || position == Position::only;
+    return last == says_last && length == std::min(left, qp.mtu);
+}
+
+void on_read_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+    const SendWork* work = answered_request(core, qp, now, packet.psn());
+    if (work == nullptr) return;
+    RequesterState& r = qp.requester;
+    const uint32_t number = r.oldest;
+    const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(packet.opcode));
+    const uint32_t index = psn_distance(work->first_psn, packet.psn());
+    const bool expects_this =
+        work->work == Work::read || work->work == Work::flush || work->work == Work::atomic_write;
+    if (!expects_this || !has_right_size(qp, *work, index, info.position, packet.payload_length))
+        return fail_request(core, qp, number, Status::bad_response);
+    if ((info.headers & wire::kAeth) != 0)
+        take_credits(qp, packet.extended.ack.syndrome, packet.extended.ack.msn);
+    if (scatter(core, qp.send_queue->sges(number), qp.pd, index * qp.mtu, packet) != Scatter::done)
+        return fail_request(core, qp, number, Status::local_protection_error);
+    r.unacknowledged = psn_plus(packet.psn(), 1);
+    on_progress(core, qp, now);
+    complete_done(core, qp);
+}
+
+void on_atomic_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+    const SendWork* work = answered_request(core, qp, now, packet.psn());
+    if (work == nullptr) return;
+    RequesterState& r = qp.requester;
+    const uint32_t number = r.oldest;
+    if (work->work != Work::compare_swap && work->work != Work::fetch_add)
+        return fail_request(core, qp, number, Status::bad_response);
+    take_credits(qp, packet.extended.ack.syndrome, packet.extended.ack.msn);
+    const uint64_t original = packet.extended.ack.original;
+    const auto bytes = std::as_bytes(std::span(&original, 1));
+    if (scatter_bytes(core, qp.send_queue->sges(number), qp.pd, 0, bytes.data(), 8) !=
+        Scatter::done)
+        return fail_request(core, qp, number, Status::local_protection_error);
+    r.unacknowledged = psn_plus(packet.psn(), 1);
+    on_progress(core, qp, now);
+    complete_done(core, qp);
+}
+
+}  // namespace
+
+void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+    const RequesterState& r = qp.requester;
+    // Before the oldest PSN without an answer: an answer that came before. Behind what was sent: a
+    // ghost of an earlier connection (9.7.5.1.3).
+    const bool awaited =
+        !psn_before(packet.psn(), r.unacknowledged) && psn_before(packet.psn(), r.sent_end);
+    if (!awaited || (qp.state != QpState::rts && qp.state != QpState::sqd)) {
+        ++core.counters.dropped_silently;
+        return;
+    }
+    switch (wire::operation_of(static_cast<uint8_t>(packet.opcode))) {
+        case Operation::acknowledge: on_acknowledge(core, qp, now, packet); break;
+        case Operation::atomic_acknowledge: on_atomic_response(core, qp, now, packet); break;
+        default: on_read_response(core, qp, now, packet); break;
+    }
+    core.wake(qp);
+}
+
+void complete_done(Core& core, QueuePair& qp) {
+    RequesterState& r = qp.requester;
+    while (r.oldest != r.begun) {
+        const SendWork& work = (*qp.send_queue)[r.oldest];
+        const bool done =
+            work.packets == 0 ? work.is_done : !psn_before(r.unacknowledged, work.end_psn());
+        if (!done) break;
+        complete_oldest(core, qp, Status::success);
+    }
+    if (qp.state == QpState::sqd && qp.drain_notify && r.oldest == r.begun) {
+        qp.drain_notify = false;
+        core.raise(EventKind::sq_drained, qp.number.value);
+    }
+}
+
+void complete_sent(Core& core, QueuePair& qp) {
+    qp.requester.unacknowledged = qp.requester.send_psn;
+    complete_done(core, qp);
+}
+
+void fail_request(Core& core, QueuePair& qp, uint32_t number, Status status) {
+    TULLE_CHECK(number == qp.requester.oldest);
+    complete_oldest(core, qp, status);
+    if (qp.is_reliable()) return enter_error(core, qp);
+    qp.state = QpState::sqe;
+    flush_sends(core, qp);
+}
+
+void enter_error(Core& core, QueuePair& qp) {
+    if (qp.state == QpState::error) return;
+    qp.state = QpState::error;
+    flush_sends(core, qp);
+    flush_receives(core, qp);
+}
+
+void flush_sends(Core& core, QueuePair& qp) {
+    RequesterState& r = qp.requester;
+    while (r.oldest != r.end) complete_oldest(core, qp, Status::flushed);
+    r.current = r.begun = r.end;
+    r.send_psn = r.unacknowledged = r.next_psn;
+    r.ack_deadline = Instant::never();
+    r.resend.reset();
+}
+
+void flush_receives(Core& core, QueuePair& qp) {
+    const auto flush = [&](ReceiveQueue& queue, uint32_t place) {
+        Completion completion;
+        completion.id = queue.id(place);
+        completion.status = Status::flushed;
+        completion.kind = CompletionKind::receive;
+        completion.vendor_error = kVendorFlushed;
+        completion.qpn = qp.number;
+        queue.release(place);
+        ++core.counters.resp_cqe_flush_error;
+        core.complete(qp.receive_cq, completion);
+    };
+    ResponderState& responder = qp.responder;
+    if (responder.receive_place != ReceiveQueue::kNone) {
+        flush(core.receive_queue_of(qp), responder.receive_place);
+        responder.receive_place = ReceiveQueue::kNone;
+    }
+    responder.message = ResponderState::Message::none;
+    if (qp.srq.value != 0) return core.raise(EventKind::qp_last_receive_reached, qp.number.value);
+    if (!qp.receive_queue) return;
+    for (uint32_t place = qp.receive_queue->take(); place != ReceiveQueue::kNone;
+         place = qp.receive_queue->take())
+        flush(*qp.receive_queue, place);
+}
+
+}  // namespace tulle::transport

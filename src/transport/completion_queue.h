@@ -1,0 +1,60 @@
+// A completion queue: entries in the order in which work completed, and the wish to be told.
+#pragma once
+
+#include <algorithm>
+
+#include "base/ring.h"
+#include "transport/types.h"
+
+namespace tulle::transport {
+
+class CompletionQueue {
+public:
+    enum class Wish : uint8_t { none, solicited, any };
+
+    explicit CompletionQueue(uint32_t capacity)
+        : entries_(std::max(1u, capacity)), capacity_(capacity) {}
+
+    // False if the queue is full: an overrun, after which nothing more can be trusted.
+    bool push(const Completion& completion) {
+        if (entries_.size() >= capacity_) return false;
+        entries_.push_back(completion);
+        return true;
+    }
+
+    size_t poll(std::span<Completion> into) {
+        size_t count = 0;
+        while (count < into.size() && !entries_.empty()) into[count++] = entries_.pop_front();
+        return count;
+    }
+
+    size_t size() const { return entries_.size(); }
+    uint32_t capacity() const { return capacity_; }
+
+    bool resize(uint32_t capacity) {
+        if (capacity < entries_.size()) return false;
+        while (entries_.capacity() < capacity) entries_.grow();
+        capacity_ = capacity;
+        return true;
+    }
+
+    void arm(Wish wish) { wish_ = std::max(wish_, wish); }
+
+    // Whether this completion fulfils the wish; a wish is fulfilled once (IBTA vol 1, 11.4.2.2).
+    bool fulfils(const Completion& completion, bool solicited) {
+        const bool failed = completion.status != Status::success;
+        if (wish_ == Wish::none || (wish_ == Wish::solicited && !solicited && !failed))
+            return false;
+        wish_ = Wish::none;
+        return true;
+    }
+
+    uint32_t users = 0;  // queue pairs that complete here
+
+private:
+    base::Ring<Completion> entries_;
+    uint32_t capacity_;
+    Wish wish_ = Wish::none;
+};
+
+}  // namespace tulle::transport

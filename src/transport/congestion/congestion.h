@@ -1,0 +1,48 @@
+// When the next packet of a queue pair may go: the seam for congestion control, one algorithm a
+// file.
+//
+// An algorithm is told what happens (signals) and asked one question: after this packet, when may
+// the next one go? It keeps its state in the queue pair, advances it when it is used and never asks
+// for a timer tick. All arithmetic is in integers. To add one: a file beside this one with a state
+// structure and the functions below for it, a name in Algorithm, a member in the union, and a case
+// in each switch of congestion.cc.
+#pragma once
+
+#include <cstdint>
+
+#include "base/rate.h"
+#include "base/time.h"
+#include "transport/congestion/fixed_rate.h"
+
+namespace tulle::transport {
+
+enum class Algorithm : uint8_t { none, fixed_rate };
+
+// What the network told a sender.
+struct Signal {
+    enum class Kind : uint8_t {
+        cnp,      // a congestion notification packet came
+        becn,     // an acknowledgement with the BECN bit
+        ack,      // data was acknowledged
+        timeout,  // nothing came for the time of the local ACK timeout
+    };
+    Kind kind = Kind::ack;
+    bool marked = false;  // the packet that brought it was marked (FECN, ECN)
+    uint32_t acknowledged_packets = 0;
+    base::Duration round_trip{};  // of the newest packet acknowledged; zero if not known
+};
+
+struct CongestionControl {
+    Algorithm algorithm = Algorithm::none;
+    union {
+        FixedRate fixed_rate;
+    };
+    CongestionControl() : fixed_rate{} {}
+};
+
+void on_signal(CongestionControl& control, base::Instant now, const Signal& signal);
+
+// A packet of so many bytes on the wire leaves now; returns when the next one may.
+base::Instant on_sent(CongestionControl& control, base::Instant now, uint32_t bytes);
+
+}  // namespace tulle::transport

@@ -1,0 +1,156 @@
+#include "transport/core.h"
+
+#include <algorithm>
+
+namespace tulle::transport {
+namespace {
+
+// Whose random numbers these are (base/random.h).
+constexpr uint32_t kStreamKeys = 0x7261'6e01;
+constexpr uint32_t kStreamNumbers = 0x7261'6e02;
+
+// A place of the table rests while so many others are used.
+constexpr size_t kFreePlacesKept = 64;
+
+}  // namespace
+
+void ReadyLists::push(uint8_t lane, uint32_t index,
+                      std::vector<std::unique_ptr<QueuePair>>& table) {
+    List& list = lists_[lane];
+    table[index]->next_ready = kNone;
+    if (list.first == kNone)
+        list.first = index;
+    else
+        table[list.last]->next_ready = index;
+    list.last = index;
+    filled_ = static_cast<uint16_t>(filled_ | 1u << lane);
+}
+
+void ReadyLists::pop(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table) {
+    List& list = lists_[lane];
+    list.first = table[list.first]->next_ready;
+    if (list.first != kNone) return;
+    list.last = kNone;
+    filled_ = static_cast<uint16_t>(filled_ & ~(1u << lane));
+}
+
+Core::Core(const AdapterConfig& adapter_config)
+    : config(adapter_config),
+      random({adapter_config.seed, kStreamNumbers, adapter_config.endpoint.value}),
+      memory(base::RandomStream({adapter_config.seed, kStreamKeys, adapter_config.endpoint.value})),
+      queue_pairs_(kSpecialQps),
+      uses_(kSpecialQps) {}
+
+QueuePair* Core::find(Qpn qpn) {
+    const uint32_t index = index_of(qpn);
+    if (index >= queue_pairs_.size()) return nullptr;
+    QueuePair* qp = queue_pairs_[index].get();
+    return qp != nullptr && qp->number == qpn ? qp : nullptr;
+}
+
+QueuePair* Core::add(QpType type) {
+    uint32_t index = 0;
+    if (free_.size() > kFreePlacesKept || queue_pairs_.size() > kIndexMask) {
+        if (free_.empty()) return nullptr;
+        index = free_.front();
+        free_.pop_front();
+    } else {
+        index = static_cast<uint32_t>(queue_pairs_.size());
+        queue_pairs_.emplace_back();
+        uses_.push_back(0);
+    }
+    auto qp = std::make_unique<QueuePair>();
+    qp->number = Qpn{(uses_[index] % kUses) << kIndexBits | index};
+    qp->type = type;
+    queue_pairs_[index] = std::move(qp);
+    ++live_;
+    return queue_pairs_[index].get();
+}
+
+QueuePair* Core::add_special(Qpn qpn) {
+    TULLE_CHECK(qpn.value < kSpecialQps);
+    if (queue_pairs_[qpn.value]) return nullptr;
+    queue_pairs_[qpn.value] = std::make_unique<QueuePair>();
+    queue_pairs_[qpn.value]->number = qpn;
+    queue_pairs_[qpn.value]->type = QpType::ud;
+    ++live_;
+    return queue_pairs_[qpn.value].get();
+}
+
+void Core::remove(QueuePair& qp) {
+    const uint32_t index = index_of(qp.number);
+    if (qp.in_ready_list) {
+        // Lists are short, and a queue pair is seldom destroyed amid its work: all are made anew.
+        std::vector<uint32_t> others;
+        const uint8_t lane = qp.lane;
+        for (; !ready.empty(lane); ready.pop(lane, queue_pairs_))
+            if (ready.front(lane) != index) others.push_back(ready.front(lane));
+        for (const uint32_t other : others) ready.push(lane, other, queue_pairs_);
+    }
+    queue_pairs_[index].reset();
+    --live_;
+    if (index < kSpecialQps) return;
+    ++uses_[index];
+    free_.push_back(index);
+}
+
+void Core::wake(QueuePair& qp) {
+    if (qp.in_ready_list) return;
+    qp.in_ready_list = true;
+    ready.push(qp.lane, index_of(qp.number), queue_pairs_);
+}
+
+// A queue pair has one timer that counts, the earliest asked for; those asked for before it that
+// are later stay in the heap and find nothing to do.
+void Core::look_again(QueuePair& qp, Instant at) {
+    if (at >= qp.timer_at) return;
+    qp.timer_at = at;
+    timers_.push_back({at, index_of(qp.number)});
+    std::push_heap(timers_.begin(), timers_.end());
+}
+
+QueuePair* Core::pop_due(Instant now) {
+    while (!timers_.empty() && timers_.front().at <= now) {
+        const Timer timer = timers_.front();
+        std::pop_heap(timers_.begin(), timers_.end());
+        timers_.pop_back();
+        QueuePair* qp = queue_pairs_[timer.index].get();
+        if (qp == nullptr || qp->timer_at != timer.at) continue;
+        qp->timer_at = Instant::never();
+        return qp;
+    }
+    return nullptr;
+}
+
+Instant Core::next_deadline() const {
+    return timers_.empty() ? Instant::never() : timers_.front().at;
+}
+
+CompletionQueue* Core::completion_queue(CqId cq) {
+    if (cq.value == 0 || cq.value > completion_queues.size()) return nullptr;
+    return completion_queues[cq.value - 1].get();
+}
+
+SharedReceiveQueue* Core::shared_queue(SrqId srq) {
+    if (srq.value == 0 || srq.value > shared_queues.size()) return nullptr;
+    return shared_queues[srq.value - 1].get();
+}
+
+ReceiveQueue& Core::receive_queue_of(QueuePair& qp) {
+    if (SharedReceiveQueue* shared = shared_queue(qp.srq)) return shared->queue;
+    if (!qp.receive_queue)
+        qp.receive_queue = std::make_unique<ReceiveQueue>(qp.receive_requests, qp.receive_sges);
+    return *qp.receive_queue;
+}
+
+void Core::complete(CqId cq, const Completion& completion, bool solicited) {
+    CompletionQueue* queue = completion_queue(cq);
+    TULLE_CHECK(queue != nullptr);
+    if (!queue->push(completion)) {
+        raise(EventKind::cq_error, cq.value);
+        return;
+    }
+    if (queue->fulfils(completion, solicited)) raise(EventKind::completion, cq.value);
+}
+
+}  // namespace tulle::transport

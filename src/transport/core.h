@@ -1,0 +1,129 @@
+// What the roles of all queue pairs share: tables, queues, counters, and the lists of who may send
+// and whose time has come. Internal to the room; the public face is adapter.h.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/random.h"
+#include "transport/completion_queue.h"
+#include "transport/counters.h"
+#include "transport/loss/loss.h"
+#include "transport/memory.h"
+#include "transport/queue_pair.h"
+#include "wire/packet.h"
+
+namespace tulle::transport {
+
+using base::Duration;
+using base::Instant;
+using wire::Packet;
+
+inline constexpr size_t kLanes = 16;
+
+struct AdapterConfig {
+    EndpointIndex endpoint{};
+    uint64_t seed = 0;
+    LossPolicy loss = LossPolicy::go_back_n;
+    uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair; below 2^23
+    uint32_t reorder_packets = 256;              // selective repeat keeps so many early packets
+    uint32_t ack_every = 16;                     // packets of a long message between ACK requests
+    bool grants_credits = true;                  // end-to-end credits in ACKs
+    uint32_t envelope_bytes = 46;  // around BTH, extended headers and payload, on the wire
+    std::array<uint8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+};
+
+struct SharedReceiveQueue {
+    SharedReceiveQueue(PdId domain, uint32_t requests, uint32_t sges)
+        : pd(domain), queue(requests, sges) {}
+    PdId pd{};
+    uint32_t limit = 0;  // an event when fewer wait; 0 is none
+    uint32_t users = 0;
+    ReceiveQueue queue;
+};
+
+// Queue pairs that may have something to send, lane by lane, first come first served.
+class ReadyLists {
+public:
+    static constexpr uint32_t kNone = UINT32_MAX;
+
+    bool empty(uint8_t lane) const { return lists_[lane].first == kNone; }
+    uint16_t filled() const { return filled_; }
+    uint32_t front(uint8_t lane) const { return lists_[lane].first; }
+    void push(uint8_t lane, uint32_t index, std::vector<std::unique_ptr<QueuePair>>& table);
+    void pop(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table);
+
+private:
+    struct List {
+        uint32_t first = kNone;
+        uint32_t last = kNone;
+    };
+    std::array<List, kLanes> lists_{};
+    uint16_t filled_ = 0;
+};
+
+class Core {
+public:
+    explicit Core(const AdapterConfig& adapter_config);
+
+    // Queue pairs, by number in constant time. A number of the past does not find the queue pair
+    // that has its place now.
+    QueuePair* find(Qpn qpn);
+    QueuePair& at(uint32_t index) { return *queue_pairs_[index]; }
+    static uint32_t index_of(Qpn qpn) { return qpn.value & kIndexMask; }
+    QueuePair* add(QpType type);
+    QueuePair* add_special(Qpn qpn);  // QP 0 and QP 1
+    void remove(QueuePair& qp);
+    size_t queue_pairs() const { return live_; }
+
+    // It may have something to send: onto the ready list of its lane.
+    void wake(QueuePair& qp);
+    // Looks at this queue pair again, at this time at the latest.
+    void look_again(QueuePair& qp, Instant at);
+    // A queue pair whose time has come; nothing if there is none.
+    QueuePair* pop_due(Instant now);
+    Instant next_deadline() const;
+
+    void complete(CqId cq, const Completion& completion, bool solicited = false);
+    void raise(EventKind kind, uint32_t subject) { events.push_back({kind, subject}); }
+    CompletionQueue* completion_queue(CqId cq);
+    SharedReceiveQueue* shared_queue(SrqId srq);
+    // Where this queue pair takes its receives from; made on first use.
+    ReceiveQueue& receive_queue_of(QueuePair& qp);
+
+    AdapterConfig config;
+    base::RandomStream random;
+    Memory memory;
+    Counters counters;
+    ReadyLists ready;
+    std::deque<AdapterEvent> events;
+    std::vector<std::unique_ptr<CompletionQueue>> completion_queues;  // CqId counts from 1
+    std::vector<std::unique_ptr<SharedReceiveQueue>> shared_queues;   // SrqId too
+    std::vector<std::byte> gathered;  // payload of the packet that was polled last, if from pieces
+
+private:
+    // A number is an index of the table and, above it, how often the place was used.
+    static constexpr uint32_t kIndexBits = 20;
+    static constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
+    static constexpr uint32_t kUses = 1u << (24 - kIndexBits);
+    static constexpr uint32_t kSpecialQps = 2;
+
+    struct Timer {
+        Instant at;
+        uint32_t index;
+        // The earliest in front, as the standard heap has the greatest.
+        bool operator<(const Timer& other) const {
+            return at != other.at ? at > other.at : index > other.index;
+        }
+    };
+
+    friend class Adapter;
+    std::vector<std::unique_ptr<QueuePair>> queue_pairs_;
+    std::vector<uint8_t> uses_;
+    std::deque<uint32_t> free_;
+    std::vector<Timer> timers_;
+    size_t live_ = 0;
+};
+
+}  // namespace tulle::transport

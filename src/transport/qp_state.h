@@ -1,0 +1,44 @@
+// States of a queue pair and what each change of state needs (IBTA vol 1, 10.3 and 11.2.5.3).
+#pragma once
+
+#include "transport/types.h"
+
+namespace tulle::transport {
+
+// Which attributes a modify call brings (ibv_qp_attr_mask).
+enum Attribute : uint32_t {
+    kState = 1 << 0,
+    kCurrentState = 1 << 1,
+    kDrainNotify = 1 << 2,
+    kAccessFlags = 1 << 3,
+    kPkeyIndex = 1 << 4,
+    kPort = 1 << 5,
+    kQkey = 1 << 6,
+    kAddress = 1 << 7,
+    kPathMtu = 1 << 8,
+    kTimeout = 1 << 9,
+    kRetryCount = 1 << 10,
+    kRnrRetry = 1 << 11,
+    kReceivePsn = 1 << 12,
+    kMaxReads = 1 << 13,
+    kAlternatePath = 1 << 14,
+    kMinRnrTimer = 1 << 15,
+    kSendPsn = 1 << 16,
+    kMaxIncomingReads = 1 << 17,
+    kMigrationState = 1 << 18,
+    kDestQpn = 1 << 20,
+};
+
+// Connected services have two kinds of XRC queue pair: one sends, one receives.
+enum class QpType : uint8_t { rc, uc, ud, rd, xrc_initiator, xrc_target };
+
+Service service_of(QpType type);
+
+// Whether a queue pair of this type takes this work (IBTA vol 1, table 38 and 10.2.4.1).
+bool offers(QpType type, Work work);
+
+// Whether a queue pair of this type may go from one state to the other with these attributes: all
+// that the change requires, and none that it does not know.
+bool is_legal_change(QpType type, QpState from, QpState to, uint32_t attributes);
+
+}  // namespace tulle::transport

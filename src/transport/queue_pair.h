@@ -1,0 +1,179 @@
+// One queue pair, as data: what the roles know of it. The roles are functions in files of their
+// own, requester.h, completer.h, retry.h, responder.h and responses.h; none of them calls the next
+// but through what is written here.
+//
+// An idle queue pair is this structure and nothing more. Queues come with the first request that is
+// posted, answers to READs with the first READ, a reorder buffer with the first packet out of
+// order.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/time.h"
+#include "transport/congestion/congestion.h"
+#include "transport/loss/reorder_buffer.h"
+#include "transport/memory.h"
+#include "transport/qp_state.h"
+#include "transport/work_queue.h"
+
+namespace tulle::transport {
+
+// The way to the peer, and what packets on it carry.
+struct Address {
+    EndpointIndex endpoint{};
+    uint8_t service_level = 0;
+    uint8_t traffic_class = 0;
+    uint8_t hop_limit = 64;
+    uint16_t entropy = 0;
+    uint8_t ack_timeout = 0;  // 4.096 us times 2 to the power of this; 0 waits for ever
+};
+
+struct QpSetup {
+    QpType type = QpType::rc;
+    PdId pd{};
+    CqId send_cq{};
+    CqId receive_cq{};
+    SrqId srq{};  // none, or the queue that receives are taken from
+    SendQueueSize send{.requests = 16, .sges = 1, .inline_bytes = 0};
+    uint32_t receive_requests = 16;
+    uint32_t receive_sges = 1;
+    bool signal_all = false;
+};
+
+enum class Migration : uint8_t { migrated, rearm, armed };
+
+// What a modify call may bring; the mask says which of it.
+struct QpAttributes {
+    QpState state = QpState::reset;
+    QpState current_state = QpState::reset;
+    bool drain_notify = false;
+    uint32_t access = 0;
+    wire::PKey pkey = wire::kDefaultPKey;
+    QKey qkey{};
+    Address address{};
+    uint32_t path_mtu = 4096;
+    uint8_t retry_count = 7;
+    uint8_t rnr_retry = 7;  // 7 tries for ever
+    Psn receive_psn{};
+    Psn send_psn{};
+    uint8_t max_reads = 1;           // READs and atomics of ours under way at a time
+    uint8_t max_incoming_reads = 1;  // of the peer's
+    Address alternate{};
+    uint8_t min_rnr_timer = 0;
+    Migration migration = Migration::migrated;
+    Qpn dest_qpn{};
+};
+
+inline constexpr uint8_t kRetryForEver = 7;
+
+// Requests are numbered as they are posted: [oldest, end) are in the queue, of which [oldest,
+// begun) have PSNs. The next packet to go belongs to `current`.
+struct RequesterState {
+    uint32_t oldest = 0;
+    uint32_t begun = 0;
+    uint32_t current = 0;
+    uint32_t end = 0;
+    Psn next_psn{};        // of the next request to begin
+    Psn send_psn{};        // of the next packet to go; lies back while packets are sent again
+    Psn unacknowledged{};  // the oldest PSN without an answer; READ responses answer one each
+    Psn sent_end{};        // behind the last PSN that ever went out
+    std::optional<Psn> resend{};  // selective repeat: this one packet again, out of turn
+    uint32_t awaiting_data = 0;   // READs and atomics begun and not done
+    uint32_t messages_begun = 0;  // SSN, 24 bits
+    uint32_t credit_limit = 0;    // LSN, 24 bits
+    bool has_credits = false;     // the peer grants end-to-end credits
+    uint8_t retries_left = 0;
+    uint8_t rnr_retries_left = 0;
+    base::Instant ack_deadline = base::Instant::never();
+    base::Instant wait_until{};    // an RNR NAK asked for patience
+    base::Instant next_allowed{};  // pacing
+};
+
+// The answer to a READ or an atomic; kept after it was given, for the requester may ask again.
+struct Answer {
+    Psn first_psn{};
+    Psn end_psn{};
+    Psn next_psn{};   // of the next response packet; end_psn once all are out
+    Psn burst_psn{};  // where the present burst of responses began: its first packet says so
+    bool is_atomic = false;
+    bool is_empty = false;  // FLUSH and ATOMIC WRITE: a response without data
+    uint32_t rkey = 0;
+    uint32_t length = 0;
+    uint64_t address = 0;
+    uint64_t original = 0;
+    uint32_t msn = 0;
+    Grant grant;
+};
+
+struct ResponderState {
+    // The message under way: its kind tells which packets may follow.
+    enum class Message : uint8_t { none, send, write };
+
+    Psn expected{};
+    uint32_t msn = 0;  // 24 bits
+    Message message = Message::none;
+    bool nak_sent = false;     // of this gap; the next one waits until the gap is closed
+    bool established = false;  // the event was given
+    uint32_t receive_place = ReceiveQueue::kNone;
+    uint32_t received = 0;  // bytes of the message
+    uint64_t write_address = 0;
+    uint32_t write_length = 0;  // of the whole message
+    uint32_t write_rkey = 0;
+    Grant write_grant;
+    // The one ACK or NAK that waits to go; a later ACK replaces it.
+    bool ack_pending = false;
+    uint8_t ack_syndrome = 0;
+    Psn ack_psn{};
+    std::vector<Answer> answers;  // the newest max_incoming_reads, oldest first
+};
+
+struct QueuePair {
+    Qpn number{};
+    QpType type = QpType::rc;
+    QpState state = QpState::reset;
+    bool exists = false;
+    bool signal_all = false;
+    bool drain_notify = false;
+    bool in_ready_list = false;
+    uint8_t lane = 0;
+    uint8_t retry_count = 7;
+    uint8_t rnr_retry = 7;
+    uint8_t max_reads = 1;
+    uint8_t max_incoming_reads = 1;
+    uint8_t min_rnr_timer = 0;
+    Migration migration = Migration::migrated;
+    PdId pd{};
+    CqId send_cq{};
+    CqId receive_cq{};
+    SrqId srq{};
+    uint32_t access = 0;
+    uint32_t mtu = 4096;
+    wire::PKey pkey = wire::kDefaultPKey;
+    QKey qkey{};
+    Qpn dest_qpn{};
+    Address address{};
+    Address alternate{};
+    RequesterState requester;
+    ResponderState responder;
+    CongestionControl congestion;
+    base::Instant timer_at = base::Instant::never();  // when the adapter's timer list looks here
+    uint32_t next_ready = 0;                          // link of the ready list
+    SendQueueSize send_size;
+    uint32_t receive_requests = 0;
+    uint32_t receive_sges = 0;
+    std::unique_ptr<SendQueue> send_queue;
+    std::unique_ptr<ReceiveQueue> receive_queue;
+    std::unique_ptr<ReorderBuffer> early;
+
+    Service service() const { return service_of(type); }
+    bool is_reliable() const { return type != QpType::uc && type != QpType::ud; }
+    Asker asker() const { return {pd, number}; }
+    bool receives() const {
+        return state == QpState::rtr || state == QpState::rts || state == QpState::sqd ||
+               state == QpState::sqe;
+    }
+};
+
+}  // namespace tulle::transport

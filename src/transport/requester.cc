@@ -1,0 +1,279 @@
+#include "transport/requester.h"
+
+#include <algorithm>
+
+#include "transport/completer.h"
+#include "transport/retry.h"
+#include "transport/transfer.h"
+
+namespace tulle::transport {
+namespace {
+
+using wire::Operation;
+using wire::psn_before;
+using wire::psn_distance;
+using wire::psn_plus;
+
+constexpr uint32_t kSequenceMask = 0xff'ffff;  // SSN, LSN and MSN count in 24 bits
+
+bool is_local(Work work) {
+    return work == Work::local_invalidate || work == Work::bind_window;
+}
+
+bool takes_receive(Work work) {
+    return work == Work::send || work == Work::send_with_immediate ||
+           work == Work::send_with_invalidate || work == Work::write_with_immediate;
+}
+
+// The peer has said how many messages it has receives for. Where none is left one message may go
+// all the same, alone, to learn whether that has changed (9.7.7.2.5).
+bool has_credit(const QueuePair& qp, const SendWork& work) {
+    const RequesterState& r = qp.requester;
+    if (!r.has_credits || !takes_receive(work.work)) return true;
+    const uint32_t room = (r.credit_limit - r.messages_begun) & kSequenceMask;
+    const bool beyond = room == 0 || room > kSequenceMask / 2;
+    return !beyond || r.unacknowledged == r.next_psn;
+}
+
+// A fence waits for the READs and atomics before it (10.8.3.3); so does everything where the peer
+// takes no more of them at a time.
+bool may_begin(const QueuePair& qp, const SendWork& work) {
+    const RequesterState& r = qp.requester;
+    if ((work.flags & kFence) != 0 && r.awaiting_data != 0) return false;
+    if (qp.is_reliable() && work.awaits_data() && r.awaiting_data >= qp.max_reads) return false;
+    return has_credit(qp, work);
+}
+
+// Work that sends nothing is done when everything before it is done: what it takes away may still
+// be in use (10.6.7.2.5).
+Status do_local(Core& core, QueuePair& qp, const SendWork& work) {
+    if (work.work == Work::bind_window) return core.memory.bind_type2(work.binding, qp.asker());
+    const bool done = core.memory.invalidate(work.rkey, qp.asker());
+    return done ? Status::success : Status::local_qp_operation_error;
+}
+
+// Gives the next request its PSNs. False if it has to wait.
+bool begin(Core& core, QueuePair& qp, uint32_t number) {
+    RequesterState& r = qp.requester;
+    SendWork& work = (*qp.send_queue)[number];
+    work.first_psn = r.next_psn;
+    if (is_local(work.work)) {
+        if (number != r.oldest) return false;
+        r.begun = number + 1;
+        r.current = number + 1;
+        const Status status = do_local(core, qp, work);
+        work.is_done = true;
+        if (status == Status::success)
+            complete_done(core, qp);
+        else
+            fail_request(core, qp, number, status);
+        return true;
+    }
+    if (!may_begin(qp, work)) return false;
+    work.packets = packets_of(work, qp.mtu);
+    r.next_psn = psn_plus(r.next_psn, work.packets);
+    r.begun = number + 1;
+    r.messages_begun = (r.messages_begun + 1) & kSequenceMask;
+    if (work.awaits_data()) ++r.awaiting_data;
+    return true;
+}
+
+Operation send_operation(const SendWork& work, bool first, bool last) {
+    if (!last) return first ? Operation::send_first : Operation::send_middle;
+    switch (work.work) {
+        case Work::send_with_immediate:
+            return first ? Operation::send_only_with_immediate
+                         : Operation::send_last_with_immediate;
+        case Work::send_with_invalidate:
+            return first ? Operation::send_only_with_invalidate
+                         : Operation::send_last_with_invalidate;
+        default: return first ? Operation::send_only : Operation::send_last;
+    }
+}
+
+Operation write_operation(const SendWork& work, bool first, bool last) {
+    if (!last) return first ? Operation::write_first : Operation::write_middle;
+    if (work.work == Work::write_with_immediate)
+        return first ? Operation::write_only_with_immediate : Operation::write_last_with_immediate;
+    return first ? Operation::write_only : Operation::write_last;
+}
+
+Operation operation_of(const SendWork& work, bool first, bool last) {
+    switch (work.work) {
+        case Work::read: return Operation::read_request;
+        case Work::compare_swap: return Operation::compare_swap;
+        case Work::fetch_add: return Operation::fetch_add;
+        case Work::flush: return Operation::flush;
+        case Work::atomic_write: return Operation::atomic_write;
+        case Work::write:
+        case Work::write_with_immediate: return write_operation(work, first, last);
+        default: return send_operation(work, first, last);
+    }
+}
+
+RequestPlan plan_packet(const QueuePair& qp, uint32_t number, Psn psn) {
+    const SendWork& work = (*qp.send_queue)[number];
+    const uint32_t index = psn_distance(work.first_psn, psn);
+    RequestPlan plan;
+    plan.number = number;
+    plan.psn = psn;
+    plan.offset = index * qp.mtu;
+    const bool has_payload = work.work <= Work::send_with_immediate ||
+                             work.work == Work::send_with_invalidate ||
+                             work.work == Work::atomic_write;
+    plan.length = has_payload ? std::min(qp.mtu, work.length - plan.offset) : 0;
+    plan.operation = operation_of(work, index == 0, index + 1 == work.packets);
+    return plan;
+}
+
+// A Q_Key with its highest bit set stands for the queue pair's own, which only privileged users can
+// have set (10.2.5).
+QKey qkey_of(const QueuePair& qp, const SendWork& work) {
+    return work.datagram.qkey.value >> 31 != 0 ? qp.qkey : work.datagram.qkey;
+}
+
+void set_extended(const QueuePair& qp, const SendWork& work, const RequestPlan& plan,
+                  Packet& packet) {
+    const uint16_t headers = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers;
+    const uint32_t tail = work.work == Work::send_with_invalidate ? work.rkey : work.immediate;
+    packet.srq_or_ee = work.remote_srq.value;
+    if ((headers & wire::kAtomicEth) != 0) {
+        const bool swap = work.work == Work::compare_swap;
+        packet.extended.atomic = {work.remote_address, swap ? work.swap : work.compare_or_add,
+                                  swap ? work.compare_or_add : 0, RKey{work.rkey}};
+    } else if ((headers & wire::kReth) != 0) {
+        // A READ that is asked for again names only what is still missing.
+        const uint32_t feth = static_cast<uint32_t>(work.flush_selectivity << 4) |
+                              static_cast<uint32_t>(work.flush_placement);
+        packet.extended.rdma = {work.remote_address + plan.offset,
+                                RKey{work.rkey},
+                                work.length - plan.offset,
+                                work.work == Work::flush ? feth : tail,
+                                {},
+                                {}};
+    } else {
+        packet.extended.send = {qkey_of(qp, work), qp.number, tail};
+    }
+}
+
+// Where the packet goes, and in which class of traffic. A datagram says so itself.
+void set_address(const QueuePair& qp, const SendWork& work, Packet& packet) {
+    if (qp.type != QpType::ud) {
+        packet.destination = qp.address.endpoint.value & 0xff'ffff;
+        packet.hop_limit = qp.address.hop_limit;
+        packet.traffic_class = qp.address.traffic_class;
+        packet.service_level = qp.address.service_level & 0xf;
+        packet.entropy = qp.address.entropy;
+        packet.set_dest_qp(qp.dest_qpn);
+        return;
+    }
+    const DatagramTarget& target = work.datagram;
+    packet.destination = target.endpoint.value & 0xff'ffff;
+    packet.hop_limit = target.hop_limit;
+    packet.traffic_class = target.traffic_class;
+    packet.service_level = target.service_level & 0xf;
+    packet.entropy = static_cast<uint16_t>(0xc000 | (qp.number.value & 0x3fff));
+    packet.set_dest_qp(target.qpn);
+}
+
+bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
+    if (!qp.is_reliable()) return false;
+    const Psn next = psn_plus(psn, 1);
+    return next == work.end_psn() || qp.requester.resend.has_value() ||
+           psn_distance(work.first_psn, next) % core.config.ack_every == 0;
+}
+
+void move_on(QueuePair& qp, const RequestPlan& plan) {
+    RequesterState& r = qp.requester;
+    const SendWork& work = (*qp.send_queue)[plan.number];
+    const bool one_request = work.awaits_data();  // answers take the other PSNs
+    const Psn next = one_request ? work.end_psn() : psn_plus(plan.psn, 1);
+    if (psn_before(r.sent_end, next)) r.sent_end = next;
+    if (r.resend == plan.psn) {
+        r.resend.reset();
+        return;
+    }
+    r.send_psn = next;
+    if (next == work.end_psn()) r.current = plan.number + 1;
+}
+
+}  // namespace
+
+uint32_t packets_of(const SendWork& work, uint32_t mtu) {
+    if (work.work == Work::compare_swap || work.work == Work::fetch_add ||
+        work.work == Work::flush || work.work == Work::atomic_write)
+        return 1;
+    return std::max(1u, work.length / mtu + (work.length % mtu != 0 ? 1 : 0));
+}
+
+std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) {
+    RequesterState& r = qp.requester;
+    if (!qp.send_queue || (qp.state != QpState::rts && qp.state != QpState::sqd))
+        return std::nullopt;
+    const Instant allowed = std::max(r.wait_until, r.next_allowed);
+    if (allowed > now) {
+        core.look_again(qp, allowed);
+        return std::nullopt;
+    }
+    if (r.resend) return plan_packet(qp, request_of(qp, *r.resend), *r.resend);
+    while (r.current != r.end) {
+        const uint32_t number = r.current;
+        if (number != r.begun) {
+            if (psn_distance(r.unacknowledged, r.send_psn) >= core.config.max_packets_outstanding)
+                return std::nullopt;
+            // Work within the adapter that was begun once needs nothing more.
+            if ((*qp.send_queue)[number].packets == 0) {
+                ++r.current;
+                continue;
+            }
+            return plan_packet(qp, number, r.send_psn);
+        }
+        if (qp.state == QpState::sqd || !begin(core, qp, number)) return std::nullopt;
+        if (qp.state == QpState::error) return std::nullopt;
+    }
+    return std::nullopt;
+}
+
+bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet) {
+    const SendWork& work = (*qp.send_queue)[plan.number];
+    packet = Packet{};
+    packet.source = core.config.endpoint.value & 0xff'ffff;
+    set_address(qp, work, packet);
+    packet.opcode = wire::opcode_of(qp.service(), plan.operation);
+    packet.set_psn(plan.psn);
+    packet.migrated = qp.migration == Migration::migrated;
+    packet.pkey = qp.pkey;
+    packet.payload_length = plan.length;
+    if (plan.length != 0) {
+        const auto payload =
+            work.is_inline()
+                ? wire::Payload::memory(qp.send_queue->inline_data(plan.number).data() +
+                                        plan.offset)
+                : gather(core, qp.send_queue->sges(plan.number), qp.pd, plan.offset, plan.length);
+        if (!payload) {
+            // Requests complete in order: this one fails when those before it are done.
+            if (plan.number == qp.requester.oldest)
+                fail_request(core, qp, plan.number, Status::local_protection_error);
+            return false;
+        }
+        packet.payload = *payload;
+    }
+    set_extended(qp, work, plan, packet);
+    packet.ack_request = asks_for_ack(core, qp, work, plan.psn);
+    packet.solicited_event = (work.flags & kSolicited) != 0 && takes_receive(work.work) &&
+                             psn_plus(plan.psn, 1) == work.end_psn();
+
+    RequesterState& r = qp.requester;
+    if (psn_before(plan.psn, r.sent_end)) ++core.counters.retransmitted_packets;
+    move_on(qp, plan);
+    const uint32_t bytes = core.config.envelope_bytes + plan.length +
+                           wire::opcode_info(static_cast<uint8_t>(packet.opcode)).header_size;
+    r.next_allowed = on_sent(qp.congestion, now, bytes);
+    if (qp.is_reliable())
+        expect_answer(core, qp, now);
+    else
+        complete_sent(core, qp);
+    return true;
+}
+
+}  // namespace tulle::transport

@@ -1,0 +1,30 @@
+// The requester: from posted work to request packets, in order (IBTA vol 1, 9.7.3).
+//
+// It keeps a place in the send queue, the next packet to go. Sending again is no special case: the
+// place is set back (retry.h), and the same function makes the same packets.
+#pragma once
+
+#include "transport/core.h"
+
+namespace tulle::transport {
+
+// The next packet, decided but not yet made.
+struct RequestPlan {
+    uint32_t number = 0;  // of the request in the send queue
+    Psn psn;
+    uint32_t offset = 0;  // of its payload within the message
+    uint32_t length = 0;  // of its payload
+    wire::Operation operation = wire::Operation::send_only;
+};
+
+// Decides what goes next: begins the next request if it may, carries out work that stays within the
+// adapter. Nothing if the queue pair has to wait.
+std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now);
+
+// Makes the packet and moves on. False if the memory may not be read: the request fails.
+bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet);
+
+// How many PSNs a message of this work takes.
+uint32_t packets_of(const SendWork& work, uint32_t mtu);
+
+}  // namespace tulle::transport

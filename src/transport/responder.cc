@@ -1,0 +1,437 @@
+#include "transport/responder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "transport/completer.h"
+#include "transport/responses.h"
+#include "transport/transfer.h"
+#include "wire/syndrome.h"
+
+namespace tulle::transport {
+namespace {
+
+using Message = ResponderState::Message;
+using wire::Operation;
+using wire::Position;
+using wire::psn_before;
+using wire::psn_distance;
+using wire::psn_plus;
+
+constexpr uint32_t kAtomicSize = 8;
+constexpr uint32_t kMaxMessage = 1u << 31;
+
+Operation operation_of(const Packet& packet) {
+    return wire::operation_of(static_cast<uint8_t>(packet.opcode));
+}
+
+const wire::OpcodeInfo& info_of(const Packet& packet) {
+    return wire::opcode_info(static_cast<uint8_t>(packet.opcode));
+}
+
+bool is_send(Operation operation) {
+    return operation <= Operation::send_only_with_immediate ||
+           operation == Operation::send_last_with_invalidate ||
+           operation == Operation::send_only_with_invalidate;
+}
+
+bool is_write(Operation operation) {
+    return operation >= Operation::write_first && operation <= Operation::write_only_with_immediate;
+}
+
+bool is_atomic(Operation operation) {
+    return operation == Operation::compare_swap || operation == Operation::fetch_add;
+}
+
+bool awaits_answer(Operation operation) {
+    return operation == Operation::read_request || is_atomic(operation) ||
+           operation == Operation::flush || operation == Operation::atomic_write;
+}
+
+bool begins(Position position) {
+    return position == Position::first || position == Position::only;
+}
+
+bool ends(Position position) {
+    return position == Position::last || position == Position::only;
+}
+
+// The packet needs a receive that was posted: the first of a SEND, the last of a WRITE with
+// immediate data.
+bool needs_receive(const Packet& packet) {
+    const Operation operation = operation_of(packet);
+    if (is_send(operation)) return begins(info_of(packet).position);
+    return operation == Operation::write_last_with_immediate ||
+           operation == Operation::write_only_with_immediate;
+}
+
+// C9-60: within a message only its own middle and last packets may come, and none without one.
+Verdict check_opcode_order(const QueuePair& qp, const Packet& packet) {
+    const Operation operation = operation_of(packet);
+    const Message message = qp.responder.message;
+    const bool fits_under_way = (message == Message::send && is_send(operation)) ||
+                                (message == Message::write && is_write(operation));
+    if (begins(info_of(packet).position))
+        return message == Message::none ? Verdict::accept : Verdict::invalid_request;
+    return fits_under_way ? Verdict::accept : Verdict::invalid_request;
+}
+
+// C9-62: the queue pair offers the operation to its peer.
+Verdict check_operation_allowed(const QueuePair& qp, const Packet& packet) {
+    if (!info_of(packet).known) return Verdict::invalid_request;
+    const Operation operation = operation_of(packet);
+    uint32_t needed = 0;
+    if (is_write(operation) || operation == Operation::atomic_write) needed = kRemoteWrite;
+    if (operation == Operation::read_request) needed = kRemoteRead;
+    if (is_atomic(operation)) needed = kRemoteAtomic;
+    if (operation == Operation::flush)
+        needed = packet.extended.rdma.immediate_or_flush == 0 ? 0u : kFlushGlobal;
+    const bool allowed = (qp.access & needed) == needed ||
+                         (operation == Operation::flush && (qp.access & kFlushPersistent) != 0);
+    return allowed ? Verdict::accept : Verdict::invalid_request;
+}
+
+// C9-75, C9-76: no more READs and atomics than were agreed upon.
+Verdict check_answers(const QueuePair& qp, const Packet& packet) {
+    if (!awaits_answer(operation_of(packet))) return Verdict::accept;
+    const auto& answers = qp.responder.answers;
+    const auto waiting = std::count_if(answers.begin(), answers.end(), [](const Answer& answer) {
+        return answer.next_psn != answer.end_psn;
+    });
+    return waiting < qp.max_incoming_reads ? Verdict::accept : Verdict::invalid_request;
+}
+
+// C9-65 to C9-70: packets that are not the last are whole MTUs, and a WRITE has the length that it
+// said.
+Verdict check_length(const QueuePair& qp, const Packet& packet) {
+    const Position position = info_of(packet).position;
+    const uint32_t length = packet.payload_length;
+    if (!ends(position) && length != qp.mtu) return Verdict::invalid_request;
+    if (position == Position::last && (length == 0 || length > qp.mtu))
+        return Verdict::invalid_request;
+    if (position == Position::only && length > qp.mtu) return Verdict::invalid_request;
+    const Operation operation = operation_of(packet);
+    const ResponderState& r = qp.responder;
+    const uint64_t received = uint64_t{begins(position) ? 0 : r.received} + length;
+    if (is_write(operation)) {
+        const uint32_t announced =
+            begins(position) ? packet.extended.rdma.dma_length : r.write_length;
+        if (announced > kMaxMessage || received > announced) return Verdict::invalid_request;
+        if (ends(position) && received != announced) return Verdict::invalid_request;
+    }
+    if (operation == Operation::read_request && packet.extended.rdma.dma_length > kMaxMessage)
+        return Verdict::invalid_request;
+    if (operation == Operation::atomic_write &&
+        (length != kAtomicSize || packet.extended.rdma.virtual_address % kAtomicSize != 0))
+        return Verdict::invalid_request;
+    if (is_atomic(operation) && packet.extended.atomic.virtual_address % kAtomicSize != 0)
+        return Verdict::invalid_request;  // C9-86
+    return received <= kMaxMessage ? Verdict::accept : Verdict::invalid_request;
+}
+
+// C9-77: a receive is there for it.
+Verdict check_receive(Core& core, QueuePair& qp, const Packet& packet) {
+    if (!needs_receive(packet) || qp.responder.receive_place != ReceiveQueue::kNone)
+        return Verdict::accept;
+    qp.responder.receive_place = core.receive_queue_of(qp).take();
+    return qp.responder.receive_place != ReceiveQueue::kNone ? Verdict::accept
+                                                             : Verdict::receiver_not_ready;
+}
+
+std::optional<Grant> grant_for(Core& core, QueuePair& qp, const Packet& packet) {
+    const Operation operation = operation_of(packet);
+    if (is_atomic(operation))
+        return core.memory.check(packet.extended.atomic.rkey.value, qp.asker(),
+                                 packet.extended.atomic.virtual_address, kAtomicSize,
+                                 kRemoteAtomic);
+    const Packet::Rdma& rdma = packet.extended.rdma;
+    // C9-88: without data the key is not looked at.
+    if (rdma.dma_length == 0 && operation != Operation::atomic_write) return Grant{};
+    if (operation == Operation::flush) {
+        const bool persistent = (rdma.immediate_or_flush & 2) != 0;
+        return core.memory.check(rdma.rkey.value, qp.asker(), rdma.virtual_address, rdma.dma_length,
+                                 persistent ? kFlushPersistent : kFlushGlobal);
+    }
+    const uint32_t length = operation == Operation::atomic_write ? kAtomicSize : rdma.dma_length;
+    return core.memory.check(rdma.rkey.value, qp.asker(), rdma.virtual_address, length,
+                             operation == Operation::read_request ? kRemoteRead : kRemoteWrite);
+}
+
+// C9-79 to C9-85: the key, its rights and its range. A WRITE is checked whole with its first
+// packet; its other packets only ask whether that still holds.
+Verdict check_remote_key(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    const Operation operation = operation_of(packet);
+    const bool names_memory = awaits_answer(operation) || is_write(operation);
+    if (!names_memory) return Verdict::accept;
+    if (is_write(operation) && !begins(info_of(packet).position)) {
+        const bool stands = r.write_length == 0 || core.memory.stands(r.write_grant);
+        return stands ? Verdict::accept : Verdict::remote_access_error;
+    }
+    const auto grant = grant_for(core, qp, packet);
+    if (!grant) return Verdict::remote_access_error;
+    r.write_grant = *grant;
+    return Verdict::accept;
+}
+
+void complete_receive(Core& core, QueuePair& qp, const Packet& packet, Status status) {
+    ResponderState& r = qp.responder;
+    const uint16_t headers = info_of(packet).headers;
+    ReceiveQueue& queue = core.receive_queue_of(qp);
+    Completion completion;
+    completion.id = queue.id(r.receive_place);
+    completion.status = status;
+    completion.kind = is_send(operation_of(packet)) ? CompletionKind::receive
+                                                    : CompletionKind::receive_write_with_immediate;
+    completion.byte_count = r.received;
+    completion.qpn = qp.number;
+    completion.source = EndpointIndex{packet.source};
+    completion.service_level = static_cast<uint8_t>(packet.service_level);
+    if ((headers & wire::kImmDt) != 0) {
+        completion.flags |= kWithImmediate;
+        completion.immediate_or_rkey = (headers & wire::kReth) != 0
+                                           ? packet.extended.rdma.immediate_or_flush
+                                           : packet.extended.send.immediate_or_rkey;
+    }
+    if ((headers & wire::kIeth) != 0) {
+        completion.flags |= kWithInvalidate;
+        completion.immediate_or_rkey = packet.extended.send.immediate_or_rkey;
+    }
+    queue.release(r.receive_place);
+    r.receive_place = ReceiveQueue::kNone;
+    if (status == Status::local_length_error) ++core.counters.resp_local_length_error;
+    if (status != Status::success) ++core.counters.resp_cqe_error;
+    core.complete(qp.receive_cq, completion, packet.solicited_event);
+    SharedReceiveQueue* shared = core.shared_queue(qp.srq);
+    if (shared != nullptr && shared->queue.waiting() < shared->limit) {
+        shared->limit = 0;
+        core.raise(EventKind::srq_limit_reached, qp.srq.value);
+    }
+}
+
+void end_message(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    r.message = Message::none;
+    r.msn = (r.msn + 1) & 0xff'ffff;
+    if (r.receive_place != ReceiveQueue::kNone) complete_receive(core, qp, packet, Status::success);
+}
+
+Verdict carry_out_send(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    const Position position = info_of(packet).position;
+    if (begins(position)) r.received = 0;
+    const auto sges = core.receive_queue_of(qp).sges(r.receive_place);
+    const Scatter result = scatter(core, sges, qp.pd, r.received, packet);
+    r.received += packet.payload_length;
+    if (result != Scatter::done) {
+        complete_receive(core, qp, packet,
+                         result == Scatter::too_long ? Status::local_length_error
+                                                     : Status::local_protection_error);
+        return Verdict::remote_operational_error;
+    }
+    r.message = Message::send;
+    if (!ends(position)) return Verdict::accept;
+    // C9-91: the key is invalidated before the receive completes.
+    if ((info_of(packet).headers & wire::kIeth) != 0 &&
+        !core.memory.invalidate(packet.extended.send.immediate_or_rkey, qp.asker())) {
+        return Verdict::remote_access_error;
+    }
+    end_message(core, qp, packet);
+    return Verdict::accept;
+}
+
+void carry_out_write(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    const Position position = info_of(packet).position;
+    if (begins(position)) {
+        ++core.counters.rx_write_requests;
+        r.received = 0;
+        r.write_length = packet.extended.rdma.dma_length;
+    }
+    if (r.write_grant.host != nullptr && !packet.payload.is_modelled())
+        std::memmove(r.write_grant.host + r.received, packet.payload.address(),
+                     packet.payload_length);
+    r.received += packet.payload_length;
+    r.message = Message::write;
+    if (ends(position)) end_message(core, qp, packet);
+}
+
+// C9-87: one operation, not to be divided, on memory that others may use at the same time.
+uint64_t carry_out_atomic(std::byte* host, const Packet& packet) {
+    if (host == nullptr) return 0;
+    auto* word = reinterpret_cast<uint64_t*>(host);
+    const Packet::Atomic& atomic = packet.extended.atomic;
+    if (operation_of(packet) == Operation::fetch_add)
+        return __atomic_fetch_add(word, atomic.swap_or_add, __ATOMIC_SEQ_CST);
+    uint64_t expected = atomic.compare;
+    __atomic_compare_exchange_n(word, &expected, atomic.swap_or_add, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
+    return expected;
+}
+
+void store_atomic_write(std::byte* host, const Packet& packet) {
+    if (host == nullptr || packet.payload.is_modelled()) return;
+    uint64_t value = 0;
+    std::memcpy(&value, packet.payload.address(), sizeof value);
+    __atomic_store_n(reinterpret_cast<uint64_t*>(host), value, __ATOMIC_SEQ_CST);
+}
+
+void carry_out_with_answer(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    const Operation operation = operation_of(packet);
+    Answer answer;
+    answer.first_psn = answer.next_psn = answer.burst_psn = packet.psn();
+    answer.end_psn = psn_plus(packet.psn(), psns_of(qp, packet));
+    answer.grant = r.write_grant;
+    answer.is_atomic = is_atomic(operation);
+    answer.is_empty = operation == Operation::flush || operation == Operation::atomic_write;
+    if (answer.is_atomic) {
+        ++core.counters.rx_atomic_requests;
+        answer.original = carry_out_atomic(answer.grant.host, packet);
+    } else {
+        answer.address = packet.extended.rdma.virtual_address;
+        answer.rkey = packet.extended.rdma.rkey.value;
+        answer.length = answer.is_empty ? 0 : packet.extended.rdma.dma_length;
+        if (operation == Operation::read_request) ++core.counters.rx_read_requests;
+        if (operation == Operation::atomic_write) store_atomic_write(answer.grant.host, packet);
+    }
+    r.msn = (r.msn + 1) & 0xff'ffff;
+    answer.msn = r.msn;
+    if (r.answers.size() >= qp.max_incoming_reads) r.answers.erase(r.answers.begin());
+    r.answers.push_back(answer);
+}
+
+// C9-111: the objection goes back; but for a receiver that is not ready the connection ends.
+void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
+    using wire::NakCode;
+    switch (verdict) {
+        case Verdict::accept: return;
+        case Verdict::receiver_not_ready:
+            ++core.counters.out_of_buffer;
+            qp.responder.nak_sent = true;
+            return answer_with(core, qp, packet.psn(),
+                               wire::syndrome_of(wire::AckKind::rnr_nak, qp.min_rnr_timer));
+        case Verdict::invalid_request:
+            answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::invalid_request));
+            core.raise(EventKind::qp_request_error, qp.number.value);
+            break;
+        case Verdict::remote_access_error:
+            ++core.counters.resp_remote_access_errors;
+            answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::remote_access_error));
+            core.raise(EventKind::qp_access_error, qp.number.value);
+            break;
+        case Verdict::remote_operational_error:
+            answer_with(core, qp, packet.psn(),
+                        wire::syndrome_of(NakCode::remote_operational_error));
+            break;
+    }
+    enter_error(core, qp);
+}
+
+// C9-105: an old request again. A READ is read again, an atomic's answer was kept, everything else
+// is acknowledged once more.
+void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
+    ++core.counters.duplicate_request;
+    const Operation operation = operation_of(packet);
+    if (!awaits_answer(operation))
+        return answer_with(core, qp, psn_plus(qp.responder.expected, wire::kPsnMask),
+                           ack_syndrome(core, qp));
+    for (Answer& answer : qp.responder.answers) {
+        const bool within =
+            !psn_before(packet.psn(), answer.first_psn) && psn_before(packet.psn(), answer.end_psn);
+        if (!within || answer.is_atomic != is_atomic(operation)) continue;
+        if (operation == Operation::read_request) {
+            const Packet::Rdma& rdma = packet.extended.rdma;
+            const uint32_t skipped = psn_distance(answer.first_psn, packet.psn()) * qp.mtu;
+            const auto grant = grant_for(core, qp, packet);
+            if (!grant || rdma.virtual_address != answer.address + skipped ||
+                rdma.dma_length + skipped != answer.length)
+                break;
+            answer.grant = *grant;
+            if (grant->host != nullptr) answer.grant.host -= skipped;
+        }
+        answer.next_psn = answer.burst_psn = packet.psn();
+        return core.wake(qp);
+    }
+    ++core.counters.dropped_silently;
+}
+
+// C9-66: a gap. It is told once; by the loss policy the packet is kept for its turn.
+void on_gap(Core& core, QueuePair& qp, const Packet& packet) {
+    ++core.counters.out_of_sequence;
+    ResponderState& r = qp.responder;
+    if (core.config.loss == LossPolicy::selective_repeat && !r.nak_sent) {
+        if (!qp.early) qp.early = std::make_unique<ReorderBuffer>(core.config.reorder_packets);
+    }
+    if (qp.early) qp.early->keep(packet, psn_distance(r.expected, packet.psn()));
+    if (r.nak_sent) return;
+    r.nak_sent = true;
+    answer_with(core, qp, r.expected, wire::syndrome_of(wire::NakCode::psn_sequence_error));
+}
+
+void on_expected(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    r.nak_sent = false;
+    Verdict verdict = judge(core, qp, packet);
+    if (verdict == Verdict::accept) verdict = carry_out(core, qp, packet);
+    if (verdict != Verdict::accept) return object(core, qp, packet, verdict);
+    r.expected = psn_plus(r.expected, psns_of(qp, packet));
+    if (awaits_answer(operation_of(packet)))
+        core.wake(qp);
+    else if (packet.ack_request)
+        answer_with(core, qp, packet.psn(), ack_syndrome(core, qp));
+}
+
+// What came before its turn, whose turn it is now; and the next gap, if there is one.
+void on_early(Core& core, QueuePair& qp) {
+    ResponderState& r = qp.responder;
+    while (qp.early && qp.receives() && !r.nak_sent) {
+        const auto packet = qp.early->take(r.expected);
+        if (!packet) break;
+        on_expected(core, qp, *packet);
+    }
+    if (!qp.early || qp.early->empty() || r.nak_sent || !qp.receives()) return;
+    r.nak_sent = true;
+    answer_with(core, qp, r.expected, wire::syndrome_of(wire::NakCode::psn_sequence_error));
+}
+
+}  // namespace
+
+uint32_t psns_of(const QueuePair& qp, const Packet& packet) {
+    if (operation_of(packet) != Operation::read_request) return 1;
+    const uint32_t length = packet.extended.rdma.dma_length;
+    return std::max(1u, length / qp.mtu + (length % qp.mtu != 0 ? 1 : 0));
+}
+
+Verdict judge(Core& core, QueuePair& qp, const Packet& packet) {
+    if (Verdict v = check_opcode_order(qp, packet); v != Verdict::accept) return v;
+    if (Verdict v = check_operation_allowed(qp, packet); v != Verdict::accept) return v;
+    if (Verdict v = check_answers(qp, packet); v != Verdict::accept) return v;
+    if (Verdict v = check_length(qp, packet); v != Verdict::accept) return v;
+    if (Verdict v = check_remote_key(core, qp, packet); v != Verdict::accept) return v;
+    return check_receive(core, qp, packet);
+}
+
+Verdict carry_out(Core& core, QueuePair& qp, const Packet& packet) {
+    const Operation operation = operation_of(packet);
+    if (is_send(operation)) return carry_out_send(core, qp, packet);
+    if (is_write(operation))
+        carry_out_write(core, qp, packet);
+    else
+        carry_out_with_answer(core, qp, packet);
+    return Verdict::accept;
+}
+
+void on_request(Core& core, QueuePair& qp, Instant, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    if (packet.psn() == r.expected) {
+        on_expected(core, qp, packet);
+        on_early(core, qp);
+    } else if (psn_before(packet.psn(), r.expected)) {
+        on_duplicate(core, qp, packet);
+    } else {
+        on_gap(core, qp, packet);
+    }
+}
+
+}  // namespace tulle::transport

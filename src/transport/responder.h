@@ -1,0 +1,33 @@
+// The responder: requests of the peer, judged and carried out (IBTA vol 1, 9.7.4, figure 93).
+//
+// judge() reads like the specification: a chain of small checks, each with its clause, the first
+// that objects decides. What it accepts carry_out() does; what is to be answered waits in the queue
+// pair until responses.h makes a packet of it.
+#pragma once
+
+#include "transport/core.h"
+
+namespace tulle::transport {
+
+enum class Verdict : uint8_t {
+    accept,
+    receiver_not_ready,
+    invalid_request,
+    remote_access_error,
+    remote_operational_error,
+};
+
+// A request packet for a queue pair of a reliable connection.
+void on_request(Core& core, QueuePair& qp, Instant now, const Packet& packet);
+
+// Whether this packet, whose PSN is right, may be carried out.
+Verdict judge(Core& core, QueuePair& qp, const Packet& packet);
+
+// Carries out what was accepted. An objection that shows only now, of the memory that the receiver
+// itself named, comes back as a verdict.
+Verdict carry_out(Core& core, QueuePair& qp, const Packet& packet);
+
+// PSNs that a request takes: one, but for READs one for each response.
+uint32_t psns_of(const QueuePair& qp, const Packet& packet);
+
+}  // namespace tulle::transport

@@ -1,0 +1,113 @@
+#include "transport/responses.h"
+
+#include <algorithm>
+
+#include "transport/completer.h"
+#include "wire/syndrome.h"
+
+namespace tulle::transport {
+namespace {
+
+using wire::Operation;
+using wire::psn_distance;
+using wire::psn_plus;
+
+const Answer* waiting_answer(const QueuePair& qp) {
+    for (const Answer& answer : qp.responder.answers)
+        if (answer.next_psn != answer.end_psn) return &answer;
+    return nullptr;
+}
+
+uint32_t offset_of(const QueuePair& qp, const Answer& answer) {
+    return psn_distance(answer.first_psn, answer.next_psn) * qp.mtu;
+}
+
+uint32_t payload_of(const QueuePair& qp, const Answer& answer) {
+    if (answer.is_atomic || answer.is_empty) return 0;
+    return std::min(qp.mtu, answer.length - offset_of(qp, answer));
+}
+
+Operation operation_of(const Answer& answer) {
+    if (answer.is_atomic) return Operation::atomic_acknowledge;
+    const bool first = answer.next_psn == answer.burst_psn;
+    const bool last = psn_plus(answer.next_psn, 1) == answer.end_psn;
+    if (first) return last ? Operation::read_response_only : Operation::read_response_first;
+    return last ? Operation::read_response_last : Operation::read_response_middle;
+}
+
+void begin_packet(const Core& core, const QueuePair& qp, Psn psn, Operation operation,
+                  Packet& packet) {
+    packet = Packet{};
+    packet.source = core.config.endpoint.value & 0xff'ffff;
+    packet.destination = qp.address.endpoint.value & 0xff'ffff;
+    packet.hop_limit = qp.address.hop_limit;
+    packet.traffic_class = qp.address.traffic_class;
+    packet.set_dest_qp(qp.dest_qpn);
+    packet.opcode = wire::opcode_of(qp.service(), operation);
+    packet.set_psn(psn);
+    packet.service_level = qp.address.service_level & 0xf;
+    packet.migrated = qp.migration == Migration::migrated;
+    packet.pkey = qp.pkey;
+    packet.entropy = qp.address.entropy;
+}
+
+void make_ack(const Core& core, QueuePair& qp, Packet& packet) {
+    ResponderState& r = qp.responder;
+    begin_packet(core, qp, r.ack_psn, Operation::acknowledge, packet);
+    packet.extended.ack = {0, r.msn, r.ack_syndrome};
+    r.ack_pending = false;
+}
+
+}  // namespace
+
+void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome) {
+    ResponderState& r = qp.responder;
+    r.ack_pending = true;
+    r.ack_psn = psn;
+    r.ack_syndrome = syndrome;
+    core.wake(qp);
+}
+
+uint8_t ack_syndrome(Core& core, QueuePair& qp) {
+    const bool tells = core.config.grants_credits && qp.srq.value == 0;
+    if (!tells) return wire::syndrome_of(wire::AckKind::ack, wire::kNoCredits);
+    const uint32_t waiting = qp.receive_queue ? qp.receive_queue->waiting() : 0;
+    uint8_t code = 0;
+    while (code + 1 < wire::kNoCredits && wire::credits_of(code + 1) <= waiting) ++code;
+    return wire::syndrome_of(wire::AckKind::ack, code);
+}
+
+std::optional<uint32_t> plan_response(const QueuePair& qp) {
+    if (qp.receives())
+        if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
+    if (qp.responder.ack_pending && qp.state != QpState::reset) return 0;
+    return std::nullopt;
+}
+
+bool make_response(Core& core, QueuePair& qp, Packet& packet) {
+    ResponderState& r = qp.responder;
+    const Answer* waiting = qp.receives() ? waiting_answer(qp) : nullptr;
+    if (waiting == nullptr) {
+        make_ack(core, qp, packet);
+        return true;
+    }
+    Answer& answer = r.answers[static_cast<size_t>(waiting - r.answers.data())];
+    const uint32_t length = payload_of(qp, answer);
+    if (length != 0 && !core.memory.stands(answer.grant)) {
+        ++core.counters.resp_remote_access_errors;
+        answer_with(core, qp, answer.next_psn,
+                    wire::syndrome_of(wire::NakCode::remote_access_error));
+        core.raise(EventKind::qp_access_error, qp.number.value);
+        enter_error(core, qp);
+        return false;
+    }
+    begin_packet(core, qp, answer.next_psn, operation_of(answer), packet);
+    packet.payload_length = length;
+    if (length != 0 && answer.grant.host != nullptr)
+        packet.payload = wire::Payload::memory(answer.grant.host + offset_of(qp, answer));
+    packet.extended.ack = {answer.original, answer.msn, ack_syndrome(core, qp)};
+    answer.next_psn = psn_plus(answer.next_psn, 1);
+    return true;
+}
+
+}  // namespace tulle::transport

@@ -1,0 +1,133 @@
+#include "transport/retry.h"
+
+#include <algorithm>
+
+#include "transport/completer.h"
+#include "wire/syndrome.h"
+
+namespace tulle::transport {
+namespace {
+
+using wire::psn_before;
+
+// Sets the requester's place back to this PSN.
+void go_back(QueuePair& qp, Psn psn) {
+    RequesterState& r = qp.requester;
+    r.current = request_of(qp, psn);
+    r.send_psn = psn;
+    r.resend.reset();
+}
+
+bool is_outstanding(const QueuePair& qp) {
+    return qp.requester.unacknowledged != qp.requester.sent_end;
+}
+
+// One retry less. False if there is none left and the connection is given up.
+bool spend_retry(Core& core, QueuePair& qp, Instant now) {
+    RequesterState& r = qp.requester;
+    if (r.retries_left > 0) {
+        --r.retries_left;
+        return true;
+    }
+    if (qp.migration == Migration::armed) {
+        std::swap(qp.address, qp.alternate);
+        qp.migration = Migration::migrated;
+        qp.lane = core.config.lane_of_level[qp.address.service_level & 0xf];
+        r.retries_left = qp.retry_count;
+        core.raise(EventKind::path_migrated, qp.number.value);
+        return true;
+    }
+    static_cast<void>(now);
+    fail_request(core, qp, r.oldest, Status::retry_exceeded);
+    return false;
+}
+
+void restart_timer(Core& core, QueuePair& qp, Instant now) {
+    RequesterState& r = qp.requester;
+    if (qp.address.ack_timeout == 0 || !is_outstanding(qp)) {
+        r.ack_deadline = Instant::never();
+        return;
+    }
+    r.ack_deadline = now + ack_timeout(qp.address.ack_timeout);
+    core.look_again(qp, r.ack_deadline);
+}
+
+void on_silence(Core& core, QueuePair& qp, Instant now) {
+    ++core.counters.local_ack_timeout_err;
+    on_signal(qp.congestion, now, {.kind = Signal::Kind::timeout});
+    if (!spend_retry(core, qp, now)) return;
+    go_back(qp, qp.requester.unacknowledged);
+    restart_timer(core, qp, now);
+}
+
+}  // namespace
+
+Duration ack_timeout(uint8_t code) {
+    return Duration{4'096'000} * (int64_t{1} << code);
+}
+
+uint32_t request_of(const QueuePair& qp, Psn psn) {
+    const RequesterState& r = qp.requester;
+    for (uint32_t number = r.oldest; number != r.begun; ++number) {
+        const SendWork& work = (*qp.send_queue)[number];
+        if (work.packets != 0 && psn_before(psn, work.end_psn())) return number;
+    }
+    return r.begun;
+}
+
+void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn) {
+    if (!spend_retry(core, qp, now)) return;
+    RequesterState& r = qp.requester;
+    const bool data_lost = !(*qp.send_queue)[request_of(qp, psn)].awaits_data();
+    if (core.config.loss == LossPolicy::selective_repeat && data_lost &&
+        psn_before(psn, r.send_psn))
+        r.resend = psn;
+    else
+        go_back(qp, psn);
+    restart_timer(core, qp, now);
+    core.wake(qp);
+}
+
+void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code) {
+    RequesterState& r = qp.requester;
+    if (qp.rnr_retry != kRetryForEver) {
+        if (r.rnr_retries_left == 0)
+            return fail_request(core, qp, r.oldest, Status::rnr_retry_exceeded);
+        --r.rnr_retries_left;
+    }
+    go_back(qp, psn);
+    r.wait_until = now + Duration{int64_t{wire::rnr_wait_microseconds(timer_code)} * 1'000'000};
+    // The peer is alive: silence counts from when the wait is over.
+    r.ack_deadline = Instant::never();
+    core.look_again(qp, r.wait_until);
+}
+
+void on_progress(Core& core, QueuePair& qp, Instant now) {
+    RequesterState& r = qp.requester;
+    r.retries_left = qp.retry_count;
+    r.rnr_retries_left = qp.rnr_retry;
+    // What was acknowledged need not be sent again, wherever the place was set back to.
+    if (psn_before(r.send_psn, r.unacknowledged)) {
+        r.send_psn = r.unacknowledged;
+        r.current = request_of(qp, r.send_psn);
+    }
+    if (r.resend && psn_before(*r.resend, r.unacknowledged)) r.resend.reset();
+    restart_timer(core, qp, now);
+}
+
+void expect_answer(Core& core, QueuePair& qp, Instant now) {
+    if (qp.requester.ack_deadline == Instant::never()) restart_timer(core, qp, now);
+}
+
+void on_time(Core& core, QueuePair& qp, Instant now) {
+    RequesterState& r = qp.requester;
+    if (qp.state == QpState::rts || qp.state == QpState::sqd) {
+        if (r.ack_deadline <= now && is_outstanding(qp))
+            on_silence(core, qp, now);
+        else if (r.ack_deadline != Instant::never())
+            core.look_again(qp, r.ack_deadline);
+    }
+    core.wake(qp);
+}
+
+}  // namespace tulle::transport

@@ -1,0 +1,229 @@
+// The words of the RDMA engine: what a user posts, what comes back, and how things are named.
+//
+// Numbers of work kinds and completion statuses are those of the verbs header, so that the verbs
+// room passes them on unchanged.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "wire/ids.h"
+#include "wire/opcode.h"
+
+namespace tulle::transport {
+
+using wire::Psn;
+using wire::QKey;
+using wire::Qpn;
+using wire::RKey;
+using wire::Service;
+
+// Index into the table of end points that the owner keeps; 24 bits travel in a packet.
+struct EndpointIndex {
+    uint32_t value = 0;
+    auto operator<=>(const EndpointIndex&) const = default;
+};
+
+// Names of what an adapter holds. A name that was never given out, or not any more, is refused.
+struct PdId {
+    uint32_t value = 0;
+    auto operator<=>(const PdId&) const = default;
+};
+struct CqId {
+    uint32_t value = 0;
+    auto operator<=>(const CqId&) const = default;
+};
+struct SrqId {
+    uint32_t value = 0;
+    auto operator<=>(const SrqId&) const = default;
+};
+
+// Why a call was refused. The verbs room turns these into the errno that its man pages promise.
+enum class Refusal : uint8_t {
+    none,
+    invalid_argument,  // EINVAL
+    queue_full,        // ENOMEM
+    out_of_resources,  // ENOMEM
+    busy,              // EBUSY: something still uses it
+    not_supported,     // EOPNOTSUPP
+};
+
+// Work of a send queue (ibv_wr_opcode).
+enum class Work : uint8_t {
+    write = 0,
+    write_with_immediate = 1,
+    send = 2,
+    send_with_immediate = 3,
+    read = 4,
+    compare_swap = 5,
+    fetch_add = 6,
+    local_invalidate = 7,
+    bind_window = 8,
+    send_with_invalidate = 9,
+    flush = 14,
+    atomic_write = 15,
+};
+
+// What a completion says it completes (ibv_wc_opcode).
+enum class CompletionKind : uint8_t {
+    send = 0,
+    write = 1,
+    read = 2,
+    compare_swap = 3,
+    fetch_add = 4,
+    bind_window = 5,
+    local_invalidate = 6,
+    flush = 8,
+    atomic_write = 9,
+    receive = 128,
+    receive_write_with_immediate = 129,
+};
+
+// How work ended (ibv_wc_status; IBTA vol 1, 11.6.2).
+enum class Status : uint8_t {
+    success = 0,
+    local_length_error = 1,
+    local_qp_operation_error = 2,
+    local_eec_operation_error = 3,
+    local_protection_error = 4,
+    flushed = 5,
+    window_bind_error = 6,
+    bad_response = 7,
+    local_access_error = 8,
+    remote_invalid_request = 9,
+    remote_access_error = 10,
+    remote_operational_error = 11,
+    retry_exceeded = 12,
+    rnr_retry_exceeded = 13,
+    local_rdd_violation = 14,
+    remote_invalid_rd_request = 15,
+    remote_aborted = 16,
+    invalid_ee_context = 17,
+    invalid_ee_state = 18,
+    fatal = 19,
+    response_timeout = 20,
+    general_error = 21,
+};
+
+// Rights of a memory region or of a queue pair's responder (ibv_access_flags).
+enum Access : uint32_t {
+    kLocalWrite = 1 << 0,
+    kRemoteWrite = 1 << 1,
+    kRemoteRead = 1 << 2,
+    kRemoteAtomic = 1 << 3,
+    kWindowBind = 1 << 4,
+    kZeroBased = 1 << 5,
+    kFlushGlobal = 1 << 8,
+    kFlushPersistent = 1 << 9,
+};
+
+// A piece of local memory. Addresses are those of the region's I/O virtual address space.
+struct Sge {
+    uint64_t address = 0;
+    uint32_t length = 0;
+    uint32_t lkey = 0;
+};
+
+enum SendFlag : uint8_t {
+    kFence = 1 << 0,
+    kSignalled = 1 << 1,
+    kSolicited = 1 << 2,
+    kInline = 1 << 3,
+};
+
+// The type-2 window that a bind_window request sets, and where.
+struct WindowBinding {
+    uint32_t window_rkey = 0;  // the key it has now; its index part names the window
+    uint32_t new_rkey = 0;     // the key it shall have
+    uint32_t region_lkey = 0;
+    uint64_t address = 0;
+    uint64_t length = 0;
+    uint32_t access = 0;
+};
+
+struct DatagramTarget {
+    EndpointIndex endpoint{};
+    Qpn qpn{};
+    QKey qkey{};
+    uint8_t service_level = 0;
+    uint8_t traffic_class = 0;
+    uint8_t hop_limit = 64;
+    bool multicast = false;
+};
+
+struct SendRequest {
+    uint64_t id = 0;
+    Work work = Work::send;
+    uint8_t flags = kSignalled;
+    std::span<const Sge> sges{};
+    // Inline data replaces the list of pieces; it is copied before post_send() returns.
+    std::span<const std::byte> inline_data{};
+    uint64_t remote_address = 0;
+    uint32_t rkey = 0;            // also the key to invalidate, here or at the peer
+    uint32_t immediate = 0;       // as it goes over the wire, most significant byte first
+    uint64_t compare_or_add = 0;  // FETCH_ADD adds this
+    uint64_t swap = 0;
+    uint8_t flush_placement = 0;  // FETH
+    uint8_t flush_selectivity = 0;
+    wire::SrqNumber remote_srq{};  // XRC
+    DatagramTarget datagram{};     // UD and RD
+    wire::EeContext ee_context{};  // RD
+    WindowBinding binding{};
+};
+
+struct ReceiveRequest {
+    uint64_t id = 0;
+    std::span<const Sge> sges{};
+};
+
+enum CompletionFlag : uint8_t {
+    kHasGrh = 1 << 0,
+    kWithImmediate = 1 << 1,
+    kWithInvalidate = 1 << 2,
+};
+
+// Values that scripts look for (ConnectX): with retry_exceeded, and with flushed.
+inline constexpr uint32_t kVendorRetryExceeded = 0x81;
+inline constexpr uint32_t kVendorRnrExceeded = 0x87;
+inline constexpr uint32_t kVendorFlushed = 0xf9;
+
+struct Completion {
+    uint64_t id = 0;
+    Status status = Status::success;
+    CompletionKind kind = CompletionKind::send;
+    uint8_t flags = 0;
+    uint8_t service_level = 0;
+    uint32_t vendor_error = 0;
+    uint32_t byte_count = 0;
+    uint32_t immediate_or_rkey = 0;
+    Qpn qpn{};
+    Qpn source_qp{};         // datagrams
+    EndpointIndex source{};  // datagrams
+    uint16_t pkey_index = 0;
+};
+
+// Things that happen to an adapter without being asked for (ibv_event_type).
+enum class EventKind : uint8_t {
+    cq_error = 0,
+    qp_fatal = 1,
+    qp_request_error = 2,
+    qp_access_error = 3,
+    communication_established = 4,
+    sq_drained = 5,
+    path_migrated = 6,
+    path_migration_error = 7,
+    srq_error = 14,
+    srq_limit_reached = 15,
+    qp_last_receive_reached = 16,
+    completion = 200,  // a completion queue that was armed; not an asynchronous event of verbs
+};
+
+struct AdapterEvent {
+    EventKind kind = EventKind::qp_fatal;
+    uint32_t subject = 0;  // QPN, CqId or SrqId
+};
+
+enum class QpState : uint8_t { reset, init, rtr, rts, sqd, sqe, error };
+
+}  // namespace tulle::transport

@@ -1,0 +1,160 @@
+// Two adapters and a scripted wire between them: the harness of the protocol tests, one rule each.
+//
+//     Pair pair({.mtu = 1024});
+//     pair.wire.drop_nth(3);
+//     pair.client.post_send({.work = Work::send, .length = 3000});
+//     pair.run();
+//     EXPECT_EQ(pair.client.completion().status, Status::success);
+//
+// Each host has one region of memory filled with a pattern, and one queue pair connected to the
+// other's. Time is simulated: nothing ever waits.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "transport/adapter.h"
+
+namespace tulle::transport {
+
+struct PairOptions {
+    QpType type = QpType::rc;
+    uint32_t mtu = 1024;
+    base::Duration delay{1'000'000};
+    LossPolicy loss = LossPolicy::go_back_n;
+    uint8_t ack_timeout = 14;
+    uint8_t retry_count = 7;
+    uint8_t rnr_retry = 7;
+    uint8_t min_rnr_timer = 12;
+    uint8_t max_reads = 4;
+    uint8_t max_incoming_reads = 4;
+    uint32_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
+    uint32_t region_access = kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kWindowBind;
+    uint32_t queue_depth = 64;
+    uint32_t receives = 16;         // posted at the server before the test begins
+    uint32_t receive_bytes = 8192;  // of each
+    uint32_t ack_every = 16;
+    bool grants_credits = true;
+    bool shared_receives = false;  // the server takes them from a shared queue
+    Psn client_psn{0x10'0000};
+    Psn server_psn{0x5a'0000};
+    uint32_t cq_capacity = 1024;
+};
+
+// A send request in short: data lies at `offset` of the sender's memory, and remote work goes to
+// `remote_offset` of the peer's.
+struct Post {
+    Work work = Work::send;
+    uint32_t length = 0;
+    uint32_t offset = 0;
+    uint64_t remote_offset = 0;
+    uint8_t flags = kSignalled;
+    uint32_t immediate = 0;
+    uint64_t compare_or_add = 0;
+    uint64_t swap = 0;
+    uint64_t id = 0;
+    std::optional<uint32_t> rkey{};  // the peer's region unless said
+    std::optional<uint32_t> lkey{};  // one's own region unless said
+    std::optional<WindowBinding> binding{};
+};
+
+class Host {
+public:
+    Host(EndpointIndex endpoint, const PairOptions& options);
+
+    // Connects to the peer and goes to RTS.
+    void connect(const Host& peer, Psn receive_psn, Psn send_psn);
+    Refusal post(const Post& post);
+    Refusal post_receive(uint32_t offset, uint32_t length, uint64_t id = 0);
+    // The next completion, of the send or the receive queue; a test that asks for more than there
+    // are fails.
+    Completion completion();
+    Completion receive_completion();
+    size_t completions_waiting() const { return sends.size() + receives.size(); }
+    const Counters& counters() const { return adapter.counters(); }
+    QpState state() { return adapter.query_qp(qpn)->state; }
+    void drain();  // from the adapter's queues into the lists below
+    std::vector<EventKind> events();
+
+    static constexpr uint64_t kBase = 0x7000'0000;  // where the region begins for its keys
+    static constexpr size_t kMemory = 1 << 20;
+    static std::byte pattern(size_t i, uint32_t host);
+
+    EndpointIndex endpoint{};
+    PairOptions options;
+    Adapter adapter;
+    std::vector<std::byte> memory;
+    PdId pd{};
+    CqId send_cq{};
+    CqId receive_cq{};
+    SrqId srq{};
+    uint32_t key = 0;
+    uint32_t peer_key = 0;
+    Qpn qpn{};
+    std::deque<Completion> sends;
+    std::deque<Completion> receives;
+};
+
+struct Sent {
+    Packet packet;
+    std::vector<std::byte> payload;
+    EndpointIndex to{};
+};
+
+// What happens to packets on the way; those from the client and from the server are counted
+// together, from 1, in the order in which they are sent.
+class Wire {
+public:
+    void drop_nth(uint64_t n) { drop_.push_back(n); }
+    void double_nth(uint64_t n) { double_.push_back(n); }
+    void delay_nth(uint64_t n, base::Duration by) { delay_.push_back({n, by}); }
+    void drop_if(std::function<bool(const Packet&)> condition) {
+        condition_ = std::move(condition);
+    }
+
+    std::vector<Sent> log;  // all that was sent, lost packets too
+
+private:
+    friend class Pair;
+    std::vector<uint64_t> drop_;
+    std::vector<uint64_t> double_;
+    std::vector<std::pair<uint64_t, base::Duration>> delay_;
+    std::function<bool(const Packet&)> condition_;
+};
+
+class Pair {
+public:
+    explicit Pair(const PairOptions& options = {});
+
+    // Until nothing is on the way and nobody waits for anything, or until that much time passed.
+    void run(base::Duration at_most = base::Duration{100'000'000'000'000});
+    // A packet that nobody sent, for the host with this address.
+    void inject(const Packet& packet, EndpointIndex to);
+    Host& host(EndpointIndex endpoint) { return endpoint == client.endpoint ? client : server; }
+
+    Instant now{};
+    Wire wire;
+    Host client;
+    Host server;
+
+private:
+    struct Flying {
+        Instant at;
+        uint64_t order;
+        size_t index;  // into wire.log
+        bool operator<(const Flying& other) const {
+            return at != other.at ? at > other.at : order > other.order;
+        }
+    };
+    void send_all(Host& host);
+    void launch(size_t index, base::Duration extra);
+    void deliver(const Sent& sent);
+
+    base::Duration delay_;
+    std::priority_queue<Flying> flying_;
+    uint64_t order_ = 0;
+};
+
+}  // namespace tulle::transport
