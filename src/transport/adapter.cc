@@ -177,7 +177,6 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
         const uint8_t timeout = qp.address.ack_timeout;
         qp.address = attributes.address;
         qp.address.ack_timeout = timeout;
-        if (!qp.in_ready_list) qp.lane = core_.config.lane_of_level[qp.address.service_level & 0xf];
     }
     if (has(kTimeout)) qp.address.ack_timeout = attributes.address.ack_timeout;
     if (has(kAlternatePath)) qp.alternate = attributes.alternate;
@@ -189,6 +188,7 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (has(kMaxIncomingReads)) qp.max_incoming_reads = attributes.max_incoming_reads;
     if (has(kMinRnrTimer)) qp.min_rnr_timer = attributes.min_rnr_timer;
     if (has(kDestQpn)) qp.dest_qpn = attributes.dest_qpn;
+    core_.on_new_path(qp);
     if (has(kDrainNotify)) qp.drain_notify = attributes.drain_notify;
     if (has(kReceivePsn)) qp.responder.expected = attributes.receive_psn;
     if (has(kSendPsn)) {
@@ -249,8 +249,7 @@ Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
     const SendWork& work = (*qp->send_queue)[r.end];
     if (qp->type == QpType::ud) {
         if (work.length > qp->mtu) return Refusal::invalid_argument;
-        if (!qp->in_ready_list)
-            qp->lane = core_.config.lane_of_level[work.datagram.service_level & 0xf];
+        qp->lane = core_.config.lane_of_level[work.datagram.service_level & 0xf];
     }
     ++r.end;
     if (qp->state == QpState::error || qp->state == QpState::sqe)
@@ -374,15 +373,15 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
             waiting = static_cast<uint16_t>(waiting & ~(1u << lane));
             continue;
         }
-        core_.ready.pop(lane, core_.queue_pairs_);
-        qp.in_ready_list = false;
         if (turn == Turn::sent) {
-            core_.wake(qp);
+            core_.ready.rotate(lane, core_.queue_pairs_);
             next_lane_ = static_cast<uint8_t>((lane + 1) % kLanes);
             ++core_.counters.port_xmit_packets;
             core_.counters.port_xmit_data_bytes += packet.payload_length;
             return true;
         }
+        core_.ready.pop(lane, core_.queue_pairs_);
+        qp.in_ready_list = false;
         waiting = core_.ready.filled();
     }
     return false;

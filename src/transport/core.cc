@@ -41,13 +41,6 @@ Core::Core(const AdapterConfig& adapter_config)
       queue_pairs_(kSpecialQps),
       uses_(kSpecialQps) {}
 
-QueuePair* Core::find(Qpn qpn) {
-    const uint32_t index = index_of(qpn);
-    if (index >= queue_pairs_.size()) return nullptr;
-    QueuePair* qp = queue_pairs_[index].get();
-    return qp != nullptr && qp->number == qpn ? qp : nullptr;
-}
-
 QueuePair* Core::add(QpType type) {
     uint32_t index = 0;
     if (free_.size() > kFreePlacesKept || queue_pairs_.size() > kIndexMask) {
@@ -82,7 +75,7 @@ void Core::remove(QueuePair& qp) {
     if (qp.in_ready_list) {
         // Lists are short, and a queue pair is seldom destroyed amid its work: all are made anew.
         std::vector<uint32_t> others;
-        const uint8_t lane = qp.lane;
+        const uint8_t lane = qp.ready_lane;
         for (; !ready.empty(lane); ready.pop(lane, queue_pairs_))
             if (ready.front(lane) != index) others.push_back(ready.front(lane));
         for (const uint32_t other : others) ready.push(lane, other, queue_pairs_);
@@ -94,10 +87,19 @@ void Core::remove(QueuePair& qp) {
     free_.push_back(index);
 }
 
-void Core::wake(QueuePair& qp) {
-    if (qp.in_ready_list) return;
-    qp.in_ready_list = true;
-    ready.push(qp.lane, index_of(qp.number), queue_pairs_);
+void Core::on_new_path(QueuePair& qp) {
+    qp.lane = config.lane_of_level[qp.address.service_level & 0xf];
+    Packet packet;
+    packet.source = config.endpoint.value & 0xff'ffff;
+    packet.destination = qp.address.endpoint.value & 0xff'ffff;
+    packet.hop_limit = qp.address.hop_limit;
+    packet.traffic_class = qp.address.traffic_class;
+    packet.service_level = qp.address.service_level & 0xf;
+    packet.entropy = qp.address.entropy;
+    packet.migrated = qp.migration == Migration::migrated;
+    packet.pkey = qp.pkey;
+    packet.set_dest_qp(qp.dest_qpn);
+    qp.prototype = packet;
 }
 
 // A queue pair has one timer that counts, the earliest asked for; those asked for before it that

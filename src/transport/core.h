@@ -53,6 +53,13 @@ public:
     uint32_t front(uint8_t lane) const { return lists_[lane].first; }
     void push(uint8_t lane, uint32_t index, std::vector<std::unique_ptr<QueuePair>>& table);
     void pop(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table);
+    // The first goes behind the last.
+    void rotate(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table) {
+        const uint32_t index = lists_[lane].first;
+        if (lists_[lane].last == index) return;
+        pop(lane, table);
+        push(lane, index, table);
+    }
 
 private:
     struct List {
@@ -69,7 +76,12 @@ public:
 
     // Queue pairs, by number in constant time. A number of the past does not find the queue pair
     // that has its place now.
-    QueuePair* find(Qpn qpn);
+    QueuePair* find(Qpn qpn) {
+        const uint32_t index = index_of(qpn);
+        if (index >= queue_pairs_.size()) return nullptr;
+        QueuePair* qp = queue_pairs_[index].get();
+        return qp != nullptr && qp->number == qpn ? qp : nullptr;
+    }
     QueuePair& at(uint32_t index) { return *queue_pairs_[index]; }
     static uint32_t index_of(Qpn qpn) { return qpn.value & kIndexMask; }
     QueuePair* add(QpType type);
@@ -77,8 +89,16 @@ public:
     void remove(QueuePair& qp);
     size_t queue_pairs() const { return live_; }
 
+    // The way to the peer has changed: lane and prototype follow.
+    void on_new_path(QueuePair& qp);
+
     // It may have something to send: onto the ready list of its lane.
-    void wake(QueuePair& qp);
+    void wake(QueuePair& qp) {
+        if (qp.in_ready_list) return;
+        qp.in_ready_list = true;
+        qp.ready_lane = qp.lane;
+        ready.push(qp.lane, index_of(qp.number), queue_pairs_);
+    }
     // Looks at this queue pair again, at this time at the latest.
     void look_again(QueuePair& qp, Instant at);
     // A queue pair whose time has come; nothing if there is none.

@@ -71,18 +71,6 @@ constexpr std::array kChanges = {
 
 }  // namespace
 
-Service service_of(QpType type) {
-    switch (type) {
-        case QpType::rc: return Service::rc;
-        case QpType::uc: return Service::uc;
-        case QpType::ud: return Service::ud;
-        case QpType::rd: return Service::rd;
-        case QpType::xrc_initiator:
-        case QpType::xrc_target: return Service::xrc;
-    }
-    return Service::rc;
-}
-
 bool offers(QpType type, Work work) {
     switch (type) {
         case QpType::rc:

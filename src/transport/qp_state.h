@@ -32,7 +32,17 @@ enum Attribute : uint32_t {
 // Connected services have two kinds of XRC queue pair: one sends, one receives.
 enum class QpType : uint8_t { rc, uc, ud, rd, xrc_initiator, xrc_target };
 
-Service service_of(QpType type);
+constexpr Service service_of(QpType type) {
+    switch (type) {
+        case QpType::rc: return Service::rc;
+        case QpType::uc: return Service::uc;
+        case QpType::ud: return Service::ud;
+        case QpType::rd: return Service::rd;
+        case QpType::xrc_initiator:
+        case QpType::xrc_target: return Service::xrc;
+    }
+    return Service::rc;
+}
 
 // Whether a queue pair of this type takes this work (IBTA vol 1, table 38 and 10.2.4.1).
 bool offers(QpType type, Work work);

@@ -86,6 +86,10 @@ struct RequesterState {
     bool has_credits = false;     // the peer grants end-to-end credits
     uint8_t retries_left = 0;
     uint8_t rnr_retries_left = 0;
+    // Leave to read the one piece of memory that this request's data lies in.
+    bool is_granted = false;
+    uint32_t granted_number = 0;
+    Grant grant;
     base::Instant ack_deadline = base::Instant::never();
     base::Instant wait_until{};    // an RNR NAK asked for patience
     base::Instant next_allowed{};  // pacing
@@ -138,6 +142,7 @@ struct QueuePair {
     bool drain_notify = false;
     bool in_ready_list = false;
     uint8_t lane = 0;
+    uint8_t ready_lane = 0;  // whose ready list it is on
     uint8_t retry_count = 7;
     uint8_t rnr_retry = 7;
     uint8_t max_reads = 1;
@@ -158,6 +163,7 @@ struct QueuePair {
     RequesterState requester;
     ResponderState responder;
     CongestionControl congestion;
+    wire::Packet prototype;                           // what all packets to the peer have in common
     base::Instant timer_at = base::Instant::never();  // when the adapter's timer list looks here
     uint32_t next_ready = 0;                          // link of the ready list
     SendQueueSize send_size;

@@ -156,24 +156,34 @@ void set_extended(const QueuePair& qp, const SendWork& work, const RequestPlan& 
     }
 }
 
-// Where the packet goes, and in which class of traffic. A datagram says so itself.
-void set_address(const QueuePair& qp, const SendWork& work, Packet& packet) {
-    if (qp.type != QpType::ud) {
-        packet.destination = qp.address.endpoint.value & 0xff'ffff;
-        packet.hop_limit = qp.address.hop_limit;
-        packet.traffic_class = qp.address.traffic_class;
-        packet.service_level = qp.address.service_level & 0xf;
-        packet.entropy = qp.address.entropy;
-        packet.set_dest_qp(qp.dest_qpn);
-        return;
-    }
-    const DatagramTarget& target = work.datagram;
+// A datagram says itself where it goes, and in which class of traffic.
+void set_target(const QueuePair& qp, const DatagramTarget& target, Packet& packet) {
     packet.destination = target.endpoint.value & 0xff'ffff;
     packet.hop_limit = target.hop_limit;
     packet.traffic_class = target.traffic_class;
     packet.service_level = target.service_level & 0xf;
     packet.entropy = static_cast<uint16_t>(0xc000 | (qp.number.value & 0x3fff));
     packet.set_dest_qp(target.qpn);
+}
+
+// Where the payload lies. A message that lies in one piece is checked once, as a whole.
+std::optional<wire::Payload> payload_of(Core& core, QueuePair& qp, const SendWork& work,
+                                        const RequestPlan& plan) {
+    if (work.is_inline())
+        return wire::Payload::memory(qp.send_queue->inline_data(plan.number).data() + plan.offset);
+    const auto sges = qp.send_queue->sges(plan.number);
+    if (sges.size() != 1) return gather(core, sges, qp.pd, plan.offset, plan.length);
+    RequesterState& r = qp.requester;
+    if (r.granted_number != plan.number || !r.is_granted || !core.memory.stands(r.grant)) {
+        const auto grant =
+            core.memory.check(sges[0].lkey, qp.asker(), sges[0].address, sges[0].length, 0);
+        if (!grant) return std::nullopt;
+        r.grant = *grant;
+        r.granted_number = plan.number;
+        r.is_granted = true;
+    }
+    if (r.grant.host == nullptr) return wire::Payload();
+    return wire::Payload::memory(r.grant.host + plan.offset);
 }
 
 bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
@@ -236,20 +246,13 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
 
 bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet) {
     const SendWork& work = (*qp.send_queue)[plan.number];
-    packet = Packet{};
-    packet.source = core.config.endpoint.value & 0xff'ffff;
-    set_address(qp, work, packet);
-    packet.opcode = wire::opcode_of(qp.service(), plan.operation);
+    packet = qp.prototype;
+    if (qp.type == QpType::ud) set_target(qp, work.datagram, packet);
     packet.set_psn(plan.psn);
-    packet.migrated = qp.migration == Migration::migrated;
-    packet.pkey = qp.pkey;
+    packet.opcode = wire::opcode_of(qp.service(), plan.operation);
     packet.payload_length = plan.length;
     if (plan.length != 0) {
-        const auto payload =
-            work.is_inline()
-                ? wire::Payload::memory(qp.send_queue->inline_data(plan.number).data() +
-                                        plan.offset)
-                : gather(core, qp.send_queue->sges(plan.number), qp.pd, plan.offset, plan.length);
+        const auto payload = payload_of(core, qp, work, plan);
         if (!payload) {
             // Requests complete in order: this one fails when those before it are done.
             if (plan.number == qp.requester.oldest)

@@ -35,25 +35,15 @@ Operation operation_of(const Answer& answer) {
     return last ? Operation::read_response_last : Operation::read_response_middle;
 }
 
-void begin_packet(const Core& core, const QueuePair& qp, Psn psn, Operation operation,
-                  Packet& packet) {
-    packet = Packet{};
-    packet.source = core.config.endpoint.value & 0xff'ffff;
-    packet.destination = qp.address.endpoint.value & 0xff'ffff;
-    packet.hop_limit = qp.address.hop_limit;
-    packet.traffic_class = qp.address.traffic_class;
-    packet.set_dest_qp(qp.dest_qpn);
-    packet.opcode = wire::opcode_of(qp.service(), operation);
+void begin_packet(const QueuePair& qp, Psn psn, Operation operation, Packet& packet) {
+    packet = qp.prototype;
     packet.set_psn(psn);
-    packet.service_level = qp.address.service_level & 0xf;
-    packet.migrated = qp.migration == Migration::migrated;
-    packet.pkey = qp.pkey;
-    packet.entropy = qp.address.entropy;
+    packet.opcode = wire::opcode_of(qp.service(), operation);
 }
 
-void make_ack(const Core& core, QueuePair& qp, Packet& packet) {
+void make_ack(QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
-    begin_packet(core, qp, r.ack_psn, Operation::acknowledge, packet);
+    begin_packet(qp, r.ack_psn, Operation::acknowledge, packet);
     packet.extended.ack = {0, r.msn, r.ack_syndrome};
     r.ack_pending = false;
 }
@@ -88,7 +78,7 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
     const Answer* waiting = qp.receives() ? waiting_answer(qp) : nullptr;
     if (waiting == nullptr) {
-        make_ack(core, qp, packet);
+        make_ack(qp, packet);
         return true;
     }
     Answer& answer = r.answers[static_cast<size_t>(waiting - r.answers.data())];
@@ -101,7 +91,7 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
         enter_error(core, qp);
         return false;
     }
-    begin_packet(core, qp, answer.next_psn, operation_of(answer), packet);
+    begin_packet(qp, answer.next_psn, operation_of(answer), packet);
     packet.payload_length = length;
     if (length != 0 && answer.grant.host != nullptr)
         packet.payload = wire::Payload::memory(answer.grant.host + offset_of(qp, answer));

@@ -162,17 +162,13 @@ constexpr OpcodeInfo describe(uint8_t opcode) {
     return info;
 }
 
-constexpr std::array<OpcodeInfo, 256> kOpcodes = [] {
+}  // namespace
+
+constinit const std::array<OpcodeInfo, 256> kOpcodes = [] {
     std::array<OpcodeInfo, 256> table{};
     for (size_t i = 0; i < table.size(); ++i) table[i] = describe(static_cast<uint8_t>(i));
     return table;
 }();
-
-}  // namespace
-
-const OpcodeInfo& opcode_info(uint8_t opcode) {
-    return kOpcodes[opcode];
-}
 
 std::string opcode_name(uint8_t opcode) {
     if (opcode == kCnpOpcode) return "CNP";

@@ -2,6 +2,7 @@
 // operation. What an opcode implies, first of all which extended headers follow, is in one table.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -78,7 +79,11 @@ struct OpcodeInfo {
     uint8_t header_size = 0;  // of the base and all extended headers, in bytes
 };
 
-const OpcodeInfo& opcode_info(uint8_t opcode);
+extern const std::array<OpcodeInfo, 256> kOpcodes;
+
+inline const OpcodeInfo& opcode_info(uint8_t opcode) {
+    return kOpcodes[opcode];
+}
 
 std::string opcode_name(uint8_t opcode);  // RC_RDMA_WRITE_ONLY_WITH_IMMEDIATE, CNP, UNKNOWN_0xe0
 
