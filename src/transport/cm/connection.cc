@@ -1,0 +1,89 @@
+#include "transport/cm/connection.h"
+
+namespace tulle::transport::cm {
+
+Connection* ConnectionTable::open() {
+    if (pool_.live() >= most_) return nullptr;
+    const Pool::Handle handle = pool_.acquire();
+    Connection& connection = pool_[handle];
+    connection.self = CmHandle{handle.bits};
+    do connection.local_id = static_cast<uint32_t>(random_.next());
+    while (connection.local_id == 0 ||
+           !local_ids_.emplace(connection.local_id, connection.self).second);
+    return &connection;
+}
+
+void ConnectionTable::close(Connection& connection) {
+    set_deadline(connection, base::Instant::never());
+    local_ids_.erase(connection.local_id);
+    forget(remote_ids_, {connection.remote_guid.value, connection.remote_id}, connection.self);
+    forget(request_ids_, {connection.endpoint, connection.remote_id}, connection.self);
+    forget_remote_qpn(connection);
+    pool_.release(Pool::Handle{connection.self.bits});
+}
+
+Connection* ConnectionTable::find(CmHandle handle) {
+    const Pool::Handle place{handle.bits};
+    return pool_.holds(place) ? &pool_[place] : nullptr;
+}
+
+Connection* ConnectionTable::by_local_id(uint32_t id) {
+    const auto found = local_ids_.find(id);
+    return found == local_ids_.end() ? nullptr : find(found->second);
+}
+
+Connection* ConnectionTable::look_up(const Index& index, Key key) {
+    const auto found = index.find(key);
+    return found == index.end() ? nullptr : find(found->second);
+}
+
+Connection* ConnectionTable::by_remote_id(wire::Guid guid, uint32_t id) {
+    return look_up(remote_ids_, {guid.value, id});
+}
+
+Connection* ConnectionTable::by_remote_qpn(wire::Guid guid, wire::Qpn qpn) {
+    return look_up(remote_qpns_, {guid.value, qpn.value});
+}
+
+Connection* ConnectionTable::by_request_id(uint32_t endpoint, uint32_t request_id) {
+    return look_up(request_ids_, {endpoint, request_id});
+}
+
+// Who came first stays: a peer that gives two connections one ID is answered before this is called.
+void ConnectionTable::index_remote_id(const Connection& c) {
+    remote_ids_.emplace(Key{c.remote_guid.value, c.remote_id}, c.self);
+}
+
+void ConnectionTable::index_remote_qpn(const Connection& c) {
+    remote_qpns_.emplace(Key{c.remote_guid.value, c.remote_qpn.value}, c.self);
+}
+
+void ConnectionTable::index_request_id(const Connection& c) {
+    request_ids_.emplace(Key{c.endpoint, c.remote_id}, c.self);
+}
+
+void ConnectionTable::forget_remote_qpn(const Connection& c) {
+    forget(remote_qpns_, {c.remote_guid.value, c.remote_qpn.value}, c.self);
+}
+
+void ConnectionTable::forget(Index& index, Key key, CmHandle handle) {
+    const auto found = index.find(key);
+    if (found != index.end() && found->second == handle) index.erase(found);
+}
+
+void ConnectionTable::set_deadline(Connection& c, base::Instant at) {
+    if (c.deadline != base::Instant::never()) deadlines_.erase({c.deadline, c.self.bits});
+    if (at != base::Instant::never()) deadlines_.emplace(at, c.self.bits);
+    c.deadline = at;
+}
+
+base::Instant ConnectionTable::next_deadline() const {
+    return deadlines_.empty() ? base::Instant::never() : deadlines_.begin()->first;
+}
+
+Connection* ConnectionTable::due(base::Instant now) {
+    if (next_deadline() > now) return nullptr;
+    return find(CmHandle{deadlines_.begin()->second});
+}
+
+}  // namespace tulle::transport::cm

@@ -1,0 +1,214 @@
+// Connection management of one port (IBTA vol 1, chapter 12): finds a partner for a queue pair,
+// agrees on numbers with it, and parts again. Without I/O: the owner carries the datagrams.
+//
+//   in :  connect() accept() disconnect() ...  on_mad(now, ...)  on_timer(now)
+//   out:  poll_mad(now)  poll_event()  next_deadline()
+//
+// After each call of the first kind the owner drains the second kind. `now` never goes backwards.
+//
+//        active                                        passive
+//        connect()          ---- REQ --->              CmRequestArrived
+//                           <--- MRA ----              prepare(), if it takes long
+//        CmReplyArrived     <--- REP ----              accept(), or reject()
+//        ready()            ---- RTU --->              CmEstablished
+//        CmEstablished
+//        disconnect()       ---- DREQ -->              CmDisconnected
+//        CmDisconnected     <--- DREP ----
+//        CmTimeWaitOver                                CmTimeWaitOver
+//
+// - RTU is sent when the owner says so: only it knows when its QP can receive. The passive side may
+//   see a packet on its QP before the RTU, or instead of it, if that is lost; the owner says
+//   communication_established() then.
+// - A DREQ is answered at once. The owner has nothing to add, and a program that forgets to answer
+//   would let its peer wait for all retries.
+// - Every handle ends with exactly one event that has `last` set, unless the owner gave it up
+// before
+//   by reject() or abandon(); of these nothing more is heard.
+// - Whatever a peer sends is counted (stats()) and answered or dropped; nothing of it is our
+// mistake.
+//   Calls that are not due give a status.
+//
+// Not here: simultaneous connect of two active sides (12.10.4, also Linux leaves it out), reliable
+// datagrams, SAP and SPR. A redirecting REJ is handed to the owner as any other.
+//
+// Each role has its file: active.cc, passive.cc, reject.cc, disconnect.cc, alternate_path.cc,
+// service_resolution.cc; what happens when time is up is in timers.cc.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/random.h"
+#include "base/ring.h"
+#include "base/time.h"
+#include "transport/cm/connection.h"
+#include "transport/cm/events.h"
+#include "transport/cm/types.h"
+#include "wire/mad/mad.h"
+
+namespace tulle::transport {
+
+class ConnectionManager {
+public:
+    // Communication and transaction IDs are drawn from `random`.
+    ConnectionManager(const CmConfig& config, base::RandomStream random)
+        : config_(config), table_(config.max_connections, random) {}
+
+    // Active side.
+    CmOpened connect(base::Instant now, const ConnectRequest& request);
+    CmStatus ready(CmHandle handle, wire::Bytes private_data = {});  // 224 bytes
+
+    // Passive side. A service ID matches if it is equal under the mask.
+    CmListening listen(wire::Key64 service_id, wire::Key64 mask = wire::Key64{~uint64_t{0}});
+    CmStatus stop_listening(CmListener listener);
+    CmStatus accept(base::Instant now, CmHandle handle, const AcceptReply& reply);
+    CmStatus communication_established(CmHandle handle);
+
+    // Both sides. reject() answers a REQ or a REP, or takes an accept() back.
+    CmStatus reject(base::Instant now, CmHandle handle, const Rejection& rejection);
+    // Asks the peer for time (MRA) after a REQ, a REP or a LAP; 222 bytes of private data.
+    CmStatus prepare(CmHandle handle, uint8_t service_timeout, wire::Bytes private_data = {});
+    CmStatus disconnect(base::Instant now, CmHandle handle,
+                        wire::Bytes private_data = {});  // 220 bytes
+    // The owner wants to hear no more: ends politely whatever is under way. Always possible.
+    CmStatus abandon(base::Instant now, CmHandle handle);
+
+    // Path migration.
+    CmStatus load_alternate(base::Instant now, CmHandle handle, const AlternatePathRequest& path);
+    CmStatus answer_alternate(CmHandle handle, const AlternatePathAnswer& answer);
+
+    // Datagram services.
+    CmOpened resolve_service(base::Instant now, const ServiceRequest& request);
+    CmStatus answer_service(base::Instant now, CmHandle handle, const ServiceAnswer& answer);
+
+    void on_mad(base::Instant now, uint32_t source_endpoint, wire::Qpn source_qpn, wire::Bytes mad);
+    void on_timer(base::Instant now);
+
+    std::optional<CmOutgoing> poll_mad(base::Instant now);
+    std::optional<CmEvent> poll_event();
+    base::Instant next_deadline() const { return table_.next_deadline(); }
+
+    const CmStats& stats() const { return stats_; }
+    // Those in time wait and those that are only remembered included.
+    size_t open_connections() const { return table_.size(); }
+
+private:
+    using Connection = cm::Connection;
+    using State = cm::State;
+
+    // Where a message came from: what an answer needs.
+    struct Arrival {
+        base::Instant now;
+        uint32_t endpoint;
+        wire::Qpn qpn;
+        wire::Key64 transaction_id;
+    };
+
+    struct Listener {
+        CmListener name;
+        uint64_t service_id;
+        uint64_t mask;
+    };
+
+    // connection_manager.cc: what the roles share.
+    void dispatch(const Arrival& from, uint16_t attribute, wire::Bytes data);
+    void on_other_version(const Arrival& from, uint16_t attribute, wire::Bytes data);
+    Connection* owned(CmHandle handle);
+    Connection* by_ids(uint32_t local_id, uint32_t remote_id);
+    std::optional<CmListener> listener_of(wire::Key64 service_id) const;
+    void send(uint32_t endpoint, wire::Qpn qpn, const CmDatagram& mad);
+    void send(const Connection& c, const CmDatagram& mad) { send(c.endpoint, c.cm_qpn, mad); }
+    void ask(base::Instant now, Connection& c, const CmDatagram& mad, base::Duration wait);
+    void answer(Connection& c, const CmDatagram& mad);
+    void repeat_answer(Connection& c, uint16_t only);
+    void repeat_answer(Connection& c);
+    base::Duration peer_time(uint8_t code) const;
+    template <class Message>
+    void answer_unknown(const Arrival& from, const Message& message);
+    void stop_waiting(Connection& c) { table_.set_deadline(c, base::Instant::never()); }
+    template <class What>
+    void tell(const Connection& c, What what, bool last = false);
+    template <class What>
+    void finish(Connection& c, What what);
+    void remember(base::Instant now, Connection& c, State state);
+
+    // active.cc
+    void on_rep(const Arrival& from, const wire::CmRep& rep);
+    void on_first_rep(const Arrival& from, Connection& c, const wire::CmRep& rep);
+    void on_stale_rep(const Arrival& from, Connection& c, const wire::CmRep& rep);
+    void on_repeated_rep(const Arrival& from, Connection& c, const wire::CmRep& rep);
+
+    // passive.cc
+    void on_req(const Arrival& from, const wire::CmReq& req);
+    void on_known_req(const Arrival& from, const wire::CmReq& req, Connection& c);
+    void on_repeated_req(const Arrival& from, const wire::CmReq& req, Connection& c);
+    void on_new_req(const Arrival& from, const wire::CmReq& req);
+    std::optional<uint16_t> judge(const Arrival& from, const wire::CmReq& req);
+    void refuse(const Arrival& from, const wire::CmReq& req, uint16_t reason);
+    void open_passive(const Arrival& from, const wire::CmReq& req, Connection& c);
+    void supersede(Connection& c);
+    void on_rtu(const Arrival& from, const wire::CmRtu& rtu);
+    void establish(Connection& c, const CmEstablished& what);
+
+    // reject.cc
+    void on_mra(const Arrival& from, const wire::CmMra& mra);
+    bool is_awaited(const Connection& c, const wire::CmMra& mra) const;
+    void on_rej(const Arrival& from, const wire::CmRej& rej);
+    Connection* rejected_by(const wire::CmRej& rej);
+    void end_establishment(base::Instant now, Connection& c, const wire::CmRej& rej);
+    void send_rejection(Connection& c, const Rejection& rejection, wire::CmAnswered answered);
+
+    // disconnect.cc
+    void on_dreq(const Arrival& from, const wire::CmDreq& dreq);
+    void on_drep(const Arrival& from, const wire::CmDrep& drep);
+    void send_dreq(base::Instant now, Connection& c, wire::Bytes private_data);
+    void end(base::Instant now, Connection& c, const CmDisconnected& what);
+    void end_stale(base::Instant now, Connection& c);
+    void enter_time_wait(base::Instant now, Connection& c);
+
+    // alternate_path.cc
+    void on_lap(const Arrival& from, const wire::CmLap& lap);
+    void on_repeated_lap(Connection& c);
+    void on_apr(const Arrival& from, const wire::CmApr& apr);
+
+    // service_resolution.cc
+    void on_sidr_req(const Arrival& from, const wire::CmSidrReq& req);
+    void on_known_sidr_req(const Arrival& from, Connection& c);
+    void refuse_service(const Arrival& from, const wire::CmSidrReq& req, wire::CmSidrStatus why);
+    void on_sidr_rep(const Arrival& from, const wire::CmSidrRep& rep);
+
+    // timers.cc
+    void on_deadline(base::Instant now, Connection& c);
+    void send_again(base::Instant now, Connection& c);
+    void give_up(base::Instant now, Connection& c);
+
+    CmConfig config_;
+    cm::ConnectionTable table_;
+    std::vector<Listener> listeners_;
+    uint32_t last_listener_ = 0;
+    base::Ring<CmOutgoing> outgoing_{16};
+    base::Ring<CmEvent> events_{16};
+    CmStats stats_;
+};
+
+// ---------------------------------------------------------------------------------------------
+
+template <class Message>
+void ConnectionManager::answer_unknown(const Arrival& from, const Message& message) {
+    send(from.endpoint, from.qpn, cm::datagram(message, from.transaction_id));
+}
+
+template <class What>
+void ConnectionManager::tell(const Connection& c, What what, bool last) {
+    if (c.abandoned) return;
+    if (events_.full()) events_.grow();
+    events_.push_back(CmEvent{c.self, last, std::move(what)});
+}
+
+template <class What>
+void ConnectionManager::finish(Connection& c, What what) {
+    tell(c, std::move(what), true);
+    table_.close(c);
+}
+
+}  // namespace tulle::transport

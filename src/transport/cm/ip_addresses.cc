@@ -1,0 +1,65 @@
+#include "transport/cm/ip_addresses.h"
+
+#include <algorithm>
+
+#include "wire/mad/mad.h"
+
+namespace tulle::transport {
+namespace {
+
+constexpr size_t kMappedPrefix = 12;
+constexpr wire::Gid kMapped = wire::gid_of(wire::Ipv4Address{});
+
+bool is_ipv4(const wire::Gid& gid) {
+    return std::equal(gid.bytes.begin(), gid.bytes.begin() + kMappedPrefix, kMapped.bytes.begin());
+}
+
+// ::ffff:a.b.c.d to ::a.b.c.d, which is how the message has it.
+wire::Gid on_the_wire(wire::Gid gid) {
+    if (is_ipv4(gid)) std::fill_n(gid.bytes.begin(), kMappedPrefix, uint8_t{0});
+    return gid;
+}
+
+wire::Gid mapped(wire::Gid address) {
+    std::copy_n(kMapped.bytes.begin(), kMappedPrefix, address.bytes.begin());
+    return address;
+}
+
+template <class Request>
+std::optional<IpAddresses> addresses_of(const Request& request) {
+    if (!wire::ip_cm_service(request.service_id)) return std::nullopt;
+    return ip_addresses_in(wire::attribute_in<wire::IpCmHeader>(request.private_data));
+}
+
+}  // namespace
+
+bool is_one_family(const IpAddresses& addresses) {
+    return is_ipv4(addresses.source) == is_ipv4(addresses.destination);
+}
+
+wire::IpCmHeader ip_cm_header(const IpAddresses& addresses) {
+    wire::IpCmHeader header;
+    header.ip_version = is_ipv4(addresses.source) ? 4 : 6;
+    header.source_port = addresses.source_port;
+    header.source = on_the_wire(addresses.source);
+    header.destination = on_the_wire(addresses.destination);
+    return header;
+}
+
+std::optional<IpAddresses> ip_addresses_in(const wire::IpCmHeader& header) {
+    if (header.major_version != 0) return std::nullopt;
+    if (header.ip_version == 6)
+        return IpAddresses{header.source, header.destination, header.source_port};
+    if (header.ip_version != 4) return std::nullopt;
+    return IpAddresses{mapped(header.source), mapped(header.destination), header.source_port};
+}
+
+std::optional<IpAddresses> ip_addresses_of(const wire::CmReq& request) {
+    return addresses_of(request);
+}
+
+std::optional<IpAddresses> ip_addresses_of(const wire::CmSidrReq& request) {
+    return addresses_of(request);
+}
+
+}  // namespace tulle::transport

@@ -1,0 +1,116 @@
+// The messages of connection management (12.6, 12.8, 12.11) made from what the owner asks for.
+// Everything here is a function of its arguments; when to send what is decided elsewhere.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "transport/cm/types.h"
+#include "wire/layout.h"
+#include "wire/mad/cm.h"
+#include "wire/mad/mad.h"
+
+namespace tulle::transport::cm {
+
+// Communication IDs of the sender and the receiver of a message; zero where not known yet.
+struct Ids {
+    uint32_t local = 0;
+    uint32_t remote = 0;
+};
+
+// Whether the message can carry what is asked for.
+CmStatus check(const ConnectRequest& request);
+CmStatus check(const AcceptReply& reply);
+CmStatus check(const Rejection& rejection);
+CmStatus check(const AlternatePathRequest& request);
+CmStatus check(const AlternatePathAnswer& answer);
+CmStatus check(const ServiceRequest& request);
+CmStatus check(const ServiceAnswer& answer);
+
+// The arguments have passed check(), private data fits.
+wire::CmReq req_message(const ConnectRequest& request, const CmConfig& config, uint32_t local_id);
+wire::CmRep rep_message(const AcceptReply& reply, const CmConfig& config, Ids ids);
+wire::CmRej rej_message(const Rejection& rejection, wire::CmAnswered answered, Ids ids);
+wire::CmMra mra_message(wire::CmAnswered answered, uint8_t service_timeout, wire::Bytes data,
+                        Ids ids);
+wire::CmLap lap_message(const AlternatePathRequest& request, wire::Qpn remote_qpn,
+                        uint8_t ack_timeout, Ids ids);
+wire::CmApr apr_message(const AlternatePathAnswer& answer, Ids ids);
+wire::CmSidrReq sidr_req_message(const ServiceRequest& request, uint32_t request_id);
+wire::CmSidrRep sidr_rep_message(const ServiceAnswer& answer, uint32_t request_id,
+                                 wire::Key64 service_id);
+
+// A REJ with reason 4 before the peer has told its ID: it finds the request by our GUID (12.6.7.2).
+wire::CmRej timeout_rej_message(const CmConfig& config, wire::CmAnswered answered, Ids ids);
+std::optional<wire::Guid> guid_in(const wire::CmRej& timeout);
+
+// ---------------------------------------------------------------------------------------------
+
+template <class Message>
+inline constexpr wire::CmAttribute kAttributeOf = wire::CmAttribute{};
+template <>
+inline constexpr auto kAttributeOf<wire::CmReq> = wire::kCmReq;
+template <>
+inline constexpr auto kAttributeOf<wire::CmMra> = wire::kCmMra;
+template <>
+inline constexpr auto kAttributeOf<wire::CmRej> = wire::kCmRej;
+template <>
+inline constexpr auto kAttributeOf<wire::CmRep> = wire::kCmRep;
+template <>
+inline constexpr auto kAttributeOf<wire::CmRtu> = wire::kCmRtu;
+template <>
+inline constexpr auto kAttributeOf<wire::CmDreq> = wire::kCmDreq;
+template <>
+inline constexpr auto kAttributeOf<wire::CmDrep> = wire::kCmDrep;
+template <>
+inline constexpr auto kAttributeOf<wire::CmSidrReq> = wire::kCmSidrReq;
+template <>
+inline constexpr auto kAttributeOf<wire::CmSidrRep> = wire::kCmSidrRep;
+template <>
+inline constexpr auto kAttributeOf<wire::CmLap> = wire::kCmLap;
+template <>
+inline constexpr auto kAttributeOf<wire::CmApr> = wire::kCmApr;
+
+// The 256 bytes of a message: all of this class are sent by method Send (16.7.2).
+template <class Message>
+CmDatagram datagram(const Message& message, wire::Key64 transaction_id) {
+    wire::MadHeader header;
+    header.base_version = wire::kMadBaseVersion;
+    header.management_class.value = wire::kClassCommunication;
+    header.class_version = wire::kCmClassVersion;
+    header.method.value = wire::kMethodSend;
+    header.transaction_id = transaction_id;
+    header.attribute_id.value = kAttributeOf<Message>;
+    CmDatagram mad{};
+    wire::write(header, mad);
+    wire::write(message, wire::MutableBytes(mad).subspan(wire::kCmDataOffset));
+    return mad;
+}
+
+inline uint16_t attribute_of(const CmDatagram& mad) {
+    return wire::parse<wire::MadHeader>(mad)->attribute_id.value;
+}
+
+// RTU, DREP and the like: two IDs and private data.
+template <class Message>
+Message plain_message(Ids ids) {
+    Message message;
+    message.local_communication_id.value = ids.local;
+    message.remote_communication_id.value = ids.remote;
+    return message;
+}
+
+// Puts private data in place, `offset` bytes behind the start; it fits.
+template <size_t N>
+void put_data(wire::Bytes data, std::array<uint8_t, N>& field, size_t offset = 0) {
+    TULLE_CHECK(offset + data.size() <= N);
+    std::transform(data.begin(), data.end(), field.begin() + static_cast<ptrdiff_t>(offset),
+                   [](std::byte b) { return std::to_integer<uint8_t>(b); });
+}
+
+template <class Message>
+bool fits_data_of(wire::Bytes data, size_t offset = 0) {
+    return offset + data.size() <= sizeof(Message::private_data);
+}
+
+}  // namespace tulle::transport::cm

@@ -1,0 +1,38 @@
+// Times of connection management. Messages carry them as codes of five bits, 4.096 us * 2^n.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace tulle::transport {
+
+inline constexpr uint8_t kMaxTimeCode = 31;
+
+constexpr base::Duration cm_time(uint8_t code) {
+    return base::Duration{int64_t{4'096'000} << std::min(code, kMaxTimeCode)};
+}
+
+// A message there and its answer back.
+constexpr base::Duration round_trip(uint8_t packet_lifetime) {
+    return 2 * cm_time(packet_lifetime);
+}
+
+// The local ACK timeout of a QP: there, the far adapter's delay, and back (12.7.34), rounded to the
+// nearest code. Rounding up would double it for any delay at all, and the other side, which takes
+// the packet lifetime from it, would double it again.
+constexpr uint8_t ack_timeout_code(uint8_t packet_lifetime, uint8_t ack_delay) {
+    const int there_and_back = packet_lifetime + 1;
+    const int longer = std::max<int>(there_and_back, ack_delay);
+    const int shorter = std::min<int>(there_and_back, ack_delay);
+    const int code = longer + (shorter >= longer - 1 ? 1 : 0);
+    return static_cast<uint8_t>(std::min<int>(code, kMaxTimeCode));
+}
+
+// What the other side of a connection makes of that code.
+constexpr uint8_t packet_lifetime_of(uint8_t ack_timeout) {
+    return static_cast<uint8_t>(ack_timeout == 0 ? 0 : ack_timeout - 1);
+}
+
+}  // namespace tulle::transport

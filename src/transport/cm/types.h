@@ -1,0 +1,168 @@
+// What the owner of a connection manager hands in: who to connect to, how to answer, how long to
+// wait. Times are codes as messages carry them, 4.096 us * 2^n (see times.h). Private data and
+// additional information are read during the call and may go away after it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "transport/cm/ip_addresses.h"
+#include "wire/ids.h"
+#include "wire/layout.h"
+#include "wire/mad/cm.h"
+
+namespace tulle::transport {
+
+// Names a connection, or the resolution of a datagram service. Zero names none.
+struct CmHandle {
+    uint32_t bits = 0;
+    bool operator==(const CmHandle&) const = default;
+    explicit operator bool() const { return bits != 0; }
+};
+
+struct CmListener {
+    uint32_t number = 0;
+    bool operator==(const CmListener&) const = default;
+};
+
+enum class [[nodiscard]] CmStatus : uint8_t{
+    ok,
+    no_such_connection,  // never existed, is over, or was given up
+    wrong_state,         // not now: a later or an earlier call is due
+    no_room,             // as many connections or listeners as the configuration allows
+    too_long,            // private data or additional information does not fit the message
+    invalid,             // a number that the message cannot carry
+    in_use,              // somebody listens there already
+};
+
+struct [[nodiscard]] CmOpened {
+    CmStatus status = CmStatus::ok;
+    CmHandle handle;
+};
+
+struct [[nodiscard]] CmListening {
+    CmStatus status = CmStatus::ok;
+    CmListener listener;
+};
+
+enum class CmTransport : uint8_t { rc, uc, xrc };
+
+// A path as seen from the side that uses it. On Ethernet the LIDs are permissive.
+struct CmPath {
+    wire::Gid local_gid = {};
+    wire::Gid remote_gid = {};
+    wire::Lid local_lid = wire::kPermissiveLid;
+    wire::Lid remote_lid = wire::kPermissiveLid;
+    uint32_t flow_label = 0;
+    uint8_t packet_rate = 0;
+    uint8_t traffic_class = 0;
+    uint8_t hop_limit = 64;
+    uint8_t service_level = 0;
+    bool subnet_local = false;
+    uint8_t packet_lifetime = 16;  // time code, one way
+    bool operator==(const CmPath&) const = default;
+};
+
+struct ConnectRequest {
+    uint32_t endpoint = 0;  // where datagrams to the peer go: the owner's table
+    CmPath path = {};
+    std::optional<CmPath> alternate = {};
+    wire::Key64 service_id = {};         // service_id_of() of wire/mad/ip_cm.h for an IP port
+    std::optional<IpAddresses> ip = {};  // takes the first 36 bytes of the private data
+    wire::PKey pkey = wire::kDefaultPKey;
+    uint8_t path_mtu = 3;  // MtuCode, 1 to 5
+    CmTransport transport = CmTransport::rc;
+    wire::Qpn qpn = {};
+    wire::Psn starting_psn = {};
+    bool srq = false;
+    bool end_to_end_flow_control = false;
+    uint8_t responder_resources = 0;
+    uint8_t initiator_depth = 0;
+    uint8_t retry_count = 7;
+    uint8_t rnr_retry_count = 7;
+    uint8_t remote_cm_response_timeout = 20;  // how long the peer may take
+    uint8_t local_cm_response_timeout = 20;   // how long we may take
+    uint8_t max_cm_retries = 15;
+    wire::Bytes private_data = {};  // 92 bytes, 56 behind IP addresses
+};
+
+struct AcceptReply {
+    wire::Qpn qpn = {};
+    wire::Psn starting_psn = {};
+    uint8_t responder_resources = 0;
+    uint8_t initiator_depth = 0;
+    uint8_t rnr_retry_count = 7;
+    uint8_t failover_accepted = 0;  // 0: the alternate path is taken or there is none
+    bool srq = false;
+    bool end_to_end_flow_control = false;
+    wire::Bytes private_data = {};  // 196 bytes
+};
+
+struct Rejection {
+    uint16_t reason = wire::kCmRejectConsumer;
+    wire::Bytes additional_info = {};  // 72 bytes
+    wire::Bytes private_data = {};     // 148 bytes
+};
+
+struct AlternatePathRequest {
+    CmPath path = {};
+    uint8_t remote_cm_response_timeout = 20;
+    wire::Bytes private_data = {};  // 168 bytes
+};
+
+struct AlternatePathAnswer {
+    wire::CmAprStatus status = wire::kAprLoaded;
+    wire::Bytes additional_info = {};  // 72 bytes
+    wire::Bytes private_data = {};     // 148 bytes
+};
+
+struct ServiceRequest {  // which QP serves this service's datagrams?
+    uint32_t endpoint = 0;
+    wire::Key64 service_id = {};
+    std::optional<IpAddresses> ip = {};
+    wire::PKey pkey = wire::kDefaultPKey;
+    uint8_t packet_lifetime = 16;
+    uint8_t response_timeout = 20;
+    uint8_t max_cm_retries = 15;
+    wire::Bytes private_data = {};  // 216 bytes, 180 behind IP addresses
+};
+
+struct ServiceAnswer {
+    wire::CmSidrStatus status = wire::kSidrValid;
+    wire::Qpn qpn = {};
+    wire::QKey qkey = {};
+    wire::Bytes additional_info = {};  // 72 bytes
+    wire::Bytes private_data = {};     // 136 bytes
+};
+
+struct CmConfig {
+    wire::Guid ca_guid = {};
+    uint8_t ack_delay = 15;  // time code: how long our adapter takes to acknowledge
+    uint32_t max_connections = 65'536;
+    uint32_t max_listeners = 1'024;
+    uint8_t max_peer_time = 24;     // time code: a peer that wants longer waits gets this (69 s)
+    uint32_t max_waiting = 65'536;  // datagrams or events not polled: beyond, arrivals are lost
+};
+
+struct CmStats {
+    uint64_t received = 0;
+    uint64_t sent = 0;        // answers to duplicates and retries included
+    uint64_t retries = 0;     // sent again because no answer came in time
+    uint64_t duplicates = 0;  // received again
+    uint64_t malformed = 0;   // no message of this class and version, or impossible numbers
+    uint64_t unknown = 0;     // for a communication ID that is not ours
+    uint64_t wrong_state = 0;
+    uint64_t overload = 0;  // lost because the owner did not poll
+};
+
+using CmDatagram = std::array<std::byte, wire::kMadSize>;
+
+struct CmOutgoing {
+    uint32_t endpoint = 0;
+    wire::Qpn qpn{1};
+    CmDatagram mad{};
+};
+
+}  // namespace tulle::transport
