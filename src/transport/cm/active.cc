@@ -52,7 +52,7 @@ void ConnectionManager::on_rep(const Arrival& from, const wire::CmRep& rep) {
                               cm::rej_message({.reason = wire::kCmRejectInvalidCommunicationId},
                                               wire::kCmAnswersRep, ids));
     }
-    if (c->state == State::req_sent || c->state == State::rep_wait)
+    if (c->state == State::req_sent)
         on_first_rep(from, *c, rep);
     else
         on_repeated_rep(from, *c, rep);

@@ -140,5 +140,51 @@ TEST(CmAlternatePath, a_path_for_an_unknown_connection_or_queue_pair_is_refused)
               wire::kAprQpnMismatch);
 }
 
+TEST(CmAlternatePath, a_repeated_proposal_gets_the_announcement_again) {
+    CmPair pair;
+    pair.drop_nth(wire::kCmMra, 1);
+    const auto handles = pair.connect();
+    EXPECT_EQ(pair.client.manager.load_alternate(pair.now(), handles.client, sample_path()),
+              CmStatus::ok);
+    pair.run_for(10_us);
+    EXPECT_EQ(pair.server.manager.prepare(handles.server, 15), CmStatus::ok);
+    pair.run_for(kOneTry + 10_us);
+    EXPECT_EQ(pair.sent(wire::kCmLap), 2);
+    EXPECT_EQ(pair.sent(wire::kCmMra), 2);
+    pair.client.take<CmMoreTime>();
+}
+
+TEST(CmAlternatePath, what_was_announced_for_the_establishment_is_not_announced_again) {
+    CmPair pair;
+    const auto handles = pair.request();
+    EXPECT_EQ(pair.server.manager.prepare(handles.server, 15), CmStatus::ok);
+    EXPECT_EQ(pair.server.manager.accept(pair.now(), handles.server, sample_reply()), CmStatus::ok);
+    pair.run_for(10_us);
+    EXPECT_EQ(pair.client.manager.ready(handles.client), CmStatus::ok);
+    pair.run_for(10_us);
+    pair.double_nth(wire::kCmLap, 1);
+    EXPECT_EQ(pair.client.manager.load_alternate(pair.now(), handles.client, sample_path()),
+              CmStatus::ok);
+    pair.run_for(10_us);
+    EXPECT_EQ(pair.sent(wire::kCmMra), 1);
+}
+
+TEST(CmAlternatePath, an_answer_to_an_older_proposal_is_not_taken_for_the_new_one) {
+    CmPair pair;
+    pair.drop_all(wire::kCmLap);
+    const auto handles = pair.connect();
+    ConnectionManager& client = pair.client.manager;
+    EXPECT_EQ(client.load_alternate(pair.now(), handles.client, sample_path()), CmStatus::ok);
+    const CmDatagram first = client.poll_mad(pair.now())->mad;
+    pair.run_until_idle();
+    pair.client.take<CmUnreachable>();
+    EXPECT_EQ(client.load_alternate(pair.now(), handles.client, sample_path()), CmStatus::ok);
+    pair.server.manager.on_mad(pair.now(), 1, wire::Qpn{1}, first);
+    EXPECT_EQ(pair.server.manager.answer_alternate(handles.server, {}), CmStatus::ok);
+    pair.run_for(10_us);
+    EXPECT_TRUE(pair.client.events.empty());
+    EXPECT_EQ(client.stats().duplicates, 1u);
+}
+
 }  // namespace
 }  // namespace tulle::transport

@@ -240,6 +240,33 @@ TEST(CmConnect, a_reply_to_nobody_is_rejected_as_unknown) {
     EXPECT_TRUE(event.last);
 }
 
+TEST(CmConnect, the_server_waits_as_long_as_the_client_asked_for) {
+    CmPair pair;
+    ConnectRequest request = sample_request();
+    request.local_cm_response_timeout = kResponse + 2;
+    const auto handles = pair.request(request);
+    EXPECT_EQ(pair.server.manager.accept(pair.now(), handles.server, sample_reply()), CmStatus::ok);
+    const base::Duration round_trip_there = cm_time(ack_timeout_code(kLifetime, 3));
+    EXPECT_EQ(pair.server.manager.next_deadline(),
+              pair.now() + cm_time(kResponse + 2) + round_trip_there);
+}
+
+TEST(CmConnect, answers_go_to_the_queue_pair_that_the_peers_manager_uses) {
+    ConnectionManager client = sample_manager(1);
+    ConnectionManager server = sample_manager(2);
+    EXPECT_EQ(server.listen(kService).status, CmStatus::ok);
+    const CmHandle handle = client.connect({}, sample_request()).handle;
+    const auto req = client.poll_mad({});
+    EXPECT_EQ(req->qpn, wire::Qpn{1});
+    server.on_mad({}, 1, wire::Qpn{0x51}, req->mad);
+    EXPECT_EQ(server.accept({}, server.poll_event()->handle, sample_reply()), CmStatus::ok);
+    const auto rep = server.poll_mad({});
+    EXPECT_EQ(rep->qpn, wire::Qpn{0x51});
+    client.on_mad({}, 2, wire::Qpn{0x52}, rep->mad);
+    EXPECT_EQ(client.ready(handle), CmStatus::ok);
+    EXPECT_EQ(client.poll_mad({})->qpn, wire::Qpn{0x52});
+}
+
 TEST(CmConnect, calls_that_are_not_due_are_refused) {
     CmPair pair;
     const auto handles = pair.request();

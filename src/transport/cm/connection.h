@@ -19,14 +19,14 @@
 
 namespace tulle::transport::cm {
 
-// The states of the figures in 12.9.5 and 12.9.6, and at the end those of 12.11.
+// The states of the figures in 12.9.5 and 12.9.6, and at the end those of 12.11. Two of the
+// figures' are not here: whether a peer has asked for time by MRA shows in the deadline, nowhere
+// else.
 enum class State : uint8_t {
     req_sent,
-    rep_wait,      // as before, but the peer has asked for time by MRA
     rep_received,  // the owner has to call ready()
     req_received,  // the owner has to accept() or reject()
     rep_sent,
-    rtu_wait,  // as before, but the peer has asked for time by MRA
     established,
     dreq_sent,
     time_wait,

@@ -28,7 +28,7 @@
 // mistake.
 //   Calls that are not due give a status.
 //
-// Not here: simultaneous connect of two active sides (12.10.4, also Linux leaves it out), reliable
+// Not here: simultaneous connect of two active sides (Linux has none either), reliable
 // datagrams, SAP and SPR. A redirecting REJ is handed to the owner as any other.
 //
 // Each role has its file: active.cc, passive.cc, reject.cc, disconnect.cc, alternate_path.cc,

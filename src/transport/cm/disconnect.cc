@@ -42,7 +42,6 @@ void ConnectionManager::on_dreq(const Arrival& from, const wire::CmDreq& dreq) {
     switch (c->state) {
         case State::rep_received:
         case State::rep_sent:
-        case State::rtu_wait:
         case State::established:
         case State::dreq_sent: {
             send(*c, cm::datagram(drep, from.transaction_id));

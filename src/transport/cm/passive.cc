@@ -58,8 +58,7 @@ void ConnectionManager::on_repeated_req(const Arrival& from, const wire::CmReq& 
     ++stats_.duplicates;
     switch (c.state) {
         case State::req_received: return repeat_answer(c, wire::kCmMra);
-        case State::rep_sent:
-        case State::rtu_wait: return send(c, c.question);
+        case State::rep_sent: return send(c, c.question);
         case State::refused: repeat_answer(c); return remember(from.now, c, State::refused);
         case State::time_wait: return refuse(from, req, wire::kCmRejectStaleConnection);
         default: return;
@@ -139,7 +138,7 @@ CmStatus ConnectionManager::accept(Instant now, CmHandle handle, const AcceptRep
 void ConnectionManager::on_rtu(const Arrival&, const wire::CmRtu& rtu) {
     Connection* c = by_ids(rtu.remote_communication_id.value, rtu.local_communication_id.value);
     if (c == nullptr) return;
-    if (c->state == State::rep_sent || c->state == State::rtu_wait)
+    if (c->state == State::rep_sent)
         establish(*c, CmEstablished{rtu.private_data});
     else if (c->state == State::established)
         ++stats_.duplicates;
@@ -151,7 +150,7 @@ void ConnectionManager::on_rtu(const Arrival&, const wire::CmRtu& rtu) {
 CmStatus ConnectionManager::communication_established(CmHandle handle) {
     Connection* c = owned(handle);
     if (c == nullptr) return CmStatus::no_such_connection;
-    if (c->state != State::rep_sent && c->state != State::rtu_wait) return CmStatus::wrong_state;
+    if (c->state != State::rep_sent) return CmStatus::wrong_state;
     establish(*c, {});
     return CmStatus::ok;
 }

@@ -20,8 +20,7 @@ CmStatus ConnectionManager::reject(Instant now, CmHandle handle, const Rejection
             send_rejection(*c, rejection, wire::kCmAnswersRep);
             remember(now, *c, State::refused);
             return CmStatus::ok;
-        case State::rep_sent:
-        case State::rtu_wait:  // the peer may have begun to send: the QP has to rest
+        case State::rep_sent:  // the peer may have begun to send: the QP has to rest
             send_rejection(*c, rejection, wire::kCmAnswersOther);
             c->abandoned = true;
             enter_time_wait(now, *c);
@@ -69,16 +68,14 @@ void ConnectionManager::on_mra(const Arrival& from, const wire::CmMra& mra) {
         ++stats_.wrong_state;
         return;
     }
-    if (c->state == State::req_sent) c->state = State::rep_wait;
-    if (c->state == State::rep_sent) c->state = State::rtu_wait;
     table_.set_deadline(*c, from.now + peer_time(mra.service_timeout) + c->round_trip_time);
     tell(*c, CmMoreTime{mra});
 }
 
 bool ConnectionManager::is_awaited(const Connection& c, const wire::CmMra& mra) const {
     switch (mra.message_mraed) {
-        case wire::kCmAnswersReq: return c.state == State::req_sent || c.state == State::rep_wait;
-        case wire::kCmAnswersRep: return c.state == State::rep_sent || c.state == State::rtu_wait;
+        case wire::kCmAnswersReq: return c.state == State::req_sent;
+        case wire::kCmAnswersRep: return c.state == State::rep_sent;
         case wire::kCmAnswersOther: return c.state == State::established && c.lap_sent;
         default: return false;
     }
@@ -92,10 +89,8 @@ void ConnectionManager::on_rej(const Arrival& from, const wire::CmRej& rej) {
     }
     switch (c->state) {
         case State::req_sent:
-        case State::rep_wait:
         case State::req_received:
-        case State::rep_sent:
-        case State::rtu_wait: return end_establishment(from.now, *c, rej);
+        case State::rep_sent: return end_establishment(from.now, *c, rej);
         case State::rep_received:  // from here on the QP may have packets under way
         case State::established:
             tell(*c, CmRejected{.message = rej});
@@ -106,15 +101,21 @@ void ConnectionManager::on_rej(const Arrival& from, const wire::CmRej& rej) {
 }
 
 // A peer that gave up before it learned our ID says who it is (12.6.7.2, reason 4). One that
-// refuses a REQ may have no ID of its own.
+// refuses a REQ may have no ID of its own. Everybody else names both.
 cm::Connection* ConnectionManager::rejected_by(const wire::CmRej& rej) {
-    if (const auto guid = cm::guid_in(rej))
-        if (Connection* c = table_.by_remote_id(*guid, rej.local_communication_id.value)) return c;
-    Connection* c = table_.by_local_id(rej.remote_communication_id.value);
+    const uint32_t our_id = rej.remote_communication_id.value;
+    const uint32_t peer_id = rej.local_communication_id.value;
+    if (const auto guid = cm::guid_in(rej); guid && our_id == 0) {
+        Connection* c = table_.by_remote_id(*guid, peer_id);
+        const bool untold = c != nullptr && !c->active &&
+                            (c->state == State::req_received || c->state == State::rep_sent);
+        return untold ? c : nullptr;
+    }
+    Connection* c = table_.by_local_id(our_id);
     if (c == nullptr) return nullptr;
     if (!c->has_remote)
         return c->active && rej.message_rejected == wire::kCmAnswersReq ? c : nullptr;
-    return c->remote_id == rej.local_communication_id.value ? c : nullptr;
+    return c->remote_id == peer_id ? c : nullptr;
 }
 
 // A stale connection at the far end (12.9.8.3.1) means that our QP has packets in its past.
@@ -127,25 +128,22 @@ void ConnectionManager::end_establishment(Instant now, Connection& c, const wire
 CmStatus ConnectionManager::abandon(Instant now, CmHandle handle) {
     Connection* c = owned(handle);
     if (c == nullptr) return CmStatus::no_such_connection;
-    c->abandoned = true;
     switch (c->state) {
         case State::req_sent:
-        case State::rep_wait:
             send(*c, cm::datagram(cm::timeout_rej_message(config_, wire::kCmAnswersOther, c->ids()),
                                   c->transaction_id));
             table_.close(*c);
-            break;
+            return CmStatus::ok;
+        case State::sidr_sent: table_.close(*c); return CmStatus::ok;
         case State::req_received:
         case State::rep_received:
-        case State::rep_sent:
-        case State::rtu_wait: c->abandoned = false; return reject(now, handle, {});
-        case State::established: send_dreq(now, *c, {}); break;
-        case State::sidr_sent: table_.close(*c); break;
+        case State::rep_sent: return reject(now, handle, {});
         case State::sidr_received:
-            c->abandoned = false;
             return answer_service(now, handle, {.status = wire::kSidrRejected});
-        default: break;
+        case State::established: send_dreq(now, *c, {}); break;
+        default: break;  // ends by itself
     }
+    c->abandoned = true;
     return CmStatus::ok;
 }
 

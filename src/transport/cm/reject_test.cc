@@ -140,6 +140,30 @@ TEST(CmReject, the_client_may_reject_the_reply) {
     EXPECT_EQ(pair.client.manager.open_connections(), 0u);
 }
 
+TEST(CmReject, a_reject_from_somebody_else_is_ignored) {
+    CmPair pair;
+    const auto handles = pair.connect();
+    EXPECT_EQ(pair.client.manager.disconnect(pair.now(), handles.client), CmStatus::ok);
+    const auto dreq = message_in<wire::CmDreq>(pair.client.manager.poll_mad({})->mad);
+    const cm::Ids wrong{dreq.local_communication_id.value ^ 1, dreq.remote_communication_id.value};
+    const auto rej = cm::rej_message({}, wire::kCmAnswersOther, wrong);
+    pair.server.manager.on_mad(pair.now(), 1, wire::Qpn{1}, cm::datagram(rej, {}));
+    EXPECT_FALSE(pair.server.manager.poll_event());
+    EXPECT_EQ(pair.server.manager.stats().unknown, 1u);
+}
+
+TEST(CmReject, a_guid_in_place_of_our_id_does_not_end_an_established_connection) {
+    CmPair pair;
+    const auto handles = pair.connect();
+    EXPECT_EQ(pair.client.manager.disconnect(pair.now(), handles.client), CmStatus::ok);
+    const auto dreq = message_in<wire::CmDreq>(pair.client.manager.poll_mad({})->mad);
+    const auto rej = cm::timeout_rej_message({.ca_guid = wire::Guid{0xca01}}, wire::kCmAnswersOther,
+                                             {dreq.local_communication_id.value, 0});
+    pair.server.manager.on_mad(pair.now(), 1, wire::Qpn{1}, cm::datagram(rej, {}));
+    EXPECT_FALSE(pair.server.manager.poll_event());
+    EXPECT_EQ(pair.server.manager.stats().unknown, 1u);
+}
+
 TEST(CmReject, an_accepted_request_may_still_be_rejected) {
     CmPair pair;
     const auto handles = pair.request();

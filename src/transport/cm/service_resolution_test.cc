@@ -116,6 +116,40 @@ TEST(CmService, a_question_that_nobody_answers_is_given_up_after_its_retries) {
     EXPECT_EQ(pair.now(), base::Instant{} + (1 + kRetries) * kOneTry);
 }
 
+TEST(CmService, an_answer_is_kept_for_as_long_as_the_question_comes_again) {
+    ConnectionManager client = sample_manager(1);
+    ConnectionManager server = sample_manager(2);
+    EXPECT_EQ(server.listen(kService).status, CmStatus::ok);
+    EXPECT_EQ(client.resolve_service({}, sample_question()).status, CmStatus::ok);
+    const CmDatagram question = client.poll_mad({})->mad;
+    base::Instant now;
+    server.on_mad(now, 1, wire::Qpn{1}, question);
+    const CmHandle handle = server.poll_event()->handle;
+    EXPECT_EQ(server.answer_service(now, handle, {.qpn = wire::Qpn{0x77}}), CmStatus::ok);
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_TRUE(server.poll_mad(now));
+        now = server.next_deadline() - 1_us;
+        server.on_timer(now);
+        server.on_mad(now, 1, wire::Qpn{1}, question);
+    }
+    EXPECT_FALSE(server.poll_event());
+}
+
+TEST(CmService, a_request_id_may_be_used_again_for_another_question) {
+    ConnectionManager client = sample_manager(1);
+    ConnectionManager server = sample_manager(2);
+    EXPECT_EQ(server.listen(kService).status, CmStatus::ok);
+    EXPECT_EQ(client.resolve_service({}, sample_question()).status, CmStatus::ok);
+    const auto question = message_in<wire::CmSidrReq>(client.poll_mad({})->mad);
+    for (uint64_t transaction = 1; transaction < 4; ++transaction) {
+        server.on_mad({}, 1, wire::Qpn{1}, cm::datagram(question, wire::Key64{transaction}));
+        const auto event = server.poll_event();
+        ASSERT_TRUE(event);
+        EXPECT_EQ(server.answer_service({}, event->handle, {.qpn = wire::Qpn{0x77}}), CmStatus::ok);
+        EXPECT_EQ(server.open_connections(), 1u);
+    }
+}
+
 TEST(CmService, an_owner_may_give_up) {
     CmPair pair;
     auto handles = ask(pair);

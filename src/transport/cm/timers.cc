@@ -24,12 +24,9 @@ void ConnectionManager::on_deadline(Instant now, Connection& c) {
         give_up(now, c);
 }
 
-// The time that an MRA asked for is over too.
 void ConnectionManager::send_again(Instant now, Connection& c) {
     --c.retries_left;
     ++stats_.retries;
-    if (c.state == State::rep_wait) c.state = State::req_sent;
-    if (c.state == State::rtu_wait) c.state = State::rep_sent;
     send(c, c.question);
     table_.set_deadline(c, now + c.wait);
 }
@@ -40,11 +37,9 @@ void ConnectionManager::give_up(Instant now, Connection& c) {
     const auto rej = cm::timeout_rej_message(config_, wire::kCmAnswersOther, c.ids());
     switch (c.state) {
         case State::req_sent:
-        case State::rep_wait:
             send(c, cm::datagram(rej, c.transaction_id));
             return finish(c, CmUnreachable{wire::kCmReq});
         case State::rep_sent:
-        case State::rtu_wait:
             send(c, cm::datagram(rej, c.transaction_id));
             tell(c, CmUnreachable{wire::kCmRep});
             return enter_time_wait(now, c);
