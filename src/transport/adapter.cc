@@ -9,11 +9,13 @@
 #include "transport/responses.h"
 #include "transport/retry.h"
 #include "transport/unreliable.h"
+#include "transport/xrc.h"
 
 namespace tulle::transport {
 namespace {
 
 constexpr uint32_t kMulticastQpn = 0xff'ffff;
+constexpr uint32_t kMaxSrqNumber = 0xff'ffff;  // 24 bits in the XRCETH
 constexpr wire::PKey kMembershipBit{0x8000};
 
 // Partitions match if their numbers do and one end at least is a full member (IBTA vol 1, 10.9.3).
@@ -69,6 +71,21 @@ std::optional<SrqId> Adapter::create_srq(PdId pd, uint32_t requests, uint32_t sg
     return SrqId{static_cast<uint32_t>(core_.shared_queues.size())};
 }
 
+std::optional<SrqId> Adapter::create_xrc_srq(XrcDomainId domain, PdId pd, CqId cq,
+                                             uint32_t requests, uint32_t sges) {
+    CompletionQueue* completions = core_.completion_queue(cq);
+    if (!core_.xrc_domains.knows(domain) || completions == nullptr) return std::nullopt;
+    if (core_.shared_queues.size() >= kMaxSrqNumber) return std::nullopt;
+    const auto srq = create_srq(pd, requests, sges);
+    if (!srq) return std::nullopt;
+    SharedReceiveQueue& shared = *core_.shared_queue(*srq);
+    shared.xrc_domain = domain;
+    shared.cq = cq;
+    core_.xrc_domains.hold(domain);
+    ++completions->users;
+    return srq;
+}
+
 Refusal Adapter::set_srq_limit(SrqId srq, uint32_t limit) {
     SharedReceiveQueue* shared = core_.shared_queue(srq);
     if (shared == nullptr || limit > shared->queue.capacity()) return Refusal::invalid_argument;
@@ -80,6 +97,11 @@ Refusal Adapter::destroy_srq(SrqId srq) {
     SharedReceiveQueue* shared = core_.shared_queue(srq);
     if (shared == nullptr) return Refusal::invalid_argument;
     if (shared->users != 0) return Refusal::busy;
+    if (shared->xrc_domain.value != 0) {
+        forget_xrc_srq(core_, srq);
+        core_.xrc_domains.release(shared->xrc_domain);
+        --core_.completion_queue(shared->cq)->users;
+    }
     core_.memory.release(shared->pd);
     core_.shared_queues[srq.value - 1].reset();
     return Refusal::none;
@@ -90,11 +112,24 @@ Refusal Adapter::post_srq_receive(SrqId srq, const ReceiveRequest& request) {
     return shared == nullptr ? Refusal::invalid_argument : shared->queue.post(request);
 }
 
-bool Adapter::is_sane(const QpSetup& setup) {
-    if (!core_.memory.knows(setup.pd)) return false;
+// A target of XRC needs neither completion queues nor a protection domain: SRQs bring them. An
+// initiator receives nothing.
+bool Adapter::has_queues(const QpSetup& setup) {
+    if (setup.type == QpType::xrc_target) return true;
     if (core_.completion_queue(setup.send_cq) == nullptr) return false;
-    if (core_.completion_queue(setup.receive_cq) == nullptr) return false;
-    return setup.srq.value == 0 || core_.shared_queue(setup.srq) != nullptr;
+    return setup.type == QpType::xrc_initiator ||
+           core_.completion_queue(setup.receive_cq) != nullptr;
+}
+
+bool Adapter::is_sane(const QpSetup& setup) {
+    const bool is_target = setup.type == QpType::xrc_target;
+    if (is_target != core_.xrc_domains.knows(setup.xrc_domain)) return false;
+    if (!core_.memory.knows(setup.pd) && (!is_target || setup.pd.value != 0)) return false;
+    if (!has_queues(setup)) return false;
+    if (setup.srq.value == 0) return true;
+    const SharedReceiveQueue* shared = core_.shared_queue(setup.srq);
+    return service_of(setup.type) != Service::xrc && shared != nullptr &&
+           shared->xrc_domain.value == 0;
 }
 
 std::optional<Qpn> Adapter::set_up(QueuePair* qp, const QpSetup& setup) {
@@ -103,13 +138,15 @@ std::optional<Qpn> Adapter::set_up(QueuePair* qp, const QpSetup& setup) {
     qp->send_cq = setup.send_cq;
     qp->receive_cq = setup.receive_cq;
     qp->srq = setup.srq;
+    qp->xrc_domain = setup.xrc_domain;
     qp->send_size = setup.send;
     qp->receive_requests = setup.receive_requests;
     qp->receive_sges = setup.receive_sges;
     qp->signal_all = setup.signal_all;
-    core_.memory.hold(setup.pd);
-    ++core_.completion_queue(setup.send_cq)->users;
-    ++core_.completion_queue(setup.receive_cq)->users;
+    if (setup.pd.value != 0) core_.memory.hold(setup.pd);
+    if (CompletionQueue* queue = core_.completion_queue(setup.send_cq)) ++queue->users;
+    if (CompletionQueue* queue = core_.completion_queue(setup.receive_cq)) ++queue->users;
+    if (setup.xrc_domain.value != 0) core_.xrc_domains.hold(setup.xrc_domain);
     if (SharedReceiveQueue* shared = core_.shared_queue(setup.srq)) ++shared->users;
     return qp->number;
 }
@@ -124,21 +161,22 @@ std::optional<Qpn> Adapter::create_special_qp(Qpn qpn, const QpSetup& setup) {
     return set_up(core_.add_special(qpn), setup);
 }
 
+// What set_up() took.
+void Adapter::release(const QueuePair& qp) {
+    if (qp.pd.value != 0) core_.memory.release(qp.pd);
+    if (CompletionQueue* queue = core_.completion_queue(qp.send_cq)) --queue->users;
+    if (CompletionQueue* queue = core_.completion_queue(qp.receive_cq)) --queue->users;
+    if (qp.xrc_domain.value != 0) core_.xrc_domains.release(qp.xrc_domain);
+    if (SharedReceiveQueue* shared = core_.shared_queue(qp.srq)) --shared->users;
+}
+
 Refusal Adapter::destroy_qp(Qpn qpn) {
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
     for (const Member& member : members_)
         if (member.qpn == qpn) return Refusal::busy;
-    ResponderState& responder = qp->responder;
-    if (SharedReceiveQueue* shared = core_.shared_queue(qp->srq)) {
-        --shared->users;
-        // What a message under way had taken is not lost to the others.
-        if (responder.receive_place != ReceiveQueue::kNone)
-            shared->queue.give_back(responder.receive_place);
-    }
-    --core_.completion_queue(qp->send_cq)->users;
-    --core_.completion_queue(qp->receive_cq)->users;
-    core_.memory.release(qp->pd);
+    reset(*qp);
+    release(*qp);
     core_.remove(*qp);
     return Refusal::none;
 }
@@ -207,12 +245,14 @@ void Adapter::change_state(QueuePair& qp, const QpAttributes& attributes) {
     if (qp.state == QpState::sqd) complete_done(core_, qp);  // nothing under way: drained at once
 }
 
-// Back to the beginning: what was posted is forgotten without a completion (10.3.1).
+// Back to the beginning: what was posted is forgotten without a completion (10.3.1). What a message
+// under way had taken from a shared queue is not lost to the others.
 void Adapter::reset(QueuePair& qp) {
     ResponderState& responder = qp.responder;
     if (SharedReceiveQueue* shared = core_.shared_queue(qp.srq);
         shared != nullptr && responder.receive_place != ReceiveQueue::kNone)
         shared->queue.give_back(responder.receive_place);
+    if (qp.type == QpType::xrc_target) qp.srq = SrqId{};
     qp.state = QpState::reset;
     qp.requester = {};
     qp.responder = {};
@@ -262,7 +302,8 @@ Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
 
 Refusal Adapter::post_receive(Qpn qpn, const ReceiveRequest& request) {
     QueuePair* qp = core_.find(qpn);
-    if (qp == nullptr || qp->state == QpState::reset || qp->srq.value != 0)
+    if (qp == nullptr || qp->state == QpState::reset || qp->srq.value != 0 ||
+        qp->service() == Service::xrc)
         return Refusal::invalid_argument;
     const Refusal refusal = core_.receive_queue_of(*qp).post(request);
     if (refusal == Refusal::none && qp->state == QpState::error) flush_receives(core_, *qp);
@@ -292,7 +333,9 @@ void Adapter::deliver_multicast(Instant now, const Packet& packet, wire::Bytes g
 // receives, and the keys are right. What does not is dropped and counted.
 bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
     const auto opcode = static_cast<uint8_t>(packet.opcode);
-    if (packet.opcode != wire::kCnpOpcode && wire::service_of(opcode) != qp.service()) {
+    if (packet.opcode != wire::kCnpOpcode &&
+        (wire::service_of(opcode) != qp.service() ||
+         !takes_direction(qp, wire::opcode_info(opcode).response))) {
         ++core_.counters.dropped_silently;
         return false;
     }

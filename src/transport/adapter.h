@@ -48,9 +48,16 @@ public:
 
     // Shared receive queues.
     std::optional<SrqId> create_srq(PdId pd, uint32_t requests, uint32_t sges);
+    // One of an XRC domain, with a completion queue of its own. Its name is its number on the wire.
+    std::optional<SrqId> create_xrc_srq(XrcDomainId domain, PdId pd, CqId cq, uint32_t requests,
+                                        uint32_t sges);
     Refusal set_srq_limit(SrqId srq, uint32_t limit);
     Refusal destroy_srq(SrqId srq);
     Refusal post_srq_receive(SrqId srq, const ReceiveRequest& request);
+
+    // Domains of the extended reliable connection; busy while SRQs or targets are in them.
+    XrcDomainId create_xrc_domain() { return core_.xrc_domains.create(); }
+    Refusal destroy_xrc_domain(XrcDomainId domain) { return core_.xrc_domains.destroy(domain); }
 
     // Queue pairs.
     std::optional<Qpn> create_qp(const QpSetup& setup);
@@ -82,6 +89,8 @@ private:
 
     std::optional<Qpn> set_up(QueuePair* qp, const QpSetup& setup);
     bool is_sane(const QpSetup& setup);
+    bool has_queues(const QpSetup& setup);
+    void release(const QueuePair& qp);
     void apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask);
     void change_state(QueuePair& qp, const QpAttributes& attributes);
     void reset(QueuePair& qp);

@@ -283,7 +283,7 @@ void flush_receives(Core& core, QueuePair& qp) {
         completion.qpn = qp.number;
         queue.release(place);
         ++core.counters.resp_cqe_flush_error;
-        core.complete(qp.receive_cq, completion);
+        core.complete(core.receive_cq_of(qp), completion);
     };
     ResponderState& responder = qp.responder;
     if (responder.receive_place != ReceiveQueue::kNone) {
@@ -291,6 +291,7 @@ void flush_receives(Core& core, QueuePair& qp) {
         responder.receive_place = ReceiveQueue::kNone;
     }
     responder.message = ResponderState::Message::none;
+    if (qp.type == QpType::xrc_target) return;  // none of the queues is its own
     if (qp.srq.value != 0) return core.raise(EventKind::qp_last_receive_reached, qp.number.value);
     if (!qp.receive_queue) return;
     for (uint32_t place = qp.receive_queue->take(); place != ReceiveQueue::kNone;

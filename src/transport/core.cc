@@ -143,6 +143,16 @@ ReceiveQueue& Core::receive_queue_of(QueuePair& qp) {
     return *qp.receive_queue;
 }
 
+PdId Core::receive_pd_of(const QueuePair& qp) {
+    const SharedReceiveQueue* shared = shared_queue(qp.srq);
+    return shared != nullptr ? shared->pd : qp.pd;
+}
+
+CqId Core::receive_cq_of(const QueuePair& qp) {
+    const SharedReceiveQueue* shared = shared_queue(qp.srq);
+    return shared != nullptr && shared->cq.value != 0 ? shared->cq : qp.receive_cq;
+}
+
 void Core::complete(CqId cq, const Completion& completion, bool solicited) {
     CompletionQueue* queue = completion_queue(cq);
     TULLE_CHECK(queue != nullptr);

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "transport/completion_queue.h"
 #include "transport/counters.h"
+#include "transport/domains.h"
 #include "transport/loss/loss.h"
 #include "transport/memory.h"
 #include "transport/queue_pair.h"
@@ -38,7 +39,9 @@ struct SharedReceiveQueue {
     SharedReceiveQueue(PdId domain, uint32_t requests, uint32_t sges)
         : pd(domain), queue(requests, sges) {}
     PdId pd{};
-    uint32_t limit = 0;  // an event when fewer wait; 0 is none
+    XrcDomainId xrc_domain{};  // of XRC only, and then
+    CqId cq{};                 // it has a completion queue of its own
+    uint32_t limit = 0;        // an event when fewer wait; 0 is none
     uint32_t users = 0;
     ReceiveQueue queue;
 };
@@ -76,6 +79,11 @@ public:
     QueuePair* add_special(Qpn qpn);  // QP 0 and QP 1
     void remove(QueuePair& qp);
     size_t queue_pairs() const { return live_; }
+    template <class Visitor>
+    void for_each(Visitor&& visit) {
+        for (auto& qp : queue_pairs_)
+            if (qp) visit(*qp);
+    }
 
     // It may have something to send: onto the ready list of its lane.
     void wake(QueuePair& qp);
@@ -91,6 +99,9 @@ public:
     SharedReceiveQueue* shared_queue(SrqId srq);
     // Where this queue pair takes its receives from; made on first use.
     ReceiveQueue& receive_queue_of(QueuePair& qp);
+    // Whose protection domain the pieces of those receives are in, and where they complete.
+    PdId receive_pd_of(const QueuePair& qp);
+    CqId receive_cq_of(const QueuePair& qp);
 
     AdapterConfig config;
     base::RandomStream random;
@@ -100,6 +111,7 @@ public:
     std::deque<AdapterEvent> events;
     std::vector<std::unique_ptr<CompletionQueue>> completion_queues;  // CqId counts from 1
     std::vector<std::unique_ptr<SharedReceiveQueue>> shared_queues;   // SrqId too
+    Domains<XrcDomainId> xrc_domains;
     std::vector<std::byte> gathered;  // payload of the packet that was polled last, if from pieces
 
 private:

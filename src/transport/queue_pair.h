@@ -35,7 +35,8 @@ struct QpSetup {
     PdId pd{};
     CqId send_cq{};
     CqId receive_cq{};
-    SrqId srq{};  // none, or the queue that receives are taken from
+    SrqId srq{};               // none, or the queue that receives are taken from
+    XrcDomainId xrc_domain{};  // of a target of XRC
     SendQueueSize send{.requests = 16, .sges = 1, .inline_bytes = 0};
     uint32_t receive_requests = 16;
     uint32_t receive_sges = 1;
@@ -147,7 +148,8 @@ struct QueuePair {
     PdId pd{};
     CqId send_cq{};
     CqId receive_cq{};
-    SrqId srq{};
+    SrqId srq{};  // of a target of XRC: that of the latest message
+    XrcDomainId xrc_domain{};
     uint32_t access = 0;
     uint32_t mtu = 4096;
     wire::PKey pkey = wire::kDefaultPKey;

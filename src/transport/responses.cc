@@ -69,7 +69,8 @@ void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome) {
 }
 
 uint8_t ack_syndrome(Core& core, QueuePair& qp) {
-    const bool tells = core.config.grants_credits && qp.srq.value == 0;
+    // End-to-end credits are for queue pairs of RC with receives of their own (9.7.7.2).
+    const bool tells = core.config.grants_credits && qp.type == QpType::rc && qp.srq.value == 0;
     if (!tells) return wire::syndrome_of(wire::AckKind::ack, wire::kNoCredits);
     const uint32_t waiting = qp.receive_queue ? qp.receive_queue->waiting() : 0;
     uint8_t code = 0;

@@ -39,6 +39,11 @@ struct SrqId {
     auto operator<=>(const SrqId&) const = default;
 };
 
+struct XrcDomainId {
+    uint32_t value = 0;
+    auto operator<=>(const XrcDomainId&) const = default;
+};
+
 // Why a call was refused. The verbs room turns these into the errno that its man pages promise.
 enum class Refusal : uint8_t {
     none,
