@@ -392,14 +392,16 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     if (const auto payload = plan_response(qp)) {
         const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
         if (envelope + headers + *payload > room) return Turn::does_not_fit;
-        return make_response(core_, qp, packet) ? Turn::sent : Turn::nothing;
+        return make_response(core_, qp, packet) ? Turn::sent : Turn::failed;
     }
     const auto plan = plan_request(core_, qp, now);
     if (!plan) return Turn::nothing;
     const uint8_t opcode = wire::opcode_of(qp.service(), plan->operation);
     const uint32_t size = core_.config.envelope_bytes + wire::opcode_info(opcode).header_size;
     if (size + plan->length > room) return Turn::does_not_fit;
-    return make_request(core_, qp, now, *plan, packet) ? Turn::sent : Turn::nothing;
+    if (make_request(core_, qp, now, *plan, packet)) return Turn::sent;
+    const bool is_gone = qp.requester.oldest != plan->number;
+    return is_gone ? Turn::failed : Turn::nothing;
 }
 
 bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
@@ -439,3 +441,4 @@ std::optional<AdapterEvent> Adapter::poll_event() {
 }
 
 }  // namespace tulle::transport
+        if (turn == Turn::failed) core_.wake(qp);

@@ -85,7 +85,8 @@ public:
     size_t queue_pairs() const { return core_.queue_pairs(); }
 
 private:
-    enum class Turn : uint8_t { sent, does_not_fit, nothing };
+    // `failed`: what would have been sent cannot be; something else may go in its place.
+    enum class Turn : uint8_t { sent, does_not_fit, nothing, failed };
 
     std::optional<Qpn> set_up(QueuePair* qp, const QpSetup& setup);
     bool is_sane(const QpSetup& setup);

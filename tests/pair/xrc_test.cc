@@ -360,6 +360,18 @@ TEST(Xrc, a_send_that_is_too_long_fails_at_both_ends) {
     EXPECT_EQ(received.qpn, xrc.first.target);
 }
 
+TEST(Xrc, memory_that_goes_amid_a_read_is_told) {
+    Xrc xrc;
+    Packet packet;
+    xrc.post({.work = Work::read, .length = 3000});
+    Adapter& server = xrc.pair.server.adapter;
+    ASSERT_TRUE(xrc.pair.client.adapter.poll_transmit(xrc.pair.now, Lanes::open(), packet));
+    server.on_packet(xrc.pair.now, packet);
+    EXPECT_EQ(server.memory().deregister_region(xrc.pair.server.key), Refusal::none);
+    xrc.pair.run();
+    EXPECT_EQ(xrc.pair.client.completion().status, Status::remote_access_error);
+}
+
 TEST(Xrc, no_credits_are_granted) {
     Xrc xrc;
     xrc.post({.work = Work::send, .length = 10});
