@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "transport/completer.h"
+#include "transport/rd.h"
 #include "transport/requester.h"
 #include "transport/responder.h"
 #include "transport/responses.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr uint32_t kMulticastQpn = 0xff'ffff;
 constexpr uint32_t kMaxSrqNumber = 0xff'ffff;  // 24 bits in the XRCETH
+constexpr uint32_t kMaxEeContext = 0xff'ffff;  // and in the RDETH
 constexpr wire::PKey kMembershipBit{0x8000};
 
 // Partitions match if their numbers do and one end at least is a full member (IBTA vol 1, 10.9.3).
@@ -27,6 +29,18 @@ bool partitions_match(wire::PKey a, wire::PKey b) {
 
 bool is_mtu(uint32_t bytes) {
     return bytes >= 256 && std::has_single_bit(bytes);
+}
+
+bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
+    const QpState to = (mask & kState) != 0 ? attributes.state : qp.state;
+    if (!is_legal_change(qp.type, qp.state, to, mask)) return false;
+    if ((mask & kCurrentState) != 0 && attributes.current_state != qp.state) return false;
+    if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return false;
+    if ((mask & kAddress) != 0 && attributes.address.ack_timeout > 31) return false;
+    if ((mask & (kRetryCount | kRnrRetry)) != 0 &&
+        (attributes.retry_count > 7 || attributes.rnr_retry > 7))
+        return false;
+    return (mask & kMinRnrTimer) == 0 || attributes.min_rnr_timer <= 31;
 }
 
 }  // namespace
@@ -122,6 +136,8 @@ bool Adapter::has_queues(const QpSetup& setup) {
 }
 
 bool Adapter::is_sane(const QpSetup& setup) {
+    if (setup.type > QpType::xrc_target) return false;  // not a user's to make
+    if ((setup.type == QpType::rd) != core_.rd_domains.knows(setup.rd_domain)) return false;
     const bool is_target = setup.type == QpType::xrc_target;
     if (is_target != core_.xrc_domains.knows(setup.xrc_domain)) return false;
     if (!core_.memory.knows(setup.pd) && (!is_target || setup.pd.value != 0)) return false;
@@ -139,6 +155,7 @@ std::optional<Qpn> Adapter::set_up(QueuePair* qp, const QpSetup& setup) {
     qp->receive_cq = setup.receive_cq;
     qp->srq = setup.srq;
     qp->xrc_domain = setup.xrc_domain;
+    qp->rd_domain = setup.rd_domain;
     qp->send_size = setup.send;
     qp->receive_requests = setup.receive_requests;
     qp->receive_sges = setup.receive_sges;
@@ -147,6 +164,7 @@ std::optional<Qpn> Adapter::set_up(QueuePair* qp, const QpSetup& setup) {
     if (CompletionQueue* queue = core_.completion_queue(setup.send_cq)) ++queue->users;
     if (CompletionQueue* queue = core_.completion_queue(setup.receive_cq)) ++queue->users;
     if (setup.xrc_domain.value != 0) core_.xrc_domains.hold(setup.xrc_domain);
+    if (setup.rd_domain.value != 0) core_.rd_domains.hold(setup.rd_domain);
     if (SharedReceiveQueue* shared = core_.shared_queue(setup.srq)) ++shared->users;
     return qp->number;
 }
@@ -167,6 +185,7 @@ void Adapter::release(const QueuePair& qp) {
     if (CompletionQueue* queue = core_.completion_queue(qp.send_cq)) --queue->users;
     if (CompletionQueue* queue = core_.completion_queue(qp.receive_cq)) --queue->users;
     if (qp.xrc_domain.value != 0) core_.xrc_domains.release(qp.xrc_domain);
+    if (qp.rd_domain.value != 0) core_.rd_domains.release(qp.rd_domain);
     if (SharedReceiveQueue* shared = core_.shared_queue(qp.srq)) --shared->users;
 }
 
@@ -187,23 +206,43 @@ void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) 
 
 Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask) {
     QueuePair* qp = core_.find(qpn);
-    if (qp == nullptr) return Refusal::invalid_argument;
+    if (qp == nullptr || !is_legal(*qp, attributes, mask)) return Refusal::invalid_argument;
     const QpState to = (mask & kState) != 0 ? attributes.state : qp->state;
-    if (!is_legal_change(qp->type, qp->state, to, mask)) return Refusal::invalid_argument;
-    if ((mask & kCurrentState) != 0 && attributes.current_state != qp->state)
-        return Refusal::invalid_argument;
-    if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return Refusal::invalid_argument;
-    if ((mask & kAddress) != 0 && attributes.address.ack_timeout > 31)
-        return Refusal::invalid_argument;
-    if ((mask & (kRetryCount | kRnrRetry)) != 0 &&
-        (attributes.retry_count > 7 || attributes.rnr_retry > 7))
-        return Refusal::invalid_argument;
-    if ((mask & kMinRnrTimer) != 0 && attributes.min_rnr_timer > 31)
-        return Refusal::invalid_argument;
     apply(*qp, attributes, mask);
     if (to != qp->state) change_state(*qp, attributes);
     core_.wake(*qp);
     return Refusal::none;
+}
+
+std::optional<wire::EeContext> Adapter::create_ee(RdDomainId domain) {
+    if (!core_.rd_domains.knows(domain) || core_.ee_contexts.size() >= kMaxEeContext)
+        return std::nullopt;
+    const EndToEnd* ee = create_end_to_end(core_, domain);
+    if (ee == nullptr) return std::nullopt;
+    return ee->number;
+}
+
+Refusal Adapter::modify_ee(wire::EeContext number, const QpAttributes& attributes, uint32_t mask) {
+    EndToEnd* ee = core_.end_to_end(number);
+    if (ee == nullptr || !is_legal(*ee->requester, attributes, mask))
+        return Refusal::invalid_argument;
+    apply(*ee->requester, attributes, mask);
+    apply(*ee->responder, attributes, mask);
+    if ((mask & kState) != 0) change_end_to_end(core_, *ee, attributes.state);
+    return Refusal::none;
+}
+
+Refusal Adapter::destroy_ee(wire::EeContext number) {
+    EndToEnd* ee = core_.end_to_end(number);
+    if (ee == nullptr) return Refusal::invalid_argument;
+    destroy_end_to_end(core_, *ee);
+    return Refusal::none;
+}
+
+size_t Adapter::queue_pairs() const {
+    const auto live = std::count_if(core_.ee_contexts.begin(), core_.ee_contexts.end(),
+                                    [](const auto& ee) { return ee != nullptr; });
+    return core_.queue_pairs() - 2 * static_cast<size_t>(live);
 }
 
 void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
@@ -227,6 +266,7 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (has(kMaxIncomingReads)) qp.max_incoming_reads = attributes.max_incoming_reads;
     if (has(kMinRnrTimer)) qp.min_rnr_timer = attributes.min_rnr_timer;
     if (has(kDestQpn)) qp.dest_qpn = attributes.dest_qpn;
+    if (has(kDestEe)) qp.dest_ee = attributes.dest_ee;
     if (has(kDrainNotify)) qp.drain_notify = attributes.drain_notify;
     if (has(kReceivePsn)) qp.responder.expected = attributes.receive_psn;
     if (has(kSendPsn)) {
@@ -253,6 +293,11 @@ void Adapter::reset(QueuePair& qp) {
         shared != nullptr && responder.receive_place != ReceiveQueue::kNone)
         shared->queue.give_back(responder.receive_place);
     if (qp.type == QpType::xrc_target) qp.srq = SrqId{};
+    if (qp.type == QpType::rd) {
+        withdraw_request(core_, qp);
+        for (const uint32_t place : take_back_receives(core_, qp))
+            core_.receive_queue_of(qp).give_back(place);
+    }
     qp.state = QpState::reset;
     qp.requester = {};
     qp.responder = {};
@@ -292,6 +337,8 @@ Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
         if (!qp->in_ready_list)
             qp->lane = core_.config.lane_of_level[work.datagram.service_level & 0xf];
     }
+    if (qp->type == QpType::rd && !qp->in_ready_list)
+        if (const EndToEnd* ee = core_.end_to_end(work.ee_context)) qp->lane = ee->requester->lane;
     ++r.end;
     if (qp->state == QpState::error || qp->state == QpState::sqe)
         flush_sends(core_, *qp);
@@ -314,6 +361,8 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     if (packet.kind != wire::PacketKind::transport) return;
     ++core_.counters.port_rcv_packets;
     core_.counters.port_rcv_data_bytes += packet.payload_length;
+    if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
+        return deliver_rd(now, packet);
     if (packet.dest_qp().value == kMulticastQpn) return deliver_multicast(now, packet, grh);
     QueuePair* qp = core_.find(packet.dest_qp());
     if (qp == nullptr) {
@@ -321,6 +370,16 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
         return;
     }
     deliver(now, *qp, packet, grh);
+}
+
+// The connection that a reliable datagram came over is its EE context.
+void Adapter::deliver_rd(Instant now, const Packet& packet) {
+    QueuePair* half = half_for(core_, packet);
+    if (half == nullptr) {
+        ++core_.counters.dropped_no_qp;
+        return;
+    }
+    if (passes_checks(*half, packet)) on_rd_packet(core_, *half, now, packet);
 }
 
 void Adapter::deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh) {
@@ -347,7 +406,9 @@ bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
         ++core_.counters.pkey_violations;
         return false;
     }
-    const bool has_qkey = (wire::opcode_info(opcode).headers & wire::kDeth) != 0;
+    // That of a reliable datagram is looked at when its turn has come, and answered (rd.cc).
+    const bool has_qkey =
+        qp.type == QpType::ud && (wire::opcode_info(opcode).headers & wire::kDeth) != 0;
     if (has_qkey && packet.extended.send.qkey != qp.qkey) {
         ++core_.counters.qkey_violations;
         return false;
@@ -428,6 +489,7 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
             core_.counters.port_xmit_data_bytes += packet.payload_length;
             return true;
         }
+        if (turn == Turn::failed) core_.wake(qp);
         waiting = core_.ready.filled();
     }
     return false;
@@ -441,4 +503,3 @@ std::optional<AdapterEvent> Adapter::poll_event() {
 }
 
 }  // namespace tulle::transport
-        if (turn == Turn::failed) core_.wake(qp);

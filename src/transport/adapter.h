@@ -59,6 +59,16 @@ public:
     XrcDomainId create_xrc_domain() { return core_.xrc_domains.create(); }
     Refusal destroy_xrc_domain(XrcDomainId domain) { return core_.xrc_domains.destroy(domain); }
 
+    // Reliable datagrams: domains, which are busy while queue pairs or EE contexts are in them, and
+    // EE contexts, which go through the states of a connection. EE contexts take attributes as
+    // queue pairs do, with kDestEe for kDestQpn.
+    RdDomainId create_rd_domain() { return core_.rd_domains.create(); }
+    Refusal destroy_rd_domain(RdDomainId domain) { return core_.rd_domains.destroy(domain); }
+    std::optional<wire::EeContext> create_ee(RdDomainId domain);
+    Refusal modify_ee(wire::EeContext ee, const QpAttributes& attributes, uint32_t mask);
+    Refusal destroy_ee(wire::EeContext ee);
+    const EndToEnd* query_ee(wire::EeContext ee) { return core_.end_to_end(ee); }
+
     // Queue pairs.
     std::optional<Qpn> create_qp(const QpSetup& setup);
     std::optional<Qpn> create_special_qp(Qpn qpn, const QpSetup& setup);
@@ -82,7 +92,7 @@ public:
     Instant next_deadline() const { return core_.next_deadline(); }
 
     const Counters& counters() const { return core_.counters; }
-    size_t queue_pairs() const { return core_.queue_pairs(); }
+    size_t queue_pairs() const;
 
 private:
     // `failed`: what would have been sent cannot be; something else may go in its place.
@@ -97,6 +107,7 @@ private:
     void reset(QueuePair& qp);
     void flush_posted(QueuePair& qp);
 
+    void deliver_rd(Instant now, const Packet& packet);
     void deliver(Instant now, QueuePair& qp, const Packet& packet, wire::Bytes grh);
     bool passes_checks(QueuePair& qp, const Packet& packet);
     void deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh);

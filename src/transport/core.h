@@ -46,6 +46,18 @@ struct SharedReceiveQueue {
     ReceiveQueue queue;
 };
 
+// An end-to-end context: the connection of the reliable datagram service (rd.h).
+struct EndToEnd {
+    wire::EeContext number{};
+    RdDomainId domain{};
+    QueuePair* requester = nullptr;
+    QueuePair* responder = nullptr;
+    base::Ring<Qpn> waiting{4};  // queue pairs whose oldest request goes this way, in turn
+    Qpn carried{};               // the one whose message is under way; none: RESYNC, or nothing
+    bool resync_due = false;
+    std::optional<uint8_t> refused{};  // the NAK that the peer's message got, until RESYNC
+};
+
 // Queue pairs that may have something to send, lane by lane, first come first served.
 class ReadyLists {
 public:
@@ -77,6 +89,9 @@ public:
     static uint32_t index_of(Qpn qpn) { return qpn.value & kIndexMask; }
     QueuePair* add(QpType type);
     QueuePair* add_special(Qpn qpn);  // QP 0 and QP 1
+    // Half of an EE context. Its number has more than 24 bits, so that no call and no packet finds
+    // it as a queue pair.
+    QueuePair* add_half(QpType type);
     void remove(QueuePair& qp);
     size_t queue_pairs() const { return live_; }
     template <class Visitor>
@@ -97,6 +112,7 @@ public:
     void raise(EventKind kind, uint32_t subject) { events.push_back({kind, subject}); }
     CompletionQueue* completion_queue(CqId cq);
     SharedReceiveQueue* shared_queue(SrqId srq);
+    EndToEnd* end_to_end(wire::EeContext ee);
     // Where this queue pair takes its receives from; made on first use.
     ReceiveQueue& receive_queue_of(QueuePair& qp);
     // Whose protection domain the pieces of those receives are in, and where they complete.
@@ -112,6 +128,8 @@ public:
     std::vector<std::unique_ptr<CompletionQueue>> completion_queues;  // CqId counts from 1
     std::vector<std::unique_ptr<SharedReceiveQueue>> shared_queues;   // SrqId too
     Domains<XrcDomainId> xrc_domains;
+    Domains<RdDomainId> rd_domains;
+    std::vector<std::unique_ptr<EndToEnd>> ee_contexts;  // numbers count from 1
     std::vector<std::byte> gathered;  // payload of the packet that was polled last, if from pieces
 
 private:
@@ -120,6 +138,7 @@ private:
     static constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
     static constexpr uint32_t kUses = 1u << (24 - kIndexBits);
     static constexpr uint32_t kSpecialQps = 2;
+    static constexpr uint32_t kHidden = 1u << 24;
 
     struct Timer {
         Instant at;

@@ -27,10 +27,22 @@ enum Attribute : uint32_t {
     kMaxIncomingReads = 1 << 17,
     kMigrationState = 1 << 18,
     kDestQpn = 1 << 20,
+    kDestEe = 1 << 30,  // of EE contexts, which verbs does not have
 };
 
-// Connected services have two kinds of XRC queue pair: one sends, one receives.
-enum class QpType : uint8_t { rc, uc, ud, rd, xrc_initiator, xrc_target };
+// Connected services have two kinds of XRC queue pair: one sends, one receives. The last two are
+// the halves of an EE context (rd.h), which are in the table of queue pairs and are none to the
+// user.
+enum class QpType : uint8_t {
+    rc,
+    uc,
+    ud,
+    rd,
+    xrc_initiator,
+    xrc_target,
+    ee_requester,
+    ee_responder,
+};
 
 Service service_of(QpType type);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "transport/completer.h"
+#include "transport/rd.h"
 #include "transport/responses.h"
 #include "transport/transfer.h"
 #include "transport/xrc.h"
@@ -68,7 +69,9 @@ bool needs_receive(const Packet& packet) {
 
 // Services whose packets say more of where they go than the queue pair.
 Verdict check_destination(Core& core, QueuePair& qp, const Packet& packet) {
-    return qp.type == QpType::xrc_target ? check_xrc_srq(core, qp, packet) : Verdict::accept;
+    if (qp.type == QpType::xrc_target) return check_xrc_srq(core, qp, packet);
+    if (qp.type == QpType::ee_responder) return check_rd_destination(core, qp, packet);
+    return Verdict::accept;
 }
 
 // C9-60: within a message only its own middle and last packets may come, and none without one.
@@ -195,7 +198,8 @@ void complete_receive(Core& core, QueuePair& qp, const Packet& packet, Status st
     completion.kind = is_send(operation_of(packet)) ? CompletionKind::receive
                                                     : CompletionKind::receive_write_with_immediate;
     completion.byte_count = r.received;
-    completion.qpn = qp.number;
+    completion.qpn = qp.owner;
+    if (qp.type == QpType::ee_responder) completion.source_qp = qp.dest_qpn;
     completion.source = EndpointIndex{packet.source};
     completion.service_level = static_cast<uint8_t>(packet.service_level);
     if ((headers & wire::kImmDt) != 0) {
@@ -325,18 +329,24 @@ void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
                                wire::syndrome_of(wire::AckKind::rnr_nak, qp.min_rnr_timer));
         case Verdict::invalid_request:
             answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::invalid_request));
-            core.raise(EventKind::qp_request_error, qp.number.value);
+            break;
+        case Verdict::invalid_rd_request:
+            answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::invalid_rd_request));
             break;
         case Verdict::remote_access_error:
             ++core.counters.resp_remote_access_errors;
             answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::remote_access_error));
-            core.raise(EventKind::qp_access_error, qp.number.value);
             break;
         case Verdict::remote_operational_error:
             answer_with(core, qp, packet.psn(),
                         wire::syndrome_of(NakCode::remote_operational_error));
             break;
     }
+    if (qp.type == QpType::ee_responder) return refuse_message(core, qp, verdict);
+    if (verdict == Verdict::invalid_request)
+        core.raise(EventKind::qp_request_error, qp.number.value);
+    if (verdict == Verdict::remote_access_error)
+        core.raise(EventKind::qp_access_error, qp.number.value);
     enter_error(core, qp);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/completer.h"
+#include "transport/rd.h"
 #include "wire/syndrome.h"
 
 namespace tulle::transport {
@@ -49,6 +50,7 @@ void begin_packet(const Core& core, const QueuePair& qp, Psn psn, Operation oper
     packet.migrated = qp.migration == Migration::migrated;
     packet.pkey = qp.pkey;
     packet.entropy = qp.address.entropy;
+    packet.srq_or_ee = qp.dest_ee.value;
 }
 
 void make_ack(const Core& core, QueuePair& qp, Packet& packet) {
@@ -98,6 +100,11 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
         ++core.counters.resp_remote_access_errors;
         answer_with(core, qp, answer.next_psn,
                     wire::syndrome_of(wire::NakCode::remote_access_error));
+        answer.next_psn = answer.end_psn;
+        if (qp.type == QpType::ee_responder) {
+            refuse_message(core, qp, Verdict::remote_access_error);
+            return false;
+        }
         core.raise(EventKind::qp_access_error, qp.number.value);
         enter_error(core, qp);
         return false;
