@@ -92,7 +92,7 @@ public:
         request.work = post.work;
         if (post.length != 0) request.sges = std::span(&sge, 1);
         request.remote_address = Host::kBase + post.remote_offset;
-        request.rkey = post.rkey.value_or(pair.server.key);
+        request.rkey = pair.server.key;
         request.immediate = post.immediate;
         request.compare_or_add = post.compare_or_add;
         request.remote_srq.value = to.value;
