@@ -195,7 +195,7 @@ void take_destination(QueuePair& half, const QueuePair& qp, Qpn source) {
     half.responder.answers.clear();
 }
 
-// The peer gave up the message under way, or what it may have sent of it (9.7.8.4): it continues
+// The peer gave up the message under way, or what it may have sent of it: it continues
 // behind this PSN. The acknowledgement counts RESYNC as a message.
 void on_resync(Core& core, EndToEnd& ee, const Packet& packet) {
     QueuePair& half = *ee.responder;
@@ -367,7 +367,7 @@ void set_rd_headers(const QueuePair& half, QKey qkey, Packet& packet) {
     }
 }
 
-// 9.7.4.1.4 and 9.6.1.4: the destination is there and receives, is of the same RD domain as the EE
+// 9.7: the destination is there and receives, is of the same RD domain as the EE
 // context, and the Q_Key is its own. A message keeps the one that it began with.
 Verdict check_rd_destination(Core& core, QueuePair& half, const Packet& packet) {
     const EndToEnd& ee = context_of(core, half);
@@ -387,7 +387,7 @@ Verdict check_rd_destination(Core& core, QueuePair& half, const Packet& packet) 
     return same ? Verdict::accept : Verdict::invalid_request;
 }
 
-// An error of its receive is the destination's own (class A of 9.9.3.1), every other one is the
+// An error of its receive is the destination's own (9.9), every other one is the
 // sender's, who will give the message up.
 void refuse_message(Core& core, QueuePair& half, Verdict verdict) {
     ResponderState& r = half.responder;

@@ -1,13 +1,13 @@
-// The reliable datagram service (IBTA vol 1, 9.7.8 and 10.2.7): queue pairs that are connected to
+// The reliable datagram service (IBTA vol 1, 9.7 and 10.2): queue pairs that are connected to
 // nobody send messages over end-to-end (EE) contexts, connections between adapters that they share.
 //
 // An EE context is two halves, each a queue pair of the table that no user sees, and that the roles
 // of RC serve unchanged. The requester half carries one message at a time: it takes the oldest
 // request of a queue pair, with that one's protection domain and completion queue, for as long as
 // the message lasts. The responder half in the same way takes the destination's. A queue pair has
-// one message under way too, for its requests complete in order (9.7.8.2).
+// one message under way too, for its requests complete in order.
 //
-// An error of a message is not one of the EE context, which serves others (9.7.8.5): the requester
+// An error of a message is not one of the EE context, which serves others: the requester
 // abandons the message and sends RESYNC, a message of one packet behind all PSNs of the abandoned
 // one, from where both go on. So it does with a message that finds no receive: it is suspended, and
 // begins anew when its time has come. If not even RESYNC gets through, the EE context fails.

@@ -11,7 +11,7 @@
 
 namespace tulle::transport {
 
-// An initiator has no responder, a target no requester (A14.3).
+// An initiator has no responder, a target no requester.
 inline bool takes_direction(const QueuePair& qp, bool response) {
     return response ? qp.type != QpType::xrc_target : qp.type != QpType::xrc_initiator;
 }
