@@ -4,16 +4,20 @@
 #include <bit>
 
 #include "transport/completer.h"
+#include "transport/rd.h"
 #include "transport/requester.h"
 #include "transport/responder.h"
 #include "transport/responses.h"
 #include "transport/retry.h"
 #include "transport/unreliable.h"
+#include "transport/xrc.h"
 
 namespace tulle::transport {
 namespace {
 
 constexpr uint32_t kMulticastQpn = 0xff'ffff;
+constexpr uint32_t kMaxSrqNumber = 0xff'ffff;  // 24 bits in the XRCETH
+constexpr uint32_t kMaxEeContext = 0xff'ffff;  // and in the RDETH
 constexpr wire::PKey kMembershipBit{0x8000};
 
 // Partitions match if their numbers do and one end at least is a full member (IBTA vol 1, 10.9.3).
@@ -25,6 +29,18 @@ bool partitions_match(wire::PKey a, wire::PKey b) {
 
 bool is_mtu(uint32_t bytes) {
     return bytes >= 256 && std::has_single_bit(bytes);
+}
+
+bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
+    const QpState to = (mask & kState) != 0 ? attributes.state : qp.state;
+    if (!is_legal_change(qp.type, qp.state, to, mask)) return false;
+    if ((mask & kCurrentState) != 0 && attributes.current_state != qp.state) return false;
+    if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return false;
+    if ((mask & kAddress) != 0 && attributes.address.ack_timeout > 31) return false;
+    if ((mask & (kRetryCount | kRnrRetry)) != 0 &&
+        (attributes.retry_count > 7 || attributes.rnr_retry > 7))
+        return false;
+    return (mask & kMinRnrTimer) == 0 || attributes.min_rnr_timer <= 31;
 }
 
 }  // namespace
@@ -69,6 +85,21 @@ std::optional<SrqId> Adapter::create_srq(PdId pd, uint32_t requests, uint32_t sg
     return SrqId{static_cast<uint32_t>(core_.shared_queues.size())};
 }
 
+std::optional<SrqId> Adapter::create_xrc_srq(XrcDomainId domain, PdId pd, CqId cq,
+                                             uint32_t requests, uint32_t sges) {
+    CompletionQueue* completions = core_.completion_queue(cq);
+    if (!core_.xrc_domains.knows(domain) || completions == nullptr) return std::nullopt;
+    if (core_.shared_queues.size() >= kMaxSrqNumber) return std::nullopt;
+    const auto srq = create_srq(pd, requests, sges);
+    if (!srq) return std::nullopt;
+    SharedReceiveQueue& shared = *core_.shared_queue(*srq);
+    shared.xrc_domain = domain;
+    shared.cq = cq;
+    core_.xrc_domains.hold(domain);
+    ++completions->users;
+    return srq;
+}
+
 Refusal Adapter::set_srq_limit(SrqId srq, uint32_t limit) {
     SharedReceiveQueue* shared = core_.shared_queue(srq);
     if (shared == nullptr || limit > shared->queue.capacity()) return Refusal::invalid_argument;
@@ -80,6 +111,11 @@ Refusal Adapter::destroy_srq(SrqId srq) {
     SharedReceiveQueue* shared = core_.shared_queue(srq);
     if (shared == nullptr) return Refusal::invalid_argument;
     if (shared->users != 0) return Refusal::busy;
+    if (shared->xrc_domain.value != 0) {
+        forget_xrc_srq(core_, srq);
+        core_.xrc_domains.release(shared->xrc_domain);
+        --core_.completion_queue(shared->cq)->users;
+    }
     core_.memory.release(shared->pd);
     core_.shared_queues[srq.value - 1].reset();
     return Refusal::none;
@@ -90,11 +126,26 @@ Refusal Adapter::post_srq_receive(SrqId srq, const ReceiveRequest& request) {
     return shared == nullptr ? Refusal::invalid_argument : shared->queue.post(request);
 }
 
-bool Adapter::is_sane(const QpSetup& setup) {
-    if (!core_.memory.knows(setup.pd)) return false;
+// A target of XRC needs neither completion queues nor a protection domain: SRQs bring them. An
+// initiator receives nothing.
+bool Adapter::has_queues(const QpSetup& setup) {
+    if (setup.type == QpType::xrc_target) return true;
     if (core_.completion_queue(setup.send_cq) == nullptr) return false;
-    if (core_.completion_queue(setup.receive_cq) == nullptr) return false;
-    return setup.srq.value == 0 || core_.shared_queue(setup.srq) != nullptr;
+    return setup.type == QpType::xrc_initiator ||
+           core_.completion_queue(setup.receive_cq) != nullptr;
+}
+
+bool Adapter::is_sane(const QpSetup& setup) {
+    if (setup.type > QpType::xrc_target) return false;  // not a user's to make
+    if ((setup.type == QpType::rd) != core_.rd_domains.knows(setup.rd_domain)) return false;
+    const bool is_target = setup.type == QpType::xrc_target;
+    if (is_target != core_.xrc_domains.knows(setup.xrc_domain)) return false;
+    if (!core_.memory.knows(setup.pd) && (!is_target || setup.pd.value != 0)) return false;
+    if (!has_queues(setup)) return false;
+    if (setup.srq.value == 0) return true;
+    const SharedReceiveQueue* shared = core_.shared_queue(setup.srq);
+    return service_of(setup.type) != Service::xrc && shared != nullptr &&
+           shared->xrc_domain.value == 0;
 }
 
 std::optional<Qpn> Adapter::set_up(QueuePair* qp, const QpSetup& setup) {
@@ -103,13 +154,17 @@ std::optional<Qpn> Adapter::set_up(QueuePair* qp, const QpSetup& setup) {
     qp->send_cq = setup.send_cq;
     qp->receive_cq = setup.receive_cq;
     qp->srq = setup.srq;
+    qp->xrc_domain = setup.xrc_domain;
+    qp->rd_domain = setup.rd_domain;
     qp->send_size = setup.send;
     qp->receive_requests = setup.receive_requests;
     qp->receive_sges = setup.receive_sges;
     qp->signal_all = setup.signal_all;
-    core_.memory.hold(setup.pd);
-    ++core_.completion_queue(setup.send_cq)->users;
-    ++core_.completion_queue(setup.receive_cq)->users;
+    if (setup.pd.value != 0) core_.memory.hold(setup.pd);
+    if (CompletionQueue* queue = core_.completion_queue(setup.send_cq)) ++queue->users;
+    if (CompletionQueue* queue = core_.completion_queue(setup.receive_cq)) ++queue->users;
+    if (setup.xrc_domain.value != 0) core_.xrc_domains.hold(setup.xrc_domain);
+    if (setup.rd_domain.value != 0) core_.rd_domains.hold(setup.rd_domain);
     if (SharedReceiveQueue* shared = core_.shared_queue(setup.srq)) ++shared->users;
     return qp->number;
 }
@@ -124,21 +179,23 @@ std::optional<Qpn> Adapter::create_special_qp(Qpn qpn, const QpSetup& setup) {
     return set_up(core_.add_special(qpn), setup);
 }
 
+// What set_up() took.
+void Adapter::release(const QueuePair& qp) {
+    if (qp.pd.value != 0) core_.memory.release(qp.pd);
+    if (CompletionQueue* queue = core_.completion_queue(qp.send_cq)) --queue->users;
+    if (CompletionQueue* queue = core_.completion_queue(qp.receive_cq)) --queue->users;
+    if (qp.xrc_domain.value != 0) core_.xrc_domains.release(qp.xrc_domain);
+    if (qp.rd_domain.value != 0) core_.rd_domains.release(qp.rd_domain);
+    if (SharedReceiveQueue* shared = core_.shared_queue(qp.srq)) --shared->users;
+}
+
 Refusal Adapter::destroy_qp(Qpn qpn) {
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
     for (const Member& member : members_)
         if (member.qpn == qpn) return Refusal::busy;
-    ResponderState& responder = qp->responder;
-    if (SharedReceiveQueue* shared = core_.shared_queue(qp->srq)) {
-        --shared->users;
-        // What a message under way had taken is not lost to the others.
-        if (responder.receive_place != ReceiveQueue::kNone)
-            shared->queue.give_back(responder.receive_place);
-    }
-    --core_.completion_queue(qp->send_cq)->users;
-    --core_.completion_queue(qp->receive_cq)->users;
-    core_.memory.release(qp->pd);
+    reset(*qp);
+    release(*qp);
     core_.remove(*qp);
     return Refusal::none;
 }
@@ -149,23 +206,43 @@ void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) 
 
 Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask) {
     QueuePair* qp = core_.find(qpn);
-    if (qp == nullptr) return Refusal::invalid_argument;
+    if (qp == nullptr || !is_legal(*qp, attributes, mask)) return Refusal::invalid_argument;
     const QpState to = (mask & kState) != 0 ? attributes.state : qp->state;
-    if (!is_legal_change(qp->type, qp->state, to, mask)) return Refusal::invalid_argument;
-    if ((mask & kCurrentState) != 0 && attributes.current_state != qp->state)
-        return Refusal::invalid_argument;
-    if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return Refusal::invalid_argument;
-    if ((mask & kAddress) != 0 && attributes.address.ack_timeout > 31)
-        return Refusal::invalid_argument;
-    if ((mask & (kRetryCount | kRnrRetry)) != 0 &&
-        (attributes.retry_count > 7 || attributes.rnr_retry > 7))
-        return Refusal::invalid_argument;
-    if ((mask & kMinRnrTimer) != 0 && attributes.min_rnr_timer > 31)
-        return Refusal::invalid_argument;
     apply(*qp, attributes, mask);
     if (to != qp->state) change_state(*qp, attributes);
     core_.wake(*qp);
     return Refusal::none;
+}
+
+std::optional<wire::EeContext> Adapter::create_ee(RdDomainId domain) {
+    if (!core_.rd_domains.knows(domain) || core_.ee_contexts.size() >= kMaxEeContext)
+        return std::nullopt;
+    const EndToEnd* ee = create_end_to_end(core_, domain);
+    if (ee == nullptr) return std::nullopt;
+    return ee->number;
+}
+
+Refusal Adapter::modify_ee(wire::EeContext number, const QpAttributes& attributes, uint32_t mask) {
+    EndToEnd* ee = core_.end_to_end(number);
+    if (ee == nullptr || !is_legal(*ee->requester, attributes, mask))
+        return Refusal::invalid_argument;
+    apply(*ee->requester, attributes, mask);
+    apply(*ee->responder, attributes, mask);
+    if ((mask & kState) != 0) change_end_to_end(core_, *ee, attributes.state);
+    return Refusal::none;
+}
+
+Refusal Adapter::destroy_ee(wire::EeContext number) {
+    EndToEnd* ee = core_.end_to_end(number);
+    if (ee == nullptr) return Refusal::invalid_argument;
+    destroy_end_to_end(core_, *ee);
+    return Refusal::none;
+}
+
+size_t Adapter::queue_pairs() const {
+    const auto live = std::count_if(core_.ee_contexts.begin(), core_.ee_contexts.end(),
+                                    [](const auto& ee) { return ee != nullptr; });
+    return core_.queue_pairs() - 2 * static_cast<size_t>(live);
 }
 
 void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
@@ -188,6 +265,7 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (has(kMaxIncomingReads)) qp.max_incoming_reads = attributes.max_incoming_reads;
     if (has(kMinRnrTimer)) qp.min_rnr_timer = attributes.min_rnr_timer;
     if (has(kDestQpn)) qp.dest_qpn = attributes.dest_qpn;
+    if (has(kDestEe)) qp.dest_ee = attributes.dest_ee;
     core_.on_new_path(qp);
     if (has(kDrainNotify)) qp.drain_notify = attributes.drain_notify;
     if (has(kReceivePsn)) qp.responder.expected = attributes.receive_psn;
@@ -207,12 +285,19 @@ void Adapter::change_state(QueuePair& qp, const QpAttributes& attributes) {
     if (qp.state == QpState::sqd) complete_done(core_, qp);  // nothing under way: drained at once
 }
 
-// Back to the beginning: what was posted is forgotten without a completion (10.3.1).
+// Back to the beginning: what was posted is forgotten without a completion (10.3.1). What a message
+// under way had taken from a shared queue is not lost to the others.
 void Adapter::reset(QueuePair& qp) {
     ResponderState& responder = qp.responder;
     if (SharedReceiveQueue* shared = core_.shared_queue(qp.srq);
         shared != nullptr && responder.receive_place != ReceiveQueue::kNone)
         shared->queue.give_back(responder.receive_place);
+    if (qp.type == QpType::xrc_target) qp.srq = SrqId{};
+    if (qp.type == QpType::rd) {
+        withdraw_request(core_, qp);
+        for (const uint32_t place : take_back_receives(core_, qp))
+            core_.receive_queue_of(qp).give_back(place);
+    }
     qp.state = QpState::reset;
     qp.requester = {};
     qp.responder = {};
@@ -251,6 +336,8 @@ Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
         if (work.length > qp->mtu) return Refusal::invalid_argument;
         qp->lane = core_.config.lane_of_level[work.datagram.service_level & 0xf];
     }
+    if (qp->type == QpType::rd && !qp->in_ready_list)
+        if (const EndToEnd* ee = core_.end_to_end(work.ee_context)) qp->lane = ee->requester->lane;
     ++r.end;
     if (qp->state == QpState::error || qp->state == QpState::sqe)
         flush_sends(core_, *qp);
@@ -261,7 +348,8 @@ Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
 
 Refusal Adapter::post_receive(Qpn qpn, const ReceiveRequest& request) {
     QueuePair* qp = core_.find(qpn);
-    if (qp == nullptr || qp->state == QpState::reset || qp->srq.value != 0)
+    if (qp == nullptr || qp->state == QpState::reset || qp->srq.value != 0 ||
+        qp->service() == Service::xrc)
         return Refusal::invalid_argument;
     const Refusal refusal = core_.receive_queue_of(*qp).post(request);
     if (refusal == Refusal::none && qp->state == QpState::error) flush_receives(core_, *qp);
@@ -272,6 +360,8 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     if (packet.kind != wire::PacketKind::transport) return;
     ++core_.counters.port_rcv_packets;
     core_.counters.port_rcv_data_bytes += packet.payload_length;
+    if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
+        return deliver_rd(now, packet);
     if (packet.dest_qp().value == kMulticastQpn) return deliver_multicast(now, packet, grh);
     QueuePair* qp = core_.find(packet.dest_qp());
     if (qp == nullptr) {
@@ -279,6 +369,16 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
         return;
     }
     deliver(now, *qp, packet, grh);
+}
+
+// The connection that a reliable datagram came over is its EE context.
+void Adapter::deliver_rd(Instant now, const Packet& packet) {
+    QueuePair* half = half_for(core_, packet);
+    if (half == nullptr) {
+        ++core_.counters.dropped_no_qp;
+        return;
+    }
+    if (passes_checks(*half, packet)) on_rd_packet(core_, *half, now, packet);
 }
 
 void Adapter::deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh) {
@@ -291,7 +391,9 @@ void Adapter::deliver_multicast(Instant now, const Packet& packet, wire::Bytes g
 // receives, and the keys are right. What does not is dropped and counted.
 bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
     const auto opcode = static_cast<uint8_t>(packet.opcode);
-    if (packet.opcode != wire::kCnpOpcode && wire::service_of(opcode) != qp.service()) {
+    if (packet.opcode != wire::kCnpOpcode &&
+        (wire::service_of(opcode) != qp.service() ||
+         !takes_direction(qp, wire::opcode_info(opcode).response))) {
         ++core_.counters.dropped_silently;
         return false;
     }
@@ -303,7 +405,9 @@ bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
         ++core_.counters.pkey_violations;
         return false;
     }
-    const bool has_qkey = (wire::opcode_info(opcode).headers & wire::kDeth) != 0;
+    // That of a reliable datagram is looked at when its turn has come, and answered (rd.cc).
+    const bool has_qkey =
+        qp.type == QpType::ud && (wire::opcode_info(opcode).headers & wire::kDeth) != 0;
     if (has_qkey && packet.extended.send.qkey != qp.qkey) {
         ++core_.counters.qkey_violations;
         return false;
@@ -348,14 +452,16 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     if (const auto payload = plan_response(qp)) {
         const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
         if (envelope + headers + *payload > room) return Turn::does_not_fit;
-        return make_response(core_, qp, packet) ? Turn::sent : Turn::nothing;
+        return make_response(core_, qp, packet) ? Turn::sent : Turn::failed;
     }
     const auto plan = plan_request(core_, qp, now);
     if (!plan) return Turn::nothing;
     const uint8_t opcode = wire::opcode_of(qp.service(), plan->operation);
     const uint32_t size = core_.config.envelope_bytes + wire::opcode_info(opcode).header_size;
     if (size + plan->length > room) return Turn::does_not_fit;
-    return make_request(core_, qp, now, *plan, packet) ? Turn::sent : Turn::nothing;
+    if (make_request(core_, qp, now, *plan, packet)) return Turn::sent;
+    const bool is_gone = qp.requester.oldest != plan->number;
+    return is_gone ? Turn::failed : Turn::nothing;
 }
 
 bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
@@ -382,6 +488,7 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
         }
         core_.ready.pop(lane, core_.queue_pairs_);
         qp.in_ready_list = false;
+        if (turn == Turn::failed) core_.wake(qp);
         waiting = core_.ready.filled();
     }
     return false;

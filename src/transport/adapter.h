@@ -48,9 +48,26 @@ public:
 
     // Shared receive queues.
     std::optional<SrqId> create_srq(PdId pd, uint32_t requests, uint32_t sges);
+    // One of an XRC domain, with a completion queue of its own. Its name is its number on the wire.
+    std::optional<SrqId> create_xrc_srq(XrcDomainId domain, PdId pd, CqId cq, uint32_t requests,
+                                        uint32_t sges);
     Refusal set_srq_limit(SrqId srq, uint32_t limit);
     Refusal destroy_srq(SrqId srq);
     Refusal post_srq_receive(SrqId srq, const ReceiveRequest& request);
+
+    // Domains of the extended reliable connection; busy while SRQs or targets are in them.
+    XrcDomainId create_xrc_domain() { return core_.xrc_domains.create(); }
+    Refusal destroy_xrc_domain(XrcDomainId domain) { return core_.xrc_domains.destroy(domain); }
+
+    // Reliable datagrams: domains, which are busy while queue pairs or EE contexts are in them, and
+    // EE contexts, which go through the states of a connection. EE contexts take attributes as
+    // queue pairs do, with kDestEe for kDestQpn.
+    RdDomainId create_rd_domain() { return core_.rd_domains.create(); }
+    Refusal destroy_rd_domain(RdDomainId domain) { return core_.rd_domains.destroy(domain); }
+    std::optional<wire::EeContext> create_ee(RdDomainId domain);
+    Refusal modify_ee(wire::EeContext ee, const QpAttributes& attributes, uint32_t mask);
+    Refusal destroy_ee(wire::EeContext ee);
+    const EndToEnd* query_ee(wire::EeContext ee) { return core_.end_to_end(ee); }
 
     // Queue pairs.
     std::optional<Qpn> create_qp(const QpSetup& setup);
@@ -75,18 +92,22 @@ public:
     Instant next_deadline() const { return core_.next_deadline(); }
 
     const Counters& counters() const { return core_.counters; }
-    size_t queue_pairs() const { return core_.queue_pairs(); }
+    size_t queue_pairs() const;
 
 private:
-    enum class Turn : uint8_t { sent, does_not_fit, nothing };
+    // `failed`: what would have been sent cannot be; something else may go in its place.
+    enum class Turn : uint8_t { sent, does_not_fit, nothing, failed };
 
     std::optional<Qpn> set_up(QueuePair* qp, const QpSetup& setup);
     bool is_sane(const QpSetup& setup);
+    bool has_queues(const QpSetup& setup);
+    void release(const QueuePair& qp);
     void apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask);
     void change_state(QueuePair& qp, const QpAttributes& attributes);
     void reset(QueuePair& qp);
     void flush_posted(QueuePair& qp);
 
+    void deliver_rd(Instant now, const Packet& packet);
     void deliver(Instant now, QueuePair& qp, const Packet& packet, wire::Bytes grh);
     bool passes_checks(QueuePair& qp, const Packet& packet);
     void deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "transport/rd.h"
 #include "transport/retry.h"
 #include "transport/transfer.h"
 #include "wire/syndrome.h"
@@ -60,6 +61,7 @@ void complete_oldest(Core& core, QueuePair& qp, Status status) {
     ++r.oldest;
     if (!begun) ++r.begun;
     if (static_cast<int32_t>(r.current - r.oldest) < 0) r.current = r.oldest;
+    if (qp.type == QpType::ee_requester) return finish_message(core, qp);
     if (status != Status::success) count_failure(core.counters, status);
     const bool signalled = qp.signal_all || (work.flags & kSignalled) != 0;
     if (!signalled && status == Status::success) return;
@@ -251,8 +253,10 @@ void complete_sent(Core& core, QueuePair& qp) {
 
 void fail_request(Core& core, QueuePair& qp, uint32_t number, Status status) {
     TULLE_CHECK(number == qp.requester.oldest);
+    if (qp.type == QpType::ee_requester) return abandon_message(core, qp, status);
     complete_oldest(core, qp, status);
-    if (qp.is_reliable()) return enter_error(core, qp);
+    // No connection ends with a datagram, reliable or not.
+    if (qp.is_reliable() && qp.type != QpType::rd) return enter_error(core, qp);
     qp.state = QpState::sqe;
     flush_sends(core, qp);
 }
@@ -265,6 +269,7 @@ void enter_error(Core& core, QueuePair& qp) {
 }
 
 void flush_sends(Core& core, QueuePair& qp) {
+    if (qp.type == QpType::rd) withdraw_request(core, qp);
     RequesterState& r = qp.requester;
     while (r.oldest != r.end) complete_oldest(core, qp, Status::flushed);
     r.current = r.begun = r.end;
@@ -283,7 +288,7 @@ void flush_receives(Core& core, QueuePair& qp) {
         completion.qpn = qp.number;
         queue.release(place);
         ++core.counters.resp_cqe_flush_error;
-        core.complete(qp.receive_cq, completion);
+        core.complete(core.receive_cq_of(qp), completion);
     };
     ResponderState& responder = qp.responder;
     if (responder.receive_place != ReceiveQueue::kNone) {
@@ -291,6 +296,10 @@ void flush_receives(Core& core, QueuePair& qp) {
         responder.receive_place = ReceiveQueue::kNone;
     }
     responder.message = ResponderState::Message::none;
+    if (qp.type == QpType::rd)
+        for (const uint32_t place : take_back_receives(core, qp))
+            flush(core.receive_queue_of(qp), place);
+    if (qp.type == QpType::xrc_target) return;  // none of the queues is its own
     if (qp.srq.value != 0) return core.raise(EventKind::qp_last_receive_reached, qp.number.value);
     if (!qp.receive_queue) return;
     for (uint32_t place = qp.receive_queue->take(); place != ReceiveQueue::kNone;

@@ -53,7 +53,7 @@ QueuePair* Core::add(QpType type) {
         uses_.push_back(0);
     }
     auto qp = std::make_unique<QueuePair>();
-    qp->number = Qpn{(uses_[index] % kUses) << kIndexBits | index};
+    qp->number = qp->owner = Qpn{(uses_[index] % kUses) << kIndexBits | index};
     qp->type = type;
     queue_pairs_[index] = std::move(qp);
     ++live_;
@@ -64,10 +64,18 @@ QueuePair* Core::add_special(Qpn qpn) {
     TULLE_CHECK(qpn.value < kSpecialQps);
     if (queue_pairs_[qpn.value]) return nullptr;
     queue_pairs_[qpn.value] = std::make_unique<QueuePair>();
-    queue_pairs_[qpn.value]->number = qpn;
+    queue_pairs_[qpn.value]->number = queue_pairs_[qpn.value]->owner = qpn;
     queue_pairs_[qpn.value]->type = QpType::ud;
     ++live_;
     return queue_pairs_[qpn.value].get();
+}
+
+QueuePair* Core::add_half(QpType type) {
+    QueuePair* half = add(type);
+    if (half == nullptr) return nullptr;
+    half->number.value |= kHidden;
+    half->owner = Qpn{};
+    return half;
 }
 
 void Core::remove(QueuePair& qp) {
@@ -138,11 +146,31 @@ SharedReceiveQueue* Core::shared_queue(SrqId srq) {
     return shared_queues[srq.value - 1].get();
 }
 
+EndToEnd* Core::end_to_end(wire::EeContext ee) {
+    if (ee.value == 0 || ee.value > ee_contexts.size()) return nullptr;
+    return ee_contexts[ee.value - 1].get();
+}
+
 ReceiveQueue& Core::receive_queue_of(QueuePair& qp) {
     if (SharedReceiveQueue* shared = shared_queue(qp.srq)) return shared->queue;
+    if (qp.owner != qp.number) {
+        QueuePair* owner = find(qp.owner);
+        TULLE_CHECK(owner != nullptr);
+        return receive_queue_of(*owner);
+    }
     if (!qp.receive_queue)
         qp.receive_queue = std::make_unique<ReceiveQueue>(qp.receive_requests, qp.receive_sges);
     return *qp.receive_queue;
+}
+
+PdId Core::receive_pd_of(const QueuePair& qp) {
+    const SharedReceiveQueue* shared = shared_queue(qp.srq);
+    return shared != nullptr ? shared->pd : qp.pd;
+}
+
+CqId Core::receive_cq_of(const QueuePair& qp) {
+    const SharedReceiveQueue* shared = shared_queue(qp.srq);
+    return shared != nullptr && shared->cq.value != 0 ? shared->cq : qp.receive_cq;
 }
 
 void Core::complete(CqId cq, const Completion& completion, bool solicited) {

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "transport/completion_queue.h"
 #include "transport/counters.h"
+#include "transport/domains.h"
 #include "transport/loss/loss.h"
 #include "transport/memory.h"
 #include "transport/queue_pair.h"
@@ -38,9 +39,23 @@ struct SharedReceiveQueue {
     SharedReceiveQueue(PdId domain, uint32_t requests, uint32_t sges)
         : pd(domain), queue(requests, sges) {}
     PdId pd{};
-    uint32_t limit = 0;  // an event when fewer wait; 0 is none
+    XrcDomainId xrc_domain{};  // of XRC only, and then
+    CqId cq{};                 // it has a completion queue of its own
+    uint32_t limit = 0;        // an event when fewer wait; 0 is none
     uint32_t users = 0;
     ReceiveQueue queue;
+};
+
+// An end-to-end context: the connection of the reliable datagram service (rd.h).
+struct EndToEnd {
+    wire::EeContext number{};
+    RdDomainId domain{};
+    QueuePair* requester = nullptr;
+    QueuePair* responder = nullptr;
+    base::Ring<Qpn> waiting{4};  // queue pairs whose oldest request goes this way, in turn
+    Qpn carried{};               // the one whose message is under way; none: RESYNC, or nothing
+    bool resync_due = false;
+    std::optional<uint8_t> refused{};  // the NAK that the peer's message got, until RESYNC
 };
 
 // Queue pairs that may have something to send, lane by lane, first come first served.
@@ -86,8 +101,16 @@ public:
     static uint32_t index_of(Qpn qpn) { return qpn.value & kIndexMask; }
     QueuePair* add(QpType type);
     QueuePair* add_special(Qpn qpn);  // QP 0 and QP 1
+    // Half of an EE context. Its number has more than 24 bits, so that no call and no packet finds
+    // it as a queue pair.
+    QueuePair* add_half(QpType type);
     void remove(QueuePair& qp);
     size_t queue_pairs() const { return live_; }
+    template <class Visitor>
+    void for_each(Visitor&& visit) {
+        for (auto& qp : queue_pairs_)
+            if (qp) visit(*qp);
+    }
 
     // The way to the peer has changed: lane and prototype follow.
     void on_new_path(QueuePair& qp);
@@ -109,8 +132,12 @@ public:
     void raise(EventKind kind, uint32_t subject) { events.push_back({kind, subject}); }
     CompletionQueue* completion_queue(CqId cq);
     SharedReceiveQueue* shared_queue(SrqId srq);
+    EndToEnd* end_to_end(wire::EeContext ee);
     // Where this queue pair takes its receives from; made on first use.
     ReceiveQueue& receive_queue_of(QueuePair& qp);
+    // Whose protection domain the pieces of those receives are in, and where they complete.
+    PdId receive_pd_of(const QueuePair& qp);
+    CqId receive_cq_of(const QueuePair& qp);
 
     AdapterConfig config;
     base::RandomStream random;
@@ -120,6 +147,9 @@ public:
     std::deque<AdapterEvent> events;
     std::vector<std::unique_ptr<CompletionQueue>> completion_queues;  // CqId counts from 1
     std::vector<std::unique_ptr<SharedReceiveQueue>> shared_queues;   // SrqId too
+    Domains<XrcDomainId> xrc_domains;
+    Domains<RdDomainId> rd_domains;
+    std::vector<std::unique_ptr<EndToEnd>> ee_contexts;  // numbers count from 1
     std::vector<std::byte> gathered;  // payload of the packet that was polled last, if from pieces
 
 private:
@@ -128,6 +158,7 @@ private:
     static constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
     static constexpr uint32_t kUses = 1u << (24 - kIndexBits);
     static constexpr uint32_t kSpecialQps = 2;
+    static constexpr uint32_t kHidden = 1u << 24;
 
     struct Timer {
         Instant at;

@@ -19,6 +19,7 @@ enum TypeBit : unsigned {
     kRd = 1u << static_cast<unsigned>(QpType::rd),
     kXrcInitiator = 1u << static_cast<unsigned>(QpType::xrc_initiator),
     kXrcTarget = 1u << static_cast<unsigned>(QpType::xrc_target),
+    kEeContext = 1u << static_cast<unsigned>(QpType::ee_requester),
 };
 constexpr unsigned kConnected = kRc | kUc | kXrcInitiator | kXrcTarget;
 constexpr unsigned kDatagram = kUd | kRd;
@@ -34,21 +35,21 @@ struct Change {
 // Besides these, every type may go from any state to RESET and to ERROR with no attribute.
 constexpr std::array kChanges = {
     Change{kConnected, reset, init, kPkeyIndex | kPort | kAccessFlags, 0},
-    Change{kDatagram, reset, init, kPkeyIndex | kPort | kQkey, 0},
+    Change{kUd, reset, init, kPkeyIndex | kPort | kQkey, 0},
     Change{kConnected, init, init, 0, kPkeyIndex | kPort | kAccessFlags},
-    Change{kDatagram, init, init, 0, kPkeyIndex | kPort | kQkey},
+    Change{kUd, init, init, 0, kPkeyIndex | kPort | kQkey},
 
     Change{kRc | kXrcTarget, init, rtr, kConnect | kAnswerReads,
            kAlternatePath | kAccessFlags | kPkeyIndex},
     Change{kUc | kXrcInitiator, init, rtr, kConnect, kAlternatePath | kAccessFlags | kPkeyIndex},
-    Change{kDatagram, init, rtr, 0, kPkeyIndex | kQkey},
+    Change{kUd, init, rtr, 0, kPkeyIndex | kQkey},
 
     Change{kRc | kXrcInitiator, rtr, rts, kRetries | kSendPsn,
            kCurrentState | kAccessFlags | kMinRnrTimer | kPathChanges},
     Change{kXrcTarget, rtr, rts, kTimeout | kSendPsn,
            kCurrentState | kAccessFlags | kMinRnrTimer | kPathChanges},
     Change{kUc, rtr, rts, kSendPsn, kCurrentState | kAccessFlags | kPathChanges},
-    Change{kDatagram, rtr, rts, kSendPsn, kCurrentState | kQkey},
+    Change{kUd, rtr, rts, kSendPsn, kCurrentState | kQkey},
 
     Change{kRc | kXrcInitiator | kXrcTarget, rts, rts, 0,
            kCurrentState | kAccessFlags | kMinRnrTimer | kPathChanges},
@@ -66,7 +67,18 @@ constexpr std::array kChanges = {
     Change{kDatagram, sqd, rts, 0, kCurrentState | kQkey},
 
     Change{kUc, sqe, rts, 0, kCurrentState | kAccessFlags},
-    Change{kUd, sqe, rts, 0, kCurrentState | kQkey},
+    Change{kDatagram, sqe, rts, 0, kCurrentState | kQkey},
+
+    // A queue pair of RD says whom it lets in; the way, PSNs and retries are the EE context's.
+    Change{kRd, reset, init, kQkey, kPkeyIndex | kPort | kAccessFlags},
+    Change{kRd, init, init, 0, kPkeyIndex | kPort | kQkey | kAccessFlags},
+    Change{kRd, init, rtr, 0, kQkey | kAccessFlags | kMinRnrTimer},
+    Change{kRd, rtr, rts, 0, kCurrentState | kQkey | kAccessFlags | kMinRnrTimer},
+    Change{kEeContext, reset, init, kPkeyIndex | kPort, 0},
+    Change{kEeContext, init, init, 0, kPkeyIndex | kPort},
+    Change{kEeContext, init, rtr, kAddress | kPathMtu | kDestEe | kReceivePsn | kMaxIncomingReads,
+           kPkeyIndex},
+    Change{kEeContext, rtr, rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn, kCurrentState},
 };
 
 }  // namespace
@@ -74,8 +86,10 @@ constexpr std::array kChanges = {
 bool offers(QpType type, Work work) {
     switch (type) {
         case QpType::rc:
-        case QpType::xrc_initiator: return true;
-        case QpType::xrc_target: return false;
+        case QpType::xrc_initiator: return work != Work::resync;
+        case QpType::xrc_target:
+        case QpType::ee_requester:
+        case QpType::ee_responder: return false;
         case QpType::ud: return work == Work::send || work == Work::send_with_immediate;
         case QpType::uc:
             return work <= Work::send_with_immediate || work == Work::local_invalidate ||

@@ -27,17 +27,31 @@ enum Attribute : uint32_t {
     kMaxIncomingReads = 1 << 17,
     kMigrationState = 1 << 18,
     kDestQpn = 1 << 20,
+    kDestEe = 1 << 30,  // of EE contexts, which verbs does not have
 };
 
-// Connected services have two kinds of XRC queue pair: one sends, one receives.
-enum class QpType : uint8_t { rc, uc, ud, rd, xrc_initiator, xrc_target };
+// Connected services have two kinds of XRC queue pair: one sends, one receives. The last two are
+// the halves of an EE context (rd.h), which are in the table of queue pairs and are none to the
+// user.
+enum class QpType : uint8_t {
+    rc,
+    uc,
+    ud,
+    rd,
+    xrc_initiator,
+    xrc_target,
+    ee_requester,
+    ee_responder,
+};
 
 constexpr Service service_of(QpType type) {
     switch (type) {
         case QpType::rc: return Service::rc;
         case QpType::uc: return Service::uc;
         case QpType::ud: return Service::ud;
-        case QpType::rd: return Service::rd;
+        case QpType::rd:
+        case QpType::ee_requester:
+        case QpType::ee_responder: return Service::rd;
         case QpType::xrc_initiator:
         case QpType::xrc_target: return Service::xrc;
     }

@@ -35,7 +35,9 @@ struct QpSetup {
     PdId pd{};
     CqId send_cq{};
     CqId receive_cq{};
-    SrqId srq{};  // none, or the queue that receives are taken from
+    SrqId srq{};               // none, or the queue that receives are taken from
+    XrcDomainId xrc_domain{};  // of a target of XRC
+    RdDomainId rd_domain{};    // of RD
     SendQueueSize send{.requests = 16, .sges = 1, .inline_bytes = 0};
     uint32_t receive_requests = 16;
     uint32_t receive_sges = 1;
@@ -64,6 +66,7 @@ struct QpAttributes {
     uint8_t min_rnr_timer = 0;
     Migration migration = Migration::migrated;
     Qpn dest_qpn{};
+    wire::EeContext dest_ee{};  // of an EE context: the peer's
 };
 
 inline constexpr uint8_t kRetryForEver = 7;
@@ -135,6 +138,7 @@ struct ResponderState {
 
 struct QueuePair {
     Qpn number{};
+    Qpn owner{};  // whose work it does: its own, but for the halves of an EE context
     QpType type = QpType::rc;
     QpState state = QpState::reset;
     bool exists = false;
@@ -152,7 +156,11 @@ struct QueuePair {
     PdId pd{};
     CqId send_cq{};
     CqId receive_cq{};
-    SrqId srq{};
+    SrqId srq{};  // of a target of XRC: that of the latest message
+    XrcDomainId xrc_domain{};
+    RdDomainId rd_domain{};
+    wire::EeContext ee{};  // of RD: which one has its oldest request; of a half: its EE context
+    wire::EeContext dest_ee{};
     uint32_t access = 0;
     uint32_t mtu = 4096;
     wire::PKey pkey = wire::kDefaultPKey;
@@ -175,7 +183,7 @@ struct QueuePair {
 
     Service service() const { return service_of(type); }
     bool is_reliable() const { return type != QpType::uc && type != QpType::ud; }
-    Asker asker() const { return {pd, number}; }
+    Asker asker() const { return {pd, owner}; }
     bool receives() const {
         return state == QpState::rtr || state == QpState::rts || state == QpState::sqd ||
                state == QpState::sqe;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/completer.h"
+#include "transport/rd.h"
 #include "transport/retry.h"
 #include "transport/transfer.h"
 
@@ -105,6 +106,7 @@ Operation operation_of(const SendWork& work, bool first, bool last) {
         case Work::fetch_add: return Operation::fetch_add;
         case Work::flush: return Operation::flush;
         case Work::atomic_write: return Operation::atomic_write;
+        case Work::resync: return Operation::resync;
         case Work::write:
         case Work::write_with_immediate: return write_operation(work, first, last);
         default: return send_operation(work, first, last);
@@ -152,8 +154,9 @@ void set_extended(const QueuePair& qp, const SendWork& work, const RequestPlan& 
                                 {},
                                 {}};
     } else {
-        packet.extended.send = {qkey_of(qp, work), qp.number, tail};
+        packet.extended.send = {qkey_of(qp, work), qp.owner, tail};
     }
+    if ((headers & wire::kRdeth) != 0) set_rd_headers(qp, qkey_of(qp, work), packet);
 }
 
 // A datagram says itself where it goes, and in which class of traffic.
@@ -218,11 +221,16 @@ uint32_t packets_of(const SendWork& work, uint32_t mtu) {
 
 std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) {
     RequesterState& r = qp.requester;
+    if (qp.type == QpType::ee_requester) load_message(core, qp);
     if (!qp.send_queue || (qp.state != QpState::rts && qp.state != QpState::sqd))
         return std::nullopt;
     const Instant allowed = std::max(r.wait_until, r.next_allowed);
     if (allowed > now) {
         core.look_again(qp, allowed);
+        return std::nullopt;
+    }
+    if (qp.type == QpType::rd) {
+        offer_request(core, qp);
         return std::nullopt;
     }
     if (r.resend) return plan_packet(qp, request_of(qp, *r.resend), *r.resend);

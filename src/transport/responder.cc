@@ -4,8 +4,10 @@
 #include <cstring>
 
 #include "transport/completer.h"
+#include "transport/rd.h"
 #include "transport/responses.h"
 #include "transport/transfer.h"
+#include "transport/xrc.h"
 #include "wire/syndrome.h"
 
 namespace tulle::transport {
@@ -63,6 +65,13 @@ bool needs_receive(const Packet& packet) {
     if (is_send(operation)) return begins(info_of(packet).position);
     return operation == Operation::write_last_with_immediate ||
            operation == Operation::write_only_with_immediate;
+}
+
+// Services whose packets say more of where they go than the queue pair.
+Verdict check_destination(Core& core, QueuePair& qp, const Packet& packet) {
+    if (qp.type == QpType::xrc_target) return check_xrc_srq(core, qp, packet);
+    if (qp.type == QpType::ee_responder) return check_rd_destination(core, qp, packet);
+    return Verdict::accept;
 }
 
 // C9-60: within a message only its own middle and last packets may come, and none without one.
@@ -138,10 +147,15 @@ Verdict check_receive(Core& core, QueuePair& qp, const Packet& packet) {
                                                              : Verdict::receiver_not_ready;
 }
 
+Asker asker_for(Core& core, const QueuePair& qp, const Packet& packet) {
+    return qp.type == QpType::xrc_target ? xrc_asker(core, qp, packet) : qp.asker();
+}
+
 std::optional<Grant> grant_for(Core& core, QueuePair& qp, const Packet& packet) {
     const Operation operation = operation_of(packet);
+    const Asker asker = asker_for(core, qp, packet);
     if (is_atomic(operation))
-        return core.memory.check(packet.extended.atomic.rkey.value, qp.asker(),
+        return core.memory.check(packet.extended.atomic.rkey.value, asker,
                                  packet.extended.atomic.virtual_address, kAtomicSize,
                                  kRemoteAtomic);
     const Packet::Rdma& rdma = packet.extended.rdma;
@@ -149,11 +163,11 @@ std::optional<Grant> grant_for(Core& core, QueuePair& qp, const Packet& packet) 
     if (rdma.dma_length == 0 && operation != Operation::atomic_write) return Grant{};
     if (operation == Operation::flush) {
         const bool persistent = (rdma.immediate_or_flush & 2) != 0;
-        return core.memory.check(rdma.rkey.value, qp.asker(), rdma.virtual_address, rdma.dma_length,
+        return core.memory.check(rdma.rkey.value, asker, rdma.virtual_address, rdma.dma_length,
                                  persistent ? kFlushPersistent : kFlushGlobal);
     }
     const uint32_t length = operation == Operation::atomic_write ? kAtomicSize : rdma.dma_length;
-    return core.memory.check(rdma.rkey.value, qp.asker(), rdma.virtual_address, length,
+    return core.memory.check(rdma.rkey.value, asker, rdma.virtual_address, length,
                              operation == Operation::read_request ? kRemoteRead : kRemoteWrite);
 }
 
@@ -184,7 +198,8 @@ void complete_receive(Core& core, QueuePair& qp, const Packet& packet, Status st
     completion.kind = is_send(operation_of(packet)) ? CompletionKind::receive
                                                     : CompletionKind::receive_write_with_immediate;
     completion.byte_count = r.received;
-    completion.qpn = qp.number;
+    completion.qpn = qp.owner;
+    if (qp.type == QpType::ee_responder) completion.source_qp = qp.dest_qpn;
     completion.source = EndpointIndex{packet.source};
     completion.service_level = static_cast<uint8_t>(packet.service_level);
     if ((headers & wire::kImmDt) != 0) {
@@ -201,7 +216,7 @@ void complete_receive(Core& core, QueuePair& qp, const Packet& packet, Status st
     r.receive_place = ReceiveQueue::kNone;
     if (status == Status::local_length_error) ++core.counters.resp_local_length_error;
     if (status != Status::success) ++core.counters.resp_cqe_error;
-    core.complete(qp.receive_cq, completion, packet.solicited_event);
+    core.complete(core.receive_cq_of(qp), completion, packet.solicited_event);
     SharedReceiveQueue* shared = core.shared_queue(qp.srq);
     if (shared != nullptr && shared->queue.waiting() < shared->limit) {
         shared->limit = 0;
@@ -221,7 +236,7 @@ Verdict carry_out_send(Core& core, QueuePair& qp, const Packet& packet) {
     const Position position = info_of(packet).position;
     if (begins(position)) r.received = 0;
     const auto sges = core.receive_queue_of(qp).sges(r.receive_place);
-    const Scatter result = scatter(core, sges, qp.pd, r.received, packet);
+    const Scatter result = scatter(core, sges, core.receive_pd_of(qp), r.received, packet);
     r.received += packet.payload_length;
     if (result != Scatter::done) {
         complete_receive(core, qp, packet,
@@ -233,7 +248,8 @@ Verdict carry_out_send(Core& core, QueuePair& qp, const Packet& packet) {
     if (!ends(position)) return Verdict::accept;
     // C9-91: the key is invalidated before the receive completes.
     if ((info_of(packet).headers & wire::kIeth) != 0 &&
-        !core.memory.invalidate(packet.extended.send.immediate_or_rkey, qp.asker())) {
+        !core.memory.invalidate(packet.extended.send.immediate_or_rkey,
+                                asker_for(core, qp, packet))) {
         return Verdict::remote_access_error;
     }
     end_message(core, qp, packet);
@@ -313,18 +329,24 @@ void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
                                wire::syndrome_of(wire::AckKind::rnr_nak, qp.min_rnr_timer));
         case Verdict::invalid_request:
             answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::invalid_request));
-            core.raise(EventKind::qp_request_error, qp.number.value);
+            break;
+        case Verdict::invalid_rd_request:
+            answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::invalid_rd_request));
             break;
         case Verdict::remote_access_error:
             ++core.counters.resp_remote_access_errors;
             answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::remote_access_error));
-            core.raise(EventKind::qp_access_error, qp.number.value);
             break;
         case Verdict::remote_operational_error:
             answer_with(core, qp, packet.psn(),
                         wire::syndrome_of(NakCode::remote_operational_error));
             break;
     }
+    if (qp.type == QpType::ee_responder) return refuse_message(core, qp, verdict);
+    if (verdict == Verdict::invalid_request)
+        core.raise(EventKind::qp_request_error, qp.number.value);
+    if (verdict == Verdict::remote_access_error)
+        core.raise(EventKind::qp_access_error, qp.number.value);
     enter_error(core, qp);
 }
 
@@ -404,6 +426,7 @@ uint32_t psns_of(const QueuePair& qp, const Packet& packet) {
 }
 
 Verdict judge(Core& core, QueuePair& qp, const Packet& packet) {
+    if (Verdict v = check_destination(core, qp, packet); v != Verdict::accept) return v;
     if (Verdict v = check_opcode_order(qp, packet); v != Verdict::accept) return v;
     if (Verdict v = check_operation_allowed(qp, packet); v != Verdict::accept) return v;
     if (Verdict v = check_answers(qp, packet); v != Verdict::accept) return v;

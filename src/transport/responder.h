@@ -15,6 +15,7 @@ enum class Verdict : uint8_t {
     invalid_request,
     remote_access_error,
     remote_operational_error,
+    invalid_rd_request,
 };
 
 // A request packet for a queue pair of a reliable connection.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/completer.h"
+#include "transport/rd.h"
 #include "wire/syndrome.h"
 
 namespace tulle::transport {
@@ -39,6 +40,9 @@ void begin_packet(const QueuePair& qp, Psn psn, Operation operation, Packet& pac
     packet = qp.prototype;
     packet.set_psn(psn);
     packet.opcode = wire::opcode_of(qp.service(), operation);
+    // An EE context answers whoever asked.
+    if (qp.type == QpType::ee_responder) packet.set_dest_qp(qp.dest_qpn);
+    packet.srq_or_ee = qp.dest_ee.value;
 }
 
 void make_ack(QueuePair& qp, Packet& packet) {
@@ -59,7 +63,8 @@ void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome) {
 }
 
 uint8_t ack_syndrome(Core& core, QueuePair& qp) {
-    const bool tells = core.config.grants_credits && qp.srq.value == 0;
+    // End-to-end credits are for queue pairs of RC with receives of their own (9.7.7.2).
+    const bool tells = core.config.grants_credits && qp.type == QpType::rc && qp.srq.value == 0;
     if (!tells) return wire::syndrome_of(wire::AckKind::ack, wire::kNoCredits);
     const uint32_t waiting = qp.receive_queue ? qp.receive_queue->waiting() : 0;
     uint8_t code = 0;
@@ -87,6 +92,11 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
         ++core.counters.resp_remote_access_errors;
         answer_with(core, qp, answer.next_psn,
                     wire::syndrome_of(wire::NakCode::remote_access_error));
+        answer.next_psn = answer.end_psn;
+        if (qp.type == QpType::ee_responder) {
+            refuse_message(core, qp, Verdict::remote_access_error);
+            return false;
+        }
         core.raise(EventKind::qp_access_error, qp.number.value);
         enter_error(core, qp);
         return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/completer.h"
+#include "transport/rd.h"
 #include "wire/syndrome.h"
 
 namespace tulle::transport {
@@ -95,8 +96,10 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
             return fail_request(core, qp, r.oldest, Status::rnr_retry_exceeded);
         --r.rnr_retries_left;
     }
+    const Duration wait{int64_t{wire::rnr_wait_microseconds(timer_code)} * 1'000'000};
+    if (qp.type == QpType::ee_requester) return suspend_message(core, qp, now + wait);
     go_back(qp, psn);
-    r.wait_until = now + Duration{int64_t{wire::rnr_wait_microseconds(timer_code)} * 1'000'000};
+    r.wait_until = now + wait;
     // The peer is alive: silence counts from when the wait is over.
     r.ack_deadline = Instant::never();
     core.look_again(qp, r.wait_until);

@@ -39,6 +39,16 @@ struct SrqId {
     auto operator<=>(const SrqId&) const = default;
 };
 
+struct XrcDomainId {
+    uint32_t value = 0;
+    auto operator<=>(const XrcDomainId&) const = default;
+};
+
+struct RdDomainId {
+    uint32_t value = 0;
+    auto operator<=>(const RdDomainId&) const = default;
+};
+
 // Why a call was refused. The verbs room turns these into the errno that its man pages promise.
 enum class Refusal : uint8_t {
     none,
@@ -63,6 +73,7 @@ enum class Work : uint8_t {
     send_with_invalidate = 9,
     flush = 14,
     atomic_write = 15,
+    resync = 255,  // of EE contexts only, which post it themselves
 };
 
 // What a completion says it completes (ibv_wc_opcode).
@@ -217,11 +228,12 @@ enum class EventKind : uint8_t {
     srq_limit_reached = 15,
     qp_last_receive_reached = 16,
     completion = 200,  // a completion queue that was armed; not an asynchronous event of verbs
+    ee_context_error = 201,  // not even RESYNC got through; verbs has no EE contexts
 };
 
 struct AdapterEvent {
     EventKind kind = EventKind::qp_fatal;
-    uint32_t subject = 0;  // QPN, CqId or SrqId
+    uint32_t subject = 0;  // QPN, CqId, SrqId or number of an EE context
 };
 
 enum class QpState : uint8_t { reset, init, rtr, rts, sqd, sqe, error };

@@ -79,8 +79,9 @@ void on_datagram(Core& core, QueuePair& qp, const Packet& packet, wire::Bytes gr
     const std::byte* header = grh.size() == kGrhBytes ? grh.data() : nullptr;
     if (total_length(sges) < uint64_t{packet.payload_length} + kGrhBytes)
         result = Scatter::too_long;
-    if (result == Scatter::done) result = scatter_bytes(core, sges, qp.pd, 0, header, kGrhBytes);
-    if (result == Scatter::done) result = scatter(core, sges, qp.pd, kGrhBytes, packet);
+    const PdId pd = core.receive_pd_of(qp);
+    if (result == Scatter::done) result = scatter_bytes(core, sges, pd, 0, header, kGrhBytes);
+    if (result == Scatter::done) result = scatter(core, sges, pd, kGrhBytes, packet);
     Status status = Status::success;
     if (result == Scatter::too_long) status = Status::local_length_error;
     if (result == Scatter::not_allowed) status = Status::local_protection_error;
