@@ -1,0 +1,19 @@
+// Runs what a seed makes, until all work is done, with the model watching.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "model.h"
+
+namespace tulle::swarm {
+
+struct Result {
+    uint64_t hash = 0;    // of all that was sent, received and completed, and when
+    std::string failure;  // empty if everything held
+    Tally tally;
+};
+
+Result run_seed(uint64_t seed);
+
+}  // namespace tulle::swarm
