@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "base/event_queue.h"
 #include "network.h"
@@ -24,8 +25,8 @@ void require(bool holds, const char* rule) {
 
 class Run {
 public:
-    explicit Run(uint64_t seed)
-        : world_(make_world(seed)), model_(world_), network_(world_, model_.tally) {}
+    Run(uint64_t seed, std::FILE* trace)
+        : world_(make_world(seed)), model_(world_), network_(world_, model_.tally), trace_(trace) {}
 
     void set_up();
     void go();
@@ -73,6 +74,13 @@ private:
     void check_done();
     void end_side(uint32_t index);
 
+    void tell(const char* what, const wire::Packet& packet);
+    void tell(uint32_t side, const Completion& completion);
+
+public:
+    void tell_sides();
+
+private:
     World world_;
     Model model_;
     Network network_;
@@ -83,6 +91,7 @@ private:
     Instant now_{};
     uint64_t order_ = 0;
     uint64_t steps_ = 0;
+    std::FILE* trace_;
 };
 
 void Run::plan(Instant at, Kind kind, uint32_t who, uint16_t arg) {
@@ -261,6 +270,10 @@ bool Run::post(uint32_t index) {
     const Refusal refusal = adapter_of(side).post_send(side.qpn, request);
     std::fill(inline_data.begin(), inline_data.end(), std::byte{0xee});
     std::fill(sges.begin(), sges.end(), Sge{});
+    if (trace_ != nullptr && refusal == Refusal::none)
+        std::fprintf(trace_, "%12.3f us  side %u qp %u posts %u: work %u, %u bytes, window %u\n",
+                     static_cast<double>(now_.ps) / 1e6, index, side.qpn.value, side.posted,
+                     static_cast<unsigned>(operation.work), operation.length, operation.window);
     model_.on_post(side, refusal);
     return refusal == Refusal::none;
 }
@@ -349,6 +362,7 @@ void Run::arrive(uint32_t flight) {
     const auto packet = network_.arrive(flight);
     if (packet) {
         hash_.add(static_cast<uint64_t>(now_.ps)).add(packet->psn().value).add(packet->opcode);
+        if (trace_ != nullptr) tell("arrives", *packet);
         model_.on_arrival(*packet);
         const bool datagram =
             wire::service_of(static_cast<uint8_t>(packet->opcode)) == wire::Service::ud;
@@ -413,6 +427,7 @@ void Run::poll_completions(uint32_t index) {
                 hash_.add(static_cast<uint64_t>(now_.ps)).add(completion.id);
                 hash_.add(static_cast<uint64_t>(completion.status));
                 const uint32_t side = side_of(index, completion.qpn);
+                if (trace_ != nullptr) tell(side, completion);
                 if (completion.id >> 63 == 0) {
                     model_.on_send_completion(side, completion);
                     continue;
@@ -502,17 +517,53 @@ void Run::tear_down() {
     model_.check_end();
 }
 
+// ---------------------------------------------------------------------------------------------
+// The trace
+
+void Run::tell(const char* what, const wire::Packet& packet) {
+    const auto opcode = static_cast<uint8_t>(packet.opcode);
+    const bool acks = (wire::opcode_info(opcode).headers & wire::kAeth) != 0;
+    std::fprintf(trace_, "%12.3f us  %-7s %u > %u qp %u psn %06x %s %u bytes%s",
+                 static_cast<double>(now_.ps) / 1e6, what, static_cast<unsigned>(packet.source),
+                 static_cast<unsigned>(packet.destination), packet.dest_qp().value,
+                 packet.psn().value, wire::opcode_name(opcode).c_str(), packet.payload_length,
+                 packet.ack_request ? " ack?" : "");
+    if (acks) std::fprintf(trace_, " syndrome %02x", packet.extended.ack.syndrome);
+    std::fputc('\n', trace_);
+}
+
+void Run::tell(uint32_t side, const Completion& completion) {
+    std::fprintf(trace_, "%12.3f us  side %u qp %u %s %u: status %u\n",
+                 static_cast<double>(now_.ps) / 1e6, side, completion.qpn.value,
+                 completion.id >> 63 != 0 ? "receive completes in buffer" : "completes",
+                 static_cast<uint32_t>(completion.id), static_cast<unsigned>(completion.status));
+}
+
+// Where everybody stands, after a failure.
+void Run::tell_sides() {
+    if (trace_ == nullptr) return;
+    for (uint32_t i = 0; i < world_.sides.size(); ++i) {
+        const Side& side = world_.sides[i];
+        const QueuePair* qp = adapter_of(side).query_qp(side.qpn);
+        std::fprintf(trace_, "side %u: adapter %u qp %u state %d, %u of %zu posted, %u settled%s\n",
+                     i, side.adapter + 1, side.qpn.value,
+                     qp == nullptr ? -1 : static_cast<int>(qp->state), side.posted,
+                     side.operations.size(), side.settled, side.is_dead() ? ", dead" : "");
+    }
+}
+
 }  // namespace
 
-Result run_seed(uint64_t seed) {
+Result run_seed(uint64_t seed, std::FILE* trace) {
     Result result;
-    Run run(seed);
+    Run run(seed, trace);
     try {
         run.set_up();
         run.go();
         run.tear_down();
     } catch (const Failure& failure) {
         result.failure = failure.what();
+        run.tell_sides();
     }
     result.hash = run.hash();
     result.tally = run.tally();

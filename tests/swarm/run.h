@@ -1,7 +1,7 @@
 // Runs what a seed makes, until all work is done, with the model watching.
 #pragma once
 
-#include <memory>
+#include <cstdio>
 #include <string>
 
 #include "model.h"
@@ -14,6 +14,7 @@ struct Result {
     Tally tally;
 };
 
-Result run_seed(uint64_t seed);
+// With a trace, every packet, completion and post is told in a line.
+Result run_seed(uint64_t seed, std::FILE* trace = nullptr);
 
 }  // namespace tulle::swarm

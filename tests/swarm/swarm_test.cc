@@ -18,6 +18,8 @@ using tulle::swarm::Tally;
 struct Options {
     uint64_t first = 1;
     uint64_t count = 300;
+    bool trace = false;
+    bool keep_going = false;
 };
 
 std::optional<uint64_t> number_after(std::string_view argument, std::string_view name) {
@@ -34,8 +36,12 @@ std::optional<Options> read_options(int count, char** arguments) {
     Options options;
     for (int i = 1; i < count; ++i) {
         const std::string_view argument = arguments[i];
-        if (const auto seed = number_after(argument, "--seed="))
-            options = {*seed, 1};
+        if (argument == "--trace")
+            options.trace = true;
+        else if (argument == "--keep-going")
+            options.keep_going = true;
+        else if (const auto seed = number_after(argument, "--seed="))
+            options.first = *seed, options.count = 1;
         else if (const auto seeds = number_after(argument, "--seeds="))
             options.count = *seeds;
         else if (const auto first = number_after(argument, "--first="))
@@ -56,10 +62,10 @@ void on_death(int signal) {
     std::raise(signal);
 }
 
-Result run(uint64_t seed) {
+Result run(uint64_t seed, bool trace = false) {
     std::snprintf(death_note, sizeof death_note, "swarm: FAILED seed %llu: the program ended\n",
                   static_cast<unsigned long long>(seed));
-    return tulle::swarm::run_seed(seed);
+    return tulle::swarm::run_seed(seed, trace ? stdout : nullptr);
 }
 
 bool check(uint64_t seed, const Result& result) {
@@ -100,19 +106,25 @@ bool check_share(const Tally& tally) {
 int main(int count, char** arguments) {
     const auto options = read_options(count, arguments);
     if (!options) {
-        std::fputs("usage: swarm_test [--seed=N | --first=N --seeds=N]\n", stderr);
+        std::fputs("usage: swarm_test [--seed=N [--trace] | --first=N --seeds=N [--keep-going]]\n",
+                   stderr);
         return 2;
     }
     for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, on_death);
     Tally tally;
     uint64_t hash = 0;
+    uint64_t failures = 0;
     for (uint64_t seed = options->first; seed < options->first + options->count; ++seed) {
-        const Result result = run(seed);
-        if (!check(seed, result)) return 1;
+        const Result result = run(seed, options->trace);
+        const bool holds = check(seed, result);
+        failures += holds ? 0 : 1;
+        if (!holds && !options->keep_going) return 1;
+        if (!holds) continue;
         if ((options->count == 1 || seed % 16 == 0) && !check_repeats(seed, result)) return 1;
         tally += result.tally;
         hash = tulle::base::Hash().add(hash).add(result.hash).value();
     }
+    if (failures != 0) return 1;
     std::printf("swarm: %llu seeds from %llu hold, hash %016llx\n",
                 static_cast<unsigned long long>(options->count),
                 static_cast<unsigned long long>(options->first),

@@ -199,7 +199,8 @@ public:
             if (draw_.percent(50)) {
                 Operation& invalidate = peer.add(Work::send_with_invalidate);
                 invalidate.window = round;
-                invalidate.flags |= kSignalled;
+                // Without the fence it may overtake the READs before it (10.8.3.3).
+                invalidate.flags |= kSignalled | kFence;
                 closed = {peer.index_, peer.last()};
             } else {
                 Operation& invalidate = add(Work::local_invalidate);
