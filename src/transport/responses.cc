@@ -107,6 +107,7 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
         packet.payload = wire::Payload::memory(answer.grant.host + offset_of(qp, answer));
     packet.extended.ack = {answer.original, answer.msn, ack_syndrome(core, qp)};
     answer.next_psn = psn_plus(answer.next_psn, 1);
+    if (answer.next_psn == answer.end_psn) answer.was_given = true;
     return true;
 }
 

@@ -27,5 +27,29 @@ TEST(SwarmFound, a_send_queue_that_is_drained_by_an_acknowledgement_says_so) {
     EXPECT_TRUE(contains(pair.client.events(), EventKind::sq_drained));
 }
 
+// The next packet of a host, taken out of its hands.
+Packet next_packet(Pair& pair, Host& host) {
+    Packet packet;
+    EXPECT_TRUE(host.adapter.poll_transmit(pair.now, Lanes::open(), packet));
+    return packet;
+}
+
+TEST(SwarmFound, an_old_atomic_that_is_asked_for_again_does_not_count_against_a_new_one) {
+    Pair pair({.max_reads = 1, .max_incoming_reads = 1});
+    const Post atomic{.work = Work::fetch_add, .length = 8, .remote_offset = 64};
+    pair.client.post(atomic);
+    const Packet old = next_packet(pair, pair.client);
+    pair.server.adapter.on_packet(pair.now, old);
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    pair.client.post(atomic);
+    const Packet fresh = next_packet(pair, pair.client);
+    // A copy of the first comes late; its answer still waits when the second comes.
+    pair.server.adapter.on_packet(pair.now, old);
+    pair.server.adapter.on_packet(pair.now, fresh);
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+}
+
 }  // namespace
 }  // namespace tulle::transport
