@@ -12,7 +12,16 @@ using wire::Operation;
 using wire::psn_distance;
 using wire::psn_plus;
 
+// Answers go as long as the queue pair receives. Once it has objected to a request and is in the
+// error state, those to the requests before that one still do.
+bool gives_answers(const QueuePair& qp) {
+    const ResponderState& r = qp.responder;
+    const bool objects = r.ack_pending && wire::ack_kind(r.ack_syndrome) == wire::AckKind::nak;
+    return qp.receives() || (qp.state == QpState::error && objects);
+}
+
 const Answer* waiting_answer(const QueuePair& qp) {
+    if (!gives_answers(qp)) return nullptr;
     for (const Answer& answer : qp.responder.answers)
         if (answer.next_psn != answer.end_psn) return &answer;
     return nullptr;
@@ -78,15 +87,14 @@ uint8_t ack_syndrome(Core& core, QueuePair& qp) {
 }
 
 std::optional<uint32_t> plan_response(const QueuePair& qp) {
-    if (qp.receives())
-        if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
+    if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
     if (qp.responder.ack_pending && qp.state != QpState::reset) return 0;
     return std::nullopt;
 }
 
 bool make_response(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
-    const Answer* waiting = qp.receives() ? waiting_answer(qp) : nullptr;
+    const Answer* waiting = waiting_answer(qp);
     if (waiting == nullptr) {
         make_ack(core, qp, packet);
         return true;

@@ -51,5 +51,14 @@ TEST(SwarmFound, an_old_atomic_that_is_asked_for_again_does_not_count_against_a_
     EXPECT_EQ(pair.client.completion().status, Status::success);
 }
 
+TEST(SwarmFound, what_was_read_before_an_error_is_answered_before_the_objection) {
+    Pair pair;
+    pair.client.post({.work = Work::read, .length = 5000, .remote_offset = 64});
+    pair.client.post({.work = Work::write, .length = 10, .rkey = pair.client.peer_key ^ 1});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.completion().status, Status::remote_access_error);
+}
+
 }  // namespace
 }  // namespace tulle::transport
