@@ -92,13 +92,10 @@ std::optional<uint32_t> plan_response(const QueuePair& qp) {
     return std::nullopt;
 }
 
-bool make_response(Core& core, QueuePair& qp, Packet& packet) {
+void make_response(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
     const Answer* waiting = waiting_answer(qp);
-    if (waiting == nullptr) {
-        make_ack(core, qp, packet);
-        return true;
-    }
+    if (waiting == nullptr) return make_ack(core, qp, packet);
     Answer& answer = r.answers[static_cast<size_t>(waiting - r.answers.data())];
     const uint32_t length = payload_of(qp, answer);
     if (length != 0 && !core.memory.stands(answer.grant)) {
@@ -106,8 +103,9 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
         answer_with(core, qp, answer.next_psn,
                     wire::syndrome_of(wire::NakCode::remote_access_error));
         core.raise(EventKind::qp_access_error, qp.number.value);
+        r.answers.clear();  // those before it are given
         enter_error(core, qp);
-        return false;
+        return make_ack(core, qp, packet);
     }
     begin_packet(core, qp, answer.next_psn, operation_of(answer), packet);
     packet.payload_length = length;
@@ -116,7 +114,6 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
     packet.extended.ack = {answer.original, answer.msn, ack_syndrome(core, qp)};
     answer.next_psn = psn_plus(answer.next_psn, 1);
     if (answer.next_psn == answer.end_psn) answer.was_given = true;
-    return true;
 }
 
 }  // namespace tulle::transport

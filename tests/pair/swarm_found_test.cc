@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "pair.h"
+#include "wire/syndrome.h"
 
 namespace tulle::transport {
 namespace {
@@ -58,6 +59,18 @@ TEST(SwarmFound, what_was_read_before_an_error_is_answered_before_the_objection)
     pair.run();
     EXPECT_EQ(pair.client.completion().status, Status::success);
     EXPECT_EQ(pair.client.completion().status, Status::remote_access_error);
+}
+
+TEST(SwarmFound, a_read_whose_memory_goes_away_is_refused_at_once) {
+    Pair pair;
+    pair.client.post({.work = Work::read, .length = 5000, .remote_offset = 64});
+    pair.server.adapter.on_packet(pair.now, next_packet(pair, pair.client));
+    EXPECT_EQ(next_packet(pair, pair.server).payload_length, 1024u);
+    ASSERT_EQ(pair.server.adapter.memory().deregister_region(pair.server.key), Refusal::none);
+    const Packet objection = next_packet(pair, pair.server);
+    EXPECT_EQ(objection.extended.ack.syndrome,
+              wire::syndrome_of(wire::NakCode::remote_access_error));
+    EXPECT_EQ(pair.server.state(), QpState::error);
 }
 
 }  // namespace
