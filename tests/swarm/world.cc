@@ -49,7 +49,7 @@ Faults draw_faults(Draw& draw) {
     faults.reordering = draw_chance(draw, most);
     faults.delay = draw_chance(draw, most);
     faults.damage = draw_chance(draw, most);
-    faults.reorder_ns = draw.between(10, 20'000);
+    faults.reorder_ns = draw.between(1, draw.pick({100u, 5'000u, 50'000u, 1'000'000u}));
     faults.delay_ns = draw.between(1'000, 300'000);
     return faults;
 }
@@ -113,10 +113,11 @@ private:
         QpAttributes& a = side.attributes;
         a.access = kAllAccess;
         a.qkey = QKey{0x1000 + draw_.between(0, 3)};
-        a.address = {.endpoint = {},
-                     .service_level = static_cast<uint8_t>(draw_.between(0, 7)),
-                     .entropy = static_cast<uint16_t>(0xc000 | draw_.between(0, 0x3fff)),
-                     .ack_timeout = static_cast<uint8_t>(draw_.between(5, 9))};
+        a.address = {
+            .endpoint = {},
+            .service_level = static_cast<uint8_t>(draw_.between(0, 7)),
+            .entropy = static_cast<uint16_t>(0xc000 | draw_.between(0, 0x3fff)),
+            .ack_timeout = static_cast<uint8_t>(draw_.between(draw_.percent(10) ? 3 : 5, 9))};
         a.send_psn =
             Psn{draw_.percent(30) ? 0xff'ffff - draw_.between(0, 20) : draw_.between(0, 0xff'ffff)};
         a.retry_count = static_cast<uint8_t>(draw_.percent(75) ? 7 : draw_.between(3, 6));
@@ -431,8 +432,9 @@ void make_work(World& world, Draw& draw) {
     for (uint32_t i = 0; i < world.sides.size(); i += 2) {
         const bool both = draw.percent(60);
         const bool windows = world.sides[i].type == QpType::rc && draw.percent(20);
-        makers[i].make(draw.between(1, 12));
-        if (both) makers[i + 1].make(draw.between(1, 12));
+        const uint32_t most = draw.pick({8u, 16u, 60u});
+        makers[i].make(draw.between(1, most));
+        if (both) makers[i + 1].make(draw.between(1, most));
         if (!windows) continue;
         makers[i].make_window(makers[i + 1]);
         makers[i].make(draw.between(0, 4));
