@@ -75,6 +75,14 @@ void complete_oldest(Core& core, QueuePair& qp, Status status) {
     core.complete(qp.send_cq, completion);
 }
 
+// Says once that a send queue that shall drain has nothing under way any more (10.3.1.5).
+void tell_if_drained(Core& core, QueuePair& qp) {
+    if (qp.state != QpState::sqd || !qp.drain_notify) return;
+    if (qp.requester.oldest != qp.requester.begun) return;
+    qp.drain_notify = false;
+    core.raise(EventKind::sq_drained, qp.number.value);
+}
+
 // Everything before `end` has arrived. False if that cannot be: the answer to a READ or an atomic
 // before it is missing, so it was lost, and is asked for again (9.7.5.2.8).
 bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end) {
@@ -97,7 +105,10 @@ bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end) {
         r.unacknowledged = whole ? work.end_psn() : end;
         if (!whole) break;
     }
-    if (r.unacknowledged != before) on_progress(core, qp, now);
+    if (r.unacknowledged != before) {
+        on_progress(core, qp, now);
+        tell_if_drained(core, qp);
+    }
     if (!answers_missing) return true;
     ++core.counters.implied_nak_seq_err;
     retry_lost(core, qp, now, r.unacknowledged);
@@ -240,10 +251,7 @@ void complete_done(Core& core, QueuePair& qp) {
         if (!done) break;
         complete_oldest(core, qp, Status::success);
     }
-    if (qp.state == QpState::sqd && qp.drain_notify && r.oldest == r.begun) {
-        qp.drain_notify = false;
-        core.raise(EventKind::sq_drained, qp.number.value);
-    }
+    tell_if_drained(core, qp);
 }
 
 void complete_sent(Core& core, QueuePair& qp) {

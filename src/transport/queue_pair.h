@@ -105,7 +105,8 @@ struct Answer {
     Psn next_psn{};   // of the next response packet; end_psn once all are out
     Psn burst_psn{};  // where the present burst of responses began: its first packet says so
     bool is_atomic = false;
-    bool is_empty = false;  // FLUSH and ATOMIC WRITE: a response without data
+    bool is_empty = false;   // FLUSH and ATOMIC WRITE: a response without data
+    bool was_given = false;  // whole, once at least
     uint32_t rkey = 0;
     uint32_t length = 0;
     uint64_t address = 0;

@@ -100,13 +100,13 @@ Verdict check_operation_allowed(const QueuePair& qp, const Packet& packet) {
     return allowed ? Verdict::accept : Verdict::invalid_request;
 }
 
-// C9-75, C9-76: no more READs and atomics than were agreed upon.
+// C9-75, C9-76: no more READs and atomics than were agreed upon. Those that were answered once do
+// not count, even while a late copy has them answered again.
 Verdict check_answers(const QueuePair& qp, const Packet& packet) {
     if (!awaits_answer(operation_of(packet))) return Verdict::accept;
     const auto& answers = qp.responder.answers;
-    const auto waiting = std::count_if(answers.begin(), answers.end(), [](const Answer& answer) {
-        return answer.next_psn != answer.end_psn;
-    });
+    const auto waiting = std::count_if(answers.begin(), answers.end(),
+                                       [](const Answer& answer) { return !answer.was_given; });
     return waiting < qp.max_incoming_reads ? Verdict::accept : Verdict::invalid_request;
 }
 

@@ -13,7 +13,16 @@ using wire::Operation;
 using wire::psn_distance;
 using wire::psn_plus;
 
+// Answers go as long as the queue pair receives. Once it has objected to a request and is in the
+// error state, those to the requests before that one still do.
+bool gives_answers(const QueuePair& qp) {
+    const ResponderState& r = qp.responder;
+    const bool objects = r.ack_pending && wire::ack_kind(r.ack_syndrome) == wire::AckKind::nak;
+    return qp.receives() || (qp.state == QpState::error && objects);
+}
+
 const Answer* waiting_answer(const QueuePair& qp) {
+    if (!gives_answers(qp)) return nullptr;
     for (const Answer& answer : qp.responder.answers)
         if (answer.next_psn != answer.end_psn) return &answer;
     return nullptr;
@@ -73,19 +82,15 @@ uint8_t ack_syndrome(Core& core, QueuePair& qp) {
 }
 
 std::optional<uint32_t> plan_response(const QueuePair& qp) {
-    if (qp.receives())
-        if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
+    if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
     if (qp.responder.ack_pending && qp.state != QpState::reset) return 0;
     return std::nullopt;
 }
 
-bool make_response(Core& core, QueuePair& qp, Packet& packet) {
+void make_response(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
-    const Answer* waiting = qp.receives() ? waiting_answer(qp) : nullptr;
-    if (waiting == nullptr) {
-        make_ack(qp, packet);
-        return true;
-    }
+    const Answer* waiting = waiting_answer(qp);
+    if (waiting == nullptr) return make_ack(qp, packet);
     Answer& answer = r.answers[static_cast<size_t>(waiting - r.answers.data())];
     const uint32_t length = payload_of(qp, answer);
     if (length != 0 && !core.memory.stands(answer.grant)) {
@@ -95,11 +100,12 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
         answer.next_psn = answer.end_psn;
         if (qp.type == QpType::ee_responder) {
             refuse_message(core, qp, Verdict::remote_access_error);
-            return false;
+        } else {
+            core.raise(EventKind::qp_access_error, qp.number.value);
+            r.answers.clear();  // those before it are given
+            enter_error(core, qp);
         }
-        core.raise(EventKind::qp_access_error, qp.number.value);
-        enter_error(core, qp);
-        return false;
+        return make_ack(qp, packet);
     }
     begin_packet(qp, answer.next_psn, operation_of(answer), packet);
     packet.payload_length = length;
@@ -107,7 +113,7 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
         packet.payload = wire::Payload::memory(answer.grant.host + offset_of(qp, answer));
     packet.extended.ack = {answer.original, answer.msn, ack_syndrome(core, qp)};
     answer.next_psn = psn_plus(answer.next_psn, 1);
-    return true;
+    if (answer.next_psn == answer.end_psn) answer.was_given = true;
 }
 
 }  // namespace tulle::transport

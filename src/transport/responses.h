@@ -16,7 +16,7 @@ uint8_t ack_syndrome(Core& core, QueuePair& qp);
 // Bytes of payload of the response that goes next; nothing if none waits.
 std::optional<uint32_t> plan_response(const QueuePair& qp);
 
-// Makes that response. False if the memory that a READ named is no more: a NAK goes instead.
-bool make_response(Core& core, QueuePair& qp, Packet& packet);
+// Makes that response. If the memory that a READ named is no more, a NAK goes instead.
+void make_response(Core& core, QueuePair& qp, Packet& packet);
 
 }  // namespace tulle::transport

@@ -1,0 +1,119 @@
+#include "network.h"
+
+#include <algorithm>
+
+namespace tulle::swarm {
+namespace {
+
+wire::Endpoint address_of(uint32_t endpoint, wire::Encapsulation encapsulation) {
+    const auto number = static_cast<uint8_t>(endpoint);
+    wire::Endpoint address{{{2, 0, 0, 0, 0, number}}, {}, wire::Lid{number}};
+    address.gid = encapsulation == wire::Encapsulation::roce_v2_ipv4
+                      ? wire::gid_of(wire::Ipv4Address{{192, 0, 2, number}})
+                      : wire::Gid{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, number}};
+    return address;
+}
+
+bool is_infiniband(wire::Encapsulation encapsulation) {
+    return encapsulation == wire::Encapsulation::infiniband_local ||
+           encapsulation == wire::Encapsulation::infiniband_global;
+}
+
+}  // namespace
+
+Network::Network(World& world, Tally& tally) : world_(world), tally_(tally) {
+    const size_t count = world.stations.size();
+    for (size_t i = 0; i < count * count; ++i)
+        links_.push_back({Draw(world.seed, Drawer::link, i)});
+}
+
+base::Instant Network::arrival_of(Link& link, base::Instant now) {
+    const Faults& faults = world_.faults;
+    base::Instant at = now + base::Duration{int64_t{world_.link_ns} * 1000};
+    // Delay holds up what follows too; what is reordered lets others pass.
+    if (link.draw.per_million(faults.delay))
+        at += base::Duration{int64_t{link.draw.between(1, faults.delay_ns)} * 1000};
+    at = std::max(at, link.last_arrival);
+    if (link.draw.per_million(faults.reordering))
+        return at + base::Duration{int64_t{link.draw.between(1, faults.reorder_ns)} * 1000};
+    link.last_arrival = at;
+    return at;
+}
+
+wire::Path Network::path_of(const wire::Packet& packet) const {
+    wire::Path path;
+    path.encapsulation = world_.encapsulation;
+    path.source = address_of(packet.source, world_.encapsulation);
+    path.destination = address_of(packet.destination, world_.encapsulation);
+    path.has_vlan = true;  // the service level travels as its priority
+    path.vlan_id = 7;
+    return path;
+}
+
+uint32_t Network::take_off(Link& link, const wire::Packet& packet, bool damaged) {
+    if (free_.empty()) {
+        free_.push_back(static_cast<uint32_t>(flights_.size()));
+        flights_.emplace_back();
+    }
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    Flight& flight = flights_[index];
+    flight.packet = packet;
+    flight.to = packet.destination - 1;
+    flight.damaged = damaged;
+    flight.payload.clear();
+    flight.bytes.clear();
+    if (packet.payload_length != 0) {
+        const std::byte* bytes = packet.payload.address();
+        flight.payload.assign(bytes, bytes + packet.payload_length);
+    }
+    if (!damaged && !link.draw.percent(world_.bytes_percent)) return index;
+    ++tally_.through_bytes;
+    flight.bytes.resize(packet.payload_length + 200);
+    flight.bytes.resize(
+        wire::encode(packet, path_of(packet), wire::Bytes(flight.payload), flight.bytes));
+    if (damaged) damage(link, flight.bytes);
+    return index;
+}
+
+// One to three bits: so many a CRC of 32 bits finds out in packets of this size.
+void Network::damage(Link& link, std::vector<std::byte>& bytes) {
+    const uint32_t count = link.draw.between(1, 3);
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t bit = link.draw.between(0, static_cast<uint32_t>(bytes.size() * 8) - 1);
+        bytes[bit / 8] ^= static_cast<std::byte>(1u << (bit % 8));
+    }
+}
+
+std::optional<wire::Packet> Network::arrive(uint32_t index) {
+    const Flight& flight = flights_[index];
+    if (flight.bytes.empty()) {
+        wire::Packet packet = flight.packet;
+        if (!flight.payload.empty()) packet.payload = wire::Payload::memory(flight.payload.data());
+        return packet;
+    }
+    const auto link = is_infiniband(world_.encapsulation) ? wire::LinkLayer::infiniband
+                                                          : wire::LinkLayer::ethernet;
+    const wire::Frame frame = wire::parse_frame(link, flight.bytes);
+    const bool sound = frame.kind == wire::FrameKind::transport && !frame.cut &&
+                       frame.icrc.value == wire::expected_icrc(frame, flight.bytes);
+    if (!sound && !flight.damaged) throw Failure("a packet does not survive its own encoding");
+    if (!sound) {
+        ++tally_.damaged;
+        return std::nullopt;
+    }
+    wire::Packet packet = wire::packet_of(frame);
+    packet.source = flight.packet.source;
+    packet.destination = flight.packet.destination;
+    if (!flight.damaged) return packet;
+    // The ICRC found nothing: then it covers none of the bits, and what they say is as it was.
+    const bool same = packet.opcode == flight.packet.opcode &&
+                      packet.psn() == flight.packet.psn() &&
+                      packet.dest_qp() == flight.packet.dest_qp() &&
+                      std::equal(frame.payload.begin(), frame.payload.end(), flight.payload.begin(),
+                                 flight.payload.end());
+    if (!same) throw Failure("a damaged packet passes the check of its ICRC");
+    return std::nullopt;
+}
+
+}  // namespace tulle::swarm

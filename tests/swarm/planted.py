@@ -1,0 +1,150 @@
+"""Plants defects into a copy of the engine, one at a time, and sees whether the swarm finds them.
+
+usage: planted.py SOURCE_FOLDER COMPILER [DEFECT...]
+
+A swarm that finds nothing may be blind. Each defect is one change of text; it fails loudly if the
+text to change is not there, or is there twice. A defect has to be found within so many seeds.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SEEDS = 1000
+
+# name: file, the text to change, and what it becomes.
+DEFECTS = {
+    "duplicates are carried out": (
+        "src/transport/responder.cc",
+        "    if (packet.psn() == r.expected) {",
+        "    if (!psn_before(r.expected, packet.psn())) {",
+    ),
+    "a PSN comes not before the next one": (
+        "src/wire/ids.h",
+        "    return distance != 0 && distance < 0x80'0000;",
+        "    return distance > 1 && distance < 0x80'0000;",
+    ),
+    "a PSN comes before itself": (
+        "src/wire/ids.h",
+        "    return distance != 0 && distance < 0x80'0000;",
+        "    return distance < 0x80'0000;",
+    ),
+    "an atomic is carried out again for a duplicate": (
+        "src/transport/responder.cc",
+        "        answer.next_psn = answer.burst_psn = packet.psn();\n        return",
+        "        answer.next_psn = answer.burst_psn = packet.psn();\n"
+        "        if (answer.is_atomic) carry_out_atomic(answer.grant.host, packet);\n        return",
+    ),
+    "an ACK covers one packet too many": (
+        "src/transport/completer.cc",
+        "            acknowledge(core, qp, now, psn_plus(packet.psn(), 1));",
+        "            acknowledge(core, qp, now, psn_plus(packet.psn(), 2));",
+    ),
+    "an ACK answers READs too": (
+        "src/transport/completer.cc",
+        "        if (work.awaits_data()) {\n            answers_missing",
+        "        if (work.awaits_data() && work.packets > 1) {\n            answers_missing",
+    ),
+    "a packet that came early stays in the buffer": (
+        "src/transport/loss/reorder_buffer.cc",
+        "    here.used = false;\n    --count_;\n    return here.packet;",
+        "    return here.packet;",
+    ),
+    "the payload of an early packet is not copied": (
+        "src/transport/loss/reorder_buffer.cc",
+        "        here.payload.assign(bytes, bytes + packet.payload_length);",
+        "        here.payload.resize(packet.payload_length); static_cast<void>(bytes);",
+    ),
+    "a READ that is asked for again begins at its start": (
+        "src/transport/requester.cc",
+        "        packet.extended.rdma = {work.remote_address + plan.offset,",
+        "        packet.extended.rdma = {work.remote_address,",
+    ),
+    "a fence does not wait": (
+        "src/transport/requester.cc",
+        "(work.flags & kFence) != 0 && r.awaiting_data != 0",
+        "(work.flags & kFence) != 0 && r.awaiting_data > 99",
+    ),
+    "flushed work tells nobody": (
+        "src/transport/completer.cc",
+        "    if (!signalled && status == Status::success) return;",
+        "    if (!signalled) return;",
+    ),
+    "a gap in a UC message goes unseen": (
+        "src/transport/unreliable.cc",
+        "    const bool in_order = packet.psn() == r.expected;",
+        "    const bool in_order = true;",
+    ),
+}
+
+BUILD = """\
+cmake_minimum_required(VERSION 3.25)
+project(planted LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_EXTENSIONS OFF)
+file(GLOB_RECURSE sources src/base/*.cc src/wire/*.cc src/transport/*.cc swarm/*.cc)
+list(FILTER sources EXCLUDE REGEX "(src/.*_test|_bench)\\\\.cc$")
+add_executable(swarm_test ${sources})
+target_include_directories(swarm_test PRIVATE src)
+"""
+
+
+def main():
+    source = pathlib.Path(sys.argv[1])
+    names = sys.argv[3:] or list(DEFECTS)
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        copy = pathlib.Path(folder)
+        _prepare(source, copy, sys.argv[2])
+        if found := _find(copy):
+            sys.exit(f"planted: the swarm fails without any defect: {found}")
+        missed = [name for name in names if not _plant(copy, name)]
+    if missed:
+        sys.exit(f"planted: not found within {SEEDS} seeds: {', '.join(missed)}")
+
+
+def _prepare(source, copy, compiler):
+    for room in ("base", "wire", "transport"):
+        shutil.copytree(source / "src" / room, copy / "src" / room)
+    shutil.copytree(source / "tests/swarm", copy / "swarm")
+    (copy / "swarm/CMakeLists.txt").unlink()
+    (copy / "CMakeLists.txt").write_text(BUILD)
+    subprocess.run(
+        ["cmake", "-G", "Ninja", "-S", copy, "-B", copy / "build", "-DCMAKE_BUILD_TYPE=Release",
+         f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_CXX_FLAGS=-O1"],
+        check=True, stdout=subprocess.DEVNULL)
+
+
+def _plant(copy, name):
+    file, before, after = DEFECTS[name]
+    path = copy / file
+    text = path.read_text()
+    if text.count(before) != 1:
+        sys.exit(f"planted: {name}: {file} has the text to change {text.count(before)} times")
+    path.write_text(text.replace(before, after))
+    try:
+        found = _find(copy)
+    finally:
+        path.write_text(text)
+    print(f"planted: {name}: {found or 'NOT FOUND'}", flush=True)
+    return found
+
+
+def _find(copy):
+    """Builds and runs the swarm; returns the line that says which seed failed, if one did."""
+    build = subprocess.run(["cmake", "--build", copy / "build"], capture_output=True, text=True)
+    if build.returncode != 0:
+        sys.exit(f"planted: it does not build:\n{build.stdout}{build.stderr}")
+    run = subprocess.run([copy / "build/swarm_test", f"--seeds={SEEDS}"], env={**os.environ},
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if run.returncode == 0:
+        return None
+    found = re.search(r"FAILED (seed .*)", run.stdout)
+    return found[1] if found else sys.exit(f"planted: failed without a seed:\n{run.stdout}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+// What a seed makes: adapters with memory, queue pairs that are connected, and all the work that
+// they will be given. It is plain data. The run (run.h) posts the work, the model (model.h) keeps
+// in it what is known of each piece of work.
+//
+// Every operation has memory of its own, with gaps between, at both ends: where it reads from and
+// where it writes to. Memory is filled with noise, so that bytes at a wrong place show.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "draw.h"
+#include "transport/adapter.h"
+
+namespace tulle::swarm {
+
+using transport::QpType;
+using transport::Work;
+
+inline constexpr uint32_t kNone = UINT32_MAX;
+inline constexpr uint64_t kBase = 0x4000'0000;  // where the memory begins for its keys
+inline constexpr uint32_t kGrhBytes = 40;       // set aside in each receive of a datagram
+
+struct Range {
+    uint32_t offset = 0;
+    uint32_t length = 0;
+};
+using Pieces = std::vector<Range>;
+
+// One of the two ends of an operation somewhere else: it may be posted once that one is done.
+struct Gate {
+    uint32_t side = kNone;
+    uint32_t operation = 0;
+};
+
+enum class Outcome : uint8_t { unposted, unknown, success, failed };
+
+struct Operation {
+    Work work = Work::send;
+    uint8_t flags = 0;
+    Pieces local;  // in the memory of the side's adapter
+    uint32_t length = 0;
+    uint32_t remote_offset = 0;  // in the memory of the peer's adapter
+    uint64_t compare_or_add = 0;
+    uint64_t swap = 0;
+    uint8_t flush_placement = 0;
+    uint32_t counter = kNone;  // atomics: which one
+    uint32_t to_side = 0;      // where it goes: the peer, or for datagrams anyone
+    uint32_t window = 0;       // goes through the peer's window, as it was bound for this time
+    bool bad_key = false;      // names a key that there is not: must never succeed
+    Gate gate;
+
+    Outcome outcome = Outcome::unposted;
+    uint32_t brought = 0;   // how often the network brought its first packet (UC and UD)
+    uint32_t received = 0;  // how often it was received
+};
+
+// A word that atomics change. A shared one is counted up by one by many; a private one belongs to
+// one side, so that each value it will have is known.
+struct Counter {
+    uint32_t adapter = 0;
+    uint32_t offset = 0;
+    uint64_t initial = 0;
+    bool shared = false;
+    std::vector<uint64_t> originals;  // shared: what successes brought back
+    uint32_t unknown = 0;             // shared: how many more may have happened
+    std::vector<uint64_t> states;     // private: its value after each operation
+    uint32_t successes = 0;
+    uint32_t attempts = 0;
+};
+
+struct Buffer {
+    Pieces pieces;
+    bool is_posted = false;
+};
+
+// A receive queue and its buffers: of one side, or shared by the sides of one service.
+struct Pool {
+    uint32_t adapter = 0;
+    QpType type = QpType::rc;
+    bool shared = false;
+    uint32_t depth = 1;
+    uint32_t sges = 1;
+    uint32_t buffer_bytes = 0;
+    uint32_t repost_delay_ns = 0;  // at most
+    std::vector<Buffer> buffers;
+    std::vector<uint32_t> posted;  // own queues: buffers in the order in which they were posted
+    size_t first_posted = 0;
+    uint32_t owner = kNone;  // own queues: the side
+    transport::SrqId srq{};
+};
+
+struct Side {
+    QpType type = QpType::rc;
+    uint32_t adapter = 0;
+    uint32_t peer = 0;  // the other side
+    uint32_t pool = 0;
+    uint32_t cq_send = 0;  // indices into the adapter's
+    uint32_t cq_receive = 0;
+    transport::SendQueueSize send;
+    bool signal_all = false;
+    uint32_t max_burst = 1;
+    uint32_t pause_ns = 1000;  // between bursts, at most
+    uint32_t error_at_ns = 0;  // the user gives up then; 0 never
+    uint32_t drain_at_ns = 0;  // the user drains the send queue then; 0 never
+    transport::QpAttributes attributes;
+    std::vector<Operation> operations;
+    std::vector<uint32_t> messages;  // operations that take a receive at the peer
+    bool has_window = false;
+
+    transport::Qpn qpn{};
+    uint32_t window_key = 0;      // of the window as it was created
+    uint32_t posted = 0;          // operations posted
+    uint32_t settled = 0;         // operations whose outcome is known, in order
+    uint32_t received = 0;        // messages of the peer that were received, in order
+    bool has_failed = false;      // a completion said so
+    bool gave_up = false;         // the user did, by the error state
+    bool first_flush = true;      // no receive was flushed yet
+    uint32_t posts_left = kNone;  // after its death only some more work is posted
+
+    bool is_dead() const { return has_failed || gave_up; }
+};
+
+struct Station {
+    transport::AdapterConfig config;
+    uint32_t picoseconds_per_byte = 0;
+    uint32_t lanes_closed_percent = 0;
+    uint32_t cqs = 1;
+    uint32_t memory_bytes = 0;
+    std::vector<std::byte> memory;
+    std::vector<std::byte> shadow;  // what it should be
+    uint32_t key = 0;
+    uint32_t region_access = 0;
+};
+
+// Chances in a million, for each packet.
+struct Faults {
+    uint32_t loss = 0;
+    uint32_t doubling = 0;
+    uint32_t reordering = 0;
+    uint32_t delay = 0;
+    uint32_t damage = 0;
+    uint32_t reorder_ns = 0;  // how much later, at most
+    uint32_t delay_ns = 0;
+
+    bool none() const { return loss + doubling + reordering + delay + damage == 0; }
+    bool keeps_order() const { return doubling + reordering == 0; }
+};
+
+struct World {
+    uint64_t seed = 0;
+    Faults faults;
+    uint32_t link_ns = 1000;
+    uint32_t bytes_percent = 5;  // packets that go through bytes both ways
+    wire::Encapsulation encapsulation = wire::Encapsulation::roce_v2_ipv4;
+    uint64_t cut_at_ns = 0;  // the run ends then, whatever is under way; 0: when all is done
+    std::vector<Station> stations;
+    std::vector<Side> sides;
+    std::vector<Pool> pools;
+    std::vector<Counter> counters;
+};
+
+World make_world(uint64_t seed);
+
+bool takes_receive(Work work);
+bool has_source(Work work);  // brings data along from the side's memory
+bool is_atomic(Work work);
+
+uint32_t length_of(const Pieces& pieces);
+std::vector<std::byte> bytes_of(const std::vector<std::byte>& memory, const Pieces& pieces);
+void put_bytes(std::vector<std::byte>& memory, const Pieces& pieces,
+               std::span<const std::byte> bytes);
+
+// Messages of the unreliable services carry their name: in their first eight bytes, or as immediate
+// data where they have less.
+uint64_t name_of(uint32_t side, uint32_t operation);
+
+}  // namespace tulle::swarm
