@@ -328,14 +328,19 @@ void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
     enter_error(core, qp);
 }
 
+// Acknowledges the newest request once more. A NAK that waits says as much and more: it stays.
+void acknowledge_again(Core& core, QueuePair& qp) {
+    const ResponderState& r = qp.responder;
+    if (r.ack_pending && wire::ack_kind(r.ack_syndrome) != wire::AckKind::ack) return;
+    answer_with(core, qp, psn_plus(r.expected, wire::kPsnMask), ack_syndrome(core, qp));
+}
+
 // C9-105: an old request again. A READ is read again, an atomic's answer was kept, everything else
 // is acknowledged once more.
 void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.duplicate_request;
     const Operation operation = operation_of(packet);
-    if (!awaits_answer(operation))
-        return answer_with(core, qp, psn_plus(qp.responder.expected, wire::kPsnMask),
-                           ack_syndrome(core, qp));
+    if (!awaits_answer(operation)) return acknowledge_again(core, qp);
     for (Answer& answer : qp.responder.answers) {
         const bool within =
             !psn_before(packet.psn(), answer.first_psn) && psn_before(packet.psn(), answer.end_psn);
