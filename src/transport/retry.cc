@@ -56,6 +56,7 @@ void on_silence(Core& core, QueuePair& qp, Instant now) {
     ++core.counters.local_ack_timeout_err;
     on_signal(qp.congestion, now, {.kind = Signal::Kind::timeout});
     if (!spend_retry(core, qp, now)) return;
+    qp.requester.recovering = false;
     go_back(qp, qp.requester.unacknowledged);
     restart_timer(core, qp, now);
 }
@@ -76,8 +77,9 @@ uint32_t request_of(const QueuePair& qp, Psn psn) {
 }
 
 void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn) {
-    if (!spend_retry(core, qp, now)) return;
     RequesterState& r = qp.requester;
+    if (r.recovering || !spend_retry(core, qp, now)) return;
+    r.recovering = true;
     const bool data_lost = !(*qp.send_queue)[request_of(qp, psn)].awaits_data();
     if (core.config.loss == LossPolicy::selective_repeat && data_lost &&
         psn_before(psn, r.send_psn))
@@ -95,6 +97,7 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
             return fail_request(core, qp, r.oldest, Status::rnr_retry_exceeded);
         --r.rnr_retries_left;
     }
+    r.recovering = false;
     go_back(qp, psn);
     r.wait_until = now + Duration{int64_t{wire::rnr_wait_microseconds(timer_code)} * 1'000'000};
     // The peer is alive: silence counts from when the wait is over.
@@ -106,6 +109,7 @@ void on_progress(Core& core, QueuePair& qp, Instant now) {
     RequesterState& r = qp.requester;
     r.retries_left = qp.retry_count;
     r.rnr_retries_left = qp.rnr_retry;
+    r.recovering = false;
     // What was acknowledged need not be sent again, wherever the place was set back to.
     if (psn_before(r.send_psn, r.unacknowledged)) {
         r.send_psn = r.unacknowledged;
