@@ -267,7 +267,10 @@ void Pair::run(base::Duration at_most) {
         send_all(server);
         Instant next = std::min(client.adapter.next_deadline(), server.adapter.next_deadline());
         if (!flying_.empty()) next = std::min(next, flying_.top().at);
-        if (next > end) break;
+        if (next > end) {
+            if (next != Instant::never()) now = end;
+            break;
+        }
         now = std::max(now, next);
         while (!flying_.empty() && flying_.top().at <= now) {
             const size_t index = flying_.top().index;
