@@ -383,6 +383,8 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
             core_.counters.port_xmit_data_bytes += packet.payload_length;
             return true;
         }
+        // Instead of an answer that could not be given a NAK waits now.
+        if (plan_response(qp)) core_.wake(qp);
         waiting = core_.ready.filled();
     }
     return false;

@@ -97,6 +97,7 @@ bool make_response(Core& core, QueuePair& qp, Packet& packet) {
         ++core.counters.resp_remote_access_errors;
         answer_with(core, qp, answer.next_psn,
                     wire::syndrome_of(wire::NakCode::remote_access_error));
+        r.answers.clear();
         core.raise(EventKind::qp_access_error, qp.number.value);
         enter_error(core, qp);
         return false;
