@@ -18,6 +18,15 @@ const Answer* waiting_answer(const QueuePair& qp) {
     return nullptr;
 }
 
+// Answers go while the queue pair receives; and, where a NAK has ended the connection, those to
+// requests before it, for the NAK says that they were carried out.
+bool answers_go(const QueuePair& qp) {
+    if (qp.receives()) return true;
+    const ResponderState& r = qp.responder;
+    return qp.state == QpState::error && r.ack_pending &&
+           wire::ack_kind(r.ack_syndrome) == wire::AckKind::nak;
+}
+
 uint32_t offset_of(const QueuePair& qp, const Answer& answer) {
     return psn_distance(answer.first_psn, answer.next_psn) * qp.mtu;
 }
@@ -78,7 +87,7 @@ uint8_t ack_syndrome(Core& core, QueuePair& qp) {
 }
 
 std::optional<uint32_t> plan_response(const QueuePair& qp) {
-    if (qp.receives())
+    if (answers_go(qp))
         if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
     if (qp.responder.ack_pending && qp.state != QpState::reset) return 0;
     return std::nullopt;
@@ -86,7 +95,7 @@ std::optional<uint32_t> plan_response(const QueuePair& qp) {
 
 bool make_response(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
-    const Answer* waiting = qp.receives() ? waiting_answer(qp) : nullptr;
+    const Answer* waiting = answers_go(qp) ? waiting_answer(qp) : nullptr;
     if (waiting == nullptr) {
         make_ack(core, qp, packet);
         return true;
