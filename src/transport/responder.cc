@@ -170,6 +170,10 @@ Verdict check_remote_key(Core& core, QueuePair& qp, const Packet& packet) {
     }
     const auto grant = grant_for(core, qp, packet);
     if (!grant) return Verdict::remote_access_error;
+    // A zero-based window may begin anywhere: the address is aligned, the memory is not.
+    const bool is_word = is_atomic(operation) || operation == Operation::atomic_write;
+    if (is_word && reinterpret_cast<uintptr_t>(grant->host) % kAtomicSize != 0)
+        return Verdict::invalid_request;
     r.write_grant = *grant;
     return Verdict::accept;
 }
