@@ -197,6 +197,18 @@ void move_on(QueuePair& qp, const RequestPlan& plan) {
     if (next == work.end_psn()) r.current = plan.number + 1;
 }
 
+// The answer of an atomic is a word.
+bool has_room_for_answer(const SendWork& work) {
+    const bool is_atomic = work.work == Work::compare_swap || work.work == Work::fetch_add;
+    return !is_atomic || work.length >= sizeof(uint64_t);
+}
+
+// Requests complete in order: this one fails when those before it are done.
+bool fail_in_turn(Core& core, QueuePair& qp, uint32_t number, Status status) {
+    if (number == qp.requester.oldest) fail_request(core, qp, number, status);
+    return false;
+}
+
 }  // namespace
 
 uint32_t packets_of(const SendWork& work, uint32_t mtu) {
@@ -236,6 +248,8 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
 
 bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet) {
     const SendWork& work = (*qp.send_queue)[plan.number];
+    if (!has_room_for_answer(work))
+        return fail_in_turn(core, qp, plan.number, Status::local_length_error);
     packet = Packet{};
     packet.source = core.config.endpoint.value & 0xff'ffff;
     set_address(qp, work, packet);
@@ -250,12 +264,7 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
                 ? wire::Payload::memory(qp.send_queue->inline_data(plan.number).data() +
                                         plan.offset)
                 : gather(core, qp.send_queue->sges(plan.number), qp.pd, plan.offset, plan.length);
-        if (!payload) {
-            // Requests complete in order: this one fails when those before it are done.
-            if (plan.number == qp.requester.oldest)
-                fail_request(core, qp, plan.number, Status::local_protection_error);
-            return false;
-        }
+        if (!payload) return fail_in_turn(core, qp, plan.number, Status::local_protection_error);
         packet.payload = *payload;
     }
     set_extended(qp, work, plan, packet);
