@@ -179,7 +179,9 @@ void set_address(const QueuePair& qp, const SendWork& work, Packet& packet) {
 bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     if (!qp.is_reliable()) return false;
     const Psn next = psn_plus(psn, 1);
-    return next == work.end_psn() || qp.requester.resend.has_value() ||
+    const bool fills_window =
+        psn_distance(qp.requester.unacknowledged, next) >= core.config.max_packets_outstanding;
+    return next == work.end_psn() || qp.requester.resend.has_value() || fills_window ||
            psn_distance(work.first_psn, next) % core.config.ack_every == 0;
 }
 
