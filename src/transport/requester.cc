@@ -15,6 +15,7 @@ using wire::psn_distance;
 using wire::psn_plus;
 
 constexpr uint32_t kSequenceMask = 0xff'ffff;  // SSN, LSN and MSN count in 24 bits
+constexpr uint32_t kPsnsApart = 0x80'0000;     // so many PSNs on, before and behind look the same
 
 bool is_local(Work work) {
     return work == Work::local_invalidate || work == Work::bind_window;
@@ -52,6 +53,12 @@ Status do_local(Core& core, QueuePair& qp, const SendWork& work) {
     return done ? Status::success : Status::local_qp_operation_error;
 }
 
+// Requests complete in order: this one fails when those before it are done.
+bool fail_in_turn(Core& core, QueuePair& qp, uint32_t number, Status status) {
+    if (number == qp.requester.oldest) fail_request(core, qp, number, status);
+    return false;
+}
+
 // Gives the next request its PSNs. False if it has to wait.
 bool begin(Core& core, QueuePair& qp, uint32_t number) {
     RequesterState& r = qp.requester;
@@ -69,8 +76,11 @@ bool begin(Core& core, QueuePair& qp, uint32_t number) {
             fail_request(core, qp, number, status);
         return true;
     }
+    const uint32_t packets = packets_of(work, qp.mtu);
+    if (packets >= kPsnsApart) return fail_in_turn(core, qp, number, Status::local_length_error);
+    if (psn_distance(r.unacknowledged, r.next_psn) + packets >= kPsnsApart) return false;
     if (!may_begin(qp, work)) return false;
-    work.packets = packets_of(work, qp.mtu);
+    work.packets = packets;
     r.next_psn = psn_plus(r.next_psn, work.packets);
     r.begun = number + 1;
     r.messages_begun = (r.messages_begun + 1) & kSequenceMask;
@@ -203,12 +213,6 @@ void move_on(QueuePair& qp, const RequestPlan& plan) {
 bool has_room_for_answer(const SendWork& work) {
     const bool is_atomic = work.work == Work::compare_swap || work.work == Work::fetch_add;
     return !is_atomic || work.length >= sizeof(uint64_t);
-}
-
-// Requests complete in order: this one fails when those before it are done.
-bool fail_in_turn(Core& core, QueuePair& qp, uint32_t number, Status status) {
-    if (number == qp.requester.oldest) fail_request(core, qp, number, status);
-    return false;
 }
 
 }  // namespace
