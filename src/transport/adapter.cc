@@ -177,7 +177,6 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
         const uint8_t timeout = qp.address.ack_timeout;
         qp.address = attributes.address;
         qp.address.ack_timeout = timeout;
-        if (!qp.in_ready_list) qp.lane = core_.config.lane_of_level[qp.address.service_level & 0xf];
     }
     if (has(kTimeout)) qp.address.ack_timeout = attributes.address.ack_timeout;
     if (has(kAlternatePath)) qp.alternate = attributes.alternate;
@@ -247,11 +246,7 @@ Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
     if (qp->send_queue->is_full(r.oldest, r.end)) return Refusal::queue_full;
     if (!qp->send_queue->put(r.end, request)) return Refusal::invalid_argument;
     const SendWork& work = (*qp->send_queue)[r.end];
-    if (qp->type == QpType::ud) {
-        if (work.length > qp->mtu) return Refusal::invalid_argument;
-        if (!qp->in_ready_list)
-            qp->lane = core_.config.lane_of_level[work.datagram.service_level & 0xf];
-    }
+    if (qp->type == QpType::ud && work.length > qp->mtu) return Refusal::invalid_argument;
     ++r.end;
     if (qp->state == QpState::error || qp->state == QpState::sqe)
         flush_sends(core_, *qp);
@@ -367,6 +362,13 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
         const auto lane = static_cast<uint8_t>((std::countr_zero(rotated) + next_lane_) % kLanes);
         const uint32_t index = core_.ready.front(lane);
         QueuePair& qp = core_.at(index);
+        if (core_.lane_of(qp) != lane) {  // its level has changed since it was put here
+            core_.ready.pop(lane, core_.queue_pairs_);
+            qp.in_ready_list = false;
+            core_.wake(qp);
+            waiting = core_.ready.filled();
+            continue;
+        }
         const Turn turn = lanes.room_bytes[lane] == 0
                               ? Turn::does_not_fit
                               : take_turn(qp, now, lanes.room_bytes[lane], packet);

@@ -97,7 +97,16 @@ void Core::remove(QueuePair& qp) {
 void Core::wake(QueuePair& qp) {
     if (qp.in_ready_list) return;
     qp.in_ready_list = true;
+    qp.lane = lane_of(qp);
     ready.push(qp.lane, index_of(qp.number), queue_pairs_);
+}
+
+uint8_t Core::lane_of(const QueuePair& qp) const {
+    const RequesterState& r = qp.requester;
+    const bool datagram = qp.type == QpType::ud && qp.send_queue && r.current != r.end;
+    const uint8_t level =
+        datagram ? (*qp.send_queue)[r.current].datagram.service_level : qp.address.service_level;
+    return config.lane_of_level[level & 0xf];
 }
 
 // A queue pair has one timer that counts, the earliest asked for; those asked for before it that

@@ -79,6 +79,8 @@ public:
 
     // It may have something to send: onto the ready list of its lane.
     void wake(QueuePair& qp);
+    // The lane of the packet that goes next.
+    uint8_t lane_of(const QueuePair& qp) const;
     // Looks at this queue pair again, at this time at the latest.
     void look_again(QueuePair& qp, Instant at);
     // A queue pair whose time has come; nothing if there is none.

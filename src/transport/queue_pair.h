@@ -139,7 +139,7 @@ struct QueuePair {
     bool signal_all = false;
     bool drain_notify = false;
     bool in_ready_list = false;
-    uint8_t lane = 0;
+    uint8_t lane = 0;  // of the ready list that it is in
     uint8_t retry_count = 7;
     uint8_t rnr_retry = 7;
     uint8_t max_reads = 1;

@@ -32,7 +32,6 @@ bool spend_retry(Core& core, QueuePair& qp, Instant now) {
     if (qp.migration == Migration::armed) {
         std::swap(qp.address, qp.alternate);
         qp.migration = Migration::migrated;
-        qp.lane = core.config.lane_of_level[qp.address.service_level & 0xf];
         r.retries_left = qp.retry_count;
         core.raise(EventKind::path_migrated, qp.number.value);
         return true;
