@@ -87,15 +87,15 @@ uint8_t ack_syndrome(Core& core, QueuePair& qp) {
 }
 
 std::optional<uint32_t> plan_response(const QueuePair& qp) {
-    if (answers_go(qp))
-        if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
-    if (qp.responder.ack_pending && qp.state != QpState::reset) return 0;
+    if (!answers_go(qp)) return std::nullopt;
+    if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
+    if (qp.responder.ack_pending) return 0;
     return std::nullopt;
 }
 
 bool make_response(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
-    const Answer* waiting = answers_go(qp) ? waiting_answer(qp) : nullptr;
+    const Answer* waiting = waiting_answer(qp);
     if (waiting == nullptr) {
         make_ack(core, qp, packet);
         return true;
