@@ -155,11 +155,12 @@ Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mas
     if ((mask & kCurrentState) != 0 && attributes.current_state != qp->state)
         return Refusal::invalid_argument;
     if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return Refusal::invalid_argument;
-    if ((mask & kAddress) != 0 && attributes.address.ack_timeout > 31)
+    if ((mask & kTimeout) != 0 && attributes.address.ack_timeout > 31)
         return Refusal::invalid_argument;
-    if ((mask & (kRetryCount | kRnrRetry)) != 0 &&
-        (attributes.retry_count > 7 || attributes.rnr_retry > 7))
+    if ((mask & kAlternatePath) != 0 && attributes.alternate.ack_timeout > 31)
         return Refusal::invalid_argument;
+    if ((mask & kRetryCount) != 0 && attributes.retry_count > 7) return Refusal::invalid_argument;
+    if ((mask & kRnrRetry) != 0 && attributes.rnr_retry > 7) return Refusal::invalid_argument;
     if ((mask & kMinRnrTimer) != 0 && attributes.min_rnr_timer > 31)
         return Refusal::invalid_argument;
     apply(*qp, attributes, mask);
