@@ -190,10 +190,11 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (has(kMinRnrTimer)) qp.min_rnr_timer = attributes.min_rnr_timer;
     if (has(kDestQpn)) qp.dest_qpn = attributes.dest_qpn;
     if (has(kDrainNotify)) qp.drain_notify = attributes.drain_notify;
-    if (has(kReceivePsn)) qp.responder.expected = attributes.receive_psn;
+    if (has(kReceivePsn)) qp.responder.expected = wire::psn_plus(attributes.receive_psn, 0);
     if (has(kSendPsn)) {
         RequesterState& r = qp.requester;
-        r.next_psn = r.send_psn = r.unacknowledged = r.sent_end = attributes.send_psn;
+        r.next_psn = r.send_psn = r.unacknowledged = r.sent_end =
+            wire::psn_plus(attributes.send_psn, 0);
     }
 }
 
