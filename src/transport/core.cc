@@ -145,6 +145,13 @@ SharedReceiveQueue* Core::shared_queue(SrqId srq) {
     return shared_queues[srq.value - 1].get();
 }
 
+void Core::watch_limit(SrqId srq) {
+    SharedReceiveQueue* shared = shared_queue(srq);
+    if (shared == nullptr || shared->queue.waiting() >= shared->limit) return;
+    shared->limit = 0;
+    raise(EventKind::srq_limit_reached, srq.value);
+}
+
 ReceiveQueue& Core::receive_queue_of(QueuePair& qp) {
     if (SharedReceiveQueue* shared = shared_queue(qp.srq)) return shared->queue;
     if (!qp.receive_queue)

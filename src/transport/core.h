@@ -91,6 +91,8 @@ public:
     void raise(EventKind kind, uint32_t subject) { events.push_back({kind, subject}); }
     CompletionQueue* completion_queue(CqId cq);
     SharedReceiveQueue* shared_queue(SrqId srq);
+    // A receive was taken: tells, once, if fewer wait than the user wants to know of.
+    void watch_limit(SrqId srq);
     // Where this queue pair takes its receives from; made on first use.
     ReceiveQueue& receive_queue_of(QueuePair& qp);
 

@@ -206,11 +206,7 @@ void complete_receive(Core& core, QueuePair& qp, const Packet& packet, Status st
     if (status == Status::local_length_error) ++core.counters.resp_local_length_error;
     if (status != Status::success) ++core.counters.resp_cqe_error;
     core.complete(qp.receive_cq, completion, packet.solicited_event);
-    SharedReceiveQueue* shared = core.shared_queue(qp.srq);
-    if (shared != nullptr && shared->queue.waiting() < shared->limit) {
-        shared->limit = 0;
-        core.raise(EventKind::srq_limit_reached, qp.srq.value);
-    }
+    core.watch_limit(qp.srq);
 }
 
 void end_message(Core& core, QueuePair& qp, const Packet& packet) {
