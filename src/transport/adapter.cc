@@ -178,6 +178,8 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
         const uint8_t timeout = qp.address.ack_timeout;
         qp.address = attributes.address;
         qp.address.ack_timeout = timeout;
+        // Until there is another path the peer speaks from this address alone.
+        if (qp.state == QpState::init) qp.alternate = qp.address;
     }
     if (has(kTimeout)) qp.address.ack_timeout = attributes.address.ack_timeout;
     if (has(kAlternatePath)) qp.alternate = attributes.alternate;
