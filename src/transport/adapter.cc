@@ -36,7 +36,8 @@ bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (!is_legal_change(qp.type, qp.state, to, mask)) return false;
     if ((mask & kCurrentState) != 0 && attributes.current_state != qp.state) return false;
     if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return false;
-    if ((mask & kAddress) != 0 && attributes.address.ack_timeout > 31) return false;
+    if ((mask & kTimeout) != 0 && attributes.address.ack_timeout > 31) return false;
+    if ((mask & kAlternatePath) != 0 && attributes.alternate.ack_timeout > 31) return false;
     if ((mask & (kRetryCount | kRnrRetry)) != 0 &&
         (attributes.retry_count > 7 || attributes.rnr_retry > 7))
         return false;
@@ -254,6 +255,8 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
         const uint8_t timeout = qp.address.ack_timeout;
         qp.address = attributes.address;
         qp.address.ack_timeout = timeout;
+        // Until there is another path the peer speaks from this address alone.
+        if (qp.state == QpState::init) qp.alternate = qp.address;
     }
     if (has(kTimeout)) qp.address.ack_timeout = attributes.address.ack_timeout;
     if (has(kAlternatePath)) qp.alternate = attributes.alternate;
@@ -268,10 +271,11 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (has(kDestEe)) qp.dest_ee = attributes.dest_ee;
     core_.on_new_path(qp);
     if (has(kDrainNotify)) qp.drain_notify = attributes.drain_notify;
-    if (has(kReceivePsn)) qp.responder.expected = attributes.receive_psn;
+    if (has(kReceivePsn)) qp.responder.expected = wire::psn_plus(attributes.receive_psn, 0);
     if (has(kSendPsn)) {
         RequesterState& r = qp.requester;
-        r.next_psn = r.send_psn = r.unacknowledged = r.sent_end = attributes.send_psn;
+        r.next_psn = r.send_psn = r.unacknowledged = r.sent_end =
+            wire::psn_plus(attributes.send_psn, 0);
     }
 }
 
@@ -332,12 +336,7 @@ Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
     if (qp->send_queue->is_full(r.oldest, r.end)) return Refusal::queue_full;
     if (!qp->send_queue->put(r.end, request)) return Refusal::invalid_argument;
     const SendWork& work = (*qp->send_queue)[r.end];
-    if (qp->type == QpType::ud) {
-        if (work.length > qp->mtu) return Refusal::invalid_argument;
-        qp->lane = core_.config.lane_of_level[work.datagram.service_level & 0xf];
-    }
-    if (qp->type == QpType::rd && !qp->in_ready_list)
-        if (const EndToEnd* ee = core_.end_to_end(work.ee_context)) qp->lane = ee->requester->lane;
+    if (qp->type == QpType::ud && work.length > qp->mtu) return Refusal::invalid_argument;
     ++r.end;
     if (qp->state == QpState::error || qp->state == QpState::sqe)
         flush_sends(core_, *qp);
@@ -460,8 +459,9 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     const uint8_t opcode = wire::opcode_of(qp.service(), plan->operation);
     const uint32_t size = core_.config.envelope_bytes + wire::opcode_info(opcode).header_size;
     if (size + plan->length > room) return Turn::does_not_fit;
+    const uint32_t oldest = qp.requester.oldest;
     if (make_request(core_, qp, now, *plan, packet)) return Turn::sent;
-    const bool is_gone = qp.requester.oldest != plan->number;
+    const bool is_gone = qp.requester.oldest != oldest;
     return is_gone ? Turn::failed : Turn::nothing;
 }
 
@@ -473,6 +473,13 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
         const auto lane = static_cast<uint8_t>((std::countr_zero(rotated) + next_lane_) % kLanes);
         const uint32_t index = core_.ready.front(lane);
         QueuePair& qp = core_.at(index);
+        if (core_.lane_of(qp) != lane) {  // its level has changed since it was put here
+            core_.ready.pop(lane, core_.queue_pairs_);
+            qp.in_ready_list = false;
+            core_.wake(qp);
+            waiting = core_.ready.filled();
+            continue;
+        }
         const Turn turn = lanes.room_bytes[lane] == 0
                               ? Turn::does_not_fit
                               : take_turn(qp, now, lanes.room_bytes[lane], packet);

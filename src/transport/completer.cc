@@ -83,6 +83,12 @@ void tell_if_drained(Core& core, QueuePair& qp) {
     core.raise(EventKind::sq_drained, qp.number.value);
 }
 
+// An answer is missing that should have come before this one.
+void on_missing_answer(Core& core, QueuePair& qp, Instant now) {
+    if (!qp.requester.recovering) ++core.counters.implied_nak_seq_err;
+    retry_lost(core, qp, now, qp.requester.unacknowledged);
+}
+
 // Everything before `end` has arrived. False if that cannot be: the answer to a READ or an atomic
 // before it is missing, so it was lost, and is asked for again (9.7.5.2.8).
 bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end) {
@@ -110,8 +116,7 @@ bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end) {
         tell_if_drained(core, qp);
     }
     if (!answers_missing) return true;
-    ++core.counters.implied_nak_seq_err;
-    retry_lost(core, qp, now, r.unacknowledged);
+    on_missing_answer(core, qp, now);
     return false;
 }
 
@@ -170,8 +175,7 @@ const SendWork* answered_request(Core& core, QueuePair& qp, Instant now, Psn psn
     if (!work.awaits_data() || psn_before(psn, work.first_psn)) return nullptr;
     if (psn == r.unacknowledged) return &work;
     // Later than the one that is due: those between are lost.
-    ++core.counters.implied_nak_seq_err;
-    retry_lost(core, qp, now, r.unacknowledged);
+    on_missing_answer(core, qp, now);
     return nullptr;
 }
 

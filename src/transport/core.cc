@@ -83,7 +83,7 @@ void Core::remove(QueuePair& qp) {
     if (qp.in_ready_list) {
         // Lists are short, and a queue pair is seldom destroyed amid its work: all are made anew.
         std::vector<uint32_t> others;
-        const uint8_t lane = qp.ready_lane;
+        const uint8_t lane = qp.lane;
         for (; !ready.empty(lane); ready.pop(lane, queue_pairs_))
             if (ready.front(lane) != index) others.push_back(ready.front(lane));
         for (const uint32_t other : others) ready.push(lane, other, queue_pairs_);
@@ -96,7 +96,6 @@ void Core::remove(QueuePair& qp) {
 }
 
 void Core::on_new_path(QueuePair& qp) {
-    qp.lane = config.lane_of_level[qp.address.service_level & 0xf];
     Packet packet;
     packet.source = config.endpoint.value & 0xff'ffff;
     packet.destination = qp.address.endpoint.value & 0xff'ffff;
@@ -108,6 +107,14 @@ void Core::on_new_path(QueuePair& qp) {
     packet.pkey = qp.pkey;
     packet.set_dest_qp(qp.dest_qpn);
     qp.prototype = packet;
+}
+
+uint8_t Core::lane_of(const QueuePair& qp) const {
+    const RequesterState& r = qp.requester;
+    const bool datagram = qp.type == QpType::ud && qp.send_queue && r.current != r.end;
+    const uint8_t level =
+        datagram ? (*qp.send_queue)[r.current].datagram.service_level : qp.address.service_level;
+    return config.lane_of_level[level & 0xf];
 }
 
 // A queue pair has one timer that counts, the earliest asked for; those asked for before it that
@@ -149,6 +156,13 @@ SharedReceiveQueue* Core::shared_queue(SrqId srq) {
 EndToEnd* Core::end_to_end(wire::EeContext ee) {
     if (ee.value == 0 || ee.value > ee_contexts.size()) return nullptr;
     return ee_contexts[ee.value - 1].get();
+}
+
+void Core::watch_limit(SrqId srq) {
+    SharedReceiveQueue* shared = shared_queue(srq);
+    if (shared == nullptr || shared->queue.waiting() >= shared->limit) return;
+    shared->limit = 0;
+    raise(EventKind::srq_limit_reached, srq.value);
 }
 
 ReceiveQueue& Core::receive_queue_of(QueuePair& qp) {

@@ -112,16 +112,18 @@ public:
             if (qp) visit(*qp);
     }
 
-    // The way to the peer has changed: lane and prototype follow.
+    // The way to the peer has changed: the prototype of packets follows.
     void on_new_path(QueuePair& qp);
 
     // It may have something to send: onto the ready list of its lane.
     void wake(QueuePair& qp) {
         if (qp.in_ready_list) return;
         qp.in_ready_list = true;
-        qp.ready_lane = qp.lane;
+        qp.lane = lane_of(qp);
         ready.push(qp.lane, index_of(qp.number), queue_pairs_);
     }
+    // The lane of the packet that goes next.
+    uint8_t lane_of(const QueuePair& qp) const;
     // Looks at this queue pair again, at this time at the latest.
     void look_again(QueuePair& qp, Instant at);
     // A queue pair whose time has come; nothing if there is none.
@@ -133,6 +135,8 @@ public:
     CompletionQueue* completion_queue(CqId cq);
     SharedReceiveQueue* shared_queue(SrqId srq);
     EndToEnd* end_to_end(wire::EeContext ee);
+    // A receive was taken: tells, once, if fewer wait than the user wants to know of.
+    void watch_limit(SrqId srq);
     // Where this queue pair takes its receives from; made on first use.
     ReceiveQueue& receive_queue_of(QueuePair& qp);
     // Whose protection domain the pieces of those receives are in, and where they complete.

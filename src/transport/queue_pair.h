@@ -87,6 +87,8 @@ struct RequesterState {
     uint32_t messages_begun = 0;  // SSN, 24 bits
     uint32_t credit_limit = 0;    // LSN, 24 bits
     bool has_credits = false;     // the peer grants end-to-end credits
+    bool recovering = false;      // what was lost goes again; until something new is acknowledged,
+                                  // all that comes speaks of the same loss
     uint8_t retries_left = 0;
     uint8_t rnr_retries_left = 0;
     // Leave to read the one piece of memory that this request's data lies in.
@@ -146,8 +148,7 @@ struct QueuePair {
     bool signal_all = false;
     bool drain_notify = false;
     bool in_ready_list = false;
-    uint8_t lane = 0;
-    uint8_t ready_lane = 0;  // whose ready list it is on
+    uint8_t lane = 0;  // of the ready list that it is in
     uint8_t retry_count = 7;
     uint8_t rnr_retry = 7;
     uint8_t max_reads = 1;

@@ -16,6 +16,7 @@ using wire::psn_distance;
 using wire::psn_plus;
 
 constexpr uint32_t kSequenceMask = 0xff'ffff;  // SSN, LSN and MSN count in 24 bits
+constexpr uint32_t kPsnsApart = 0x80'0000;     // so many PSNs on, before and behind look the same
 
 bool is_local(Work work) {
     return work == Work::local_invalidate || work == Work::bind_window;
@@ -53,6 +54,12 @@ Status do_local(Core& core, QueuePair& qp, const SendWork& work) {
     return done ? Status::success : Status::local_qp_operation_error;
 }
 
+// Requests complete in order: this one fails when those before it are done.
+bool fail_in_turn(Core& core, QueuePair& qp, uint32_t number, Status status) {
+    if (number == qp.requester.oldest) fail_request(core, qp, number, status);
+    return false;
+}
+
 // Gives the next request its PSNs. False if it has to wait.
 bool begin(Core& core, QueuePair& qp, uint32_t number) {
     RequesterState& r = qp.requester;
@@ -70,8 +77,11 @@ bool begin(Core& core, QueuePair& qp, uint32_t number) {
             fail_request(core, qp, number, status);
         return true;
     }
+    const uint32_t packets = packets_of(work, qp.mtu);
+    if (packets >= kPsnsApart) return fail_in_turn(core, qp, number, Status::local_length_error);
+    if (psn_distance(r.unacknowledged, r.next_psn) + packets >= kPsnsApart) return false;
     if (!may_begin(qp, work)) return false;
-    work.packets = packets_of(work, qp.mtu);
+    work.packets = packets;
     r.next_psn = psn_plus(r.next_psn, work.packets);
     r.begun = number + 1;
     r.messages_begun = (r.messages_begun + 1) & kSequenceMask;
@@ -192,7 +202,9 @@ std::optional<wire::Payload> payload_of(Core& core, QueuePair& qp, const SendWor
 bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     if (!qp.is_reliable()) return false;
     const Psn next = psn_plus(psn, 1);
-    return next == work.end_psn() || qp.requester.resend.has_value() ||
+    const bool fills_window =
+        psn_distance(qp.requester.unacknowledged, next) >= core.config.max_packets_outstanding;
+    return next == work.end_psn() || qp.requester.resend.has_value() || fills_window ||
            psn_distance(work.first_psn, next) % core.config.ack_every == 0;
 }
 
@@ -208,6 +220,12 @@ void move_on(QueuePair& qp, const RequestPlan& plan) {
     }
     r.send_psn = next;
     if (next == work.end_psn()) r.current = plan.number + 1;
+}
+
+// The answer of an atomic is a word.
+bool has_room_for_answer(const SendWork& work) {
+    const bool is_atomic = work.work == Work::compare_swap || work.work == Work::fetch_add;
+    return !is_atomic || work.length >= sizeof(uint64_t);
 }
 
 }  // namespace
@@ -254,6 +272,8 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
 
 bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet) {
     const SendWork& work = (*qp.send_queue)[plan.number];
+    if (!has_room_for_answer(work))
+        return fail_in_turn(core, qp, plan.number, Status::local_length_error);
     packet = qp.prototype;
     if (qp.type == QpType::ud) set_target(qp, work.datagram, packet);
     packet.set_psn(plan.psn);
@@ -261,12 +281,7 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
     packet.payload_length = plan.length;
     if (plan.length != 0) {
         const auto payload = payload_of(core, qp, work, plan);
-        if (!payload) {
-            // Requests complete in order: this one fails when those before it are done.
-            if (plan.number == qp.requester.oldest)
-                fail_request(core, qp, plan.number, Status::local_protection_error);
-            return false;
-        }
+        if (!payload) return fail_in_turn(core, qp, plan.number, Status::local_protection_error);
         packet.payload = *payload;
     }
     set_extended(qp, work, plan, packet);

@@ -184,6 +184,10 @@ Verdict check_remote_key(Core& core, QueuePair& qp, const Packet& packet) {
     }
     const auto grant = grant_for(core, qp, packet);
     if (!grant) return Verdict::remote_access_error;
+    // A zero-based window may begin anywhere: the address is aligned, the memory is not.
+    const bool is_word = is_atomic(operation) || operation == Operation::atomic_write;
+    if (is_word && reinterpret_cast<uintptr_t>(grant->host) % kAtomicSize != 0)
+        return Verdict::invalid_request;
     r.write_grant = *grant;
     return Verdict::accept;
 }
@@ -217,11 +221,7 @@ void complete_receive(Core& core, QueuePair& qp, const Packet& packet, Status st
     if (status == Status::local_length_error) ++core.counters.resp_local_length_error;
     if (status != Status::success) ++core.counters.resp_cqe_error;
     core.complete(core.receive_cq_of(qp), completion, packet.solicited_event);
-    SharedReceiveQueue* shared = core.shared_queue(qp.srq);
-    if (shared != nullptr && shared->queue.waiting() < shared->limit) {
-        shared->limit = 0;
-        core.raise(EventKind::srq_limit_reached, qp.srq.value);
-    }
+    core.watch_limit(qp.srq);
 }
 
 void end_message(Core& core, QueuePair& qp, const Packet& packet) {
@@ -350,14 +350,19 @@ void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
     enter_error(core, qp);
 }
 
+// Acknowledges the newest request once more. A NAK that waits says as much and more: it stays.
+void acknowledge_again(Core& core, QueuePair& qp) {
+    const ResponderState& r = qp.responder;
+    if (r.ack_pending && wire::ack_kind(r.ack_syndrome) != wire::AckKind::ack) return;
+    answer_with(core, qp, psn_plus(r.expected, wire::kPsnMask), ack_syndrome(core, qp));
+}
+
 // C9-105: an old request again. A READ is read again, an atomic's answer was kept, everything else
 // is acknowledged once more.
 void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.duplicate_request;
     const Operation operation = operation_of(packet);
-    if (!awaits_answer(operation))
-        return answer_with(core, qp, psn_plus(qp.responder.expected, wire::kPsnMask),
-                           ack_syndrome(core, qp));
+    if (!awaits_answer(operation)) return acknowledge_again(core, qp);
     for (Answer& answer : qp.responder.answers) {
         const bool within =
             !psn_before(packet.psn(), answer.first_psn) && psn_before(packet.psn(), answer.end_psn);

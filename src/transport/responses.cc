@@ -13,19 +13,19 @@ using wire::Operation;
 using wire::psn_distance;
 using wire::psn_plus;
 
-// Answers go as long as the queue pair receives. Once it has objected to a request and is in the
-// error state, those to the requests before that one still do.
-bool gives_answers(const QueuePair& qp) {
-    const ResponderState& r = qp.responder;
-    const bool objects = r.ack_pending && wire::ack_kind(r.ack_syndrome) == wire::AckKind::nak;
-    return qp.receives() || (qp.state == QpState::error && objects);
-}
-
 const Answer* waiting_answer(const QueuePair& qp) {
-    if (!gives_answers(qp)) return nullptr;
     for (const Answer& answer : qp.responder.answers)
         if (answer.next_psn != answer.end_psn) return &answer;
     return nullptr;
+}
+
+// Answers go while the queue pair receives; and, where a NAK has ended the connection, those to
+// requests before it, for the NAK says that they were carried out.
+bool answers_go(const QueuePair& qp) {
+    if (qp.receives()) return true;
+    const ResponderState& r = qp.responder;
+    return qp.state == QpState::error && r.ack_pending &&
+           wire::ack_kind(r.ack_syndrome) == wire::AckKind::nak;
 }
 
 uint32_t offset_of(const QueuePair& qp, const Answer& answer) {
@@ -82,8 +82,9 @@ uint8_t ack_syndrome(Core& core, QueuePair& qp) {
 }
 
 std::optional<uint32_t> plan_response(const QueuePair& qp) {
+    if (!answers_go(qp)) return std::nullopt;
     if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
-    if (qp.responder.ack_pending && qp.state != QpState::reset) return 0;
+    if (qp.responder.ack_pending) return 0;
     return std::nullopt;
 }
 

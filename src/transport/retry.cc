@@ -57,6 +57,7 @@ void on_silence(Core& core, QueuePair& qp, Instant now) {
     ++core.counters.local_ack_timeout_err;
     on_signal(qp.congestion, now, {.kind = Signal::Kind::timeout});
     if (!spend_retry(core, qp, now)) return;
+    qp.requester.recovering = false;
     go_back(qp, qp.requester.unacknowledged);
     restart_timer(core, qp, now);
 }
@@ -77,8 +78,9 @@ uint32_t request_of(const QueuePair& qp, Psn psn) {
 }
 
 void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn) {
-    if (!spend_retry(core, qp, now)) return;
     RequesterState& r = qp.requester;
+    if (r.recovering || !spend_retry(core, qp, now)) return;
+    r.recovering = true;
     const bool data_lost = !(*qp.send_queue)[request_of(qp, psn)].awaits_data();
     if (core.config.loss == LossPolicy::selective_repeat && data_lost &&
         psn_before(psn, r.send_psn))
@@ -98,6 +100,7 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
     }
     const Duration wait{int64_t{wire::rnr_wait_microseconds(timer_code)} * 1'000'000};
     if (qp.type == QpType::ee_requester) return suspend_message(core, qp, now + wait);
+    r.recovering = false;
     go_back(qp, psn);
     r.wait_until = now + wait;
     // The peer is alive: silence counts from when the wait is over.
@@ -109,6 +112,7 @@ void on_progress(Core& core, QueuePair& qp, Instant now) {
     RequesterState& r = qp.requester;
     r.retries_left = qp.retry_count;
     r.rnr_retries_left = qp.rnr_retry;
+    r.recovering = false;
     // What was acknowledged need not be sent again, wherever the place was set back to.
     if (psn_before(r.send_psn, r.unacknowledged)) {
         r.send_psn = r.unacknowledged;

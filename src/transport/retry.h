@@ -9,7 +9,8 @@ namespace tulle::transport {
 // The request in the queue that this PSN belongs to; it has begun and is not done.
 uint32_t request_of(const QueuePair& qp, Psn psn);
 
-// This PSN is lost, the peer or a missing answer says so: it goes again, by the loss policy.
+// This PSN is lost, the peer or a missing answer says so: it goes again, by the loss policy. One
+// loss is told many times, by each answer behind it; it costs one retry.
 void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn);
 
 // The peer had no receive for this PSN and asks to wait.

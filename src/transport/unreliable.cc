@@ -39,6 +39,7 @@ void complete_datagram(Core& core, QueuePair& qp, const Packet& packet, uint32_t
     queue.release(place);
     if (status != Status::success) ++core.counters.resp_cqe_error;
     core.complete(qp.receive_cq, completion, packet.solicited_event);
+    core.watch_limit(qp.srq);
 }
 
 }  // namespace

@@ -1,21 +1,10 @@
 // What every service does when nothing goes wrong.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "pair.h"
 
 namespace tulle::transport {
 namespace {
-
-bool same_bytes(const Host& a, size_t a_offset, const Host& b, size_t b_offset, size_t length) {
-    return std::equal(a.memory.begin() + static_cast<long>(a_offset),
-                      a.memory.begin() + static_cast<long>(a_offset + length),
-                      b.memory.begin() + static_cast<long>(b_offset));
-}
-
-constexpr uint32_t kReceiveArea = 1 << 19;
 
 TEST(Basic, a_send_arrives_whole_and_completes_at_both_ends) {
     for (const uint32_t length : {0u, 1u, 1023u, 1024u, 1025u, 8000u}) {
@@ -68,15 +57,9 @@ TEST(Basic, a_read_brings_what_was_there) {
     }
 }
 
-uint64_t word_at(const Host& host, size_t offset) {
-    uint64_t value = 0;
-    std::memcpy(&value, host.memory.data() + offset, sizeof value);
-    return value;
-}
-
 TEST(Basic, atomics_change_the_word_once_and_bring_its_value_before) {
     Pair pair;
-    const uint64_t before = word_at(pair.server, 0x8000);
+    const uint64_t before = pair.server.word(0x8000);
     pair.client.post({.work = Work::fetch_add,
                       .length = 8,
                       .offset = 0,
@@ -96,10 +79,10 @@ TEST(Basic, atomics_change_the_word_once_and_bring_its_value_before) {
                       .swap = 43});
     pair.run();
     for (int i = 0; i < 3; ++i) EXPECT_EQ(pair.client.completion().status, Status::success);
-    EXPECT_EQ(word_at(pair.client, 0), before);
-    EXPECT_EQ(word_at(pair.client, 8), before + 5);
-    EXPECT_EQ(word_at(pair.client, 16), 42u);
-    EXPECT_EQ(word_at(pair.server, 0x8000), 42u);
+    EXPECT_EQ(pair.client.word(0), before);
+    EXPECT_EQ(pair.client.word(8), before + 5);
+    EXPECT_EQ(pair.client.word(16), 42u);
+    EXPECT_EQ(pair.server.word(0x8000), 42u);
 }
 
 TEST(Basic, completions_come_in_the_order_of_the_work) {

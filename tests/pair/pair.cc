@@ -1,12 +1,11 @@
 #include "pair.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 namespace tulle::transport {
 namespace {
-
-constexpr uint32_t kReceiveArea = 1 << 19;  // receives lie in the upper half of the memory
 
 AdapterConfig config_of(EndpointIndex endpoint, const PairOptions& options) {
     AdapterConfig config;
@@ -15,6 +14,7 @@ AdapterConfig config_of(EndpointIndex endpoint, const PairOptions& options) {
     config.loss = options.loss;
     config.ack_every = options.ack_every;
     config.grants_credits = options.grants_credits;
+    config.max_packets_outstanding = options.max_packets_outstanding;
     return config;
 }
 
@@ -43,27 +43,54 @@ Host::Host(EndpointIndex own_endpoint, const PairOptions& pair_options)
       memory(kMemory) {
     for (size_t i = 0; i < memory.size(); ++i) memory[i] = pattern(i, endpoint.value);
     pd = adapter.memory().create_pd();
-    key = *adapter.memory().register_region(
-        {pd, kBase, memory.size(), memory.data(), options.region_access});
+    key = *adapter.memory().register_region({pd, kBase, options.region_bytes,
+                                             options.modelled ? nullptr : memory.data(),
+                                             options.region_access});
     send_cq = adapter.create_cq(options.cq_capacity);
     receive_cq = adapter.create_cq(options.cq_capacity);
+    if (options.shared_receives) srq = *adapter.create_srq(pd, options.queue_depth, 4);
+    qpn = create_qp();
+}
+
+Qpn Host::create_qp() {
     QpSetup setup{.type = options.type, .pd = pd, .send_cq = send_cq, .receive_cq = receive_cq};
     setup.send = {.requests = options.queue_depth, .sges = 4, .inline_bytes = 64};
     setup.receive_requests = options.queue_depth;
     setup.receive_sges = 4;
-    if (options.shared_receives) {
-        srq = *adapter.create_srq(pd, options.queue_depth, 4);
-        setup.srq = srq;
-    }
-    qpn = *adapter.create_qp(setup);
+    setup.signal_all = options.signal_all;
+    setup.srq = srq;
+    return *adapter.create_qp(setup);
+}
+
+Refusal Host::go_to(QpState to, QpAttributes attributes, uint32_t mask) {
+    attributes.state = to;
+    return adapter.modify_qp(qpn, attributes, mask | kState);
+}
+
+uint64_t Host::word(size_t offset) const {
+    uint64_t value = 0;
+    std::memcpy(&value, memory.data() + offset, sizeof value);
+    return value;
+}
+
+void Host::set_word(size_t offset, uint64_t value) {
+    std::memcpy(memory.data() + offset, &value, sizeof value);
+}
+
+bool same_bytes(const Host& a, size_t a_offset, const Host& b, size_t b_offset, size_t length) {
+    return std::memcmp(a.memory.data() + a_offset, b.memory.data() + b_offset, length) == 0;
 }
 
 void Host::connect(const Host& peer, Psn receive_psn, Psn send_psn) {
     peer_key = peer.key;
+    peer_qpn = peer.qpn;
     QpAttributes attributes;
     attributes.access = options.access;
     attributes.qkey = QKey{0x1234};
-    attributes.address = {.endpoint = peer.endpoint, .ack_timeout = options.ack_timeout};
+    attributes.pkey = options.pkey;
+    attributes.address = {.endpoint = peer.endpoint,
+                          .service_level = options.service_level,
+                          .ack_timeout = options.ack_timeout};
     attributes.path_mtu = options.mtu;
     attributes.dest_qpn = peer.qpn;
     attributes.receive_psn = receive_psn;
@@ -94,6 +121,7 @@ Refusal Host::post(const Post& post) {
     request.work = post.work;
     request.flags = post.flags;
     if (post.length != 0) request.sges = std::span(&sge, 1);
+    if (!post.sges.empty()) request.sges = post.sges;
     if ((post.flags & kInline) != 0)
         request.inline_data = std::span(memory).subspan(post.offset, post.length);
     request.remote_address = kBase + post.remote_offset;
@@ -102,9 +130,9 @@ Refusal Host::post(const Post& post) {
     request.compare_or_add = post.compare_or_add;
     request.swap = post.swap;
     if (post.binding) request.binding = *post.binding;
-    const QueuePair* qp = adapter.query_qp(qpn);
-    request.datagram = {
-        .endpoint = EndpointIndex{3 - endpoint.value}, .qpn = qp->dest_qpn, .qkey = qp->qkey};
+    request.flush_placement = post.flush_placement;
+    request.datagram = post.datagram.value_or(DatagramTarget{
+        .endpoint = EndpointIndex{3 - endpoint.value}, .qpn = peer_qpn, .qkey = qp().qkey});
     return adapter.post_send(qpn, request);
 }
 
@@ -138,8 +166,52 @@ std::vector<EventKind> Host::events() {
     return kinds;
 }
 
-Pair::Pair(const PairOptions& options)
-    : client(EndpointIndex{1}, options), server(EndpointIndex{2}, options), delay_(options.delay) {
+uint64_t Wire::count(wire::Operation operation) const {
+    return static_cast<uint64_t>(std::count_if(
+        log.begin(), log.end(), [&](const Sent& sent) { return sent.operation() == operation; }));
+}
+
+uint64_t Wire::count_to(EndpointIndex endpoint) const {
+    return static_cast<uint64_t>(std::count_if(
+        log.begin(), log.end(), [&](const Sent& sent) { return sent.to == endpoint; }));
+}
+
+const Sent& Wire::find(wire::Operation operation, uint64_t n) const {
+    for (const Sent& sent : log)
+        if (sent.operation() == operation && --n == 0) return sent;
+    throw std::logic_error("no such packet was sent");
+}
+
+// Whether the packet that was sent last is the one meant.
+bool Wire::is_newest(const Nth& nth) const {
+    return log.back().operation() == nth.operation && count(nth.operation) == nth.n;
+}
+
+bool Wire::loses() const {
+    const auto is_meant = [&](const Nth& nth) { return is_newest(nth); };
+    return contains(drop_, uint64_t{log.size()}) ||
+           std::any_of(lost_.begin(), lost_.end(), is_meant) ||
+           (condition_ && condition_(log.back().packet));
+}
+
+bool Wire::doubles() const {
+    const auto is_meant = [&](const Nth& nth) { return is_newest(nth); };
+    return contains(double_, uint64_t{log.size()}) ||
+           std::any_of(doubled_.begin(), doubled_.end(), is_meant);
+}
+
+base::Duration Wire::delays() const {
+    for (const auto& [n, by] : delay_)
+        if (n == log.size()) return by;
+    for (const auto& [nth, by] : late_)
+        if (is_newest(nth)) return by;
+    return {};
+}
+
+Pair::Pair(const PairOptions& client_options, const PairOptions& options)
+    : client(EndpointIndex{1}, client_options),
+      server(EndpointIndex{2}, options),
+      delay_(options.delay) {
     client.connect(server, options.server_psn, options.client_psn);
     server.connect(client, options.client_psn, options.server_psn);
     for (uint32_t i = 0; i < options.receives; ++i)
@@ -152,20 +224,17 @@ void Pair::launch(size_t index, base::Duration extra) {
 
 void Pair::send_all(Host& host) {
     Packet packet;
-    while (host.adapter.poll_transmit(now, Lanes::open(), packet)) {
-        Sent sent{packet, {}, EndpointIndex{packet.destination}};
+    while (host.adapter.poll_transmit(now, host.lanes, packet)) {
+        Sent sent{packet, {}, EndpointIndex{packet.destination}, now};
         if (!packet.payload.is_modelled() && packet.payload_length != 0) {
             const std::byte* bytes = packet.payload.address();
             sent.payload.assign(bytes, bytes + packet.payload_length);
         }
         wire.log.push_back(std::move(sent));
-        const uint64_t n = wire.log.size();
-        if (contains(wire.drop_, n) || (wire.condition_ && wire.condition_(packet))) continue;
-        base::Duration extra{};
-        for (const auto& [nth, by] : wire.delay_)
-            if (nth == n) extra = by;
-        launch(n - 1, extra);
-        if (contains(wire.double_, n)) launch(n - 1, extra);
+        if (wire.loses()) continue;
+        const base::Duration extra = wire.delays();
+        launch(wire.log.size() - 1, extra);
+        if (wire.doubles()) launch(wire.log.size() - 1, extra);
     }
 }
 
@@ -176,7 +245,19 @@ void Pair::deliver(const Sent& sent) {
 }
 
 void Pair::inject(const Packet& packet, EndpointIndex to) {
-    deliver({packet, {}, to});
+    deliver({packet, {}, to, now});
+}
+
+Packet Pair::forged(Host& to, wire::Operation operation, Psn psn, uint32_t length) {
+    Packet packet;
+    packet.source = 3 - to.endpoint.value;
+    packet.destination = to.endpoint.value & 0xff'ffff;
+    packet.opcode = wire::opcode_of(to.qp().service(), operation);
+    packet.set_dest_qp(to.qpn);
+    packet.set_psn(psn);
+    packet.payload_length = length;
+    if (length != 0) packet.payload = wire::Payload::memory(client.memory.data());
+    return packet;
 }
 
 void Pair::run(base::Duration at_most) {
@@ -186,7 +267,10 @@ void Pair::run(base::Duration at_most) {
         send_all(server);
         Instant next = std::min(client.adapter.next_deadline(), server.adapter.next_deadline());
         if (!flying_.empty()) next = std::min(next, flying_.top().at);
-        if (next > end) break;
+        if (next > end) {
+            if (next != Instant::never()) now = end;
+            break;
+        }
         now = std::max(now, next);
         while (!flying_.empty() && flying_.top().at <= now) {
             const size_t index = flying_.top().index;

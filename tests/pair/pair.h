@@ -41,6 +41,12 @@ struct PairOptions {
     Psn client_psn{0x10'0000};
     Psn server_psn{0x5a'0000};
     uint32_t cq_capacity = 1024;
+    bool signal_all = false;
+    wire::PKey pkey = wire::kDefaultPKey;
+    uint8_t service_level = 0;
+    uint32_t max_packets_outstanding = 1 << 15;
+    bool modelled = false;  // memory has no bytes: lengths are all that travels
+    uint64_t region_bytes = 1 << 20;
 };
 
 // A send request in short: data lies at `offset` of the sender's memory, and remote work goes to
@@ -58,6 +64,9 @@ struct Post {
     std::optional<uint32_t> rkey{};  // the peer's region unless said
     std::optional<uint32_t> lkey{};  // one's own region unless said
     std::optional<WindowBinding> binding{};
+    std::vector<Sge> sges{};  // instead of the one piece that `offset` and `length` name
+    uint8_t flush_placement = 0;
+    std::optional<DatagramTarget> datagram{};  // the peer's queue pair unless said
 };
 
 class Host {
@@ -74,7 +83,16 @@ public:
     Completion receive_completion();
     size_t completions_waiting() const { return sends.size() + receives.size(); }
     const Counters& counters() const { return adapter.counters(); }
-    QpState state() { return adapter.query_qp(qpn)->state; }
+    const QueuePair& qp() { return *adapter.query_qp(qpn); }
+    QpState state() { return qp().state; }
+    // To another state, with these attributes besides it.
+    Refusal go_to(QpState to, QpAttributes attributes = {}, uint32_t mask = 0);
+    // One more queue pair, as the first one, in state RESET.
+    Qpn create_qp();
+    // A piece of this host's memory.
+    Sge sge(uint32_t offset, uint32_t length) const { return {kBase + offset, length, key}; }
+    uint64_t word(size_t offset) const;
+    void set_word(size_t offset, uint64_t value);
     void drain();  // from the adapter's queues into the lists below
     std::vector<EventKind> events();
 
@@ -93,20 +111,41 @@ public:
     uint32_t key = 0;
     uint32_t peer_key = 0;
     Qpn qpn{};
+    Qpn peer_qpn{};
+    Lanes lanes = Lanes::open();
     std::deque<Completion> sends;
     std::deque<Completion> receives;
 };
+
+bool same_bytes(const Host& a, size_t a_offset, const Host& b, size_t b_offset, size_t length);
+
+inline constexpr uint32_t kReceiveArea = 1 << 19;  // receives lie in the upper half of the memory
 
 struct Sent {
     Packet packet;
     std::vector<std::byte> payload;
     EndpointIndex to{};
+    Instant at{};
+
+    wire::Operation operation() const {
+        return wire::operation_of(static_cast<uint8_t>(packet.opcode));
+    }
 };
 
 // What happens to packets on the way; those from the client and from the server are counted
 // together, from 1, in the order in which they are sent.
 class Wire {
 public:
+    // The nth packet of this operation, counted from 1.
+    struct Nth {
+        wire::Operation operation;
+        uint64_t n = 1;
+    };
+    void drop(wire::Operation operation, uint64_t n = 1) { lost_.push_back({operation, n}); }
+    void repeat(wire::Operation operation, uint64_t n = 1) { doubled_.push_back({operation, n}); }
+    void delay(wire::Operation operation, uint64_t n, base::Duration by) {
+        late_.push_back({{operation, n}, by});
+    }
     void drop_nth(uint64_t n) { drop_.push_back(n); }
     void double_nth(uint64_t n) { double_.push_back(n); }
     void delay_nth(uint64_t n, base::Duration by) { delay_.push_back({n, by}); }
@@ -114,10 +153,23 @@ public:
         condition_ = std::move(condition);
     }
 
+    uint64_t count(wire::Operation operation) const;
+    uint64_t count_to(EndpointIndex endpoint) const;
+    // The nth packet of this operation that was sent; a test that asks for one too many fails.
+    const Sent& find(wire::Operation operation, uint64_t n = 1) const;
+
     std::vector<Sent> log;  // all that was sent, lost packets too
 
 private:
     friend class Pair;
+    bool is_newest(const Nth& nth) const;
+    bool loses() const;
+    bool doubles() const;
+    base::Duration delays() const;
+
+    std::vector<Nth> lost_;
+    std::vector<Nth> doubled_;
+    std::vector<std::pair<Nth, base::Duration>> late_;
     std::vector<uint64_t> drop_;
     std::vector<uint64_t> double_;
     std::vector<std::pair<uint64_t, base::Duration>> delay_;
@@ -126,12 +178,15 @@ private:
 
 class Pair {
 public:
-    explicit Pair(const PairOptions& options = {});
+    explicit Pair(const PairOptions& options = {}) : Pair(options, options) {}
+    Pair(const PairOptions& client_options, const PairOptions& server_options);
 
     // Until nothing is on the way and nobody waits for anything, or until that much time passed.
     void run(base::Duration at_most = base::Duration{100'000'000'000'000});
     // A packet that nobody sent, for the host with this address.
     void inject(const Packet& packet, EndpointIndex to);
+    // A packet as the peer of this host would send it now, to be made wrong and injected.
+    Packet forged(Host& to, wire::Operation operation, Psn psn, uint32_t length = 0);
     Host& host(EndpointIndex endpoint) { return endpoint == client.endpoint ? client : server; }
 
     Instant now{};

@@ -1,0 +1,127 @@
+// Being told: completion queues that are armed, solicited events, overruns, and the counters.
+#include <gtest/gtest.h>
+
+#include "pair.h"
+
+namespace tulle::transport {
+namespace {
+
+using Wish = CompletionQueue::Wish;
+using wire::Operation;
+
+size_t completion_events(Host& host) {
+    size_t count = 0;
+    for (const EventKind kind : host.events()) count += kind == EventKind::completion;
+    return count;
+}
+
+TEST(Events, an_armed_queue_tells_of_the_next_completion_once) {
+    Pair pair;
+    pair.server.adapter.arm_cq(pair.server.receive_cq, Wish::any);
+    pair.client.post({.work = Work::send, .length = 8});
+    pair.client.post({.work = Work::send, .length = 8});
+    pair.run();
+    EXPECT_EQ(completion_events(pair.server), 1u);
+    pair.client.post({.work = Work::send, .length = 8});
+    pair.run();
+    EXPECT_EQ(completion_events(pair.server), 0u);
+    pair.server.adapter.arm_cq(pair.server.receive_cq, Wish::any);
+    pair.client.post({.work = Work::send, .length = 8});
+    pair.run();
+    EXPECT_EQ(completion_events(pair.server), 1u);
+}
+
+TEST(Events, a_queue_armed_for_solicited_ones_waits_for_the_flag) {
+    for (const Work work : {Work::send, Work::send_with_immediate, Work::write_with_immediate}) {
+        Pair pair;
+        pair.server.adapter.arm_cq(pair.server.receive_cq, Wish::solicited);
+        pair.client.post({.work = work, .length = 3000});
+        pair.run();
+        EXPECT_EQ(completion_events(pair.server), 0u);
+        pair.client.post({.work = work, .length = 3000, .flags = kSignalled | kSolicited});
+        pair.run();
+        EXPECT_EQ(completion_events(pair.server), 1u);
+    }
+}
+
+TEST(Events, only_the_last_packet_of_a_message_is_solicited) {
+    Pair pair;
+    pair.client.post({.work = Work::send, .length = 3000, .flags = kSignalled | kSolicited});
+    pair.client.post({.work = Work::write, .length = 3000, .flags = kSignalled | kSolicited});
+    pair.run();
+    for (const Sent& sent : pair.wire.log)
+        EXPECT_EQ(sent.packet.solicited_event, sent.operation() == Operation::send_last);
+}
+
+TEST(Events, a_failure_is_always_solicited) {
+    Pair pair;
+    pair.client.adapter.arm_cq(pair.client.send_cq, Wish::solicited);
+    pair.client.post({.work = Work::write, .length = 8, .rkey = 7});
+    pair.run();
+    EXPECT_EQ(completion_events(pair.client), 1u);
+}
+
+TEST(Events, a_queue_that_overruns_says_so_and_keeps_what_it_had) {
+    Pair pair({.cq_capacity = 3});
+    for (uint64_t i = 0; i < 5; ++i) pair.client.post({.work = Work::write, .length = 8, .id = i});
+    pair.run();
+    pair.client.drain();
+    EXPECT_EQ(pair.client.sends.size(), 3u);
+    EXPECT_EQ(pair.client.completion().id, 0u);
+    const std::vector<EventKind> events = pair.client.events();
+    ASSERT_FALSE(events.empty());
+    EXPECT_EQ(events[0], EventKind::cq_error);
+}
+
+TEST(Events, a_queue_that_is_resized_keeps_its_entries_and_takes_more) {
+    Pair pair({.cq_capacity = 2});
+    pair.client.post({.work = Work::write, .length = 8, .id = 0});
+    pair.client.post({.work = Work::write, .length = 8, .id = 1});
+    Packet packet;
+    while (pair.client.adapter.poll_transmit(pair.now, Lanes::open(), packet))
+        pair.inject(packet, pair.server.endpoint);
+    while (pair.server.adapter.poll_transmit(pair.now, Lanes::open(), packet))
+        pair.inject(packet, pair.client.endpoint);
+    EXPECT_EQ(pair.client.adapter.resize_cq(pair.client.send_cq, 1), Refusal::invalid_argument);
+    EXPECT_EQ(pair.client.adapter.resize_cq(pair.client.send_cq, 100), Refusal::none);
+    for (uint64_t i = 2; i < 60; ++i) {
+        pair.client.post({.work = Work::write, .length = 8, .id = i});
+        while (pair.client.adapter.poll_transmit(pair.now, Lanes::open(), packet))
+            pair.inject(packet, pair.server.endpoint);
+        while (pair.server.adapter.poll_transmit(pair.now, Lanes::open(), packet))
+            pair.inject(packet, pair.client.endpoint);
+    }
+    for (uint64_t i = 0; i < 60; ++i) EXPECT_EQ(pair.client.completion().id, i);
+    EXPECT_TRUE(pair.client.events().empty());
+}
+
+TEST(Events, counters_of_traffic_move_under_their_names) {
+    Pair pair;
+    pair.client.post({.work = Work::write, .length = 3000});
+    pair.client.post({.work = Work::read, .length = 2000});
+    pair.client.post({.work = Work::fetch_add, .length = 8});
+    pair.run();
+    EXPECT_EQ(pair.client.counters().port_xmit_packets, 5u);
+    EXPECT_EQ(pair.client.counters().port_xmit_data_bytes, 3000u);
+    EXPECT_EQ(pair.server.counters().port_rcv_packets, 5u);
+    EXPECT_EQ(pair.server.counters().port_rcv_data_bytes, 3000u);
+    EXPECT_EQ(pair.client.counters().port_rcv_data_bytes, 2000u);
+    EXPECT_EQ(pair.server.counters().rx_write_requests, 1u);
+    EXPECT_EQ(pair.server.counters().rx_read_requests, 1u);
+    EXPECT_EQ(pair.server.counters().rx_atomic_requests, 1u);
+}
+
+TEST(Events, counters_of_congestion_move_under_their_names) {
+    Pair pair;
+    Packet cnp = pair.forged(pair.client, Operation::acknowledge, Psn{0});
+    cnp.opcode = wire::kCnpOpcode;
+    pair.inject(cnp, pair.client.endpoint);
+    EXPECT_EQ(pair.client.counters().rp_cnp_handled, 1u);
+    Packet marked = pair.forged(pair.server, Operation::send_only, Psn{0x10'0000}, 8);
+    marked.traffic_class = 3;
+    pair.inject(marked, pair.server.endpoint);
+    EXPECT_EQ(pair.server.counters().np_ecn_marked_roce_packets, 1u);
+}
+
+}  // namespace
+}  // namespace tulle::transport
