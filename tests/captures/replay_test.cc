@@ -7,7 +7,8 @@
 // the rest is translated in the packets before they are fed.
 //
 // Differences that are meant:
-//   - Which packets ask for an ACK is each requester's choice beyond the last of a message; it is not
+//   - Which packets ask for an ACK is each requester's choice beyond the last of a message; it is
+//   not
 //     compared.
 //   - A receive that is too short: the kernel completes it as "local QP operation error" without a
 //     length, ours as "local length error" (IBTA vol 1, 11.6.2), which names the cause. The NAK is
