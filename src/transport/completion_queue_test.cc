@@ -1,0 +1,62 @@
+#include "transport/completion_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace tulle::transport {
+namespace {
+
+using Wish = CompletionQueue::Wish;
+
+Completion numbered(uint64_t id) {
+    Completion completion;
+    completion.id = id;
+    return completion;
+}
+
+TEST(CompletionQueue, gives_entries_in_order_and_no_more_than_asked_for) {
+    CompletionQueue queue(5);
+    for (uint64_t id = 0; id < 5; ++id) EXPECT_TRUE(queue.push(numbered(id)));
+    EXPECT_FALSE(queue.push(numbered(9)));
+    std::array<Completion, 3> into;
+    EXPECT_EQ(queue.poll(into), 3u);
+    EXPECT_EQ(into[2].id, 2u);
+    EXPECT_EQ(queue.poll(into), 2u);
+    EXPECT_EQ(into[1].id, 4u);
+    EXPECT_EQ(queue.poll(into), 0u);
+}
+
+TEST(CompletionQueue, the_wider_of_two_wishes_counts_and_is_fulfilled_once) {
+    CompletionQueue queue(5);
+    const Completion fine = numbered(1);
+    Completion failed = fine;
+    failed.status = Status::flushed;
+    EXPECT_FALSE(queue.fulfils(fine, true));
+    queue.arm(Wish::solicited);
+    EXPECT_FALSE(queue.fulfils(fine, false));
+    EXPECT_TRUE(queue.fulfils(fine, true));
+    EXPECT_FALSE(queue.fulfils(fine, true));
+    queue.arm(Wish::solicited);
+    EXPECT_TRUE(queue.fulfils(failed, false));
+    queue.arm(Wish::any);
+    queue.arm(Wish::solicited);
+    EXPECT_TRUE(queue.fulfils(fine, false));
+}
+
+TEST(CompletionQueue, a_size_below_what_it_holds_is_refused) {
+    CompletionQueue queue(4);
+    for (uint64_t id = 0; id < 3; ++id) queue.push(numbered(id));
+    EXPECT_FALSE(queue.resize(2));
+    EXPECT_TRUE(queue.resize(3));
+    EXPECT_FALSE(queue.push(numbered(3)));
+    EXPECT_TRUE(queue.resize(100));
+    for (uint64_t id = 3; id < 100; ++id) EXPECT_TRUE(queue.push(numbered(id)));
+    EXPECT_FALSE(queue.push(numbered(100)));
+    std::array<Completion, 100> into;
+    EXPECT_EQ(queue.poll(into), 100u);
+    for (uint64_t id = 0; id < 100; ++id) EXPECT_EQ(into[id].id, id);
+}
+
+}  // namespace
+}  // namespace tulle::transport
