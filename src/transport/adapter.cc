@@ -27,6 +27,15 @@ bool partitions_match(wire::PKey a, wire::PKey b) {
            ((a.value | b.value) & kMembershipBit.value) != 0;
 }
 
+// A middle packet of a WRITE on which no check of passes_checks() and deliver() would stop.
+bool is_usual_write(const QueuePair& qp, const Packet& packet) {
+    return packet.opcode == wire::opcode_of(Service::rc, wire::Operation::write_middle) &&
+           qp.type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
+           (qp.pkey.value & kMembershipBit.value) != 0 &&
+           packet.source == qp.address.endpoint.value && (packet.traffic_class & 3) != 3 &&
+           !packet.becn;
+}
+
 bool is_mtu(uint32_t bytes) {
     return bytes >= 256 && std::has_single_bit(bytes);
 }
@@ -303,8 +312,8 @@ void Adapter::reset(QueuePair& qp) {
             core_.receive_queue_of(qp).give_back(place);
     }
     qp.state = QpState::reset;
-    qp.requester = {};
-    qp.responder = {};
+    qp.requester = RequesterState{};
+    qp.responder = ResponderState{};
     qp.send_queue.reset();
     qp.receive_queue.reset();
     qp.early.reset();
@@ -359,10 +368,11 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     if (packet.kind != wire::PacketKind::transport) return;
     ++core_.counters.port_rcv_packets;
     core_.counters.port_rcv_data_bytes += packet.payload_length;
+    QueuePair* qp = core_.find(packet.dest_qp());
+    if (qp != nullptr && is_usual_write(*qp, packet) && continue_write(core_, *qp, packet)) return;
     if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
         return deliver_rd(now, packet);
     if (packet.dest_qp().value == kMulticastQpn) return deliver_multicast(now, packet, grh);
-    QueuePair* qp = core_.find(packet.dest_qp());
     if (qp == nullptr) {
         ++core_.counters.dropped_no_qp;
         return;
@@ -447,13 +457,15 @@ void Adapter::on_timer(Instant now) {
 }
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
-    const uint32_t envelope = core_.config.envelope_bytes + wire::Bth::kSize;
-    if (const auto payload = plan_response(qp)) {
+    const bool may_answer = qp.responder.ack_pending || !qp.responder.answers.empty();
+    if (const auto payload = may_answer ? plan_response(qp) : std::nullopt) {
+        const uint32_t envelope = core_.config.envelope_bytes + wire::Bth::kSize;
         const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
         if (envelope + headers + *payload > room) return Turn::does_not_fit;
         make_response(core_, qp, packet);
         return Turn::sent;
     }
+    if (continue_message(core_, qp, now, room, packet)) return Turn::sent;
     const auto plan = plan_request(core_, qp, now);
     if (!plan) return Turn::nothing;
     const uint8_t opcode = wire::opcode_of(qp.service(), plan->operation);

@@ -95,6 +95,11 @@ struct RequesterState {
     bool is_granted = false;
     uint32_t granted_number = 0;
     Grant grant;
+    // The message under way goes on with middle packets, so many: each is `stream`, the one before
+    // it, with the next PSN and the next data (continue_message()).
+    uint32_t middles_left = 0;
+    Psn stream_psn{};
+    wire::Packet stream;
     base::Instant ack_deadline = base::Instant::never();
     base::Instant wait_until{};    // an RNR NAK asked for patience
     base::Instant next_allowed{};  // pacing

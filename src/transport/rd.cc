@@ -174,8 +174,8 @@ void stop(Core& core, EndToEnd& ee, QpState state, Status of_waiting) {
 
 void forget(EndToEnd& ee) {
     for (QueuePair* half : {ee.requester, ee.responder}) {
-        half->requester = {};
-        half->responder = {};
+        half->requester = RequesterState{};
+        half->responder = ResponderState{};
         half->send_queue.reset();
         half->early.reset();
     }

@@ -199,6 +199,23 @@ std::optional<wire::Payload> payload_of(Core& core, QueuePair& qp, const SendWor
     return wire::Payload::memory(r.grant.host + plan.offset);
 }
 
+// Whether and how the message goes on by the short way after this packet: data in one piece that is
+// checked as a whole, and middle packets to come.
+void keep_stream(QueuePair& qp, const SendWork& work, const RequestPlan& plan,
+                 const Packet& packet) {
+    RequesterState& r = qp.requester;
+    const uint32_t index = psn_distance(work.first_psn, plan.psn);
+    const bool short_way = qp.type <= QpType::uc && r.is_granted &&
+                           r.granted_number == plan.number && !work.is_inline();
+    r.middles_left = short_way && index + 2 < work.packets ? work.packets - index - 2 : 0;
+    if (r.middles_left == 0) return;
+    r.stream = packet;
+    r.stream.opcode = wire::opcode_of(qp.service(), work.work <= Work::write_with_immediate
+                                                        ? Operation::write_middle
+                                                        : Operation::send_middle);
+    r.stream_psn = psn_plus(plan.psn, 1);
+}
+
 bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     if (!qp.is_reliable()) return false;
     const Psn next = psn_plus(psn, 1);
@@ -291,9 +308,43 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
 
     RequesterState& r = qp.requester;
     if (psn_before(plan.psn, r.sent_end)) ++core.counters.retransmitted_packets;
+    const bool in_turn = !r.resend;
     move_on(qp, plan);
+    if (in_turn && !work.awaits_data()) keep_stream(qp, work, plan, packet);
     const uint32_t bytes = core.config.envelope_bytes + plan.length +
                            wire::opcode_info(static_cast<uint8_t>(packet.opcode)).header_size;
+    r.next_allowed = on_sent(qp.congestion, now, bytes);
+    if (qp.is_reliable())
+        expect_answer(core, qp, now);
+    else
+        complete_sent(core, qp);
+    return true;
+}
+
+bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
+    RequesterState& r = qp.requester;
+    if (r.middles_left == 0 || r.send_psn != r.stream_psn || r.granted_number != r.current)
+        return false;
+    const uint32_t outstanding = psn_distance(r.unacknowledged, r.send_psn) + 1;
+    const uint32_t bytes = core.config.envelope_bytes + wire::Bth::kSize + qp.mtu;
+    if (qp.state != QpState::rts || r.wait_until > now || r.next_allowed > now || r.resend ||
+        outstanding > core.config.max_packets_outstanding || bytes > room ||
+        !core.memory.stands(r.grant))
+        return false;
+    if (!r.stream.payload.is_modelled())
+        r.stream.payload = wire::Payload::memory(r.stream.payload.address() + qp.mtu);
+    packet = r.stream;
+    packet.set_psn(r.send_psn);
+    packet.ack_request = asks_for_ack(core, qp, (*qp.send_queue)[r.current], r.send_psn);
+    packet.payload_length = qp.mtu;
+
+    const Psn next = psn_plus(r.send_psn, 1);
+    if (psn_before(r.send_psn, r.sent_end))
+        ++core.counters.retransmitted_packets;
+    else
+        r.sent_end = next;
+    r.send_psn = r.stream_psn = next;
+    --r.middles_left;
     r.next_allowed = on_sent(qp.congestion, now, bytes);
     if (qp.is_reliable())
         expect_answer(core, qp, now);

@@ -24,6 +24,11 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now);
 // Makes the packet and moves on. False if the memory may not be read: the request fails.
 bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet);
 
+// The short way for the middle of a long message, which is most packets of all: true if the next
+// packet was made from the one before it. False if anything is out of the ordinary; plan_request()
+// and make_request() then make what this would have made.
+bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Packet& packet);
+
 // How many PSNs a message of this work takes.
 uint32_t packets_of(const SendWork& work, uint32_t mtu);
 

@@ -450,6 +450,22 @@ Verdict carry_out(Core& core, QueuePair& qp, const Packet& packet) {
     return Verdict::accept;
 }
 
+bool continue_write(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    // The first packet was judged for the whole message; this is all that could still be wrong.
+    const bool in_turn = packet.psn() == r.expected && r.message == Message::write &&
+                         packet.payload_length == qp.mtu && r.received + qp.mtu < r.write_length &&
+                         core.memory.stands(r.write_grant);
+    if (!in_turn || (qp.early && !qp.early->empty())) return false;
+    if (r.write_grant.host != nullptr && !packet.payload.is_modelled())
+        std::memmove(r.write_grant.host + r.received, packet.payload.address(), qp.mtu);
+    r.received += qp.mtu;
+    r.nak_sent = false;
+    r.expected = psn_plus(r.expected, 1);
+    if (packet.ack_request) answer_with(core, qp, packet.psn(), ack_syndrome(core, qp));
+    return true;
+}
+
 void on_request(Core& core, QueuePair& qp, Instant, const Packet& packet) {
     ResponderState& r = qp.responder;
     if (packet.psn() == r.expected) {

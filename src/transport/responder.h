@@ -21,6 +21,11 @@ enum class Verdict : uint8_t {
 // A request packet for a queue pair of a reliable connection.
 void on_request(Core& core, QueuePair& qp, Instant now, const Packet& packet);
 
+// The short way for the middle of a WRITE, which is most packets of all: true if the packet was in
+// turn and its data is in place. False if anything is out of the ordinary; on_request() then does
+// all. The caller has made sure that the packet is the peer's.
+bool continue_write(Core& core, QueuePair& qp, const Packet& packet);
+
 // Whether this packet, whose PSN is right, may be carried out.
 Verdict judge(Core& core, QueuePair& qp, const Packet& packet);
 

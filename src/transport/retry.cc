@@ -122,8 +122,8 @@ void on_progress(Core& core, QueuePair& qp, Instant now) {
     restart_timer(core, qp, now);
 }
 
-void expect_answer(Core& core, QueuePair& qp, Instant now) {
-    if (qp.requester.ack_deadline == Instant::never()) restart_timer(core, qp, now);
+void start_timer(Core& core, QueuePair& qp, Instant now) {
+    restart_timer(core, qp, now);
 }
 
 void on_time(Core& core, QueuePair& qp, Instant now) {

@@ -20,7 +20,10 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
 void on_progress(Core& core, QueuePair& qp, Instant now);
 
 // A packet has gone that wants an answer: starts the timer if it does not run.
-void expect_answer(Core& core, QueuePair& qp, Instant now);
+void start_timer(Core& core, QueuePair& qp, Instant now);
+inline void expect_answer(Core& core, QueuePair& qp, Instant now) {
+    if (qp.requester.ack_deadline == Instant::never()) start_timer(core, qp, now);
+}
 
 // The queue pair's time has come: it was silent for too long, or may go on now.
 void on_time(Core& core, QueuePair& qp, Instant now);

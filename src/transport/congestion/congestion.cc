@@ -9,12 +9,4 @@ void on_signal(CongestionControl& control, base::Instant, const Signal&) {
     }
 }
 
-base::Instant on_sent(CongestionControl& control, base::Instant now, uint32_t bytes) {
-    switch (control.algorithm) {
-        case Algorithm::none: return now;
-        case Algorithm::fixed_rate: return control.fixed_rate.on_sent(now, bytes);
-    }
-    return now;
-}
-
 }  // namespace tulle::transport

@@ -43,6 +43,12 @@ struct CongestionControl {
 void on_signal(CongestionControl& control, base::Instant now, const Signal& signal);
 
 // A packet of so many bytes on the wire leaves now; returns when the next one may.
-base::Instant on_sent(CongestionControl& control, base::Instant now, uint32_t bytes);
+inline base::Instant on_sent(CongestionControl& control, base::Instant now, uint32_t bytes) {
+    switch (control.algorithm) {
+        case Algorithm::none: return now;
+        case Algorithm::fixed_rate: return control.fixed_rate.on_sent(now, bytes);
+    }
+    return now;
+}
 
 }  // namespace tulle::transport
