@@ -1,7 +1,6 @@
 #include "cli/decode.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -123,9 +122,8 @@ int write_reports(const Options& options, Capture& capture) {
     if (!options.json_file.empty()) json.emplace(file ? file->output() : standard);
 
     Decoder decoder(capture, text ? &*text : nullptr, json ? &*json : nullptr);
-    const bool is_live = !capture.can_rewind() && ::isatty(STDOUT_FILENO) == 1;
     decoder.run([&] {
-        if (is_live) standard.flush();  // a person watches packets arrive
+        if (!capture.has_more_now()) standard.flush();  // somebody watches packets arrive
         return !is_interrupted() && (file || !standard.is_closed());
     });
 

@@ -186,6 +186,10 @@ void read_value(const std::byte* from, T& value) {
         static_assert(Bits % kCount == 0);
         if constexpr (Bits == 8 * sizeof(T) && sizeof(value[0]) == 1 && Offset % 8 == 0) {
             std::memcpy(value.data(), from + Offset / 8, sizeof(T));
+        } else if constexpr (Offset % 8 == 0 && Bits / kCount % 8 == 0) {
+            constexpr unsigned kStride = Bits / kCount / 8;
+            for (size_t i = 0; i < kCount; ++i)
+                read_value<0, Bits / kCount>(from + Offset / 8 + i * kStride, value[i]);
         } else {
             [&]<size_t... I>(std::index_sequence<I...>) {
                 (read_value<Offset + I*(Bits / kCount), Bits / kCount>(from, value[I]), ...);
@@ -211,6 +215,10 @@ void write_value(std::byte* to, const T& value) {
         static_assert(Bits % kCount == 0);
         if constexpr (Bits == 8 * sizeof(T) && sizeof(value[0]) == 1 && Offset % 8 == 0) {
             std::memcpy(to + Offset / 8, value.data(), sizeof(T));
+        } else if constexpr (Offset % 8 == 0 && Bits / kCount % 8 == 0) {
+            constexpr unsigned kStride = Bits / kCount / 8;
+            for (size_t i = 0; i < kCount; ++i)
+                write_value<0, Bits / kCount>(to + Offset / 8 + i * kStride, value[i]);
         } else {
             [&]<size_t... I>(std::index_sequence<I...>) {
                 (write_value<Offset + I*(Bits / kCount), Bits / kCount>(to, value[I]), ...);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pcap/pcap.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,11 @@ base::Error Capture::unreadable(const std::string& reason) const {
                         "packet; {}",
                         name, kWhatIsRead)};
     return {fmt::format("{} is not a capture ({}); {}", name, reason, kWhatIsRead)};
+}
+
+bool Capture::has_more_now() const {
+    pollfd wait{descriptor_.get(), POLLIN, 0};
+    return can_rewind_ || ::poll(&wait, 1, 0) != 0;
 }
 
 std::optional<Record> Capture::next() {

@@ -36,6 +36,9 @@ public:
 
     int link_type() const;
 
+    // Whether more of it is here already; a pipe may have nothing to read for now.
+    bool has_more_now() const;
+
     // Whether it can be read twice; and back to before the first record.
     bool can_rewind() const { return can_rewind_; }
     std::optional<base::Error> rewind();

@@ -5,16 +5,25 @@
 #include "wire/mad/visit.h"
 
 namespace tulle::cli {
+namespace {
+
+// Not inlined: one function for each type of field, not for each of two thousand fields.
+template <class T>
+[[gnu::noinline]] void add_field(ShownLayer& layer, const char* name, const T& value, ShowAs as) {
+    if (as == ShowAs::text)
+        layer.fields.push_back({name, field_text(value), {}});
+    else
+        layer.fields.push_back({name, {}, field_json(value)});
+}
+
+}  // namespace
 
 ShownLayers layers_of(const wire::Frame& frame, ShowAs as) {
     ShownLayers shown;
     const auto show = [&](const char* name, const auto& header) {
         ShownLayer& layer = shown.layers.emplace_back(ShownLayer{name, {}});
         wire::for_each_field(header, [&](const char* field, const auto& value) {
-            if (as == ShowAs::text)
-                layer.fields.push_back({field, field_text(value), {}});
-            else
-                layer.fields.push_back({field, {}, field_json(value)});
+            add_field(layer, field, value, as);
         });
     };
     wire::for_each_header(frame, show);
