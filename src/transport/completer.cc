@@ -107,10 +107,8 @@ bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end) {
         on_progress(core, qp, now);
         tell_if_drained(core, qp);
     }
-    if (!answers_missing) return true;
-    ++core.counters.implied_nak_seq_err;
-    retry_lost(core, qp, now, r.unacknowledged);
-    return false;
+    if (answers_missing) retry_missing_answer(core, qp, now);
+    return !answers_missing;
 }
 
 void take_credits(QueuePair& qp, uint8_t syndrome, uint32_t msn) {
@@ -168,8 +166,7 @@ const SendWork* answered_request(Core& core, QueuePair& qp, Instant now, Psn psn
     if (!work.awaits_data() || psn_before(psn, work.first_psn)) return nullptr;
     if (psn == r.unacknowledged) return &work;
     // Later than the one that is due: those between are lost.
-    ++core.counters.implied_nak_seq_err;
-    retry_lost(core, qp, now, r.unacknowledged);
+    retry_missing_answer(core, qp, now);
     return nullptr;
 }
 

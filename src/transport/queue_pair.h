@@ -84,6 +84,7 @@ struct RequesterState {
     uint32_t messages_begun = 0;  // SSN, 24 bits
     uint32_t credit_limit = 0;    // LSN, 24 bits
     bool has_credits = false;     // the peer grants end-to-end credits
+    bool asked_again = false;     // for an answer that is missing; until it comes, or silence
     uint8_t retries_left = 0;
     uint8_t rnr_retries_left = 0;
     base::Instant ack_deadline = base::Instant::never();

@@ -56,6 +56,7 @@ void on_silence(Core& core, QueuePair& qp, Instant now) {
     ++core.counters.local_ack_timeout_err;
     on_signal(qp.congestion, now, {.kind = Signal::Kind::timeout});
     if (!spend_retry(core, qp, now)) return;
+    qp.requester.asked_again = false;
     go_back(qp, qp.requester.unacknowledged);
     restart_timer(core, qp, now);
 }
@@ -88,6 +89,14 @@ void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn) {
     core.wake(qp);
 }
 
+void retry_missing_answer(Core& core, QueuePair& qp, Instant now) {
+    RequesterState& r = qp.requester;
+    if (r.asked_again) return;
+    r.asked_again = true;
+    ++core.counters.implied_nak_seq_err;
+    retry_lost(core, qp, now, r.unacknowledged);
+}
+
 void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code) {
     RequesterState& r = qp.requester;
     if (qp.rnr_retry != kRetryForEver) {
@@ -106,6 +115,7 @@ void on_progress(Core& core, QueuePair& qp, Instant now) {
     RequesterState& r = qp.requester;
     r.retries_left = qp.retry_count;
     r.rnr_retries_left = qp.rnr_retry;
+    r.asked_again = false;
     // What was acknowledged need not be sent again, wherever the place was set back to.
     if (psn_before(r.send_psn, r.unacknowledged)) {
         r.send_psn = r.unacknowledged;

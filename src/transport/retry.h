@@ -12,6 +12,10 @@ uint32_t request_of(const QueuePair& qp, Psn psn);
 // This PSN is lost, the peer or a missing answer says so: it goes again, by the loss policy.
 void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn);
 
+// Something that came tells that the answer due now is lost: it is asked for again. Whatever else
+// was under way behind it tells the same and changes nothing (9.7.5.2.8).
+void retry_missing_answer(Core& core, QueuePair& qp, Instant now);
+
 // The peer had no receive for this PSN and asks to wait.
 void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code);
 

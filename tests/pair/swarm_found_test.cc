@@ -73,5 +73,14 @@ TEST(SwarmFound, a_read_whose_memory_goes_away_is_refused_at_once) {
     EXPECT_EQ(pair.server.state(), QpState::error);
 }
 
+TEST(SwarmFound, one_lost_answer_costs_one_retry_however_many_follow_it) {
+    Pair pair({.retry_count = 1});
+    pair.wire.drop_nth(2);  // the first of eight answers
+    pair.client.post({.work = Work::read, .length = 8 * 1024, .remote_offset = 64});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.counters().implied_nak_seq_err, 1u);
+}
+
 }  // namespace
 }  // namespace tulle::transport
