@@ -65,8 +65,13 @@ void Network::send(base::Instant now, const wire::Packet& packet, Launch&& launc
     const bool doubled = link.draw.per_million(faults.doubling);
     const bool damaged = link.draw.per_million(faults.damage);
     bool disturbed = lost || doubled || damaged;
-    if (!lost) launch(arrival_of(link, now, disturbed), take_off(link, packet, damaged));
-    if (doubled) launch(arrival_of(link, now, disturbed), take_off(link, packet, false));
+    // One draw after the other: compilers differ in the order of arguments.
+    const auto fly = [&](bool is_damaged) {
+        const base::Instant at = arrival_of(link, now, disturbed);
+        launch(at, take_off(link, packet, is_damaged));
+    };
+    if (!lost) fly(damaged);
+    if (doubled) fly(false);
     if (disturbed) note_trouble(packet);
 }
 

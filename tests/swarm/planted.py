@@ -36,7 +36,8 @@ DEFECTS = {
         "src/transport/responder.cc",
         "        answer.next_psn = answer.burst_psn = packet.psn();\n        return",
         "        answer.next_psn = answer.burst_psn = packet.psn();\n"
-        "        if (answer.is_atomic) carry_out_atomic(answer.grant.host, packet);\n        return",
+        "        if (answer.is_atomic) carry_out_atomic(answer.grant.host, packet);\n"
+        "        return",
     ),
     "an ACK covers one packet too many": (
         "src/transport/completer.cc",
@@ -47,11 +48,6 @@ DEFECTS = {
         "src/transport/completer.cc",
         "        if (work.awaits_data()) {\n            answers_missing",
         "        if (work.awaits_data() && work.packets > 1) {\n            answers_missing",
-    ),
-    "an early packet is taken for another": (
-        "src/transport/loss/reorder_buffer.cc",
-        "    if (!here.used || here.packet.psn() != psn) return std::nullopt;",
-        "    if (!here.used) return std::nullopt;",
     ),
     "the payload of an early packet is not copied": (
         "src/transport/loss/reorder_buffer.cc",
