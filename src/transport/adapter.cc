@@ -346,7 +346,7 @@ void Adapter::on_timer(Instant now) {
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
     const uint32_t envelope = core_.config.envelope_bytes + wire::Bth::kSize;
-    if (const auto payload = plan_response(qp)) {
+    if (const auto payload = plan_response(core_, qp)) {
         const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
         if (envelope + headers + *payload > room) return Turn::does_not_fit;
         make_response(core_, qp, packet);
