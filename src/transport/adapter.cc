@@ -458,7 +458,7 @@ void Adapter::on_timer(Instant now) {
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
     const bool may_answer = qp.responder.ack_pending || !qp.responder.answers.empty();
-    if (const auto payload = may_answer ? plan_response(qp) : std::nullopt) {
+    if (const auto payload = may_answer ? plan_response(core_, qp) : std::nullopt) {
         const uint32_t envelope = core_.config.envelope_bytes + wire::Bth::kSize;
         const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
         if (envelope + headers + *payload > room) return Turn::does_not_fit;

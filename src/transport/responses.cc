@@ -13,12 +13,6 @@ using wire::Operation;
 using wire::psn_distance;
 using wire::psn_plus;
 
-const Answer* waiting_answer(const QueuePair& qp) {
-    for (const Answer& answer : qp.responder.answers)
-        if (answer.next_psn != answer.end_psn) return &answer;
-    return nullptr;
-}
-
 // Answers go while the queue pair receives; and, where a NAK has ended the connection, those to
 // requests before it, for the NAK says that they were carried out.
 bool answers_go(const QueuePair& qp) {
@@ -35,6 +29,21 @@ uint32_t offset_of(const QueuePair& qp, const Answer& answer) {
 uint32_t payload_of(const QueuePair& qp, const Answer& answer) {
     if (answer.is_atomic || answer.is_empty) return 0;
     return std::min(qp.mtu, answer.length - offset_of(qp, answer));
+}
+
+bool may_be_read(const Core& core, const QueuePair& qp, const Answer& answer) {
+    return payload_of(qp, answer) == 0 || core.memory.stands(answer.grant);
+}
+
+// An answer that is given again, for a late copy of its request, is given up if its memory is gone:
+// the requester has it, for otherwise nobody may take the memory away.
+Answer* waiting_answer(const Core& core, QueuePair& qp) {
+    for (Answer& answer : qp.responder.answers) {
+        if (answer.next_psn == answer.end_psn) continue;
+        if (!answer.was_given || may_be_read(core, qp, answer)) return &answer;
+        answer.next_psn = answer.end_psn;
+    }
+    return nullptr;
 }
 
 Operation operation_of(const Answer& answer) {
@@ -81,20 +90,20 @@ uint8_t ack_syndrome(Core& core, QueuePair& qp) {
     return wire::syndrome_of(wire::AckKind::ack, code);
 }
 
-std::optional<uint32_t> plan_response(const QueuePair& qp) {
+std::optional<uint32_t> plan_response(const Core& core, QueuePair& qp) {
     if (!answers_go(qp)) return std::nullopt;
-    if (const Answer* answer = waiting_answer(qp)) return payload_of(qp, *answer);
+    if (const Answer* answer = waiting_answer(core, qp)) return payload_of(qp, *answer);
     if (qp.responder.ack_pending) return 0;
     return std::nullopt;
 }
 
 void make_response(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
-    const Answer* waiting = waiting_answer(qp);
+    Answer* waiting = waiting_answer(core, qp);
     if (waiting == nullptr) return make_ack(qp, packet);
-    Answer& answer = r.answers[static_cast<size_t>(waiting - r.answers.data())];
+    Answer& answer = *waiting;
     const uint32_t length = payload_of(qp, answer);
-    if (length != 0 && !core.memory.stands(answer.grant)) {
+    if (!may_be_read(core, qp, answer)) {
         ++core.counters.resp_remote_access_errors;
         answer_with(core, qp, answer.next_psn,
                     wire::syndrome_of(wire::NakCode::remote_access_error));

@@ -14,7 +14,7 @@ void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome);
 uint8_t ack_syndrome(Core& core, QueuePair& qp);
 
 // Bytes of payload of the response that goes next; nothing if none waits.
-std::optional<uint32_t> plan_response(const QueuePair& qp);
+std::optional<uint32_t> plan_response(const Core& core, QueuePair& qp);
 
 // Makes that response. If the memory that a READ named is no more, a NAK goes instead.
 void make_response(Core& core, QueuePair& qp, Packet& packet);

@@ -73,5 +73,28 @@ TEST(SwarmFound, a_read_whose_memory_goes_away_is_refused_at_once) {
     EXPECT_EQ(pair.server.state(), QpState::error);
 }
 
+TEST(SwarmFound, a_late_copy_of_a_read_does_no_harm_when_its_memory_is_gone) {
+    Pair pair;
+    pair.client.post({.work = Work::read, .length = 5000, .remote_offset = 64});
+    const Packet request = next_packet(pair, pair.client);
+    pair.server.adapter.on_packet(pair.now, request);
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    pair.server.adapter.on_packet(pair.now, request);
+    EXPECT_EQ(next_packet(pair, pair.server).payload_length, 1024u);
+    ASSERT_EQ(pair.server.adapter.memory().deregister_region(pair.server.key), Refusal::none);
+    pair.run();
+    EXPECT_EQ(pair.server.state(), QpState::rts);
+}
+
+TEST(SwarmFound, one_lost_answer_costs_one_retry_however_many_follow_it) {
+    Pair pair({.retry_count = 1});
+    pair.wire.drop_nth(2);  // the first of eight answers
+    pair.client.post({.work = Work::read, .length = 8 * 1024, .remote_offset = 64});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.counters().implied_nak_seq_err, 1u);
+}
+
 }  // namespace
 }  // namespace tulle::transport

@@ -64,6 +64,7 @@ private:
     void check_read(uint32_t side, const Operation& operation);
     void check_original(uint32_t side, const Operation& operation);
     void check_message_arrived(uint32_t side, uint32_t number);
+    void check_retries(uint32_t side);
     void check_failure(uint32_t side, const Operation& operation,
                        const transport::Completion& completion);
 

@@ -27,17 +27,24 @@ Network::Network(World& world, Tally& tally) : world_(world), tally_(tally) {
         links_.push_back({Draw(world.seed, Drawer::link, i)});
 }
 
-base::Instant Network::arrival_of(Link& link, base::Instant now) {
+base::Instant Network::arrival_of(Link& link, base::Instant now, bool& disturbed) {
     const Faults& faults = world_.faults;
     base::Instant at = now + base::Duration{int64_t{world_.link_ns} * 1000};
     // Delay holds up what follows too; what is reordered lets others pass.
-    if (link.draw.per_million(faults.delay))
-        at += base::Duration{int64_t{link.draw.between(1, faults.delay_ns)} * 1000};
+    const bool delayed = link.draw.per_million(faults.delay);
+    const bool reordered = link.draw.per_million(faults.reordering);
+    disturbed = disturbed || delayed || reordered;
+    if (delayed) at += base::Duration{int64_t{link.draw.between(1, faults.delay_ns)} * 1000};
     at = std::max(at, link.last_arrival);
-    if (link.draw.per_million(faults.reordering))
+    if (reordered)
         return at + base::Duration{int64_t{link.draw.between(1, faults.reorder_ns)} * 1000};
     link.last_arrival = at;
     return at;
+}
+
+void Network::note_trouble(const wire::Packet& packet) {
+    const uint32_t side = world_.find_side(packet.destination - 1, packet.dest_qp());
+    if (side != kNone) ++world_.troubles(side);
 }
 
 wire::Path Network::path_of(const wire::Packet& packet) const {

@@ -41,7 +41,8 @@ private:
     };
 
     uint32_t take_off(Link& link, const wire::Packet& packet, bool damaged);
-    base::Instant arrival_of(Link& link, base::Instant now);
+    base::Instant arrival_of(Link& link, base::Instant now, bool& disturbed);
+    void note_trouble(const wire::Packet& packet);
     wire::Path path_of(const wire::Packet& packet) const;
     void damage(Link& link, std::vector<std::byte>& bytes);
 
@@ -63,8 +64,15 @@ void Network::send(base::Instant now, const wire::Packet& packet, Launch&& launc
     const bool lost = link.draw.per_million(faults.loss);
     const bool doubled = link.draw.per_million(faults.doubling);
     const bool damaged = link.draw.per_million(faults.damage);
-    if (!lost) launch(arrival_of(link, now), take_off(link, packet, damaged));
-    if (doubled) launch(arrival_of(link, now), take_off(link, packet, false));
+    bool disturbed = lost || doubled || damaged;
+    // One draw after the other: compilers differ in the order of arguments.
+    const auto fly = [&](bool is_damaged) {
+        const base::Instant at = arrival_of(link, now, disturbed);
+        launch(at, take_off(link, packet, is_damaged));
+    };
+    if (!lost) fly(damaged);
+    if (doubled) fly(false);
+    if (disturbed) note_trouble(packet);
 }
 
 }  // namespace tulle::swarm

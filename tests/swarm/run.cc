@@ -412,9 +412,9 @@ void Run::transmit(uint32_t index) {
 }
 
 uint32_t Run::side_of(uint32_t host, Qpn qpn) const {
-    for (uint32_t i = 0; i < world_.sides.size(); ++i)
-        if (world_.sides[i].adapter == host && world_.sides[i].qpn == qpn) return i;
-    throw Failure("a completion of no queue pair");
+    const uint32_t side = world_.find_side(host, qpn);
+    require(side != kNone, "a completion of no queue pair");
+    return side;
 }
 
 void Run::poll_completions(uint32_t index) {

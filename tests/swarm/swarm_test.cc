@@ -52,7 +52,9 @@ std::optional<Options> read_options(int count, char** arguments) {
     return options;
 }
 
-// A check of the engine ends the program: also then the seed has to be known.
+// A check of the engine ends the program, and what never returns is ended: also then the seed has
+// to be known.
+constexpr unsigned kSecondsForOneSeed = 30;
 char death_note[64];
 
 void on_death(int signal) {
@@ -65,6 +67,7 @@ void on_death(int signal) {
 Result run(uint64_t seed, bool trace = false) {
     std::snprintf(death_note, sizeof death_note, "swarm: FAILED seed %llu: the program ended\n",
                   static_cast<unsigned long long>(seed));
+    alarm(kSecondsForOneSeed);
     return tulle::swarm::run_seed(seed, trace ? stdout : nullptr);
 }
 
@@ -110,7 +113,8 @@ int main(int count, char** arguments) {
                    stderr);
         return 2;
     }
-    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, on_death);
+    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGALRM})
+        std::signal(signal, on_death);
     Tally tally;
     uint64_t hash = 0;
     uint64_t failures = 0;

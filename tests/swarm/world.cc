@@ -486,6 +486,12 @@ uint64_t name_of(uint32_t side, uint32_t operation) {
     return uint64_t{0x7a5e} << 48 | uint64_t{side} << 16 | operation;
 }
 
+uint32_t World::find_side(uint32_t adapter, Qpn qpn) const {
+    for (uint32_t i = 0; i < sides.size(); ++i)
+        if (sides[i].adapter == adapter && sides[i].qpn == qpn) return i;
+    return kNone;
+}
+
 World make_world(uint64_t seed) {
     World world;
     world.seed = seed;

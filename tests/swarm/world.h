@@ -113,6 +113,9 @@ struct Side {
     uint32_t posted = 0;          // operations posted
     uint32_t settled = 0;         // operations whose outcome is known, in order
     uint32_t received = 0;        // messages of the peer that were received, in order
+    uint32_t troubles = 0;        // packets of the connection that the network did not bring as
+                                  // they were sent; the first side keeps it for both
+    uint32_t troubles_then = 0;   // when work completed last
     bool has_failed = false;      // a completion said so
     bool gave_up = false;         // the user did, by the error state
     bool first_flush = true;      // no receive was flushed yet
@@ -158,6 +161,10 @@ struct World {
     std::vector<Side> sides;
     std::vector<Pool> pools;
     std::vector<Counter> counters;
+
+    uint32_t& troubles(uint32_t side) { return sides[side & ~1u].troubles; }
+    // kNone if there is none.
+    uint32_t find_side(uint32_t adapter, transport::Qpn qpn) const;
 };
 
 World make_world(uint64_t seed);
