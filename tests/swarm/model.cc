@@ -151,14 +151,21 @@ void Model::check_failure(uint32_t index, const Operation& operation,
 }
 
 // Each retry has a cause: a packet of this connection that the network did not bring as it was
-// sent. Only a timer that is short may run out without.
+// sent, or a peer that is gone. Only a timer that is short may run out without.
 void Model::check_retries(uint32_t index) {
     constexpr uint8_t kLongTimer = 8;  // 1 ms, longer than any delay
     const Side& side = world_.sides[index];
     const Side& peer = world_.sides[side.peer];
-    const bool peer_is_gone = peer.is_dead() || !peer.first_flush;
+    require(!world_.faults.none() || peer.is_dead(),
+            "retries exceeded where the network loses nothing");
+    // A peer that has objected to a bad key says so once, and that may be lost.
+    const bool may_have_objected =
+        std::any_of(side.operations.begin() + side.settled - 1,
+                    side.operations.begin() + side.posted, [](const auto& o) { return o.bad_key; });
+    const bool peer_is_gone = peer.is_dead() || !peer.first_flush || may_have_objected;
     if (peer_is_gone || side.attributes.address.ack_timeout < kLongTimer) return;
-    require(world_.troubles(index) - side.troubles_then > side.attributes.retry_count,
+    // Two that were under way when work completed last may have done their harm since.
+    require(world_.troubles(index) - side.troubles_then + 2 > side.attributes.retry_count,
             "retries exceeded without as many faults of the network");
 }
 
