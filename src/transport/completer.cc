@@ -17,6 +17,11 @@ using wire::psn_before;
 using wire::psn_distance;
 using wire::psn_plus;
 
+// The network met congestion on this packet's way: ECN or FECN.
+bool is_marked(const Packet& packet) {
+    return (packet.traffic_class & 3) == 3 || packet.fecn;
+}
+
 CompletionKind kind_of(Work work) {
     switch (work) {
         case Work::write:
@@ -91,7 +96,7 @@ void on_missing_answer(Core& core, QueuePair& qp, Instant now) {
 
 // Everything before `end` has arrived. False if that cannot be: the answer to a READ or an atomic
 // before it is missing, so it was lost, and is asked for again (9.7.5.2.8).
-bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end) {
+bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end, bool marked) {
     RequesterState& r = qp.requester;
     const Psn before = r.unacknowledged;
     bool answers_missing = false;
@@ -112,7 +117,7 @@ bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end) {
         if (!whole) break;
     }
     if (r.unacknowledged != before) {
-        on_progress(core, qp, now);
+        on_progress(core, qp, now, psn_distance(before, r.unacknowledged), marked);
         tell_if_drained(core, qp);
     }
     if (!answers_missing) return true;
@@ -152,14 +157,15 @@ void on_acknowledge(Core& core, QueuePair& qp, Instant now, const Packet& packet
     switch (wire::ack_kind(syndrome)) {
         case AckKind::ack:
             take_credits(qp, syndrome, packet.extended.ack.msn);
-            acknowledge(core, qp, now, psn_plus(packet.psn(), 1));
+            acknowledge(core, qp, now, psn_plus(packet.psn(), 1), is_marked(packet));
             return;
         case AckKind::rnr_nak:
-            if (acknowledge(core, qp, now, packet.psn()))
+            if (acknowledge(core, qp, now, packet.psn(), is_marked(packet)))
                 on_receiver_not_ready(core, qp, now, packet.psn(), code);
             return;
         case AckKind::nak:
-            if (acknowledge(core, qp, now, packet.psn())) on_nak(core, qp, now, packet.psn(), code);
+            if (acknowledge(core, qp, now, packet.psn(), is_marked(packet)))
+                on_nak(core, qp, now, packet.psn(), code);
             return;
         case AckKind::reserved: ++core.counters.dropped_silently; return;
     }
@@ -167,8 +173,9 @@ void on_acknowledge(Core& core, QueuePair& qp, Instant now, const Packet& packet
 
 // The request that this answer with data belongs to, once everything before it is acknowledged.
 // Nothing if the answer is none that is waited for now.
-const SendWork* answered_request(Core& core, QueuePair& qp, Instant now, Psn psn) {
-    if (!acknowledge(core, qp, now, psn)) return nullptr;
+const SendWork* answered_request(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+    const Psn psn = packet.psn();
+    if (!acknowledge(core, qp, now, psn, is_marked(packet))) return nullptr;
     RequesterState& r = qp.requester;
     if (r.oldest == r.begun) return nullptr;
     const SendWork& work = (*qp.send_queue)[r.oldest];
@@ -189,7 +196,7 @@ bool has_right_size(const QueuePair& qp, const SendWork& work, uint32_t index, P
 }
 
 void on_read_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
-    const SendWork* work = answered_request(core, qp, now, packet.psn());
+    const SendWork* work = answered_request(core, qp, now, packet);
     if (work == nullptr) return;
     RequesterState& r = qp.requester;
     const uint32_t number = r.oldest;
@@ -204,12 +211,12 @@ void on_read_response(Core& core, QueuePair& qp, Instant now, const Packet& pack
     if (scatter(core, qp.send_queue->sges(number), qp.pd, index * qp.mtu, packet) != Scatter::done)
         return fail_request(core, qp, number, Status::local_protection_error);
     r.unacknowledged = psn_plus(packet.psn(), 1);
-    on_progress(core, qp, now);
+    on_progress(core, qp, now, 1, is_marked(packet));
     complete_done(core, qp);
 }
 
 void on_atomic_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
-    const SendWork* work = answered_request(core, qp, now, packet.psn());
+    const SendWork* work = answered_request(core, qp, now, packet);
     if (work == nullptr) return;
     RequesterState& r = qp.requester;
     const uint32_t number = r.oldest;
@@ -222,7 +229,7 @@ void on_atomic_response(Core& core, QueuePair& qp, Instant now, const Packet& pa
         Scatter::done)
         return fail_request(core, qp, number, Status::local_protection_error);
     r.unacknowledged = psn_plus(packet.psn(), 1);
-    on_progress(core, qp, now);
+    on_progress(core, qp, now, 1, is_marked(packet));
     complete_done(core, qp);
 }
 

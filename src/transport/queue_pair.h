@@ -100,6 +100,8 @@ struct RequesterState {
     uint32_t middles_left = 0;
     Psn stream_psn{};
     wire::Packet stream;
+    std::optional<Psn> timed{};  // the packet whose round trip is measured, and when it went
+    base::Instant timed_at{};
     base::Instant ack_deadline = base::Instant::never();
     base::Instant wait_until{};    // an RNR NAK asked for patience
     base::Instant next_allowed{};  // pacing

@@ -225,6 +225,14 @@ bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, P
            psn_distance(work.first_psn, next) % core.config.ack_every == 0;
 }
 
+// One packet at a time is timed, of those that ask for an answer and go for the first time.
+void time_round_trip(QueuePair& qp, Instant now, const Packet& packet) {
+    RequesterState& r = qp.requester;
+    if (!packet.ack_request || r.timed || psn_before(packet.psn(), r.sent_end)) return;
+    r.timed = packet.psn();
+    r.timed_at = now;
+}
+
 void move_on(QueuePair& qp, const RequestPlan& plan) {
     RequesterState& r = qp.requester;
     const SendWork& work = (*qp.send_queue)[plan.number];
@@ -307,6 +315,7 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
                              psn_plus(plan.psn, 1) == work.end_psn();
 
     RequesterState& r = qp.requester;
+    time_round_trip(qp, now, packet);
     if (psn_before(plan.psn, r.sent_end)) ++core.counters.retransmitted_packets;
     const bool in_turn = !r.resend;
     move_on(qp, plan);
@@ -338,6 +347,7 @@ bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Pac
     packet.ack_request = asks_for_ack(core, qp, (*qp.send_queue)[r.current], r.send_psn);
     packet.payload_length = qp.mtu;
 
+    time_round_trip(qp, now, packet);
     const Psn next = psn_plus(r.send_psn, 1);
     if (psn_before(r.send_psn, r.sent_end))
         ++core.counters.retransmitted_packets;

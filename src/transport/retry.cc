@@ -17,6 +17,7 @@ void go_back(QueuePair& qp, Psn psn) {
     r.current = request_of(qp, psn);
     r.send_psn = psn;
     r.resend.reset();
+    r.timed.reset();  // an answer might be to the packet before or to its copy
 }
 
 bool is_outstanding(const QueuePair& qp) {
@@ -24,7 +25,7 @@ bool is_outstanding(const QueuePair& qp) {
 }
 
 // One retry less. False if there is none left and the connection is given up.
-bool spend_retry(Core& core, QueuePair& qp, Instant now) {
+bool spend_retry(Core& core, QueuePair& qp) {
     RequesterState& r = qp.requester;
     if (r.retries_left > 0) {
         --r.retries_left;
@@ -38,28 +39,17 @@ bool spend_retry(Core& core, QueuePair& qp, Instant now) {
         core.raise(EventKind::path_migrated, qp.number.value);
         return true;
     }
-    static_cast<void>(now);
     fail_request(core, qp, r.oldest, Status::retry_exceeded);
     return false;
-}
-
-void restart_timer(Core& core, QueuePair& qp, Instant now) {
-    RequesterState& r = qp.requester;
-    if (qp.address.ack_timeout == 0 || !is_outstanding(qp)) {
-        r.ack_deadline = Instant::never();
-        return;
-    }
-    r.ack_deadline = now + ack_timeout(qp.address.ack_timeout);
-    core.look_again(qp, r.ack_deadline);
 }
 
 void on_silence(Core& core, QueuePair& qp, Instant now) {
     ++core.counters.local_ack_timeout_err;
     on_signal(qp.congestion, now, {.kind = Signal::Kind::timeout});
-    if (!spend_retry(core, qp, now)) return;
+    if (!spend_retry(core, qp)) return;
     qp.requester.recovering = false;
     go_back(qp, qp.requester.unacknowledged);
-    restart_timer(core, qp, now);
+    start_timer(core, qp, now);
 }
 
 }  // namespace
@@ -79,7 +69,7 @@ uint32_t request_of(const QueuePair& qp, Psn psn) {
 
 void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn) {
     RequesterState& r = qp.requester;
-    if (r.recovering || !spend_retry(core, qp, now)) return;
+    if (r.recovering || !spend_retry(core, qp)) return;
     r.recovering = true;
     const bool data_lost = !(*qp.send_queue)[request_of(qp, psn)].awaits_data();
     if (core.config.loss == LossPolicy::selective_repeat && data_lost &&
@@ -87,7 +77,7 @@ void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn) {
         r.resend = psn;
     else
         go_back(qp, psn);
-    restart_timer(core, qp, now);
+    start_timer(core, qp, now);
     core.wake(qp);
 }
 
@@ -108,8 +98,16 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
     core.look_again(qp, r.wait_until);
 }
 
-void on_progress(Core& core, QueuePair& qp, Instant now) {
+void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool marked) {
     RequesterState& r = qp.requester;
+    if (qp.congestion.algorithm != Algorithm::none) {
+        Signal signal{.kind = Signal::Kind::ack, .marked = marked, .acknowledged_packets = packets};
+        if (r.timed && psn_before(*r.timed, r.unacknowledged)) {
+            signal.round_trip = Duration{now.ps - r.timed_at.ps};
+            r.timed.reset();
+        }
+        on_signal(qp.congestion, now, signal);
+    }
     r.retries_left = qp.retry_count;
     r.rnr_retries_left = qp.rnr_retry;
     r.recovering = false;
@@ -119,11 +117,17 @@ void on_progress(Core& core, QueuePair& qp, Instant now) {
         r.current = request_of(qp, r.send_psn);
     }
     if (r.resend && psn_before(*r.resend, r.unacknowledged)) r.resend.reset();
-    restart_timer(core, qp, now);
+    start_timer(core, qp, now);
 }
 
 void start_timer(Core& core, QueuePair& qp, Instant now) {
-    restart_timer(core, qp, now);
+    RequesterState& r = qp.requester;
+    if (qp.address.ack_timeout == 0 || !is_outstanding(qp)) {
+        r.ack_deadline = Instant::never();
+        return;
+    }
+    r.ack_deadline = now + ack_timeout(qp.address.ack_timeout);
+    core.look_again(qp, r.ack_deadline);
 }
 
 void on_time(Core& core, QueuePair& qp, Instant now) {

@@ -16,11 +16,13 @@ void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn);
 // The peer had no receive for this PSN and asks to wait.
 void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code);
 
-// Something was acknowledged: retries count anew, and the timer too.
-void on_progress(Core& core, QueuePair& qp, Instant now);
+// So many packets more are answered, by a packet that was marked on its way or not: retries count
+// anew, the timer too, and congestion control is told.
+void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool marked);
 
-// A packet has gone that wants an answer: starts the timer if it does not run.
+// The time from now on until silence counts as loss; none if nothing is outstanding.
 void start_timer(Core& core, QueuePair& qp, Instant now);
+// A packet has gone that wants an answer: starts the timer if it does not run.
 inline void expect_answer(Core& core, QueuePair& qp, Instant now) {
     if (qp.requester.ack_deadline == Instant::never()) start_timer(core, qp, now);
 }

@@ -160,7 +160,6 @@ struct DatagramTarget {
     uint8_t service_level = 0;
     uint8_t traffic_class = 0;
     uint8_t hop_limit = 64;
-    bool multicast = false;
 };
 
 struct SendRequest {

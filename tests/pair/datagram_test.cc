@@ -107,12 +107,11 @@ TEST(Datagram, a_queue_pair_that_left_the_group_hears_nothing) {
     EXPECT_EQ(adapter.destroy_qp(pair.server.qpn), Refusal::busy);
     EXPECT_EQ(adapter.detach_multicast(pair.server.qpn, {kGroup}), Refusal::none);
     EXPECT_EQ(adapter.detach_multicast(pair.server.qpn, {kGroup}), Refusal::invalid_argument);
-    pair.client.post({.work = Work::send,
-                      .length = 8,
-                      .datagram = DatagramTarget{.endpoint = pair.server.endpoint,
-                                                 .qpn = Qpn{0xff'ffff},
-                                                 .qkey = QKey{0x1234},
-                                                 .multicast = true}});
+    pair.client.post(
+        {.work = Work::send,
+         .length = 8,
+         .datagram = DatagramTarget{
+             .endpoint = pair.server.endpoint, .qpn = Qpn{0xff'ffff}, .qkey = QKey{0x1234}}});
     pair.run();
     EXPECT_TRUE(pair.server.receives.empty());
 }
