@@ -454,8 +454,8 @@ bool continue_write(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     // The first packet was judged for the whole message; this is all that could still be wrong.
     const bool in_turn = packet.psn() == r.expected && r.message == Message::write &&
-                         packet.payload_length == qp.mtu && r.received + qp.mtu < r.write_length &&
-                         core.memory.stands(r.write_grant);
+                         (qp.access & kRemoteWrite) != 0 && packet.payload_length == qp.mtu &&
+                         r.received + qp.mtu < r.write_length && core.memory.stands(r.write_grant);
     if (!in_turn || (qp.early && !qp.early->empty())) return false;
     if (r.write_grant.host != nullptr && !packet.payload.is_modelled())
         std::memmove(r.write_grant.host + r.received, packet.payload.address(), qp.mtu);
