@@ -41,8 +41,8 @@ DEFECTS = {
     ),
     "an ACK covers one packet too many": (
         "src/transport/completer.cc",
-        "            acknowledge(core, qp, now, psn_plus(packet.psn(), 1));",
-        "            acknowledge(core, qp, now, psn_plus(packet.psn(), 2));",
+        "            acknowledge(core, qp, now, psn_plus(packet.psn(), 1), is_marked(packet));",
+        "            acknowledge(core, qp, now, psn_plus(packet.psn(), 2), is_marked(packet));",
     ),
     "an ACK answers READs too": (
         "src/transport/completer.cc",
@@ -76,8 +76,8 @@ DEFECTS = {
     ),
     "every answer behind a lost one spends a retry": (
         "src/transport/retry.cc",
-        "    if (r.asked_again) return;",
-        "    if (r.asked_again && r.retries_left > 7) return;",
+        "    if (r.recovering || !spend_retry(core, qp)) return;",
+        "    if (!spend_retry(core, qp)) return;",
     ),
 }
 
