@@ -105,7 +105,6 @@ private:
     void apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask);
     void change_state(QueuePair& qp, const QpAttributes& attributes);
     void reset(QueuePair& qp);
-    void flush_posted(QueuePair& qp);
 
     void deliver_rd(Instant now, const Packet& packet);
     void deliver(Instant now, QueuePair& qp, const Packet& packet, wire::Bytes grh);

@@ -151,7 +151,6 @@ struct QueuePair {
     Qpn owner{};  // whose work it does: its own, but for the halves of an EE context
     QpType type = QpType::rc;
     QpState state = QpState::reset;
-    bool exists = false;
     bool signal_all = false;
     bool drain_notify = false;
     bool in_ready_list = false;

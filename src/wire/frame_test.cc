@@ -11,6 +11,7 @@
 namespace tulle::wire {
 namespace {
 
+using testing::link_of;
 using testing::Random;
 
 std::vector<std::byte> sample(Encapsulation encapsulation, uint8_t opcode, size_t length) {
@@ -20,11 +21,6 @@ std::vector<std::byte> sample(Encapsulation encapsulation, uint8_t opcode, size_
     std::vector<std::byte> bytes(kMaxEncodedSize);
     bytes.resize(encode(packet, testing::sample_path(encapsulation), payload, bytes));
     return bytes;
-}
-
-LinkLayer link_of(Encapsulation encapsulation) {
-    return encapsulation <= Encapsulation::infiniband_global ? LinkLayer::infiniband
-                                                             : LinkLayer::ethernet;
 }
 
 std::vector<std::byte> written(const Frame& frame) {

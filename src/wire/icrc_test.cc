@@ -11,6 +11,7 @@ namespace tulle::wire {
 namespace {
 
 using testing::kEncapsulations;
+using testing::link_of;
 using testing::Random;
 
 template <class... B>
@@ -36,11 +37,6 @@ std::vector<std::byte> sample_bytes(Encapsulation encapsulation, Random& random)
     std::vector<std::byte> bytes(kMaxEncodedSize);
     bytes.resize(encode(packet, testing::sample_path(encapsulation), payload, bytes));
     return bytes;
-}
-
-LinkLayer link_of(Encapsulation encapsulation) {
-    return encapsulation <= Encapsulation::infiniband_global ? LinkLayer::infiniband
-                                                             : LinkLayer::ethernet;
 }
 
 // Bits of the envelope and the BTH that a switch or router may change, counted from the first

@@ -12,6 +12,11 @@ inline constexpr std::array kEncapsulations = {
     Encapsulation::infiniband_local, Encapsulation::infiniband_global, Encapsulation::roce_v1,
     Encapsulation::roce_v2_ipv4, Encapsulation::roce_v2_ipv6};
 
+inline LinkLayer link_of(Encapsulation encapsulation) {
+    return encapsulation <= Encapsulation::infiniband_global ? LinkLayer::infiniband
+                                                             : LinkLayer::ethernet;
+}
+
 inline std::vector<uint8_t> known_opcodes() {
     std::vector<uint8_t> opcodes;
     for (unsigned i = 0; i < 256; ++i)
