@@ -1,0 +1,31 @@
+// Runs a simulation on the machine's clock and threads.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "base/result.h"
+#include "sim/result.h"
+#include "sim/setup.h"
+
+namespace tulle::drive {
+
+struct Progress {
+    base::Instant time{};      // simulated
+    uint64_t hops = 0;
+    size_t flows_done = 0;
+    size_t flows = 0;
+    uint64_t bytes_done = 0;   // of all flows, so far as acknowledged at completed flows
+    uint64_t bytes = 0;
+};
+
+struct Options {
+    uint32_t threads = 1;
+    const std::atomic<bool>* interrupt = nullptr;        // set: what is known so far is returned
+    std::function<void(const Progress&)> on_progress{};  // at most ten times a second
+};
+
+// A setup that cannot work is refused with a sentence before anything happens.
+base::Result<sim::Result> run(const sim::Setup& setup, const Options& options);
+
+}  // namespace tulle::drive

@@ -1,0 +1,172 @@
+// A fabric as plain values: what a profile says of links, switches, loss, routes and marking. The
+// scenario room reads them from text; nothing here knows a product's name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/rate.h"
+#include "base/time.h"
+#include "wire/icrc.h"
+
+namespace tulle::fabric {
+
+using base::Duration;
+using base::Instant;
+using base::Rate;
+
+inline constexpr uint32_t kLanes = 16;       // virtual lanes, or priorities of which 8 are used
+inline constexpr uint32_t kManagementLane = 15;  // VL15: no flow control, first in line
+inline constexpr uint32_t kNoLane = 0xff;
+
+enum class FlowControl : uint8_t {
+    none,     // a full buffer loses packets
+    pfc,      // pause frames per priority
+    credits,  // InfiniBand: nothing is sent that has no room
+};
+
+enum class Overflow : uint8_t {
+    drop,  // the whole packet
+    trim,  // its payload; the headers go on in the lane of trimmed packets
+};
+
+// What bit errors do to a packet, on top of what the line code and FEC take care of.
+enum class BitErrors : uint8_t { corrected, retransmitted, dropped };
+
+enum class Forwarding : uint8_t { store_and_forward, cut_through };
+
+enum class RouteKind : uint8_t { shortest, up_down, spanning_tree };
+
+enum class PathChoice : uint8_t {
+    ecmp,      // by a hash of the flow and a seed of the switch
+    adaptive,  // the shortest queue, packet by packet
+    flowlet,   // the shortest queue, for as long as packets follow closely
+    spray,     // the next one in turn, packet by packet
+};
+
+enum class Marking : uint8_t { none, ecn, fecn };
+
+struct LinkSettings {
+    Rate rate = Rate::bits_per_second(400'000'000'000);  // of data, line code and FEC taken off
+    Duration delay{1'000'000};     // of the cable, if the topology does not say, ...
+    Duration fec_delay{};          // ... and of coding and decoding at its ends
+    uint32_t gap_bytes = 20;       // preamble and inter-frame gap
+    uint64_t error_rate_e18 = 0;   // bit errors in 10^18 bits
+    BitErrors bit_errors = BitErrors::dropped;
+    bool whole_nanoseconds = false;  // serialisation is cut to whole ns, as ns-3's clock does
+};
+
+// What is around a packet's payload on the wire.
+struct FramingSettings {
+    wire::Encapsulation encapsulation = wire::Encapsulation::roce_v2_ipv4;
+    uint32_t envelope_bytes = 50;  // all but BTH, extended headers and payload; no gap
+    uint32_t minimum_bytes = 64;
+    // Simulators that know no extended headers: every data packet has so many bytes of headers,
+    // every acknowledgement so many in all. 0: as the wire has it.
+    uint32_t fixed_header_bytes = 0;
+    uint32_t fixed_ack_bytes = 0;
+};
+
+struct PfcSettings {
+    uint16_t priorities = 0;         // a bit for each that is lossless
+    uint64_t xoff_bytes = 0;         // static threshold of an ingress port's priority ...
+    uint64_t xon_offset_bytes = 3 << 10;  // ... and how far below it the pause ends
+    bool dynamic_threshold = true;   // instead: free shared buffer times alpha
+    uint32_t alpha_numerator = 1;
+    uint32_t alpha_denominator = 8;
+    uint64_t reserve_bytes = 4 << 10;   // of each ingress port and priority, before the shared part
+    uint64_t headroom_bytes = 0;     // 0: computed from rate, cable and response time
+    uint16_t quanta = 0xffff;        // of a pause frame; 512 bit times each
+    Duration response_time{};        // between the frame's arrival and the last packet's start
+    Duration watchdog{};             // 0: none. A queue paused longer than this is set free, ...
+    Duration watchdog_restore{};     // ... its packets dropped, and pauses ignored for so long
+};
+
+struct CreditSettings {
+    uint32_t lane_buffer_bytes = 64 << 10;  // input buffer of each virtual lane
+    uint32_t update_bytes = 4 << 10;  // room that must have come free before a credit packet goes
+    uint32_t packet_bytes = 6;      // of a flow-control packet on the wire
+    Duration head_of_queue_lifetime{};  // 0: none. Longer at the head of a queue: dropped
+};
+
+// High and low table of InfiniBand's arbiter, weights in 64-byte blocks.
+struct VlArbitration {
+    struct Entry {
+        uint8_t lane = 0;
+        uint8_t weight = 0;
+    };
+    std::array<Entry, 64> high{};
+    std::array<Entry, 64> low{};
+    uint8_t high_count = 0;
+    uint8_t low_count = 0;
+    uint8_t high_limit = 0;  // in 4,096 bytes; 255: no limit; 0: one packet
+};
+
+enum class Arbitration : uint8_t { ets, vl_tables };
+
+// Enhanced transmission selection: strict lanes first, highest number first; the others share by
+// deficit round robin.
+struct EtsSettings {
+    uint16_t strict = 0;  // a bit for each lane
+    std::array<uint8_t, kLanes> weight = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+};
+
+struct EcnSettings {
+    uint64_t kmin_bytes = 100'000;
+    uint64_t kmax_bytes = 400'000;
+    uint32_t pmax_millionths = 200'000;
+    bool at_dequeue = false;
+};
+
+struct FecnSettings {
+    uint64_t threshold_bytes = 0;   // of an output queue
+    uint32_t marking_rate = 0;      // so many packets go by between two that are marked
+    uint32_t minimum_bytes = 0;     // smaller packets are not marked
+    bool victims = false;           // mark even where the queue waits for credits itself
+};
+
+struct SwitchSettings {
+    Forwarding forwarding = Forwarding::store_and_forward;
+    Duration latency{};             // from arrival to the output queue
+    uint64_t buffer_bytes = 32 << 20;  // shared by all ports, beyond reserves and headroom
+    uint64_t port_buffer_bytes = 0;  // limit of one output queue; 0: as the shared buffer allows
+    bool lossy_dynamic_threshold = true;  // a lossy queue may take free shared buffer times alpha
+};
+
+// Which lane a packet takes: by service level, or by what the switch trusts.
+enum class Trust : uint8_t { service_level, dscp, pcp };
+
+struct QosSettings {
+    Trust trust = Trust::service_level;
+    std::array<uint8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    std::array<uint8_t, 64> lane_of_dscp{};
+    uint8_t trimmed_lane = 7;
+};
+
+struct RouteSettings {
+    RouteKind kind = RouteKind::shortest;
+    PathChoice choice = PathChoice::ecmp;
+    Duration flowlet_gap{};
+    Duration reroute_delay{};  // from a failure to the tables that avoid it
+    bool dateline_lanes = false;  // a packet that crosses a ring's dateline goes one lane up
+};
+
+struct Settings {
+    LinkSettings link;
+    FramingSettings framing;
+    FlowControl flow_control = FlowControl::none;
+    Overflow overflow = Overflow::drop;
+    PfcSettings pfc;
+    CreditSettings credits;
+    Arbitration arbitration = Arbitration::ets;
+    EtsSettings ets;
+    VlArbitration vl_arbitration;
+    SwitchSettings node;
+    Marking marking = Marking::none;
+    EcnSettings ecn;
+    FecnSettings fecn;
+    QosSettings qos;
+    RouteSettings route;
+};
+
+}  // namespace tulle::fabric

@@ -1,0 +1,137 @@
+// What a simulation found out, as plain values; the report room makes tables and verdicts of it.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "transport/types.h"
+#include "wire/packet.h"
+
+namespace tulle::sim {
+
+using base::Duration;
+using base::Instant;
+
+enum class Drop : uint8_t {
+    buffer_full,       // no room in a lossy queue
+    headroom_full,     // a lossless priority overran its headroom: PFC is set wrongly
+    no_route,          // the destination cannot be reached from here
+    link_down,
+    corrupted,         // bit errors
+    head_of_queue,     // waited longer than the head-of-queue lifetime
+    watchdog,          // its queue was paused for too long
+    hop_limit,
+};
+inline constexpr size_t kDropCauses = 8;
+
+struct FlowResult {
+    bool finished = false;
+    transport::Status status = transport::Status::success;
+    Duration completion{};  // from its start to the requester's completion
+};
+
+// One direction of a cable: the sending port, its queues and what held it up.
+struct LinkResult {
+    uint32_t node = 0;
+    uint16_t port = 0;
+    uint32_t cable = 0;
+    uint32_t peer_node = 0;
+    uint16_t peer_port = 0;
+    uint64_t data_packets = 0;
+    uint64_t control_packets = 0;   // ACKs, NAKs and CNPs of the transport
+    uint64_t wire_bytes = 0;        // gaps and flow control included
+    Duration busy{};
+    uint64_t flow_control_packets = 0;  // pause frames or credit packets that it sent
+    uint64_t pauses_received = 0;
+    Duration paused{};              // with something to send: by pause frames or lack of credits
+    uint64_t peak_queue_bytes = 0;
+    uint64_t marked = 0;
+    std::array<uint64_t, kDropCauses> dropped{};
+    uint64_t flows = 0;             // that crossed it, by their first packet
+};
+
+// A port that could not send, because the buffer behind its cable was full of packets for
+// `culprit_port` of the node there.
+struct Blame {
+    uint32_t node = 0;          // the one that was held up ...
+    uint16_t port = 0;
+    uint8_t lane = 0;
+    uint32_t culprit_node = 0;  // ... and the output port that the full buffer waited for
+    uint16_t culprit_port = 0;
+    Duration paused{};
+};
+
+// Output ports that wait for each other in a circle.
+struct DeadlockHop {
+    uint32_t node = 0;
+    uint16_t port = 0;
+    uint8_t lane = 0;
+};
+
+struct Disagreement {  // found by DCBX when a link came up
+    uint32_t cable = 0;
+    std::string what;
+};
+
+struct TraceEvent {
+    enum class Kind : uint8_t { queue_bytes, pause_begin, pause_end, drop, mark, rate };
+    Instant at{};
+    Kind kind = Kind::queue_bytes;
+    uint8_t lane = 0;
+    uint16_t port = 0;
+    uint32_t node = 0;
+    uint64_t value = 0;
+};
+
+struct CapturedPacket {
+    Instant at{};  // when its last bit left
+    uint32_t cable = 0;
+    bool from_a = false;
+    wire::Packet packet;
+};
+
+struct EngineFigures {
+    uint64_t events = 0;
+    uint64_t hops = 0;  // links traversed by data and ACK packets
+    uint32_t threads = 1;
+    double cpu_s = 0;
+    double wall_s = 0;
+    uint64_t peak_rss_bytes = 0;
+};
+
+struct Totals {
+    uint64_t data_packets = 0;      // sent by hosts, retransmissions included
+    uint64_t control_packets = 0;
+    uint64_t delivered = 0;         // data and control, to hosts
+    uint64_t in_flight = 0;         // at the end of the run
+    std::array<uint64_t, kDropCauses> dropped{};
+    uint64_t retransmitted = 0;
+    uint64_t trimmed = 0;
+    uint64_t ecn_marked = 0;
+    uint64_t cnps = 0;
+    uint64_t pause_frames = 0;
+    uint64_t credit_packets = 0;
+    uint64_t watchdog_fired = 0;
+    Duration paused{};              // summed over links
+};
+
+struct Result {
+    enum class End : uint8_t { done, stop_time, interrupted, stuck };
+    End end = End::done;
+    std::string stuck_reason;       // "nothing can happen any more", and why
+    Instant time{};                 // of the last thing that happened
+    uint64_t hash = 0;
+    EngineFigures engine;
+    Totals totals;
+    std::vector<FlowResult> flows;  // as Setup::flows
+    std::vector<LinkResult> links;  // by node and port
+    std::vector<Blame> blames;
+    std::vector<DeadlockHop> deadlock;
+    std::vector<Disagreement> disagreements;
+    std::vector<TraceEvent> trace;
+    std::vector<CapturedPacket> captured;
+};
+
+}  // namespace tulle::sim

@@ -1,0 +1,97 @@
+// What a simulation is given, as plain values: a graph, a fabric, hosts, work and faults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fabric/settings.h"
+#include "topology/graph.h"
+#include "transport/adapter.h"
+
+namespace tulle::sim {
+
+using base::Duration;
+using base::Instant;
+
+enum class Operation : uint8_t { write, send, read };
+
+// A message from one host to another. Ends when the requester has its completion.
+struct Flow {
+    uint32_t source = 0;       // endpoints: hosts counted in the order of the graph
+    uint32_t destination = 0;
+    uint64_t bytes = 0;
+    Instant start{};
+    Operation operation = Operation::write;
+    uint8_t service_level = 0;
+    uint8_t traffic_class = 0;  // DSCP << 2 | ECN-capable
+    int32_t path = -1;          // index into Setup::paths; -1: as the fabric chooses
+    uint16_t port = 0;          // UDP source port; 0: drawn from the flow's number
+    uint32_t id = 0;            // as the file that it came from numbers it
+    uint8_t priority_group = 3; // of HPCC's files, for fct.txt
+    uint16_t destination_port = 100;
+};
+
+// Nodes of the graph that the data of a flow passes, and its acknowledgements, hosts included.
+struct ExplicitPath {
+    std::vector<uint32_t> data;
+    std::vector<uint32_t> acknowledgements;
+};
+
+struct Fault {
+    enum class Kind : uint8_t {
+        cable_down,
+        cable_up,
+        switch_down,
+        switch_up,
+        pause_storm,      // the host's adapter pauses its link again and again, for ever
+        pause_storm_end,
+        slow_receiver,    // the host takes no more than `rate` from its adapter
+    };
+    Kind kind = Kind::cable_down;
+    Instant at{};
+    uint32_t subject = 0;  // cable or node of the graph
+    base::Rate rate = base::Rate::bits_per_second(1);
+};
+
+struct HostSettings {
+    transport::LossPolicy loss = transport::LossPolicy::go_back_n;
+    uint32_t mtu = 4096;
+    uint32_t ack_every = 1;         // packets between requests for an acknowledgement
+    uint32_t window_packets = 0;    // in flight of a queue pair; 0: as many as the transport allows
+    uint8_t ack_timeout = 14;       // 4.096 us times 2 to the power of this; 0: none
+    uint8_t retry_count = 7;
+    Duration send_latency{};        // from the doorbell to the first bit
+    Duration receive_latency{};     // from the last bit to the completion
+    uint64_t receive_buffer_bytes = 1 << 20;
+    transport::CongestionControl congestion;
+};
+
+// A link that is captured: every packet that one end of a cable sends.
+struct Tap {
+    uint32_t cable = 0;
+};
+
+// A node whose own settings differ from the fabric's: what DCBX finds out when the link comes up.
+struct QosOverride {
+    uint32_t node = 0;
+    uint16_t pfc_priorities = 0;
+    fabric::EtsSettings ets;
+    bool willing = false;
+};
+
+struct Setup {
+    std::string fabric_name;
+    topology::Graph graph;
+    fabric::Settings fabric;
+    HostSettings host;
+    std::vector<Flow> flows;
+    std::vector<ExplicitPath> paths;
+    std::vector<Fault> faults;
+    std::vector<QosOverride> qos;
+    std::vector<Tap> taps;
+    bool trace = false;       // keep what a timeline needs
+    uint64_t seed = 1;
+    Instant stop = Instant::never();
+};
+
+}  // namespace tulle::sim
