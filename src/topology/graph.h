@@ -1,0 +1,106 @@
+// What a fabric is made of before anything moves: nodes with ports, and cables between ports.
+// Builders and readers make a Graph, writers print one, everything else looks things up in it.
+//
+// A host node is one adapter, not a machine: a server with eight rails is eight host nodes of the
+// same `server`. An *endpoint* is a host node by its rank among the host nodes; that is how traffic
+// and results count hosts, wherever the switches stand in the list of nodes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace tulle::topology {
+
+inline constexpr uint32_t kNone = 0xffff'ffff;
+inline constexpr uint16_t kMaxPorts = 0xffff;
+
+enum class NodeKind : uint8_t { host, switch_node };
+
+// Distance from the hosts, where a fabric has such an order.
+inline constexpr uint8_t kHostTier = 0;
+inline constexpr uint8_t kLeafTier = 1;
+inline constexpr uint8_t kSpineTier = 2;
+inline constexpr uint8_t kCoreTier = 3;
+
+struct Node {
+    std::string name;
+    NodeKind kind = NodeKind::host;
+    uint8_t tier = kHostTier;
+    uint16_t rail = 0;        // which adapter of its server, counted from 0
+    uint16_t port_count = 0;  // cabled or not
+    uint32_t server = 0;      // the machine that the adapter sits in; no meaning for a switch
+    uint64_t guid = 0;        // 0: none
+
+    bool is_host() const { return kind == NodeKind::host; }
+    bool operator==(const Node&) const = default;
+};
+
+struct CableEnd {
+    uint32_t node = 0;
+    uint16_t port = 0;  // from 0; files that count from 1 are shifted when they are read
+
+    bool operator==(const CableEnd&) const = default;
+};
+
+struct Cable {
+    CableEnd a;
+    CableEnd b;
+    // Zero in any of these: what the profile of the run says.
+    uint64_t rate_bps = 0;
+    base::Duration delay{};
+    uint32_t length_mm = 0;
+    uint64_t loss_per_trillion = 0;  // packets lost to errors, of 10^12
+
+    bool operator==(const Cable&) const = default;
+};
+
+struct Graph {
+    std::vector<Node> nodes;
+    std::vector<Cable> cables;
+
+    uint32_t add(Node node);
+    // Gives both nodes one more port, and puts a cable between the two new ones.
+    Cable& connect(uint32_t a, uint32_t b);
+
+    // The host nodes in their order: endpoints()[i] is the node of endpoint i.
+    std::vector<uint32_t> endpoints() const;
+    size_t host_count() const;
+    size_t switch_count() const { return nodes.size() - host_count(); }
+
+    // What is wrong with the fabric, in one sentence: a port used twice, a cable to its own node, a
+    // host without a cable, a host that another one cannot reach, no hosts.
+    std::optional<base::Error> check() const;
+
+    bool operator==(const Graph&) const = default;
+};
+
+// What is plugged into each port of a graph that check() found in order. A copy: the graph may go.
+class Ports {
+public:
+    // Out of a port: the cable, and the end where it arrives. No cable: kNone in `cable`.
+    struct Link {
+        uint32_t cable = kNone;
+        CableEnd peer{};
+        bool is_cabled() const { return cable != kNone; }
+    };
+
+    explicit Ports(const Graph& graph);
+
+    // The ports of a node in order.
+    std::span<const Link> of(uint32_t node) const {
+        return std::span(links_).subspan(first_[node], first_[node + 1] - first_[node]);
+    }
+    const Link& at(CableEnd end) const { return links_[first_[end.node] + end.port]; }
+
+private:
+    std::vector<uint32_t> first_;  // of each node into links_, and the end
+    std::vector<Link> links_;
+};
+
+}  // namespace tulle::topology
