@@ -1,0 +1,132 @@
+// A switch: packets in, a queue for each output port and lane, packets out.
+//
+// It acts on what its cables brought, on its own lines that fall free, and on timers, one instant
+// after the other; what it sends is acted on by others a cable's delay later. Storage is counted at
+// the input that a packet came through, whichever queue it waits in, and is free again when its
+// last bit has left.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "fabric/arbitration.h"
+#include "fabric/blame.h"
+#include "fabric/buffer.h"
+#include "fabric/cabling.h"
+#include "fabric/routes.h"
+#include "fabric/time_tree.h"
+#include "fabric/timers.h"
+
+namespace tulle::fabric {
+
+// The output ports of fixed paths, hop by hop; Transit::flow is the index.
+using FixedPaths = std::vector<std::vector<uint16_t>>;
+
+// Something that happens to a node from outside, at a known time.
+struct NodeChange {
+    enum class Kind : uint8_t { port_down, port_up, routes };
+    Instant at{};
+    Kind kind = Kind::port_down;
+    uint16_t port = 0;
+    const Routes* routes = nullptr;
+};
+
+struct TraceSample {
+    enum class Kind : uint8_t { queue_bytes, pause_begin, pause_end, drop, mark };
+    Instant at{};
+    Kind kind = Kind::queue_bytes;
+    uint8_t lane = 0;
+    uint16_t port = 0;
+    uint32_t node = 0;
+    uint64_t value = 0;
+};
+
+struct SwitchPlan {
+    uint32_t node = 0;           // of the graph
+    uint32_t place = 0;          // of the partition
+    uint32_t first_port = 0;     // of the cabling
+    uint16_t port_count = 0;
+    uint64_t seed = 0;
+    const Routes* routes = nullptr;
+    const FixedPaths* paths = nullptr;
+    std::vector<NodeChange> changes;  // by time
+    std::vector<TraceSample>* trace = nullptr;
+};
+
+class Switch {
+public:
+    Switch(const Settings& settings, Cabling& cabling, SwitchPlan plan);
+
+    // Acts on everything before `until`; returns when there is more to do.
+    Instant advance(Instant until);
+
+    uint64_t events() const { return events_; }
+    uint32_t node() const { return plan_.node; }
+    uint32_t first_port() const { return plan_.first_port; }
+    uint16_t port_count() const { return plan_.port_count; }
+    const BlameBook& blame() const { return blame_; }
+    const Buffer& buffer() const { return buffer_; }
+    // Settles what is under way, for the report.
+    void finish(Instant now);
+
+private:
+    static constexpr uint16_t kNoPort = UINT16_MAX;
+    // Sources of the time tree: for each port what its lists hold and when its line is free.
+    enum Source : uint32_t { kControl = 0, kPackets = 1, kLine = 2, kPerPort = 3 };
+
+    uint32_t global(uint16_t port) const { return plan_.first_port + port; }
+    void set(uint16_t port, Source source, Instant at) { tree_.set(port * kPerPort + source, at); }
+    uint32_t timer_source() const { return plan_.port_count * kPerPort; }
+    uint32_t change_source() const { return timer_source() + 1; }
+
+    void on_packet(Instant now, uint16_t in);
+    void on_control(Instant now, uint16_t port);
+    void on_line_free(Instant now, uint16_t port);
+    void on_timer(Instant now);
+    void on_change(Instant now);
+
+    uint16_t choose(Instant now, const Transit& transit);
+    uint16_t choose_shortest(std::span<const uint16_t> ports, uint32_t hint);
+    uint16_t choose_flowlet(Instant now, std::span<const uint16_t> ports, uint32_t hash);
+    bool is_lossless(const Transit& transit) const;
+    bool admit(Instant now, uint16_t in, uint16_t out, Transit& transit);
+    bool trim(Transit& transit, uint16_t out);
+    void enqueue(Instant now, uint16_t out, uint32_t index);
+    void mark(uint16_t out, LaneOut& lane, Transit& transit, bool is_dequeue);
+    void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes);
+    void begin_full(Instant now, uint16_t in, uint8_t lane, uint16_t out);
+    void settle_full(Instant now, uint16_t in, uint8_t lane);
+
+    // Puts the next thing on the line, if there is one and the line is free.
+    bool start(Instant now, uint16_t port);
+    uint32_t pick(Instant now, uint16_t port);
+    uint32_t take_first(Instant now, uint16_t port, uint32_t lane);
+    void lose(Instant now, uint16_t port, uint32_t index, Drop cause);
+    void lose_lane(Instant now, uint16_t port, uint32_t lane, Drop cause);
+    void add_timer(NodeTimer timer);
+    void sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane, uint64_t value);
+
+    struct Flowlet {
+        Instant last{};
+        uint16_t port = 0;
+    };
+
+    const Settings& settings_;
+    Cabling& cabling_;
+    SwitchPlan plan_;
+    TimeTree tree_;
+    NodeTimers timers_;
+    Buffer buffer_;
+    BlameBook blame_;
+    base::RandomStream random_;
+    uint64_t hash_seed_;
+    size_t next_change_ = 0;
+    uint32_t sprayed_ = 0;
+    uint32_t full_blocks_;  // less room than this, and the peer cannot send a large packet
+    uint64_t events_ = 0;
+    std::vector<VlRound> rounds_;
+    std::vector<Flowlet> flowlets_;
+};
+
+}  // namespace tulle::fabric
