@@ -8,10 +8,15 @@ namespace {
 constexpr uint32_t kPauseFrameBytes = 64;
 constexpr uint64_t kQuantumBytes = 512 / 8;  // as many bit times of the line that is paused
 
+Duration pause_time(const Port& port, uint32_t quanta) {
+    return port.line.rate().time_for(quanta * kQuantumBytes);
+}
+
 }  // namespace
 
-Cabling::Cabling(const Settings& settings, uint32_t lanes)
-    : settings_(settings),
+Cabling::Cabling(const Settings& settings, uint32_t lanes, size_t partitions)
+    : crossings(partitions),
+      settings_(settings),
       lanes_(lanes),
       capacity_blocks_(settings.credits.lane_buffer_bytes / kBlockBytes),
       update_blocks_(std::max(1u, settings.credits.update_bytes / kBlockBytes)) {}
@@ -94,8 +99,11 @@ Cabling::ControlEffect Cabling::on_control(uint32_t p, Instant now) {
     ++counters_[p].pauses_received;
     const auto stop = static_cast<uint16_t>(transit.destination & ports_[p].honours_pause);
     const auto go_on = static_cast<uint16_t>(transit.destination >> 16 & ports_[p].honours_pause);
-    const Duration pause = ports_[p].line.rate().time_for(transit.flow * kQuantumBytes);
-    return {.opened = go_on, .paused = stop, .until = now + pause};
+    return {.opened = go_on, .paused = stop, .until = now + pause_time(ports_[p], transit.flow)};
+}
+
+Instant Cabling::told_again_at(uint32_t p, Instant told_at) const {
+    return told_at + pause_time(ports_[p], settings_.pfc.quanta) / 2;
 }
 
 void Cabling::hold(uint32_t p, uint32_t lane, Instant now) {
@@ -103,7 +111,7 @@ void Cabling::hold(uint32_t p, uint32_t lane, Instant now) {
     if ((ports_[p].held & bit) != 0) return;
     ports_[p].held |= bit;
     out(p, lane).paused_since = now;
-    if (out(p, lane).bytes != 0) out(p, lane).held_since = now;
+    if (out(p, lane).bytes != 0 || ports_[p].is_host) out(p, lane).held_since = now;
 }
 
 void Cabling::let_go(uint32_t p, uint32_t lane, Instant now) {
@@ -111,7 +119,7 @@ void Cabling::let_go(uint32_t p, uint32_t lane, Instant now) {
     if ((ports_[p].held & bit) == 0) return;
     ports_[p].held = static_cast<uint16_t>(ports_[p].held & ~bit);
     LaneOut& o = out(p, lane);
-    if (o.bytes != 0) o.held_ps += static_cast<uint64_t>((now - o.held_since).ps);
+    if (o.bytes != 0 || ports_[p].is_host) o.held_ps += static_cast<uint64_t>((now - o.held_since).ps);
 }
 
 void Cabling::release_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
@@ -126,18 +134,18 @@ void Cabling::drop(uint32_t p, uint32_t index, Drop cause) {
     store.give_back(index);
 }
 
-void Cabling::accept(uint32_t p, const Crossing& crossing) {
+void Cabling::accept(const Crossing& crossing) {
     const uint32_t index = store.take();
     store[index] = crossing.transit;
     store.packet(index) = crossing.packet;
-    put_here(p, index, crossing.is_control);
+    put_here(crossing.port, index, crossing.is_control);
 }
 
 wire::Packet Cabling::flow_control_packet(const Transit& transit) const {
     wire::Packet packet;
     if (settings_.flow_control == FlowControl::credits) {
         packet.kind = wire::PacketKind::flow_control;
-        packet.virtual_lane = transit.lane;
+        packet.virtual_lane = transit.lane & 0xf;
         packet.extended.credit = {};
         packet.extended.credit.total_blocks_sent = static_cast<uint16_t>(transit.flow);
         packet.extended.credit.credit_limit = static_cast<uint16_t>(transit.destination);

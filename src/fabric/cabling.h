@@ -20,7 +20,7 @@ namespace tulle::fabric {
 
 // A packet that leaves the partition.
 struct Crossing {
-    uint32_t port = 0;  // of the whole fabric, where it arrives
+    uint32_t port = 0;  // where it arrives
     bool is_control = false;
     Transit transit;
     wire::Packet packet;
@@ -41,7 +41,7 @@ public:
         uint32_t node = 0;  // of the partition
     };
 
-    Cabling(const Settings& settings, uint32_t lanes);
+    Cabling(const Settings& settings, uint32_t lanes, size_t partitions);
 
     // Setting up: ports are numbered as they are added, a node's ports one after another.
     void add_node() { due_.push_back(Instant::never()); }
@@ -80,6 +80,8 @@ public:
         Instant until{};  // the pause ends by itself
     };
     ControlEffect on_control(uint32_t p, Instant now);
+    // Half of a pause that began then is over: time to say it again.
+    Instant told_again_at(uint32_t p, Instant told_at) const;
 
     // The lane may not send, or may again.
     void hold(uint32_t p, uint32_t lane, Instant now);
@@ -94,11 +96,11 @@ public:
     void drop(uint32_t p, uint32_t index, Drop cause);
 
     // A packet from another partition arrives.
-    void accept(uint32_t p, const Crossing& crossing);
+    void accept(const Crossing& crossing);
 
     TransitStore store;
     std::vector<uint32_t> woken;      // nodes of the partition
-    std::vector<Crossing> crossings;  // to other partitions
+    std::vector<std::vector<Crossing>> crossings;  // by partition
     std::vector<Captured> captured;
 
     Instant due(uint32_t node) const { return due_[node]; }
@@ -156,7 +158,8 @@ inline void Cabling::put_here(uint32_t inbound_port, uint32_t index, bool is_con
 inline void Cabling::put(uint32_t p, uint32_t index, bool is_control) {
     const Port& from = ports_[p];
     if (!from.peer_is_elsewhere) return put_here(from.peer, index, is_control);
-    crossings.push_back({from.peer, is_control, store[index], store.packet(index)});
+    crossings[from.peer_partition].push_back(
+        {from.peer, is_control, store[index], store.packet(index)});
     store.give_back(index);
 }
 

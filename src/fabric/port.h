@@ -34,19 +34,22 @@ struct LaneOut {
     Instant pause_until{};     // PFC; the past: not paused
     Instant held_since{};      // with packets waiting
     Instant paused_since{};    // with or without
+    Instant head_since{};      // its first packet is the first
     Instant storm_until{};     // the watchdog throws away what comes until then
     uint64_t held_ps = 0;
+    uint8_t timers = 0;        // kinds of NodeTimer that will come, a bit each
 };
-static_assert(sizeof(LaneOut) == 64 + 8);
 
 // A lane of an input port: how much of the buffer came through it.
 struct LaneIn {
     CreditsGiven credits;
     bool is_full = false;       // the peer was told to stop, or has no credit for a large packet
+    bool has_timer = false;     // it will be told again
     uint16_t culprit_port = 0;  // what the packet that filled it waits for
     uint32_t used_bytes = 0;    // reserve and shared part
     uint32_t headroom_bytes = 0;
     Instant full_since{};
+    Instant told_at{};
 };
 
 struct Port {
@@ -54,7 +57,8 @@ struct Port {
     Instant busy_until{};  // the line is free again
     Duration delay{};      // of cable and FEC
     Duration peer_latency{};  // from arrival to where the peer acts on a packet
-    uint32_t peer = 0;        // port of the cabling, or of the whole fabric if it is elsewhere
+    uint32_t peer = 0;        // port of the cabling that the other end is in
+    uint32_t peer_partition = 0;
     uint32_t cable = 0;
     uint32_t headroom_bytes = 0;  // of each lossless priority of this input
     uint32_t queued_bytes = 0;
@@ -65,12 +69,14 @@ struct Port {
     uint16_t owed_pause = 0;  // lanes whose peer must stop, ...
     uint16_t owed_resume = 0;
     uint16_t owed_credits = 0;
-    uint16_t honours_pause = 0;  // priorities in which pauses are heeded
+    uint16_t lossless = 0;       // priorities in which this input pauses its peer, ...
+    uint16_t honours_pause = 0;  // ... and in which it heeds pauses itself
     uint8_t sending_in_lane = 0;
     uint8_t next_lane = 0;  // round robin
     bool is_sending = false;
     bool is_up = true;
-    bool is_a = false;  // the first end of its cable
+    bool is_a = false;     // the first end of its cable
+    bool is_host = false;  // no queue to look at: it is held up whenever it may not send
     bool peer_is_elsewhere = false;
     bool peer_cuts_through = false;
     bool whole_nanoseconds = false;

@@ -11,9 +11,8 @@
 
 #include "base/random.h"
 #include "fabric/arbitration.h"
-#include "fabric/blame.h"
-#include "fabric/buffer.h"
 #include "fabric/cabling.h"
+#include "fabric/intake.h"
 #include "fabric/routes.h"
 #include "fabric/time_tree.h"
 #include "fabric/timers.h"
@@ -50,6 +49,7 @@ struct SwitchPlan {
     uint64_t seed = 0;
     const Routes* routes = nullptr;
     const FixedPaths* paths = nullptr;
+    EtsSettings ets;
     std::vector<NodeChange> changes;  // by time
     std::vector<TraceSample>* trace = nullptr;
 };
@@ -65,8 +65,7 @@ public:
     uint32_t node() const { return plan_.node; }
     uint32_t first_port() const { return plan_.first_port; }
     uint16_t port_count() const { return plan_.port_count; }
-    const BlameBook& blame() const { return blame_; }
-    const Buffer& buffer() const { return buffer_; }
+    const Intake& intake() const { return intake_; }
     // Settles what is under way, for the report.
     void finish(Instant now);
 
@@ -87,24 +86,32 @@ private:
     void on_change(Instant now);
 
     uint16_t choose(Instant now, const Transit& transit);
-    uint16_t choose_shortest(std::span<const uint16_t> ports, uint32_t hint);
-    uint16_t choose_flowlet(Instant now, std::span<const uint16_t> ports, uint32_t hash);
-    bool is_lossless(const Transit& transit) const;
-    bool admit(Instant now, uint16_t in, uint16_t out, Transit& transit);
-    bool trim(Transit& transit, uint16_t out);
-    void enqueue(Instant now, uint16_t out, uint32_t index);
-    void mark(uint16_t out, LaneOut& lane, Transit& transit, bool is_dequeue);
-    void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes);
-    void begin_full(Instant now, uint16_t in, uint8_t lane, uint16_t out);
-    void settle_full(Instant now, uint16_t in, uint8_t lane);
+    uint16_t choose_shortest(std::span<const uint16_t> ports, uint64_t hash);
+    uint16_t choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash);
 
-    // Puts the next thing on the line, if there is one and the line is free.
+    // Counts the packet as stored; false if there is no room for it.
+    bool admit(Instant now, uint16_t in, uint16_t out, Transit& transit);
+    bool admit_lossy(uint16_t out, Transit& transit);
+    void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes);
+
+    void enqueue(Instant now, uint16_t out, uint32_t index);
+    void mark(uint16_t out, LaneOut& lane, Transit& transit);
+    void drop_arriving(Instant now, uint16_t port, uint32_t index, Drop cause);
+    void drop_stored(Instant now, uint16_t port, uint32_t index, Drop cause);
+    void drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause);
+
+    // Puts the next thing on the line; true if the line is busy then.
     bool start(Instant now, uint16_t port);
     uint32_t pick(Instant now, uint16_t port);
     uint32_t take_first(Instant now, uint16_t port, uint32_t lane);
-    void lose(Instant now, uint16_t port, uint32_t index, Drop cause);
-    void lose_lane(Instant now, uint16_t port, uint32_t lane, Drop cause);
-    void add_timer(NodeTimer timer);
+    bool must_wait_for_tail(Instant now, uint16_t port, uint32_t lane);
+
+    void on_paused(Instant now, uint16_t port, uint32_t lane, Instant until);
+    void on_pause_ends(Instant now, uint16_t port, uint32_t lane);
+    void on_head_of_queue(Instant now, uint16_t port, uint32_t lane);
+    void on_watchdog(Instant now, uint16_t port, uint32_t lane);
+    void add_timer(NodeTimer::Kind kind, Instant at, uint16_t port, uint32_t lane);
+    void heed_timers() { tree_.set(timer_source(), timers_.next_at()); }
     void sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane, uint64_t value);
 
     struct Flowlet {
@@ -117,13 +124,11 @@ private:
     SwitchPlan plan_;
     TimeTree tree_;
     NodeTimers timers_;
-    Buffer buffer_;
-    BlameBook blame_;
+    Intake intake_;
     base::RandomStream random_;
     uint64_t hash_seed_;
     size_t next_change_ = 0;
     uint32_t sprayed_ = 0;
-    uint32_t full_blocks_;  // less room than this, and the peer cannot send a large packet
     uint64_t events_ = 0;
     std::vector<VlRound> rounds_;
     std::vector<Flowlet> flowlets_;

@@ -15,7 +15,6 @@ struct NodeTimer {
         pause_again,      // the peer must hear once more that it is paused
         head_of_queue,    // the lifetime of a lane's first packet
         watchdog,
-        storm_over,       // the watchdog gives the lane back
         pause_storm,      // a fault: the adapter pauses for no reason
     };
     base::Instant at{};
