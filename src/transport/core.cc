@@ -12,6 +12,8 @@ constexpr uint32_t kStreamNumbers = 0x7261'6e02;
 // A place of the table rests while so many others are used.
 constexpr size_t kFreePlacesKept = 64;
 
+constexpr uint32_t kMostOutstanding = (1 << 23) - 1;  // beyond it PSNs cannot be told apart
+
 }  // namespace
 
 void ReadyLists::push(uint8_t lane, uint32_t index,
@@ -39,7 +41,9 @@ Core::Core(const AdapterConfig& adapter_config)
       random({adapter_config.seed, kStreamNumbers, adapter_config.endpoint.value}),
       memory(base::RandomStream({adapter_config.seed, kStreamKeys, adapter_config.endpoint.value})),
       queue_pairs_(kSpecialQps),
-      uses_(kSpecialQps) {}
+      uses_(kSpecialQps) {
+    if (config.max_packets_outstanding == 0) config.max_packets_outstanding = kMostOutstanding;
+}
 
 QueuePair* Core::add(QpType type) {
     uint32_t index = 0;
@@ -100,7 +104,7 @@ void Core::on_new_path(QueuePair& qp) {
     packet.source = config.endpoint.value & 0xff'ffff;
     packet.destination = qp.address.endpoint.value & 0xff'ffff;
     packet.hop_limit = qp.address.hop_limit;
-    packet.traffic_class = qp.address.traffic_class;
+    packet.traffic_class = qp.class_for(qp.address.traffic_class);
     packet.service_level = qp.address.service_level & 0xf;
     packet.entropy = qp.address.entropy;
     packet.migrated = qp.migration == Migration::migrated;

@@ -23,16 +23,29 @@ using wire::Packet;
 
 inline constexpr size_t kLanes = 16;
 
+// What goes back to the sender of a packet that the network has marked (notify.h).
+struct NotificationSettings {
+    enum class Way : uint8_t {
+        packet,  // a notification packet of its own
+        answer,  // the BECN bit of the next answer, where there are answers
+    };
+    Way way = Way::packet;
+    uint8_t service_level = 6;            // of notification packets: their lane, or priority
+    uint8_t traffic_class = 48 << 2;      // DSCP 48
+    base::Duration interval{50'000'000};  // from one to the next for a queue pair; 0: none
+};
+
 struct AdapterConfig {
     EndpointIndex endpoint{};
     uint64_t seed = 0;
     LossPolicy loss = LossPolicy::go_back_n;
-    uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair; below 2^23
+    uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair, below 2^23; 0: no bound
     uint32_t reorder_packets = 256;              // selective repeat keeps so many early packets
     uint32_t ack_every = 16;                     // packets of a long message between ACK requests
     bool grants_credits = true;                  // end-to-end credits in ACKs
     uint32_t envelope_bytes = 46;  // around BTH, extended headers and payload, on the wire
     std::array<uint8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    NotificationSettings notifications{};
 };
 
 struct SharedReceiveQueue {
@@ -44,6 +57,14 @@ struct SharedReceiveQueue {
     uint32_t limit = 0;        // an event when fewer wait; 0 is none
     uint32_t users = 0;
     ReceiveQueue queue;
+};
+
+// A congestion notification packet that waits to go.
+struct Notification {
+    EndpointIndex to{};
+    Qpn qpn{};
+    wire::PKey pkey{};
+    uint16_t entropy = 0;
 };
 
 // An end-to-end context: the connection of the reliable datagram service (rd.h).
@@ -148,6 +169,7 @@ public:
     Memory memory;
     Counters counters;
     ReadyLists ready;
+    base::Ring<Notification> notifications{16};
     std::deque<AdapterEvent> events;
     std::vector<std::unique_ptr<CompletionQueue>> completion_queues;  // CqId counts from 1
     std::vector<std::unique_ptr<SharedReceiveQueue>> shared_queues;   // SrqId too

@@ -173,7 +173,7 @@ void set_extended(const QueuePair& qp, const SendWork& work, const RequestPlan& 
 void set_target(const QueuePair& qp, const DatagramTarget& target, Packet& packet) {
     packet.destination = target.endpoint.value & 0xff'ffff;
     packet.hop_limit = target.hop_limit;
-    packet.traffic_class = target.traffic_class;
+    packet.traffic_class = qp.class_for(target.traffic_class);
     packet.service_level = target.service_level & 0xf;
     packet.entropy = static_cast<uint16_t>(0xc000 | (qp.number.value & 0x3fff));
     packet.set_dest_qp(target.qpn);
