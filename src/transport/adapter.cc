@@ -33,7 +33,7 @@ bool is_usual_write(const QueuePair& qp, const Packet& packet) {
     return packet.opcode == wire::opcode_of(Service::rc, wire::Operation::write_middle) &&
            qp.type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
            (qp.pkey.value & kMembershipBit.value) != 0 &&
-           packet.source == qp.address.endpoint.value && !is_marked(packet) && !packet.becn;
+           packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
 }
 
 bool is_mtu(uint32_t bytes) {
@@ -498,7 +498,8 @@ bool Adapter::send_notification(const Lanes& lanes, Packet& packet) {
 }
 
 bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
-    if (!core_.notifications.empty() && send_notification(lanes, packet)) return true;
+    if (!core_.notifications.empty()) [[unlikely]]
+        if (send_notification(lanes, packet)) return true;
     uint16_t waiting = core_.ready.filled();
     while (waiting != 0) {
         // The lanes take turns, beginning behind the one that sent last.

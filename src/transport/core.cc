@@ -113,12 +113,10 @@ void Core::on_new_path(QueuePair& qp) {
     qp.prototype = packet;
 }
 
-uint8_t Core::lane_of(const QueuePair& qp) const {
+uint8_t Core::level_of_datagram(const QueuePair& qp) {
     const RequesterState& r = qp.requester;
-    const bool datagram = qp.type == QpType::ud && qp.send_queue && r.current != r.end;
-    const uint8_t level =
-        datagram ? (*qp.send_queue)[r.current].datagram.service_level : qp.address.service_level;
-    return config.lane_of_level[level & 0xf];
+    const bool waits = qp.send_queue && r.current != r.end;
+    return waits ? (*qp.send_queue)[r.current].datagram.service_level : qp.address.service_level;
 }
 
 // A queue pair has one timer that counts, the earliest asked for; those asked for before it that

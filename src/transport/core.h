@@ -144,7 +144,11 @@ public:
         ready.push(qp.lane, index_of(qp.number), queue_pairs_);
     }
     // The lane of the packet that goes next.
-    uint8_t lane_of(const QueuePair& qp) const;
+    uint8_t lane_of(const QueuePair& qp) const {
+        const uint8_t level =
+            qp.type == QpType::ud ? level_of_datagram(qp) : qp.address.service_level;
+        return config.lane_of_level[level & 0xf];
+    }
     // Looks at this queue pair again, at this time at the latest.
     void look_again(QueuePair& qp, Instant at);
     // A queue pair whose time has come; nothing if there is none.
@@ -194,6 +198,8 @@ private:
             return at != other.at ? at > other.at : index > other.index;
         }
     };
+
+    static uint8_t level_of_datagram(const QueuePair& qp);
 
     friend class Adapter;
     std::vector<std::unique_ptr<QueuePair>> queue_pairs_;

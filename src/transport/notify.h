@@ -13,7 +13,7 @@ namespace tulle::transport {
 
 // The network met congestion on this packet's way: ECN or FECN.
 inline bool is_marked(const Packet& packet) {
-    return (packet.traffic_class & 3) == 3 || packet.fecn;
+    return packet.fecn || (packet.traffic_class & 3) == 3;
 }
 
 // This packet came for this queue pair, and is marked.
