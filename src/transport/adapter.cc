@@ -455,17 +455,17 @@ void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::By
 }
 
 void Adapter::on_timer(Instant now) {
+    if (core_.next_pace() <= now) core_.wake_paced(now);
     while (QueuePair* qp = core_.pop_due(now)) on_time(core_, *qp, now);
 }
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
-    const bool may_answer = qp.responder.ack_pending || !qp.responder.answers.empty();
-    if (const auto payload = may_answer ? plan_response(core_, qp) : std::nullopt) {
+    if (const auto payload = qp.may_answer() ? plan_response(core_, qp) : std::nullopt) {
         const uint32_t envelope = core_.config.envelope_bytes + wire::Bth::kSize;
         const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
         if (envelope + headers + *payload > room) return Turn::does_not_fit;
         if (*payload != 0 && qp.requester.next_allowed > now) {
-            core_.look_again(qp, qp.requester.next_allowed);
+            core_.wait_for_pace(qp);
             return Turn::nothing;
         }
         make_response(core_, qp, packet);
@@ -522,7 +522,13 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
             continue;
         }
         if (turn == Turn::sent) {
-            core_.ready.rotate(lane, core_.queue_pairs_);
+            if (qp.requester.next_allowed > now && !qp.may_answer()) {
+                core_.ready.pop(lane, core_.queue_pairs_);
+                qp.in_ready_list = false;
+                core_.wait_for_pace(qp);
+            } else {
+                core_.ready.rotate(lane, core_.queue_pairs_);
+            }
             next_lane_ = static_cast<uint8_t>((lane + 1) % kLanes);
             ++core_.counters.port_xmit_packets;
             core_.counters.port_xmit_data_bytes += packet.payload_length;

@@ -128,6 +128,24 @@ void Core::look_again(QueuePair& qp, Instant at) {
     std::push_heap(timers_.begin(), timers_.end());
 }
 
+void Core::wait_for_pace(QueuePair& qp) {
+    if (qp.waits_for_pace) return;
+    qp.waits_for_pace = true;
+    paced_.push_back({qp.requester.next_allowed, index_of(qp.number)});
+    std::push_heap(paced_.begin(), paced_.end());
+}
+
+void Core::wake_paced(Instant now) {
+    while (next_pace() <= now) {
+        QueuePair* qp = queue_pairs_[paced_.front().index].get();
+        std::pop_heap(paced_.begin(), paced_.end());
+        paced_.pop_back();
+        if (qp == nullptr || !qp->waits_for_pace) continue;
+        qp->waits_for_pace = false;
+        wake(*qp);
+    }
+}
+
 QueuePair* Core::pop_due(Instant now) {
     while (!timers_.empty() && timers_.front().at <= now) {
         const Timer timer = timers_.front();
@@ -142,7 +160,7 @@ QueuePair* Core::pop_due(Instant now) {
 }
 
 Instant Core::next_deadline() const {
-    return timers_.empty() ? Instant::never() : timers_.front().at;
+    return std::min(timers_.empty() ? Instant::never() : timers_.front().at, next_pace());
 }
 
 CompletionQueue* Core::completion_queue(CqId cq) {

@@ -151,6 +151,11 @@ public:
     }
     // Looks at this queue pair again, at this time at the latest.
     void look_again(QueuePair& qp, Instant at);
+    // It has something to send that pacing allows later; wakes it then. Apart from the other times,
+    // which are long and seldom come: here each packet brings one, and it always comes.
+    void wait_for_pace(QueuePair& qp);
+    Instant next_pace() const { return paced_.empty() ? Instant::never() : paced_.front().at; }
+    void wake_paced(Instant now);
     // A queue pair whose time has come; nothing if there is none.
     QueuePair* pop_due(Instant now);
     Instant next_deadline() const;
@@ -206,6 +211,7 @@ private:
     std::vector<uint8_t> uses_;
     std::deque<uint32_t> free_;
     std::vector<Timer> timers_;
+    std::vector<Timer> paced_;
     size_t live_ = 0;
 };
 

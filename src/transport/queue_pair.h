@@ -156,6 +156,7 @@ struct QueuePair {
     bool signal_all = false;
     bool drain_notify = false;
     bool in_ready_list = false;
+    bool waits_for_pace = false;
     uint8_t lane = 0;  // of the ready list that it is in
     uint8_t retry_count = 7;
     uint8_t rnr_retry = 7;
@@ -199,6 +200,7 @@ struct QueuePair {
         const bool sets = congestion.algorithm == Algorithm::dcqcn && (traffic_class & 3) == 0;
         return sets ? traffic_class | 2 : traffic_class;
     }
+    bool may_answer() const { return responder.ack_pending || !responder.answers.empty(); }
     bool receives() const {
         return state == QpState::rtr || state == QpState::rts || state == QpState::sqd ||
                state == QpState::sqe;

@@ -267,9 +267,12 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
     if (qp.type == QpType::ee_requester) load_message(core, qp);
     if (!qp.send_queue || (qp.state != QpState::rts && qp.state != QpState::sqd))
         return std::nullopt;
-    const Instant allowed = std::max(r.wait_until, r.next_allowed);
-    if (allowed > now) {
-        core.look_again(qp, allowed);
+    if (r.wait_until > now) {
+        core.look_again(qp, r.wait_until);
+        return std::nullopt;
+    }
+    if (r.next_allowed > now) {
+        core.wait_for_pace(qp);
         return std::nullopt;
     }
     if (qp.type == QpType::rd) {

@@ -80,6 +80,27 @@ TEST(Pacing, acknowledgements_are_not_paced) {
     EXPECT_EQ(pair.client.completion().status, Status::success);
 }
 
+TEST(Pacing, acknowledgements_go_while_data_waits_for_its_time) {
+    Pair pair;
+    pair.server.adapter.set_congestion_control(pair.server.qpn, rate(1'000'000, 1));
+    pair.server.post({.work = Work::write, .length = 4 * 1024});
+    pair.client.post({.work = Work::write, .length = 4 * 1024});
+    pair.run(3_us);
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.wire.count_to(pair.client.endpoint), 2u);
+}
+
+TEST(Pacing, a_queue_pair_may_go_while_its_data_waits) {
+    Pair pair;
+    pair.client.adapter.set_congestion_control(pair.client.qpn, rate(1'000'000, 1));
+    pair.client.post({.work = Work::write, .length = 4 * 1024});
+    pair.run(3_us);
+    pair.client.adapter.destroy_qp(pair.client.qpn);
+    pair.run(10_ms);
+    EXPECT_EQ(pair.wire.count_to(pair.server.endpoint), 1u);
+    EXPECT_EQ(pair.client.completions_waiting(), 0u);
+}
+
 TEST(Pacing, data_that_the_peer_reads_is_paced) {
     Pair pair;
     pair.server.adapter.set_congestion_control(pair.server.qpn, rate(80, 1));
