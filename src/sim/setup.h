@@ -63,7 +63,12 @@ struct HostSettings {
     Duration send_latency{};        // from the doorbell to the first bit
     Duration receive_latency{};     // from the last bit to the completion
     uint64_t receive_buffer_bytes = 1 << 20;
-    transport::CongestionControl congestion;
+    transport::Algorithm congestion = transport::Algorithm::none;
+    transport::DcqcnSettings dcqcn;
+    transport::IbCcSettings ib_cc;
+    transport::TimelySettings timely;
+    uint64_t fixed_rate_bps = 0;
+    transport::NotificationSettings notifications;
 };
 
 // A link that is captured: every packet that one end of a cable sends.

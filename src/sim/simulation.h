@@ -29,6 +29,9 @@ public:
     size_t partitions() const { return partitions_.size(); }
     uint64_t next_window() const;
     void advance(size_t partition, uint64_t window) { partitions_[partition]->advance(window); }
+    // When the last window that was advanced ended; told by whoever drives.
+    Instant now() const { return now_; }
+    void set_now(Instant now) { now_ = now; }
     void exchange(size_t partition);
 
     Instant time_of(uint64_t window) const {
@@ -53,6 +56,7 @@ private:
 
     const Setup& setup_;
     Duration window_{};
+    Instant now_{};
     std::vector<std::unique_ptr<cluster::Partition>> partitions_;
     std::vector<Location> locations_;  // by node of the graph
     std::deque<fabric::Routes> routes_;
