@@ -9,7 +9,6 @@
 namespace tulle::cluster {
 namespace {
 
-using fabric::FlowControl;
 using fabric::Transit;
 
 constexpr uint64_t kMemoryBytes = uint64_t{1} << 46;   // modelled: an address is all there is
@@ -75,7 +74,7 @@ void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
                                                 : cabling_.store[inbound.packets.head].at);
     Transit& transit = cabling_.store[index];
     transit.in_lane = transit.lane;
-    const bool has_credits = settings_.flow_control == FlowControl::credits &&
+    const bool has_credits = cabling_.has_credits() &&
                              transit.lane != fabric::kManagementLane;
     if (has_credits) intake_.receive(kOnlyPort, transit.lane, transit.wire_bytes);
     const bool is_up = cabling_.port(plan_.port).is_up;
@@ -83,7 +82,8 @@ void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
         if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
         cabling_.drop(plan_.port, index,
                       is_up ? fabric::Drop::corrupted : fabric::Drop::link_down);
-        return start(now);
+        start(now);
+        return;
     }
     if (receiver_) return store(now, index);
     if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
@@ -105,7 +105,7 @@ void Host::deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
 void Host::store(Instant now, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     const fabric::Port& port = cabling_.port(plan_.port);
-    if (settings_.flow_control == FlowControl::credits) {
+    if (cabling_.has_credits()) {
         intake_.watch_credits(now, kOnlyPort, transit.in_lane, kOnlyPort);
     } else {
         const bool is_lossless = (port.lossless >> transit.in_lane & 1) != 0;
@@ -142,10 +142,9 @@ void Host::on_control(Instant now) {
     const fabric::Fifo& control = cabling_.inbound(plan_.port).control;
     tree_.set(kControl, control.empty() ? Instant::never() : cabling_.store[control.head].at);
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
-        fabric::LaneOut& out = cabling_.out(plan_.port, lane);
         if ((effect.paused >> lane & 1) != 0) {
             cabling_.hold(plan_.port, lane, now);
-            out.pause_until = effect.until;
+            cabling_.wait(plan_.port, lane).pause_until = effect.until;
             timers_.push({effect.until, fabric::NodeTimer::Kind::pause_ends,
                           static_cast<uint8_t>(lane), kOnlyPort});
             tree_.set(kTimer, timers_.next_at());
@@ -173,26 +172,32 @@ void Host::collect(Instant now, std::vector<FlowEnd>& ends) {
 void Host::update_room(uint32_t lane) {
     const bool is_held = (cabling_.port(plan_.port).held >> lane & 1) != 0;
     uint32_t room = is_held ? 0 : UINT32_MAX;
-    if (settings_.flow_control == FlowControl::credits && lane != fabric::kManagementLane)
+    if (cabling_.has_credits() && lane != fabric::kManagementLane)
         room = cabling_.out(plan_.port, lane).credits.blocks() * fabric::kBlockBytes;
     room_.room_bytes[lane] = room;
 }
 
-void Host::start(Instant now) {
+// True if the line is busy then.
+bool Host::start(Instant now) {
     fabric::Port& port = cabling_.port(plan_.port);
-    if (port.is_sending || !port.is_up) return;
-    if (cabling_.owes(port)) {
+    if (port.is_sending) return true;
+    if (!port.is_up) return false;
+    if (port.owes()) {
         port.is_sending = true;
         tree_.set(kLine, cabling_.transmit_owed(plan_.port, now));
-        return;
+        return true;
     }
-    wire::Packet packet;
-    if (adapter_.poll_transmit(now, room_, packet)) transmit(now, packet);
+    const uint32_t index = cabling_.store.take();
+    if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index))) {
+        cabling_.store.give_back(index);
+        return false;
+    }
+    transmit(now, index);
+    return true;
 }
 
-void Host::transmit(Instant now, const wire::Packet& packet) {
-    const uint32_t index = cabling_.store.take();
-    cabling_.store.packet(index) = packet;
+void Host::transmit(Instant now, uint32_t index) {
+    const wire::Packet& packet = cabling_.store.packet(index);
     Transit& transit = cabling_.store[index];
     transit.destination = packet.destination;
     transit.wire_bytes = framing_.wire_bytes(packet);
@@ -201,13 +206,14 @@ void Host::transmit(Instant now, const wire::Packet& packet) {
         transit.flags |= Transit::kEcnCapable;
     transit.flow = flow_of(packet, transit.flags);
     transit.hops = 0;
+    transit.tail_ps = 0;
     transit.lane = settings_.qos.trust == fabric::Trust::dscp
                        ? settings_.qos.lane_of_dscp[packet.traffic_class >> 2]
                        : settings_.qos.lane_of_level[packet.service_level];
     const uint8_t lane = transit.lane;
     cabling_.port(plan_.port).is_sending = true;
     tree_.set(kLine, cabling_.transmit(plan_.port, index, now));
-    if (settings_.flow_control == FlowControl::credits) update_room(lane);
+    if (cabling_.has_credits()) update_room(lane);
 }
 
 // What ECMP hashes: addresses and the UDP source port; the other ports are the same for all.
@@ -224,7 +230,7 @@ uint32_t Host::flow_of(const wire::Packet& packet, uint8_t& flags) const {
 
 void Host::on_line_free(Instant now) {
     cabling_.port(plan_.port).is_sending = false;
-    tree_.set(kLine, Instant::never());
+    if (!start(now)) tree_.clear(kLine);
     attend(now);
 }
 
@@ -257,7 +263,7 @@ void Host::on_timer(Instant now) {
     const fabric::NodeTimer timer = timers_.pop();
     switch (timer.kind) {
         case fabric::NodeTimer::Kind::pause_ends:
-            if (now < cabling_.out(plan_.port, timer.lane).pause_until) break;
+            if (now < cabling_.wait(plan_.port, timer.lane).pause_until) break;
             cabling_.let_go(plan_.port, timer.lane, now);
             update_room(timer.lane);
             break;

@@ -105,14 +105,17 @@ private:
     void deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
     void store(Instant now, uint32_t index);
     void collect(Instant now, std::vector<FlowEnd>& ends);
-    void start(Instant now);
-    void transmit(Instant now, const wire::Packet& packet);
+    bool start(Instant now);
+    void transmit(Instant now, uint32_t index);
     void post(const Posting& posting);
     uint32_t flow_of(const wire::Packet& packet, uint8_t& flags) const;
     // The adapter's deadline may have moved, and it may have something to send.
     void attend(Instant now) {
         start(now);
-        tree_.set(kDeadline, adapter_.next_deadline());
+        if (const Instant next = adapter_.next_deadline(); next != deadline_) {
+            deadline_ = next;
+            tree_.set(kDeadline, next);
+        }
     }
     void update_room(uint32_t lane);
 
@@ -137,6 +140,7 @@ private:
     bool is_storming_ = false;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;
+    Instant deadline_ = Instant::never();  // of the adapter, as the tree has it
 };
 
 }  // namespace tulle::cluster

@@ -16,6 +16,7 @@ void Partition::add_switch(fabric::SwitchPlan plan) {
 
 void Partition::begin() {
     for (Host& host : hosts_) host.begin();
+    for (fabric::Switch& node : switches_) node.begin();
     for (uint32_t place = 0; place < nodes_.size(); ++place) {
         const Node node = nodes_[place];
         const Instant first = node.is_host ? hosts_[node.index].advance(Instant{}, ends)

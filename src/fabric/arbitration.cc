@@ -33,15 +33,15 @@ uint16_t lanes_of(std::span<const VlArbitration::Entry> table) {
 
 }  // namespace
 
-uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneOut> lanes, uint16_t eligible,
+uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneWait> lanes, uint16_t eligible,
                   std::span<const uint16_t> head_bytes) {
     if (const auto strict = static_cast<uint16_t>(eligible & ets.strict); strict != 0)
         return static_cast<uint32_t>(std::bit_width(strict)) - 1;
     const auto count = static_cast<uint32_t>(lanes.size());
     for (uint32_t lane = port.next_lane;; lane = (lane + 1) % count) {
-        LaneOut& out = lanes[lane];
+        LaneWait& out = lanes[lane];
         if (!has(eligible, lane)) {
-            if (out.bytes == 0) out.deficit = 0;
+            if (!has(port.filled, lane)) out.deficit = 0;
             continue;
         }
         if (out.deficit >= head_bytes[lane]) {

@@ -21,7 +21,7 @@ struct VlRound {
 
 // Of `eligible` lanes, which is not empty. `head_bytes(lane)` is the size of the lane's first
 // packet.
-uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneOut> lanes, uint16_t eligible,
+uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneWait> lanes, uint16_t eligible,
                   std::span<const uint16_t> head_bytes);
 uint32_t pick_vl(const VlArbitration& tables, VlRound& round, uint16_t eligible,
                  std::span<const uint16_t> head_bytes);

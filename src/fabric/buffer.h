@@ -27,6 +27,10 @@ public:
           is_lossy_dynamic_(settings.node.lossy_dynamic_threshold) {}
 
     bool admit_lossless(LaneIn& lane, uint32_t bytes, uint32_t headroom_limit) {
+        if (lane.used_bytes + bytes <= reserve_bytes_ && lane.headroom_bytes == 0) {
+            lane.used_bytes += bytes;
+            return true;
+        }
         const uint64_t before = shared_part(lane.used_bytes);
         const uint64_t after = shared_part(lane.used_bytes + bytes);
         const bool fits = lane.headroom_bytes == 0 && after <= threshold() &&
@@ -42,6 +46,10 @@ public:
     }
 
     void release_lossless(LaneIn& lane, uint32_t bytes) {
+        if (lane.used_bytes <= reserve_bytes_ && lane.headroom_bytes == 0) {
+            lane.used_bytes -= bytes;
+            return;
+        }
         const uint32_t from_headroom = std::min(bytes, lane.headroom_bytes);
         lane.headroom_bytes -= from_headroom;
         const uint64_t before = shared_part(lane.used_bytes);
@@ -50,7 +58,8 @@ public:
     }
 
     bool wants_pause(const LaneIn& lane) const {
-        return lane.headroom_bytes > 0 || shared_part(lane.used_bytes) >= threshold();
+        if (lane.headroom_bytes > 0) return true;
+        return lane.used_bytes > reserve_bytes_ && shared_part(lane.used_bytes) >= threshold();
     }
     bool wants_resume(const LaneIn& lane) const {
         const uint64_t part = shared_part(lane.used_bytes);

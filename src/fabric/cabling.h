@@ -45,12 +45,15 @@ public:
 
     // Setting up: ports are numbered as they are added, a node's ports one after another.
     void add_node() { due_.push_back(Instant::never()); }
-    uint32_t add_port(Port port, ErrorModel errors, uint32_t node);
+    uint32_t add_port(const Port& port, Rate rate, const ErrorModel& errors, uint32_t node);
 
     uint32_t lanes() const { return lanes_; }
+    bool has_credits() const { return has_credits_; }
     Port& port(uint32_t p) { return ports_[p]; }
+    Rate rate(uint32_t p) const { return lines_[p].rate(); }
     PortCounters& counters(uint32_t p) { return counters_[p]; }
     LaneOut& out(uint32_t p, uint32_t lane) { return outs_[p * lanes_ + lane]; }
+    LaneWait& wait(uint32_t p, uint32_t lane) { return waits_[p * lanes_ + lane]; }
     LaneIn& in(uint32_t p, uint32_t lane) { return ins_[p * lanes_ + lane]; }
     Inbound& inbound(uint32_t p) { return inbound_[p]; }
     size_t ports() const { return ports_.size(); }
@@ -64,12 +67,9 @@ public:
     Instant transmit(uint32_t p, uint32_t index, Instant now);
     // Puts the flow-control packet that is owed on the line.
     Instant transmit_owed(uint32_t p, Instant now);
-    bool owes(const Port& port) const {
-        return (port.owed_pause | port.owed_resume | port.owed_credits) != 0;
-    }
 
     // Room in the peer's buffer, as far as this end knows.
-    bool has_credits(uint32_t p, uint32_t lane, uint32_t bytes) {
+    bool may_send(uint32_t p, uint32_t lane, uint32_t bytes) {
         return out(p, lane).credits.allow(blocks_of(bytes));
     }
 
@@ -107,23 +107,29 @@ public:
     void set_due(uint32_t node, Instant at) { due_[node] = at; }
 
 private:
-    void put(uint32_t p, uint32_t index, bool is_control);
+    void put(const Port& from, uint32_t index, bool is_control);
+    void wake(uint32_t inbound_port, uint32_t node, Instant at);
     void put_here(uint32_t inbound_port, uint32_t index, bool is_control);
-    Instant occupy(Port& port, Instant now, uint32_t bytes);
-    Instant survive_errors(Port& port, uint32_t p, Transit& transit, Instant end);
+    Instant occupy(uint32_t p, Instant now, uint32_t bytes);
+    Instant transmit_unusual(uint32_t p, uint32_t index, Instant now);
+    Instant survive_errors(uint32_t p, Transit& transit, Instant end);
     wire::Packet flow_control_packet(const Transit& transit) const;
     void capture(const Port& port, Instant at, const wire::Packet& packet, const Transit* transit);
 
     const Settings settings_;
+    bool has_credits_;
     uint32_t lanes_;
     uint32_t capacity_blocks_;
     uint32_t update_blocks_;
     std::vector<Port> ports_;
+    std::vector<base::Serializer> lines_;  // by port
     std::vector<LaneOut> outs_;
+    std::vector<LaneWait> waits_;
     std::vector<LaneIn> ins_;
     std::vector<Inbound> inbound_;
     std::vector<PortCounters> counters_;
-    std::vector<ErrorModel> errors_;
+    std::vector<ErrorModel> errors_;  // of ports that have any, as Port::has_errors says
+    std::vector<uint32_t> error_places_;
     std::vector<uint64_t> fresh_;
     std::vector<Instant> due_;
 };
@@ -141,60 +147,33 @@ void Cabling::take_fresh(uint32_t first_port, uint32_t count, Visitor&& visit) {
     }
 }
 
+inline void Cabling::wake(uint32_t inbound_port, uint32_t node, Instant at) {
+    fresh_[inbound_port / 64] |= uint64_t{1} << (inbound_port % 64);
+    if (at >= due_[node]) return;
+    due_[node] = at;
+    woken.push_back(node);
+}
+
 inline void Cabling::put_here(uint32_t inbound_port, uint32_t index, bool is_control) {
     Inbound& to = inbound_[inbound_port];
     Fifo& list = is_control ? to.control : to.packets;
-    if (list.empty()) {
-        fresh_[inbound_port / 64] |= uint64_t{1} << (inbound_port % 64);
-        const Instant at = store[index].at;
-        if (at < due_[to.node]) {
-            due_[to.node] = at;
-            woken.push_back(to.node);
-        }
-    }
+    if (list.empty()) wake(inbound_port, to.node, store[index].at);
     list.push(store, index);
-}
-
-inline void Cabling::put(uint32_t p, uint32_t index, bool is_control) {
-    const Port& from = ports_[p];
-    if (!from.peer_is_elsewhere) return put_here(from.peer, index, is_control);
-    crossings[from.peer_partition].push_back(
-        {from.peer, is_control, store[index], store.packet(index)});
-    store.give_back(index);
-}
-
-inline Instant Cabling::occupy(Port& port, Instant now, uint32_t bytes) {
-    port.wire_bytes += bytes;
-    if (!port.whole_nanoseconds) return port.line.send(now, bytes);
-    const Duration exact = port.line.rate().time_for(bytes);
-    return {now.ps + exact.ps / 1000 * 1000};
 }
 
 inline Instant Cabling::transmit(uint32_t p, uint32_t index, Instant now) {
     Port& from = ports_[p];
     Transit& transit = store[index];
-    Instant end = occupy(from, now, transit.wire_bytes);
-    if (!errors_[p].is_clean()) end = survive_errors(from, p, transit, end);
-    if (settings_.flow_control == FlowControl::credits && transit.lane != kManagementLane)
+    static_assert(Transit::kData == 1);
+    ++from.packets[transit.flags & Transit::kData];
+    if ((transit.flags & Transit::kFirst) != 0) ++from.first_packets;
+    if (has_credits_ && transit.lane != kManagementLane)
         out(p, transit.lane).credits.spend(blocks_of(transit.wire_bytes));
-    if ((transit.flags & Transit::kData) != 0)
-        ++from.data_packets;
-    else
-        ++from.control_packets;
-    from.first_packets += (transit.flags & Transit::kFirst) != 0;
-    if (from.is_tapped) capture(from, end, store.packet(index), &transit);
-    const Instant arrival = end + from.delay + from.peer_latency;
-    transit.tail_ps = 0;
-    transit.at = arrival;
-    if (from.peer_cuts_through) {
-        // The switch knows where to once it has the headers, not before.
-        constexpr uint32_t kHeaderBytes = 64;
-        const uint32_t rest = transit.wire_bytes - std::min<uint32_t>(transit.wire_bytes,
-                                                                      kHeaderBytes);
-        transit.tail_ps = static_cast<uint32_t>(from.line.rate().time_for(rest).ps);
-        transit.at = {arrival.ps - transit.tail_ps};
-    }
-    put(p, index, false);
+    if (from.is_unusual) return transmit_unusual(p, index, now);
+    from.wire_bytes += transit.wire_bytes;
+    const Instant end{now.ps + int64_t{transit.wire_bytes} * from.ps_per_byte};
+    transit.at = end + from.arrival_delay;
+    put_here(from.peer, index, false);
     return end;
 }
 

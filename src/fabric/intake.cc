@@ -53,7 +53,7 @@ void Intake::on_pause_again(Instant now, uint16_t in, uint8_t lane) {
 void Intake::tell_all(uint16_t in) {
     Port& port = cabling_.port(first_port_ + in);
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
-        if (settings_.flow_control == FlowControl::credits) port.owed_credits |= bit_of(lane);
+        if (cabling_.has_credits()) port.owed_credits |= bit_of(lane);
         if (settings_.flow_control == FlowControl::pfc &&
             cabling_.in(first_port_ + in, lane).is_full)
             port.owed_pause |= bit_of(lane);

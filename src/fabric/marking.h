@@ -17,8 +17,9 @@ inline bool ecn_marks(const EcnSettings& ecn, uint64_t queue_bytes, base::Random
 
 // FECN (IBTA vol 1, annex A10): the port is the root of congestion if its queue is long although it
 // may send; one that waits for credits itself is a victim and marks only if told to.
-inline bool fecn_marks(const FecnSettings& fecn, LaneOut& lane, bool is_victim, uint32_t bytes) {
-    if (lane.bytes <= fecn.threshold_bytes || bytes < fecn.minimum_bytes) return false;
+inline bool fecn_marks(const FecnSettings& fecn, uint32_t queue_bytes, LaneWait& lane,
+                       bool is_victim, uint32_t bytes) {
+    if (queue_bytes <= fecn.threshold_bytes || bytes < fecn.minimum_bytes) return false;
     if (is_victim && !fecn.victims) return false;
     if (lane.unmarked++ < fecn.marking_rate) return false;
     lane.unmarked = 0;

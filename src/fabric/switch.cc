@@ -26,83 +26,110 @@ Switch::Switch(const Settings& settings, Cabling& cabling, SwitchPlan plan)
     : settings_(settings),
       cabling_(cabling),
       plan_(std::move(plan)),
-      tree_(plan_.port_count * kPerPort + 2u),
+      packets_(plan_.port_count),
+      lines_(plan_.port_count),
+      rare_(plan_.port_count + 2u),
       intake_(settings, cabling, timers_, plan_.first_port, settings.node.buffer_bytes),
       random_({plan_.seed, kSwitchStream, plan_.node}),
-      hash_seed_(random_.next()) {
+      hash_seed_(random_.next()),
+      lanes_(cabling.lanes()),
+      has_credits_(cabling.has_credits()),
+      uses_lifetime_(settings.credits.head_of_queue_lifetime.ps != 0),
+      cuts_through_(settings.node.forwarding == Forwarding::cut_through),
+      marks_at_dequeue_(settings.marking == Marking::ecn && settings.ecn.at_dequeue),
+      marks_at_enqueue_(settings.marking != Marking::none && !marks_at_dequeue_),
+      is_simple_(!has_credits_ && !cuts_through_) {
     if (settings.arbitration == Arbitration::vl_tables) rounds_.resize(plan_.port_count);
     if (settings.route.choice == PathChoice::flowlet) flowlets_.resize(kFlowlets);
-    if (!plan_.changes.empty()) tree_.set(change_source(), plan_.changes.front().at);
+    if (!plan_.changes.empty()) rare_.set(change_source(), plan_.changes.front().at);
+}
+
+void Switch::begin() {
+    ports_ = &cabling_.port(plan_.first_port);
+    outs_ = &cabling_.out(plan_.first_port, 0);
+    inbound_ = &cabling_.inbound(plan_.first_port);
 }
 
 Instant Switch::advance(Instant until) {
     cabling_.take_fresh(plan_.first_port, plan_.port_count, [&](uint32_t p) {
-        const Cabling::Inbound& inbound = cabling_.inbound(p);
         const auto port = static_cast<uint16_t>(p - plan_.first_port);
-        if (!inbound.packets.empty()) set(port, kPackets, cabling_.store[inbound.packets.head].at);
-        if (!inbound.control.empty()) set(port, kControl, cabling_.store[inbound.control.head].at);
+        const Cabling::Inbound& inbound = inbound_[port];
+        if (!inbound.packets.empty()) packets_.set(port, cabling_.store[inbound.packets.head].at);
+        if (!inbound.control.empty()) rare_.set(port, cabling_.store[inbound.control.head].at);
     });
+    const uint64_t limit = TimeTree::key_of(until, 0);
     for (;; ++events_) {
-        const Instant now = tree_.first_at();
-        if (now >= until) return now;
-        const uint32_t source = tree_.first_source();
-        if (source >= timer_source()) {
-            source == timer_source() ? on_timer(now) : on_change(now);
-            continue;
-        }
-        const auto port = static_cast<uint16_t>(source / kPerPort);
-        switch (source % kPerPort) {
-            case kControl: on_control(now, port); break;
-            case kPackets: on_packet(now, port); break;
-            case kLine: on_line_free(now, port); break;
+        const uint64_t packet = packets_.first_key();
+        const uint64_t line = lines_.first_key();
+        const uint64_t usual = std::min(packet, line);
+        // At one instant: what is rare first, then packets, then lines; each by port.
+        constexpr uint64_t kSources = TimeTree::kMaxSources - 1;
+        if (rare_.first_key() <= (usual | kSources)) {
+            if (rare_.first_key() >= limit) break;
+            on_rare(rare_.first_at());
+        } else if (usual >= limit) {
+            break;
+        } else if (packet <= (line | kSources)) {
+            on_packet(TimeTree::instant_of(packet), static_cast<uint16_t>(packet & kSources));
+        } else {
+            on_line_free(TimeTree::instant_of(line), static_cast<uint16_t>(line & kSources));
         }
     }
+    return std::min({packets_.first_at(), lines_.first_at(), rare_.first_at()});
+}
+
+void Switch::on_rare(Instant now) {
+    const uint32_t source = rare_.first_source();
+    if (source == timer_source()) return on_timer(now);
+    if (source == change_source()) return on_change(now);
+    on_control(now, static_cast<uint16_t>(source));
 }
 
 void Switch::on_packet(Instant now, uint16_t in) {
-    Cabling::Inbound& inbound = cabling_.inbound(global(in));
-    const uint32_t index = inbound.packets.pop(cabling_.store);
-    set(in, kPackets,
-        inbound.packets.empty() ? Instant::never() : cabling_.store[inbound.packets.head].at);
-
-    const Port& from = cabling_.port(global(in));
+    Fifo& coming = inbound_[in].packets;
+    const uint32_t index = coming.head;
     Transit& transit = cabling_.store[index];
+    coming.head = transit.next;
+    if (coming.empty())
+        packets_.clear(in);
+    else
+        packets_.set(in, cabling_.store[coming.head].at);
+
+    const Port& from = ports_[in];
     transit.in_port = in;
     transit.in_lane = transit.lane;
-    const bool has_credits =
-        settings_.flow_control == FlowControl::credits && transit.lane != kManagementLane;
-    if (has_credits) intake_.receive(in, transit.lane, transit.wire_bytes);
-
+    const bool spends = has_credits_ && transit.lane != kManagementLane;
+    if (spends) intake_.receive(in, transit.lane, transit.wire_bytes);
     if (!from.is_up) return drop_arriving(now, in, index, Drop::link_down);
     if ((transit.flags & Transit::kCorrupt) != 0)
         return drop_arriving(now, in, index, Drop::corrupted);
     if (++transit.hops > kMaxHops) return drop_arriving(now, in, index, Drop::hop_limit);
-    const uint16_t out = choose(now, transit);
-    if (out == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
-    if (!cabling_.port(global(out)).is_up) return drop_arriving(now, out, index, Drop::link_down);
+    const uint16_t to = choose(now, transit);
+    if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
+    if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
 
     if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
-    if (has_credits) {
-        intake_.watch_credits(now, in, transit.in_lane, out);
-    } else if (!admit(now, in, out, transit)) {
+    if (spends) {
+        intake_.watch_credits(now, in, transit.in_lane, to);
+    } else if (!admit(now, in, to, transit)) {
         const bool lossless = (from.lossless & bit_of(transit.in_lane)) != 0;
-        sample(TraceSample::Kind::drop, now, out, transit.lane, 1);
-        return cabling_.drop(global(out), index,
+        sample(TraceSample::Kind::drop, now, to, transit.lane, 1);
+        return cabling_.drop(global(to), index,
                              lossless ? Drop::headroom_full : Drop::buffer_full);
     }
-    enqueue(now, out, index);
+    enqueue(now, to, index);
 }
 
 void Switch::on_control(Instant now, uint16_t port) {
     const Cabling::ControlEffect effect = cabling_.on_control(global(port), now);
-    const Fifo& control = cabling_.inbound(global(port)).control;
-    set(port, kControl, control.empty() ? Instant::never() : cabling_.store[control.head].at);
+    const Fifo& control = inbound_[port].control;
+    rare_.set(port, control.empty() ? Instant::never() : cabling_.store[control.head].at);
     for (uint16_t lanes = effect.paused; lanes != 0; lanes &= static_cast<uint16_t>(lanes - 1))
         on_paused(now, port, static_cast<uint32_t>(std::countr_zero(lanes)), effect.until);
-    for (uint16_t lanes = effect.opened; lanes != 0; lanes &= static_cast<uint16_t>(lanes - 1)) {
+    for (uint16_t lanes = effect.opened & ports_[port].held; lanes != 0;
+         lanes &= static_cast<uint16_t>(lanes - 1)) {
         const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
-        if ((cabling_.port(global(port)).held & bit_of(lane)) == 0) continue;
-        cabling_.out(global(port), lane).pause_until = now;
+        wait(port, lane).pause_until = now;
         cabling_.let_go(global(port), lane, now);
         sample(TraceSample::Kind::pause_end, now, port, lane, 0);
     }
@@ -110,13 +137,13 @@ void Switch::on_control(Instant now, uint16_t port) {
 }
 
 void Switch::on_line_free(Instant now, uint16_t port) {
-    Port& to = cabling_.port(global(port));
+    Port& to = ports_[port];
     to.is_sending = false;
     if (const uint32_t bytes = to.sending_bytes; bytes != 0) {
         to.sending_bytes = 0;
         release(now, to.sending_in_port, to.sending_in_lane, bytes);
     }
-    if (!start(now, port)) set(port, kLine, Instant::never());
+    if (!start(now, port)) lines_.clear(port);
 }
 
 // Where to.
@@ -147,7 +174,7 @@ uint16_t Switch::choose_shortest(std::span<const uint16_t> ports, uint64_t hash)
     uint64_t shortest = UINT64_MAX;
     for (size_t i = 0; i < ports.size(); ++i) {
         const uint16_t port = ports[(first + i) % ports.size()];
-        const Port& candidate = cabling_.port(global(port));
+        const Port& candidate = ports_[port];
         if (!candidate.is_up) continue;
         const uint64_t waits = candidate.queued_bytes + candidate.sending_bytes;
         if (waits >= shortest) continue;
@@ -168,10 +195,10 @@ uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, ui
 
 // Storage.
 
-bool Switch::admit(Instant now, uint16_t in, uint16_t out, Transit& transit) {
-    const Port& from = cabling_.port(global(in));
-    if ((from.lossless & bit_of(transit.in_lane)) == 0) return admit_lossy(out, transit);
-    if (!intake_.admit(now, in, transit.in_lane, transit.wire_bytes, out)) return false;
+bool Switch::admit(Instant now, uint16_t in, uint16_t to, Transit& transit) {
+    const Port& from = ports_[in];
+    if ((from.lossless & bit_of(transit.in_lane)) == 0) return admit_lossy(to, transit);
+    if (!intake_.admit(now, in, transit.in_lane, transit.wire_bytes, to)) return false;
     if (from.owed_pause != 0) {
         heed_timers();
         start(now, in);
@@ -179,60 +206,65 @@ bool Switch::admit(Instant now, uint16_t in, uint16_t out, Transit& transit) {
     return true;
 }
 
-bool Switch::admit_lossy(uint16_t out, Transit& transit) {
-    if (intake_.admit_lossy(cabling_.out(global(out), transit.lane).bytes, transit.wire_bytes))
+bool Switch::admit_lossy(uint16_t to, Transit& transit) {
+    if (intake_.admit_lossy(out(to, transit.lane).bytes, transit.wire_bytes))
         return true;
     if (settings_.overflow != Overflow::trim || (transit.flags & Transit::kData) == 0) return false;
     const uint8_t lane = settings_.qos.trimmed_lane;
-    if (!intake_.admit_lossy(cabling_.out(global(out), lane).bytes, kTrimmedBytes)) return false;
+    if (!intake_.admit_lossy(out(to, lane).bytes, kTrimmedBytes)) return false;
     transit.lane = lane;
     transit.wire_bytes = kTrimmedBytes;
     transit.flags |= Transit::kTrimmed;
-    ++cabling_.counters(global(out)).trimmed;
+    ++cabling_.counters(global(to)).trimmed;
     return true;
 }
 
 void Switch::release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
     intake_.release(now, in, lane, bytes);
-    if (cabling_.owes(cabling_.port(global(in)))) start(now, in);
+    if (ports_[in].owes()) start(now, in);
 }
 
 // Queues.
 
-void Switch::enqueue(Instant now, uint16_t out, uint32_t index) {
+void Switch::enqueue(Instant now, uint16_t port, uint32_t index) {
     Transit& transit = cabling_.store[index];
-    Port& to = cabling_.port(global(out));
-    LaneOut& lane = cabling_.out(global(out), transit.lane);
-    if (now < lane.storm_until) return drop_stored(now, out, index, Drop::watchdog);
-    if (lane.bytes == 0) lane.held_since = lane.head_since = now;
-    if (!(settings_.marking == Marking::ecn && settings_.ecn.at_dequeue)) mark(out, lane, transit);
+    Port& to = ports_[port];
+    if (can_go_straight(to)) return send(now, port, index);
+    const uint16_t bit = bit_of(transit.lane);
+    if ((to.storming & bit) != 0 && now < wait(port, transit.lane).storm_until)
+        return drop_stored(now, port, index, Drop::watchdog);
+    if (marks_at_enqueue_) mark(port, transit);
+    LaneOut& lane = out(port, transit.lane);
+    if (lane.bytes == 0 && (uses_lifetime_ || (to.held & bit) != 0))
+        wait(port, transit.lane).held_since = wait(port, transit.lane).head_since = now;
     lane.queue.push(cabling_.store, index);
     lane.bytes += transit.wire_bytes;
     to.queued_bytes += transit.wire_bytes;
     to.peak_queue_bytes = std::max(to.peak_queue_bytes, to.queued_bytes);
-    to.filled |= bit_of(transit.lane);
-    sample(TraceSample::Kind::queue_bytes, now, out, transit.lane, lane.bytes);
-    start(now, out);
+    to.filled |= bit;
+    sample(TraceSample::Kind::queue_bytes, now, port, transit.lane, lane.bytes);
+    if (!to.is_sending) start_idle(now, port);
 }
 
-void Switch::mark(uint16_t out, LaneOut& lane, Transit& transit) {
+// Nobody waits, and nothing stands in the way: the queue would be entered and left at once.
+bool Switch::can_go_straight(const Port& to) const {
+    return !to.is_sending && (to.filled | to.held | to.storming) == 0 && !to.owes() && is_simple_;
+}
+
+void Switch::mark(uint16_t port, Transit& transit) {
+    const uint32_t queued = out(port, transit.lane).bytes;
     bool marks = false;
-    switch (settings_.marking) {
-        case Marking::none: return;
-        case Marking::ecn:
-            marks = (transit.flags & Transit::kEcnCapable) != 0 &&
-                    ecn_marks(settings_.ecn, lane.bytes, random_);
-            break;
-        case Marking::fecn:
-            marks = (transit.flags & Transit::kData) != 0 &&
-                    fecn_marks(settings_.fecn, lane,
-                               (cabling_.port(global(out)).held & bit_of(transit.lane)) != 0,
-                               transit.wire_bytes);
-            break;
+    if (settings_.marking == Marking::ecn) {
+        marks = (transit.flags & Transit::kEcnCapable) != 0 &&
+                ecn_marks(settings_.ecn, queued, random_);
+    } else if ((transit.flags & Transit::kData) != 0) {
+        const bool is_victim = (ports_[port].held & bit_of(transit.lane)) != 0;
+        marks = fecn_marks(settings_.fecn, queued, wait(port, transit.lane), is_victim,
+                           transit.wire_bytes);
     }
     if (!marks || (transit.flags & Transit::kMarked) != 0) return;
     transit.flags |= Transit::kMarked;
-    ++cabling_.counters(global(out)).marked;
+    ++cabling_.counters(global(port)).marked;
 }
 
 void Switch::drop_arriving(Instant now, uint16_t port, uint32_t index, Drop cause) {
@@ -249,90 +281,102 @@ void Switch::drop_stored(Instant now, uint16_t port, uint32_t index, Drop cause)
     release(now, transit.in_port, transit.in_lane, transit.wire_bytes);
 }
 
+void Switch::drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause) {
+    drop_stored(now, port, take_first(now, port, lane), cause);
+}
+
 void Switch::drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause) {
-    while (cabling_.out(global(port), lane).bytes != 0)
-        drop_stored(now, port, take_first(now, port, lane), cause);
+    while (out(port, lane).bytes != 0)
+        drop_first(now, port, lane, cause);
 }
 
 // Lines.
 
 bool Switch::start(Instant now, uint16_t port) {
-    Port& to = cabling_.port(global(port));
-    if (to.is_sending) return true;
+    return ports_[port].is_sending || start_idle(now, port);
+}
+
+bool Switch::start_idle(Instant now, uint16_t port) {
+    Port& to = ports_[port];
     if (!to.is_up) return false;
-    Instant end{};
-    if (cabling_.owes(to)) {
-        end = cabling_.transmit_owed(global(port), now);
-    } else {
-        if ((to.filled & ~to.held) == 0) return false;
-        const uint32_t lane = pick(now, port);
-        if (lane == kNoLane) return false;
-        if (must_wait_for_tail(now, port, lane)) return true;
-        const uint32_t index = take_first(now, port, lane);
-        Transit& transit = cabling_.store[index];
-        if (settings_.marking == Marking::ecn && settings_.ecn.at_dequeue)
-            mark(port, cabling_.out(global(port), lane), transit);
-        to.sending_bytes = transit.wire_bytes;
-        to.sending_in_port = transit.in_port;
-        to.sending_in_lane = transit.in_lane;
-        end = cabling_.transmit(global(port), index, now);
+    if (to.owes()) {
+        to.is_sending = true;
+        lines_.set(port, cabling_.transmit_owed(global(port), now));
+        return true;
     }
-    to.is_sending = true;
-    set(port, kLine, end);
+    const auto eligible = static_cast<uint32_t>(to.filled & ~to.held);
+    if (eligible == 0) return false;
+    uint32_t lane = static_cast<uint32_t>(std::countr_zero(eligible));
+    if (has_credits_ || (eligible & (eligible - 1)) != 0) {
+        lane = pick(now, port);
+        if (lane == kNoLane) return false;
+    }
+    if (cuts_through_ &&
+        must_wait_for_tail(now, port, cabling_.store[out(port, lane).queue.head]))
+        return true;
+    send(now, port, take_first(now, port, lane));
     return true;
 }
 
+void Switch::send(Instant now, uint16_t port, uint32_t index) {
+    Port& to = ports_[port];
+    Transit& transit = cabling_.store[index];
+    if (marks_at_dequeue_) mark(port, transit);
+    to.is_sending = true;
+    to.sending_bytes = transit.wire_bytes;
+    to.sending_in_port = transit.in_port;
+    to.sending_in_lane = transit.in_lane;
+    lines_.set(port, cabling_.transmit(global(port), index, now));
+}
+
+// Of several lanes with packets. Those without credits for their first packet are held.
 uint32_t Switch::pick(Instant now, uint16_t port) {
-    Port& to = cabling_.port(global(port));
+    Port& to = ports_[port];
     auto eligible = static_cast<uint16_t>(to.filled & ~to.held);
     std::array<uint16_t, kLanes> head_bytes;
     for (uint16_t lanes = eligible; lanes != 0; lanes &= static_cast<uint16_t>(lanes - 1)) {
         const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
-        if (std::has_single_bit(eligible) && settings_.flow_control != FlowControl::credits)
-            return lane;
-        head_bytes[lane] = cabling_.store[cabling_.out(global(port), lane).queue.head].wire_bytes;
-        if (settings_.flow_control != FlowControl::credits || lane == kManagementLane ||
-            cabling_.has_credits(global(port), lane, head_bytes[lane]))
+        const LaneOut& waiting = out(port, lane);
+        head_bytes[lane] = cabling_.store[waiting.queue.head].wire_bytes;
+        if (!has_credits_ || lane == kManagementLane ||
+            waiting.credits.allow(blocks_of(head_bytes[lane])))
             continue;
         eligible = static_cast<uint16_t>(eligible & ~bit_of(lane));
         cabling_.hold(global(port), lane, now);
         sample(TraceSample::Kind::pause_begin, now, port, lane, 0);
-        if (const Duration life = settings_.credits.head_of_queue_lifetime; life.ps != 0)
+        if (uses_lifetime_)
             add_timer(NodeTimer::Kind::head_of_queue,
-                      cabling_.out(global(port), lane).head_since + life, port, lane);
+                      wait(port, lane).head_since + settings_.credits.head_of_queue_lifetime, port,
+                      lane);
     }
     if (eligible == 0) return kNoLane;
-    if (std::has_single_bit(eligible)) return static_cast<uint32_t>(std::countr_zero(eligible));
+    if ((eligible & (eligible - 1)) == 0) return static_cast<uint32_t>(std::countr_zero(eligible));
     if (settings_.arbitration == Arbitration::vl_tables)
         return pick_vl(settings_.vl_arbitration, rounds_[port], eligible, head_bytes);
-    const std::span lanes(&cabling_.out(global(port), 0), cabling_.lanes());
-    return pick_ets(plan_.ets, to, lanes, eligible, head_bytes);
+    return pick_ets(plan_.ets, to, std::span(&wait(port, 0), lanes_), eligible, head_bytes);
 }
 
 uint32_t Switch::take_first(Instant now, uint16_t port, uint32_t lane) {
-    Port& to = cabling_.port(global(port));
-    LaneOut& out = cabling_.out(global(port), lane);
-    const uint32_t index = out.queue.pop(cabling_.store);
+    Port& to = ports_[port];
+    LaneOut& from = out(port, lane);
+    const uint32_t index = from.queue.pop(cabling_.store);
     const uint32_t bytes = cabling_.store[index].wire_bytes;
-    out.bytes -= bytes;
-    out.head_since = now;
+    from.bytes -= bytes;
     to.queued_bytes -= bytes;
-    if (out.bytes == 0) {
-        to.filled = static_cast<uint16_t>(to.filled & ~bit_of(lane));
-        if ((to.held & bit_of(lane)) != 0)
-            out.held_ps += static_cast<uint64_t>((now - out.held_since).ps);
-    }
+    if (uses_lifetime_) wait(port, lane).head_since = now;
+    if (from.bytes != 0) return index;
+    to.filled = static_cast<uint16_t>(to.filled & ~bit_of(lane));
+    if ((to.held & bit_of(lane)) != 0)
+        wait(port, lane).held_ps += static_cast<uint64_t>((now - wait(port, lane).held_since).ps);
     return index;
 }
 
 // Cut-through to a faster line: it would run dry if it began before enough has come in.
-bool Switch::must_wait_for_tail(Instant now, uint16_t port, uint32_t lane) {
-    if (settings_.node.forwarding != Forwarding::cut_through) return false;
-    const Transit& transit = cabling_.store[cabling_.out(global(port), lane).queue.head];
+bool Switch::must_wait_for_tail(Instant now, uint16_t port, const Transit& transit) {
     const Instant tail = transit.at + Duration{transit.tail_ps};
-    const Duration takes = cabling_.port(global(port)).line.rate().time_for(transit.wire_bytes);
+    const Duration takes = cabling_.rate(global(port)).time_for(transit.wire_bytes);
     if (tail <= now + takes) return false;
-    set(port, kLine, tail - takes);
+    lines_.set(port, tail - takes);
     return true;
 }
 

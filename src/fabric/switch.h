@@ -17,6 +17,10 @@
 #include "fabric/time_tree.h"
 #include "fabric/timers.h"
 
+// The way of a packet is one function to the machine and several to the reader: a call costs as much
+// as what most of them do (a third of all instructions a hop).
+#define TULLE_HOT [[gnu::always_inline]] inline
+
 namespace tulle::fabric {
 
 // The output ports of fixed paths, hop by hop; Transit::flow is the index.
@@ -57,6 +61,8 @@ struct SwitchPlan {
 class Switch {
 public:
     Switch(const Settings& settings, Cabling& cabling, SwitchPlan plan);
+    // The cabling is complete.
+    void begin();
 
     // Acts on everything before `until`; returns when there is more to do.
     Instant advance(Instant until);
@@ -71,48 +77,58 @@ public:
 
 private:
     static constexpr uint16_t kNoPort = UINT16_MAX;
-    // Sources of the time tree: for each port what its lists hold and when its line is free.
-    enum Source : uint32_t { kControl = 0, kPackets = 1, kLine = 2, kPerPort = 3 };
 
     uint32_t global(uint16_t port) const { return plan_.first_port + port; }
-    void set(uint16_t port, Source source, Instant at) { tree_.set(port * kPerPort + source, at); }
-    uint32_t timer_source() const { return plan_.port_count * kPerPort; }
-    uint32_t change_source() const { return timer_source() + 1; }
+    LaneOut& out(uint16_t port, uint32_t lane) { return outs_[port * lanes_ + lane]; }
+    LaneWait& wait(uint16_t port, uint32_t lane) { return cabling_.wait(global(port), lane); }
 
-    void on_packet(Instant now, uint16_t in);
+    // What is neither a packet nor a line: control packets of any port, timers, changes.
+    uint32_t timer_source() const { return plan_.port_count; }
+    uint32_t change_source() const { return timer_source() + 1u; }
+    void on_rare(Instant now);
+
+    TULLE_HOT void on_packet(Instant now, uint16_t in);
     void on_control(Instant now, uint16_t port);
-    void on_line_free(Instant now, uint16_t port);
+    TULLE_HOT void on_line_free(Instant now, uint16_t port);
     void on_timer(Instant now);
     void on_change(Instant now);
 
-    uint16_t choose(Instant now, const Transit& transit);
+    TULLE_HOT uint16_t choose(Instant now, const Transit& transit);
     uint16_t choose_shortest(std::span<const uint16_t> ports, uint64_t hash);
     uint16_t choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash);
 
     // Counts the packet as stored; false if there is no room for it.
-    bool admit(Instant now, uint16_t in, uint16_t out, Transit& transit);
+    TULLE_HOT bool admit(Instant now, uint16_t in, uint16_t out, Transit& transit);
     bool admit_lossy(uint16_t out, Transit& transit);
-    void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes);
+    TULLE_HOT void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes);
 
-    void enqueue(Instant now, uint16_t out, uint32_t index);
-    void mark(uint16_t out, LaneOut& lane, Transit& transit);
+    TULLE_HOT void enqueue(Instant now, uint16_t out, uint32_t index);
+    TULLE_HOT bool can_go_straight(const Port& to) const;
+    void mark(uint16_t port, Transit& transit);
     void drop_arriving(Instant now, uint16_t port, uint32_t index, Drop cause);
     void drop_stored(Instant now, uint16_t port, uint32_t index, Drop cause);
+    void drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause);
     void drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause);
 
     // Puts the next thing on the line; true if the line is busy then.
     bool start(Instant now, uint16_t port);
+    bool start_idle(Instant now, uint16_t port);
+    TULLE_HOT void send(Instant now, uint16_t port, uint32_t index);
     uint32_t pick(Instant now, uint16_t port);
-    uint32_t take_first(Instant now, uint16_t port, uint32_t lane);
-    bool must_wait_for_tail(Instant now, uint16_t port, uint32_t lane);
+    TULLE_HOT uint32_t take_first(Instant now, uint16_t port, uint32_t lane);
+    bool must_wait_for_tail(Instant now, uint16_t port, const Transit& transit);
 
     void on_paused(Instant now, uint16_t port, uint32_t lane, Instant until);
     void on_pause_ends(Instant now, uint16_t port, uint32_t lane);
     void on_head_of_queue(Instant now, uint16_t port, uint32_t lane);
     void on_watchdog(Instant now, uint16_t port, uint32_t lane);
     void add_timer(NodeTimer::Kind kind, Instant at, uint16_t port, uint32_t lane);
-    void heed_timers() { tree_.set(timer_source(), timers_.next_at()); }
-    void sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane, uint64_t value);
+    void heed_timers() { rare_.set(timer_source(), timers_.next_at()); }
+    void sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane, uint64_t value) {
+        if (plan_.trace != nullptr) keep_sample(kind, now, port, lane, value);
+    }
+    void keep_sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane,
+                     uint64_t value);
 
     struct Flowlet {
         Instant last{};
@@ -122,7 +138,9 @@ private:
     const Settings& settings_;
     Cabling& cabling_;
     SwitchPlan plan_;
-    TimeTree tree_;
+    TimeTree packets_;  // by port: the first packet that comes
+    TimeTree lines_;    // by port: when the line falls free
+    TimeTree rare_;
     NodeTimers timers_;
     Intake intake_;
     base::RandomStream random_;
@@ -130,6 +148,16 @@ private:
     size_t next_change_ = 0;
     uint32_t sprayed_ = 0;
     uint64_t events_ = 0;
+    Port* ports_ = nullptr;  // of the cabling, from this switch's first on
+    LaneOut* outs_ = nullptr;
+    Cabling::Inbound* inbound_ = nullptr;
+    uint32_t lanes_;
+    bool has_credits_;
+    bool uses_lifetime_;  // of the head of a queue
+    bool cuts_through_;
+    bool marks_at_dequeue_;
+    bool marks_at_enqueue_;
+    bool is_simple_;  // a free line is all that a packet needs
     std::vector<VlRound> rounds_;
     std::vector<Flowlet> flowlets_;
 };

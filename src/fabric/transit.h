@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/check.h"
 #include "base/time.h"
@@ -48,44 +47,60 @@ static_assert(sizeof(Transit) == 32);
 
 class TransitStore {
 public:
+    TransitStore() { reserve(kFirstCapacity); }
+    TransitStore(const TransitStore&) = delete;
+    TransitStore& operator=(const TransitStore&) = delete;
+    ~TransitStore() { give_memory_back(); }
+
+    // May move all of them.
     uint32_t take() {
-        if (free_ == kNoTransit) add_slab();
-        const uint32_t index = free_;
-        free_ = (*this)[index].next;
         ++live_;
-        return index;
+        if (free_ != kNoTransit) {
+            const uint32_t index = free_;
+            free_ = transits_[index].next;
+            return index;
+        }
+        if (used_ == capacity_) reserve(2 * capacity_);
+        std::construct_at(transits_ + used_);
+        std::construct_at(packets_ + used_);
+        return used_++;
     }
     void give_back(uint32_t index) {
-        (*this)[index].next = free_;
+        transits_[index].next = free_;
         free_ = index;
         --live_;
     }
 
-    Transit& operator[](uint32_t index) {
-        return slabs_[index / kSlab]->transits[index % kSlab];
-    }
-    wire::Packet& packet(uint32_t index) { return slabs_[index / kSlab]->packets[index % kSlab]; }
+    Transit& operator[](uint32_t index) { return transits_[index]; }
+    wire::Packet& packet(uint32_t index) { return packets_[index]; }
 
     size_t live() const { return live_; }
 
 private:
-    static constexpr uint32_t kSlab = 1024;
-    struct Slab {
-        std::array<Transit, kSlab> transits;
-        std::array<wire::Packet, kSlab> packets;
-    };
+    // Address space, not memory: what was never used was never touched.
+    static constexpr uint32_t kFirstCapacity = 1 << 20;
 
-    void add_slab() {
-        const auto first = static_cast<uint32_t>(slabs_.size() * kSlab);
-        slabs_.push_back(std::make_unique<Slab>());
-        for (uint32_t i = kSlab; i > 0; --i) {
-            (*this)[first + i - 1].next = free_;
-            free_ = first + i - 1;
-        }
+    void reserve(uint32_t capacity) {
+        Transit* transits = std::allocator<Transit>().allocate(capacity);
+        wire::Packet* packets = std::allocator<wire::Packet>().allocate(capacity);
+        std::uninitialized_copy_n(transits_, used_, transits);
+        std::uninitialized_copy_n(packets_, used_, packets);
+        give_memory_back();
+        transits_ = transits;
+        packets_ = packets;
+        capacity_ = capacity;
+    }
+    void give_memory_back() {
+        if (capacity_ == 0) return;
+        std::allocator<Transit>().deallocate(transits_, capacity_);
+        std::allocator<wire::Packet>().deallocate(packets_, capacity_);
     }
 
-    std::vector<std::unique_ptr<Slab>> slabs_;
+    Transit* transits_ = nullptr;
+    wire::Packet* packets_ = nullptr;
     uint32_t free_ = kNoTransit;
+    uint32_t used_ = 0;
+    uint32_t capacity_ = 0;
     size_t live_ = 0;
 };
 

@@ -14,7 +14,7 @@ using topology::Node;
 constexpr uint32_t kLinkStream = 2;
 constexpr uint32_t kFlowStream = 3;
 constexpr int64_t kPicosecondsPerMetre = 5000;  // light in glass: two thirds of its speed in vacuum
-constexpr uint32_t kMaxPorts = 5000;            // sources of a switch's time tree
+constexpr uint32_t kMaxPorts = 8000;            // sources of a switch's time tree
 constexpr uint16_t kFirstEntropy = 0xc000;      // UDP source ports of RoCE v2 (IBTA annex A17)
 
 }  // namespace
@@ -167,20 +167,20 @@ uint32_t Builder::headroom_of(const Cable& cable) const {
 fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     const topology::Ports::Link link = cables_.at({node, number});
     const fabric::Settings& f = setup_.fabric;
+    fabric::Port port(line_rate(node, number));
     if (!link.is_cabled()) {
-        fabric::Port port(f.link.rate);
         port.is_up = false;
         port.cable = topology::kNone;
         return port;
     }
     const Cable& cable = setup_.graph.cables[link.cable];
     const Node& peer = setup_.graph.nodes[link.peer.node];
-    fabric::Port port(rate_of(cable));
     port.delay = delay_of(cable);
     port.cable = link.cable;
     port.is_a = cable.a == topology::CableEnd{node, number};
     port.is_host = setup_.graph.nodes[node].is_host();
-    port.peer_latency = peer.is_host() ? setup_.host.receive_latency : f.node.latency;
+    port.arrival_delay =
+        port.delay + (peer.is_host() ? setup_.host.receive_latency : f.node.latency);
     port.peer_cuts_through =
         !peer.is_host() && f.node.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
@@ -192,6 +192,11 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.is_behind_dateline = f.route.dateline_lanes && both_switches &&
                               std::max(node, link.peer.node) - std::min(node, link.peer.node) > 1;
     return port;
+}
+
+base::Rate Builder::line_rate(uint32_t node, uint16_t port) const {
+    const topology::Ports::Link link = cables_.at({node, port});
+    return link.is_cabled() ? rate_of(setup_.graph.cables[link.cable]) : setup_.fabric.link.rate;
 }
 
 fabric::ErrorModel Builder::errors_of(uint32_t node, uint16_t port) const {
@@ -271,7 +276,8 @@ void Builder::add_nodes() {
         const uint32_t place = partition.next_place();
         const auto first = static_cast<uint32_t>(partition.cabling().ports());
         for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port)
-            partition.cabling().add_port(port_of(node, port), errors_of(node, port), place);
+            partition.cabling().add_port(port_of(node, port), line_rate(node, port),
+                                         errors_of(node, port), place);
         Simulation::Location location{where[node], 0, first};
         if (setup_.graph.nodes[node].is_host()) {
             location.place = static_cast<uint32_t>(partition.hosts().size());
@@ -299,8 +305,9 @@ void Builder::connect_ports() {
             const Simulation::Location& there = simulation_->locations_[link.peer.node];
             fabric::Port& port = port_at(node, p);
             port.peer = there.first_port + link.peer.port;
-            port.peer_partition = there.partition;
+            port.peer_partition = static_cast<uint16_t>(there.partition);
             port.peer_is_elsewhere = there.partition != simulation_->locations_[node].partition;
+            port.settle();
         }
 }
 

@@ -27,6 +27,7 @@ private:
     void add_nodes();
     void add_ports(uint32_t node, cluster::Partition& partition, uint32_t place);
     fabric::Port port_of(uint32_t node, uint16_t port) const;
+    base::Rate line_rate(uint32_t node, uint16_t port) const;
     fabric::ErrorModel errors_of(uint32_t node, uint16_t port) const;
     uint32_t headroom_of(const topology::Cable& cable) const;
     void connect_ports();
