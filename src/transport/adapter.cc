@@ -4,6 +4,8 @@
 #include <bit>
 
 #include "transport/completer.h"
+#include "transport/failure.h"
+#include "transport/migration.h"
 #include "transport/rd.h"
 #include "transport/requester.h"
 #include "transport/responder.h"
@@ -31,7 +33,7 @@ bool partitions_match(wire::PKey a, wire::PKey b) {
 bool is_usual_write(const QueuePair& qp, const Packet& packet) {
     return packet.opcode == wire::opcode_of(Service::rc, wire::Operation::write_middle) &&
            qp.type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
-           (qp.pkey.value & kMembershipBit.value) != 0 &&
+           qp.migration == Migration::migrated && (qp.pkey.value & kMembershipBit.value) != 0 &&
            packet.source == qp.address.endpoint.value && (packet.traffic_class & 3) != 3 &&
            !packet.becn;
 }
@@ -45,6 +47,7 @@ bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (!is_legal_change(qp.type, qp.state, to, mask)) return false;
     if ((mask & kCurrentState) != 0 && attributes.current_state != qp.state) return false;
     if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return false;
+    if ((mask & kMigrationState) != 0 && !may_order(qp, attributes.migration)) return false;
     if ((mask & kTimeout) != 0 && attributes.address.ack_timeout > 31) return false;
     if ((mask & kAlternatePath) != 0 && attributes.alternate.ack_timeout > 31) return false;
     if ((mask & (kRetryCount | kRnrRetry)) != 0 &&
@@ -269,7 +272,7 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     }
     if (has(kTimeout)) qp.address.ack_timeout = attributes.address.ack_timeout;
     if (has(kAlternatePath)) qp.alternate = attributes.alternate;
-    if (has(kMigrationState)) qp.migration = attributes.migration;
+    if (has(kMigrationState)) change_migration(core_, qp, attributes.migration);
     if (has(kPathMtu)) qp.mtu = attributes.path_mtu;
     if (has(kRetryCount)) qp.retry_count = qp.requester.retries_left = attributes.retry_count;
     if (has(kRnrRetry)) qp.rnr_retry = qp.requester.rnr_retries_left = attributes.rnr_retry;
@@ -336,6 +339,7 @@ Refusal Adapter::detach_multicast(Qpn qpn, MulticastGroup group) {
 
 Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
     QueuePair* qp = core_.find(qpn);
+    qp.migration = Migration::migrated;
     if (qp == nullptr || qp->state == QpState::reset || qp->state == QpState::init ||
         qp->state == QpState::rtr)
         return Refusal::invalid_argument;
@@ -472,6 +476,7 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     const uint32_t size = core_.config.envelope_bytes + wire::opcode_info(opcode).header_size;
     if (size + plan->length > room) return Turn::does_not_fit;
     const uint32_t oldest = qp.requester.oldest;
+    heed_migration(core_, qp, packet);
     if (make_request(core_, qp, now, *plan, packet)) return Turn::sent;
     const bool is_gone = qp.requester.oldest != oldest;
     return is_gone ? Turn::failed : Turn::nothing;

@@ -107,6 +107,7 @@ void Core::on_new_path(QueuePair& qp) {
     packet.pkey = qp.pkey;
     packet.set_dest_qp(qp.dest_qpn);
     qp.prototype = packet;
+    qp.requester.middles_left = 0;  // they were made of the old one
 }
 
 uint8_t Core::lane_of(const QueuePair& qp) const {

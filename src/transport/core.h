@@ -112,7 +112,7 @@ public:
             if (qp) visit(*qp);
     }
 
-    // The way to the peer has changed: the prototype of packets follows.
+    // The way to the peer has changed, or what packets say of it: their prototype follows.
     void on_new_path(QueuePair& qp);
 
     // It may have something to send: onto the ready list of its lane.
