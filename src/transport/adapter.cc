@@ -476,8 +476,11 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     const uint32_t size = core_.config.envelope_bytes + wire::opcode_info(opcode).header_size;
     if (size + plan->length > room) return Turn::does_not_fit;
     const uint32_t oldest = qp.requester.oldest;
-    heed_migration(core_, qp, packet);
-    if (make_request(core_, qp, now, *plan, packet)) return Turn::sent;
+    if (make_request(core_, qp, now, *plan, packet)) {
+        // The fabric brings it to every member but those behind the port that it came from (10.5).
+        if (packet.dest_qp().value == kMulticastQpn) deliver_multicast(now, packet, {});
+        return Turn::sent;
+    }
     const bool is_gone = qp.requester.oldest != oldest;
     return is_gone ? Turn::failed : Turn::nothing;
 }
