@@ -39,7 +39,7 @@ bool is_usual_write(const QueuePair& qp, const Packet& packet) {
 }
 
 bool is_mtu(uint32_t bytes) {
-    return bytes >= 256 && std::has_single_bit(bytes);
+    return bytes >= 256 && bytes <= wire::kMaxPayload && std::has_single_bit(bytes);
 }
 
 bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
