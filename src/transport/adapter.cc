@@ -136,7 +136,8 @@ Refusal Adapter::destroy_srq(SrqId srq) {
 
 Refusal Adapter::post_srq_receive(SrqId srq, const ReceiveRequest& request) {
     SharedReceiveQueue* shared = core_.shared_queue(srq);
-    return shared == nullptr ? Refusal::invalid_argument : shared->queue.post(request);
+    if (shared == nullptr || shared->is_broken) return Refusal::invalid_argument;
+    return shared->queue.post(request);
 }
 
 // A target of XRC needs neither completion queues nor a protection domain: SRQs bring them. An
@@ -149,7 +150,7 @@ bool Adapter::has_queues(const QpSetup& setup) {
 }
 
 bool Adapter::is_sane(const QpSetup& setup) {
-    if (setup.type > QpType::xrc_target) return false;  // not a user's to make
+    if (core_.is_broken || setup.type > QpType::xrc_target) return false;  // not a user's to make
     if ((setup.type == QpType::rd) != core_.rd_domains.knows(setup.rd_domain)) return false;
     const bool is_target = setup.type == QpType::xrc_target;
     if (is_target != core_.xrc_domains.knows(setup.xrc_domain)) return false;
@@ -221,10 +222,33 @@ Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mas
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr || !is_legal(*qp, attributes, mask)) return Refusal::invalid_argument;
     const QpState to = (mask & kState) != 0 ? attributes.state : qp->state;
+    if (core_.is_broken && to != QpState::reset && to != QpState::error)
+        return Refusal::invalid_argument;
     apply(*qp, attributes, mask);
     if (to != qp->state) change_state(*qp, attributes);
     core_.wake(*qp);
     return Refusal::none;
+}
+
+Refusal Adapter::fail_qp(Qpn qpn) {
+    QueuePair* qp = core_.find(qpn);
+    if (qp == nullptr || qp->state == QpState::reset || qp->state == QpState::error)
+        return Refusal::invalid_argument;
+    core_.raise(EventKind::qp_fatal, qpn.value);
+    break_queue_pair(core_, *qp, Status::general_error);
+    return Refusal::none;
+}
+
+Refusal Adapter::fail_srq(SrqId srq) {
+    SharedReceiveQueue* shared = core_.shared_queue(srq);
+    if (shared == nullptr || shared->is_broken) return Refusal::invalid_argument;
+    shared->is_broken = true;
+    core_.raise(EventKind::srq_error, srq.value);
+    return Refusal::none;
+}
+
+void Adapter::fail_device() {
+    if (!core_.is_broken) break_adapter(core_);
 }
 
 std::optional<wire::EeContext> Adapter::create_ee(RdDomainId domain) {
@@ -315,6 +339,7 @@ void Adapter::reset(QueuePair& qp) {
             core_.receive_queue_of(qp).give_back(place);
     }
     qp.state = QpState::reset;
+    qp.migration = Migration::migrated;
     qp.requester = RequesterState{};
     qp.responder = ResponderState{};
     qp.send_queue.reset();
@@ -339,7 +364,6 @@ Refusal Adapter::detach_multicast(Qpn qpn, MulticastGroup group) {
 
 Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
     QueuePair* qp = core_.find(qpn);
-    qp.migration = Migration::migrated;
     if (qp == nullptr || qp->state == QpState::reset || qp->state == QpState::init ||
         qp->state == QpState::rtr)
         return Refusal::invalid_argument;
@@ -374,6 +398,7 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     core_.counters.port_rcv_data_bytes += packet.payload_length;
     QueuePair* qp = core_.find(packet.dest_qp());
     if (qp != nullptr && is_usual_write(*qp, packet) && continue_write(core_, *qp, packet)) return;
+    if (packet.payload_length > wire::kMaxPayload) return on_damaged_packet();
     if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
         return deliver_rd(now, packet);
     if (packet.dest_qp().value == kMulticastQpn) return deliver_multicast(now, packet, grh);
@@ -437,6 +462,10 @@ bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
 void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::Bytes grh) {
     if (!passes_checks(qp, packet)) return;
     if (packet.opcode == wire::kCnpOpcode) {
+        if (qp.congestion.algorithm == Algorithm::none) {
+            ++core_.counters.rp_cnp_ignored;
+            return;
+        }
         ++core_.counters.rp_cnp_handled;
         return on_signal(qp.congestion, now, {.kind = Signal::Kind::cnp});
     }
@@ -447,6 +476,7 @@ void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::By
         qp.responder.established = true;
         core_.raise(EventKind::communication_established, qp.number.value);
     }
+    heed_migration(core_, qp, packet);
     const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(packet.opcode));
     if (qp.type == QpType::uc)
         on_uc_request(core_, qp, packet);
@@ -486,6 +516,7 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
 }
 
 bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
+    if (!core_.losers.empty()) end_losers(core_);
     uint16_t waiting = core_.ready.filled();
     while (waiting != 0) {
         // The lanes take turns, beginning behind the one that sent last.
@@ -523,6 +554,7 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
 }
 
 std::optional<AdapterEvent> Adapter::poll_event() {
+    if (!core_.losers.empty()) end_losers(core_);
     if (core_.events.empty()) return std::nullopt;
     const AdapterEvent event = core_.events.front();
     core_.events.pop_front();
