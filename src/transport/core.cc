@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "transport/retry.h"
+
 namespace tulle::transport {
 namespace {
 
@@ -111,6 +113,7 @@ void Core::on_new_path(QueuePair& qp) {
     packet.pkey = qp.pkey;
     packet.set_dest_qp(qp.dest_qpn);
     qp.prototype = packet;
+    qp.requester.middles_left = 0;  // they were made of the old one
 }
 
 uint8_t Core::level_of_datagram(const QueuePair& qp) {
@@ -128,8 +131,17 @@ void Core::look_again(QueuePair& qp, Instant at) {
     std::push_heap(timers_.begin(), timers_.end());
 }
 
+// Of a slow queue pair each packet asks for an answer: the next one that does otherwise might come
+// too late for the timer, and slowness is not silence.
 void Core::wait_for_pace(QueuePair& qp) {
     if (qp.waits_for_pace) return;
+    RequesterState& r = qp.requester;
+    const Duration since_asked = r.next_allowed - r.timed_at;
+    if (qp.is_reliable() && !r.timed && qp.address.ack_timeout != 0 &&
+        since_asked >= ack_timeout(qp.address.ack_timeout) / 8) {
+        r.asks_next = true;
+        r.middles_left = 0;
+    }
     qp.waits_for_pace = true;
     paced_.push_back({qp.requester.next_allowed, index_of(qp.number)});
     std::push_heap(paced_.begin(), paced_.end());
@@ -185,6 +197,11 @@ void Core::watch_limit(SrqId srq) {
     raise(EventKind::srq_limit_reached, srq.value);
 }
 
+bool Core::has_broken_receives(const QueuePair& qp) {
+    const SharedReceiveQueue* shared = shared_queue(qp.srq);
+    return shared != nullptr && shared->is_broken;
+}
+
 ReceiveQueue& Core::receive_queue_of(QueuePair& qp) {
     if (SharedReceiveQueue* shared = shared_queue(qp.srq)) return shared->queue;
     if (qp.owner != qp.number) {
@@ -211,7 +228,9 @@ void Core::complete(CqId cq, const Completion& completion, bool solicited) {
     CompletionQueue* queue = completion_queue(cq);
     TULLE_CHECK(queue != nullptr);
     if (!queue->push(completion)) {
-        raise(EventKind::cq_error, cq.value);
+        if (queue->begins_overrun()) raise(EventKind::cq_error, cq.value);
+        const QueuePair* qp = find(completion.qpn);
+        if (qp != nullptr && qp->state != QpState::error) losers.push_back(qp->number);
         return;
     }
     if (queue->fulfils(completion, solicited)) raise(EventKind::completion, cq.value);
