@@ -1,6 +1,7 @@
 #include "topology/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "topology/text.h"
@@ -49,6 +50,28 @@ std::optional<base::Error> check_ports(const Graph& graph) {
     if (twice == used.end()) return std::nullopt;
     const CableEnd end{static_cast<uint32_t>(*twice >> 16), static_cast<uint16_t>(*twice)};
     return wrong(text(port_text(graph, end), " has more than one cable"));
+}
+
+std::optional<base::Error> check_names(const Graph& graph) {
+    std::vector<std::string_view> names;
+    names.reserve(graph.nodes.size());
+    for (const Node& node : graph.nodes) names.push_back(node.name);
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice == names.end()) return std::nullopt;
+    return wrong(text("two nodes are called ", *twice));
+}
+
+std::optional<base::Error> check_guids(const Graph& graph) {
+    std::unordered_map<uint64_t, uint32_t> owner;
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+        if (graph.nodes[i].guid == 0) continue;
+        const auto [first, is_new] = owner.try_emplace(graph.nodes[i].guid, i);
+        if (!is_new)
+            return wrong(text(named(graph.nodes[first->second]), " and ", named(graph.nodes[i]),
+                              " have the same GUID"));
+    }
+    return std::nullopt;
 }
 
 // The nodes that can be reached from `start`. A host passes nothing on, so the search stops there.
@@ -114,6 +137,8 @@ size_t Graph::host_count() const {
 
 std::optional<base::Error> Graph::check() const {
     if (host_count() == 0) return wrong("the fabric has no hosts");
+    if (auto error = check_names(*this)) return error;
+    if (auto error = check_guids(*this)) return error;
     if (auto error = check_ends(*this)) return error;
     if (auto error = check_ports(*this)) return error;
     return check_reach(*this);
