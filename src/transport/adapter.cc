@@ -577,6 +577,16 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
     return false;
 }
 
+void Adapter::prefetch() const {
+    constexpr size_t kFew = 4;
+    constexpr size_t kLine = 64;
+    const auto& table = core_.queue_pairs_;
+    const size_t first = std::min<size_t>(Core::kSpecialQps, table.size());
+    for (size_t i = first; i < std::min(first + kFew, table.size()); ++i)
+        for (size_t at = 0; at < sizeof(QueuePair); at += kLine)
+            __builtin_prefetch(reinterpret_cast<const std::byte*>(table[i].get()) + at);
+}
+
 std::optional<AdapterEvent> Adapter::poll_event() {
     if (!core_.losers.empty()) end_losers(core_);
     if (core_.events.empty()) return std::nullopt;
