@@ -38,8 +38,9 @@ bool is_usual_write(const QueuePair& qp, const Packet& packet) {
            packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
 }
 
+// Verbs and the wire's own negotiation know powers of two; fabrics that are modelled do not all.
 bool is_mtu(uint32_t bytes) {
-    return bytes >= 256 && bytes <= wire::kMaxPayload && std::has_single_bit(bytes);
+    return bytes >= 256 && bytes % 4 == 0 && bytes <= wire::kMaxPayload;
 }
 
 bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
@@ -590,9 +591,7 @@ void Adapter::prefetch() const {
 std::optional<AdapterEvent> Adapter::poll_event() {
     if (!core_.losers.empty()) end_losers(core_);
     if (core_.events.empty()) return std::nullopt;
-    const AdapterEvent event = core_.events.front();
-    core_.events.pop_front();
-    return event;
+    return core_.events.pop_front();
 }
 
 }  // namespace tulle::transport
