@@ -1,5 +1,7 @@
 #include "cluster/partition.h"
 
+#include <algorithm>
+
 namespace tulle::cluster {
 
 void Partition::add_host(HostPlan plan) {
@@ -36,6 +38,7 @@ void Partition::advance(uint64_t window) {
     for (auto& crossings : cabling_.crossings) crossings.clear();
     const Instant until{static_cast<int64_t>(window + 1) * window_.ps};
     wheel_.take(window, acting_);
+    std::ranges::sort(acting_);  // as they lie in memory
     for (size_t i = 0; i < acting_.size(); ++i) {
         const uint32_t place = acting_[i];
         prefetch_object(i + 3);
