@@ -29,6 +29,7 @@ struct Flow {
     uint32_t id = 0;            // as the file that it came from numbers it
     uint8_t priority_group = 3; // of HPCC's files, for fct.txt
     uint16_t destination_port = 100;
+    uint32_t group = 0;         // index into Setup::groups: the piece of work that it belongs to
 };
 
 // Nodes of the graph that the data of a flow passes, and its acknowledgements, hosts included.
@@ -53,6 +54,18 @@ struct Fault {
     base::Rate rate = base::Rate::bits_per_second(1);
 };
 
+// By value, so that a setup can be copied; the queue pairs of a run point to its own copy.
+struct CongestionSettings {
+    transport::Algorithm algorithm = transport::Algorithm::none;
+    base::Rate fixed_rate = base::Rate::bits_per_second(100'000'000'000);
+    transport::DcqcnSettings dcqcn;
+    transport::IbCcSettings ib_cc;
+    transport::TimelySettings timely;
+    // What a receiver of marked packets does: one notification in this time, of a queue pair ...
+    Duration notification_interval{50'000'000};
+    bool notifies_in_acks = false;  // ... or a flag in each acknowledgement of a marked packet
+};
+
 struct HostSettings {
     transport::LossPolicy loss = transport::LossPolicy::go_back_n;
     uint32_t mtu = 4096;
@@ -63,7 +76,7 @@ struct HostSettings {
     Duration send_latency{};        // from the doorbell to the first bit
     Duration receive_latency{};     // from the last bit to the completion
     uint64_t receive_buffer_bytes = 1 << 20;
-    transport::CongestionControl congestion;
+    CongestionSettings congestion;
 };
 
 // A link that is captured: every packet that one end of a cable sends.
@@ -80,11 +93,13 @@ struct QosOverride {
 };
 
 struct Setup {
+    std::string name;         // of the scenario
     std::string fabric_name;
     topology::Graph graph;
     fabric::Settings fabric;
     HostSettings host;
     std::vector<Flow> flows;
+    std::vector<std::string> groups;  // names of the pieces of work, for the report
     std::vector<ExplicitPath> paths;
     std::vector<Fault> faults;
     std::vector<QosOverride> qos;

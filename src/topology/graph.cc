@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "topology/text.h"
 
 namespace tulle::topology {
 namespace {
@@ -12,27 +13,27 @@ base::Error wrong(std::string message) {
 }
 
 std::string named(const Node& node) {
-    return (node.is_host() ? "host " : "switch ") + node.name;
+    return text(node.is_host() ? "host " : "switch ", node.name);
 }
 
 std::string port_text(const Graph& graph, CableEnd end) {
-    return "port " + std::to_string(end.port) + " of " + named(graph.nodes[end.node]);
+    return text("port ", end.port, " of ", named(graph.nodes[end.node]));
 }
 
 std::optional<base::Error> check_ends(const Graph& graph) {
     for (size_t i = 0; i < graph.cables.size(); ++i) {
         const Cable& cable = graph.cables[i];
-        const std::string which = "cable " + std::to_string(i);
         for (const CableEnd end : {cable.a, cable.b}) {
             if (end.node >= graph.nodes.size())
-                return wrong(which + " ends at node " + std::to_string(end.node) +
-                             ", but there are " + std::to_string(graph.nodes.size()) + " nodes");
+                return wrong(text("cable ", i, " ends at node ", end.node, ", but there are ",
+                                  graph.nodes.size(), " nodes"));
             if (end.port >= graph.nodes[end.node].port_count)
-                return wrong(which + " ends at " + port_text(graph, end) + ", which has " +
-                             std::to_string(graph.nodes[end.node].port_count) + " ports");
+                return wrong(text("cable ", i, " ends at ", port_text(graph, end), ", which has ",
+                                  graph.nodes[end.node].port_count, " ports"));
         }
         if (cable.a.node == cable.b.node)
-            return wrong(which + " leads from " + named(graph.nodes[cable.a.node]) + " to itself");
+            return wrong(
+                text("cable ", i, " leads from ", named(graph.nodes[cable.a.node]), " to itself"));
     }
     return std::nullopt;
 }
@@ -47,7 +48,7 @@ std::optional<base::Error> check_ports(const Graph& graph) {
     const auto twice = std::adjacent_find(used.begin(), used.end());
     if (twice == used.end()) return std::nullopt;
     const CableEnd end{static_cast<uint32_t>(*twice >> 16), static_cast<uint16_t>(*twice)};
-    return wrong(port_text(graph, end) + " has more than one cable");
+    return wrong(text(port_text(graph, end), " has more than one cable"));
 }
 
 // The nodes that can be reached from `start`. A host passes nothing on, so the search stops there.
@@ -74,13 +75,13 @@ std::optional<base::Error> check_reach(const Graph& graph) {
     for (const uint32_t host : hosts) {
         const auto links = ports.of(host);
         if (std::none_of(links.begin(), links.end(), [](auto& link) { return link.is_cabled(); }))
-            return wrong("host " + graph.nodes[host].name + " has no cable");
+            return wrong(text("host ", graph.nodes[host].name, " has no cable"));
     }
     const std::vector<bool> reached = reached_from(graph, ports, hosts.front());
     for (const uint32_t host : hosts)
         if (!reached[host])
-            return wrong("host " + graph.nodes[host].name + " cannot reach host " +
-                         graph.nodes[hosts.front()].name);
+            return wrong(text("host ", graph.nodes[host].name, " cannot reach host ",
+                              graph.nodes[hosts.front()].name));
     return std::nullopt;
 }
 

@@ -1,0 +1,225 @@
+#include "topology/spec.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "topology/builders.h"
+#include "topology/text.h"
+
+namespace tulle::topology {
+namespace {
+
+base::Error wrong(std::string_view spec, std::string_view what) {
+    return {text("'", spec, "': ", what)};
+}
+
+struct Setting {
+    std::string_view key;
+    uint32_t* value;
+    bool is_set = false;
+};
+
+std::string keys_of(const std::vector<Setting>& settings) {
+    std::string keys;
+    for (const Setting& setting : settings)
+        keys.append(keys.empty() ? "" : ", ").append(setting.key);
+    return keys;
+}
+
+// The words of one spec, after its name. Takes what a builder knows; finish() says what is left.
+class Words {
+public:
+    explicit Words(std::string_view spec) : spec_(spec) {
+        const size_t colon = spec.find(':');
+        if (colon != std::string_view::npos && colon + 1 < spec.size())
+            words_ = split(spec.substr(colon + 1), ',');
+    }
+
+    // The first word where it has no key, as in `star:16`.
+    std::optional<std::string_view> take_bare() {
+        if (words_.empty() || words_.front().find('=') != std::string_view::npos)
+            return std::nullopt;
+        const std::string_view word = words_.front();
+        words_.erase(words_.begin());
+        return word;
+    }
+
+    // Reads key=number words into the settings. The first setting may also be a bare first word.
+    std::optional<base::Error> read(std::vector<Setting> settings, bool first_may_be_bare = false) {
+        if (first_may_be_bare)
+            if (const auto bare = take_bare())
+                if (auto error = set(settings.front(), *bare)) return error;
+        for (const std::string_view word : words_) {
+            const size_t equals = word.find('=');
+            const std::string_view key = word.substr(0, equals);
+            Setting* found = nullptr;
+            for (Setting& setting : settings)
+                if (setting.key == key) found = &setting;
+            if (found == nullptr || equals == std::string_view::npos)
+                return wrong(spec_, text("'", word, "' is none of its settings; they are ",
+                                         keys_of(settings), ", each written as key=number"));
+            if (auto error = set(*found, word.substr(equals + 1))) return error;
+        }
+        return std::nullopt;
+    }
+
+private:
+    std::optional<base::Error> set(Setting& setting, std::string_view digits) {
+        const std::string_view key = setting.key;
+        if (setting.is_set) return wrong(spec_, text(key, " is set twice"));
+        const auto value = parse_number<uint32_t>(digits);
+        if (!value)
+            return wrong(spec_,
+                         text(key, " is a whole number such as ", key, "=4, not '", digits, "'"));
+        *setting.value = *value;
+        setting.is_set = true;
+        return std::nullopt;
+    }
+
+    std::string_view spec_;
+    std::vector<std::string_view> words_;
+};
+
+template <class Options>
+base::Result<Graph> finish(std::string_view spec, const std::optional<base::Error>& error,
+                           const Options& options) {
+    if (error) return *error;
+    auto graph = build(options);
+    if (!graph) return wrong(spec, graph.error().message);
+    return graph;
+}
+
+base::Result<Graph> fat_tree(std::string_view spec) {
+    FatTree o;
+    return finish(
+        spec,
+        Words(spec).read(
+            {{"k", &o.k}, {"tiers", &o.tiers}, {"oversubscription", &o.oversubscription}}, true),
+        o);
+}
+
+base::Result<Graph> leaf_spine(std::string_view spec) {
+    LeafSpine o;
+    return finish(spec,
+                  Words(spec).read({{"leaves", &o.leaves},
+                                    {"spines", &o.spines},
+                                    {"hosts", &o.hosts},
+                                    {"cables", &o.cables}}),
+                  o);
+}
+
+base::Result<Graph> rail(std::string_view spec) {
+    RailOptimised o;
+    return finish(spec,
+                  Words(spec).read({{"servers", &o.servers},
+                                    {"rails", &o.rails},
+                                    {"group", &o.group},
+                                    {"spines", &o.spines},
+                                    {"cables", &o.cables}}),
+                  o);
+}
+
+base::Result<Graph> dragonfly(std::string_view spec) {
+    Dragonfly o;
+    return finish(
+        spec, Words(spec).read({{"a", &o.a}, {"p", &o.p}, {"h", &o.h}, {"groups", &o.groups}}), o);
+}
+
+base::Result<Graph> dragonfly_plus(std::string_view spec) {
+    DragonflyPlus o;
+    return finish(spec,
+                  Words(spec).read({{"leaves", &o.leaves},
+                                    {"spines", &o.spines},
+                                    {"hosts", &o.hosts},
+                                    {"global", &o.global},
+                                    {"groups", &o.groups}}),
+                  o);
+}
+
+base::Result<Graph> torus(std::string_view spec) {
+    Torus o;
+    o.sizes.clear();
+    Words words(spec);
+    const auto bare = words.take_bare();
+    if (!bare) return wrong(spec, "a torus needs its dimensions, such as torus:4x4x4");
+    for (const std::string_view part : split(*bare, 'x')) {
+        const auto size = parse_number<uint32_t>(part);
+        if (!size)
+            return wrong(spec, text("the dimensions of a torus are numbers such as 4x4x4, not '",
+                                    *bare, "'"));
+        o.sizes.push_back(*size);
+    }
+    return finish(spec, words.read({{"hosts", &o.hosts}}), o);
+}
+
+base::Result<Graph> star(std::string_view spec) {
+    Star o;
+    return finish(spec, Words(spec).read({{"hosts", &o.hosts}}, true), o);
+}
+
+base::Result<Graph> pair(std::string_view spec) {
+    if (spec.find(':') != std::string_view::npos)
+        return wrong(spec, "two hosts and a cable have no settings; write pair");
+    return build(BackToBack{});
+}
+
+base::Result<Graph> ring(std::string_view spec) {
+    Ring o;
+    return finish(spec, Words(spec).read({{"switches", &o.switches}, {"hosts", &o.hosts}}, true),
+                  o);
+}
+
+base::Result<Graph> line(std::string_view spec) {
+    Line o;
+    return finish(spec, Words(spec).read({{"switches", &o.switches}, {"hosts", &o.hosts}}, true),
+                  o);
+}
+
+struct Builder {
+    std::string_view name;
+    base::Result<Graph> (*build)(std::string_view spec);
+};
+
+constexpr std::array kBuilders{
+    Builder{"fat-tree", fat_tree}, Builder{"leaf-spine", leaf_spine},
+    Builder{"rail", rail},         Builder{"dragonfly", dragonfly},
+    Builder{"torus", torus},       Builder{"dragonfly+", dragonfly_plus},
+    Builder{"star", star},         Builder{"pair", pair},
+    Builder{"ring", ring},         Builder{"line", line},
+};
+
+const Builder* find_builder(std::string_view spec) {
+    const std::string_view name = spec.substr(0, spec.find(':'));
+    for (const Builder& builder : kBuilders)
+        if (builder.name == name) return &builder;
+    return nullptr;
+}
+
+}  // namespace
+
+bool is_spec(std::string_view text) {
+    return find_builder(text) != nullptr;
+}
+
+base::Result<Graph> build_spec(std::string_view spec) {
+    if (const Builder* builder = find_builder(spec)) return builder->build(spec);
+    std::string names;
+    for (const Builder& builder : kBuilders)
+        names.append(names.empty() ? "" : ", ").append(builder.name);
+    return wrong(spec, text("there is no such topology; there are ", names));
+}
+
+std::string_view spec_help() {
+    return R"(  fat-tree:k=8                        three tiers of 8-port switches, 128 hosts
+  fat-tree:k=8,oversubscription=2     half of the ways up; tiers=2 for two tiers
+  leaf-spine:leaves=4,spines=2,hosts=16        hosts a leaf; cables=2 for parallel cables
+  rail:servers=16,rails=8,group=8,spines=8     a leaf for each rail of a group of servers
+  dragonfly:a=4,p=2,h=2               routers a group, hosts and global cables a router; groups=9
+  dragonfly+:leaves=2,spines=2,hosts=2,global=1    groups of leaves and spines; groups=3
+  torus:4x4x4,hosts=1                 hosts a switch
+  star:16  pair  ring:4,hosts=1  line:3,hosts=1
+)";
+}
+
+}  // namespace tulle::topology
