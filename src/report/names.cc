@@ -27,6 +27,10 @@ std::string Names::flow(size_t flow) const {
     return fmt::format("flow {} ({} -> {})", flow, endpoint(at.source), endpoint(at.destination));
 }
 
+std::string Names::group(const sim::Flow& flow) const {
+    return flow.group < setup_->groups.size() ? setup_->groups[flow.group] : "";
+}
+
 std::string Names::lane(uint8_t lane) const {
     const bool is_virtual = setup_->fabric.flow_control == fabric::FlowControl::credits;
     return fmt::format("{} {}", is_virtual ? "VL" : "priority", lane);

@@ -17,9 +17,10 @@ public:
     std::string port(uint32_t node, uint16_t port) const;  // "s4[3]"; "h0" where there is but one
     std::string link(uint32_t node, uint16_t port) const;  // "s4[3] -> s1"
     std::string link(const sim::LinkResult& link) const { return this->link(link.node, link.port); }
-    std::string cable(uint32_t cable) const;  // "s4[3] - s1[0]"
-    std::string flow(size_t flow) const;      // "flow 3 (h0 -> h7)"
-    std::string lane(uint8_t lane) const;     // "VL 3" or "priority 3"
+    std::string cable(uint32_t cable) const;         // "s4[3] - s1[0]"
+    std::string flow(size_t flow) const;             // "flow 3 (h0 -> h7)"
+    std::string group(const sim::Flow& flow) const;  // the piece of work; empty if it has no name
+    std::string lane(uint8_t lane) const;            // "VL 3" or "priority 3"
 
     // The node of each endpoint, and what is plugged in where.
     const std::vector<uint32_t>& hosts() const { return hosts_; }

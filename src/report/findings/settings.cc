@@ -41,10 +41,11 @@ const sim::LinkResult* most_paused(const Facts& facts) {
 }
 
 // What a person tells traffic apart by.
-using Class = std::tuple<uint8_t, uint8_t, uint8_t>;  // service level, DSCP, priority group
+using Class = std::tuple<std::string, uint8_t, uint8_t>;  // piece of work, service level, DSCP
 
-Class class_of(const sim::Flow& flow) {
-    return {flow.service_level, static_cast<uint8_t>(flow.traffic_class >> 2), flow.priority_group};
+Class class_of(const Facts& facts, const sim::Flow& flow) {
+    return {facts.names.group(flow), flow.service_level,
+            static_cast<uint8_t>(flow.traffic_class >> 2)};
 }
 
 struct ClassFacts {
@@ -56,16 +57,17 @@ struct ClassFacts {
 };
 
 std::string class_text(const Class& name) {
-    return fmt::format("service level {}, DSCP {}, group {}", std::get<0>(name), std::get<1>(name),
-                       std::get<2>(name));
+    const auto& [work, service_level, dscp] = name;
+    return fmt::format("{}{}service level {}, DSCP {}", work, work.empty() ? "" : ", ",
+                       service_level, dscp);
 }
 
 std::map<uint8_t, std::vector<ClassFacts>> classes_by_lane(const Facts& facts) {
     std::map<std::pair<uint8_t, Class>, ClassFacts> found;
     for (size_t i = 0; i < facts.flows(); ++i) {
         const sim::Flow& flow = facts.setup.flows[i];
-        ClassFacts& at = found[{facts.lane_of(flow), class_of(flow)}];
-        at.name = class_of(flow);
+        ClassFacts& at = found[{facts.lane_of(flow), class_of(facts, flow)}];
+        at.name = class_of(facts, flow);
         at.bytes += flow.bytes;
         if (at.flows.empty() || facts.slowdown_permille(i) > facts.slowdown_permille(at.worst))
             at.worst = i;
@@ -122,11 +124,12 @@ bool find_noise(const Facts& facts, uint8_t lane, const ClassFacts& quiet, const
           {"quiet", class_text(quiet.name)},
           {"quiet_p99_slowdown_permille", quiet.p99_permille},
           {"link", link}},
-         fmt::format("the class of {} fills {}, and the other class in {} waits there ({}): p99 is "
-                     "{} times alone against {}; give them lanes of their own",
-                     facts.names.flow(meeting->flow), link, facts.names.lane(lane),
-                     facts.names.flow(quiet.worst), ratio_text(quiet.p99_permille),
-                     ratio_text(noisy.p99_permille))});
+         fmt::format(
+             "{} and its class ({}) fill {}, and in the same {} another one ({}) waits behind "
+             "them: the p99 of its slowdown is {} against {}; give them lanes of their own",
+             facts.names.flow(meeting->flow), class_text(noisy.name), link, facts.names.lane(lane),
+             class_text(quiet.name), ratio_text(quiet.p99_permille),
+             ratio_text(noisy.p99_permille))});
     return true;
 }
 
