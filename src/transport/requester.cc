@@ -173,7 +173,7 @@ void set_extended(const QueuePair& qp, const SendWork& work, const RequestPlan& 
 void set_target(const QueuePair& qp, const DatagramTarget& target, Packet& packet) {
     packet.destination = target.endpoint.value & 0xff'ffff;
     packet.hop_limit = target.hop_limit;
-    packet.traffic_class = target.traffic_class;
+    packet.traffic_class = qp.class_for(target.traffic_class);
     packet.service_level = target.service_level & 0xf;
     packet.entropy = static_cast<uint16_t>(0xc000 | (qp.number.value & 0x3fff));
     packet.set_dest_qp(target.qpn);
@@ -267,9 +267,12 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
     if (qp.type == QpType::ee_requester) load_message(core, qp);
     if (!qp.send_queue || (qp.state != QpState::rts && qp.state != QpState::sqd))
         return std::nullopt;
-    const Instant allowed = std::max(r.wait_until, r.next_allowed);
-    if (allowed > now) {
-        core.look_again(qp, allowed);
+    if (r.wait_until > now) {
+        core.look_again(qp, r.wait_until);
+        return std::nullopt;
+    }
+    if (r.next_allowed > now) {
+        core.wait_for_pace(qp);
         return std::nullopt;
     }
     if (qp.type == QpType::rd) {
