@@ -61,9 +61,7 @@ struct CongestionSettings {
     transport::DcqcnSettings dcqcn;
     transport::IbCcSettings ib_cc;
     transport::TimelySettings timely;
-    // What a receiver of marked packets does: one notification in this time, of a queue pair ...
-    Duration notification_interval{50'000'000};
-    bool notifies_in_acks = false;  // ... or a flag in each acknowledgement of a marked packet
+    transport::NotificationSettings notifications;
 };
 
 struct HostSettings {
