@@ -262,7 +262,8 @@ private:
     void read_lists() {
         const Names names(setup_.graph);
         if (const Found work = find("work")) {
-            read_work(*work.value, {names, files_, hpcc_ids_}, work.layer->notes, setup_);
+            const WorkPlace place{.names = names, .files = files_, .hpcc_ids = hpcc_ids_};
+            read_work(*work.value, place, work.layer->notes, setup_);
             if (setup_.flows.empty()) work.layer->notes.fail(work.value->line, "no work is given");
         } else {
             last().notes.fail(1, "the work is missing; write work: [{permutation: {bytes: 1MB}}]");

@@ -311,9 +311,9 @@ private:
     }
 
     void add(std::span<const workload::Message> messages, const Value& place) {
-        if (messages.size() + setup_.flows.size() > workload::kMostMessages)
+        if (messages.size() + setup_.flows.size() > place_.most_flows)
             return notes_.fail(place.line, fmt::format("there are more than {} flows; take fewer",
-                                                       workload::kMostMessages));
+                                                       place_.most_flows));
         for (const workload::Message& message : messages)
             if (std::max(message.source, message.destination) >= hosts())
                 return notes_.fail(
@@ -352,7 +352,6 @@ void read_work(const Value& list, const WorkPlace& place, Notes& notes, sim::Set
 
 void add_messages(std::span<const workload::Message> messages, sim::Flow pattern,
                   sim::Setup& setup) {
-    setup.flows.reserve(setup.flows.size() + messages.size());
     for (const workload::Message& message : messages) {
         sim::Flow flow = pattern;
         flow.source = message.source;

@@ -26,6 +26,7 @@ struct WorkPlace {
     const Names& names;
     const FileReader& files;
     bool hpcc_ids = false;  // the topology is HPCC's, so its flow files count all its nodes
+    size_t most_flows = workload::kMostMessages;
 };
 
 // Adds the flows of the list to the setup, whose graph, fabric and seed are there already.
