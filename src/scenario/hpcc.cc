@@ -277,14 +277,14 @@ private:
     }
 
     void read_congestion() {
-        sim::CongestionSettings& congestion = setup().host.congestion;
+        sim::HostSettings& host = setup().host;
         const uint64_t mode = number("CC_MODE", 1, 255);
         switch (mode) {
-            case 1: congestion.algorithm = transport::Algorithm::dcqcn; return read_dcqcn();
+            case 1: host.congestion = transport::Algorithm::dcqcn; return read_dcqcn();
             case 7:
-                congestion.algorithm = transport::Algorithm::timely;
-                congestion.timely.step_bps = rate("RATE_AI", congestion.timely.step_bps);
-                congestion.timely.min_rate_bps = rate("MIN_RATE", 100'000'000);
+                host.congestion = transport::Algorithm::timely;
+                host.timely.step_bps = rate("RATE_AI", host.timely.step_bps);
+                host.timely.min_rate_bps = rate("MIN_RATE", 100'000'000);
                 return;
             case 3: return wrong("CC_MODE", "HPCC itself is not there; 1 is DCQCN, 7 is TIMELY");
             default:
@@ -294,7 +294,7 @@ private:
     }
 
     void read_dcqcn() {
-        transport::DcqcnSettings& dcqcn = setup().host.congestion.dcqcn;
+        transport::DcqcnSettings& dcqcn = setup().host.dcqcn;
         dcqcn.alpha_interval = duration("ALPHA_RESUME_INTERVAL", "us", dcqcn.alpha_interval);
         dcqcn.decrease_interval = duration("RATE_DECREASE_INTERVAL", "us", dcqcn.decrease_interval);
         dcqcn.increase_interval = duration("RP_TIMER", "us", dcqcn.increase_interval);

@@ -93,7 +93,7 @@ TEST(profiles, those_of_the_peers_have_their_sizes) {
     EXPECT_EQ(htsim.fabric.framing.fixed_header_bytes + htsim.host.mtu, 4'160u);
     EXPECT_EQ(htsim.fabric.framing.fixed_ack_bytes, 64u);
     EXPECT_EQ(htsim.fabric.link.rate.time_for(1), base::Duration{80});
-    EXPECT_EQ(htsim.host.congestion.algorithm, transport::Algorithm::none);
+    EXPECT_EQ(htsim.host.congestion, transport::Algorithm::none);
     const Target hpcc = built_in("peer-ns3-hpcc").target;
     EXPECT_EQ(hpcc.fabric.framing.fixed_header_bytes + hpcc.host.mtu, 1'048u);
     EXPECT_EQ(hpcc.fabric.framing.fixed_ack_bytes, 60u);
@@ -101,7 +101,7 @@ TEST(profiles, those_of_the_peers_have_their_sizes) {
     EXPECT_TRUE(hpcc.fabric.ecn.at_dequeue);
     EXPECT_EQ(hpcc.fabric.pfc.alpha_denominator, 8u);
     EXPECT_EQ(hpcc.fabric.pfc.headroom_bytes, 37'500u);
-    EXPECT_EQ(hpcc.host.congestion.notifications.way, transport::NotificationSettings::Way::answer);
+    EXPECT_EQ(hpcc.host.notifications.way, transport::NotificationSettings::Way::answer);
 }
 
 TEST(profiles, what_is_wrong_with_one_is_said_with_file_and_line) {

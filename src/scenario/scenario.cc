@@ -333,14 +333,13 @@ std::optional<std::string> set_line_rates(sim::Setup& setup) {
             break;
         }
     }
-    sim::CongestionSettings& congestion = setup.host.congestion;
+    sim::HostSettings& host = setup.host;
     const uint64_t line = to_bits_per_second(rate);
-    congestion.dcqcn.line_rate_bps = congestion.timely.line_rate_bps = line;
-    congestion.ib_cc.line = rate;
-    if (congestion.algorithm == transport::Algorithm::dcqcn && congestion.dcqcn.min_rate_bps > line)
+    host.dcqcn.line_rate_bps = host.timely.line_rate_bps = line;
+    host.ib_cc.line = rate;
+    if (host.congestion == transport::Algorithm::dcqcn && host.dcqcn.min_rate_bps > line)
         return "dcqcn.min_rate is above the rate of the hosts' links";
-    if (congestion.algorithm == transport::Algorithm::timely &&
-        congestion.timely.min_rate_bps > line)
+    if (host.congestion == transport::Algorithm::timely && host.timely.min_rate_bps > line)
         return "timely.min_rate is above the rate of the hosts' links";
     return std::nullopt;
 }

@@ -62,13 +62,15 @@ void collect(const std::string& path, const Value& map, std::vector<Leaf>& leave
 }
 
 Complaint check_congestion(const Target& target) {
-    const sim::CongestionSettings& congestion = target.host.congestion;
-    if (congestion.algorithm == Algorithm::timely && congestion.timely.low > congestion.timely.high)
+    const sim::HostSettings& host = target.host;
+    if (host.congestion == Algorithm::fixed_rate && host.fixed_rate_bps == 0)
+        return "the fixed rate is missing; write fixed_rate: {rate: 10Gbps}";
+    if (host.congestion == Algorithm::timely && host.timely.low > host.timely.high)
         return "timely.low is above timely.high";
-    if (congestion.algorithm == Algorithm::ib_cc) {
-        if (congestion.ib_cc.table.empty())
+    if (host.congestion == Algorithm::ib_cc) {
+        if (host.ib_cc.table.empty())
             return "ib_cc has no table; write table: {entries: 128, step: 1}";
-        if (congestion.ib_cc.minimum > congestion.ib_cc.limit())
+        if (host.ib_cc.minimum > host.ib_cc.limit())
             return "ib_cc.minimum is beyond the end of its table";
     }
     return std::nullopt;
@@ -106,7 +108,7 @@ std::span<const Setting> all_settings() {
 
 std::string_view why_unused(Use use, const Target& target) {
     const fabric::Settings& fabric = target.fabric;
-    const Algorithm algorithm = target.host.congestion.algorithm;
+    const Algorithm algorithm = target.host.congestion;
     const auto unless = [](bool used, std::string_view why) { return used ? "" : why; };
     switch (use) {
         case Use::always: return "";

@@ -78,17 +78,16 @@ TEST(settings, of_congestion_control_go_where_they_belong) {
                     "  dcqcn: {gain: 1/256, additive: 40Mbps, decrease: at_once}\n",
                     target),
               "read");
-    EXPECT_EQ(target.host.congestion.dcqcn.gain, transport::kGainOne / 256);
-    EXPECT_EQ(target.host.congestion.dcqcn.additive_bps, 40'000'000u);
-    EXPECT_EQ(target.host.congestion.notifications.traffic_class, 160u);
+    EXPECT_EQ(target.host.dcqcn.gain, transport::kGainOne / 256);
+    EXPECT_EQ(target.host.dcqcn.additive_bps, 40'000'000u);
+    EXPECT_EQ(target.host.notifications.traffic_class, 160u);
     EXPECT_EQ(
         apply("hosts", "congestion: {algorithm: ib_cc, ib_cc: {table: {entries: 3, step: 5}}}",
               target),
         "read");
-    EXPECT_EQ(target.host.congestion.ib_cc.table, (std::vector<uint16_t>{0, 5, 10}));
+    EXPECT_EQ(target.host.ib_cc.table, (std::vector<uint16_t>{0, 5, 10}));
     EXPECT_EQ(apply("hosts", "congestion: {ib_cc: {table: [0:0, 1:7]}}", target), "read");
-    EXPECT_EQ(target.host.congestion.ib_cc.table,
-              (std::vector<uint16_t>{0, transport::cct_entry(1, 7)}));
+    EXPECT_EQ(target.host.ib_cc.table, (std::vector<uint16_t>{0, transport::cct_entry(1, 7)}));
 }
 
 TEST(settings, an_encapsulation_brings_its_sizes_along) {
@@ -190,6 +189,8 @@ TEST(settings, what_does_not_go_together_is_refused) {
               "arbitration is vl_tables, but both tables are empty; write low: [0:4]");
     EXPECT_EQ(together("hosts", "mtu: 1000"),
               "hosts.mtu is 1000; a path MTU is 256, 512, 1024, 2048 or 4096");
+    EXPECT_EQ(together("hosts", "congestion: {algorithm: fixed_rate}"),
+              "the fixed rate is missing; write fixed_rate: {rate: 10Gbps}");
     EXPECT_EQ(together("hosts", "congestion: {algorithm: ib_cc}"),
               "ib_cc has no table; write table: {entries: 128, step: 1}");
 }
