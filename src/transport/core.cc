@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "transport/retry.h"
+
 namespace tulle::transport {
 namespace {
 
@@ -128,8 +130,17 @@ void Core::look_again(QueuePair& qp, Instant at) {
     std::push_heap(timers_.begin(), timers_.end());
 }
 
+// Of a slow queue pair each packet asks for an answer: the next one that does otherwise might come
+// too late for the timer, and slowness is not silence.
 void Core::wait_for_pace(QueuePair& qp) {
     if (qp.waits_for_pace) return;
+    RequesterState& r = qp.requester;
+    const Duration since_asked = r.next_allowed - r.timed_at;
+    if (qp.is_reliable() && !r.timed && qp.address.ack_timeout != 0 &&
+        since_asked >= ack_timeout(qp.address.ack_timeout) / 8) {
+        r.asks_next = true;
+        r.middles_left = 0;
+    }
     qp.waits_for_pace = true;
     paced_.push_back({qp.requester.next_allowed, index_of(qp.number)});
     std::push_heap(paced_.begin(), paced_.end());

@@ -87,6 +87,7 @@ struct RequesterState {
     uint32_t messages_begun = 0;  // SSN, 24 bits
     uint32_t credit_limit = 0;    // LSN, 24 bits
     bool has_credits = false;     // the peer grants end-to-end credits
+    bool asks_next = false;       // the next packet asks for an answer, wherever in the message
     bool recovering = false;      // what was lost goes again; until something new is acknowledged,
                                   // all that comes speaks of the same loss
     uint8_t retries_left = 0;

@@ -101,6 +101,16 @@ TEST(Pacing, a_queue_pair_may_go_while_its_data_waits) {
     EXPECT_EQ(pair.client.completions_waiting(), 0u);
 }
 
+TEST(Pacing, slowness_is_not_silence) {
+    Pair pair({.ack_timeout = 5, .ack_every = 16});  // 131 us
+    pair.client.adapter.set_congestion_control(pair.client.qpn, rate(1'000'000, 1));  // 1 ms each
+    pair.client.post({.work = Work::write, .length = 20 * 1024});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.counters().local_ack_timeout_err, 0u);
+    EXPECT_EQ(pair.client.counters().retransmitted_packets, 0u);
+}
+
 TEST(Pacing, data_that_the_peer_reads_is_paced) {
     Pair pair;
     pair.server.adapter.set_congestion_control(pair.server.qpn, rate(80, 1));
