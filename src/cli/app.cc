@@ -10,6 +10,7 @@
 
 #include "cli/decode.h"
 #include "cli/exit_code.h"
+#include "cli/topo.h"
 
 namespace tulle::cli {
 namespace {
@@ -20,6 +21,7 @@ constexpr const char* kDescription =
 
 constexpr const char* kFooter = R"(Examples:
   tulle decode trace.pcap         what is in a capture, packet by packet
+  tulle topo fat-tree:k=8         hosts, switches and cables of a fabric
   tulle decode --help             what else `decode` can do
 
 `tulle COMMAND --help` explains a command, `man tulle-COMMAND` every detail of it.
@@ -54,6 +56,7 @@ int parse_and_run(int argc, const char* const* argv) {
     app.set_version_flag("--version", "tulle " TULLE_VERSION);
     app.require_subcommand(1);
     add_decode(app, exit_code);
+    add_topo(app, exit_code);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
