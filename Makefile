@@ -2,7 +2,7 @@
 # that it needs and that are missing (scripts/packages); CMakePresets.json lists the builds.
 
 BUILD_PACKAGES = g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev \
-                 libpcap-dev libgtest-dev libbenchmark-dev
+                 libpcap-dev libyaml-cpp-dev libgtest-dev libbenchmark-dev
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-14-dev llvm-14
 TEST_PACKAGES = $(FUZZ_PACKAGES) binutils clang-format mandoc python3 tshark
 

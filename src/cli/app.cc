@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/list.h"
 #include "cli/sim.h"
+#include "cli/topo.h"
 
 namespace tulle::cli {
 namespace {
@@ -24,6 +25,7 @@ constexpr const char* kFooter = R"(Examples:
   tulle sim incast.yaml           one run of a scenario, in detail
   tulle list profiles             the fabrics that are built in
   tulle decode trace.pcap         what is in a capture, packet by packet
+  tulle topo fat-tree:k=8         hosts, switches and cables of a fabric
   tulle decode --help             what else `decode` can do
 
 `tulle COMMAND --help` explains a command, `man tulle-COMMAND` every detail of it.
@@ -60,6 +62,7 @@ int parse_and_run(int argc, const char* const* argv) {
     add_sim(app, exit_code);
     add_decode(app, exit_code);
     add_list(app, exit_code);
+    add_topo(app, exit_code);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

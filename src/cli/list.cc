@@ -7,8 +7,8 @@
 #include <cstdio>
 
 #include "cli/exit_code.h"
+#include "cli/input.h"
 #include "cli/output.h"
-#include "cli/sim/files.h"
 #include "scenario/profile.h"
 
 namespace tulle::cli {

@@ -54,18 +54,6 @@ struct Fault {
     base::Rate rate = base::Rate::bits_per_second(1);
 };
 
-// By value, so that a setup can be copied; the queue pairs of a run point to its own copy.
-struct CongestionSettings {
-    transport::Algorithm algorithm = transport::Algorithm::none;
-    base::Rate fixed_rate = base::Rate::bits_per_second(100'000'000'000);
-    transport::DcqcnSettings dcqcn;
-    transport::IbCcSettings ib_cc;
-    transport::TimelySettings timely;
-    // What a receiver of marked packets does: one notification in this time, of a queue pair ...
-    Duration notification_interval{50'000'000};
-    bool notifies_in_acks = false;  // ... or a flag in each acknowledgement of a marked packet
-};
-
 struct HostSettings {
     transport::LossPolicy loss = transport::LossPolicy::go_back_n;
     uint32_t mtu = 4096;
@@ -76,7 +64,12 @@ struct HostSettings {
     Duration send_latency{};        // from the doorbell to the first bit
     Duration receive_latency{};     // from the last bit to the completion
     uint64_t receive_buffer_bytes = 1 << 20;
-    CongestionSettings congestion;
+    transport::Algorithm congestion = transport::Algorithm::none;
+    transport::DcqcnSettings dcqcn;
+    transport::IbCcSettings ib_cc;
+    transport::TimelySettings timely;
+    uint64_t fixed_rate_bps = 0;
+    transport::NotificationSettings notifications;
 };
 
 // A link that is captured: every packet that one end of a cable sends.

@@ -51,6 +51,16 @@ std::optional<base::Error> check_ports(const Graph& graph) {
     return wrong(text(port_text(graph, end), " has more than one cable"));
 }
 
+std::optional<base::Error> check_names(const Graph& graph) {
+    std::vector<std::string_view> names;
+    names.reserve(graph.nodes.size());
+    for (const Node& node : graph.nodes) names.push_back(node.name);
+    std::sort(names.begin(), names.end());
+    const auto twice = std::adjacent_find(names.begin(), names.end());
+    if (twice == names.end()) return std::nullopt;
+    return wrong(text("two nodes are called ", *twice));
+}
+
 // The nodes that can be reached from `start`. A host passes nothing on, so the search stops there.
 std::vector<bool> reached_from(const Graph& graph, const Ports& ports, uint32_t start) {
     std::vector<bool> reached(graph.nodes.size());
@@ -114,6 +124,7 @@ size_t Graph::host_count() const {
 
 std::optional<base::Error> Graph::check() const {
     if (host_count() == 0) return wrong("the fabric has no hosts");
+    if (auto error = check_names(*this)) return error;
     if (auto error = check_ends(*this)) return error;
     if (auto error = check_ports(*this)) return error;
     return check_reach(*this);

@@ -49,6 +49,10 @@ TEST(Graph, check_names_what_is_wrong) {
     twice.cables.push_back(twice.cables[0]);
     EXPECT_EQ(problem(twice), "port 0 of host h0 has more than one cable");
 
+    Graph namesakes = star(3);
+    namesakes.nodes[2].name = "h0";
+    EXPECT_EQ(problem(namesakes), "two nodes are called h0");
+
     Graph itself = star(2);
     itself.nodes[2].port_count = 4;
     itself.cables.push_back({{2, 2}, {2, 3}});

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "transport/completer.h"
+#include "transport/notify.h"
 #include "transport/rd.h"
 #include "transport/requester.h"
 #include "transport/responder.h"
@@ -32,8 +33,7 @@ bool is_usual_write(const QueuePair& qp, const Packet& packet) {
     return packet.opcode == wire::opcode_of(Service::rc, wire::Operation::write_middle) &&
            qp.type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
            (qp.pkey.value & kMembershipBit.value) != 0 &&
-           packet.source == qp.address.endpoint.value && (packet.traffic_class & 3) != 3 &&
-           !packet.becn;
+           packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
 }
 
 bool is_mtu(uint32_t bytes) {
@@ -211,7 +211,10 @@ Refusal Adapter::destroy_qp(Qpn qpn) {
 }
 
 void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) {
-    if (QueuePair* qp = core_.find(qpn)) qp->congestion = control;
+    QueuePair* qp = core_.find(qpn);
+    if (qp == nullptr) return;
+    qp->congestion = control;
+    core_.on_new_path(*qp);
 }
 
 Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask) {
@@ -387,7 +390,9 @@ void Adapter::deliver_rd(Instant now, const Packet& packet) {
         ++core_.counters.dropped_no_qp;
         return;
     }
-    if (passes_checks(*half, packet)) on_rd_packet(core_, *half, now, packet);
+    if (!passes_checks(*half, packet)) return;
+    if (is_marked(packet)) on_marked(core_, *half, now, packet);
+    on_rd_packet(core_, *half, now, packet);
 }
 
 void Adapter::deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh) {
@@ -432,12 +437,9 @@ bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
 
 void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::Bytes grh) {
     if (!passes_checks(qp, packet)) return;
-    if (packet.opcode == wire::kCnpOpcode) {
-        ++core_.counters.rp_cnp_handled;
-        return on_signal(qp.congestion, now, {.kind = Signal::Kind::cnp});
-    }
-    if ((packet.traffic_class & 3) == 3) ++core_.counters.np_ecn_marked_roce_packets;
-    if (packet.becn) on_signal(qp.congestion, now, {.kind = Signal::Kind::becn});
+    if (packet.opcode == wire::kCnpOpcode) return on_notified(core_, qp, now, Signal::Kind::cnp);
+    if (is_marked(packet)) on_marked(core_, qp, now, packet);
+    if (packet.becn) on_notified(core_, qp, now, Signal::Kind::becn);
     if (qp.type == QpType::ud) return on_datagram(core_, qp, packet, grh);
     if (qp.state == QpState::rtr && !qp.responder.established) {
         qp.responder.established = true;
@@ -453,16 +455,26 @@ void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::By
 }
 
 void Adapter::on_timer(Instant now) {
+    if (core_.next_pace() <= now) core_.wake_paced(now);
     while (QueuePair* qp = core_.pop_due(now)) on_time(core_, *qp, now);
 }
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
-    const bool may_answer = qp.responder.ack_pending || !qp.responder.answers.empty();
-    if (const auto payload = may_answer ? plan_response(core_, qp) : std::nullopt) {
+    if (const auto payload = qp.may_answer() ? plan_response(core_, qp) : std::nullopt) {
         const uint32_t envelope = core_.config.envelope_bytes + wire::Bth::kSize;
         const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
         if (envelope + headers + *payload > room) return Turn::does_not_fit;
+        if (*payload != 0 && qp.requester.next_allowed > now) {
+            core_.wait_for_pace(qp);
+            return Turn::nothing;
+        }
         make_response(core_, qp, packet);
+        if (packet.payload_length != 0) {  // data is paced whoever asked for it
+            const auto opcode = static_cast<uint8_t>(packet.opcode);
+            const uint32_t size = core_.config.envelope_bytes + packet.payload_length +
+                                  wire::opcode_info(opcode).header_size;
+            qp.requester.next_allowed = on_sent(qp.congestion, now, size);
+        }
         return Turn::sent;
     }
     if (continue_message(core_, qp, now, room, packet)) return Turn::sent;
@@ -477,7 +489,17 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     return is_gone ? Turn::failed : Turn::nothing;
 }
 
+bool Adapter::send_notification(const Lanes& lanes, Packet& packet) {
+    const uint8_t level = core_.config.notifications.service_level & 0xf;
+    const uint8_t lane = core_.config.lane_of_level[level];
+    if (!make_notification(core_, lanes.room_bytes[lane], packet)) return false;
+    ++core_.counters.port_xmit_packets;
+    return true;
+}
+
 bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
+    if (!core_.notifications.empty()) [[unlikely]]
+        if (send_notification(lanes, packet)) return true;
     uint16_t waiting = core_.ready.filled();
     while (waiting != 0) {
         // The lanes take turns, beginning behind the one that sent last.
@@ -500,7 +522,13 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
             continue;
         }
         if (turn == Turn::sent) {
-            core_.ready.rotate(lane, core_.queue_pairs_);
+            if (qp.requester.next_allowed > now && !qp.may_answer()) {
+                core_.ready.pop(lane, core_.queue_pairs_);
+                qp.in_ready_list = false;
+                core_.wait_for_pace(qp);
+            } else {
+                core_.ready.rotate(lane, core_.queue_pairs_);
+            }
             next_lane_ = static_cast<uint8_t>((lane + 1) % kLanes);
             ++core_.counters.port_xmit_packets;
             core_.counters.port_xmit_data_bytes += packet.payload_length;

@@ -111,6 +111,7 @@ private:
     bool passes_checks(QueuePair& qp, const Packet& packet);
     void deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh);
 
+    bool send_notification(const Lanes& lanes, Packet& packet);
     Turn take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet);
 
     Core core_;

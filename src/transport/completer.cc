@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "transport/notify.h"
 #include "transport/rd.h"
 #include "transport/retry.h"
 #include "transport/transfer.h"
@@ -16,11 +17,6 @@ using wire::Position;
 using wire::psn_before;
 using wire::psn_distance;
 using wire::psn_plus;
-
-// The network met congestion on this packet's way: ECN or FECN.
-bool is_marked(const Packet& packet) {
-    return (packet.traffic_class & 3) == 3 || packet.fecn;
-}
 
 CompletionKind kind_of(Work work) {
     switch (work) {

@@ -34,7 +34,11 @@ public:
     // A decimal number of `unit`, such as s or ps.
     base::Instant instant(std::string_view word, std::string_view unit) {
         const auto time = base::parse_duration(std::string(word).append(unit));
-        if (time) return base::Instant{} + *time;
+        if (time && *time <= kLatestStart) return base::Instant{} + *time;
+        if (time) {
+            fail("the start is more than a day away");
+            return {};
+        }
         fail("the start is wrong: " + time.error().message);
         return {};
     }
@@ -175,6 +179,7 @@ Message hpcc_message(const Line& line, Numbers& take) {
     message.bytes = take.number(line.words[4], "the size", kMost64);
     message.start = take.instant(line.words[5], "s");
     if (take.error) return message;
+    if (message.destination_port == 0) take.fail("the destination port is 0; write 100");
     if (message.source == message.destination)
         take.fail(fmt::format("node {} sends to itself", message.source));
     if (message.bytes == 0) take.fail("the flow has no bytes; give it at least 1");

@@ -116,11 +116,20 @@ TEST(Events, counters_of_congestion_move_under_their_names) {
     Packet cnp = pair.forged(pair.client, Operation::acknowledge, Psn{0});
     cnp.opcode = wire::kCnpOpcode;
     pair.inject(cnp, pair.client.endpoint);
+    EXPECT_EQ(pair.client.counters().rp_cnp_ignored, 1u);
+    const DcqcnSettings settings;
+    const CongestionControl control{Dcqcn(settings)};
+    pair.client.adapter.set_congestion_control(pair.client.qpn, control);
+    pair.inject(cnp, pair.client.endpoint);
     EXPECT_EQ(pair.client.counters().rp_cnp_handled, 1u);
     Packet marked = pair.forged(pair.server, Operation::send_only, Psn{0x10'0000}, 8);
     marked.traffic_class = 3;
     pair.inject(marked, pair.server.endpoint);
     EXPECT_EQ(pair.server.counters().np_ecn_marked_roce_packets, 1u);
+    pair.run();
+    EXPECT_EQ(pair.server.counters().np_cnp_sent, 1u);
+    EXPECT_EQ(pair.client.counters().rp_cnp_handled, 2u);
+    EXPECT_EQ(pair.client.counters().rp_cnp_ignored, 1u);
 }
 
 }  // namespace

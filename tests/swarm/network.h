@@ -37,10 +37,12 @@ public:
 private:
     struct Link {
         Draw draw;
+        Draw marks;
         base::Instant last_arrival{};
     };
 
-    uint32_t take_off(Link& link, const wire::Packet& packet, bool damaged);
+    uint32_t take_off(Link& link, const wire::Packet& sent, bool damaged);
+    void mark(wire::Packet& packet) const;
     base::Instant arrival_of(Link& link, base::Instant now, bool& disturbed);
     void note_trouble(const wire::Packet& packet);
     wire::Path path_of(const wire::Packet& packet) const;

@@ -151,6 +151,7 @@ void Run::create_qp(Side& side) {
                                               .signal_all = side.signal_all});
     require(qpn.has_value(), "a queue pair was not created");
     side.qpn = *qpn;
+    host.adapter->set_congestion_control(side.qpn, side.congestion);
     if (!side.has_window) return;
     const auto key = host.adapter->memory().create_window(host.pd, WindowType::type2);
     require(key.has_value(), "a window was not created");

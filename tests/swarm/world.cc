@@ -54,6 +54,57 @@ Faults draw_faults(Draw& draw) {
     return faults;
 }
 
+const transport::DcqcnSettings& dcqcn_settings(bool of_paper) {
+    static const auto make = [](transport::DcqcnSettings settings) {
+        settings.min_rate_bps = 2'000'000'000;  // READs at less would seem lost to short timers
+        return settings;
+    };
+    static const auto paper = make(transport::DcqcnSettings::of_paper(100'000'000'000));
+    static const auto adapter = make(transport::DcqcnSettings::of_adapter(100'000'000'000));
+    return of_paper ? paper : adapter;
+}
+
+const transport::IbCcSettings& ib_cc_settings() {
+    static const auto settings = [] {
+        transport::IbCcSettings made;
+        made.increase = 4;
+        made.timer = 20;
+        for (uint16_t i = 0; i < 64; ++i) made.table.push_back(transport::cct_entry(2, i));
+        return made;
+    }();
+    return settings;
+}
+
+const transport::TimelySettings& timely_settings() {
+    static const auto settings = [] {
+        transport::TimelySettings made;
+        made.min_rate_bps = 2'000'000'000;
+        made.low = base::Duration{5'000'000};
+        made.high = base::Duration{50'000'000};
+        return made;
+    }();
+    return settings;
+}
+
+transport::CongestionControl draw_congestion(uint64_t seed, uint32_t side) {
+    using Control = transport::CongestionControl;
+    Draw draw(seed, Drawer::congestion, side);
+    const uint32_t kind = draw.between(0, 9);
+    if (kind < 5) return {};
+    if (kind == 5) return Control(transport::FixedRate{draw.between(1, 3'000), 3, 0});
+    if (kind == 6) return Control(transport::IbCc(ib_cc_settings()));
+    if (kind == 7) return Control(transport::Timely(timely_settings()));
+    return Control(transport::Dcqcn(dcqcn_settings(kind == 8)));
+}
+
+void draw_notifications(Station& station, uint64_t seed, uint32_t index) {
+    Draw draw(seed, Drawer::notifications, index);
+    auto& settings = station.config.notifications;
+    if (draw.percent(30)) settings.way = transport::NotificationSettings::Way::answer;
+    settings.interval = base::Duration{draw.pick({0u, 4'000'000u, 50'000'000u})};
+    settings.service_level = static_cast<uint8_t>(draw.between(0, 7));
+}
+
 Station draw_station(uint64_t seed, uint32_t index) {
     Draw draw(seed, Drawer::adapter, index);
     Station station;
@@ -69,6 +120,7 @@ Station draw_station(uint64_t seed, uint32_t index) {
     station.lanes_closed_percent = draw.percent(30) ? draw.between(1, 40) : 0;
     station.cqs = draw.between(1, 4);
     station.region_access = kAllAccess;
+    draw_notifications(station, seed, index);
     return station;
 }
 
@@ -100,6 +152,7 @@ private:
     void add_side(uint32_t station, uint32_t peer) {
         Side side;
         side.type = type_;
+        side.congestion = draw_congestion(world_.seed, static_cast<uint32_t>(world_.sides.size()));
         side.adapter = station;
         side.peer = peer;
         side.cq_send = draw_.between(0, world_.stations[station].cqs - 1);
@@ -497,6 +550,8 @@ World make_world(uint64_t seed) {
     world.seed = seed;
     Draw draw(seed, Drawer::world, 0);
     world.faults = draw_faults(draw);
+    Draw marks(seed, Drawer::marks, UINT32_MAX);
+    if (marks.percent(60)) world.faults.mark = marks.between(1, 300'000);
     world.link_ns = draw.between(200, 10'000);
     world.bytes_percent = draw.percent(70) ? 3 : 50;
     world.encapsulation =

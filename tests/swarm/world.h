@@ -104,6 +104,7 @@ struct Side {
     uint32_t error_at_ns = 0;  // the user gives up then; 0 never
     uint32_t drain_at_ns = 0;  // the user drains the send queue then; 0 never
     transport::QpAttributes attributes;
+    transport::CongestionControl congestion;
     std::vector<Operation> operations;
     std::vector<uint32_t> messages;  // operations that take a receive at the peer
     bool has_window = false;
@@ -145,6 +146,7 @@ struct Faults {
     uint32_t damage = 0;
     uint32_t reorder_ns = 0;  // how much later, at most
     uint32_t delay_ns = 0;
+    uint32_t mark = 0;  // congestion was met: no fault, but something to react to
 
     bool none() const { return loss + doubling + reordering + delay + damage == 0; }
     bool keeps_order() const { return doubling + reordering == 0; }

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "cli/sim/files.h"
+#include "cli/input.h"
 #include "scenario/hpcc.h"
 #include "scenario/names.h"
 #include "scenario/scenario.h"
@@ -15,6 +15,13 @@ namespace {
 
 using base::Error;
 using base::Result;
+
+Result<std::string> read_text(const std::string& path) {
+    auto text = read_file(path);
+    if (text)
+        if (auto error = scenario::check_file_size(path, text->size())) return *error;
+    return text;
+}
 
 Result<scenario::Overrides> overrides_of(const SimInput& input) {
     scenario::Overrides overrides;
@@ -54,11 +61,11 @@ std::optional<Error> check_words(const SimInput& input) {
 Result<SimTask> read_hpcc(const SimInput& input, const std::string& config) {
     std::string paths;
     if (!input.paths.empty()) {
-        auto text = read_file(input.paths);
+        auto text = read_text(input.paths);
         if (!text) return text.error();
         paths = std::move(*text);
     }
-    auto run = scenario::read_hpcc(config, input.hpcc_config, read_file, paths);
+    auto run = scenario::read_hpcc(config, input.hpcc_config, read_text, paths);
     if (!run) return run.error();
     return SimTask{std::move(run->setup), std::move(run->notes)};
 }
@@ -66,12 +73,12 @@ Result<SimTask> read_hpcc(const SimInput& input, const std::string& config) {
 Result<sim::Setup> read_scenario(const SimInput& input, const std::string& text) {
     const auto overrides = overrides_of(input);
     if (!overrides) return overrides.error();
-    return scenario::read_scenario(text, input.scenario, read_file, *overrides);
+    return scenario::read_scenario(text, input.scenario, read_text, *overrides);
 }
 
 // A path belongs to the flows between its two ends.
 std::optional<Error> add_paths(const std::string& file, sim::Setup& setup) {
-    const auto text = read_file(file);
+    const auto text = read_text(file);
     if (!text) return text.error();
     const auto recorded = workload::read_paths(*text, file);
     if (!recorded) return recorded.error();
@@ -97,13 +104,13 @@ Result<SimTask> read_source(const SimInput& input) {
     const std::string& file = !input.scenario.empty()      ? input.scenario
                               : !input.hpcc_config.empty() ? input.hpcc_config
                                                            : input.connection_matrix;
-    const auto text = read_file(file);
+    const auto text = read_text(file);
     if (!text) return text.error();
     if (!input.hpcc_config.empty()) return read_hpcc(input, *text);
     auto setup = input.connection_matrix.empty()
                      ? read_scenario(input, *text)
                      : scenario::from_connection_matrix(*text, file, input.topology, input.profile,
-                                                        read_file);
+                                                        read_text);
     if (!setup) return setup.error();
     if (!input.paths.empty())
         if (auto error = add_paths(input.paths, *setup)) return *error;

@@ -1,0 +1,41 @@
+#include "cli/input.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "cli/descriptor.h"
+
+namespace tulle::cli {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{1} << 30;
+
+}  // namespace
+
+base::Result<std::string> read_file(const std::string& path) {
+    const bool is_standard = path == "-";
+    const std::string name = is_standard ? "standard input" : path;
+    const Descriptor descriptor(is_standard ? ::dup(STDIN_FILENO)
+                                            : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!descriptor)
+        return base::Error{fmt::format("cannot open {}: {}", name, std::strerror(errno))};
+    std::string content;
+    std::array<char, 1 << 16> buffer{};
+    while (true) {
+        const ssize_t count = ::read(descriptor.get(), buffer.data(), buffer.size());
+        if (count == 0) return content;
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0)
+            return base::Error{fmt::format("cannot read {}: {}", name, std::strerror(errno))};
+        content.append(buffer.data(), static_cast<size_t>(count));
+        if (content.size() > kMaxBytes)
+            return base::Error{fmt::format("{} is larger than {} MiB", name, kMaxBytes >> 20)};
+    }
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,243 @@
+#include "cli/topo.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/exit_code.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "topology/format.h"
+#include "topology/quantities.h"
+#include "topology/spec.h"
+#include "topology/summary.h"
+
+namespace tulle::cli {
+namespace {
+
+using topology::Graph;
+using topology::Summary;
+
+constexpr const char* kExamples = R"(
+Formats: yaml, hpcc and ibnetdiscover are read and written, dot and slurm written.
+
+Examples:
+  tulle topo fat-tree:k=8                              what that is: hosts, switches, cables
+  tulle topo fat-tree:k=8 --to dot | dot -Tsvg         a picture of it
+  tulle topo torus:4x4,hosts=2 --to yaml -o torus.yaml a file to edit
+  ibnetdiscover | tulle topo -                         what a real fabric is
+  tulle topo fabric.txt --to slurm -o topology.conf    for a scheduler
+  tulle topo star:17 --rate 100Gbps --delay 1us --to hpcc
+
+`man tulle-topo` explains the formats.)";
+
+struct Options {
+    std::string fabric;
+    std::string from;
+    std::string to;
+    std::string output_file;
+    std::string json_file;
+    std::string rate;
+    std::string delay;
+};
+
+int fail(const base::Error& error, int exit_code) {
+    fmt::print(stderr, "tulle topo: {}\n", error.message);
+    return exit_code;
+}
+
+base::Result<topology::Format> format_of(const std::string& name) {
+    if (const auto format = topology::format_named(name)) return *format;
+    return base::Error{fmt::format(
+        "there is no format '{}'; there are yaml, hpcc, ibnetdiscover, dot and slurm", name)};
+}
+
+base::Result<Graph> load_file(const Options& options) {
+    auto content = read_file(options.fabric);
+    if (!content && options.from.empty())  // perhaps a name that was meant to be a topology
+        return base::Error{fmt::format("{}, and {}", content.error().message,
+                                       topology::build_spec(options.fabric).error().message)};
+    if (!content) return content.error();
+    const std::string name = options.fabric == "-" ? "standard input" : options.fabric;
+    if (options.from.empty())
+        return topology::read(topology::guess_format(*content), *content, name);
+    const auto format = format_of(options.from);
+    if (!format) return format.error();
+    return topology::read(*format, *content, name);
+}
+
+// Gives cables the rate and delay of the command line where they have none.
+std::optional<base::Error> fill_in(const Options& options, Graph& graph) {
+    uint64_t rate_bps = 0;
+    base::Duration delay{};
+    if (!options.rate.empty()) {
+        const auto rate = topology::parse_rate_bps(options.rate);
+        if (!rate) return base::Error{"--rate: " + rate.error().message};
+        rate_bps = *rate;
+    }
+    if (!options.delay.empty()) {
+        const auto written = topology::parse_delay(options.delay);
+        if (!written) return base::Error{"--delay: " + written.error().message};
+        delay = *written;
+    }
+    for (topology::Cable& cable : graph.cables) {
+        if (cable.rate_bps == 0) cable.rate_bps = rate_bps;
+        if (cable.delay == base::Duration{}) cable.delay = delay;
+    }
+    return std::nullopt;
+}
+
+base::Result<Graph> load(const Options& options) {
+    auto graph = options.from.empty() && topology::is_spec(options.fabric)
+                     ? topology::build_spec(options.fabric)
+                     : load_file(options);
+    if (!graph) return graph;
+    if (auto error = graph->check()) return *error;
+    if (auto error = fill_in(options, *graph)) return *error;
+    return graph;
+}
+
+std::string counted(uint64_t count, std::string_view one, std::string_view many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+std::string tiers_text(const Summary& summary) {
+    static constexpr std::string_view kOne[] = {"leaf", "spine", "core"};
+    static constexpr std::string_view kMany[] = {"leaves", "spines", "cores"};
+    const auto& tiers = summary.switches_of_tier;
+    if (tiers.size() < 2) return {};
+    std::string text;
+    for (size_t i = 0; i < tiers.size(); ++i) {
+        if (tiers[i] == 0) continue;
+        if (!text.empty()) text += ", ";
+        text += i < 3 ? counted(tiers[i], kOne[i], kMany[i])
+                      : fmt::format("{} of tier {}", tiers[i], i + 1);
+    }
+    return text;
+}
+
+// "2 : 1", "1.33 : 1": hundredths, rounded.
+std::string ratio_text(const Summary& summary) {
+    const uint64_t numerator = summary.oversubscription_numerator;
+    const uint64_t denominator = summary.oversubscription_denominator;
+    const uint64_t whole = numerator / denominator;
+    const uint64_t hundredths = (numerator % denominator * 100 + denominator / 2) / denominator;
+    if (hundredths == 0) return fmt::format("{} : 1", whole);
+    return fmt::format("{}.{:02} : 1", whole + hundredths / 100, hundredths % 100);
+}
+
+std::string summary_text(const Summary& summary) {
+    std::string out;
+    const auto line = [&](std::string_view label, std::string_view value, std::string_view more) {
+        out += more.empty() ? fmt::format("{:<18}{:>8}\n", label, value)
+                            : fmt::format("{:<18}{:>8}   {}\n", label, value, more);
+    };
+    const auto number = [](uint64_t value) { return fmt::format("{}", value); };
+    line("Hosts", number(summary.hosts),
+         summary.servers == summary.hosts
+             ? ""
+             : fmt::format("adapters of {}", counted(summary.servers, "server", "servers")));
+    line("Switches", number(summary.switches), tiers_text(summary));
+    line("Cables", number(summary.cables),
+         fmt::format("{} to hosts, {} between switches", summary.host_cables,
+                     summary.cables - summary.host_cables));
+    line("Diameter", summary.diameter ? number(*summary.diameter) : "-",
+         summary.diameter ? "hops (cables) between the hosts that are farthest apart"
+                          : "not computed: too many pairs of hosts");
+    const std::string rate = summary.bisection_bps
+                                 ? fmt::format(", {}", topology::rate_text(*summary.bisection_bps))
+                                 : "";
+    line("Bisection", number(summary.bisection_cables),
+         fmt::format("cables between the first and the second half of the hosts{}", rate));
+    line("Oversubscription", ratio_text(summary), "what half of the hosts sends : what crosses");
+    return out;
+}
+
+std::string summary_json(const Summary& summary) {
+    nlohmann::ordered_json json;
+    json["hosts"] = summary.hosts;
+    json["servers"] = summary.servers;
+    json["switches"] = summary.switches;
+    json["switches_of_tier"] = summary.switches_of_tier;
+    json["cables"] = summary.cables;
+    json["host_cables"] = summary.host_cables;
+    json["diameter_hops"] = nullptr;
+    if (summary.diameter) json["diameter_hops"] = *summary.diameter;
+    json["bisection_cables"] = summary.bisection_cables;
+    json["bisection_bps"] = nullptr;
+    if (summary.bisection_bps) json["bisection_bps"] = *summary.bisection_bps;
+    json["oversubscription"] = static_cast<double>(summary.oversubscription_numerator) /
+                               static_cast<double>(summary.oversubscription_denominator);
+    return json.dump(2) + "\n";
+}
+
+// To a file, or to standard output where the path is empty or -.
+int write_out(const std::string& path, std::string_view content) {
+    if (path.empty() || path == "-") {
+        Output standard = Output::standard();
+        standard.write(content);
+        if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+        return kDone;
+    }
+    auto file = FileToBe::create(path);
+    if (!file) return fail(file.error(), kInputWrong);
+    file->output().write(content);
+    if (const auto error = file->commit()) return fail(*error, kRunFailed);
+    return kDone;
+}
+
+int convert(const Options& options, const Graph& graph) {
+    const auto format = format_of(options.to);
+    if (!format) return fail(format.error(), kInputWrong);
+    const auto written = topology::write(*format, graph);
+    if (!written) return fail(written.error(), kInputWrong);
+    return write_out(options.output_file, *written);
+}
+
+int topo(const Options& options) {
+    const auto graph = load(options);
+    if (!graph) return fail(graph.error(), kInputWrong);
+    if (!options.to.empty()) return convert(options, *graph);
+    const Summary summary = topology::summarise(*graph);
+    if (!options.json_file.empty()) {
+        const int exit_code = write_out(options.json_file, summary_json(summary));
+        if (exit_code != kDone || options.json_file == "-") return exit_code;
+    }
+    return write_out(options.output_file, summary_text(summary));
+}
+
+}  // namespace
+
+void add_topo(CLI::App& app, int& exit_code) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* command =
+        app.add_subcommand("topo", "Build, check and convert descriptions of fabrics");
+    command->footer("Topologies by name:\n" + std::string(topology::spec_help()) + kExamples);
+    command
+        ->add_option("FABRIC", options->fabric,
+                     "A topology by name, or a file; - is standard input")
+        ->required()
+        ->option_text(" ");
+    command->add_option("--from", options->from, "The format of the file; guessed unless told")
+        ->option_text("FORMAT");
+    CLI::Option* to = command->add_option("--to", options->to, "Write the fabric in this format")
+                          ->option_text("FORMAT");
+    command->add_option("-o,--output", options->output_file, "Write to FILE")->option_text("FILE");
+    command
+        ->add_option("--json", options->json_file,
+                     "Write the summary as JSON to FILE; - is standard output, then without text")
+        ->option_text("FILE")
+        ->excludes(to);
+    command->add_option("--rate", options->rate, "Of cables that have none, such as 100Gbps")
+        ->option_text("RATE");
+    command->add_option("--delay", options->delay, "Of cables that have none, such as 1us")
+        ->option_text("TIME");
+    command->callback([options, &exit_code] { exit_code = topo(*options); });
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,111 @@
+#include <array>
+#include <unordered_map>
+
+#include "topology/ib_speed.h"
+#include "topology/ibnetdiscover.h"
+#include "topology/text.h"
+
+namespace tulle::topology {
+namespace {
+
+constexpr uint32_t kMaxIbPorts = 254;
+constexpr uint32_t kMaxLid = 0xbfff;
+// Locally administered, so that no real adapter has it.
+constexpr uint64_t kGuidBase = 0x0200'0000'0000'0000;
+
+std::string hex(uint64_t number, size_t digits = 0) {
+    std::array<char, 16> buffer{};
+    const auto [end, error] = std::to_chars(buffer.begin(), buffer.end(), number, 16);
+    std::string out(buffer.begin(), end);
+    if (out.size() < digits) out.insert(0, digits - out.size(), '0');
+    return out;
+}
+
+class Writer {
+public:
+    explicit Writer(const Graph& graph) : graph_(graph), ports_(graph) {
+        for (const Node& node : graph.nodes)
+            if (node.is_host()) ++adapters_[node.server];
+    }
+
+    std::string write() {
+        out_ = "#\n# Topology file in the format of ibnetdiscover\n#\n";
+        for (const NodeKind kind : {NodeKind::switch_node, NodeKind::host})
+            for (uint32_t i = 0; i < graph_.nodes.size(); ++i)
+                if (graph_.nodes[i].kind == kind) write_node(i);
+        return std::move(out_);
+    }
+
+private:
+    uint64_t guid(uint32_t node) const {
+        const uint64_t given = graph_.nodes[node].guid;
+        return given != 0 ? given : kGuidBase + (uint64_t{node} + 1) * 0x100;
+    }
+    std::string id(uint32_t node) const {
+        return text(graph_.nodes[node].is_host() ? "\"H-" : "\"S-", hex(guid(node), 16), "\"");
+    }
+    // 1 upwards; 0 where a subnet has no more.
+    static uint32_t lid(uint32_t node) { return node < kMaxLid ? node + 1 : 0; }
+
+    // An adapter of several says so as drivers do, so that a reader finds its server.
+    std::string description(uint32_t i) const {
+        const Node& node = graph_.nodes[i];
+        std::string name = node.name;
+        const bool says_so = name.ends_with(text(" mlx5_", node.rail)) ||
+                             name.ends_with(text(" HCA-", node.rail + 1));
+        if (node.is_host() && adapters_.at(node.server) > 1 && !says_so)
+            name = text("s", node.server, " mlx5_", node.rail);
+        for (char& c : name)
+            if (c == '"') c = '\'';
+        return text("\"", name, "\"");
+    }
+
+    void write_node(uint32_t i) {
+        const Node& node = graph_.nodes[i];
+        const std::string_view key = node.is_host() ? "caguid=0x" : "switchguid=0x";
+        out_ += text("\nvendid=0x2c9\ndevid=", node.is_host() ? "0x101b" : "0xd2f0",
+                     "\nsysimgguid=0x", hex(guid(i)), "\n", key, hex(guid(i)));
+        if (!node.is_host()) out_ += text("(", hex(guid(i)), ")");
+        out_ += text("\n", node.is_host() ? "Ca" : "Switch", "\t", node.port_count, " ", id(i),
+                     "\t\t# ", description(i));
+        if (!node.is_host()) out_ += text(" enhanced port 0 lid ", lid(i), " lmc 0");
+        out_ += '\n';
+        const auto links = ports_.of(i);
+        for (uint32_t port = 0; port < links.size(); ++port)
+            if (links[port].is_cabled()) write_port(i, port, links[port]);
+    }
+
+    // [1](guid of a host's port) "peer"[1](guid of a host's port)  # what is known of both ends
+    void write_port(uint32_t i, uint32_t port, const Ports::Link& link) {
+        const uint32_t peer = link.peer.node;
+        const bool is_host = graph_.nodes[i].is_host();
+        out_ += text("[", port + 1, "]");
+        if (is_host) out_ += text("(", hex(guid(i) + port + 1), ") ");
+        out_ += text("\t", id(peer), "[", link.peer.port + 1, "]");
+        if (graph_.nodes[peer].is_host())
+            out_ += text("(", hex(guid(peer) + link.peer.port + 1), ") ");
+        out_ += "\t\t# ";
+        if (is_host) out_ += text("lid ", lid(i), " lmc 0 ");
+        out_ += text(description(peer), " lid ", lid(peer));
+        const std::string speed = ib_speed_text(graph_.cables[link.cable].rate_bps);
+        if (!speed.empty()) out_ += text(" ", speed);
+        out_ += '\n';
+    }
+
+    const Graph& graph_;
+    Ports ports_;
+    std::unordered_map<uint32_t, uint32_t> adapters_;  // how many a server has
+    std::string out_;
+};
+
+}  // namespace
+
+base::Result<std::string> write_ibnetdiscover(const Graph& graph) {
+    for (const Node& node : graph.nodes)
+        if (node.port_count > kMaxIbPorts)
+            return base::Error{text(node.name, " has ", node.port_count,
+                                    " ports; in InfiniBand a node has at most ", kMaxIbPorts)};
+    return Writer(graph).write();
+}
+
+}  // namespace tulle::topology
