@@ -65,6 +65,9 @@ private:
 
 namespace detail {
 
+// The product of two such numbers fits 62 bits: no wide division for the rates of most links.
+inline constexpr uint64_t kSmall = (uint64_t{1} << 31) - 1;
+
 constexpr uint128_t greatest_common_divisor(uint128_t a, uint128_t b) {
     while (b != 0) {
         const uint128_t rest = a % b;
@@ -93,6 +96,8 @@ constexpr Rate Rate::bits_per_second(uint64_t numerator, uint64_t denominator) {
 }
 
 constexpr Duration Rate::time_for(uint64_t bytes) const {
+    if (denominator_ == 1 && bytes <= detail::kSmall && numerator_ <= detail::kSmall)
+        return {static_cast<int64_t>(bytes * numerator_)};
     const uint128_t exact = uint128_t{bytes} * numerator_;
     return {detail::checked_ps(exact / denominator_ + (exact % denominator_ != 0 ? 1 : 0))};
 }
@@ -115,6 +120,11 @@ inline Instant Serializer::send(Instant now, uint64_t bytes) {
     if (now > free_at()) {
         whole_ = now;
         fraction_ = 0;
+    }
+    if (rate_.denominator() == 1 && bytes <= detail::kSmall &&
+        rate_.numerator() <= detail::kSmall) {
+        whole_ += {static_cast<int64_t>(bytes * rate_.numerator())};
+        return whole_;
     }
     const uint128_t exact = uint128_t{bytes} * rate_.numerator() + fraction_;
     whole_ = {detail::checked_ps(exact / rate_.denominator() + static_cast<uint64_t>(whole_.ps))};

@@ -7,6 +7,7 @@
 
 #include "base/rate.h"
 #include "base/time.h"
+#include "fabric/routes.h"
 #include "wire/icrc.h"
 
 namespace tulle::fabric {
@@ -34,8 +35,6 @@ enum class Overflow : uint8_t {
 enum class BitErrors : uint8_t { corrected, retransmitted, dropped };
 
 enum class Forwarding : uint8_t { store_and_forward, cut_through };
-
-enum class RouteKind : uint8_t { shortest, up_down, spanning_tree };
 
 enum class PathChoice : uint8_t {
     ecmp,      // by a hash of the flow and a seed of the switch

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "fabric/port.h"
 #include "transport/types.h"
 #include "wire/packet.h"
 
@@ -14,17 +15,8 @@ namespace tulle::sim {
 using base::Duration;
 using base::Instant;
 
-enum class Drop : uint8_t {
-    buffer_full,       // no room in a lossy queue
-    headroom_full,     // a lossless priority overran its headroom: PFC is set wrongly
-    no_route,          // the destination cannot be reached from here
-    link_down,
-    corrupted,         // bit errors
-    head_of_queue,     // waited longer than the head-of-queue lifetime
-    watchdog,          // its queue was paused for too long
-    hop_limit,
-};
-inline constexpr size_t kDropCauses = 8;
+using fabric::Drop;
+using fabric::kDropCauses;
 
 struct FlowResult {
     bool finished = false;

@@ -1,0 +1,318 @@
+#include "cluster/host.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/hash.h"
+#include "fabric/marking.h"
+
+namespace tulle::cluster {
+namespace {
+
+using fabric::Transit;
+
+constexpr uint64_t kMemoryBytes = uint64_t{1} << 46;   // modelled: an address is all there is
+constexpr uint64_t kMessageBytes = uint64_t{1} << 30;  // longer flows are several messages
+constexpr uint16_t kOnlyPort = 0;
+
+}  // namespace
+
+Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cabling& cabling,
+           HostPlan plan)
+    : settings_(settings),
+      framing_(framing),
+      cabling_(cabling),
+      plan_(std::move(plan)),
+      intake_(settings, cabling, timers_, plan_.port, plan_.receive_buffer_bytes),
+      adapter_(plan_.adapter),
+      pd_(adapter_.memory().create_pd()),
+      cq_(adapter_.create_cq(16)) {
+    const uint32_t rights =
+        transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead;
+    key_ = *adapter_.memory().register_region({pd_, 0, kMemoryBytes, nullptr, rights});
+    for (uint32_t lane = 0; lane < cabling.lanes(); ++lane) update_room(lane);
+}
+
+void Host::begin() {
+    std::ranges::stable_sort(postings_, {}, &Posting::at);
+    if (!postings_.empty()) tree_.set(kPosting, postings_.front().at);
+    if (!plan_.changes.empty()) tree_.set(kChange, plan_.changes.front().at);
+}
+
+Instant Host::advance(Instant until, std::vector<FlowEnd>& ends) {
+    cabling_.take_fresh(plan_.port, 1, [&](uint32_t p) {
+        const fabric::Cabling::Inbound& inbound = cabling_.inbound(p);
+        if (!inbound.packets.empty()) tree_.set(kPackets, cabling_.store[inbound.packets.head].at);
+        if (!inbound.control.empty()) tree_.set(kControl, cabling_.store[inbound.control.head].at);
+    });
+    for (;; ++events_) {
+        const Instant now = tree_.first_at();
+        if (now >= until) return now;
+        switch (tree_.first_source()) {
+            case kControl: on_control(now); break;
+            case kPackets: on_packet(now, ends); break;
+            case kLine: on_line_free(now); break;
+            case kReceived: on_received(now, ends); break;
+            case kDeadline:
+                adapter_.on_timer(now);
+                collect(now, ends);
+                attend(now);
+                break;
+            case kPosting: on_posting(now); break;
+            case kTimer: on_timer(now); break;
+            case kChange: on_change(now); break;
+        }
+    }
+}
+
+// In.
+
+void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
+    fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
+    const uint32_t index = inbound.packets.pop(cabling_.store);
+    tree_.set(kPackets, inbound.packets.empty() ? Instant::never()
+                                                : cabling_.store[inbound.packets.head].at);
+    Transit& transit = cabling_.store[index];
+    transit.in_lane = transit.lane;
+    const bool has_credits = cabling_.has_credits() &&
+                             transit.lane != fabric::kManagementLane;
+    if (has_credits) intake_.receive(kOnlyPort, transit.lane, transit.wire_bytes);
+    const bool is_up = cabling_.port(plan_.port).is_up;
+    if (!is_up || (transit.flags & Transit::kCorrupt) != 0) {
+        if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
+        cabling_.drop(plan_.port, index,
+                      is_up ? fabric::Drop::corrupted : fabric::Drop::link_down);
+        start(now);
+        return;
+    }
+    if (receiver_) return store(now, index);
+    if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
+    deliver(now, index, ends);
+}
+
+void Host::deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
+    wire::Packet& packet = cabling_.store.packet(index);
+    const bool is_data = (cabling_.store[index].flags & Transit::kData) != 0;
+    fabric::apply_marks(cabling_.store[index], settings_.marking, packet);
+    adapter_.on_packet(now, packet);
+    cabling_.store.give_back(index);
+    ++delivered_;
+    if (!is_data) collect(now, ends);
+    attend(now);
+}
+
+// A slow receiver: the adapter's buffer fills, and the link is paused.
+void Host::store(Instant now, uint32_t index) {
+    const Transit& transit = cabling_.store[index];
+    const fabric::Port& port = cabling_.port(plan_.port);
+    if (cabling_.has_credits()) {
+        intake_.watch_credits(now, kOnlyPort, transit.in_lane, kOnlyPort);
+    } else {
+        const bool is_lossless = (port.lossless >> transit.in_lane & 1) != 0;
+        const bool fits =
+            is_lossless ? intake_.admit(now, kOnlyPort, transit.in_lane, transit.wire_bytes,
+                                        kOnlyPort)
+                        : intake_.admit_lossy(0, transit.wire_bytes);
+        if (!fits) {
+            cabling_.drop(plan_.port, index,
+                          is_lossless ? fabric::Drop::headroom_full : fabric::Drop::buffer_full);
+            return;
+        }
+        tree_.set(kTimer, timers_.next_at());
+    }
+    const bool was_idle = waiting_.empty();
+    waiting_.push(cabling_.store, index);
+    if (was_idle) tree_.set(kReceived, receiver_->send(now, transit.wire_bytes));
+    start(now);
+}
+
+void Host::on_received(Instant now, std::vector<FlowEnd>& ends) {
+    const uint32_t index = waiting_.pop(cabling_.store);
+    const Transit transit = cabling_.store[index];
+    Instant next = Instant::never();
+    if (!waiting_.empty())
+        next = receiver_->send(now, cabling_.store[waiting_.head].wire_bytes);
+    tree_.set(kReceived, next);
+    intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
+    deliver(now, index, ends);
+}
+
+void Host::on_control(Instant now) {
+    const fabric::Cabling::ControlEffect effect = cabling_.on_control(plan_.port, now);
+    const fabric::Fifo& control = cabling_.inbound(plan_.port).control;
+    tree_.set(kControl, control.empty() ? Instant::never() : cabling_.store[control.head].at);
+    for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
+        if ((effect.paused >> lane & 1) != 0) {
+            cabling_.hold(plan_.port, lane, now);
+            cabling_.wait(plan_.port, lane).pause_until = effect.until;
+            timers_.push({effect.until, fabric::NodeTimer::Kind::pause_ends,
+                          static_cast<uint8_t>(lane), kOnlyPort});
+            tree_.set(kTimer, timers_.next_at());
+        } else if ((effect.opened >> lane & 1) != 0) {
+            cabling_.let_go(plan_.port, lane, now);
+        } else {
+            continue;
+        }
+        update_room(lane);
+    }
+    attend(now);
+}
+
+void Host::collect(Instant now, std::vector<FlowEnd>& ends) {
+    std::array<transport::Completion, 16> completions;
+    while (const size_t count = adapter_.poll_completion(cq_, completions))
+        for (size_t i = 0; i < count; ++i)
+            if (completions[i].kind != transport::CompletionKind::receive)
+                ends.push_back(
+                    {static_cast<uint32_t>(completions[i].id), completions[i].status, now});
+}
+
+// Out.
+
+void Host::update_room(uint32_t lane) {
+    const bool is_held = (cabling_.port(plan_.port).held >> lane & 1) != 0;
+    uint32_t room = is_held ? 0 : UINT32_MAX;
+    if (cabling_.has_credits() && lane != fabric::kManagementLane)
+        room = cabling_.out(plan_.port, lane).credits.blocks() * fabric::kBlockBytes;
+    room_.room_bytes[lane] = room;
+}
+
+// True if the line is busy then.
+bool Host::start(Instant now) {
+    fabric::Port& port = cabling_.port(plan_.port);
+    if (port.is_sending) return true;
+    if (!port.is_up) return false;
+    if (port.owes()) {
+        port.is_sending = true;
+        tree_.set(kLine, cabling_.transmit_owed(plan_.port, now));
+        return true;
+    }
+    const uint32_t index = cabling_.store.take();
+    if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index))) {
+        cabling_.store.give_back(index);
+        return false;
+    }
+    transmit(now, index);
+    return true;
+}
+
+void Host::transmit(Instant now, uint32_t index) {
+    const wire::Packet& packet = cabling_.store.packet(index);
+    Transit& transit = cabling_.store[index];
+    transit.destination = packet.destination;
+    transit.wire_bytes = framing_.wire_bytes(packet);
+    transit.flags = framing_.flags(packet);
+    if ((transit.flags & Transit::kData) != 0 && (packet.traffic_class & 3) != 0)
+        transit.flags |= Transit::kEcnCapable;
+    transit.flow = flow_of(packet, transit.flags);
+    transit.hops = 0;
+    transit.tail_ps = 0;
+    transit.lane = settings_.qos.trust == fabric::Trust::dscp
+                       ? settings_.qos.lane_of_dscp[packet.traffic_class >> 2]
+                       : settings_.qos.lane_of_level[packet.service_level];
+    const uint8_t lane = transit.lane;
+    cabling_.port(plan_.port).is_sending = true;
+    tree_.set(kLine, cabling_.transmit(plan_.port, index, now));
+    if (cabling_.has_credits()) update_room(lane);
+}
+
+// What ECMP hashes: addresses and the UDP source port; the other ports are the same for all.
+uint32_t Host::flow_of(const wire::Packet& packet, uint8_t& flags) const {
+    for (const FixedPath& path : paths_) {
+        if (path.endpoint != packet.destination || path.entropy != packet.entropy) continue;
+        flags |= Transit::kFixedPath;
+        return path.path;
+    }
+    const uint64_t tuple = uint64_t{packet.source} << 40 ^ uint64_t{packet.destination} << 16 ^
+                           packet.entropy;
+    return static_cast<uint32_t>(base::mix64(tuple) >> 32);
+}
+
+void Host::on_line_free(Instant now) {
+    cabling_.port(plan_.port).is_sending = false;
+    if (!start(now)) tree_.clear(kLine);
+    attend(now);
+}
+
+void Host::on_posting(Instant now) {
+    post(postings_[next_posting_++]);
+    tree_.set(kPosting, next_posting_ < postings_.size() ? postings_[next_posting_].at
+                                                         : Instant::never());
+    attend(now);
+}
+
+void Host::post(const Posting& posting) {
+    uint64_t left = posting.bytes;
+    do {
+        const uint64_t bytes = std::min(left, kMessageBytes);
+        left -= bytes;
+        const transport::Sge sge{0, static_cast<uint32_t>(bytes), posting.lkey};
+        transport::SendRequest request;
+        request.id = posting.flow;
+        request.work = posting.work;
+        request.flags = left == 0 ? transport::kSignalled : 0;
+        request.sges = std::span(&sge, 1);
+        request.rkey = posting.rkey;
+        TULLE_CHECK(adapter_.post_send(posting.qpn, request) == transport::Refusal::none);
+    } while (left != 0);
+}
+
+// By the clock, and from outside.
+
+void Host::on_timer(Instant now) {
+    const fabric::NodeTimer timer = timers_.pop();
+    switch (timer.kind) {
+        case fabric::NodeTimer::Kind::pause_ends:
+            if (now < cabling_.wait(plan_.port, timer.lane).pause_until) break;
+            cabling_.let_go(plan_.port, timer.lane, now);
+            update_room(timer.lane);
+            break;
+        case fabric::NodeTimer::Kind::pause_again:
+            intake_.on_pause_again(now, kOnlyPort, timer.lane);
+            break;
+        case fabric::NodeTimer::Kind::pause_storm:
+            if (!is_storming_) break;
+            cabling_.port(plan_.port).owed_pause |= cabling_.port(plan_.port).lossless;
+            timers_.push({cabling_.told_again_at(plan_.port, now), timer.kind, 0, kOnlyPort});
+            break;
+        default: break;
+    }
+    tree_.set(kTimer, timers_.next_at());
+    attend(now);
+}
+
+void Host::on_change(Instant now) {
+    const HostChange& change = plan_.changes[next_change_++];
+    tree_.set(kChange, next_change_ < plan_.changes.size() ? plan_.changes[next_change_].at
+                                                           : Instant::never());
+    fabric::Port& port = cabling_.port(plan_.port);
+    switch (change.kind) {
+        case HostChange::Kind::port_down:
+        case HostChange::Kind::port_up:
+            port.is_up = change.kind == HostChange::Kind::port_up;
+            for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
+                cabling_.let_go(plan_.port, lane, now);
+                update_room(lane);
+            }
+            if (port.is_up) intake_.tell_all(kOnlyPort);
+            break;
+        case HostChange::Kind::pause_storm:
+            is_storming_ = true;
+            timers_.push({now, fabric::NodeTimer::Kind::pause_storm, 0, kOnlyPort});
+            tree_.set(kTimer, timers_.next_at());
+            break;
+        case HostChange::Kind::pause_storm_end:
+            is_storming_ = false;
+            port.owed_resume |= port.lossless;
+            break;
+        case HostChange::Kind::slow_receiver: receiver_.emplace(*change.rate); break;
+    }
+    attend(now);
+}
+
+void Host::finish(Instant now) {
+    intake_.finish(now, 1);
+    for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) cabling_.let_go(plan_.port, lane, now);
+}
+
+}  // namespace tulle::cluster

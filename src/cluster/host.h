@@ -1,0 +1,146 @@
+// A host: an RDMA adapter behind a port, and what its user does. Packets that the adapter has go
+// out when line, lane and pace allow; packets that come in go to the adapter.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cluster/framing.h"
+#include "fabric/intake.h"
+#include "fabric/switch.h"
+#include "fabric/time_tree.h"
+#include "transport/adapter.h"
+
+namespace tulle::cluster {
+
+using base::Duration;
+using base::Instant;
+
+// A message that the host's user posts at a given time, on a queue pair that is connected.
+struct Posting {
+    Instant at{};
+    uint32_t flow = 0;
+    transport::Qpn qpn{};
+    transport::Work work = transport::Work::write;
+    uint64_t bytes = 0;
+    uint32_t lkey = 0;
+    uint32_t rkey = 0;
+};
+
+struct FlowEnd {
+    uint32_t flow = 0;
+    transport::Status status = transport::Status::success;
+    Instant at{};
+};
+
+struct HostChange {
+    enum class Kind : uint8_t { port_down, port_up, pause_storm, pause_storm_end, slow_receiver };
+    Instant at{};
+    Kind kind = Kind::port_down;
+    std::optional<base::Rate> rate;
+};
+
+// Paths that are fixed: which one the packets to a queue pair take.
+struct FixedPath {
+    uint32_t endpoint = 0;
+    uint16_t entropy = 0;
+    uint32_t path = 0;  // index of fabric::FixedPaths
+};
+
+struct HostPlan {
+    uint32_t node = 0;   // of the graph
+    uint32_t place = 0;  // of the partition
+    uint32_t port = 0;   // of the cabling
+    uint64_t receive_buffer_bytes = 1 << 20;
+    transport::AdapterConfig adapter;
+    std::vector<HostChange> changes;  // by time
+};
+
+class Host {
+public:
+    Host(const fabric::Settings& settings, const Framing& framing, fabric::Cabling& cabling,
+         HostPlan plan);
+
+    transport::Adapter& adapter() { return adapter_; }
+    const transport::Adapter& adapter() const { return adapter_; }
+    transport::PdId pd() const { return pd_; }
+    transport::CqId cq() const { return cq_; }
+    uint32_t key() const { return key_; }
+    // Setting up; postings in the order of their time.
+    void add(const Posting& posting) { postings_.push_back(posting); }
+    void add(const FixedPath& path) { paths_.push_back(path); }
+    void begin();
+
+    Instant advance(Instant until, std::vector<FlowEnd>& ends);
+
+    uint32_t node() const { return plan_.node; }
+    uint32_t port() const { return plan_.port; }
+    uint64_t events() const { return events_; }
+    uint64_t delivered() const { return delivered_; }
+    const fabric::Intake& intake() const { return intake_; }
+    void finish(Instant now);
+
+private:
+    enum Source : uint32_t {
+        kControl,
+        kPackets,
+        kLine,
+        kReceived,  // a slow receiver has taken a packet
+        kDeadline,  // of the adapter
+        kPosting,
+        kTimer,
+        kChange,
+        kSources
+    };
+
+    void on_packet(Instant now, std::vector<FlowEnd>& ends);
+    void on_control(Instant now);
+    void on_line_free(Instant now);
+    void on_received(Instant now, std::vector<FlowEnd>& ends);
+    void on_posting(Instant now);
+    void on_timer(Instant now);
+    void on_change(Instant now);
+
+    void deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
+    void store(Instant now, uint32_t index);
+    void collect(Instant now, std::vector<FlowEnd>& ends);
+    bool start(Instant now);
+    void transmit(Instant now, uint32_t index);
+    void post(const Posting& posting);
+    uint32_t flow_of(const wire::Packet& packet, uint8_t& flags) const;
+    // The adapter's deadline may have moved, and it may have something to send.
+    void attend(Instant now) {
+        start(now);
+        if (const Instant next = adapter_.next_deadline(); next != deadline_) {
+            deadline_ = next;
+            tree_.set(kDeadline, next);
+        }
+    }
+    void update_room(uint32_t lane);
+
+    const fabric::Settings& settings_;
+    const Framing& framing_;
+    fabric::Cabling& cabling_;
+    HostPlan plan_;
+    fabric::TimeTree tree_{kSources};
+    fabric::NodeTimers timers_;
+    fabric::Intake intake_;
+    transport::Adapter adapter_;
+    transport::PdId pd_;
+    transport::CqId cq_;
+    uint32_t key_ = 0;
+    transport::Lanes room_;
+    std::vector<Posting> postings_;
+    size_t next_posting_ = 0;
+    size_t next_change_ = 0;
+    std::vector<FixedPath> paths_;
+    std::optional<base::Serializer> receiver_;  // a slow one
+    fabric::Fifo waiting_;                      // packets for it
+    bool is_storming_ = false;
+    uint64_t events_ = 0;
+    uint64_t delivered_ = 0;
+    Instant deadline_ = Instant::never();  // of the adapter, as the tree has it
+};
+
+}  // namespace tulle::cluster

@@ -1,0 +1,55 @@
+#include "cluster/partition.h"
+
+namespace tulle::cluster {
+
+void Partition::add_host(HostPlan plan) {
+    nodes_.push_back({true, static_cast<uint32_t>(hosts_.size())});
+    cabling_.add_node();
+    hosts_.emplace_back(settings_, framing_, cabling_, std::move(plan));
+}
+
+void Partition::add_switch(fabric::SwitchPlan plan) {
+    nodes_.push_back({false, static_cast<uint32_t>(switches_.size())});
+    cabling_.add_node();
+    switches_.emplace_back(settings_, cabling_, std::move(plan));
+}
+
+void Partition::begin() {
+    for (Host& host : hosts_) host.begin();
+    for (fabric::Switch& node : switches_) node.begin();
+    for (uint32_t place = 0; place < nodes_.size(); ++place) {
+        const Node node = nodes_[place];
+        const Instant first = node.is_host ? hosts_[node.index].advance(Instant{}, ends)
+                                           : switches_[node.index].advance(Instant{});
+        cabling_.set_due(place, first);
+        if (first != Instant::never()) wheel_.add(window_of(first), place);
+    }
+}
+
+void Partition::note_woken() {
+    for (const uint32_t place : cabling_.woken)
+        wheel_.add(window_of(cabling_.due(place)), place);
+    cabling_.woken.clear();
+}
+
+void Partition::advance(uint64_t window) {
+    for (auto& crossings : cabling_.crossings) crossings.clear();
+    const Instant until{static_cast<int64_t>(window + 1) * window_.ps};
+    wheel_.take(window, acting_);
+    for (const uint32_t place : acting_) {
+        if (cabling_.due(place) >= until) continue;
+        const Node node = nodes_[place];
+        const Instant next = node.is_host ? hosts_[node.index].advance(until, ends)
+                                          : switches_[node.index].advance(until);
+        cabling_.set_due(place, next);
+        if (next != Instant::never()) wheel_.add(window_of(next), place);
+        note_woken();
+    }
+}
+
+void Partition::accept(const std::vector<fabric::Crossing>& crossings) {
+    for (const fabric::Crossing& crossing : crossings) cabling_.accept(crossing);
+    note_woken();
+}
+
+}  // namespace tulle::cluster

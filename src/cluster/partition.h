@@ -1,0 +1,68 @@
+// Part of a cluster: nodes, their cables, and what each has to do when.
+//
+// Time advances by windows that are no longer than the shortest cable takes. Whatever a node does
+// in a window reaches another one in a later window, so nodes act one after the other, each through
+// the whole window, and the order among them is of no consequence: neither is it for partitions,
+// which may run at the same time. Nodes that have nothing to do cost nothing, and windows in which
+// nobody has are skipped.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "cluster/framing.h"
+#include "cluster/host.h"
+#include "cluster/wheel.h"
+#include "fabric/cabling.h"
+#include "fabric/switch.h"
+
+namespace tulle::cluster {
+
+class Partition {
+public:
+    Partition(const fabric::Settings& settings, uint32_t lanes, size_t partitions, Duration window)
+        : settings_(settings),
+          framing_(settings),
+          cabling_(settings, lanes, partitions),
+          window_(window) {}
+
+    // Setting up. A node's ports are added to the cabling right before the node.
+    uint32_t next_place() const { return static_cast<uint32_t>(nodes_.size()); }
+    void add_host(HostPlan plan);
+    void add_switch(fabric::SwitchPlan plan);
+    void begin();
+
+    fabric::Cabling& cabling() { return cabling_; }
+    const Framing& framing() const { return framing_; }
+    std::deque<Host>& hosts() { return hosts_; }
+    std::deque<fabric::Switch>& switches() { return switches_; }
+
+    uint64_t first_window() const { return wheel_.first(); }
+    // Everything of this window, which must not lie behind first_window().
+    void advance(uint64_t window);
+    // What others have sent here, once all have advanced.
+    void accept(const std::vector<fabric::Crossing>& crossings);
+
+    std::vector<FlowEnd> ends;  // of flows that this partition's hosts began
+
+private:
+    struct Node {
+        bool is_host = false;
+        uint32_t index = 0;
+    };
+
+    uint64_t window_of(Instant at) const { return static_cast<uint64_t>(at.ps / window_.ps); }
+    void note_woken();
+
+    const fabric::Settings& settings_;
+    Framing framing_;
+    fabric::Cabling cabling_;
+    Duration window_;
+    std::vector<Node> nodes_;
+    std::deque<Host> hosts_;
+    std::deque<fabric::Switch> switches_;
+    WindowWheel wheel_;
+    std::vector<uint32_t> acting_;
+};
+
+}  // namespace tulle::cluster

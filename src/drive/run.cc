@@ -1,0 +1,131 @@
+#include "drive/run.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "drive/barrier.h"
+#include "sim/simulation.h"
+
+namespace tulle::drive {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using sim::Simulation;
+
+constexpr auto kProgressInterval = std::chrono::milliseconds(100);
+constexpr uint64_t kWindowsBetweenLooks = 64;  // at the clock
+
+double cpu_seconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+uint64_t peak_rss_bytes() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// Which window comes next, and when to stop. One thread at a time asks.
+class Conductor {
+public:
+    Conductor(const sim::Setup& setup, const Options& options, Simulation& simulation)
+        : setup_(setup), options_(options), simulation_(simulation) {
+        choose();
+    }
+
+    bool is_over() const { return window_ == Simulation::kNoWindow; }
+    uint64_t window() const { return window_; }
+    sim::Result::End end() const { return end_; }
+
+    void choose() {
+        window_ = simulation_.next_window();
+        if (window_ == Simulation::kNoWindow) return;
+        simulation_.set_now(simulation_.time_of(window_ + 1));
+        if (simulation_.time_of(window_) >= setup_.stop) return stop(sim::Result::End::stop_time);
+        if (options_.interrupt != nullptr && options_.interrupt->load(std::memory_order_relaxed))
+            return stop(sim::Result::End::interrupted);
+        if (++windows_ % kWindowsBetweenLooks == 0) report();
+    }
+
+private:
+    void stop(sim::Result::End end) {
+        end_ = end;
+        simulation_.set_now(std::min(simulation_.time_of(window_), setup_.stop));
+        window_ = Simulation::kNoWindow;
+    }
+
+    void report() {
+        if (!options_.on_progress || Clock::now() < next_report_) return;
+        next_report_ = Clock::now() + kProgressInterval;
+        Progress progress;
+        progress.time = simulation_.time_of(window_);
+        progress.hops = simulation_.hops();
+        progress.flows_done = simulation_.flows_done();
+        progress.flows = setup_.flows.size();
+        options_.on_progress(progress);
+    }
+
+    const sim::Setup& setup_;
+    const Options& options_;
+    Simulation& simulation_;
+    uint64_t window_ = 0;
+    uint64_t windows_ = 0;
+    sim::Result::End end_ = sim::Result::End::done;
+    Clock::time_point next_report_ = Clock::now() + kProgressInterval;
+};
+
+void run_alone(Simulation& simulation, Conductor& conductor) {
+    for (; !conductor.is_over(); conductor.choose()) simulation.advance(0, conductor.window());
+}
+
+void run_together(Simulation& simulation, Conductor& conductor) {
+    const auto threads = static_cast<uint32_t>(simulation.partitions());
+    Barrier barrier(threads);
+    const auto work = [&](uint32_t mine) {
+        while (!conductor.is_over()) {
+            simulation.advance(mine, conductor.window());
+            barrier.meet([] {});
+            simulation.exchange(mine);
+            barrier.meet([&] { conductor.choose(); });
+        }
+    };
+    std::vector<std::jthread> others;
+    for (uint32_t i = 1; i < threads; ++i) others.emplace_back(work, i);
+    work(0);
+}
+
+}  // namespace
+
+base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
+    const size_t hosts = std::max<size_t>(setup.graph.host_count(), 1);
+    const size_t partitions = std::clamp<size_t>(options.threads, 1, hosts);
+    auto built = Simulation::build(setup, partitions);
+    if (!built) return built.error();
+    Simulation& simulation = **built;
+    const auto wall_start = Clock::now();
+    const double cpu_start = cpu_seconds();
+    Conductor conductor(setup, options, simulation);
+    if (partitions == 1)
+        run_alone(simulation, conductor);
+    else
+        run_together(simulation, conductor);
+    const double cpu_s = cpu_seconds() - cpu_start;
+    const std::chrono::duration<double> wall = Clock::now() - wall_start;
+    sim::Result result = simulation.finish(conductor.end());
+    result.engine.cpu_s = cpu_s;
+    result.engine.wall_s = wall.count();
+    result.engine.threads = static_cast<uint32_t>(partitions);
+    result.engine.peak_rss_bytes = peak_rss_bytes();
+    return result;
+}
+
+}  // namespace tulle::drive

@@ -1,0 +1,82 @@
+#include "fabric/arbitration.h"
+
+namespace tulle::fabric {
+namespace {
+
+constexpr int32_t kQuantumBytes = 4096;  // of weight one
+constexpr int32_t kHighUnit = 4096;
+constexpr uint8_t kNoLimit = 255;
+
+bool has(uint16_t lanes, uint32_t lane) {
+    return (lanes >> lane & 1) != 0;
+}
+
+// The next entry of a table that may send; its lane, or kNoLane. An entry sends until its weight
+// is used up and is then passed over; the packet that begins may overdraw it.
+uint32_t pick_entry(std::span<const VlArbitration::Entry> table, uint8_t& entry, int32_t& left,
+                    uint16_t eligible) {
+    for (size_t tried = 0; tried <= table.size(); ++tried) {
+        const VlArbitration::Entry& e = table[entry];
+        if (left > 0 && has(eligible, e.lane)) return e.lane;
+        entry = static_cast<uint8_t>((entry + 1) % table.size());
+        left = table[entry].weight * static_cast<int32_t>(kBlockBytes);
+    }
+    return kNoLane;
+}
+
+uint16_t lanes_of(std::span<const VlArbitration::Entry> table) {
+    uint16_t lanes = 0;
+    for (const VlArbitration::Entry& e : table)
+        if (e.weight != 0) lanes |= static_cast<uint16_t>(1u << e.lane);
+    return lanes;
+}
+
+}  // namespace
+
+uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneWait> lanes, uint16_t eligible,
+                  std::span<const uint16_t> head_bytes) {
+    if (const auto strict = static_cast<uint16_t>(eligible & ets.strict); strict != 0)
+        return static_cast<uint32_t>(std::bit_width(strict)) - 1;
+    const auto count = static_cast<uint32_t>(lanes.size());
+    for (uint32_t lane = port.next_lane;; lane = (lane + 1) % count) {
+        LaneWait& out = lanes[lane];
+        if (!has(eligible, lane)) {
+            if (!has(port.filled, lane)) out.deficit = 0;
+            continue;
+        }
+        if (out.deficit >= head_bytes[lane]) {
+            out.deficit -= head_bytes[lane];
+            port.next_lane = static_cast<uint8_t>(lane);
+            return lane;
+        }
+        out.deficit += std::max<int32_t>(1, ets.weight[lane]) * kQuantumBytes;
+    }
+}
+
+uint32_t pick_vl(const VlArbitration& tables, VlRound& round, uint16_t eligible,
+                 std::span<const uint16_t> head_bytes) {
+    if (has(eligible, kManagementLane)) return kManagementLane;
+    const std::span high(tables.high.data(), tables.high_count);
+    const std::span low(tables.low.data(), tables.low_count);
+    const bool low_waits = (eligible & lanes_of(low)) != 0;
+    uint32_t lane = kNoLane;
+    if (!high.empty() && (eligible & lanes_of(high)) != 0) {
+        const bool may = !low_waits || tables.high_limit == kNoLimit || round.high_budget >= 0;
+        if (may) lane = pick_entry(high, round.high_entry, round.high_left, eligible);
+        if (lane != kNoLane) {
+            round.high_left -= head_bytes[lane];
+            if (low_waits) round.high_budget -= std::max<int32_t>(head_bytes[lane], 1);
+            return lane;
+        }
+    }
+    round.high_budget = tables.high_limit * kHighUnit;
+    if (!low.empty()) lane = pick_entry(low, round.low_entry, round.low_left, eligible);
+    if (lane != kNoLane) {
+        round.low_left -= head_bytes[lane];
+        return lane;
+    }
+    // A lane that no table names: it goes when nobody else does.
+    return static_cast<uint32_t>(std::countr_zero(eligible));
+}
+
+}  // namespace tulle::fabric

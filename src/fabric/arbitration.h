@@ -1,0 +1,29 @@
+// Which lane sends next. Two ways: Ethernet's enhanced transmission selection (IEEE 802.1Qaz) with
+// strict lanes and deficit round robin, and InfiniBand's high and low tables (IBTA vol 1, 7.6.9).
+#pragma once
+
+#include <bit>
+#include <span>
+
+#include "fabric/port.h"
+#include "fabric/settings.h"
+
+namespace tulle::fabric {
+
+// Where the round of a port stands in InfiniBand's tables.
+struct VlRound {
+    uint8_t high_entry = 0;
+    uint8_t low_entry = 0;
+    int32_t high_left = 0;   // bytes that the entry may still send
+    int32_t low_left = 0;
+    int32_t high_budget = 0;  // bytes of the high table before a packet of the low one
+};
+
+// Of `eligible` lanes, which is not empty. `head_bytes(lane)` is the size of the lane's first
+// packet.
+uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneWait> lanes, uint16_t eligible,
+                  std::span<const uint16_t> head_bytes);
+uint32_t pick_vl(const VlArbitration& tables, VlRound& round, uint16_t eligible,
+                 std::span<const uint16_t> head_bytes);
+
+}  // namespace tulle::fabric

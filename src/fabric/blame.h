@@ -1,0 +1,43 @@
+// Who was held up, and by what: a buffer that fills stops the port that feeds it, and the packet
+// that filled it waits for one output port. The time until it is free again is that port's fault.
+#pragma once
+
+#include <vector>
+
+#include "fabric/port.h"
+
+namespace tulle::fabric {
+
+struct BlameEntry {
+    uint16_t in_port = 0;  // of the node: the cable whose other end was held up
+    uint16_t culprit_port = 0;
+    uint8_t lane = 0;
+    uint64_t ps = 0;
+};
+
+class BlameBook {
+public:
+    void begin(LaneIn& lane, uint16_t culprit_port, Instant now) {
+        lane.is_full = true;
+        lane.culprit_port = culprit_port;
+        lane.full_since = now;
+    }
+    void end(LaneIn& lane, uint16_t in_port, uint8_t number, Instant now) {
+        lane.is_full = false;
+        const auto ps = static_cast<uint64_t>((now - lane.full_since).ps);
+        for (BlameEntry& entry : entries_) {
+            if (entry.in_port != in_port || entry.culprit_port != lane.culprit_port ||
+                entry.lane != number)
+                continue;
+            entry.ps += ps;
+            return;
+        }
+        entries_.push_back({in_port, lane.culprit_port, number, ps});
+    }
+    const std::vector<BlameEntry>& entries() const { return entries_; }
+
+private:
+    std::vector<BlameEntry> entries_;
+};
+
+}  // namespace tulle::fabric

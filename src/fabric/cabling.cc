@@ -1,0 +1,214 @@
+#include "fabric/cabling.h"
+
+#include "fabric/marking.h"
+
+namespace tulle::fabric {
+namespace {
+
+constexpr uint32_t kPauseFrameBytes = 64;
+constexpr uint64_t kQuantumBytes = 512 / 8;  // as many bit times of the line that is paused
+
+Duration pause_time(Rate rate, uint32_t quanta) {
+    return rate.time_for(quanta * kQuantumBytes);
+}
+
+}  // namespace
+
+Cabling::Cabling(const Settings& settings, uint32_t lanes, size_t partitions)
+    : crossings(partitions),
+      settings_(settings),
+      has_credits_(settings.flow_control == FlowControl::credits),
+      lanes_(lanes),
+      capacity_blocks_(settings.credits.lane_buffer_bytes / kBlockBytes),
+      update_blocks_(std::max(1u, settings.credits.update_bytes / kBlockBytes)) {}
+
+uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors, uint32_t node) {
+    const auto p = static_cast<uint32_t>(ports_.size());
+    ports_.push_back(port);
+    lines_.emplace_back(rate);
+    ports_.back().has_errors = !errors.is_clean();
+    error_places_.push_back(static_cast<uint32_t>(errors_.size()));
+    if (!errors.is_clean()) errors_.push_back(errors);
+    counters_.emplace_back();
+    inbound_.push_back({.packets = {}, .control = {}, .node = node});
+    fresh_.resize(p / 64 + 1);
+    outs_.resize(outs_.size() + lanes_);
+    waits_.resize(waits_.size() + lanes_);
+    ins_.resize(ins_.size() + lanes_);
+    // Both ends know each other's buffer when the link is up (the first credit packets).
+    const auto limit =
+        static_cast<uint16_t>(std::min(capacity_blocks_, kMaxCreditBlocks) & kCreditMask);
+    for (uint32_t lane = 0; lane < lanes_; ++lane) {
+        out(p, lane).credits.credit_limit = limit;
+        in(p, lane).credits.last_limit = limit;
+    }
+    return p;
+}
+
+Instant Cabling::occupy(uint32_t p, Instant now, uint32_t bytes) {
+    ports_[p].wire_bytes += bytes;
+    if (!ports_[p].whole_nanoseconds) return lines_[p].send(now, bytes);
+    const Duration exact = rate(p).time_for(bytes);
+    return {now.ps + exact.ps / 1000 * 1000};
+}
+
+void Cabling::put(const Port& from, uint32_t index, bool is_control) {
+    if (!from.peer_is_elsewhere) return put_here(from.peer, index, is_control);
+    crossings[from.peer_partition].push_back(
+        {from.peer, is_control, store[index], store.packet(index)});
+    store.give_back(index);
+}
+
+// What does not happen to most packets: errors, a capture, a peer that cuts through or is
+// elsewhere, a rate whose bytes do not take whole picoseconds.
+Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
+    Port& from = ports_[p];
+    Transit& transit = store[index];
+    Instant end = occupy(p, now, transit.wire_bytes);
+    if (from.has_errors) end = survive_errors(p, transit, end);
+    if (from.is_tapped) capture(from, end, store.packet(index), &transit);
+    transit.at = end + from.arrival_delay;
+    if (from.peer_cuts_through) {
+        // The switch knows where to once it has the headers, not before.
+        constexpr uint32_t kHeaderBytes = 64;
+        const uint32_t rest =
+            transit.wire_bytes - std::min<uint32_t>(transit.wire_bytes, kHeaderBytes);
+        transit.tail_ps = static_cast<uint32_t>(rate(p).time_for(rest).ps);
+        transit.at.ps -= transit.tail_ps;
+    }
+    put(from, index, false);
+    return end;
+}
+
+// What bit errors do: FEC corrects them, the link sends the packet again, or it arrives damaged and
+// is thrown away there.
+Instant Cabling::survive_errors(uint32_t p, Transit& transit, Instant end) {
+    if (!errors_[error_places_[p]].hits(transit.wire_bytes)) return end;
+    switch (settings_.link.bit_errors) {
+        case BitErrors::corrected: ++counters_[p].corrected; return end;
+        case BitErrors::retransmitted:
+            // The answer of the far end takes a round trip; nothing overtakes meanwhile.
+            ++counters_[p].corrected;
+            return occupy(p, end + 2 * ports_[p].delay, transit.wire_bytes);
+        case BitErrors::dropped: transit.flags |= Transit::kCorrupt; return end;
+    }
+    return end;
+}
+
+Instant Cabling::transmit_owed(uint32_t p, Instant now) {
+    Port& from = ports_[p];
+    const uint32_t index = store.take();
+    Transit& transit = store[index];
+    transit = {};
+    Duration response{};
+    uint32_t bytes = 0;
+    if (from.owed_credits != 0) {
+        const auto lane = static_cast<uint8_t>(std::countr_zero(from.owed_credits));
+        from.owed_credits = static_cast<uint16_t>(from.owed_credits & (from.owed_credits - 1));
+        CreditsGiven& given = in(p, lane).credits;
+        given.last_limit = given.limit(capacity_blocks_);
+        transit.lane = lane;
+        transit.destination = given.last_limit;
+        transit.flow = out(p, lane).credits.total_sent;
+        bytes = settings_.credits.packet_bytes;
+    } else {
+        transit.destination = from.owed_pause | uint32_t{from.owed_resume} << 16;
+        transit.flow = settings_.pfc.quanta;
+        from.owed_pause = from.owed_resume = 0;
+        bytes = kPauseFrameBytes + settings_.link.gap_bytes;
+        response = settings_.pfc.response_time;
+    }
+    ++counters_[p].flow_control_packets;
+    transit.wire_bytes = static_cast<uint16_t>(bytes);
+    const Instant end = occupy(p, now, bytes);
+    if (from.is_tapped) capture(from, end, flow_control_packet(transit), nullptr);
+    transit.at = end + from.delay + response;
+    put(from, index, true);
+    return end;
+}
+
+Cabling::ControlEffect Cabling::on_control(uint32_t p, Instant now) {
+    const uint32_t index = inbound_[p].control.pop(store);
+    const Transit transit = store[index];
+    store.give_back(index);
+    if (!ports_[p].is_up) return {};
+    if (has_credits_) {
+        out(p, transit.lane).credits.credit_limit = static_cast<uint16_t>(transit.destination);
+        return {.opened = static_cast<uint16_t>(1u << transit.lane), .paused = 0, .until = {}};
+    }
+    ++counters_[p].pauses_received;
+    const auto stop = static_cast<uint16_t>(transit.destination & ports_[p].honours_pause);
+    const auto go_on = static_cast<uint16_t>(transit.destination >> 16 & ports_[p].honours_pause);
+    return {.opened = go_on, .paused = stop, .until = now + pause_time(rate(p), transit.flow)};
+}
+
+Instant Cabling::told_again_at(uint32_t p, Instant told_at) const {
+    return told_at + pause_time(rate(p), settings_.pfc.quanta) / 2;
+}
+
+void Cabling::hold(uint32_t p, uint32_t lane, Instant now) {
+    const auto bit = static_cast<uint16_t>(1u << lane);
+    if ((ports_[p].held & bit) != 0) return;
+    ports_[p].held |= bit;
+    wait(p, lane).paused_since = now;
+    if (out(p, lane).bytes != 0 || ports_[p].is_host) wait(p, lane).held_since = now;
+}
+
+void Cabling::let_go(uint32_t p, uint32_t lane, Instant now) {
+    const auto bit = static_cast<uint16_t>(1u << lane);
+    if ((ports_[p].held & bit) == 0) return;
+    ports_[p].held = static_cast<uint16_t>(ports_[p].held & ~bit);
+    if (out(p, lane).bytes != 0 || ports_[p].is_host)
+        wait(p, lane).held_ps += static_cast<uint64_t>((now - wait(p, lane).held_since).ps);
+}
+
+void Cabling::release_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
+    CreditsGiven& given = in(p, lane).credits;
+    given.release(blocks_of(bytes));
+    if (given.news(capacity_blocks_) >= update_blocks_)
+        ports_[p].owed_credits |= static_cast<uint16_t>(1u << lane);
+}
+
+void Cabling::drop(uint32_t p, uint32_t index, Drop cause) {
+    ++counters_[p].dropped[static_cast<size_t>(cause)];
+    store.give_back(index);
+}
+
+void Cabling::accept(const Crossing& crossing) {
+    const uint32_t index = store.take();
+    store[index] = crossing.transit;
+    store.packet(index) = crossing.packet;
+    put_here(crossing.port, index, crossing.is_control);
+}
+
+wire::Packet Cabling::flow_control_packet(const Transit& transit) const {
+    wire::Packet packet;
+    if (has_credits_) {
+        packet.kind = wire::PacketKind::flow_control;
+        packet.virtual_lane = transit.lane & 0xf;
+        packet.extended.credit = {};
+        packet.extended.credit.total_blocks_sent = static_cast<uint16_t>(transit.flow);
+        packet.extended.credit.credit_limit = static_cast<uint16_t>(transit.destination);
+        return packet;
+    }
+    packet.kind = wire::PacketKind::pfc;
+    packet.extended.pause = {};
+    const auto stop = static_cast<uint16_t>(transit.destination);
+    const auto go_on = static_cast<uint16_t>(transit.destination >> 16);
+    packet.extended.pause.enable_vector = stop | go_on;
+    for (size_t i = 0; i < packet.extended.pause.quanta.size(); ++i)
+        if ((stop >> i & 1) != 0)
+            packet.extended.pause.quanta[i] = static_cast<uint16_t>(transit.flow);
+    return packet;
+}
+
+void Cabling::capture(const Port& port, Instant at, const wire::Packet& packet,
+                      const Transit* transit) {
+    captured.push_back({at, port.cable, port.is_a, packet});
+    wire::Packet& kept = captured.back().packet;
+    if (transit == nullptr) return;
+    kept.virtual_lane = transit->lane & 0xf;
+    apply_marks(*transit, settings_.marking, kept);
+}
+
+}  // namespace tulle::fabric

@@ -1,0 +1,180 @@
+// The cables of a partition and what is on them: ports, lanes, and the packets in flight.
+//
+// A port that sends puts the packet at the end of the list of the port at the other end, with the
+// instant at which the node there acts on it. That instant is later by the delay of the cable at
+// least; whoever advances nodes by windows no longer than the shortest delay may therefore take
+// them in any order. Nodes that had nothing to do and now have are noted in woken().
+//
+// Flow-control packets go by a list of their own: they are acted on as they come in, while packets
+// pass the switch's pipeline first. In their Transit `destination` and `flow` are
+//     PFC      lanes to stop | lanes to go on << 16, and the quanta of the pause
+//     credits  the credit limit (FCCL), and the blocks sent (FCTBS); the lane in `lane`
+#pragma once
+
+#include <bit>
+#include <vector>
+
+#include "fabric/port.h"
+
+namespace tulle::fabric {
+
+// A packet that leaves the partition.
+struct Crossing {
+    uint32_t port = 0;  // where it arrives
+    bool is_control = false;
+    Transit transit;
+    wire::Packet packet;
+};
+
+struct Captured {
+    Instant at{};
+    uint32_t cable = 0;
+    bool from_a = false;
+    wire::Packet packet;
+};
+
+class Cabling {
+public:
+    struct Inbound {
+        Fifo packets;
+        Fifo control;
+        uint32_t node = 0;  // of the partition
+    };
+
+    Cabling(const Settings& settings, uint32_t lanes, size_t partitions);
+
+    // Setting up: ports are numbered as they are added, a node's ports one after another.
+    void add_node() { due_.push_back(Instant::never()); }
+    uint32_t add_port(const Port& port, Rate rate, const ErrorModel& errors, uint32_t node);
+
+    uint32_t lanes() const { return lanes_; }
+    bool has_credits() const { return has_credits_; }
+    Port& port(uint32_t p) { return ports_[p]; }
+    Rate rate(uint32_t p) const { return lines_[p].rate(); }
+    PortCounters& counters(uint32_t p) { return counters_[p]; }
+    LaneOut& out(uint32_t p, uint32_t lane) { return outs_[p * lanes_ + lane]; }
+    LaneWait& wait(uint32_t p, uint32_t lane) { return waits_[p * lanes_ + lane]; }
+    LaneIn& in(uint32_t p, uint32_t lane) { return ins_[p * lanes_ + lane]; }
+    Inbound& inbound(uint32_t p) { return inbound_[p]; }
+    size_t ports() const { return ports_.size(); }
+    uint32_t capacity_blocks() const { return capacity_blocks_; }
+
+    // Calls visit(port) for each of the node's ports to which something new came first.
+    template <class Visitor>
+    void take_fresh(uint32_t first_port, uint32_t count, Visitor&& visit);
+
+    // Puts a packet on the line at `now`; returns when the line is free again.
+    Instant transmit(uint32_t p, uint32_t index, Instant now);
+    // Puts the flow-control packet that is owed on the line.
+    Instant transmit_owed(uint32_t p, Instant now);
+
+    // Room in the peer's buffer, as far as this end knows.
+    bool may_send(uint32_t p, uint32_t lane, uint32_t bytes) {
+        return out(p, lane).credits.allow(blocks_of(bytes));
+    }
+
+    // Takes the flow-control packet that came first; what it says of our lanes.
+    struct ControlEffect {
+        uint16_t opened = 0;
+        uint16_t paused = 0;
+        Instant until{};  // the pause ends by itself
+    };
+    ControlEffect on_control(uint32_t p, Instant now);
+    // Half of a pause that began then is over: time to say it again.
+    Instant told_again_at(uint32_t p, Instant told_at) const;
+
+    // The lane may not send, or may again.
+    void hold(uint32_t p, uint32_t lane, Instant now);
+    void let_go(uint32_t p, uint32_t lane, Instant now);
+
+    // Credits: a packet has come, a packet has left the buffer.
+    void receive_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
+        in(p, lane).credits.receive(blocks_of(bytes));
+    }
+    void release_blocks(uint32_t p, uint32_t lane, uint32_t bytes);
+
+    void drop(uint32_t p, uint32_t index, Drop cause);
+
+    // A packet from another partition arrives.
+    void accept(const Crossing& crossing);
+
+    TransitStore store;
+    std::vector<uint32_t> woken;      // nodes of the partition
+    std::vector<std::vector<Crossing>> crossings;  // by partition
+    std::vector<Captured> captured;
+
+    Instant due(uint32_t node) const { return due_[node]; }
+    void set_due(uint32_t node, Instant at) { due_[node] = at; }
+
+private:
+    void put(const Port& from, uint32_t index, bool is_control);
+    void wake(uint32_t inbound_port, uint32_t node, Instant at);
+    void put_here(uint32_t inbound_port, uint32_t index, bool is_control);
+    Instant occupy(uint32_t p, Instant now, uint32_t bytes);
+    Instant transmit_unusual(uint32_t p, uint32_t index, Instant now);
+    Instant survive_errors(uint32_t p, Transit& transit, Instant end);
+    wire::Packet flow_control_packet(const Transit& transit) const;
+    void capture(const Port& port, Instant at, const wire::Packet& packet, const Transit* transit);
+
+    const Settings settings_;
+    bool has_credits_;
+    uint32_t lanes_;
+    uint32_t capacity_blocks_;
+    uint32_t update_blocks_;
+    std::vector<Port> ports_;
+    std::vector<base::Serializer> lines_;  // by port
+    std::vector<LaneOut> outs_;
+    std::vector<LaneWait> waits_;
+    std::vector<LaneIn> ins_;
+    std::vector<Inbound> inbound_;
+    std::vector<PortCounters> counters_;
+    std::vector<ErrorModel> errors_;  // of ports that have any, as Port::has_errors says
+    std::vector<uint32_t> error_places_;
+    std::vector<uint64_t> fresh_;
+    std::vector<Instant> due_;
+};
+
+template <class Visitor>
+void Cabling::take_fresh(uint32_t first_port, uint32_t count, Visitor&& visit) {
+    const uint32_t end = first_port + count;
+    for (uint32_t word = first_port / 64; word * 64 < end; ++word) {
+        uint64_t mine = fresh_[word];
+        if (word == first_port / 64) mine &= ~uint64_t{0} << (first_port % 64);
+        if (end < (word + 1) * 64) mine &= (uint64_t{1} << (end % 64)) - 1;
+        fresh_[word] &= ~mine;
+        for (; mine != 0; mine &= mine - 1)
+            visit(word * 64 + static_cast<uint32_t>(std::countr_zero(mine)));
+    }
+}
+
+inline void Cabling::wake(uint32_t inbound_port, uint32_t node, Instant at) {
+    fresh_[inbound_port / 64] |= uint64_t{1} << (inbound_port % 64);
+    if (at >= due_[node]) return;
+    due_[node] = at;
+    woken.push_back(node);
+}
+
+inline void Cabling::put_here(uint32_t inbound_port, uint32_t index, bool is_control) {
+    Inbound& to = inbound_[inbound_port];
+    Fifo& list = is_control ? to.control : to.packets;
+    if (list.empty()) wake(inbound_port, to.node, store[index].at);
+    list.push(store, index);
+}
+
+inline Instant Cabling::transmit(uint32_t p, uint32_t index, Instant now) {
+    Port& from = ports_[p];
+    Transit& transit = store[index];
+    static_assert(Transit::kData == 1);
+    ++from.packets[transit.flags & Transit::kData];
+    if ((transit.flags & Transit::kFirst) != 0) ++from.first_packets;
+    if (has_credits_ && transit.lane != kManagementLane)
+        out(p, transit.lane).credits.spend(blocks_of(transit.wire_bytes));
+    if (from.is_unusual) return transmit_unusual(p, index, now);
+    from.wire_bytes += transit.wire_bytes;
+    const Instant end{now.ps + int64_t{transit.wire_bytes} * from.ps_per_byte};
+    transit.at = end + from.arrival_delay;
+    put_here(from.peer, index, false);
+    return end;
+}
+
+}  // namespace tulle::fabric

@@ -1,0 +1,71 @@
+#include "fabric/intake.h"
+
+namespace tulle::fabric {
+namespace {
+
+constexpr uint32_t kLargePacketBytes = 4096 + 64;
+
+constexpr uint16_t bit_of(uint32_t lane) {
+    return static_cast<uint16_t>(1u << lane);
+}
+
+}  // namespace
+
+Intake::Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, uint32_t first_port,
+               uint64_t shared_bytes)
+    : settings_(settings),
+      cabling_(cabling),
+      timers_(timers),
+      first_port_(first_port),
+      full_blocks_(std::min(blocks_of(kLargePacketBytes), cabling.capacity_blocks())),
+      buffer_(settings, shared_bytes) {}
+
+void Intake::pause_peer(Instant now, uint16_t in, uint8_t lane) {
+    Port& port = cabling_.port(first_port_ + in);
+    port.owed_resume = static_cast<uint16_t>(port.owed_resume & ~bit_of(lane));
+    port.owed_pause |= bit_of(lane);
+    LaneIn& input = cabling_.in(first_port_ + in, lane);
+    input.told_at = now;
+    if (input.has_timer) return;
+    input.has_timer = true;
+    timers_.push({cabling_.told_again_at(first_port_ + in, now), NodeTimer::Kind::pause_again, lane,
+                  in});
+}
+
+void Intake::resume_peer(Instant now, uint16_t in, uint8_t lane) {
+    blame_.end(cabling_.in(first_port_ + in, lane), in, lane, now);
+    Port& port = cabling_.port(first_port_ + in);
+    port.owed_pause = static_cast<uint16_t>(port.owed_pause & ~bit_of(lane));
+    port.owed_resume |= bit_of(lane);
+}
+
+// Before the pause that the peer was told of runs out.
+void Intake::on_pause_again(Instant now, uint16_t in, uint8_t lane) {
+    LaneIn& input = cabling_.in(first_port_ + in, lane);
+    input.has_timer = false;
+    if (!input.is_full) return;
+    const Instant due = cabling_.told_again_at(first_port_ + in, input.told_at);
+    if (now >= due) return pause_peer(now, in, lane);
+    input.has_timer = true;
+    timers_.push({due, NodeTimer::Kind::pause_again, lane, in});
+}
+
+void Intake::tell_all(uint16_t in) {
+    Port& port = cabling_.port(first_port_ + in);
+    for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
+        if (cabling_.has_credits()) port.owed_credits |= bit_of(lane);
+        if (settings_.flow_control == FlowControl::pfc &&
+            cabling_.in(first_port_ + in, lane).is_full)
+            port.owed_pause |= bit_of(lane);
+    }
+}
+
+void Intake::finish(Instant now, uint16_t ports) {
+    for (uint16_t in = 0; in < ports; ++in)
+        for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
+            LaneIn& input = cabling_.in(first_port_ + in, lane);
+            if (input.is_full) blame_.end(input, in, static_cast<uint8_t>(lane), now);
+        }
+}
+
+}  // namespace tulle::fabric

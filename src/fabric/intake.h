@@ -1,0 +1,82 @@
+// What a node stores of what comes in, and what it tells the ports that feed it: pauses of PFC,
+// credits of InfiniBand. Switches and hosts have one each.
+//
+// It only notes in the port what is owed; the owner puts it on the line when that is free.
+#pragma once
+
+#include "fabric/blame.h"
+#include "fabric/buffer.h"
+#include "fabric/cabling.h"
+#include "fabric/timers.h"
+
+namespace tulle::fabric {
+
+class Intake {
+public:
+    Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, uint32_t first_port,
+           uint64_t shared_bytes);
+
+    // `culprit` is the output port that the packet will wait for. False: no room for it.
+    bool admit(Instant now, uint16_t in, uint8_t lane, uint32_t bytes, uint16_t culprit) {
+        const Port& port = cabling_.port(first_port_ + in);
+        LaneIn& input = cabling_.in(first_port_ + in, lane);
+        if (!buffer_.admit_lossless(input, bytes, port.headroom_bytes)) return false;
+        if (!input.is_full && buffer_.wants_pause(input)) {
+            blame_.begin(input, culprit, now);
+            pause_peer(now, in, lane);
+        }
+        return true;
+    }
+    bool admit_lossy(uint32_t queue_bytes, uint32_t bytes) {
+        return buffer_.admit_lossy(queue_bytes, bytes);
+    }
+    // Credits were spent on it, so there is room.
+    void receive(uint16_t in, uint8_t lane, uint32_t bytes) {
+        cabling_.receive_blocks(first_port_ + in, lane, bytes);
+    }
+    void watch_credits(Instant now, uint16_t in, uint8_t lane, uint16_t culprit) {
+        LaneIn& input = cabling_.in(first_port_ + in, lane);
+        if (!input.is_full && room_blocks(input) < full_blocks_) blame_.begin(input, culprit, now);
+    }
+
+    // It has left the node.
+    void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
+        Port& port = cabling_.port(first_port_ + in);
+        LaneIn& input = cabling_.in(first_port_ + in, lane);
+        if (cabling_.has_credits()) {
+            if (lane == kManagementLane) return;
+            cabling_.release_blocks(first_port_ + in, lane, bytes);
+            if (input.is_full && room_blocks(input) >= full_blocks_)
+                blame_.end(input, in, lane, now);
+            return;
+        }
+        if ((port.lossless >> lane & 1) == 0) return buffer_.release_lossy(bytes);
+        buffer_.release_lossless(input, bytes);
+        if (input.is_full && buffer_.wants_resume(input)) resume_peer(now, in, lane);
+    }
+
+    void pause_peer(Instant now, uint16_t in, uint8_t lane);
+    void on_pause_again(Instant now, uint16_t in, uint8_t lane);
+    // The link is up again: the peer forgot, or missed, what it was told.
+    void tell_all(uint16_t in);
+
+    void finish(Instant now, uint16_t ports);
+    const Buffer& buffer() const { return buffer_; }
+    const BlameBook& blame() const { return blame_; }
+
+private:
+    uint32_t room_blocks(const LaneIn& input) const {
+        return cabling_.capacity_blocks() - input.credits.used_blocks;
+    }
+    void resume_peer(Instant now, uint16_t in, uint8_t lane);
+
+    const Settings& settings_;
+    Cabling& cabling_;
+    NodeTimers& timers_;
+    uint32_t first_port_;
+    uint32_t full_blocks_;  // less room than this, and the peer cannot send a large packet
+    Buffer buffer_;
+    BlameBook blame_;
+};
+
+}  // namespace tulle::fabric

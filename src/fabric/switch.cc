@@ -1,0 +1,383 @@
+#include "fabric/switch.h"
+
+#include "base/hash.h"
+#include "fabric/marking.h"
+
+namespace tulle::fabric {
+namespace {
+
+constexpr uint8_t kMaxHops = 64;
+constexpr size_t kFlowlets = 1024;  // places of the flowlet table, as switch chips have them
+constexpr uint32_t kSwitchStream = 1;
+constexpr uint32_t kTrimmedBytes = 84;  // headers and gap
+
+constexpr uint16_t bit_of(uint32_t lane) {
+    return static_cast<uint16_t>(1u << lane);
+}
+
+// The high bits of a product instead of a division.
+size_t scale(uint64_t hash, size_t count) {
+    return static_cast<size_t>((hash >> 32) * count >> 32);
+}
+
+}  // namespace
+
+Switch::Switch(const Settings& settings, Cabling& cabling, SwitchPlan plan)
+    : settings_(settings),
+      cabling_(cabling),
+      plan_(std::move(plan)),
+      packets_(plan_.port_count),
+      lines_(plan_.port_count),
+      rare_(plan_.port_count + 2u),
+      intake_(settings, cabling, timers_, plan_.first_port, settings.node.buffer_bytes),
+      random_({plan_.seed, kSwitchStream, plan_.node}),
+      hash_seed_(random_.next()),
+      lanes_(cabling.lanes()),
+      has_credits_(cabling.has_credits()),
+      uses_lifetime_(settings.credits.head_of_queue_lifetime.ps != 0),
+      cuts_through_(settings.node.forwarding == Forwarding::cut_through),
+      marks_at_dequeue_(settings.marking == Marking::ecn && settings.ecn.at_dequeue),
+      marks_at_enqueue_(settings.marking != Marking::none && !marks_at_dequeue_),
+      is_simple_(!has_credits_ && !cuts_through_) {
+    if (settings.arbitration == Arbitration::vl_tables) rounds_.resize(plan_.port_count);
+    if (settings.route.choice == PathChoice::flowlet) flowlets_.resize(kFlowlets);
+    if (!plan_.changes.empty()) rare_.set(change_source(), plan_.changes.front().at);
+}
+
+void Switch::begin() {
+    ports_ = &cabling_.port(plan_.first_port);
+    outs_ = &cabling_.out(plan_.first_port, 0);
+    inbound_ = &cabling_.inbound(plan_.first_port);
+}
+
+Instant Switch::advance(Instant until) {
+    cabling_.take_fresh(plan_.first_port, plan_.port_count, [&](uint32_t p) {
+        const auto port = static_cast<uint16_t>(p - plan_.first_port);
+        const Cabling::Inbound& inbound = inbound_[port];
+        if (!inbound.packets.empty()) packets_.set(port, cabling_.store[inbound.packets.head].at);
+        if (!inbound.control.empty()) rare_.set(port, cabling_.store[inbound.control.head].at);
+    });
+    const uint64_t limit = TimeTree::key_of(until, 0);
+    for (;; ++events_) {
+        const uint64_t packet = packets_.first_key();
+        const uint64_t line = lines_.first_key();
+        const uint64_t usual = std::min(packet, line);
+        // At one instant: what is rare first, then packets, then lines; each by port.
+        constexpr uint64_t kSources = TimeTree::kMaxSources - 1;
+        if (rare_.first_key() <= (usual | kSources)) {
+            if (rare_.first_key() >= limit) break;
+            on_rare(rare_.first_at());
+        } else if (usual >= limit) {
+            break;
+        } else if (packet <= (line | kSources)) {
+            on_packet(TimeTree::instant_of(packet), static_cast<uint16_t>(packet & kSources));
+        } else {
+            on_line_free(TimeTree::instant_of(line), static_cast<uint16_t>(line & kSources));
+        }
+    }
+    return std::min({packets_.first_at(), lines_.first_at(), rare_.first_at()});
+}
+
+void Switch::on_rare(Instant now) {
+    const uint32_t source = rare_.first_source();
+    if (source == timer_source()) return on_timer(now);
+    if (source == change_source()) return on_change(now);
+    on_control(now, static_cast<uint16_t>(source));
+}
+
+void Switch::on_packet(Instant now, uint16_t in) {
+    Fifo& coming = inbound_[in].packets;
+    const uint32_t index = coming.head;
+    Transit& transit = cabling_.store[index];
+    coming.head = transit.next;
+    if (coming.empty())
+        packets_.clear(in);
+    else
+        packets_.set(in, cabling_.store[coming.head].at);
+
+    const Port& from = ports_[in];
+    transit.in_port = in;
+    transit.in_lane = transit.lane;
+    const bool spends = has_credits_ && transit.lane != kManagementLane;
+    if (spends) intake_.receive(in, transit.lane, transit.wire_bytes);
+    if (!from.is_up) return drop_arriving(now, in, index, Drop::link_down);
+    if ((transit.flags & Transit::kCorrupt) != 0)
+        return drop_arriving(now, in, index, Drop::corrupted);
+    if (++transit.hops > kMaxHops) return drop_arriving(now, in, index, Drop::hop_limit);
+    const uint16_t to = choose(now, transit);
+    if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
+    if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
+
+    if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
+    if (spends) {
+        intake_.watch_credits(now, in, transit.in_lane, to);
+    } else if (!admit(now, in, to, transit)) {
+        const bool lossless = (from.lossless & bit_of(transit.in_lane)) != 0;
+        sample(TraceSample::Kind::drop, now, to, transit.lane, 1);
+        return cabling_.drop(global(to), index,
+                             lossless ? Drop::headroom_full : Drop::buffer_full);
+    }
+    enqueue(now, to, index);
+}
+
+void Switch::on_control(Instant now, uint16_t port) {
+    const Cabling::ControlEffect effect = cabling_.on_control(global(port), now);
+    const Fifo& control = inbound_[port].control;
+    rare_.set(port, control.empty() ? Instant::never() : cabling_.store[control.head].at);
+    for (uint16_t lanes = effect.paused; lanes != 0; lanes &= static_cast<uint16_t>(lanes - 1))
+        on_paused(now, port, static_cast<uint32_t>(std::countr_zero(lanes)), effect.until);
+    for (uint16_t lanes = effect.opened & ports_[port].held; lanes != 0;
+         lanes &= static_cast<uint16_t>(lanes - 1)) {
+        const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
+        wait(port, lane).pause_until = now;
+        cabling_.let_go(global(port), lane, now);
+        sample(TraceSample::Kind::pause_end, now, port, lane, 0);
+    }
+    start(now, port);
+}
+
+void Switch::on_line_free(Instant now, uint16_t port) {
+    Port& to = ports_[port];
+    to.is_sending = false;
+    if (const uint32_t bytes = to.sending_bytes; bytes != 0) {
+        to.sending_bytes = 0;
+        release(now, to.sending_in_port, to.sending_in_lane, bytes);
+    }
+    if (!start(now, port)) lines_.clear(port);
+}
+
+// Where to.
+
+uint16_t Switch::choose(Instant now, const Transit& transit) {
+    if ((transit.flags & Transit::kFixedPath) != 0) {
+        const auto& path = (*plan_.paths)[transit.flow];
+        return transit.hops <= path.size() ? path[transit.hops - 1u] : kNoPort;
+    }
+    const std::span<const uint16_t> ports = plan_.routes->ports(plan_.node, transit.destination);
+    if (ports.size() <= 1) return ports.empty() ? kNoPort : ports[0];
+    switch (settings_.route.choice) {
+        case PathChoice::ecmp:
+            return ports[scale(base::mix64(transit.flow ^ hash_seed_), ports.size())];
+        case PathChoice::adaptive:
+            return choose_shortest(ports, base::mix64(++sprayed_ ^ hash_seed_));
+        case PathChoice::flowlet:
+            return choose_flowlet(now, ports, base::mix64(transit.flow ^ hash_seed_));
+        case PathChoice::spray: return ports[sprayed_++ % ports.size()];
+    }
+    return kNoPort;
+}
+
+// The search begins at a place that changes, so that empty queues are used in turn.
+uint16_t Switch::choose_shortest(std::span<const uint16_t> ports, uint64_t hash) {
+    const size_t first = scale(hash, ports.size());
+    uint16_t best = ports[first];
+    uint64_t shortest = UINT64_MAX;
+    for (size_t i = 0; i < ports.size(); ++i) {
+        const uint16_t port = ports[(first + i) % ports.size()];
+        const Port& candidate = ports_[port];
+        if (!candidate.is_up) continue;
+        const uint64_t waits = candidate.queued_bytes + candidate.sending_bytes;
+        if (waits >= shortest) continue;
+        shortest = waits;
+        best = port;
+    }
+    return best;
+}
+
+uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash) {
+    Flowlet& flowlet = flowlets_[hash % kFlowlets];
+    const bool goes_on = flowlet.last.ps != 0 && now - flowlet.last <= settings_.route.flowlet_gap &&
+                         std::ranges::find(ports, flowlet.port) != ports.end();
+    if (!goes_on) flowlet.port = choose_shortest(ports, base::mix64(++sprayed_ ^ hash_seed_));
+    flowlet.last = now;
+    return flowlet.port;
+}
+
+// Storage.
+
+bool Switch::admit(Instant now, uint16_t in, uint16_t to, Transit& transit) {
+    const Port& from = ports_[in];
+    if ((from.lossless & bit_of(transit.in_lane)) == 0) return admit_lossy(to, transit);
+    if (!intake_.admit(now, in, transit.in_lane, transit.wire_bytes, to)) return false;
+    if (from.owed_pause != 0) {
+        heed_timers();
+        start(now, in);
+    }
+    return true;
+}
+
+bool Switch::admit_lossy(uint16_t to, Transit& transit) {
+    if (intake_.admit_lossy(out(to, transit.lane).bytes, transit.wire_bytes))
+        return true;
+    if (settings_.overflow != Overflow::trim || (transit.flags & Transit::kData) == 0) return false;
+    const uint8_t lane = settings_.qos.trimmed_lane;
+    if (!intake_.admit_lossy(out(to, lane).bytes, kTrimmedBytes)) return false;
+    transit.lane = lane;
+    transit.wire_bytes = kTrimmedBytes;
+    transit.flags |= Transit::kTrimmed;
+    ++cabling_.counters(global(to)).trimmed;
+    return true;
+}
+
+void Switch::release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
+    intake_.release(now, in, lane, bytes);
+    if (ports_[in].owes()) start(now, in);
+}
+
+// Queues.
+
+void Switch::enqueue(Instant now, uint16_t port, uint32_t index) {
+    Transit& transit = cabling_.store[index];
+    Port& to = ports_[port];
+    if (can_go_straight(to)) return send(now, port, index);
+    const uint16_t bit = bit_of(transit.lane);
+    if ((to.storming & bit) != 0 && now < wait(port, transit.lane).storm_until)
+        return drop_stored(now, port, index, Drop::watchdog);
+    if (marks_at_enqueue_) mark(port, transit);
+    LaneOut& lane = out(port, transit.lane);
+    if (lane.bytes == 0 && (uses_lifetime_ || (to.held & bit) != 0))
+        wait(port, transit.lane).held_since = wait(port, transit.lane).head_since = now;
+    lane.queue.push(cabling_.store, index);
+    lane.bytes += transit.wire_bytes;
+    to.queued_bytes += transit.wire_bytes;
+    to.peak_queue_bytes = std::max(to.peak_queue_bytes, to.queued_bytes);
+    to.filled |= bit;
+    sample(TraceSample::Kind::queue_bytes, now, port, transit.lane, lane.bytes);
+    if (!to.is_sending) start_idle(now, port);
+}
+
+// Nobody waits, and nothing stands in the way: the queue would be entered and left at once.
+bool Switch::can_go_straight(const Port& to) const {
+    return !to.is_sending && (to.filled | to.held | to.storming) == 0 && !to.owes() && is_simple_;
+}
+
+void Switch::mark(uint16_t port, Transit& transit) {
+    const uint32_t queued = out(port, transit.lane).bytes;
+    bool marks = false;
+    if (settings_.marking == Marking::ecn) {
+        marks = (transit.flags & Transit::kEcnCapable) != 0 &&
+                ecn_marks(settings_.ecn, queued, random_);
+    } else if ((transit.flags & Transit::kData) != 0) {
+        const bool is_victim = (ports_[port].held & bit_of(transit.lane)) != 0;
+        marks = fecn_marks(settings_.fecn, queued, wait(port, transit.lane), is_victim,
+                           transit.wire_bytes);
+    }
+    if (!marks || (transit.flags & Transit::kMarked) != 0) return;
+    transit.flags |= Transit::kMarked;
+    ++cabling_.counters(global(port)).marked;
+}
+
+void Switch::drop_arriving(Instant now, uint16_t port, uint32_t index, Drop cause) {
+    const Transit transit = cabling_.store[index];
+    cabling_.drop(global(port), index, cause);
+    if (settings_.flow_control == FlowControl::credits)
+        release(now, transit.in_port, transit.in_lane, transit.wire_bytes);
+}
+
+void Switch::drop_stored(Instant now, uint16_t port, uint32_t index, Drop cause) {
+    const Transit transit = cabling_.store[index];
+    sample(TraceSample::Kind::drop, now, port, transit.lane, 1);
+    cabling_.drop(global(port), index, cause);
+    release(now, transit.in_port, transit.in_lane, transit.wire_bytes);
+}
+
+void Switch::drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause) {
+    drop_stored(now, port, take_first(now, port, lane), cause);
+}
+
+void Switch::drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause) {
+    while (out(port, lane).bytes != 0)
+        drop_first(now, port, lane, cause);
+}
+
+// Lines.
+
+bool Switch::start(Instant now, uint16_t port) {
+    return ports_[port].is_sending || start_idle(now, port);
+}
+
+bool Switch::start_idle(Instant now, uint16_t port) {
+    Port& to = ports_[port];
+    if (!to.is_up) return false;
+    if (to.owes()) {
+        to.is_sending = true;
+        lines_.set(port, cabling_.transmit_owed(global(port), now));
+        return true;
+    }
+    const auto eligible = static_cast<uint32_t>(to.filled & ~to.held);
+    if (eligible == 0) return false;
+    uint32_t lane = static_cast<uint32_t>(std::countr_zero(eligible));
+    if (has_credits_ || (eligible & (eligible - 1)) != 0) {
+        lane = pick(now, port);
+        if (lane == kNoLane) return false;
+    }
+    if (cuts_through_ &&
+        must_wait_for_tail(now, port, cabling_.store[out(port, lane).queue.head]))
+        return true;
+    send(now, port, take_first(now, port, lane));
+    return true;
+}
+
+void Switch::send(Instant now, uint16_t port, uint32_t index) {
+    Port& to = ports_[port];
+    Transit& transit = cabling_.store[index];
+    if (marks_at_dequeue_) mark(port, transit);
+    to.is_sending = true;
+    to.sending_bytes = transit.wire_bytes;
+    to.sending_in_port = transit.in_port;
+    to.sending_in_lane = transit.in_lane;
+    lines_.set(port, cabling_.transmit(global(port), index, now));
+}
+
+// Of several lanes with packets. Those without credits for their first packet are held.
+uint32_t Switch::pick(Instant now, uint16_t port) {
+    Port& to = ports_[port];
+    auto eligible = static_cast<uint16_t>(to.filled & ~to.held);
+    std::array<uint16_t, kLanes> head_bytes;
+    for (uint16_t lanes = eligible; lanes != 0; lanes &= static_cast<uint16_t>(lanes - 1)) {
+        const auto lane = static_cast<uint32_t>(std::countr_zero(lanes));
+        const LaneOut& waiting = out(port, lane);
+        head_bytes[lane] = cabling_.store[waiting.queue.head].wire_bytes;
+        if (!has_credits_ || lane == kManagementLane ||
+            waiting.credits.allow(blocks_of(head_bytes[lane])))
+            continue;
+        eligible = static_cast<uint16_t>(eligible & ~bit_of(lane));
+        cabling_.hold(global(port), lane, now);
+        sample(TraceSample::Kind::pause_begin, now, port, lane, 0);
+        if (uses_lifetime_)
+            add_timer(NodeTimer::Kind::head_of_queue,
+                      wait(port, lane).head_since + settings_.credits.head_of_queue_lifetime, port,
+                      lane);
+    }
+    if (eligible == 0) return kNoLane;
+    if ((eligible & (eligible - 1)) == 0) return static_cast<uint32_t>(std::countr_zero(eligible));
+    if (settings_.arbitration == Arbitration::vl_tables)
+        return pick_vl(settings_.vl_arbitration, rounds_[port], eligible, head_bytes);
+    return pick_ets(plan_.ets, to, std::span(&wait(port, 0), lanes_), eligible, head_bytes);
+}
+
+uint32_t Switch::take_first(Instant now, uint16_t port, uint32_t lane) {
+    Port& to = ports_[port];
+    LaneOut& from = out(port, lane);
+    const uint32_t index = from.queue.pop(cabling_.store);
+    const uint32_t bytes = cabling_.store[index].wire_bytes;
+    from.bytes -= bytes;
+    to.queued_bytes -= bytes;
+    if (uses_lifetime_) wait(port, lane).head_since = now;
+    if (from.bytes != 0) return index;
+    to.filled = static_cast<uint16_t>(to.filled & ~bit_of(lane));
+    if ((to.held & bit_of(lane)) != 0)
+        wait(port, lane).held_ps += static_cast<uint64_t>((now - wait(port, lane).held_since).ps);
+    return index;
+}
+
+// Cut-through to a faster line: it would run dry if it began before enough has come in.
+bool Switch::must_wait_for_tail(Instant now, uint16_t port, const Transit& transit) {
+    const Instant tail = transit.at + Duration{transit.tail_ps};
+    const Duration takes = cabling_.rate(global(port)).time_for(transit.wire_bytes);
+    if (tail <= now + takes) return false;
+    lines_.set(port, tail - takes);
+    return true;
+}
+
+}  // namespace tulle::fabric

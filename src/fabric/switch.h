@@ -1,0 +1,165 @@
+// A switch: packets in, a queue for each output port and lane, packets out.
+//
+// It acts on what its cables brought, on its own lines that fall free, and on timers, one instant
+// after the other; what it sends is acted on by others a cable's delay later. Storage is counted at
+// the input that a packet came through, whichever queue it waits in, and is free again when its
+// last bit has left.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/random.h"
+#include "fabric/arbitration.h"
+#include "fabric/cabling.h"
+#include "fabric/intake.h"
+#include "fabric/routes.h"
+#include "fabric/time_tree.h"
+#include "fabric/timers.h"
+
+// The way of a packet is one function to the machine and several to the reader: a call costs as much
+// as what most of them do (a third of all instructions a hop).
+#define TULLE_HOT [[gnu::always_inline]] inline
+
+namespace tulle::fabric {
+
+// The output ports of fixed paths, hop by hop; Transit::flow is the index.
+using FixedPaths = std::vector<std::vector<uint16_t>>;
+
+// Something that happens to a node from outside, at a known time.
+struct NodeChange {
+    enum class Kind : uint8_t { port_down, port_up, routes };
+    Instant at{};
+    Kind kind = Kind::port_down;
+    uint16_t port = 0;
+    const Routes* routes = nullptr;
+};
+
+struct TraceSample {
+    enum class Kind : uint8_t { queue_bytes, pause_begin, pause_end, drop, mark };
+    Instant at{};
+    Kind kind = Kind::queue_bytes;
+    uint8_t lane = 0;
+    uint16_t port = 0;
+    uint32_t node = 0;
+    uint64_t value = 0;
+};
+
+struct SwitchPlan {
+    uint32_t node = 0;           // of the graph
+    uint32_t place = 0;          // of the partition
+    uint32_t first_port = 0;     // of the cabling
+    uint16_t port_count = 0;
+    uint64_t seed = 0;
+    const Routes* routes = nullptr;
+    const FixedPaths* paths = nullptr;
+    EtsSettings ets;
+    std::vector<NodeChange> changes;  // by time
+    std::vector<TraceSample>* trace = nullptr;
+};
+
+class Switch {
+public:
+    Switch(const Settings& settings, Cabling& cabling, SwitchPlan plan);
+    // The cabling is complete.
+    void begin();
+
+    // Acts on everything before `until`; returns when there is more to do.
+    Instant advance(Instant until);
+
+    uint64_t events() const { return events_; }
+    uint32_t node() const { return plan_.node; }
+    uint32_t first_port() const { return plan_.first_port; }
+    uint16_t port_count() const { return plan_.port_count; }
+    const Intake& intake() const { return intake_; }
+    // Settles what is under way, for the report.
+    void finish(Instant now);
+
+private:
+    static constexpr uint16_t kNoPort = UINT16_MAX;
+
+    uint32_t global(uint16_t port) const { return plan_.first_port + port; }
+    LaneOut& out(uint16_t port, uint32_t lane) { return outs_[port * lanes_ + lane]; }
+    LaneWait& wait(uint16_t port, uint32_t lane) { return cabling_.wait(global(port), lane); }
+
+    // What is neither a packet nor a line: control packets of any port, timers, changes.
+    uint32_t timer_source() const { return plan_.port_count; }
+    uint32_t change_source() const { return timer_source() + 1u; }
+    void on_rare(Instant now);
+
+    TULLE_HOT void on_packet(Instant now, uint16_t in);
+    void on_control(Instant now, uint16_t port);
+    TULLE_HOT void on_line_free(Instant now, uint16_t port);
+    void on_timer(Instant now);
+    void on_change(Instant now);
+
+    TULLE_HOT uint16_t choose(Instant now, const Transit& transit);
+    uint16_t choose_shortest(std::span<const uint16_t> ports, uint64_t hash);
+    uint16_t choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash);
+
+    // Counts the packet as stored; false if there is no room for it.
+    TULLE_HOT bool admit(Instant now, uint16_t in, uint16_t out, Transit& transit);
+    bool admit_lossy(uint16_t out, Transit& transit);
+    TULLE_HOT void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes);
+
+    TULLE_HOT void enqueue(Instant now, uint16_t out, uint32_t index);
+    TULLE_HOT bool can_go_straight(const Port& to) const;
+    void mark(uint16_t port, Transit& transit);
+    void drop_arriving(Instant now, uint16_t port, uint32_t index, Drop cause);
+    void drop_stored(Instant now, uint16_t port, uint32_t index, Drop cause);
+    void drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause);
+    void drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause);
+
+    // Puts the next thing on the line; true if the line is busy then.
+    bool start(Instant now, uint16_t port);
+    bool start_idle(Instant now, uint16_t port);
+    TULLE_HOT void send(Instant now, uint16_t port, uint32_t index);
+    uint32_t pick(Instant now, uint16_t port);
+    TULLE_HOT uint32_t take_first(Instant now, uint16_t port, uint32_t lane);
+    bool must_wait_for_tail(Instant now, uint16_t port, const Transit& transit);
+
+    void on_paused(Instant now, uint16_t port, uint32_t lane, Instant until);
+    void on_pause_ends(Instant now, uint16_t port, uint32_t lane);
+    void on_head_of_queue(Instant now, uint16_t port, uint32_t lane);
+    void on_watchdog(Instant now, uint16_t port, uint32_t lane);
+    void add_timer(NodeTimer::Kind kind, Instant at, uint16_t port, uint32_t lane);
+    void heed_timers() { rare_.set(timer_source(), timers_.next_at()); }
+    void sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane, uint64_t value) {
+        if (plan_.trace != nullptr) keep_sample(kind, now, port, lane, value);
+    }
+    void keep_sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane,
+                     uint64_t value);
+
+    struct Flowlet {
+        Instant last{};
+        uint16_t port = 0;
+    };
+
+    const Settings& settings_;
+    Cabling& cabling_;
+    SwitchPlan plan_;
+    TimeTree packets_;  // by port: the first packet that comes
+    TimeTree lines_;    // by port: when the line falls free
+    TimeTree rare_;
+    NodeTimers timers_;
+    Intake intake_;
+    base::RandomStream random_;
+    uint64_t hash_seed_;
+    size_t next_change_ = 0;
+    uint32_t sprayed_ = 0;
+    uint64_t events_ = 0;
+    Port* ports_ = nullptr;  // of the cabling, from this switch's first on
+    LaneOut* outs_ = nullptr;
+    Cabling::Inbound* inbound_ = nullptr;
+    uint32_t lanes_;
+    bool has_credits_;
+    bool uses_lifetime_;  // of the head of a queue
+    bool cuts_through_;
+    bool marks_at_dequeue_;
+    bool marks_at_enqueue_;
+    bool is_simple_;  // a free line is all that a packet needs
+    std::vector<VlRound> rounds_;
+    std::vector<Flowlet> flowlets_;
+};
+
+}  // namespace tulle::fabric

@@ -1,0 +1,67 @@
+// When does which of a node's ports have something to do next? A tournament: each source has a
+// leaf with its next instant, each inner place the earlier of its two children. Setting a leaf
+// walks up and touches one place a level, without a branch to mispredict.
+//
+// A key is the instant and the number of the source, so that at one instant sources come in the
+// order of their numbers, whatever happened before.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <memory>
+
+#include "base/check.h"
+#include "base/time.h"
+
+namespace tulle::fabric {
+
+class TimeTree {
+public:
+    static constexpr int kSourceBits = 13;
+    static constexpr uint32_t kMaxSources = 1u << kSourceBits;
+    // 2^50 picoseconds: nineteen minutes of simulated time.
+    static constexpr base::Instant kHorizon{int64_t{1} << (63 - kSourceBits)};
+    static constexpr uint64_t kNever = UINT64_MAX;
+
+    explicit TimeTree(uint32_t sources)
+        : leaves_(std::bit_ceil(std::max(sources, 2u))), keys_(new uint64_t[2 * leaves_]) {
+        TULLE_CHECK(sources <= kMaxSources);
+        std::fill_n(keys_.get(), 2 * leaves_, kNever);
+    }
+
+    // The horizon and everything later, such as never(), is never.
+    static uint64_t key_of(base::Instant at, uint32_t source) {
+        return at < kHorizon ? static_cast<uint64_t>(at.ps) << kSourceBits | source : kNever;
+    }
+
+    void set(uint32_t source, base::Instant at) { set_key(source, key_of(at, source)); }
+    void clear(uint32_t source) { set_key(source, kNever); }
+
+    static base::Instant instant_of(uint64_t key) {
+        return {static_cast<int64_t>(key >> kSourceBits)};
+    }
+    uint64_t first_key() const { return keys_[1]; }
+    base::Instant first_at() const {
+        if (keys_[1] == kNever) return base::Instant::never();
+        return instant_of(keys_[1]);
+    }
+    uint32_t first_source() const { return keys_[1] & (kMaxSources - 1); }
+
+private:
+    void set_key(uint32_t source, uint64_t key) {
+        uint64_t* const keys = keys_.get();
+        uint32_t place = leaves_ + source;
+        keys[place] = key;
+        do {
+            key = std::min(key, keys[place ^ 1]);
+            place /= 2;
+            keys[place] = key;
+        } while (place > 1);
+    }
+
+    uint32_t leaves_;
+    std::unique_ptr<uint64_t[]> keys_;
+};
+
+}  // namespace tulle::fabric

@@ -1,0 +1,130 @@
+// Packets on their way. What links and switches act on is a Transit of 32 bytes; the packet itself,
+// 64 bytes that only its ends look at, lies beside it and is not touched on the way.
+//
+// Both are named by one index of a TransitStore. Queues and cables are lists through `next`, so a
+// packet moves from a cable to a queue to the next cable without being copied, and memory is what
+// is in flight and nothing more.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/check.h"
+#include "base/time.h"
+#include "wire/packet.h"
+
+namespace tulle::fabric {
+
+using base::Duration;
+using base::Instant;
+
+inline constexpr uint32_t kNoTransit = UINT32_MAX;
+
+struct Transit {
+    enum Flag : uint8_t {
+        kData = 1 << 0,        // not an ACK, NAK or CNP
+        kEcnCapable = 1 << 1,
+        kMarked = 1 << 2,      // ECN or FECN, set by a switch
+        kTrimmed = 1 << 3,
+        kCorrupt = 1 << 4,     // the receiver of the link will throw it away
+        kFixedPath = 1 << 5,   // `flow` is a path of the setup, not a hash
+        kFirst = 1 << 6,       // of its message
+    };
+
+    Instant at;            // when the node at the end of the cable acts on it
+    uint32_t next = kNoTransit;
+    uint32_t destination = 0;  // endpoint; of flow-control packets: see Cabling
+    uint32_t flow = 0;         // what ECMP hashes
+    uint32_t tail_ps = 0;      // cut-through: its last bit comes so much after `at`
+    uint16_t wire_bytes = 0;   // gap included
+    uint16_t in_port = 0;
+    uint8_t lane = 0;
+    uint8_t flags = 0;
+    uint8_t hops = 0;
+    uint8_t in_lane = 0;       // of the input buffer that it is in
+};
+static_assert(sizeof(Transit) == 32);
+
+class TransitStore {
+public:
+    TransitStore() { reserve(kFirstCapacity); }
+    TransitStore(const TransitStore&) = delete;
+    TransitStore& operator=(const TransitStore&) = delete;
+    ~TransitStore() { give_memory_back(); }
+
+    // May move all of them.
+    uint32_t take() {
+        ++live_;
+        if (free_ != kNoTransit) {
+            const uint32_t index = free_;
+            free_ = transits_[index].next;
+            return index;
+        }
+        if (used_ == capacity_) reserve(2 * capacity_);
+        std::construct_at(transits_ + used_);
+        std::construct_at(packets_ + used_);
+        return used_++;
+    }
+    void give_back(uint32_t index) {
+        transits_[index].next = free_;
+        free_ = index;
+        --live_;
+    }
+
+    Transit& operator[](uint32_t index) { return transits_[index]; }
+    wire::Packet& packet(uint32_t index) { return packets_[index]; }
+
+    size_t live() const { return live_; }
+
+private:
+    // Address space, not memory: what was never used was never touched.
+    static constexpr uint32_t kFirstCapacity = 1 << 20;
+
+    void reserve(uint32_t capacity) {
+        Transit* transits = std::allocator<Transit>().allocate(capacity);
+        wire::Packet* packets = std::allocator<wire::Packet>().allocate(capacity);
+        std::uninitialized_copy_n(transits_, used_, transits);
+        std::uninitialized_copy_n(packets_, used_, packets);
+        give_memory_back();
+        transits_ = transits;
+        packets_ = packets;
+        capacity_ = capacity;
+    }
+    void give_memory_back() {
+        if (capacity_ == 0) return;
+        std::allocator<Transit>().deallocate(transits_, capacity_);
+        std::allocator<wire::Packet>().deallocate(packets_, capacity_);
+    }
+
+    Transit* transits_ = nullptr;
+    wire::Packet* packets_ = nullptr;
+    uint32_t free_ = kNoTransit;
+    uint32_t used_ = 0;
+    uint32_t capacity_ = 0;
+    size_t live_ = 0;
+};
+
+// First in, first out, through Transit::next.
+struct Fifo {
+    uint32_t head = kNoTransit;
+    uint32_t tail = kNoTransit;
+
+    bool empty() const { return head == kNoTransit; }
+
+    void push(TransitStore& store, uint32_t index) {
+        store[index].next = kNoTransit;
+        if (empty())
+            head = index;
+        else
+            store[tail].next = index;
+        tail = index;
+    }
+
+    uint32_t pop(TransitStore& store) {
+        const uint32_t index = head;
+        head = store[index].next;
+        return index;
+    }
+};
+
+}  // namespace tulle::fabric

@@ -1,0 +1,576 @@
+#include "sim/builder.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace tulle::sim {
+namespace {
+
+using base::Error;
+using topology::Cable;
+using topology::Node;
+
+constexpr uint32_t kLinkStream = 2;
+constexpr uint32_t kFlowStream = 3;
+constexpr int64_t kPicosecondsPerMetre = 5000;  // light in glass: two thirds of its speed in vacuum
+constexpr uint32_t kMaxPorts = 8000;            // sources of a switch's time tree
+constexpr uint16_t kFirstEntropy = 0xc000;      // UDP source ports of RoCE v2 (IBTA annex A17)
+
+}  // namespace
+
+Builder::Builder(const Setup& setup, size_t partitions)
+    : setup_(setup), partition_count_(partitions), cables_(topology::Graph{}) {}
+
+base::Result<std::unique_ptr<Simulation>> Builder::build() {
+    if (auto error = check()) return *error;
+    cables_ = topology::Ports(setup_.graph);
+    endpoints_ = setup_.graph.endpoints();
+    endpoint_of_.assign(setup_.graph.nodes.size(), topology::kNone);
+    for (uint32_t i = 0; i < endpoints_.size(); ++i) endpoint_of_[endpoints_[i]] = i;
+    if (auto error = check_paths()) return *error;
+
+    simulation_.reset(new Simulation(setup_));
+    simulation_->window_ = shortest_delay();
+    simulation_->traces_.resize(partition_count_);
+    changes_.resize(setup_.graph.nodes.size());
+    host_changes_.resize(setup_.graph.nodes.size());
+    ets_.assign(setup_.graph.nodes.size(), setup_.fabric.ets);
+    for (const QosOverride& qos : setup_.qos) ets_[qos.node] = qos.ets;
+    add_routes();
+    add_changes();
+    fix_paths();
+    add_nodes();
+    connect_ports();
+    settle_qos();
+    add_flows();
+    for (auto& partition : simulation_->partitions_) partition->begin();
+    return std::move(simulation_);
+}
+
+// What cannot work.
+
+std::optional<Error> Builder::check() const {
+    if (auto error = setup_.graph.check()) return error;
+    for (const Node& node : setup_.graph.nodes) {
+        if (node.is_host() && node.port_count != 1)
+            return Error{"host " + node.name + " has " + std::to_string(node.port_count) +
+                         " ports: make it a host for each adapter, with one port each"};
+        if (node.port_count > kMaxPorts)
+            return Error{"switch " + node.name + " has more than " + std::to_string(kMaxPorts) +
+                         " ports: use several switches"};
+    }
+    if (auto error = check_fabric()) return error;
+    if (auto error = check_flows()) return error;
+    return check_faults();
+}
+
+std::optional<Error> Builder::check_fabric() const {
+    for (const Cable& cable : setup_.graph.cables)
+        if (delay_of(cable).ps <= 0)
+            return Error{"a cable of " + setup_.graph.nodes[cable.a.node].name +
+                         " has no delay: give it one, such as 'delay: 10ns'"};
+    const fabric::Settings& f = setup_.fabric;
+    if (f.flow_control != fabric::FlowControl::credits) return std::nullopt;
+    const uint32_t packet = fabric::blocks_of(setup_.host.mtu + 128) * fabric::kBlockBytes;
+    if (f.credits.lane_buffer_bytes < packet + f.credits.update_bytes)
+        return Error{"a virtual lane's buffer of " +
+                     base::bytes_to_string(f.credits.lane_buffer_bytes) +
+                     " cannot take a packet and wait for a credit update: give it " +
+                     base::bytes_to_string(packet + f.credits.update_bytes) + " at least"};
+    return std::nullopt;
+}
+
+std::optional<Error> Builder::check_flows() const {
+    const size_t hosts = setup_.graph.host_count();
+    for (const Flow& flow : setup_.flows) {
+        if (flow.source >= hosts || flow.destination >= hosts)
+            return Error{"a flow from host " + std::to_string(flow.source) + " to host " +
+                         std::to_string(flow.destination) + ", but there are " +
+                         std::to_string(hosts) + " hosts, counted from 0"};
+        if (flow.source == flow.destination)
+            return Error{"a flow from host " + std::to_string(flow.source) +
+                         " to itself: give it another destination"};
+        if (flow.start >= fabric::TimeTree::kHorizon)
+            return Error{"a flow starts after " + base::to_string(fabric::TimeTree::kHorizon -
+                         Instant{}) + ", later than a run can last"};
+    }
+    return std::nullopt;
+}
+
+std::optional<Error> Builder::check_faults() const {
+    for (const Fault& fault : setup_.faults) {
+        const bool is_cable =
+            fault.kind == Fault::Kind::cable_down || fault.kind == Fault::Kind::cable_up;
+        const bool is_switch =
+            fault.kind == Fault::Kind::switch_down || fault.kind == Fault::Kind::switch_up;
+        const size_t count = is_cable ? setup_.graph.cables.size() : setup_.graph.nodes.size();
+        if (fault.subject >= count)
+            return Error{"a fault names " + std::string(is_cable ? "cable " : "node ") +
+                         std::to_string(fault.subject) + ", but there are " +
+                         std::to_string(count)};
+        if (!is_cable && setup_.graph.nodes[fault.subject].is_host() == is_switch)
+            return Error{"a fault of a " + std::string(is_switch ? "switch" : "host") + " names " +
+                         setup_.graph.nodes[fault.subject].name + ", which is none"};
+    }
+    return std::nullopt;
+}
+
+std::optional<Error> Builder::check_paths() const {
+    for (const ExplicitPath& path : setup_.paths)
+        for (const auto* nodes : {&path.data, &path.acknowledgements})
+            for (size_t i = 0; i + 1 < nodes->size(); ++i) {
+                const uint32_t from = (*nodes)[i];
+                const uint32_t to = (*nodes)[i + 1];
+                const auto links = from < setup_.graph.nodes.size()
+                                       ? cables_.of(from)
+                                       : std::span<const topology::Ports::Link>{};
+                const auto leads = [to](const auto& l) { return l.is_cabled() && l.peer.node == to; };
+                if (std::ranges::none_of(links, leads))
+                    return Error{"a path goes from node " + std::to_string(from) + " to node " +
+                                 std::to_string(to) + ", but there is no cable between them"};
+            }
+    return std::nullopt;
+}
+
+// Cables.
+
+Duration Builder::delay_of(const Cable& cable) const {
+    Duration delay = setup_.fabric.link.delay;
+    if (cable.length_mm != 0) delay = {cable.length_mm * kPicosecondsPerMetre / 1000};
+    if (cable.delay.ps != 0) delay = cable.delay;
+    return delay + setup_.fabric.link.fec_delay;
+}
+
+base::Rate Builder::rate_of(const Cable& cable) const {
+    return cable.rate_bps != 0 ? base::Rate::bits_per_second(cable.rate_bps)
+                               : setup_.fabric.link.rate;
+}
+
+Duration Builder::shortest_delay() const {
+    Duration shortest = delay_of(setup_.graph.cables.front());
+    for (const Cable& cable : setup_.graph.cables) shortest = std::min(shortest, delay_of(cable));
+    return shortest;
+}
+
+// What may arrive after a pause was decided: a packet that is being sent at either end, the frame
+// itself, what is on the cable both ways, and what the peer sends until it reacts.
+uint32_t Builder::headroom_of(const Cable& cable) const {
+    if (setup_.fabric.pfc.headroom_bytes != 0)
+        return static_cast<uint32_t>(setup_.fabric.pfc.headroom_bytes);
+    const Duration away = 2 * delay_of(cable) + setup_.fabric.pfc.response_time +
+                          setup_.fabric.node.latency;
+    const uint64_t packet = setup_.host.mtu + 128;
+    return static_cast<uint32_t>(rate_of(cable).bytes_in(away) + 3 * packet);
+}
+
+fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
+    const topology::Ports::Link link = cables_.at({node, number});
+    const fabric::Settings& f = setup_.fabric;
+    fabric::Port port(line_rate(node, number));
+    if (!link.is_cabled()) {
+        port.is_up = false;
+        port.cable = topology::kNone;
+        return port;
+    }
+    const Cable& cable = setup_.graph.cables[link.cable];
+    const Node& peer = setup_.graph.nodes[link.peer.node];
+    port.delay = delay_of(cable);
+    port.cable = link.cable;
+    port.is_a = cable.a == topology::CableEnd{node, number};
+    port.is_host = setup_.graph.nodes[node].is_host();
+    port.arrival_delay =
+        port.delay + (peer.is_host() ? setup_.host.receive_latency : f.node.latency);
+    port.peer_cuts_through =
+        !peer.is_host() && f.node.forwarding == fabric::Forwarding::cut_through;
+    port.whole_nanoseconds = f.link.whole_nanoseconds;
+    port.headroom_bytes = headroom_of(cable);
+    port.is_tapped = std::ranges::any_of(
+        setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
+    // A ring's dateline is the cable that closes it: from the last switch to the first.
+    const bool both_switches = !port.is_host && !peer.is_host();
+    port.is_behind_dateline = f.route.dateline_lanes && both_switches &&
+                              std::max(node, link.peer.node) - std::min(node, link.peer.node) > 1;
+    return port;
+}
+
+base::Rate Builder::line_rate(uint32_t node, uint16_t port) const {
+    const topology::Ports::Link link = cables_.at({node, port});
+    return link.is_cabled() ? rate_of(setup_.graph.cables[link.cable]) : setup_.fabric.link.rate;
+}
+
+fabric::ErrorModel Builder::errors_of(uint32_t node, uint16_t port) const {
+    const topology::Ports::Link link = cables_.at({node, port});
+    const uint64_t loss =
+        link.is_cabled() ? setup_.graph.cables[link.cable].loss_per_trillion : 0;
+    const uint64_t owner = uint64_t{node} << 16 | port;
+    return {setup_.fabric.link.error_rate_e18, loss,
+            base::RandomStream({setup_.seed, kLinkStream, owner})};
+}
+
+// Nodes.
+
+uint32_t Builder::lanes_needed() const {
+    const fabric::Settings& f = setup_.fabric;
+    uint32_t highest = f.route.dateline_lanes ? 1 : 0;
+    const auto use = [&](uint8_t level, uint8_t traffic_class) {
+        highest = std::max<uint32_t>(highest, f.qos.lane_of_level[level & 0xf]);
+        if (f.qos.trust == fabric::Trust::dscp)
+            highest = std::max<uint32_t>(highest, f.qos.lane_of_dscp[traffic_class >> 2]);
+    };
+    for (const Flow& flow : setup_.flows) use(flow.service_level, flow.traffic_class);
+    if (f.marking == fabric::Marking::ecn)
+        use(setup_.host.notifications.service_level, setup_.host.notifications.traffic_class);
+    if (f.overflow == fabric::Overflow::trim)
+        highest = std::max<uint32_t>(highest, f.qos.trimmed_lane);
+    return highest + 1;
+}
+
+// Hosts in equal runs; a switch goes where most of its neighbours below it are, and where they are
+// everywhere, to whoever has least.
+std::vector<uint32_t> Builder::partition_of_nodes() const {
+    constexpr uint32_t kNowhere = UINT32_MAX;
+    const auto& nodes = setup_.graph.nodes;
+    std::vector<uint32_t> where(nodes.size(), kNowhere);
+    std::vector<uint32_t> layer;
+    for (uint32_t i = 0; i < endpoints_.size(); ++i) {
+        where[endpoints_[i]] =
+            static_cast<uint32_t>(uint64_t{i} * partition_count_ / endpoints_.size());
+        layer.push_back(endpoints_[i]);
+    }
+    std::vector<uint64_t> ports(partition_count_);
+    while (!layer.empty()) {
+        std::vector<uint32_t> next;
+        for (const uint32_t node : layer)
+            for (const auto& link : cables_.of(node))
+                if (link.is_cabled() && where[link.peer.node] == kNowhere)
+                    next.push_back(link.peer.node);
+        std::ranges::sort(next);
+        next.erase(std::ranges::unique(next).begin(), next.end());
+        for (const uint32_t node : next) {
+            std::vector<uint64_t> neighbours(partition_count_);
+            for (const auto& link : cables_.of(node))
+                if (link.is_cabled() && where[link.peer.node] != kNowhere)
+                    ++neighbours[where[link.peer.node]];
+            uint32_t best = 0;
+            for (uint32_t p = 1; p < partition_count_; ++p)
+                if (neighbours[p] > neighbours[best] ||
+                    (neighbours[p] == neighbours[best] && ports[p] < ports[best]))
+                    best = p;
+            where[node] = best;
+            ports[best] += nodes[node].port_count;
+        }
+        layer = std::move(next);
+    }
+    return where;
+}
+
+void Builder::add_nodes() {
+    const std::vector<uint32_t> where = partition_of_nodes();
+    const uint32_t lanes = lanes_needed();
+    for (size_t p = 0; p < partition_count_; ++p)
+        simulation_->partitions_.push_back(std::make_unique<cluster::Partition>(
+            setup_.fabric, lanes, partition_count_, simulation_->window_));
+    for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) {
+        cluster::Partition& partition = *simulation_->partitions_[where[node]];
+        const uint32_t place = partition.next_place();
+        const auto first = static_cast<uint32_t>(partition.cabling().ports());
+        for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port)
+            partition.cabling().add_port(port_of(node, port), line_rate(node, port),
+                                         errors_of(node, port), place);
+        Simulation::Location location{where[node], 0, first};
+        if (setup_.graph.nodes[node].is_host()) {
+            location.place = static_cast<uint32_t>(partition.hosts().size());
+            partition.add_host(host_plan(node, place, first));
+        } else {
+            location.place = static_cast<uint32_t>(partition.switches().size());
+            fabric::SwitchPlan plan = switch_plan(node, place, first);
+            if (setup_.trace) plan.trace = &simulation_->traces_[where[node]];
+            partition.add_switch(std::move(plan));
+        }
+        simulation_->locations_.push_back(location);
+    }
+}
+
+fabric::Port& Builder::port_at(uint32_t node, uint16_t port) {
+    const Simulation::Location& location = simulation_->locations_[node];
+    return simulation_->partitions_[location.partition]->cabling().port(location.first_port + port);
+}
+
+void Builder::connect_ports() {
+    for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
+        for (uint16_t p = 0; p < setup_.graph.nodes[node].port_count; ++p) {
+            const topology::Ports::Link link = cables_.at({node, p});
+            if (!link.is_cabled()) continue;
+            const Simulation::Location& there = simulation_->locations_[link.peer.node];
+            fabric::Port& port = port_at(node, p);
+            port.peer = there.first_port + link.peer.port;
+            port.peer_partition = static_cast<uint16_t>(there.partition);
+            port.peer_is_elsewhere = there.partition != simulation_->locations_[node].partition;
+            port.settle();
+        }
+}
+
+// DCBX when a link comes up: each end says what it does. A willing end takes what the other says;
+// two ends that disagree keep their own, and pauses that one sends mean nothing to the other.
+void Builder::settle_qos() {
+    const uint16_t own = setup_.fabric.flow_control == fabric::FlowControl::pfc
+                             ? setup_.fabric.pfc.priorities
+                             : uint16_t{0};
+    const auto override_of = [&](uint32_t node) -> const QosOverride* {
+        const auto found = std::ranges::find(setup_.qos, node, &QosOverride::node);
+        return found == setup_.qos.end() ? nullptr : &*found;
+    };
+    for (uint32_t c = 0; c < setup_.graph.cables.size(); ++c) {
+        const Cable& cable = setup_.graph.cables[c];
+        const QosOverride* a = override_of(cable.a.node);
+        const QosOverride* b = override_of(cable.b.node);
+        uint16_t a_mask = a != nullptr ? a->pfc_priorities : own;
+        uint16_t b_mask = b != nullptr ? b->pfc_priorities : own;
+        if (a_mask != b_mask && a != nullptr && a->willing)
+            a_mask = b_mask;
+        else if (a_mask != b_mask && b != nullptr && b->willing)
+            b_mask = a_mask;
+        fabric::Port& a_port = port_at(cable.a.node, cable.a.port);
+        fabric::Port& b_port = port_at(cable.b.node, cable.b.port);
+        a_port.lossless = a_port.honours_pause = a_mask;
+        b_port.lossless = b_port.honours_pause = b_mask;
+        if (a_mask == b_mask) continue;
+        const auto name = [&](uint32_t node) { return setup_.graph.nodes[node].name; };
+        simulation_->disagreements_.push_back(
+            {c, "PFC is on for different priorities at " + name(cable.a.node) + " and " +
+                    name(cable.b.node) + ": pauses that one sends mean nothing to the other"});
+    }
+}
+
+fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t place, uint32_t first_port) {
+    fabric::SwitchPlan plan;
+    plan.node = node;
+    plan.place = place;
+    plan.first_port = first_port;
+    plan.port_count = setup_.graph.nodes[node].port_count;
+    plan.seed = setup_.seed;
+    plan.routes = &simulation_->routes_.front();
+    plan.paths = &simulation_->paths_;
+    plan.ets = ets_[node];
+    plan.changes = changes_[node];
+    return plan;
+}
+
+cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t place, uint32_t port) {
+    const fabric::Settings& f = setup_.fabric;
+    cluster::HostPlan plan;
+    plan.node = node;
+    plan.place = place;
+    plan.port = port;
+    plan.receive_buffer_bytes = setup_.host.receive_buffer_bytes;
+    plan.changes = host_changes_[node];
+    transport::AdapterConfig& adapter = plan.adapter;
+    adapter.endpoint = {endpoint_of_[node]};
+    adapter.seed = setup_.seed;
+    adapter.loss = setup_.host.loss;
+    adapter.ack_every = setup_.host.ack_every;
+    if (setup_.host.window_packets != 0)
+        adapter.max_packets_outstanding = setup_.host.window_packets;
+    adapter.envelope_bytes = f.framing.fixed_header_bytes != 0
+                                 ? f.framing.fixed_header_bytes - uint32_t{wire::Bth::kSize}
+                                 : f.framing.envelope_bytes;
+    adapter.envelope_bytes += f.link.gap_bytes;
+    adapter.lane_of_level = f.qos.lane_of_level;
+    adapter.notifications = setup_.host.notifications;
+    return plan;
+}
+
+// Routes and faults.
+
+void Builder::add_routes() {
+    simulation_->routes_.push_back(
+        fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind));
+}
+
+// Both ends of a cable see it go and come back at once; tables that heed it come a while later.
+void Builder::add_changes() {
+    using NodeChange = fabric::NodeChange;
+    using HostChange = cluster::HostChange;
+    std::vector<Fault> faults = setup_.faults;
+    std::ranges::stable_sort(faults, {}, &Fault::at);
+    std::vector<bool> cable_down(setup_.graph.cables.size());
+    std::vector<bool> node_down(setup_.graph.nodes.size());
+    const auto change_port = [&](topology::CableEnd end, Instant at, bool up) {
+        if (setup_.graph.nodes[end.node].is_host())
+            host_changes_[end.node].push_back(
+                {at, up ? HostChange::Kind::port_up : HostChange::Kind::port_down, {}});
+        else
+            changes_[end.node].push_back(
+                {at, up ? NodeChange::Kind::port_up : NodeChange::Kind::port_down, end.port,
+                 nullptr});
+    };
+    const auto change_cable = [&](uint32_t cable, Instant at, bool up) {
+        change_port(setup_.graph.cables[cable].a, at, up);
+        change_port(setup_.graph.cables[cable].b, at, up);
+    };
+    for (const Fault& fault : faults) {
+        switch (fault.kind) {
+            case Fault::Kind::cable_down:
+            case Fault::Kind::cable_up:
+                cable_down[fault.subject] = fault.kind == Fault::Kind::cable_down;
+                change_cable(fault.subject, fault.at, !cable_down[fault.subject]);
+                break;
+            case Fault::Kind::switch_down:
+            case Fault::Kind::switch_up:
+                node_down[fault.subject] = fault.kind == Fault::Kind::switch_down;
+                for (const auto& link : cables_.of(fault.subject))
+                    if (link.is_cabled())
+                        change_cable(link.cable, fault.at, !node_down[fault.subject]);
+                break;
+            case Fault::Kind::pause_storm:
+                host_changes_[fault.subject].push_back(
+                    {fault.at, HostChange::Kind::pause_storm, {}});
+                continue;
+            case Fault::Kind::pause_storm_end:
+                host_changes_[fault.subject].push_back(
+                    {fault.at, HostChange::Kind::pause_storm_end, {}});
+                continue;
+            case Fault::Kind::slow_receiver:
+                host_changes_[fault.subject].push_back(
+                    {fault.at, HostChange::Kind::slow_receiver, fault.rate});
+                continue;
+        }
+        const Instant known = fault.at + setup_.fabric.route.reroute_delay;
+        simulation_->routes_.push_back(fabric::Routes::compute(
+            setup_.graph, setup_.fabric.route.kind, cable_down, node_down));
+        for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
+            if (!setup_.graph.nodes[node].is_host())
+                changes_[node].push_back(
+                    {known, NodeChange::Kind::routes, 0, &simulation_->routes_.back()});
+    }
+    for (auto& changes : changes_) std::ranges::stable_sort(changes, {}, &NodeChange::at);
+}
+
+void Builder::fix_paths() {
+    const auto add = [&](const std::vector<uint32_t>& nodes) {
+        std::vector<uint16_t>& ports = simulation_->paths_.emplace_back();
+        for (size_t i = 1; i + 1 < nodes.size(); ++i) {
+            const auto links = cables_.of(nodes[i]);
+            const auto leads = [&](const auto& link) {
+                return link.is_cabled() && link.peer.node == nodes[i + 1];
+            };
+            ports.push_back(
+                static_cast<uint16_t>(std::ranges::find_if(links, leads) - links.begin()));
+        }
+    };
+    for (const ExplicitPath& path : setup_.paths) {
+        add(path.data);
+        add(path.acknowledgements);
+    }
+}
+
+// Work.
+
+cluster::Host& Builder::host(uint32_t endpoint) {
+    const Simulation::Location& location = simulation_->locations_[endpoints_[endpoint]];
+    return simulation_->partitions_[location.partition]->hosts()[location.place];
+}
+
+transport::Qpn Builder::connectable_qp(cluster::Host& host, uint32_t messages) {
+    transport::QpSetup setup{.type = transport::QpType::rc,
+                             .pd = host.pd(),
+                             .send_cq = host.cq(),
+                             .receive_cq = host.cq()};
+    setup.send.requests = messages;
+    setup.receive_requests = messages;
+    return *host.adapter().create_qp(setup);
+}
+
+void Builder::connect(cluster::Host& from, transport::Qpn qpn, uint32_t peer,
+                      transport::Qpn peer_qpn, const Flow& flow, uint16_t entropy) {
+    using namespace transport;
+    QpAttributes attributes;
+    attributes.access = kRemoteWrite | kRemoteRead;
+    attributes.address.endpoint = {peer};
+    attributes.address.service_level = flow.service_level;
+    attributes.address.traffic_class = flow.traffic_class;
+    if (setup_.fabric.marking == fabric::Marking::ecn)
+        attributes.address.traffic_class =
+            static_cast<uint8_t>((flow.traffic_class & ~3) | 2);  // ECT(0)
+    attributes.address.entropy = entropy;
+    attributes.address.ack_timeout = setup_.host.ack_timeout;
+    attributes.path_mtu = setup_.host.mtu;
+    attributes.retry_count = setup_.host.retry_count;
+    attributes.dest_qpn = peer_qpn;
+    attributes.max_reads = attributes.max_incoming_reads = 16;
+    const auto step = [&](QpState state, uint32_t mask) {
+        attributes.state = state;
+        TULLE_CHECK(from.adapter().modify_qp(qpn, attributes, mask | kState) == Refusal::none);
+    };
+    step(QpState::init, kPkeyIndex | kPort | kAccessFlags);
+    step(QpState::rtr,
+         kAddress | kPathMtu | kDestQpn | kReceivePsn | kMaxIncomingReads | kMinRnrTimer);
+    step(QpState::rts, kTimeout | kRetryCount | kRnrRetry | kMaxReads | kSendPsn);
+    switch (setup_.host.congestion) {
+        case Algorithm::none: break;
+        case Algorithm::fixed_rate: {
+            const auto rate = base::Rate::bits_per_second(setup_.host.fixed_rate_bps);
+            from.adapter().set_congestion_control(
+                qpn, CongestionControl(FixedRate{static_cast<uint32_t>(rate.numerator()),
+                                                 static_cast<uint32_t>(rate.denominator())}));
+            break;
+        }
+        case Algorithm::dcqcn:
+            from.adapter().set_congestion_control(qpn, CongestionControl(Dcqcn(setup_.host.dcqcn)));
+            break;
+        case Algorithm::ib_cc:
+            from.adapter().set_congestion_control(qpn, CongestionControl(IbCc(setup_.host.ib_cc)));
+            break;
+        case Algorithm::timely:
+            from.adapter().set_congestion_control(qpn,
+                                                  CongestionControl(Timely(setup_.host.timely)));
+            break;
+    }
+}
+
+void Builder::add_flows() {
+    for (uint32_t i = 0; i < setup_.flows.size(); ++i) add_flow(i);
+}
+
+void Builder::add_flow(uint32_t number) {
+    const Flow& flow = setup_.flows[number];
+    base::RandomStream random({setup_.seed, kFlowStream, number});
+    const auto drawn = [&] { return static_cast<uint16_t>(kFirstEntropy + random.below(0x4000)); };
+    const uint16_t data_entropy = flow.port != 0 ? flow.port : drawn();
+    const uint16_t ack_entropy = drawn();
+    const uint64_t message = uint64_t{1} << 30;
+    const auto messages = static_cast<uint32_t>(flow.bytes / message + 1);
+    cluster::Host& from = host(flow.source);
+    cluster::Host& to = host(flow.destination);
+    const transport::Qpn from_qpn = connectable_qp(from, messages);
+    const transport::Qpn to_qpn = connectable_qp(to, messages);
+    connect(from, from_qpn, flow.destination, to_qpn, flow, data_entropy);
+    connect(to, to_qpn, flow.source, from_qpn, flow, ack_entropy);
+    if (flow.operation == Operation::send) {
+        const transport::Sge sge{0, static_cast<uint32_t>(std::min(flow.bytes, message)), to.key()};
+        for (uint32_t i = 0; i < messages; ++i)
+            to.adapter().post_receive(to_qpn, {.id = number, .sges = std::span(&sge, 1)});
+    }
+    if (flow.path >= 0) {
+        const auto path = static_cast<uint32_t>(flow.path);
+        from.add(cluster::FixedPath{flow.destination, data_entropy, 2 * path});
+        to.add(cluster::FixedPath{flow.source, ack_entropy, 2 * path + 1});
+    }
+    constexpr transport::Work kWork[] = {transport::Work::write, transport::Work::send,
+                                         transport::Work::read};
+    from.add(cluster::Posting{.at = flow.start + setup_.host.send_latency,
+                              .flow = number,
+                              .qpn = from_qpn,
+                              .work = kWork[static_cast<size_t>(flow.operation)],
+                              .bytes = flow.bytes,
+                              .lkey = from.key(),
+                              .rkey = to.key()});
+}
+
+base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup,
+                                                            size_t partitions) {
+    return Builder(setup, partitions).build();
+}
+
+}  // namespace tulle::sim

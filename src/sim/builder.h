@@ -1,0 +1,60 @@
+// From a setup to partitions with nodes, cables, routes, queue pairs and work.
+#pragma once
+
+#include "sim/simulation.h"
+
+namespace tulle::sim {
+
+class Builder {
+public:
+    Builder(const Setup& setup, size_t partitions);
+
+    base::Result<std::unique_ptr<Simulation>> build();
+
+private:
+    std::optional<base::Error> check() const;
+    std::optional<base::Error> check_flows() const;
+    std::optional<base::Error> check_fabric() const;
+    std::optional<base::Error> check_faults() const;
+    std::optional<base::Error> check_paths() const;
+
+    uint32_t lanes_needed() const;
+    Duration delay_of(const topology::Cable& cable) const;
+    base::Rate rate_of(const topology::Cable& cable) const;
+    Duration shortest_delay() const;
+    std::vector<uint32_t> partition_of_nodes() const;
+
+    void add_nodes();
+    void add_ports(uint32_t node, cluster::Partition& partition, uint32_t place);
+    fabric::Port port_of(uint32_t node, uint16_t port) const;
+    base::Rate line_rate(uint32_t node, uint16_t port) const;
+    fabric::ErrorModel errors_of(uint32_t node, uint16_t port) const;
+    uint32_t headroom_of(const topology::Cable& cable) const;
+    void connect_ports();
+    void settle_qos();
+    void add_routes();
+    void add_changes();
+    void fix_paths();
+    fabric::SwitchPlan switch_plan(uint32_t node, uint32_t place, uint32_t first_port);
+    cluster::HostPlan host_plan(uint32_t node, uint32_t place, uint32_t port);
+    void add_flows();
+    void add_flow(uint32_t number);
+
+    cluster::Host& host(uint32_t endpoint);
+    transport::Qpn connectable_qp(cluster::Host& host, uint32_t messages);
+    void connect(cluster::Host& from, transport::Qpn qpn, uint32_t peer, transport::Qpn peer_qpn,
+                 const Flow& flow, uint16_t entropy);
+    fabric::Port& port_at(uint32_t node, uint16_t port);
+
+    const Setup& setup_;
+    size_t partition_count_;
+    topology::Ports cables_;
+    std::vector<uint32_t> endpoints_;      // node of each
+    std::vector<uint32_t> endpoint_of_;    // of each node
+    std::vector<std::vector<fabric::NodeChange>> changes_;    // by node
+    std::vector<std::vector<cluster::HostChange>> host_changes_;
+    std::vector<fabric::EtsSettings> ets_;  // by node
+    std::unique_ptr<Simulation> simulation_;
+};
+
+}  // namespace tulle::sim

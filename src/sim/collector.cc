@@ -1,0 +1,257 @@
+// From the state of all partitions at the end of a run to a Result.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/hash.h"
+#include "sim/deadlock.h"
+#include "sim/simulation.h"
+
+namespace tulle::sim {
+
+class Collector {
+public:
+    Collector(Simulation& simulation, Result::End end)
+        : simulation_(simulation), setup_(simulation.setup_) {
+        result_.end = end;
+    }
+
+    Result collect() {
+        take_flows();
+        for (auto& partition : simulation_.partitions_) settle(*partition);
+        for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) take_node(node);
+        take_totals();
+        result_.disagreements = simulation_.disagreements_;
+        if (unfinished_ != 0) take_deadlock();
+        take_records();
+        check_conservation();
+        say_why_stuck();
+        result_.hash = hash();
+        return std::move(result_);
+    }
+
+private:
+    void take_flows() {
+        result_.flows.resize(setup_.flows.size());
+        for (auto& partition : simulation_.partitions_)
+            for (const cluster::FlowEnd& end : partition->ends) {
+                FlowResult& flow = result_.flows[end.flow];
+                flow.status = end.status;
+                flow.finished = end.status == transport::Status::success;
+                flow.completion = end.at - setup_.flows[end.flow].start;
+                result_.time = std::max(result_.time, end.at);
+            }
+        for (const FlowResult& flow : result_.flows) unfinished_ += flow.finished ? 0 : 1;
+        if (result_.end == Result::End::interrupted || result_.end == Result::End::stop_time)
+            result_.time = std::max(result_.time, simulation_.now());
+    }
+
+    void settle(cluster::Partition& partition) {
+        for (cluster::Host& host : partition.hosts()) host.finish(result_.time);
+        for (fabric::Switch& node : partition.switches()) node.finish(result_.time);
+    }
+
+    fabric::Cabling& cabling_of(uint32_t node) {
+        return simulation_.partitions_[simulation_.locations_[node].partition]->cabling();
+    }
+
+    void take_node(uint32_t node) {
+        const Simulation::Location& location = simulation_.locations_[node];
+        cluster::Partition& partition = *simulation_.partitions_[location.partition];
+        const bool is_host = setup_.graph.nodes[node].is_host();
+        const fabric::Intake& intake = is_host ? partition.hosts()[location.place].intake()
+                                               : partition.switches()[location.place].intake();
+        for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port)
+            take_link(node, port);
+        for (const fabric::BlameEntry& entry : intake.blame().entries())
+            take_blame(node, entry);
+        const uint64_t events = is_host ? partition.hosts()[location.place].events()
+                                        : partition.switches()[location.place].events();
+        result_.engine.events += events;
+    }
+
+    void take_link(uint32_t node, uint16_t number) {
+        fabric::Cabling& cabling = cabling_of(node);
+        const uint32_t p = simulation_.locations_[node].first_port + number;
+        const fabric::Port& port = cabling.port(p);
+        if (port.cable == topology::kNone) return;
+        const topology::Cable& cable = setup_.graph.cables[port.cable];
+        const topology::CableEnd peer = port.is_a ? cable.b : cable.a;
+        const fabric::PortCounters& counters = cabling.counters(p);
+        LinkResult link;
+        link.node = node;
+        link.port = number;
+        link.cable = port.cable;
+        link.peer_node = peer.node;
+        link.peer_port = peer.port;
+        link.data_packets = port.packets[1];
+        link.control_packets = port.packets[0];
+        link.wire_bytes = port.wire_bytes;
+        link.busy = cabling.rate(p).time_for(port.wire_bytes);
+        link.flow_control_packets = counters.flow_control_packets;
+        link.pauses_received = counters.pauses_received;
+        for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
+            link.paused += {static_cast<int64_t>(cabling.wait(p, lane).held_ps)};
+        link.peak_queue_bytes = port.peak_queue_bytes;
+        link.marked = counters.marked;
+        link.dropped = counters.dropped;
+        link.flows = port.first_packets;
+        result_.links.push_back(link);
+        result_.totals.trimmed += counters.trimmed;
+        result_.totals.watchdog_fired += counters.watchdog_fired;
+    }
+
+    void take_blame(uint32_t node, const fabric::BlameEntry& entry) {
+        const uint32_t p = simulation_.locations_[node].first_port + entry.in_port;
+        const fabric::Port& port = cabling_of(node).port(p);
+        const topology::Cable& cable = setup_.graph.cables[port.cable];
+        const topology::CableEnd held_up = port.is_a ? cable.b : cable.a;
+        result_.blames.push_back({held_up.node, held_up.port, entry.lane, node,
+                                  entry.culprit_port, {static_cast<int64_t>(entry.ps)}});
+    }
+
+    void take_totals() {
+        Totals& totals = result_.totals;
+        for (const LinkResult& link : result_.links) {
+            result_.engine.hops += link.data_packets + link.control_packets;
+            totals.ecn_marked += link.marked;
+            totals.paused += link.paused;
+            for (size_t i = 0; i < kDropCauses; ++i) totals.dropped[i] += link.dropped[i];
+            const bool has_credits =
+                setup_.fabric.flow_control == fabric::FlowControl::credits;
+            (has_credits ? totals.credit_packets : totals.pause_frames) +=
+                link.flow_control_packets;
+            if (!setup_.graph.nodes[link.node].is_host()) continue;
+            totals.data_packets += link.data_packets;
+            totals.control_packets += link.control_packets;
+        }
+        for (auto& partition : simulation_.partitions_)
+            for (const cluster::Host& host : partition->hosts()) {
+                totals.delivered += host.delivered();
+                totals.retransmitted += host.adapter().counters().retransmitted_packets;
+                totals.cnps += host.adapter().counters().np_cnp_sent;
+            }
+    }
+
+    // Packets that were neither delivered nor dropped are somewhere: on a cable, in a queue, at a
+    // slow receiver. Lists of flow-control packets are not counted.
+    void check_conservation() {
+        Totals& totals = result_.totals;
+        uint64_t in_flight = 0;
+        for (auto& partition : simulation_.partitions_) {
+            fabric::Cabling& cabling = partition->cabling();
+            in_flight += cabling.store.live();
+            for (uint32_t p = 0; p < cabling.ports(); ++p)
+                for (uint32_t i = cabling.inbound(p).control.head; i != fabric::kNoTransit;
+                     i = cabling.store[i].next)
+                    --in_flight;
+        }
+        totals.in_flight = in_flight;
+        uint64_t dropped = 0;
+        for (const uint64_t count : totals.dropped) dropped += count;
+        TULLE_CHECK(totals.data_packets + totals.control_packets ==
+                    totals.delivered + dropped + totals.in_flight);
+    }
+
+    void take_deadlock() {
+        WaitGraph graph;
+        std::map<std::tuple<uint32_t, uint16_t, uint8_t>, uint32_t> numbers;
+        for_each_held([&](uint32_t node, uint16_t port, uint8_t lane) {
+            numbers[{node, port, lane}] = static_cast<uint32_t>(graph.lanes.size());
+            graph.lanes.push_back({{node, port, lane}, {}});
+        });
+        for (WaitGraph::Lane& lane : graph.lanes) {
+            const fabric::Port& port = cabling_of(lane.hop.node)
+                .port(simulation_.locations_[lane.hop.node].first_port + lane.hop.port);
+            const topology::Cable& cable = setup_.graph.cables[port.cable];
+            const topology::CableEnd there = port.is_a ? cable.b : cable.a;
+            if (setup_.graph.nodes[there.node].is_host()) continue;
+            add_waits(there, lane, numbers);
+        }
+        result_.deadlock = find_circle(graph);
+    }
+
+    template <class Visitor>
+    void for_each_held(Visitor&& visit) {
+        for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) {
+            if (setup_.graph.nodes[node].is_host()) continue;
+            fabric::Cabling& cabling = cabling_of(node);
+            for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port) {
+                const uint32_t p = simulation_.locations_[node].first_port + port;
+                const uint16_t held = cabling.port(p).held & cabling.port(p).filled;
+                for (uint8_t lane = 0; lane < cabling.lanes(); ++lane)
+                    if ((held >> lane & 1) != 0) visit(node, port, lane);
+            }
+        }
+    }
+
+    // Packets at `there` that came through its port and lane, and the held lanes they wait in.
+    template <class Numbers>
+    void add_waits(topology::CableEnd there, WaitGraph::Lane& lane, const Numbers& numbers) {
+        fabric::Cabling& cabling = cabling_of(there.node);
+        const uint32_t first = simulation_.locations_[there.node].first_port;
+        for (uint16_t out = 0; out < setup_.graph.nodes[there.node].port_count; ++out)
+            for (uint8_t l = 0; l < cabling.lanes(); ++l) {
+                const auto found = numbers.find({there.node, out, l});
+                if (found == numbers.end()) continue;
+                const fabric::Fifo& queue = cabling.out(first + out, l).queue;
+                for (uint32_t i = queue.head; i != fabric::kNoTransit; i = cabling.store[i].next) {
+                    const fabric::Transit& transit = cabling.store[i];
+                    if (transit.in_port != there.port || transit.in_lane != lane.hop.lane) continue;
+                    lane.waits_for.push_back(found->second);
+                    break;
+                }
+            }
+    }
+
+    void take_records() {
+        for (auto& partition : simulation_.partitions_)
+            for (const fabric::Captured& c : partition->cabling().captured)
+                result_.captured.push_back({c.at, c.cable, c.from_a, c.packet});
+        std::ranges::stable_sort(result_.captured, {}, [](const CapturedPacket& c) {
+            return std::tuple(c.at, c.cable, c.from_a);
+        });
+        for (const auto& samples : simulation_.traces_)
+            for (const fabric::TraceSample& s : samples)
+                result_.trace.push_back({s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane,
+                                         s.port, s.node, s.value});
+        std::ranges::stable_sort(result_.trace, {}, [](const TraceEvent& e) {
+            return std::tuple(e.at, e.node, e.port, e.lane);
+        });
+    }
+
+    void say_why_stuck() {
+        if (unfinished_ == 0 || result_.end != Result::End::done) return;
+        for (const FlowResult& flow : result_.flows)
+            if (!flow.finished && flow.status != transport::Status::success) return;
+        result_.end = Result::End::stuck;
+        result_.stuck_reason = "nothing can happen any more: " + std::to_string(unfinished_) +
+                               " flows have not finished, and no packet, timer or event is left";
+    }
+
+    uint64_t hash() const {
+        base::Hash hash;
+        hash.add(static_cast<uint64_t>(result_.time.ps));
+        for (const FlowResult& flow : result_.flows)
+            hash.add(static_cast<uint64_t>(flow.completion.ps))
+                .add(static_cast<uint64_t>(flow.status));
+        for (const LinkResult& link : result_.links) {
+            hash.add(link.data_packets).add(link.control_packets).add(link.wire_bytes);
+            hash.add(link.flow_control_packets).add(static_cast<uint64_t>(link.paused.ps));
+            hash.add(link.peak_queue_bytes).add(link.marked);
+            for (const uint64_t count : link.dropped) hash.add(count);
+        }
+        return hash.value();
+    }
+
+    Simulation& simulation_;
+    const Setup& setup_;
+    Result result_;
+    size_t unfinished_ = 0;
+};
+
+Result Simulation::finish(Result::End end) {
+    return Collector(*this, end).collect();
+}
+
+}  // namespace tulle::sim
