@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "wire/transport_headers.h"
+#include "cluster/framing.h"
+#include "wire/opcode.h"
 
 namespace tulle::report {
 namespace {
@@ -12,6 +13,7 @@ using sim::Operation;
 
 constexpr int64_t kPicosecondsPerMillimetre = 5;  // light in glass
 constexpr int64_t kPicosecondsPerNanosecond = 1'000;
+constexpr uint64_t kHeaderBytes = 64;  // that a switch looks at, as fabric/cabling.cc has it
 
 // What a message is cut into. A message of one packet has only a last one.
 struct Packets {
@@ -21,29 +23,27 @@ struct Packets {
     uint64_t last = 0;
 };
 
-uint64_t extended_bytes(Operation operation, bool is_first, bool is_last) {
+constexpr wire::Operation opcode_of(Operation operation, bool is_first, bool is_last) {
+    using Wire = wire::Operation;
+    const auto pick = [&](Wire only, Wire first, Wire middle, Wire last) {
+        return is_first ? (is_last ? only : first) : (is_last ? last : middle);
+    };
     switch (operation) {
-        case Operation::write: return is_first ? wire::Reth::kSize : 0;
-        case Operation::send: return 0;
-        case Operation::read: return is_first || is_last ? wire::Aeth::kSize : 0;
+        case Operation::write:
+            return pick(Wire::write_only, Wire::write_first, Wire::write_middle, Wire::write_last);
+        case Operation::send:
+            return pick(Wire::send_only, Wire::send_first, Wire::send_middle, Wire::send_last);
+        case Operation::read: break;
     }
-    return 0;
+    return pick(Wire::read_response_only, Wire::read_response_first, Wire::read_response_middle,
+                Wire::read_response_last);
 }
 
-uint64_t framed(const sim::Setup& setup, uint64_t transport_bytes) {
-    const fabric::FramingSettings& framing = setup.fabric.framing;
-    return std::max<uint64_t>(framing.envelope_bytes + transport_bytes, framing.minimum_bytes) +
-           setup.fabric.link.gap_bytes;
-}
-
-uint64_t request_wire_bytes(const sim::Setup& setup) {
-    return framed(setup, wire::Bth::kSize + wire::Reth::kSize);
-}
-
-uint64_t ack_wire_bytes(const sim::Setup& setup) {
-    const uint32_t fixed = setup.fabric.framing.fixed_ack_bytes;
-    if (fixed != 0) return fixed + setup.fabric.link.gap_bytes;
-    return framed(setup, wire::Bth::kSize + wire::Aeth::kSize);
+uint64_t wire_bytes(const sim::Setup& setup, wire::Operation opcode, uint64_t payload) {
+    wire::Packet packet;
+    packet.opcode = static_cast<uint8_t>(opcode);
+    packet.payload_length = static_cast<uint32_t>(payload);
+    return cluster::Framing(setup.fabric).wire_bytes(packet);
 }
 
 Packets packets_of(const sim::Setup& setup, const sim::Flow& flow) {
@@ -113,10 +113,7 @@ Duration longest_way(const std::vector<Cells>& table) {
 
 uint64_t data_wire_bytes(const sim::Setup& setup, Operation operation, uint64_t payload,
                          bool is_first, bool is_last) {
-    const uint32_t fixed = setup.fabric.framing.fixed_header_bytes;
-    if (fixed != 0) return payload + fixed + setup.fabric.link.gap_bytes;
-    const uint64_t padded = (payload + 3) / 4 * 4;
-    return framed(setup, wire::Bth::kSize + extended_bytes(operation, is_first, is_last) + padded);
+    return wire_bytes(setup, opcode_of(operation, is_first, is_last), payload);
 }
 
 uint64_t flow_wire_bytes(const sim::Setup& setup, const sim::Flow& flow) {
@@ -184,30 +181,40 @@ Duration Ideal::message(const sim::Flow& flow, const std::vector<Link>& links) c
         table.push_back({time_on(link, packets.first, 1), time_on(link, packets.middle, 1),
                          time_on(link, packets.middle, packets.count - 2),
                          time_on(link, packets.last, 1)});
-    return single(0, links) + (cuts_through(*setup_) ? slowest_link(table)
-                               : packets.count == 2  ? longest_way_of_two(table)
-                                                     : longest_way(table));
+    return way(packets.first, links) + (cuts_through(*setup_) ? slowest_link(table)
+                                        : packets.count == 2  ? longest_way_of_two(table)
+                                                              : longest_way(table));
 }
 
-Duration Ideal::single(uint64_t wire_bytes, const std::vector<Link>& links) const {
-    Duration sending{};
+// Cables, switches, and the headers that a switch has to have seen before it cuts through.
+Duration Ideal::way(uint64_t packet_bytes, const std::vector<Link>& links) const {
     Duration way{};
-    for (const Link& link : links) {
-        const Duration one = time_on(link, wire_bytes, 1);
-        sending = cuts_through(*setup_) ? std::max(sending, one) : sending + one;
-        way += link.delay;
+    for (size_t i = 0; i < links.size(); ++i) {
+        way += links[i].delay;
+        if (i + 1 == links.size()) break;
+        way += setup_->fabric.node.latency;
+        if (cuts_through(*setup_))
+            way += time_on(links[i], std::min(packet_bytes, kHeaderBytes), 1);
     }
-    if (links.size() > 1)
-        way += setup_->fabric.node.latency * static_cast<int64_t>(links.size() - 1);
-    return sending + way;
+    return way;
+}
+
+Duration Ideal::single(uint64_t packet_bytes, const std::vector<Link>& links) const {
+    Duration sending{};
+    for (const Link& link : links) {
+        const Duration one = time_on(link, packet_bytes, 1);
+        sending = cuts_through(*setup_) ? std::max(sending, one) : sending + one;
+    }
+    return sending + way(packet_bytes, links);
 }
 
 Duration Ideal::of(const sim::Flow& flow) const {
     const std::vector<Link> links = links_of(path(flow));
-    const uint64_t other_way =
-        flow.operation == Operation::read ? request_wire_bytes(*setup_) : ack_wire_bytes(*setup_);
+    const bool is_read = flow.operation == Operation::read;
+    const uint64_t other_way = wire_bytes(
+        *setup_, is_read ? wire::Operation::read_request : wire::Operation::acknowledge, 0);
     return setup_->host.send_latency + message(flow, links) + single(other_way, links) +
-           setup_->host.receive_latency;
+           setup_->host.receive_latency * 2;
 }
 
 Duration Ideal::of_hpcc(const sim::Flow& flow) const {

@@ -5,8 +5,8 @@
 // links, one step right or down at a time, each cell the time of that packet on that link. As all
 // middle packets are alike, the way is known by the link where it leaves the first packet and the
 // link where it enters the last one: a look at H * H ways instead of N * H cells. A switch that
-// cuts through does not wait for the end of a packet: then the slowest link counts, and nothing
-// else.
+// cuts through does not wait for the end of a packet: then the slowest link counts, and at each
+// switch the headers.
 #pragma once
 
 #include "report/routes.h"
@@ -45,7 +45,8 @@ private:
     std::vector<Link> links_of(const std::vector<topology::CableEnd>& path) const;
     std::vector<topology::CableEnd> along(const std::vector<uint32_t>& nodes) const;
     base::Duration message(const sim::Flow& flow, const std::vector<Link>& links) const;
-    base::Duration single(uint64_t wire_bytes, const std::vector<Link>& links) const;
+    base::Duration single(uint64_t packet_bytes, const std::vector<Link>& links) const;
+    base::Duration way(uint64_t packet_bytes, const std::vector<Link>& links) const;
     base::Duration time_on(const Link& link, uint64_t packet_bytes, uint64_t packets) const;
 
     const sim::Setup* setup_;

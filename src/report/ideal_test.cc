@@ -18,6 +18,7 @@ void as_hpcc(sim::Setup& setup) {
     setup.fabric.link.delay = 1_us;
     setup.fabric.link.gap_bytes = 0;
     setup.fabric.link.whole_nanoseconds = true;
+    setup.fabric.framing.minimum_bytes = 0;
     setup.fabric.framing.fixed_header_bytes = 48;
     setup.fabric.framing.fixed_ack_bytes = 60;
     setup.host.mtu = 1000;
@@ -121,12 +122,13 @@ TEST(Ideal, the_closed_form_is_what_packets_do_one_by_one_at_any_rates) {
     }
 }
 
-TEST(Ideal, a_fabric_that_cuts_through_pays_the_packet_once) {
+TEST(Ideal, a_fabric_that_cuts_through_pays_the_packet_once_and_its_headers_at_each_switch) {
     testing::MadeRun run = chain(5);
     run.setup.fabric.node.forwarding = fabric::Forwarding::cut_through;
     run.setup.fabric.link.delay = 1_ns;
     const Routes routes(run.setup.graph);
-    EXPECT_EQ(Ideal(run.setup, routes).of(flow_of(100)), base::Duration{(198 + 86) * 20} + 12_ns);
+    EXPECT_EQ(Ideal(run.setup, routes).of(flow_of(100)),
+              base::Duration{(198 + 86 + 10 * 64) * 20} + 12_ns);
 }
 
 TEST(Ideal, a_cable_has_its_own_rate_and_a_delay_by_its_length) {

@@ -210,7 +210,8 @@ std::string text_report(const Facts& facts, const Verdict& verdict) {
 std::string verdict_text(const Verdict& verdict) {
     std::string text = fmt::format("Verdict: {}\n", verdict.sentence);
     for (const Finding& finding : verdict.findings)
-        text += fmt::format("  {}: {}\n", severity_name(finding.severity), finding.sentence);
+        if (verdict.sentence.find(finding.sentence) == std::string::npos)
+            text += fmt::format("  {}: {}\n", severity_name(finding.severity), finding.sentence);
     return text;
 }
 

@@ -12,7 +12,9 @@ namespace {
 using sim::LinkResult;
 
 constexpr uint64_t kUnevenPermille = 1300;  // the fullest against the mean
-constexpr uint64_t kFullPermille = 500;     // less than this is no bottleneck
+// How much of the run the fullest was busy for longer than the mean: what evenness would have
+// saved.
+constexpr uint64_t kExcessPermille = 100;
 constexpr size_t kMostNamed = 5;
 
 // Ports of one switch between which it chooses.
@@ -44,7 +46,8 @@ std::optional<Group> group_of(const Facts& facts, uint32_t node,
 
 bool is_uneven(const Facts& facts, const Group& group) {
     if (group.ratio_permille < kUnevenPermille) return false;
-    if (facts.busy_permille(*group.fullest) < kFullPermille) return false;
+    const uint64_t busy = facts.busy_permille(*group.fullest);
+    if (busy - busy * 1000 / group.ratio_permille < kExcessPermille) return false;
     const auto choice = facts.setup.fabric.route.choice;
     if (choice != fabric::PathChoice::ecmp && choice != fabric::PathChoice::flowlet) return true;
     // Whole flows cannot be cut: three on four paths are as even as can be.
@@ -64,11 +67,11 @@ std::set<std::vector<uint16_t>> choices_of(const Facts& facts, uint32_t node) {
     return choices;
 }
 
-bool has_full_port(const Facts& facts, uint32_t node) {
+bool has_busy_port(const Facts& facts, uint32_t node) {
     const auto links = facts.names.ports().of(node);
     for (uint16_t port = 0; port < links.size(); ++port) {
         const LinkResult* link = facts.link_at(node, port);
-        if (link != nullptr && facts.busy_permille(*link) >= kFullPermille) return true;
+        if (link != nullptr && facts.busy_permille(*link) >= kExcessPermille) return true;
     }
     return false;
 }
@@ -98,7 +101,7 @@ void find_uneven_paths(const Facts& facts, std::vector<Finding>& findings) {
     std::optional<Group> worst;
     std::set<uint32_t> switches;
     for (uint32_t node = 0; node < facts.setup.graph.nodes.size(); ++node) {
-        if (facts.is_host(node) || !has_full_port(facts, node)) continue;
+        if (facts.is_host(node) || !has_busy_port(facts, node)) continue;
         for (const std::vector<uint16_t>& ports : choices_of(facts, node)) {
             const auto group = group_of(facts, node, ports);
             if (!group || !is_uneven(facts, *group)) continue;
