@@ -107,6 +107,27 @@ TEST(Verdict, a_host_that_pauses_its_link_is_a_slow_receiver) {
     EXPECT_EQ(find(verdict, FindingKind::pauses), nullptr);
 }
 
+TEST(Verdict, a_port_that_is_held_up_by_its_host_leads_there_even_if_nobody_is_blamed_for_it) {
+    MadeRun run = star(3);
+    run.flow(0, 2, 3000);
+    run.blame("h0", "s0", "s0", "h2", 30_us);
+    run.link("s0", "h2").paused = 40_us;
+    const Verdict verdict = run.verdict();
+    expect_says(find(verdict, FindingKind::slow_receiver), {"host h2", "h0 for 30 us"});
+    EXPECT_EQ(find(verdict, FindingKind::pauses), nullptr);
+}
+
+TEST(Verdict, a_root_that_is_small_beside_the_worst_is_left_out) {
+    MadeRun run = star(5);
+    run.flow(0, 2, 3000);
+    run.flow(1, 3, 3000);
+    run.blame("h0", "s0", "s0", "h2", 40_us);
+    run.blame("h1", "s0", "s0", "h3", 3_us);
+    const Verdict verdict = run.verdict();
+    EXPECT_EQ(verdict.findings.size(), 1u);
+    EXPECT_EQ(verdict.findings[0].culprit, "s0[2] -> h2");
+}
+
 TEST(Verdict, a_host_that_never_lets_go_is_called_broken) {
     MadeRun run = star(3);
     run.flow(0, 2, 3000);

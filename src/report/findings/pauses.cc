@@ -22,6 +22,8 @@ constexpr size_t kMostHeldUp = 64;  // ports that victims are looked for at
 // A port is a link of the chain, not its root, if it was itself held up for at least this part of
 // the time that it held up another one.
 constexpr int64_t kPassedOn = 4;
+constexpr uint64_t kFullPermille = 500;
+constexpr int64_t kMinorPart = 10;  // of the worst root; less is a side effect of it
 
 struct Root {
     PortKey port;  // sends to the host, where the root is one
@@ -53,27 +55,39 @@ public:
     }
 
 private:
-    const Blame& last_of_chain(const Blame& first) const {
+    // Where the blames of a port lead: to a port, or through it to the host behind its cable.
+    struct End {
+        PortKey port;
+        std::optional<uint32_t> host;
+        uint8_t lane = 0;
+    };
+
+    End end_of_chain(const Blame& first) const {
         const Blame* blame = &first;
         std::set<PortKey> seen;
-        while (seen.insert({blame->node, blame->port}).second) {
-            const auto next = held_by_.find({blame->culprit_node, blame->culprit_port});
-            if (facts_.is_host(blame->culprit_node) || next == held_by_.end()) break;
-            if (next->second->paused * kPassedOn < blame->paused) break;
+        for (;;) {
+            const PortKey culprit{blame->culprit_node, blame->culprit_port};
+            if (facts_.is_host(blame->culprit_node))
+                return {{blame->node, blame->port}, blame->culprit_node, blame->lane};
+            const sim::LinkResult* link = facts_.link_at(culprit.first, culprit.second);
+            const bool is_root = link == nullptr || link->paused * kPassedOn < blame->paused;
+            if (is_root || !seen.insert(culprit).second) return {culprit, {}, blame->lane};
+            const auto next = held_by_.find(culprit);
+            if (next == held_by_.end()) {
+                const bool to_host = facts_.is_host(link->peer_node);
+                return {culprit, to_host ? std::optional(link->peer_node) : std::nullopt,
+                        blame->lane};
+            }
             blame = next->second;
         }
-        return *blame;
     }
 
     void add(const Blame& blame, std::map<PortKey, Root>& found) const {
-        const Blame& last = last_of_chain(blame);
-        const bool is_host = facts_.is_host(last.culprit_node);
-        const PortKey port =
-            is_host ? PortKey{last.node, last.port} : PortKey{last.culprit_node, last.culprit_port};
-        Root& root = found[port];
-        root.port = port;
-        root.lane = last.lane;
-        if (is_host) root.host = last.culprit_node;
+        const End end = end_of_chain(blame);
+        Root& root = found[end.port];
+        root.port = end.port;
+        root.lane = end.lane;
+        root.host = end.host;
         root.paused += blame.paused;
         Duration& held_up = root.held_up[{blame.node, blame.port}];
         held_up += blame.paused;
@@ -109,9 +123,8 @@ std::string culprit_of(const Facts& facts, const Root& root) {
 }
 
 Finding of_host(const Facts& facts, const Root& root) {
-    const auto own = root.held_up.find(root.port);
-    const Duration paused = own == root.held_up.end() ? root.longest : own->second;
-    const uint64_t share = facts.permille(paused);
+    const sim::LinkResult* link = facts.link_at(root.port.first, root.port.second);
+    const uint64_t share = facts.permille(link == nullptr ? root.longest : link->paused);
     // An adapter that takes nothing at all is broken; one that takes less than arrives is slow.
     const char* what = share >= 900
                            ? "pauses its link nearly all the time, as a broken adapter does"
@@ -128,9 +141,12 @@ Finding of_host(const Facts& facts, const Root& root) {
 Finding of_port(const Facts& facts, const Root& root) {
     const sim::LinkResult* link = facts.link_at(root.port.first, root.port.second);
     const std::string name = facts.names.link(root.port.first, root.port.second);
+    const uint64_t busy = link == nullptr ? 0 : facts.busy_permille(*link);
+    const bool is_full = busy >= kFullPermille;
     std::string sentence =
-        fmt::format("more was sent to {} than it carries ({} busy, {}); held up: {}", name,
-                    percent_text(link == nullptr ? 0 : facts.busy_permille(*link)),
+        fmt::format("{} {}{} ({} busy, {}); held up: {}",
+                    is_full ? "more was sent to" : "buffers were full of packets for", name,
+                    is_full ? " than it carries" : "", percent_text(busy),
                     counted(link == nullptr ? 0 : link->flows, "flow"), held_up_text(facts, root));
     return {FindingKind::pauses, Severity::note, name, {}, std::move(sentence)};
 }
@@ -197,10 +213,10 @@ void find_victims(const Facts& facts, const std::vector<Root>& roots,
           {"worst_slowdown_permille", worst},
           {"flows", std::move(names)}},
          fmt::format(
-             "{} not cross {}, but stood behind packets that do, up to {} times slower "
-             "than alone: {}",
+             "{} not {} {}, but stood behind packets that do, up to {} times slower than "
+             "alone: {}",
              victims.size() == 1 ? "1 flow does" : fmt::format("{} flows do", victims.size()),
-             culprit, ratio_text(worst), shown)});
+             roots.front().host ? "go to" : "cross", culprit, ratio_text(worst), shown)});
 }
 
 // Pauses that nobody is blamed for are still told.
@@ -224,8 +240,10 @@ void find_unexplained(const Facts& facts, std::vector<Finding>& findings) {
 
 void find_pauses(const Facts& facts, std::vector<Finding>& findings) {
     std::vector<Root> roots = PauseTree(facts).roots();
+    const Duration most = roots.empty() ? Duration{} : roots.front().paused;
     std::erase_if(roots, [&](const Root& root) {
-        return facts.permille(root.longest) < kNoticeablePermille;
+        return facts.permille(root.longest) < kNoticeablePermille ||
+               root.paused * kMinorPart < most;
     });
     if (roots.empty()) {
         if (facts.result.blames.empty()) find_unexplained(facts, findings);
