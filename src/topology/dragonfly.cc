@@ -45,8 +45,9 @@ base::Result<Graph> build(const Dragonfly& options) {
         for (uint32_t i = 0; i < a; ++i)
             for (uint32_t j = i + 1; j < a; ++j)
                 graph.connect(router + group * a + i, router + group * a + j);
-    connect_groups(graph, groups, a * h,
-                   [&](uint32_t group, uint32_t place) { return router + group * a + place / h; });
+    connect_groups(graph, groups, a * h, [&](uint32_t group, uint32_t place) {
+        return router + group * options.a + place / options.h;
+    });
     return graph;
 }
 
@@ -72,7 +73,7 @@ base::Result<Graph> build(const DragonflyPlus& options) {
         for (uint32_t j = 0; j < spines; ++j)
             graph.connect(leaf + i, spine + i / leaves * spines + j);
     connect_groups(graph, groups, spines * global, [&](uint32_t group, uint32_t place) {
-        return spine + group * spines + place / global;
+        return spine + group * options.spines + place / options.global;
     });
     return graph;
 }

@@ -235,6 +235,7 @@ TEST(Ibnetdiscover, says_where_and_what_is_wrong) {
     const auto ib = [](std::string_view content) {
         return problem(Format::ibnetdiscover, content);
     };
+    EXPECT_EQ(ib("\f\v\r\n"), "file: the fabric has no hosts");
     EXPECT_EQ(ib("[1] \"A\"[1]"), "file:1: a port comes before the first node");
     EXPECT_EQ(ib("Hca 1 \"A\"\n[1] \"B\"[1]"), "file:2: node \"B\" is described nowhere");
     EXPECT_EQ(ib("Hca 1 \"A\"\n\nHca 1 \"A\""), "file:3: node \"A\" is described twice");

@@ -1,6 +1,7 @@
 #include "topology/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "topology/text.h"
@@ -59,6 +60,18 @@ std::optional<base::Error> check_names(const Graph& graph) {
     const auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice == names.end()) return std::nullopt;
     return wrong(text("two nodes are called ", *twice));
+}
+
+std::optional<base::Error> check_guids(const Graph& graph) {
+    std::unordered_map<uint64_t, uint32_t> owner;
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+        if (graph.nodes[i].guid == 0) continue;
+        const auto [first, is_new] = owner.try_emplace(graph.nodes[i].guid, i);
+        if (!is_new)
+            return wrong(text(named(graph.nodes[first->second]), " and ", named(graph.nodes[i]),
+                              " have the same GUID"));
+    }
+    return std::nullopt;
 }
 
 // The nodes that can be reached from `start`. A host passes nothing on, so the search stops there.
@@ -125,6 +138,7 @@ size_t Graph::host_count() const {
 std::optional<base::Error> Graph::check() const {
     if (host_count() == 0) return wrong("the fabric has no hosts");
     if (auto error = check_names(*this)) return error;
+    if (auto error = check_guids(*this)) return error;
     if (auto error = check_ends(*this)) return error;
     if (auto error = check_ports(*this)) return error;
     return check_reach(*this);

@@ -73,8 +73,8 @@ struct Graph {
     size_t host_count() const;
     size_t switch_count() const { return nodes.size() - host_count(); }
 
-    // What is wrong with the fabric, in one sentence: two nodes of one name, a port used twice, a
-    // cable to its own node, a host without a cable or that another cannot reach, no hosts.
+    // What is wrong with the fabric, in one sentence: two nodes of one name or GUID, a port used
+    // twice, a cable to its own node, a host without a cable or out of reach of another, no hosts.
     std::optional<base::Error> check() const;
 
     bool operator==(const Graph&) const = default;

@@ -53,6 +53,10 @@ TEST(Graph, check_names_what_is_wrong) {
     namesakes.nodes[2].name = "h0";
     EXPECT_EQ(problem(namesakes), "two nodes are called h0");
 
+    Graph twins = star(3);
+    twins.nodes[0].guid = twins.nodes[2].guid = 7;
+    EXPECT_EQ(problem(twins), "host h0 and host h2 have the same GUID");
+
     Graph itself = star(2);
     itself.nodes[2].port_count = 4;
     itself.cables.push_back({{2, 2}, {2, 3}});

@@ -21,7 +21,7 @@ public:
 
     std::string_view rest() const { return rest_; }
     void skip_blanks() {
-        rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r"), rest_.size()));
+        rest_.remove_prefix(std::min(rest_.find_first_not_of(kBlanks), rest_.size()));
     }
     // "node": what stands between the quotes.
     std::optional<std::string_view> quoted() {
@@ -147,7 +147,7 @@ private:
     std::optional<base::Error> read_node(std::string_view line, NodeKind kind) {
         const auto words = words_of(line);
         const uint32_t ports = words.size() > 1 ? parse_number<uint32_t>(words[1]).value_or(0) : 0;
-        const size_t quote = line.find('"');
+        const size_t quote = line.substr(0, line.find('#')).find('"');
         const auto id =
             quote == std::string_view::npos ? std::nullopt : Cursor(line.substr(quote)).quoted();
         if (ports == 0 || ports > kMaxIbPorts || !id || id->empty())

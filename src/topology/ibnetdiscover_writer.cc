@@ -1,5 +1,6 @@
 #include <array>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "topology/ib_speed.h"
 #include "topology/ibnetdiscover.h"
@@ -26,6 +27,7 @@ public:
     explicit Writer(const Graph& graph) : graph_(graph), ports_(graph) {
         for (const Node& node : graph.nodes)
             if (node.is_host()) ++adapters_[node.server];
+        give_guids();
     }
 
     std::string write() {
@@ -37,10 +39,18 @@ public:
     }
 
 private:
-    uint64_t guid(uint32_t node) const {
-        const uint64_t given = graph_.nodes[node].guid;
-        return given != 0 ? given : kGuidBase + (uint64_t{node} + 1) * 0x100;
+    void give_guids() {
+        std::unordered_set<uint64_t> taken;
+        for (const Node& node : graph_.nodes) taken.insert(node.guid);
+        uint64_t next = kGuidBase;
+        for (const Node& node : graph_.nodes) {
+            // Room for the GUIDs of ports, which follow that of their node.
+            do next += 0x100;
+            while (taken.contains(next));
+            guids_.push_back(node.guid != 0 ? node.guid : next);
+        }
     }
+    uint64_t guid(uint32_t node) const { return guids_[node]; }
     std::string id(uint32_t node) const {
         return text(graph_.nodes[node].is_host() ? "\"H-" : "\"S-", hex(guid(node), 16), "\"");
     }
@@ -95,6 +105,7 @@ private:
     const Graph& graph_;
     Ports ports_;
     std::unordered_map<uint32_t, uint32_t> adapters_;  // how many a server has
+    std::vector<uint64_t> guids_;                      // by node
     std::string out_;
 };
 

@@ -49,9 +49,10 @@ inline std::vector<std::string_view> split(std::string_view line, char separator
     }
 }
 
+inline constexpr std::string_view kBlanks = " \t\r\v\f";
+
 // The words between blanks; empty ones are left out.
 inline std::vector<std::string_view> words_of(std::string_view line) {
-    constexpr std::string_view kBlanks = " \t\r\v\f";
     std::vector<std::string_view> words;
     size_t at = line.find_first_not_of(kBlanks);
     while (at != std::string_view::npos) {

@@ -102,7 +102,7 @@ TEST(Pacing, a_queue_pair_may_go_while_its_data_waits) {
 }
 
 TEST(Pacing, slowness_is_not_silence) {
-    Pair pair({.ack_timeout = 5, .ack_every = 16});  // 131 us
+    Pair pair({.ack_timeout = 5, .ack_every = 16});                                   // 131 us
     pair.client.adapter.set_congestion_control(pair.client.qpn, rate(1'000'000, 1));  // 1 ms each
     pair.client.post({.work = Work::write, .length = 20 * 1024});
     pair.run();
