@@ -4,6 +4,8 @@
 #include <bit>
 
 #include "transport/completer.h"
+#include "transport/failure.h"
+#include "transport/migration.h"
 #include "transport/notify.h"
 #include "transport/rd.h"
 #include "transport/requester.h"
@@ -32,12 +34,12 @@ bool partitions_match(wire::PKey a, wire::PKey b) {
 bool is_usual_write(const QueuePair& qp, const Packet& packet) {
     return packet.opcode == wire::opcode_of(Service::rc, wire::Operation::write_middle) &&
            qp.type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
-           (qp.pkey.value & kMembershipBit.value) != 0 &&
+           qp.migration == Migration::migrated && (qp.pkey.value & kMembershipBit.value) != 0 &&
            packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
 }
 
 bool is_mtu(uint32_t bytes) {
-    return bytes >= 256 && std::has_single_bit(bytes);
+    return bytes >= 256 && bytes <= wire::kMaxPayload && std::has_single_bit(bytes);
 }
 
 bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
@@ -45,6 +47,7 @@ bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (!is_legal_change(qp.type, qp.state, to, mask)) return false;
     if ((mask & kCurrentState) != 0 && attributes.current_state != qp.state) return false;
     if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return false;
+    if ((mask & kMigrationState) != 0 && !may_order(qp, attributes.migration)) return false;
     if ((mask & kTimeout) != 0 && attributes.address.ack_timeout > 31) return false;
     if ((mask & kAlternatePath) != 0 && attributes.alternate.ack_timeout > 31) return false;
     if ((mask & (kRetryCount | kRnrRetry)) != 0 &&
@@ -133,7 +136,8 @@ Refusal Adapter::destroy_srq(SrqId srq) {
 
 Refusal Adapter::post_srq_receive(SrqId srq, const ReceiveRequest& request) {
     SharedReceiveQueue* shared = core_.shared_queue(srq);
-    return shared == nullptr ? Refusal::invalid_argument : shared->queue.post(request);
+    if (shared == nullptr || shared->is_broken) return Refusal::invalid_argument;
+    return shared->queue.post(request);
 }
 
 // A target of XRC needs neither completion queues nor a protection domain: SRQs bring them. An
@@ -146,7 +150,7 @@ bool Adapter::has_queues(const QpSetup& setup) {
 }
 
 bool Adapter::is_sane(const QpSetup& setup) {
-    if (setup.type > QpType::xrc_target) return false;  // not a user's to make
+    if (core_.is_broken || setup.type > QpType::xrc_target) return false;  // not a user's to make
     if ((setup.type == QpType::rd) != core_.rd_domains.knows(setup.rd_domain)) return false;
     const bool is_target = setup.type == QpType::xrc_target;
     if (is_target != core_.xrc_domains.knows(setup.xrc_domain)) return false;
@@ -221,10 +225,33 @@ Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mas
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr || !is_legal(*qp, attributes, mask)) return Refusal::invalid_argument;
     const QpState to = (mask & kState) != 0 ? attributes.state : qp->state;
+    if (core_.is_broken && to != QpState::reset && to != QpState::error)
+        return Refusal::invalid_argument;
     apply(*qp, attributes, mask);
     if (to != qp->state) change_state(*qp, attributes);
     core_.wake(*qp);
     return Refusal::none;
+}
+
+Refusal Adapter::fail_qp(Qpn qpn) {
+    QueuePair* qp = core_.find(qpn);
+    if (qp == nullptr || qp->state == QpState::reset || qp->state == QpState::error)
+        return Refusal::invalid_argument;
+    core_.raise(EventKind::qp_fatal, qpn.value);
+    break_queue_pair(core_, *qp, Status::general_error);
+    return Refusal::none;
+}
+
+Refusal Adapter::fail_srq(SrqId srq) {
+    SharedReceiveQueue* shared = core_.shared_queue(srq);
+    if (shared == nullptr || shared->is_broken) return Refusal::invalid_argument;
+    shared->is_broken = true;
+    core_.raise(EventKind::srq_error, srq.value);
+    return Refusal::none;
+}
+
+void Adapter::fail_device() {
+    if (!core_.is_broken) break_adapter(core_);
 }
 
 std::optional<wire::EeContext> Adapter::create_ee(RdDomainId domain) {
@@ -272,7 +299,7 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     }
     if (has(kTimeout)) qp.address.ack_timeout = attributes.address.ack_timeout;
     if (has(kAlternatePath)) qp.alternate = attributes.alternate;
-    if (has(kMigrationState)) qp.migration = attributes.migration;
+    if (has(kMigrationState)) change_migration(core_, qp, attributes.migration);
     if (has(kPathMtu)) qp.mtu = attributes.path_mtu;
     if (has(kRetryCount)) qp.retry_count = qp.requester.retries_left = attributes.retry_count;
     if (has(kRnrRetry)) qp.rnr_retry = qp.requester.rnr_retries_left = attributes.rnr_retry;
@@ -315,6 +342,7 @@ void Adapter::reset(QueuePair& qp) {
             core_.receive_queue_of(qp).give_back(place);
     }
     qp.state = QpState::reset;
+    qp.migration = Migration::migrated;
     qp.requester = RequesterState{};
     qp.responder = ResponderState{};
     qp.send_queue.reset();
@@ -373,6 +401,7 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     core_.counters.port_rcv_data_bytes += packet.payload_length;
     QueuePair* qp = core_.find(packet.dest_qp());
     if (qp != nullptr && is_usual_write(*qp, packet) && continue_write(core_, *qp, packet)) return;
+    if (packet.payload_length > wire::kMaxPayload) return on_damaged_packet();
     if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
         return deliver_rd(now, packet);
     if (packet.dest_qp().value == kMulticastQpn) return deliver_multicast(now, packet, grh);
@@ -445,6 +474,7 @@ void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::By
         qp.responder.established = true;
         core_.raise(EventKind::communication_established, qp.number.value);
     }
+    heed_migration(core_, qp, packet);
     const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(packet.opcode));
     if (qp.type == QpType::uc)
         on_uc_request(core_, qp, packet);
@@ -484,7 +514,11 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     const uint32_t size = core_.config.envelope_bytes + wire::opcode_info(opcode).header_size;
     if (size + plan->length > room) return Turn::does_not_fit;
     const uint32_t oldest = qp.requester.oldest;
-    if (make_request(core_, qp, now, *plan, packet)) return Turn::sent;
+    if (make_request(core_, qp, now, *plan, packet)) {
+        // The fabric brings it to every member but those behind the port that it came from (10.5).
+        if (packet.dest_qp().value == kMulticastQpn) deliver_multicast(now, packet, {});
+        return Turn::sent;
+    }
     const bool is_gone = qp.requester.oldest != oldest;
     return is_gone ? Turn::failed : Turn::nothing;
 }
@@ -498,6 +532,7 @@ bool Adapter::send_notification(const Lanes& lanes, Packet& packet) {
 }
 
 bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
+    if (!core_.losers.empty()) end_losers(core_);
     if (!core_.notifications.empty()) [[unlikely]]
         if (send_notification(lanes, packet)) return true;
     uint16_t waiting = core_.ready.filled();
@@ -543,6 +578,7 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
 }
 
 std::optional<AdapterEvent> Adapter::poll_event() {
+    if (!core_.losers.empty()) end_losers(core_);
     if (core_.events.empty()) return std::nullopt;
     const AdapterEvent event = core_.events.front();
     core_.events.pop_front();

@@ -113,6 +113,7 @@ void Core::on_new_path(QueuePair& qp) {
     packet.pkey = qp.pkey;
     packet.set_dest_qp(qp.dest_qpn);
     qp.prototype = packet;
+    qp.requester.middles_left = 0;  // they were made of the old one
 }
 
 uint8_t Core::level_of_datagram(const QueuePair& qp) {
@@ -196,6 +197,11 @@ void Core::watch_limit(SrqId srq) {
     raise(EventKind::srq_limit_reached, srq.value);
 }
 
+bool Core::has_broken_receives(const QueuePair& qp) {
+    const SharedReceiveQueue* shared = shared_queue(qp.srq);
+    return shared != nullptr && shared->is_broken;
+}
+
 ReceiveQueue& Core::receive_queue_of(QueuePair& qp) {
     if (SharedReceiveQueue* shared = shared_queue(qp.srq)) return shared->queue;
     if (qp.owner != qp.number) {
@@ -222,7 +228,9 @@ void Core::complete(CqId cq, const Completion& completion, bool solicited) {
     CompletionQueue* queue = completion_queue(cq);
     TULLE_CHECK(queue != nullptr);
     if (!queue->push(completion)) {
-        raise(EventKind::cq_error, cq.value);
+        if (queue->begins_overrun()) raise(EventKind::cq_error, cq.value);
+        const QueuePair* qp = find(completion.qpn);
+        if (qp != nullptr && qp->state != QpState::error) losers.push_back(qp->number);
         return;
     }
     if (queue->fulfils(completion, solicited)) raise(EventKind::completion, cq.value);

@@ -56,6 +56,7 @@ struct SharedReceiveQueue {
     CqId cq{};                 // it has a completion queue of its own
     uint32_t limit = 0;        // an event when fewer wait; 0 is none
     uint32_t users = 0;
+    bool is_broken = false;
     ReceiveQueue queue;
 };
 
@@ -133,7 +134,7 @@ public:
             if (qp) visit(*qp);
     }
 
-    // The way to the peer has changed: the prototype of packets follows.
+    // The way to the peer has changed, or what packets say of it: their prototype follows.
     void on_new_path(QueuePair& qp);
 
     // It may have something to send: onto the ready list of its lane.
@@ -162,6 +163,8 @@ public:
 
     void complete(CqId cq, const Completion& completion, bool solicited = false);
     void raise(EventKind kind, uint32_t subject) { events.push_back({kind, subject}); }
+    // Whether the shared queue that this queue pair takes its receives from has broken.
+    bool has_broken_receives(const QueuePair& qp);
     CompletionQueue* completion_queue(CqId cq);
     SharedReceiveQueue* shared_queue(SrqId srq);
     EndToEnd* end_to_end(wire::EeContext ee);
@@ -180,6 +183,8 @@ public:
     ReadyLists ready;
     base::Ring<Notification> notifications{16};
     std::deque<AdapterEvent> events;
+    std::vector<Qpn> losers;  // queue pairs that a completion was lost of, until end_losers()
+    bool is_broken = false;   // the whole adapter
     std::vector<std::unique_ptr<CompletionQueue>> completion_queues;  // CqId counts from 1
     std::vector<std::unique_ptr<SharedReceiveQueue>> shared_queues;   // SrqId too
     Domains<XrcDomainId> xrc_domains;

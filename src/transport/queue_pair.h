@@ -165,6 +165,7 @@ struct QueuePair {
     uint8_t max_incoming_reads = 1;
     uint8_t min_rnr_timer = 0;
     Migration migration = Migration::migrated;
+    bool migration_refused = false;  // and the user was told
     PdId pd{};
     CqId send_cq{};
     CqId receive_cq{};

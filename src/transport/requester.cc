@@ -77,6 +77,9 @@ bool begin(Core& core, QueuePair& qp, uint32_t number) {
             fail_request(core, qp, number, status);
         return true;
     }
+    // A queue pair that may have none under way would wait for ever.
+    if (qp.is_reliable() && work.awaits_data() && qp.max_reads == 0)
+        return fail_in_turn(core, qp, number, Status::local_qp_operation_error);
     const uint32_t packets = packets_of(work, qp.mtu);
     if (packets >= kPsnsApart) return fail_in_turn(core, qp, number, Status::local_length_error);
     if (psn_distance(r.unacknowledged, r.next_psn) + packets >= kPsnsApart) return false;

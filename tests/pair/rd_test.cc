@@ -563,7 +563,7 @@ TEST(Rd, silence_even_for_resync_ends_the_context) {
     rd.post({.work = Work::send, .length = 10, .id = 2}, {.from = other});
     rd.pair.run();
     EXPECT_EQ(rd.pair.client.completion().status, Status::retry_exceeded);
-    EXPECT_EQ(rd.pair.client.completion().status, Status::invalid_ee_state);
+    EXPECT_EQ(rd.pair.client.completion().status, Status::response_timeout);
     EXPECT_EQ(rd.ee_state(), QpState::error);
     const auto events = rd.pair.client.events();
     EXPECT_EQ(std::count(events.begin(), events.end(), EventKind::ee_context_error), 1);
