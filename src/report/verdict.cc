@@ -29,12 +29,19 @@ std::string pace_text(const Verdict& verdict) {
                        percent_text(verdict.bottleneck->busy_permille));
 }
 
+// That flows failed is the effect; what comes next is likely the cause.
+std::string failure_sentence(const std::vector<Finding>& findings) {
+    const bool has_cause =
+        findings.front().kind == FindingKind::flows_failed && findings.size() > 1;
+    return has_cause ? findings[0].sentence + "; " + findings[1].sentence : findings[0].sentence;
+}
+
 std::string sentence_of(const Facts& facts, const Verdict& verdict) {
     if (facts.flows() == 0) return "there was nothing to do";
     if (facts.result.end == sim::Result::End::interrupted)
         return fmt::format("interrupted: {} of {} flows had ended", facts.succeeded_count(),
                            facts.flows());
-    if (!verdict.findings.empty() && !verdict.complete) return verdict.findings.front().sentence;
+    if (!verdict.findings.empty() && !verdict.complete) return failure_sentence(verdict.findings);
     if (!verdict.findings.empty())
         return fmt::format("{}: {}", share_text(verdict), verdict.findings.front().sentence);
     return fmt::format("nothing held it up: {}{}", share_text(verdict), pace_text(verdict));

@@ -117,6 +117,14 @@ TEST(Verdict, a_port_that_is_held_up_by_its_host_leads_there_even_if_nobody_is_b
     EXPECT_EQ(find(verdict, FindingKind::pauses), nullptr);
 }
 
+TEST(Verdict, an_idle_port_is_not_the_root_where_another_of_its_switch_was_held_up) {
+    MadeRun run = star(4);
+    run.flow(0, 2, 3000);
+    run.blame("h0", "s0", "s0", "h3", 30_us);
+    run.link("s0", "h2").paused = 35_us;
+    EXPECT_EQ(find(run.verdict(), FindingKind::slow_receiver)->culprit, "h2");
+}
+
 TEST(Verdict, a_root_that_is_small_beside_the_worst_is_left_out) {
     MadeRun run = star(5);
     run.flow(0, 2, 3000);
@@ -328,6 +336,16 @@ TEST(Verdict, flows_that_failed_are_counted_and_the_first_is_named) {
                 {"1 of 2 flows", "flow 1 (h1 -> h2)", "retry_exceeded"});
 }
 
+TEST(Verdict, flows_that_failed_are_told_with_what_is_likely_the_cause) {
+    MadeRun run = star(3);
+    run.flow(0, 1);
+    run.result.flows[0].status = transport::Status::retry_exceeded;
+    lose(run, run.link("s0", "h1"), Drop::link_down, 3);
+    const std::string sentence = run.verdict().sentence;
+    EXPECT_NE(sentence.find("1 of 1 flows"), std::string::npos) << sentence;
+    EXPECT_NE(sentence.find("the cable was down"), std::string::npos) << sentence;
+}
+
 TEST(Verdict, resending_without_loss_under_spraying_is_laid_to_the_order) {
     MadeRun run = star(3);
     run.setup.fabric.route.choice = fabric::PathChoice::spray;
@@ -360,11 +378,17 @@ TEST(Verdict, a_class_that_waits_behind_another_in_its_lane_has_a_noisy_neighbou
     const Finding* finding = find(verdict, FindingKind::noisy_neighbour);
     ASSERT_NE(finding, nullptr);
     EXPECT_EQ(finding->culprit, "flow 0 (h0 -> h2)");
-    expect_says(finding, {"backup", "storage", "s0[2] -> h2", "9.00 against 1.05"});
+    expect_says(finding, {"backup", "storage", "s0[2] -> h2", "9.00 (theirs 1.05)"});
 }
 
 TEST(Verdict, classes_that_do_not_meet_are_no_neighbours) {
     EXPECT_EQ(find(with_a_neighbour(3).verdict(), FindingKind::noisy_neighbour), nullptr);
+}
+
+TEST(Verdict, a_class_that_sends_as_much_as_the_other_is_as_noisy) {
+    MadeRun run = with_a_neighbour(2);
+    run.setup.flows[0].bytes = 10 << 10;
+    EXPECT_EQ(find(run.verdict(), FindingKind::noisy_neighbour), nullptr);
 }
 
 TEST(Verdict, classes_in_lanes_of_their_own_are_no_neighbours) {
@@ -398,6 +422,17 @@ TEST(Verdict, senders_that_hold_back_are_told_where_no_link_was_full) {
     run.result.totals.ecn_marked = 5;
     expect_says(find(run.verdict(), FindingKind::senders_held_back),
                 {"40.0 % busy", "5 marks", "congestion control"});
+}
+
+TEST(Verdict, senders_that_hold_back_come_before_pauses_that_explain_little) {
+    MadeRun run = leaf_spine(2, 1, 4);
+    for (uint32_t i = 0; i < 4; ++i) run.flow(i, 4 + i, 4000);
+    run.link("s0", "s2").busy = run.result.flows[0].completion * 40 / 100;
+    run.blame("h0", "s0", "s0", "s2", 2_us);
+    const Verdict verdict = run.verdict();
+    ASSERT_EQ(verdict.findings.size(), 2u);
+    EXPECT_EQ(verdict.findings[0].kind, FindingKind::senders_held_back);
+    EXPECT_EQ(verdict.findings[1].kind, FindingKind::pauses);
 }
 
 TEST(Verdict, a_run_that_was_interrupted_says_how_far_it_came) {

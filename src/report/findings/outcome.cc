@@ -2,12 +2,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/units.h"
 #include "report/findings/findings.h"
 
 namespace tulle::report {
+namespace {
+
+constexpr uint64_t kFullPermille = 900;
+
+Finding senders_held_back(const Facts& facts, const std::string& link, uint64_t busy_permille) {
+    const sim::Totals& totals = facts.result.totals;
+    return {FindingKind::senders_held_back,
+            Severity::note,
+            link,
+            {{"link", link},
+             {"busy_permille", busy_permille},
+             {"ecn_marked", totals.ecn_marked},
+             {"cnps", totals.cnps}},
+            fmt::format("no link was full ({} most, {} busy): the senders held back, by congestion "
+                        "control ({}, {}), windows or latency",
+                        link, percent_text(busy_permille), counted(totals.ecn_marked, "mark"),
+                        counted(totals.cnps, "CNP"))};
+}
+
+}  // namespace
 
 std::string counted(uint64_t count, const char* thing) {
     return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
@@ -87,38 +106,25 @@ void find_disagreements(const Facts& facts, std::vector<Finding>& findings) {
 void find_pace(const Facts& facts, std::vector<Finding>& findings) {
     if (facts.flows() == 0 || limit_permille(facts) >= kNearLimitPermille) return;
     if (std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
-            return finding.severity != Severity::note || finding.kind == FindingKind::pauses;
+            return finding.severity != Severity::note || finding.kind != FindingKind::pauses;
         }))
         return;
     const sim::LinkResult* link = busiest_link(facts);
     if (link == nullptr) return;
     const std::string name = facts.names.link(*link);
-    const std::string busy = percent_text(facts.busy_permille(*link));
-    const bool is_full = facts.busy_permille(*link) >= 900;
-    if (is_full && !facts.is_host(link->node) && !facts.is_host(link->peer_node)) {
-        findings.push_back({FindingKind::full_link,
-                            Severity::warning,
-                            name,
-                            {{"link", name}, {"busy_permille", facts.busy_permille(*link)}},
-                            fmt::format("{} was {} busy with {}: there is too little between the "
-                                        "switches for what the hosts send",
-                                        name, busy, counted(link->flows, "flow"))});
+    const uint64_t busy = facts.busy_permille(*link);
+    if (busy < kFullPermille) {
+        findings.insert(findings.begin(), senders_held_back(facts, name, busy));
         return;
     }
-    if (is_full) return;
-    const sim::Totals& totals = facts.result.totals;
-    findings.push_back(
-        {FindingKind::senders_held_back,
-         Severity::note,
-         name,
-         {{"link", name},
-          {"busy_permille", facts.busy_permille(*link)},
-          {"ecn_marked", totals.ecn_marked},
-          {"cnps", totals.cnps}},
-         fmt::format(
-             "no link was full ({} most, {} busy), nothing was lost or held up: the senders "
-             "held back, by congestion control ({}, {}), windows or latency",
-             name, busy, counted(totals.ecn_marked, "mark"), counted(totals.cnps, "CNP"))});
+    if (!findings.empty() || facts.is_host(link->node) || facts.is_host(link->peer_node)) return;
+    findings.push_back({FindingKind::full_link,
+                        Severity::warning,
+                        name,
+                        {{"link", name}, {"busy_permille", busy}},
+                        fmt::format("{} was {} busy with {}: there is too little between the "
+                                    "switches for what the hosts send",
+                                    name, percent_text(busy), counted(link->flows, "flow"))});
 }
 
 }  // namespace tulle::report

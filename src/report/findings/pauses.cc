@@ -62,13 +62,30 @@ private:
         uint8_t lane = 0;
     };
 
+    // The port that is blamed; but where it was idle most of the time and never held up, the full
+    // buffer can only have waited for another port of that switch, the one that was held up most.
+    PortKey suspect(const Blame& blame) const {
+        const PortKey blamed{blame.culprit_node, blame.culprit_port};
+        const sim::LinkResult* link = facts_.link_at(blamed.first, blamed.second);
+        if (link == nullptr || link->paused.ps != 0 || facts_.busy_permille(*link) >= kFullPermille)
+            return blamed;
+        const auto ports = facts_.names.ports().of(blamed.first);
+        const sim::LinkResult* most = link;
+        for (uint16_t port = 0; port < ports.size(); ++port) {
+            const sim::LinkResult* other = facts_.link_at(blamed.first, port);
+            if (other != nullptr && other->paused > most->paused) most = other;
+        }
+        const bool explains = most->paused * kPassedOn >= blame.paused;
+        return explains ? PortKey{most->node, most->port} : blamed;
+    }
+
     End end_of_chain(const Blame& first) const {
         const Blame* blame = &first;
         std::set<PortKey> seen;
         for (;;) {
-            const PortKey culprit{blame->culprit_node, blame->culprit_port};
             if (facts_.is_host(blame->culprit_node))
                 return {{blame->node, blame->port}, blame->culprit_node, blame->lane};
+            const PortKey culprit = suspect(*blame);
             const sim::LinkResult* link = facts_.link_at(culprit.first, culprit.second);
             const bool is_root = link == nullptr || link->paused * kPassedOn < blame->paused;
             if (is_root || !seen.insert(culprit).second) return {culprit, {}, blame->lane};

@@ -11,8 +11,8 @@
 namespace tulle::report {
 namespace {
 
-constexpr uint64_t kNoisyPermille = 3000;  // a class is three times as slow as its neighbour
-constexpr uint64_t kSharedPermille = 500;  // a link that both fill
+constexpr uint64_t kSharedPermille = 500;  // a link that is full
+constexpr uint64_t kLightPart = 4;         // a class with less than this part of another's bytes
 
 std::string brake_reason(const Facts& facts) {
     const fabric::Settings& fabric = facts.setup.fabric;
@@ -109,8 +109,9 @@ std::optional<Meeting> meeting_of(const Facts& facts, size_t sufferer, const Cla
 
 bool find_noise(const Facts& facts, uint8_t lane, const ClassFacts& quiet, const ClassFacts& noisy,
                 std::vector<Finding>& findings) {
-    if (quiet.p99_permille < kNoisyPermille || noisy.bytes <= quiet.bytes) return false;
-    if (quiet.p99_permille * 1000 < noisy.p99_permille * kNoisyPermille) return false;
+    // A class that sends little cannot have filled the link that it waits for.
+    if (quiet.p99_permille < kSlowedPermille || quiet.bytes * kLightPart > noisy.bytes)
+        return false;
     const auto meeting = meeting_of(facts, quiet.worst, noisy);
     if (!meeting) return false;
     const std::string link = facts.names.link(*meeting->link);
@@ -125,8 +126,8 @@ bool find_noise(const Facts& facts, uint8_t lane, const ClassFacts& quiet, const
           {"quiet_p99_slowdown_permille", quiet.p99_permille},
           {"link", link}},
          fmt::format(
-             "{} and its class ({}) fill {}, and in the same {} another one ({}) waits behind "
-             "them: the p99 of its slowdown is {} against {}; give them lanes of their own",
+             "{} and its class ({}) fill {}, and in the same {} another class ({}) waits behind "
+             "them: the p99 of its slowdown is {} (theirs {}); give them lanes of their own",
              facts.names.flow(meeting->flow), class_text(noisy.name), link, facts.names.lane(lane),
              class_text(quiet.name), ratio_text(quiet.p99_permille),
              ratio_text(noisy.p99_permille))});
