@@ -300,12 +300,6 @@ TEST(Verdict, with_marks_pfc_was_not_the_only_brake) {
     EXPECT_EQ(find(run.verdict(), FindingKind::pfc_only_brake), nullptr);
 }
 
-TEST(Verdict, flows_that_do_not_know_ecn_are_the_reason_that_nothing_is_marked) {
-    MadeRun run = paused_with_ecn();
-    for (sim::Flow& flow : run.setup.flows) flow.traffic_class = 0;
-    expect_says(find(run.verdict(), FindingKind::pfc_only_brake), {"no flow says"});
-}
-
 TEST(Verdict, a_deadlock_is_named_link_by_link_with_its_lanes) {
     MadeRun run = leaf_spine(2, 2, 1);
     run.setup.fabric.flow_control = fabric::FlowControl::credits;

@@ -63,7 +63,8 @@ def main(tulle, *words):
     tulle = str(pathlib.Path(tulle).resolve())
     if update:
         EXPECTED.mkdir(exist_ok=True)
-    differences = [text for scenario in scenarios for text in check(tulle, scenario, update) if text]
+    found = (text for scenario in scenarios for text in check(tulle, scenario, update))
+    differences = [text for text in found if text]
     print("\n".join(differences), end="")
     sys.exit(1 if differences else 0)
 

@@ -16,10 +16,6 @@ constexpr uint64_t kLightPart = 4;         // a class with less than this part o
 
 std::string brake_reason(const Facts& facts) {
     const fabric::Settings& fabric = facts.setup.fabric;
-    const auto& flows = facts.setup.flows;
-    if (std::none_of(flows.begin(), flows.end(),
-                     [](const sim::Flow& flow) { return (flow.traffic_class & 3) != 0; }))
-        return "no flow says that it understands ECN";
     if (!fabric.pfc.dynamic_threshold && fabric.ecn.kmax_bytes > fabric.pfc.xoff_bytes)
         return fmt::format("Kmax ({}) lies above XOFF ({})",
                            base::bytes_to_string(fabric.ecn.kmax_bytes),
