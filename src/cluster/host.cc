@@ -70,6 +70,7 @@ Instant Host::advance(Instant until, std::vector<FlowEnd>& ends) {
 void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
     fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
     const uint32_t index = inbound.packets.pop(cabling_.store);
+    cabling_.store.prefetch_packet(inbound.packets.head);
     tree_.set(kPackets, inbound.packets.empty() ? Instant::never()
                                                 : cabling_.store[inbound.packets.head].at);
     Transit& transit = cabling_.store[index];

@@ -74,6 +74,14 @@ public:
 
     Instant advance(Instant until, std::vector<FlowEnd>& ends);
 
+    // What it points to; the owner has asked for the object itself.
+    void prefetch() const {
+        adapter_.prefetch();
+        tree_.prefetch();
+        __builtin_prefetch(&cabling_.port(plan_.port));
+        cabling_.store.prefetch_packet(cabling_.inbound(plan_.port).packets.head);
+    }
+
     uint32_t node() const { return plan_.node; }
     uint32_t port() const { return plan_.port; }
     uint64_t events() const { return events_; }

@@ -36,7 +36,10 @@ void Partition::advance(uint64_t window) {
     for (auto& crossings : cabling_.crossings) crossings.clear();
     const Instant until{static_cast<int64_t>(window + 1) * window_.ps};
     wheel_.take(window, acting_);
-    for (const uint32_t place : acting_) {
+    for (size_t i = 0; i < acting_.size(); ++i) {
+        const uint32_t place = acting_[i];
+        prefetch_object(i + 3);
+        prefetch_state(i + 1);
         if (cabling_.due(place) >= until) continue;
         const Node node = nodes_[place];
         const Instant next = node.is_host ? hosts_[node.index].advance(until, ends)
@@ -45,6 +48,28 @@ void Partition::advance(uint64_t window) {
         if (next != Instant::never()) wheel_.add(window_of(next), place);
         note_woken();
     }
+}
+
+// A node is in memory, not in the cache, when its turn comes: it is asked for while others act, first
+// the object, then, two turns later, what the object points to.
+void Partition::prefetch_object(size_t turn) const {
+    if (turn >= acting_.size()) return;
+    const Node node = nodes_[acting_[turn]];
+    constexpr size_t kLine = 64;
+    const bool is_host = node.is_host;
+    const char* bytes = is_host ? reinterpret_cast<const char*>(&hosts_[node.index])
+                                : reinterpret_cast<const char*>(&switches_[node.index]);
+    const size_t size = is_host ? sizeof(Host) : sizeof(fabric::Switch);
+    for (size_t i = 0; i < size; i += kLine) __builtin_prefetch(bytes + i);
+}
+
+void Partition::prefetch_state(size_t turn) const {
+    if (turn >= acting_.size()) return;
+    const Node node = nodes_[acting_[turn]];
+    if (node.is_host)
+        hosts_[node.index].prefetch();
+    else
+        switches_[node.index].prefetch();
 }
 
 void Partition::accept(const std::vector<fabric::Crossing>& crossings) {

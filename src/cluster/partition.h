@@ -53,6 +53,8 @@ private:
 
     uint64_t window_of(Instant at) const { return static_cast<uint64_t>(at.ps / window_.ps); }
     void note_woken();
+    void prefetch_object(size_t turn) const;
+    void prefetch_state(size_t turn) const;
 
     const fabric::Settings& settings_;
     Framing framing_;

@@ -22,6 +22,17 @@ Cabling::Cabling(const Settings& settings, uint32_t lanes, size_t partitions)
       capacity_blocks_(settings.credits.lane_buffer_bytes / kBlockBytes),
       update_blocks_(std::max(1u, settings.credits.update_bytes / kBlockBytes)) {}
 
+void Cabling::reserve(size_t ports) {
+    ports_.reserve(ports);
+    lines_.reserve(ports);
+    error_places_.reserve(ports);
+    counters_.reserve(ports);
+    inbound_.reserve(ports);
+    outs_.reserve(ports * lanes_);
+    waits_.reserve(ports * lanes_);
+    ins_.reserve(ports * lanes_);
+}
+
 uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors, uint32_t node) {
     const auto p = static_cast<uint32_t>(ports_.size());
     ports_.push_back(port);

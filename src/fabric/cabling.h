@@ -44,6 +44,7 @@ public:
     Cabling(const Settings& settings, uint32_t lanes, size_t partitions);
 
     // Setting up: ports are numbered as they are added, a node's ports one after another.
+    void reserve(size_t ports);
     void add_node() { due_.push_back(Instant::never()); }
     uint32_t add_port(const Port& port, Rate rate, const ErrorModel& errors, uint32_t node);
 

@@ -50,6 +50,15 @@ void Switch::begin() {
     inbound_ = &cabling_.inbound(plan_.first_port);
 }
 
+void Switch::prefetch() const {
+    for (uint16_t port = 0; port < plan_.port_count; ++port) {
+        __builtin_prefetch(&ports_[port]);
+        cabling_.store.prefetch(inbound_[port].packets.head);
+        __builtin_prefetch(&outs_[port * lanes_]);
+        __builtin_prefetch(&cabling_.in(plan_.first_port + port, 0));
+    }
+}
+
 Instant Switch::advance(Instant until) {
     cabling_.take_fresh(plan_.first_port, plan_.port_count, [&](uint32_t p) {
         const auto port = static_cast<uint16_t>(p - plan_.first_port);
@@ -90,10 +99,13 @@ void Switch::on_packet(Instant now, uint16_t in) {
     const uint32_t index = coming.head;
     Transit& transit = cabling_.store[index];
     coming.head = transit.next;
-    if (coming.empty())
+    if (coming.empty()) {
         packets_.clear(in);
-    else
-        packets_.set(in, cabling_.store[coming.head].at);
+    } else {
+        const Transit& following = cabling_.store[coming.head];
+        packets_.set(in, following.at);
+        cabling_.store.prefetch(following.next);
+    }
 
     const Port& from = ports_[in];
     transit.in_port = in;
@@ -364,6 +376,7 @@ uint32_t Switch::take_first(Instant now, uint16_t port, uint32_t lane) {
     from.bytes -= bytes;
     to.queued_bytes -= bytes;
     if (uses_lifetime_) wait(port, lane).head_since = now;
+    cabling_.store.prefetch(from.queue.head);
     if (from.bytes != 0) return index;
     to.filled = static_cast<uint16_t>(to.filled & ~bit_of(lane));
     if ((to.held & bit_of(lane)) != 0)

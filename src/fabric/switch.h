@@ -67,6 +67,8 @@ public:
     // Acts on everything before `until`; returns when there is more to do.
     Instant advance(Instant until);
 
+    void prefetch() const;
+
     uint64_t events() const { return events_; }
     uint32_t node() const { return plan_.node; }
     uint32_t first_port() const { return plan_.first_port; }

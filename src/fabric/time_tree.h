@@ -41,6 +41,7 @@ public:
     static base::Instant instant_of(uint64_t key) {
         return {static_cast<int64_t>(key >> kSourceBits)};
     }
+    void prefetch() const { __builtin_prefetch(keys_.get()); }
     uint64_t first_key() const { return keys_[1]; }
     base::Instant first_at() const {
         if (keys_[1] == kNever) return base::Instant::never();

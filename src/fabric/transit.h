@@ -74,6 +74,14 @@ public:
     Transit& operator[](uint32_t index) { return transits_[index]; }
     wire::Packet& packet(uint32_t index) { return packets_[index]; }
 
+    // It will be asked for soon.
+    void prefetch(uint32_t index) const {
+        if (index != kNoTransit) __builtin_prefetch(transits_ + index);
+    }
+    void prefetch_packet(uint32_t index) const {
+        if (index != kNoTransit) __builtin_prefetch(packets_ + index);
+    }
+
     size_t live() const { return live_; }
 
 private:

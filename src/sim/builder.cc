@@ -271,6 +271,11 @@ void Builder::add_nodes() {
     for (size_t p = 0; p < partition_count_; ++p)
         simulation_->partitions_.push_back(std::make_unique<cluster::Partition>(
             setup_.fabric, lanes, partition_count_, simulation_->window_));
+    std::vector<size_t> ports(partition_count_);
+    for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
+        ports[where[node]] += setup_.graph.nodes[node].port_count;
+    for (size_t p = 0; p < partition_count_; ++p)
+        simulation_->partitions_[p]->cabling().reserve(ports[p]);
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) {
         cluster::Partition& partition = *simulation_->partitions_[where[node]];
         const uint32_t place = partition.next_place();
@@ -370,6 +375,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t place, uint32_t por
     adapter.seed = setup_.seed;
     adapter.loss = setup_.host.loss;
     adapter.ack_every = setup_.host.ack_every;
+    adapter.coalesces_acks = setup_.host.coalesce_acks;
     if (setup_.host.window_packets != 0)
         adapter.max_packets_outstanding = setup_.host.window_packets;
     adapter.envelope_bytes = f.framing.fixed_header_bytes != 0

@@ -38,8 +38,9 @@ bool is_usual_write(const QueuePair& qp, const Packet& packet) {
            packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
 }
 
+// Verbs and the wire's own negotiation know powers of two; fabrics that are modelled do not all.
 bool is_mtu(uint32_t bytes) {
-    return bytes >= 256 && bytes <= wire::kMaxPayload && std::has_single_bit(bytes);
+    return bytes >= 256 && bytes % 4 == 0 && bytes <= wire::kMaxPayload;
 }
 
 bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
@@ -577,12 +578,20 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
     return false;
 }
 
+void Adapter::prefetch() const {
+    constexpr size_t kFew = 4;
+    constexpr size_t kLine = 64;
+    const auto& table = core_.queue_pairs_;
+    const size_t first = std::min<size_t>(Core::kSpecialQps, table.size());
+    for (size_t i = first; i < std::min(first + kFew, table.size()); ++i)
+        for (size_t at = 0; at < sizeof(QueuePair); at += kLine)
+            __builtin_prefetch(reinterpret_cast<const std::byte*>(table[i].get()) + at);
+}
+
 std::optional<AdapterEvent> Adapter::poll_event() {
     if (!core_.losers.empty()) end_losers(core_);
     if (core_.events.empty()) return std::nullopt;
-    const AdapterEvent event = core_.events.front();
-    core_.events.pop_front();
-    return event;
+    return core_.events.pop_front();
 }
 
 }  // namespace tulle::transport

@@ -104,6 +104,10 @@ public:
     const Counters& counters() const { return core_.counters; }
     size_t queue_pairs() const;
 
+    // Asks the cache for the queue pairs that are likely to be used next: for owners of many
+    // adapters, who know whose turn comes.
+    void prefetch() const;
+
 private:
     // `failed`: what would have been sent cannot be; something else may go in its place.
     enum class Turn : uint8_t { sent, does_not_fit, nothing, failed };

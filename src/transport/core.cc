@@ -51,8 +51,7 @@ QueuePair* Core::add(QpType type) {
     uint32_t index = 0;
     if (free_.size() > kFreePlacesKept || queue_pairs_.size() > kIndexMask) {
         if (free_.empty()) return nullptr;
-        index = free_.front();
-        free_.pop_front();
+        index = free_.pop_front();
     } else {
         index = static_cast<uint32_t>(queue_pairs_.size());
         queue_pairs_.emplace_back();
@@ -98,6 +97,7 @@ void Core::remove(QueuePair& qp) {
     --live_;
     if (index < kSpecialQps) return;
     ++uses_[index];
+    if (free_.full()) free_.grow();
     free_.push_back(index);
 }
 

@@ -2,7 +2,6 @@
 // and whose time has come. Internal to the room; the public face is adapter.h.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -42,6 +41,7 @@ struct AdapterConfig {
     uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair, below 2^23; 0: no bound
     uint32_t reorder_packets = 256;              // selective repeat keeps so many early packets
     uint32_t ack_every = 16;                     // packets of a long message between ACK requests
+    bool coalesces_acks = true;                  // an ACK that waits is replaced by the next
     bool grants_credits = true;                  // end-to-end credits in ACKs
     uint32_t envelope_bytes = 46;  // around BTH, extended headers and payload, on the wire
     std::array<uint8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -162,7 +162,10 @@ public:
     Instant next_deadline() const;
 
     void complete(CqId cq, const Completion& completion, bool solicited = false);
-    void raise(EventKind kind, uint32_t subject) { events.push_back({kind, subject}); }
+    void raise(EventKind kind, uint32_t subject) {
+        if (events.full()) events.grow();
+        events.push_back({kind, subject});
+    }
     // Whether the shared queue that this queue pair takes its receives from has broken.
     bool has_broken_receives(const QueuePair& qp);
     CompletionQueue* completion_queue(CqId cq);
@@ -182,7 +185,7 @@ public:
     Counters counters;
     ReadyLists ready;
     base::Ring<Notification> notifications{16};
-    std::deque<AdapterEvent> events;
+    base::Ring<AdapterEvent> events{2};
     std::vector<Qpn> losers;  // queue pairs that a completion was lost of, until end_losers()
     bool is_broken = false;   // the whole adapter
     std::vector<std::unique_ptr<CompletionQueue>> completion_queues;  // CqId counts from 1
@@ -214,7 +217,7 @@ private:
     friend class Adapter;
     std::vector<std::unique_ptr<QueuePair>> queue_pairs_;
     std::vector<uint8_t> uses_;
-    std::deque<uint32_t> free_;
+    base::Ring<uint32_t> free_{2};
     std::vector<Timer> timers_;
     std::vector<Timer> paced_;
     size_t live_ = 0;

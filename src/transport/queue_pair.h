@@ -141,8 +141,10 @@ struct ResponderState {
     uint32_t write_length = 0;  // of the whole message
     uint32_t write_rkey = 0;
     Grant write_grant;
-    // The one ACK or NAK that waits to go; a later ACK replaces it.
+    // The one ACK or NAK that waits to go. A later ACK replaces it, or, where ACKs are not
+    // coalesced, follows it: so many, for the PSNs right before, go first.
     bool ack_pending = false;
+    uint32_t acks_before = 0;
     uint8_t ack_syndrome = 0;
     Psn ack_psn{};
     base::Instant next_notification{};  // of congestion, to the peer

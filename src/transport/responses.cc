@@ -67,15 +67,20 @@ void begin_packet(QueuePair& qp, Psn psn, Operation operation, Packet& packet) {
 
 void make_ack(QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
-    begin_packet(qp, r.ack_psn, Operation::acknowledge, packet);
+    const Psn psn = psn_plus(r.ack_psn, wire::kPsnMask + 1 - r.acks_before);
+    begin_packet(qp, psn, Operation::acknowledge, packet);
     packet.extended.ack = {0, r.msn, r.ack_syndrome};
-    r.ack_pending = false;
+    r.ack_pending = r.acks_before != 0;
+    if (r.ack_pending) --r.acks_before;
 }
 
 }  // namespace
 
 void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome) {
     ResponderState& r = qp.responder;
+    const bool follows = r.ack_pending && psn == psn_plus(r.ack_psn, 1) &&
+                         wire::ack_kind(syndrome) == wire::AckKind::ack;
+    r.acks_before = follows && !core.config.coalesces_acks ? r.acks_before + 1 : 0;
     r.ack_pending = true;
     r.ack_psn = psn;
     r.ack_syndrome = syndrome;

@@ -194,8 +194,10 @@ TEST(States, attributes_out_of_range_are_refused) {
     };
     const Refusal no = Refusal::invalid_argument;
     EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 128; }), no);
-    EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 1500; }), no);
+    EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 1498; }), no);
     EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 0; }), no);
+    // Not of the wire, but of fabrics that are modelled.
+    EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 1000; }), Refusal::none);
     EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 256; }), Refusal::none);
     EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 8192; }), Refusal::none);
     EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 16384; }), no);
