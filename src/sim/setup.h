@@ -58,6 +58,7 @@ struct HostSettings {
     transport::LossPolicy loss = transport::LossPolicy::go_back_n;
     uint32_t mtu = 4096;
     uint32_t ack_every = 1;         // packets between requests for an acknowledgement
+    bool coalesce_acks = true;      // an ACK that waits is replaced by the next
     uint32_t window_packets = 0;    // in flight of a queue pair; 0: as many as the transport allows
     uint8_t ack_timeout = 14;       // 4.096 us times 2 to the power of this; 0: none
     uint8_t retry_count = 7;
