@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "scenario/testing.h"
+#include "scenario/files_test.h"
 
 namespace tulle::scenario {
 namespace {

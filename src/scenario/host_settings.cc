@@ -20,6 +20,8 @@ std::vector<Setting> transport_settings() {
          "payload of a full packet: 256, 512, 1024, 2048 or 4096; others with fixed headers only"},
         {"hosts.ack_every", Use::always, number<uint32_t>(TULLE_AT(host.ack_every), 1, 1 << 15),
          "packets between requests for an acknowledgement"},
+        {"hosts.coalesce_acks", Use::always, yes_no(TULLE_AT(host.coalesce_acks)),
+         "whether an acknowledgement that waits is replaced by the next one"},
         {"hosts.window", Use::always, number<uint32_t>(TULLE_AT(host.window_packets), 0, 1 << 22),
          "packets in flight of a queue pair; 0: as many as the transport allows"},
         {"hosts.ack_timeout", Use::always, number<uint8_t>(TULLE_AT(host.ack_timeout), 0, 31),

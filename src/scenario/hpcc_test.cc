@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/time.h"
-#include "scenario/testing.h"
+#include "scenario/files_test.h"
 
 namespace tulle::scenario {
 namespace {

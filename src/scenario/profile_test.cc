@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "scenario/testing.h"
+#include "scenario/files_test.h"
 
 namespace tulle::scenario {
 namespace {

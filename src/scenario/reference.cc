@@ -95,8 +95,8 @@ std::string profiles_text() {
 
 constexpr std::string_view kHead = R"(# The language of scenarios
 
-A scenario is a YAML file: a topology, a profile, what differs from it, work and faults. This page is
-printed from the tables that read it (`src/scenario/reference.cc`); a test keeps it so.
+A scenario is a YAML file: a topology, a profile, what differs from it, work and faults. This page
+is printed from the tables that read it (`src/scenario/reference.cc`); a test keeps it so.
 
 ```yaml
 name: an incast
@@ -109,12 +109,12 @@ work:
 ```
 
 Durations (`1.5us`), sizes (`64KiB`, `2MB`, `4096`) and rates (`400Gbps`, `12.5GB/s`) have units.
-Hosts are numbers from 0, or names; cables are the names of their ends, as in `leaf0-spine1`. Paths of
-files are seen from the folder of the file that names them. A key that is unknown, or a setting that
-nothing looks at, is an error with file and line, and so is whatever cannot work.
+Hosts are numbers from 0, or names; cables are the names of their ends, as in `leaf0-spine1`. Paths
+of files are seen from the folder of the file that names them. A key that is unknown, or a setting
+that nothing looks at, is an error with file and line, and so is whatever cannot work.
 
-A scenario that is `like` another one is that one with changes: its settings are put on top, and each
-other key that it has replaces the one below.
+A scenario that is `like` another one is that one with changes: its settings are put on top, and
+each other key that it has replaces the one below.
 
 )";
 

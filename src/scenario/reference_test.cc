@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "scenario/testing.h"
+#include "scenario/files_test.h"
 
 namespace tulle::scenario {
 namespace {

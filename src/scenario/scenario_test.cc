@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "scenario/testing.h"
+#include "scenario/files_test.h"
 
 namespace tulle::scenario {
 namespace {

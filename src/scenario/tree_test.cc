@@ -38,8 +38,14 @@ TEST(tree, what_is_no_plain_yaml_is_refused_with_its_line) {
     EXPECT_EQ(error_of("a:\n  b: 1\n c: 2\n"), "f.yaml:3: this is no YAML: end of map not found");
     EXPECT_EQ(error_of("a: [1, 2\n"), "f.yaml:2: this is no YAML: end of sequence flow not found");
     EXPECT_EQ(error_of("[a, b]: 1\n"), "f.yaml:1: a key must be a word");
+    EXPECT_EQ(error_of("? " + std::string(2'000, 'k') + "\n: 1\n"),
+              "f.yaml:1: a key must be a word");
     EXPECT_EQ(error_of(std::string_view("a: \0", 4)),
               "f.yaml:1: this is no text: it has bytes of zero");
+}
+
+TEST(tree, a_stray_comma_does_not_last_for_ever) {
+    EXPECT_EQ(error_of(" ,"), "f.yaml:1: a second document begins here; write one");
 }
 
 TEST(tree, deep_nesting_ends_with_a_sentence) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scenario/testing.h"
+#include "scenario/files_test.h"
 #include "topology/spec.h"
 
 namespace tulle::scenario {
