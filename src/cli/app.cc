@@ -10,6 +10,8 @@
 
 #include "cli/decode.h"
 #include "cli/exit_code.h"
+#include "cli/list.h"
+#include "cli/sim.h"
 #include "cli/topo.h"
 
 namespace tulle::cli {
@@ -20,6 +22,8 @@ constexpr const char* kDescription =
     "manager and verbs, without hardware.";
 
 constexpr const char* kFooter = R"(Examples:
+  tulle sim incast.yaml           one run of a scenario, in detail
+  tulle list profiles             the fabrics that are built in
   tulle decode trace.pcap         what is in a capture, packet by packet
   tulle topo fat-tree:k=8         hosts, switches and cables of a fabric
   tulle decode --help             what else `decode` can do
@@ -55,7 +59,9 @@ int parse_and_run(int argc, const char* const* argv) {
     app.footer(kFooter);
     app.set_version_flag("--version", "tulle " TULLE_VERSION);
     app.require_subcommand(1);
+    add_sim(app, exit_code);
     add_decode(app, exit_code);
+    add_list(app, exit_code);
     add_topo(app, exit_code);
     try {
         app.parse(argc, argv);

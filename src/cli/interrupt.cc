@@ -5,10 +5,11 @@
 namespace tulle::cli {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // or a signal handler could not set it
 
 extern "C" void on_interrupt(int) {
-    interrupted = 1;
+    interrupted.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -23,7 +24,11 @@ void catch_interrupts() {
 }
 
 bool is_interrupted() {
-    return interrupted != 0;
+    return interrupted.load(std::memory_order_relaxed);
+}
+
+const std::atomic<bool>& interrupt_flag() {
+    return interrupted;
 }
 
 }  // namespace tulle::cli

@@ -29,6 +29,7 @@ struct Flow {
     uint32_t id = 0;            // as the file that it came from numbers it
     uint8_t priority_group = 3; // of HPCC's files, for fct.txt
     uint16_t destination_port = 100;
+    uint32_t group = 0;         // index into Setup::groups: the piece of work that it belongs to
 };
 
 // Nodes of the graph that the data of a flow passes, and its acknowledgements, hosts included.
@@ -86,11 +87,13 @@ struct QosOverride {
 };
 
 struct Setup {
+    std::string name;         // of the scenario
     std::string fabric_name;
     topology::Graph graph;
     fabric::Settings fabric;
     HostSettings host;
     std::vector<Flow> flows;
+    std::vector<std::string> groups;  // names of the pieces of work, for the report
     std::vector<ExplicitPath> paths;
     std::vector<Fault> faults;
     std::vector<QosOverride> qos;

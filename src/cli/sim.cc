@@ -1,0 +1,158 @@
+#include "cli/sim.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/sim/input.h"
+#include "cli/sim/outputs.h"
+#include "cli/sim/progress.h"
+#include "drive/run.h"
+#include "report/text_report.h"
+
+namespace tulle::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  tulle sim incast.yaml                           what happened, and the verdict
+  tulle sim incast.yaml --profile ib-ndr          the same work on another fabric
+  tulle sim incast.yaml --set fabric.pfc.xoff=100KB -q
+  tulle sim --hpcc config.txt --fct fct.txt       the files of HPCC's simulator
+  tulle sim --cm perm.cm --topology fat-tree:k=8 --profile roce-v2-400g
+  tulle sim incast.yaml --pcap out.pcap --tap h0-switch0
+  tulle sim incast.yaml --trace out.json          for Perfetto (ui.perfetto.dev)
+
+`tulle list profiles` names the fabrics. The same input and seed give the same results with any
+number of threads. `man tulle-sim` explains the report, the files and every key of the JSON.)";
+
+struct Options {
+    SimInput input;
+    uint32_t threads = 1;
+    std::string json;
+    std::string flows_csv;
+    std::string links_csv;
+    std::string fct;
+    std::string pcap;
+    std::string timeline;
+    bool quiet = false;
+};
+
+int fail(const base::Error& error, int exit_code) {
+    fmt::print(stderr, "tulle sim: {}\n", error.message);
+    return exit_code;
+}
+
+base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Options& options) {
+    ProgressLine line(setup.stop);
+    drive::Options how;
+    how.threads = options.threads;
+    how.interrupt = &interrupt_flag();
+    how.on_progress = [&](const drive::Progress& progress) { line.show(progress); };
+    return drive::run(setup, how);
+}
+
+std::optional<base::Error> print(const Options& options, const report::Facts& facts,
+                                 const report::Verdict& verdict) {
+    Output standard = Output::standard();
+    standard.write(options.quiet ? report::verdict_text(verdict)
+                                 : report::text_report(facts, verdict));
+    return standard.finish();
+}
+
+int report_run(const Options& options, const sim::Setup& setup, const sim::Result& result,
+               SimOutputs& outputs) {
+    const report::Facts facts(setup, result);
+    const report::Verdict verdict = report::judge(facts);
+    if (!outputs.takes_standard_output())
+        if (const auto error = print(options, facts, verdict)) return fail(*error, kRunFailed);
+    if (const auto error = outputs.write(facts, verdict)) return fail(*error, kRunFailed);
+    if (result.end == sim::Result::End::interrupted)
+        return fail({fmt::format("interrupted; {} of {} flows had ended", facts.succeeded_count(),
+                                 facts.flows())},
+                    kRunFailed);
+    return verdict.complete ? kDone : kRunFailed;
+}
+
+int simulate(const Options& options) {
+    catch_interrupts();
+    if (options.pcap.empty() && !options.input.taps.empty())
+        return fail({"--tap says what is captured, but not where it goes: add --pcap FILE"},
+                    kInputWrong);
+    const auto task = read_task(options.input);
+    if (!task) return fail(task.error(), kInputWrong);
+    const sim::Setup& setup = task->setup;
+    if (!options.pcap.empty() && setup.taps.empty())
+        return fail({"--pcap needs a cable to listen at: add --tap A-B"}, kInputWrong);
+    auto outputs = SimOutputs::open({{SimFile::json, options.json},
+                                     {SimFile::flows_csv, options.flows_csv},
+                                     {SimFile::links_csv, options.links_csv},
+                                     {SimFile::fct, options.fct},
+                                     {SimFile::pcap, options.pcap},
+                                     {SimFile::timeline, options.timeline}});
+    if (!outputs) return fail(outputs.error(), kInputWrong);
+    if (!options.quiet)
+        for (const std::string& note : task->notes)
+            fmt::print(stderr, "tulle sim: note: {}\n", note);
+    const auto result = run_with_progress(setup, options);
+    if (!result) return fail(result.error(), kInputWrong);
+    return report_run(options, setup, *result, *outputs);
+}
+
+void add_input(CLI::App& command, SimInput& input) {
+    command.add_option("SCENARIO", input.scenario, "What to simulate; - is standard input")
+        ->option_text(" ");
+    command.add_option("--hpcc", input.hpcc_config, "Instead: a config.txt of HPCC's simulator")
+        ->option_text("CONFIG");
+    command.add_option("--cm", input.connection_matrix, "Instead: a connection matrix of htsim")
+        ->option_text("FILE");
+    command.add_option("--profile", input.profile, "Another fabric than the scenario says")
+        ->option_text("P");
+    command.add_option("--topology", input.topology, "Another topology, such as fat-tree:k=8")
+        ->option_text("T");
+    command.add_option("--paths", input.paths, "Paths that flows take, by the nodes on them")
+        ->option_text("FILE");
+    command.add_option("--seed", input.seed, "Of all that is drawn by chance")->option_text("N");
+    command.add_option("--set", input.set, "Another value for a setting of the scenario")
+        ->option_text("KEY=VALUE")
+        ->allow_extra_args(false);
+    command.add_option("--tap", input.taps, "A cable that --pcap listens at")
+        ->option_text("A-B")
+        ->allow_extra_args(false);
+}
+
+void add_files(CLI::App& command, Options& options) {
+    const auto file = [&](const char* name, std::string& path, const char* what) {
+        command.add_option(name, path, what)->option_text("FILE");
+    };
+    file("--json", options.json, "Write everything as JSON; - is standard output, without text");
+    file("--csv", options.flows_csv, "Write a row a flow");
+    file("--links-csv", options.links_csv, "Write a row a link");
+    file("--fct", options.fct, "Write flow completion times as HPCC's simulator does");
+    file("--pcap", options.pcap, "Write the packets of each --tap");
+    file("--trace", options.timeline, "Write a timeline for Perfetto or Chrome");
+}
+
+}  // namespace
+
+void add_sim(CLI::App& app, int& exit_code) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* command = app.add_subcommand("sim", "Simulate a fabric packet by packet");
+    command->footer(kExamples);
+    add_input(*command, options->input);
+    add_files(*command, *options);
+    command->add_option("--threads", options->threads, "How many; the results are the same")
+        ->option_text("N [1]")
+        ->check(CLI::Range(1, 1024));
+    command->add_flag("-q,--quiet", options->quiet, "The verdict alone");
+    command->callback([options, &exit_code] {
+        options->input.trace = !options->timeline.empty();
+        exit_code = simulate(*options);
+    });
+}
+
+}  // namespace tulle::cli

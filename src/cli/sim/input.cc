@@ -1,0 +1,138 @@
+#include "cli/sim/input.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "cli/input.h"
+#include "scenario/hpcc.h"
+#include "scenario/names.h"
+#include "scenario/scenario.h"
+#include "workload/flow_files.h"
+
+namespace tulle::cli {
+namespace {
+
+using base::Error;
+using base::Result;
+
+Result<std::string> read_text(const std::string& path) {
+    auto text = read_file(path);
+    if (text)
+        if (auto error = scenario::check_file_size(path, text->size())) return *error;
+    return text;
+}
+
+Result<scenario::Overrides> overrides_of(const SimInput& input) {
+    scenario::Overrides overrides;
+    overrides.profile = input.profile;
+    overrides.topology = input.topology;
+    overrides.seed = input.seed;
+    for (const std::string& setting : input.set) {
+        const size_t equals = setting.find('=');
+        if (equals == std::string::npos || equals == 0)
+            return Error{
+                fmt::format("--set {}: write KEY=VALUE, such as fabric.pfc.xoff=100KB", setting)};
+        overrides.set.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+    }
+    return overrides;
+}
+
+std::optional<Error> check_words(const SimInput& input) {
+    const int sources = static_cast<int>(!input.scenario.empty()) +
+                        static_cast<int>(!input.hpcc_config.empty()) +
+                        static_cast<int>(!input.connection_matrix.empty());
+    if (sources == 0) return Error{"name a scenario, or --hpcc CONFIG, or --cm FILE"};
+    if (sources > 1) return Error{"a scenario, --hpcc and --cm exclude each other; name one"};
+    if (!input.connection_matrix.empty() && (input.topology.empty() || input.profile.empty()))
+        return Error{
+            "--cm says who sends to whom, but not where: add --topology, such as fat-tree:k=8, and "
+            "--profile (`tulle list profiles`)"};
+    if (!input.hpcc_config.empty() && (!input.topology.empty() || !input.profile.empty()))
+        return Error{
+            "--hpcc takes topology and settings from its files; leave out --topology and "
+            "--profile"};
+    if (input.scenario.empty() && !input.set.empty())
+        return Error{"--set changes a scenario; there is none"};
+    return std::nullopt;
+}
+
+// The files of HPCC's simulator count hosts and switches together, paths included.
+Result<SimTask> read_hpcc(const SimInput& input, const std::string& config) {
+    std::string paths;
+    if (!input.paths.empty()) {
+        auto text = read_text(input.paths);
+        if (!text) return text.error();
+        paths = std::move(*text);
+    }
+    auto run = scenario::read_hpcc(config, input.hpcc_config, read_text, paths);
+    if (!run) return run.error();
+    return SimTask{std::move(run->setup), std::move(run->notes)};
+}
+
+Result<sim::Setup> read_scenario(const SimInput& input, const std::string& text) {
+    const auto overrides = overrides_of(input);
+    if (!overrides) return overrides.error();
+    return scenario::read_scenario(text, input.scenario, read_text, *overrides);
+}
+
+// A path belongs to the flows between its two ends.
+std::optional<Error> add_paths(const std::string& file, sim::Setup& setup) {
+    const auto text = read_text(file);
+    if (!text) return text.error();
+    const auto recorded = workload::read_paths(*text, file);
+    if (!recorded) return recorded.error();
+    std::map<std::pair<uint32_t, uint32_t>, int32_t> by_ends;
+    for (const workload::RecordedPath& path : *recorded) {
+        for (const auto* nodes : {&path.data, &path.acknowledgements})
+            for (const uint32_t node : *nodes)
+                if (node >= setup.graph.nodes.size())
+                    return Error{fmt::format("{}:{}: there is no node {}; the last one is {}", file,
+                                             path.line, node, setup.graph.nodes.size() - 1)};
+        by_ends[{path.source, path.destination}] = static_cast<int32_t>(setup.paths.size());
+        setup.paths.push_back({path.data, path.acknowledgements});
+    }
+    const std::vector<uint32_t> hosts = setup.graph.endpoints();
+    for (sim::Flow& flow : setup.flows) {
+        const auto path = by_ends.find({hosts[flow.source], hosts[flow.destination]});
+        if (path != by_ends.end()) flow.path = path->second;
+    }
+    return std::nullopt;
+}
+
+Result<SimTask> read_source(const SimInput& input) {
+    const std::string& file = !input.scenario.empty()      ? input.scenario
+                              : !input.hpcc_config.empty() ? input.hpcc_config
+                                                           : input.connection_matrix;
+    const auto text = read_text(file);
+    if (!text) return text.error();
+    if (!input.hpcc_config.empty()) return read_hpcc(input, *text);
+    auto setup = input.connection_matrix.empty()
+                     ? read_scenario(input, *text)
+                     : scenario::from_connection_matrix(*text, file, input.topology, input.profile,
+                                                        read_text);
+    if (!setup) return setup.error();
+    if (!input.paths.empty())
+        if (auto error = add_paths(input.paths, *setup)) return *error;
+    return SimTask{std::move(*setup), {}};
+}
+
+}  // namespace
+
+Result<SimTask> read_task(const SimInput& input) {
+    if (auto error = check_words(input)) return *error;
+    auto task = read_source(input);
+    if (!task) return task;
+    sim::Setup& setup = task->setup;
+    if (input.seed) setup.seed = *input.seed;
+    const scenario::Names names(setup.graph);
+    for (const std::string& name : input.taps) {
+        const auto cable = names.cable(name);
+        if (!cable) return Error{"--tap: " + cable.error().message};
+        setup.taps.push_back({*cable});
+    }
+    setup.trace = setup.trace || input.trace;
+    return task;
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,37 @@
+// From the words of the command line to what a simulation is given.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sim/setup.h"
+
+namespace tulle::cli {
+
+struct SimInput {
+    // One of these three.
+    std::string scenario;
+    std::string hpcc_config;
+    std::string connection_matrix;
+
+    std::string profile;
+    std::string topology;
+    std::string paths;
+    std::optional<uint64_t> seed;
+    std::vector<std::string> set;   // "key=value"
+    std::vector<std::string> taps;  // "A-B"
+    bool trace = false;
+};
+
+struct SimTask {
+    sim::Setup setup;
+    std::vector<std::string> notes;  // a sentence for each thing in the input that has no effect
+};
+
+// What is wrong is one sentence; the run has not begun.
+base::Result<SimTask> read_task(const SimInput& input);
+
+}  // namespace tulle::cli

@@ -1,0 +1,75 @@
+#include "cli/sim/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/int128.h"
+#include "base/units.h"
+
+namespace tulle::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kQuietFor{2000};
+constexpr uint64_t kMillion = 1'000'000;
+constexpr const char* kEraseLine = "\r\033[K";
+
+uint64_t millionths(uint64_t part, uint64_t whole) {
+    if (whole == 0) return 0;
+    return static_cast<uint64_t>(base::uint128_t{std::min(part, whole)} * kMillion / whole);
+}
+
+std::string time_left(uint64_t done, milliseconds elapsed) {
+    if (done < kMillion / 1000) return "time left unknown";
+    const auto ms = static_cast<uint64_t>(elapsed.count());
+    const uint64_t seconds = ms * (kMillion - done) / done / 1000;
+    if (seconds < 100) return fmt::format("{} s left", seconds + 1);
+    return fmt::format("{} min left", seconds / 60 + 1);
+}
+
+}  // namespace
+
+uint64_t done_millionths(const drive::Progress& progress, base::Instant stop) {
+    uint64_t done = std::max(millionths(progress.bytes_done, progress.bytes),
+                             millionths(progress.flows_done, progress.flows));
+    if (stop != base::Instant::never())
+        done = std::max(done, millionths(static_cast<uint64_t>(progress.time.ps),
+                                         static_cast<uint64_t>(stop.ps)));
+    return done;
+}
+
+std::string progress_text(const drive::Progress& progress, base::Instant stop,
+                          milliseconds elapsed) {
+    const uint64_t done = done_millionths(progress, stop);
+    return fmt::format("{} %, {} simulated, {:.1f} million hops, {}", done / (kMillion / 100),
+                       base::to_string(progress.time - base::Instant{}),
+                       static_cast<double>(progress.hops) / 1e6, time_left(done, elapsed));
+}
+
+ProgressLine::ProgressLine(base::Instant stop)
+    : stop_(stop),
+      began_(std::chrono::steady_clock::now()),
+      is_terminal_(::isatty(STDERR_FILENO) != 0) {}
+
+void ProgressLine::show(const drive::Progress& progress) {
+    if (!is_terminal_) return;
+    const auto elapsed =
+        std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began_);
+    if (elapsed < kQuietFor) return;
+    fmt::print(stderr, "{}{}", kEraseLine, progress_text(progress, stop_, elapsed));
+    std::fflush(stderr);
+    is_shown_ = true;
+}
+
+void ProgressLine::clear() {
+    if (!is_shown_) return;
+    fmt::print(stderr, "{}", kEraseLine);
+    std::fflush(stderr);
+    is_shown_ = false;
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,189 @@
+#include "report/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace tulle::report {
+namespace {
+
+uint64_t thousandths(int64_t part, int64_t whole) {
+    if (whole <= 0 || part <= 0) return 0;
+    return static_cast<uint64_t>(
+        (base::uint128_t{static_cast<uint64_t>(part)} * 1000 + static_cast<uint64_t>(whole) / 2) /
+        static_cast<uint64_t>(whole));
+}
+
+// What one host sends or takes in all.
+struct Load {
+    uint64_t bytes = 0;
+    Instant first = Instant::never();
+    Duration beyond{std::numeric_limits<int64_t>::max()};  // least that is not time on this link
+
+    void add(const sim::Flow& flow, uint64_t wire_bytes, Duration rest) {
+        bytes += wire_bytes;
+        first = std::min(first, flow.start);
+        beyond = std::min(beyond, rest);
+    }
+};
+
+}  // namespace
+
+Facts::Facts(const sim::Setup& setup_of_run, const sim::Result& result_of_run)
+    : setup(setup_of_run),
+      result(result_of_run),
+      names(setup_of_run),
+      routes(setup_of_run.graph),
+      ideal(setup_of_run, routes) {
+    for (const sim::Flow& flow : setup.flows) ideals_.push_back(ideal.of(flow));
+    reckon_span();
+    reckon_limit();
+}
+
+void Facts::reckon_span() {
+    if (setup.flows.empty()) {
+        span = result.time - Instant{};
+        return;
+    }
+    begin = Instant::never();
+    Instant end{};
+    bool all_ended = true;
+    for (size_t i = 0; i < flows(); ++i) {
+        begin = std::min(begin, setup.flows[i].start);
+        if (result.flows[i].finished)
+            end = std::max(end, end_of(i));
+        else
+            all_ended = false;
+    }
+    span = std::max(Duration{}, (all_ended ? end : std::max(end, result.time)) - begin);
+}
+
+void Facts::reckon_limit() {
+    std::vector<Load> sent(names.hosts().size());
+    std::vector<Load> taken(names.hosts().size());
+    for (size_t i = 0; i < flows(); ++i) {
+        const sim::Flow& flow = setup.flows[i];
+        limit = std::max(limit, flow.start + ideals_[i] - begin);
+        const auto path = ideal.path(flow);
+        if (path.empty()) continue;
+        const bool is_read = flow.operation == sim::Operation::read;
+        const uint64_t bytes = flow_wire_bytes(setup, flow);
+        const auto rest = [&](topology::CableEnd end) {
+            return ideals_[i] - cable_rate(setup, names.ports().at(end).cable).time_for(bytes);
+        };
+        Load& out = sent[is_read ? flow.destination : flow.source];
+        Load& in = taken[is_read ? flow.source : flow.destination];
+        out.add(flow, bytes, rest(is_read ? path.back() : path.front()));
+        in.add(flow, bytes, rest(is_read ? path.front() : path.back()));
+    }
+    for (size_t host = 0; host < names.hosts().size(); ++host) {
+        uint64_t cables = 0;
+        std::optional<base::Rate> rate;
+        for (const auto& link : names.ports().of(names.hosts()[host]))
+            if (link.is_cabled()) {
+                ++cables;
+                const base::Rate own = cable_rate(setup, link.cable);
+                rate = rate ? std::max(*rate, own) : own;
+            }
+        for (const Load* load : {&sent[host], &taken[host]})
+            if (load->bytes != 0 && rate)
+                limit = std::max(limit, load->first - begin + rate->time_for(load->bytes / cables) +
+                                            load->beyond);
+    }
+}
+
+bool Facts::succeeded(size_t flow) const {
+    return result.flows[flow].finished && result.flows[flow].status == transport::Status::success;
+}
+
+size_t Facts::succeeded_count() const {
+    size_t count = 0;
+    for (size_t i = 0; i < flows(); ++i) count += succeeded(i) ? 1 : 0;
+    return count;
+}
+
+uint64_t Facts::succeeded_bytes() const {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < flows(); ++i) bytes += succeeded(i) ? setup.flows[i].bytes : 0;
+    return bytes;
+}
+
+Instant Facts::end_of(size_t flow) const {
+    return setup.flows[flow].start + result.flows[flow].completion;
+}
+
+uint64_t Facts::slowdown_permille(size_t flow) const {
+    const Duration took = result.flows[flow].finished ? result.flows[flow].completion
+                                                      : result.time - setup.flows[flow].start;
+    return thousandths(took.ps, ideals_[flow].ps);
+}
+
+uint64_t Facts::goodput_bps(size_t flow) const {
+    const int64_t ps = result.flows[flow].completion.ps;
+    if (!succeeded(flow) || ps <= 0) return 0;
+    return static_cast<uint64_t>(base::uint128_t{setup.flows[flow].bytes} * 8 * 1'000'000'000'000u /
+                                 static_cast<uint64_t>(ps));
+}
+
+uint64_t Facts::permille(Duration part) const {
+    return std::min<uint64_t>(1000, thousandths(part.ps, span.ps));
+}
+
+const sim::LinkResult* Facts::link_at(uint32_t node, uint16_t port) const {
+    const auto place = std::lower_bound(
+        result.links.begin(), result.links.end(), std::pair(node, port),
+        [](const sim::LinkResult& link, const std::pair<uint32_t, uint16_t>& wanted) {
+            return std::pair(link.node, link.port) < wanted;
+        });
+    if (place == result.links.end() || place->node != node || place->port != port) return nullptr;
+    return &*place;
+}
+
+uint64_t Facts::drops() const {
+    const auto& dropped = result.totals.dropped;
+    return std::accumulate(dropped.begin(), dropped.end(), uint64_t{0});
+}
+
+uint8_t Facts::lane_of(const sim::Flow& flow) const {
+    const fabric::QosSettings& qos = setup.fabric.qos;
+    switch (qos.trust) {
+        case fabric::Trust::dscp: return qos.lane_of_dscp[flow.traffic_class >> 2];
+        case fabric::Trust::service_level:
+        case fabric::Trust::pcp: return qos.lane_of_level[flow.service_level & 15];
+    }
+    return 0;
+}
+
+bool Facts::may_cross(const sim::Flow& flow, uint32_t node, uint16_t port) const {
+    const bool is_read = flow.operation == sim::Operation::read;
+    const uint32_t from = names.hosts()[is_read ? flow.destination : flow.source];
+    const uint32_t to = names.hosts()[is_read ? flow.source : flow.destination];
+    const uint32_t peer = names.ports().at({node, port}).peer.node;
+    if (is_host(node)) return node == from;
+    if (is_host(peer)) return peer == to;
+    if (flow.path >= 0) {
+        const auto& nodes = setup.paths[static_cast<size_t>(flow.path)].data;
+        for (size_t i = 0; i + 1 < nodes.size(); ++i)
+            if (nodes[i] == node && nodes[i + 1] == peer) return true;
+        return false;
+    }
+    // Trees that are not made of shortest paths may lead anywhere between switches.
+    if (setup.fabric.route.kind != fabric::RouteKind::shortest) return true;
+    return routes.may_cross(from, to, {node, port});
+}
+
+uint64_t dropped_by(const sim::LinkResult& link) {
+    return std::accumulate(link.dropped.begin(), link.dropped.end(), uint64_t{0});
+}
+
+std::string ratio_text(uint64_t permille) {
+    if (permille >= 10'000) return fmt::format("{}.{}", permille / 1000, permille % 1000 / 100);
+    return fmt::format("{}.{:02}", permille / 1000, permille % 1000 / 10);
+}
+
+std::string percent_text(uint64_t permille) {
+    return fmt::format("{}.{} %", permille / 10, permille % 10);
+}
+
+}  // namespace tulle::report

@@ -1,0 +1,85 @@
+// A finished run with everything that the writers and the verdict need to know of it, computed
+// once. Ratios are whole thousandths, so that reports are the same with every compiler.
+#pragma once
+
+#include <optional>
+
+#include "report/ideal.h"
+#include "report/names.h"
+#include "report/routes.h"
+#include "sim/result.h"
+#include "sim/setup.h"
+
+namespace tulle::report {
+
+using base::Duration;
+using base::Instant;
+
+class Facts {
+public:
+    // Both must outlive the facts.
+    Facts(const sim::Setup& setup, const sim::Result& result);
+    Facts(const Facts&) = delete;
+    Facts& operator=(const Facts&) = delete;
+
+    const sim::Setup& setup;
+    const sim::Result& result;
+    const Names names;
+    const Routes routes;
+    const Ideal ideal;
+
+    // From the first flow's start to the end of the last flow, or of the run if not all have ended.
+    Instant begin{};
+    Duration span{};
+    // No fabric with these links could do it faster: what a host must send, what it must take, or
+    // the one flow that takes longest alone.
+    Duration limit{};
+
+    size_t flows() const { return setup.flows.size(); }
+    bool succeeded(size_t flow) const;
+    size_t succeeded_count() const;
+    uint64_t succeeded_bytes() const;
+    Instant end_of(size_t flow) const;
+    Duration ideal_of(size_t flow) const { return ideals_[flow]; }
+    // 1000: as fast as alone. Of a flow that did not end: as if it ended with the run.
+    uint64_t slowdown_permille(size_t flow) const;
+    // Bits a second of payload; 0 if it did not end.
+    uint64_t goodput_bps(size_t flow) const;
+
+    uint64_t busy_permille(const sim::LinkResult& link) const { return permille(link.busy); }
+    // A duration in thousandths of the span.
+    uint64_t permille(Duration part) const;
+    // The link that sends from a port; none if the result has none.
+    const sim::LinkResult* link_at(uint32_t node, uint16_t port) const;
+    uint64_t drops_of(sim::Drop cause) const {
+        return result.totals.dropped[static_cast<size_t>(cause)];
+    }
+    uint64_t drops() const;
+    bool is_host(uint32_t node) const { return setup.graph.nodes[node].is_host(); }
+    // Which lane the data of a flow takes.
+    uint8_t lane_of(const sim::Flow& flow) const;
+    // False only if it is sure that no packet of the flow leaves by that port.
+    bool may_cross(const sim::Flow& flow, uint32_t node, uint16_t port) const;
+
+private:
+    void reckon_span();
+    void reckon_limit();
+
+    std::vector<Duration> ideals_;
+};
+
+// Of sorted values, the one of rank ceil(count * percent / 100).
+template <class T>
+const T& percentile(const std::vector<T>& sorted, size_t percent) {
+    const size_t rank = (sorted.size() * percent + 99) / 100;
+    return sorted[rank == 0 ? 0 : rank - 1];
+}
+
+uint64_t dropped_by(const sim::LinkResult& link);
+
+// 1234 thousandths: "1.23"; 12345: "12.3".
+std::string ratio_text(uint64_t permille);
+// 968 thousandths: "96.8 %".
+std::string percent_text(uint64_t permille);
+
+}  // namespace tulle::report

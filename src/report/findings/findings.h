@@ -1,0 +1,38 @@
+// The rules that find something, a function a theme. Each adds what it finds to the list.
+#pragma once
+
+#include <vector>
+
+#include "report/verdict.h"
+
+namespace tulle::report {
+
+// How much of the run a thing must have taken to be worth a word.
+inline constexpr uint64_t kNoticeablePermille = 10;
+// A flow that took half as long again as alone is slowed.
+inline constexpr uint64_t kSlowedPermille = 1500;
+
+void find_deadlock(const Facts& facts, std::vector<Finding>& findings);
+void find_failed_flows(const Facts& facts, std::vector<Finding>& findings);
+void find_pauses(const Facts& facts, std::vector<Finding>& findings);  // and their victims
+void find_uneven_paths(const Facts& facts, std::vector<Finding>& findings);
+void find_idle_paths(const Facts& facts, std::vector<Finding>& findings);
+void find_losses(const Facts& facts, std::vector<Finding>& findings);
+void find_pfc_only_brake(const Facts& facts, std::vector<Finding>& findings);
+void find_needless_resending(const Facts& facts, std::vector<Finding>& findings);
+void find_noisy_neighbour(const Facts& facts, std::vector<Finding>& findings);
+void find_disagreements(const Facts& facts, std::vector<Finding>& findings);
+// Last: what explains a run that is far from its limit if nothing else does.
+void find_pace(const Facts& facts, std::vector<Finding>& findings);
+
+// The busiest link; none if nothing was sent.
+const sim::LinkResult* busiest_link(const Facts& facts);
+uint64_t limit_permille(const Facts& facts);
+// A run this close to its limit was not held up.
+inline constexpr uint64_t kNearLimitPermille = 800;
+
+// "1 packet", "2 packets".
+std::string counted(uint64_t count, const char* thing);
+uint64_t whole_nanoseconds(base::Duration duration);
+
+}  // namespace tulle::report

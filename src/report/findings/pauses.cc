@@ -1,0 +1,274 @@
+// Who held up whom. Each blame says that a port could not send because of another one, a cable
+// further on. Following blames from port to port leads to a port that is not held up itself, or to
+// a host that does not take what arrives: the root of the tree. Everything else is a symptom.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/units.h"
+#include "report/findings/findings.h"
+
+namespace tulle::report {
+namespace {
+
+using sim::Blame;
+using PortKey = std::pair<uint32_t, uint16_t>;
+
+constexpr size_t kMostRoots = 5;    // findings of this kind
+constexpr size_t kMostNamed = 5;    // names in a sentence
+constexpr size_t kMostHeldUp = 64;  // ports that victims are looked for at
+// A port is a link of the chain, not its root, if it was itself held up for at least this part of
+// the time that it held up another one.
+constexpr int64_t kPassedOn = 4;
+constexpr uint64_t kFullPermille = 500;
+constexpr int64_t kMinorPart = 10;  // of the worst root; less is a side effect of it
+
+struct Root {
+    PortKey port;  // sends to the host, where the root is one
+    std::optional<uint32_t> host;
+    uint8_t lane = 0;
+    Duration paused{};   // of all ports that it held up
+    Duration longest{};  // of one of them
+    std::map<PortKey, Duration> held_up;
+};
+
+class PauseTree {
+public:
+    explicit PauseTree(const Facts& facts) : facts_(facts) {
+        for (const Blame& blame : facts.result.blames) {
+            const Blame*& most = held_by_[{blame.node, blame.port}];
+            if (most == nullptr || blame.paused > most->paused) most = &blame;
+        }
+    }
+
+    // The largest first.
+    std::vector<Root> roots() const {
+        std::map<PortKey, Root> found;
+        for (const Blame& blame : facts_.result.blames) add(blame, found);
+        std::vector<Root> sorted;
+        for (auto& [key, root] : found) sorted.push_back(std::move(root));
+        std::stable_sort(sorted.begin(), sorted.end(),
+                         [](const Root& a, const Root& b) { return a.paused > b.paused; });
+        return sorted;
+    }
+
+private:
+    // Where the blames of a port lead: to a port, or through it to the host behind its cable.
+    struct End {
+        PortKey port;
+        std::optional<uint32_t> host;
+        uint8_t lane = 0;
+    };
+
+    // The port that is blamed; but where it was idle most of the time and never held up, the full
+    // buffer can only have waited for another port of that switch, the one that was held up most.
+    PortKey suspect(const Blame& blame) const {
+        const PortKey blamed{blame.culprit_node, blame.culprit_port};
+        const sim::LinkResult* link = facts_.link_at(blamed.first, blamed.second);
+        if (link == nullptr || link->paused.ps != 0 || facts_.busy_permille(*link) >= kFullPermille)
+            return blamed;
+        const auto ports = facts_.names.ports().of(blamed.first);
+        const sim::LinkResult* most = link;
+        for (uint16_t port = 0; port < ports.size(); ++port) {
+            const sim::LinkResult* other = facts_.link_at(blamed.first, port);
+            if (other != nullptr && other->paused > most->paused) most = other;
+        }
+        const bool explains = most->paused * kPassedOn >= blame.paused;
+        return explains ? PortKey{most->node, most->port} : blamed;
+    }
+
+    End end_of_chain(const Blame& first) const {
+        const Blame* blame = &first;
+        std::set<PortKey> seen;
+        for (;;) {
+            if (facts_.is_host(blame->culprit_node))
+                return {{blame->node, blame->port}, blame->culprit_node, blame->lane};
+            const PortKey culprit = suspect(*blame);
+            const sim::LinkResult* link = facts_.link_at(culprit.first, culprit.second);
+            const bool is_root = link == nullptr || link->paused * kPassedOn < blame->paused;
+            if (is_root || !seen.insert(culprit).second) return {culprit, {}, blame->lane};
+            const auto next = held_by_.find(culprit);
+            if (next == held_by_.end()) {
+                const bool to_host = facts_.is_host(link->peer_node);
+                return {culprit, to_host ? std::optional(link->peer_node) : std::nullopt,
+                        blame->lane};
+            }
+            blame = next->second;
+        }
+    }
+
+    void add(const Blame& blame, std::map<PortKey, Root>& found) const {
+        const End end = end_of_chain(blame);
+        Root& root = found[end.port];
+        root.port = end.port;
+        root.lane = end.lane;
+        root.host = end.host;
+        root.paused += blame.paused;
+        Duration& held_up = root.held_up[{blame.node, blame.port}];
+        held_up += blame.paused;
+        root.longest = std::max(root.longest, held_up);
+    }
+
+    const Facts& facts_;
+    std::map<PortKey, const Blame*> held_by_;  // the worst of each port
+};
+
+std::vector<std::pair<PortKey, Duration>> longest_held_up(const Root& root) {
+    std::vector<std::pair<PortKey, Duration>> sorted(root.held_up.begin(), root.held_up.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    return sorted;
+}
+
+std::string held_up_text(const Facts& facts, const Root& root) {
+    std::string text;
+    const auto sorted = longest_held_up(root);
+    for (size_t i = 0; i < std::min(sorted.size(), kMostNamed); ++i) {
+        const auto& [port, paused] = sorted[i];
+        text += fmt::format("{}{} for {}", i == 0 ? "" : ", ",
+                            facts.names.port(port.first, port.second), base::to_string(paused));
+    }
+    if (sorted.size() > kMostNamed) text += fmt::format(" and {} more", sorted.size() - kMostNamed);
+    return text;
+}
+
+std::string culprit_of(const Facts& facts, const Root& root) {
+    return root.host ? facts.names.node(*root.host)
+                     : facts.names.link(root.port.first, root.port.second);
+}
+
+Finding of_host(const Facts& facts, const Root& root) {
+    const sim::LinkResult* link = facts.link_at(root.port.first, root.port.second);
+    const uint64_t share = facts.permille(link == nullptr ? root.longest : link->paused);
+    // An adapter that takes nothing at all is broken; one that takes less than arrives is slow.
+    const char* what = share >= 900
+                           ? "pauses its link nearly all the time, as a broken adapter does"
+                           : "is a slow receiver: it pauses its link";
+    return {FindingKind::slow_receiver,
+            Severity::warning,
+            facts.names.node(*root.host),
+            {},
+            fmt::format("host {} {} ({} of the time, {}); held up: {}",
+                        facts.names.node(*root.host), what, percent_text(share),
+                        facts.names.lane(root.lane), held_up_text(facts, root))};
+}
+
+Finding of_port(const Facts& facts, const Root& root) {
+    const sim::LinkResult* link = facts.link_at(root.port.first, root.port.second);
+    const std::string name = facts.names.link(root.port.first, root.port.second);
+    const uint64_t busy = link == nullptr ? 0 : facts.busy_permille(*link);
+    const bool is_full = busy >= kFullPermille;
+    std::string sentence =
+        fmt::format("{} {}{} ({} busy, {}); held up: {}",
+                    is_full ? "more was sent to" : "buffers were full of packets for", name,
+                    is_full ? " than it carries" : "", percent_text(busy),
+                    counted(link == nullptr ? 0 : link->flows, "flow"), held_up_text(facts, root));
+    return {FindingKind::pauses, Severity::note, name, {}, std::move(sentence)};
+}
+
+void add_root(const Facts& facts, const Root& root, std::vector<Finding>& findings) {
+    Finding finding = root.host ? of_host(facts, root) : of_port(facts, root);
+    std::vector<std::string> names;
+    for (const auto& [port, paused] : longest_held_up(root))
+        names.push_back(facts.names.port(port.first, port.second));
+    finding.fields = {{"root", culprit_of(facts, root)},
+                      {"lane", uint64_t{root.lane}},
+                      {"paused_ns", whole_nanoseconds(root.paused)},
+                      {"longest_ns", whole_nanoseconds(root.longest)},
+                      {"held_up", std::move(names)}};
+    findings.push_back(std::move(finding));
+}
+
+// Flows that surely do not go where it is congested, but stood behind packets that do.
+std::vector<size_t> victims_of(const Facts& facts, const std::vector<Root>& roots,
+                               const Root& worst) {
+    auto held_up = longest_held_up(worst);
+    if (held_up.size() > kMostHeldUp) held_up.resize(kMostHeldUp);
+    std::vector<size_t> victims;
+    for (size_t i = 0; i < facts.flows(); ++i) {
+        const sim::Flow& flow = facts.setup.flows[i];
+        if (facts.slowdown_permille(i) < kSlowedPermille) continue;
+        if (facts.lane_of(flow) != worst.lane) continue;
+        const auto crosses = [&](PortKey port) {
+            return facts.may_cross(flow, port.first, port.second);
+        };
+        if (std::any_of(roots.begin(), roots.end(),
+                        [&](const Root& root) { return crosses(root.port); }))
+            continue;
+        if (std::any_of(held_up.begin(), held_up.end(),
+                        [&](const auto& held) { return crosses(held.first); }))
+            victims.push_back(i);
+    }
+    std::stable_sort(victims.begin(), victims.end(), [&](size_t a, size_t b) {
+        return facts.slowdown_permille(a) > facts.slowdown_permille(b);
+    });
+    return victims;
+}
+
+void find_victims(const Facts& facts, const std::vector<Root>& roots,
+                  std::vector<Finding>& findings) {
+    const std::vector<size_t> victims = victims_of(facts, roots, roots.front());
+    if (victims.empty()) return;
+    const std::string culprit = culprit_of(facts, roots.front());
+    std::vector<std::string> names;
+    std::string shown;
+    for (size_t i = 0; i < victims.size(); ++i) {
+        names.push_back(facts.names.flow(victims[i]));
+        if (i < kMostNamed) shown.append(i == 0 ? "" : ", ").append(names.back());
+    }
+    if (victims.size() > kMostNamed)
+        shown += fmt::format(" and {} more", victims.size() - kMostNamed);
+    const uint64_t worst = facts.slowdown_permille(victims.front());
+    findings.push_back(
+        {FindingKind::victims,
+         Severity::warning,
+         culprit,
+         {{"root", culprit},
+          {"count", uint64_t{victims.size()}},
+          {"worst_slowdown_permille", worst},
+          {"flows", std::move(names)}},
+         fmt::format(
+             "{} not {} {}, but stood behind packets that do, up to {} times slower than "
+             "alone: {}",
+             victims.size() == 1 ? "1 flow does" : fmt::format("{} flows do", victims.size()),
+             roots.front().host ? "go to" : "cross", culprit, ratio_text(worst), shown)});
+}
+
+// Pauses that nobody is blamed for are still told.
+void find_unexplained(const Facts& facts, std::vector<Finding>& findings) {
+    const auto& links = facts.result.links;
+    const auto most =
+        std::max_element(links.begin(), links.end(),
+                         [](const auto& a, const auto& b) { return a.paused < b.paused; });
+    if (most == links.end() || facts.permille(most->paused) < kNoticeablePermille) return;
+    const std::string& peer = facts.names.node(most->peer_node);
+    findings.push_back(
+        {facts.is_host(most->peer_node) ? FindingKind::slow_receiver : FindingKind::pauses,
+         Severity::note,
+         peer,
+         {{"root", peer}, {"paused_ns", whole_nanoseconds(most->paused)}},
+         fmt::format("{} was paused by {} for {}", facts.names.link(*most), peer,
+                     base::to_string(most->paused))});
+}
+
+}  // namespace
+
+void find_pauses(const Facts& facts, std::vector<Finding>& findings) {
+    std::vector<Root> roots = PauseTree(facts).roots();
+    const Duration most = roots.empty() ? Duration{} : roots.front().paused;
+    std::erase_if(roots, [&](const Root& root) {
+        return facts.permille(root.longest) < kNoticeablePermille ||
+               root.paused * kMinorPart < most;
+    });
+    if (roots.empty()) {
+        if (facts.result.blames.empty()) find_unexplained(facts, findings);
+        return;
+    }
+    for (size_t i = 0; i < std::min(roots.size(), kMostRoots); ++i)
+        add_root(facts, roots[i], findings);
+    find_victims(facts, roots, findings);
+}
+
+}  // namespace tulle::report

@@ -1,0 +1,58 @@
+// How long a flow takes that has the fabric to itself, in closed form: the yardstick of slowdown.
+//
+// A message is N packets of three sizes (first, middle, last) that pass H links one after another.
+// The time until the last packet is through is the longest way through a table of packets and
+// links, one step right or down at a time, each cell the time of that packet on that link. As all
+// middle packets are alike, the way is known by the link where it leaves the first packet and the
+// link where it enters the last one: a look at H * H ways instead of N * H cells. A switch that
+// cuts through does not wait for the end of a packet: then the slowest link counts, and at each
+// switch the headers.
+#pragma once
+
+#include "report/routes.h"
+#include "sim/setup.h"
+
+namespace tulle::report {
+
+// A packet's bytes on a link, gap included.
+uint64_t data_wire_bytes(const sim::Setup& setup, sim::Operation operation, uint64_t payload,
+                         bool is_first, bool is_last);
+// All packets of a flow.
+uint64_t flow_wire_bytes(const sim::Setup& setup, const sim::Flow& flow);
+
+base::Rate cable_rate(const sim::Setup& setup, uint32_t cable);
+base::Duration cable_delay(const sim::Setup& setup, uint32_t cable);
+
+class Ideal {
+public:
+    Ideal(const sim::Setup& setup, const Routes& routes);
+
+    // From the doorbell to the requester's completion, once the last acknowledgement is back.
+    base::Duration of(const sim::Flow& flow) const;
+
+    // The same as HPCC's files have it (ideal_fct): the round trip of the path, the time of one
+    // payload on each link of it, and all bytes at the rate of the slowest link.
+    base::Duration of_hpcc(const sim::Flow& flow) const;
+
+    // The links of a flow's data: as it was told to go, or the first of the shortest ways.
+    std::vector<topology::CableEnd> path(const sim::Flow& flow) const;
+
+private:
+    struct Link {
+        base::Rate rate;
+        base::Duration delay;
+    };
+    std::vector<Link> links_of(const std::vector<topology::CableEnd>& path) const;
+    std::vector<topology::CableEnd> along(const std::vector<uint32_t>& nodes) const;
+    base::Duration message(const sim::Flow& flow, const std::vector<Link>& links) const;
+    base::Duration single(uint64_t packet_bytes, const std::vector<Link>& links) const;
+    base::Duration way(uint64_t packet_bytes, const std::vector<Link>& links) const;
+    base::Duration time_on(const Link& link, uint64_t packet_bytes, uint64_t packets) const;
+
+    const sim::Setup* setup_;
+    const Routes* routes_;
+    topology::Ports ports_;
+    std::vector<uint32_t> hosts_;
+};
+
+}  // namespace tulle::report

@@ -1,0 +1,182 @@
+#include "report/json_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tulle::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Whole nanoseconds are whole numbers; the rest has up to three decimals, and no digit is lost.
+Json ns(int64_t picoseconds) {
+    if (picoseconds % 1000 == 0) return picoseconds / 1000;
+    return static_cast<double>(picoseconds) / 1000;
+}
+Json ns(Duration duration) {
+    return ns(duration.ps);
+}
+Json ns(Instant instant) {
+    return ns(instant.ps);
+}
+
+Json ratio(uint64_t permille) {
+    return static_cast<double>(permille) / 1000;
+}
+
+Json dropped_json(const std::array<uint64_t, sim::kDropCauses>& dropped) {
+    Json json = Json::object();
+    for (size_t i = 0; i < dropped.size(); ++i)
+        json[drop_name(static_cast<sim::Drop>(i))] = dropped[i];
+    return json;
+}
+
+Json engine_json(const sim::EngineFigures& engine) {
+    const double rate = engine.cpu_s > 0 ? static_cast<double>(engine.hops) / engine.cpu_s : 0;
+    return {{"events", engine.events},  {"hops", engine.hops},
+            {"cpu_s", engine.cpu_s},    {"wall_s", engine.wall_s},
+            {"hops_per_cpu_s", rate},   {"peak_rss_bytes", engine.peak_rss_bytes},
+            {"threads", engine.threads}};
+}
+
+Json totals_json(const sim::Totals& totals) {
+    return {{"data_packets", totals.data_packets},
+            {"control_packets", totals.control_packets},
+            {"delivered", totals.delivered},
+            {"in_flight", totals.in_flight},
+            {"dropped", dropped_json(totals.dropped)},
+            {"retransmitted", totals.retransmitted},
+            {"trimmed", totals.trimmed},
+            {"ecn_marked", totals.ecn_marked},
+            {"cnps", totals.cnps},
+            {"pause_frames", totals.pause_frames},
+            {"credit_packets", totals.credit_packets},
+            {"watchdog_fired", totals.watchdog_fired},
+            {"paused_ns", ns(totals.paused)}};
+}
+
+Json flows_json(const Facts& facts) {
+    Json flows = Json::array();
+    for (size_t i = 0; i < facts.flows(); ++i) {
+        const sim::Flow& flow = facts.setup.flows[i];
+        const sim::FlowResult& found = facts.result.flows[i];
+        flows.push_back({{"src", facts.names.endpoint(flow.source)},
+                         {"dst", facts.names.endpoint(flow.destination)},
+                         {"bytes", flow.bytes},
+                         {"start_ns", ns(flow.start)},
+                         {"fct_ns", found.finished ? ns(found.completion) : Json(nullptr)},
+                         {"status", outcome_name(found)},
+                         {"id", flow.id},
+                         {"group", facts.names.group(flow)},
+                         {"ideal_ns", ns(facts.ideal_of(i))},
+                         {"slowdown", ratio(facts.slowdown_permille(i))}});
+    }
+    return flows;
+}
+
+Json links_json(const Facts& facts) {
+    Json links = Json::array();
+    for (const sim::LinkResult& link : facts.result.links)
+        links.push_back({{"link", facts.names.link(link)},
+                         {"from", facts.names.node(link.node)},
+                         {"port", link.port},
+                         {"to", facts.names.node(link.peer_node)},
+                         {"peer_port", link.peer_port},
+                         {"data_packets", link.data_packets},
+                         {"control_packets", link.control_packets},
+                         {"wire_bytes", link.wire_bytes},
+                         {"busy_ns", ns(link.busy)},
+                         {"busy_ratio", ratio(facts.busy_permille(link))},
+                         {"flows", link.flows},
+                         {"peak_queue_bytes", link.peak_queue_bytes},
+                         {"flow_control_packets", link.flow_control_packets},
+                         {"pauses_received", link.pauses_received},
+                         {"paused_ns", ns(link.paused)},
+                         {"ecn_marked", link.marked},
+                         {"dropped", dropped_json(link.dropped)}});
+    return links;
+}
+
+Json pauses_json(const Facts& facts) {
+    Json pauses = Json::array();
+    for (const sim::Blame& blame : facts.result.blames)
+        pauses.push_back(
+            {{"held_up", facts.names.link(blame.node, blame.port)},
+             {"lane", blame.lane},
+             {"culprit", facts.is_host(blame.culprit_node)
+                             ? facts.names.node(blame.culprit_node)
+                             : facts.names.link(blame.culprit_node, blame.culprit_port)},
+             {"paused_ns", ns(blame.paused)}});
+    return pauses;
+}
+
+// Inside, ratios are whole thousandths; outside, numbers.
+void add_field(const Field& field, Json& json) {
+    static constexpr std::string_view kPermille = "_permille";
+    if (field.name.ends_with(kPermille)) {
+        const std::string name = field.name.substr(0, field.name.size() - kPermille.size());
+        json[name + "_ratio"] = ratio(std::get<uint64_t>(field.value));
+        return;
+    }
+    std::visit([&](const auto& value) { json[field.name] = value; }, field.value);
+}
+
+Json finding_json(const Finding& finding) {
+    Json json = {{"kind", kind_name(finding.kind)},
+                 {"severity", severity_name(finding.severity)},
+                 {"culprit", finding.culprit},
+                 {"fields", Json::object()},
+                 {"sentence", finding.sentence}};
+    for (const Field& field : finding.fields) add_field(field, json["fields"]);
+    return json;
+}
+
+Json verdict_json(const Facts& facts, const Verdict& verdict) {
+    Json json = {{"complete", verdict.complete}, {"span_ns", ns(facts.span)},
+                 {"limit_ns", ns(facts.limit)},  {"limit_ratio", ratio(verdict.limit_permille)},
+                 {"bottleneck", nullptr},        {"slowest_flow", nullptr},
+                 {"findings", Json::array()},    {"sentence", verdict.sentence}};
+    if (verdict.bottleneck)
+        json["bottleneck"] = {{"link", verdict.bottleneck->link},
+                              {"busy_ratio", ratio(verdict.bottleneck->busy_permille)}};
+    if (verdict.slowest)
+        json["slowest_flow"] = {{"flow", verdict.slowest->flow},
+                                {"name", facts.names.flow(verdict.slowest->flow)},
+                                {"slowdown", ratio(verdict.slowest->slowdown_permille)}};
+    for (const Finding& finding : verdict.findings)
+        json["findings"].push_back(finding_json(finding));
+    return json;
+}
+
+Json disagreements_json(const Facts& facts) {
+    Json json = Json::array();
+    for (const sim::Disagreement& at : facts.result.disagreements)
+        json.push_back({{"cable", facts.names.cable(at.cable)}, {"what", at.what}});
+    return json;
+}
+
+}  // namespace
+
+std::string json_report(const Facts& facts, const Verdict& verdict) {
+    const topology::Graph& graph = facts.setup.graph;
+    const Json json = {{"scenario", facts.setup.name},
+                       {"fabric", facts.setup.fabric_name},
+                       {"hosts", graph.host_count()},
+                       {"switches", graph.switch_count()},
+                       {"seed", facts.setup.seed},
+                       {"hash", fmt::format("{:016x}", facts.result.hash)},
+                       {"time_ns", ns(facts.result.time)},
+                       {"end", end_name(facts.result.end)},
+                       {"end_reason", facts.result.stuck_reason},
+                       {"engine", engine_json(facts.result.engine)},
+                       {"totals", totals_json(facts.result.totals)},
+                       {"verdict", verdict_json(facts, verdict)},
+                       {"flows", flows_json(facts)},
+                       {"links", links_json(facts)},
+                       {"pauses", pauses_json(facts)},
+                       {"disagreements", disagreements_json(facts)}};
+    return json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tulle::report

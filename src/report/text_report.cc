@@ -1,0 +1,218 @@
+#include "report/text_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/units.h"
+#include "report/findings/findings.h"
+#include "report/table.h"
+
+namespace tulle::report {
+namespace {
+
+using sim::LinkResult;
+
+constexpr size_t kMostLinks = 10;
+constexpr size_t kMostFlows = 5;
+constexpr size_t kMostBlames = 10;
+
+std::string time_text(Duration duration) {
+    return base::to_string(duration);
+}
+
+std::string rate_text(uint64_t bits_per_second) {
+    return bits_per_second == 0 ? "0"
+                                : base::to_string(base::Rate::bits_per_second(bits_per_second));
+}
+
+std::string header(const Facts& facts) {
+    const topology::Graph& graph = facts.setup.graph;
+    std::string text;
+    if (!facts.setup.name.empty()) text += fmt::format("Scenario  {}\n", facts.setup.name);
+    text += fmt::format("Fabric    {}\n", facts.setup.fabric_name);
+    text += fmt::format(
+        "Topology  {}, {}, {}\n", counted(graph.host_count(), "host"),
+        graph.switch_count() == 1 ? "1 switch" : fmt::format("{} switches", graph.switch_count()),
+        counted(graph.cables.size(), "cable"));
+    text += fmt::format("Seed      {}\n", facts.setup.seed);
+    text += fmt::format("Time      {} simulated, {}", time_text(facts.result.time - Instant{}),
+                        end_name(facts.result.end));
+    if (!facts.result.stuck_reason.empty()) text += ": " + facts.result.stuck_reason;
+    return text + "\n";
+}
+
+std::vector<size_t> by_slowdown(const Facts& facts) {
+    std::vector<size_t> order(facts.flows());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return facts.slowdown_permille(a) > facts.slowdown_permille(b);
+    });
+    return order;
+}
+
+std::string aggregate_goodput(const Facts& facts) {
+    if (facts.span.ps <= 0) return "0";
+    const auto bits = base::uint128_t{facts.succeeded_bytes()} * 8 * 1'000'000'000'000u;
+    return rate_text(static_cast<uint64_t>(bits / static_cast<uint64_t>(facts.span.ps)));
+}
+
+// Least, middle and most of what flows took.
+void distribution(const Facts& facts, Table& table) {
+    std::vector<Duration> times;
+    std::vector<uint64_t> slowdowns;
+    std::vector<uint64_t> rates;
+    for (size_t i = 0; i < facts.flows(); ++i) {
+        if (!facts.succeeded(i)) continue;
+        times.push_back(facts.result.flows[i].completion);
+        slowdowns.push_back(facts.slowdown_permille(i));
+        rates.push_back(facts.goodput_bps(i));
+    }
+    if (times.empty()) return;
+    std::sort(times.begin(), times.end());
+    std::sort(slowdowns.begin(), slowdowns.end());
+    std::sort(rates.begin(), rates.end());
+    table.row({"", "min", "median", "p99", "max"});
+    const auto row = [&](const char* name, const auto& values, auto&& text) {
+        table.row({name, text(values.front()), text(percentile(values, 50)),
+                   text(percentile(values, 99)), text(values.back())});
+    };
+    row("completion", times, time_text);
+    row("slowdown", slowdowns, ratio_text);
+    row("goodput", rates, rate_text);
+}
+
+std::string flows(const Facts& facts) {
+    uint64_t bytes = 0;
+    for (const sim::Flow& flow : facts.setup.flows) bytes += flow.bytes;
+    std::string text =
+        fmt::format("\nFlows: {}, {}; {} ended well in {}, {} together\n", facts.flows(),
+                    base::bytes_to_string(bytes), facts.succeeded_count(), time_text(facts.span),
+                    aggregate_goodput(facts));
+    Table table;
+    distribution(facts, table);
+    text += table.text();
+    const std::vector<size_t> order = by_slowdown(facts);
+    if (order.empty()) return text;
+    Table slowest;
+    slowest.row({"slowest", "size", "completion", "alone", "slowdown", "status"});
+    for (size_t i = 0; i < std::min(order.size(), kMostFlows); ++i) {
+        const size_t flow = order[i];
+        const sim::FlowResult& found = facts.result.flows[flow];
+        slowest.row({facts.names.flow(flow), base::bytes_to_string(facts.setup.flows[flow].bytes),
+                     found.finished ? time_text(found.completion) : "-",
+                     time_text(facts.ideal_of(flow)), ratio_text(facts.slowdown_permille(flow)),
+                     outcome_name(found)});
+    }
+    return text + slowest.text();
+}
+
+std::vector<const LinkResult*> by_load(const Facts& facts) {
+    std::vector<const LinkResult*> links;
+    for (const LinkResult& link : facts.result.links)
+        if (link.wire_bytes != 0 || link.paused.ps != 0 || dropped_by(link) != 0)
+            links.push_back(&link);
+    std::stable_sort(links.begin(), links.end(), [](const LinkResult* a, const LinkResult* b) {
+        return std::tie(a->busy, a->paused) > std::tie(b->busy, b->paused);
+    });
+    return links;
+}
+
+std::string links(const Facts& facts) {
+    const std::vector<const LinkResult*> order = by_load(facts);
+    if (order.empty()) return "";
+    Table table;
+    table.row({"link", "busy", "flows", "peak queue", "paused", "marked", "lost"});
+    for (size_t i = 0; i < std::min(order.size(), kMostLinks); ++i) {
+        const LinkResult& link = *order[i];
+        table.row({facts.names.link(link), percent_text(facts.busy_permille(link)),
+                   std::to_string(link.flows), base::bytes_to_string(link.peak_queue_bytes),
+                   time_text(link.paused), std::to_string(link.marked),
+                   std::to_string(dropped_by(link))});
+    }
+    return fmt::format("\nLinks by load: {} of {} in use\n", order.size(),
+                       facts.result.links.size()) +
+           table.text();
+}
+
+std::string culprit_text(const Facts& facts, const sim::Blame& blame) {
+    return facts.is_host(blame.culprit_node)
+               ? facts.names.node(blame.culprit_node)
+               : facts.names.link(blame.culprit_node, blame.culprit_port);
+}
+
+std::string pauses(const Facts& facts) {
+    std::vector<const sim::Blame*> order;
+    for (const sim::Blame& blame : facts.result.blames) order.push_back(&blame);
+    if (order.empty()) return "";
+    std::stable_sort(order.begin(), order.end(), [](const sim::Blame* a, const sim::Blame* b) {
+        return a->paused > b->paused;
+    });
+    std::string text = fmt::format("\nHeld up: {} in all\n", time_text(facts.result.totals.paused));
+    for (size_t i = 0; i < std::min(order.size(), kMostBlames); ++i)
+        text += fmt::format("  {} held up {} for {} ({})\n", culprit_text(facts, *order[i]),
+                            facts.names.port(order[i]->node, order[i]->port),
+                            time_text(order[i]->paused), facts.names.lane(order[i]->lane));
+    if (order.size() > kMostBlames)
+        text += fmt::format("  and {} more\n", order.size() - kMostBlames);
+    return text;
+}
+
+std::string packets(const Facts& facts) {
+    const sim::Totals& totals = facts.result.totals;
+    Table table;
+    const auto row = [&](const char* name, uint64_t value, bool always = false) {
+        if (value != 0 || always) table.row({name, std::to_string(value)});
+    };
+    row("data", totals.data_packets, true);
+    row("control", totals.control_packets, true);
+    row("delivered", totals.delivered, true);
+    row("in flight at the end", totals.in_flight);
+    for (size_t i = 0; i < sim::kDropCauses; ++i)
+        row(fmt::format("lost: {}", drop_name(static_cast<sim::Drop>(i))).c_str(),
+            totals.dropped[i]);
+    row("trimmed", totals.trimmed);
+    row("sent again", totals.retransmitted);
+    row("marked", totals.ecn_marked);
+    row("CNPs", totals.cnps);
+    row("pause frames", totals.pause_frames);
+    row("credit packets", totals.credit_packets);
+    row("watchdog fired", totals.watchdog_fired);
+    return "\nPackets\n" + table.text();
+}
+
+std::string disagreements(const Facts& facts) {
+    if (facts.result.disagreements.empty()) return "";
+    std::string text = "\nDCBX\n";
+    for (const sim::Disagreement& at : facts.result.disagreements)
+        text += fmt::format("  {}: {}\n", facts.names.cable(at.cable), at.what);
+    return text;
+}
+
+std::string engine(const Facts& facts) {
+    const sim::EngineFigures& engine = facts.result.engine;
+    const double rate = engine.cpu_s > 0 ? static_cast<double>(engine.hops) / engine.cpu_s : 0;
+    return fmt::format(
+        "\nEngine    {} hops ({:.2f} million a CPU second), {} events, {} at most, {}, {:.2f} s; "
+        "hash {:016x}\n",
+        engine.hops, rate / 1e6, engine.events, base::bytes_to_string(engine.peak_rss_bytes),
+        counted(engine.threads, "thread"), engine.wall_s, facts.result.hash);
+}
+
+}  // namespace
+
+std::string text_report(const Facts& facts, const Verdict& verdict) {
+    return header(facts) + flows(facts) + links(facts) + pauses(facts) + packets(facts) +
+           disagreements(facts) + engine(facts) + "\n" + verdict_text(verdict);
+}
+
+std::string verdict_text(const Verdict& verdict) {
+    std::string text = fmt::format("Verdict: {}\n", verdict.sentence);
+    for (const Finding& finding : verdict.findings)
+        if (verdict.sentence.find(finding.sentence) == std::string::npos)
+            text += fmt::format("  {}: {}\n", severity_name(finding.severity), finding.sentence);
+    return text;
+}
+
+}  // namespace tulle::report

@@ -1,0 +1,149 @@
+#include "report/timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+namespace tulle::report {
+namespace {
+
+using sim::TraceEvent;
+
+// What the format calls processes and threads are groups of tracks and tracks.
+constexpr uint32_t kFlowTracks = 1;
+constexpr uint32_t kLinkTracks = 2;
+
+std::string string_json(const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+// Microseconds, the unit of the format, to the picosecond.
+std::string micro(int64_t picoseconds) {
+    return fmt::format("{}.{:06}", picoseconds / 1'000'000, picoseconds % 1'000'000);
+}
+
+class Writer {
+public:
+    void group(uint32_t process, const char* name) {
+        event(fmt::format(R"("ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}})",
+                          process, name));
+    }
+    void track(uint32_t process, uint32_t thread, const std::string& name) {
+        event(fmt::format(R"("ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}})",
+                          process, thread, string_json(name)));
+    }
+    void slice(uint32_t process, uint32_t thread, Instant from, Instant to,
+               const std::string& name) {
+        event(fmt::format(R"("ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{})", process,
+                          thread, micro(from.ps), micro((to - from).ps), string_json(name)));
+    }
+    void counter(Instant at, const std::string& name, const char* unit, uint64_t value) {
+        event(fmt::format(R"("ph":"C","pid":{},"ts":{},"name":{},"args":{{"{}":{}}})", kLinkTracks,
+                          micro(at.ps), string_json(name), unit, value));
+    }
+    void instant(uint32_t thread, Instant at, const std::string& name) {
+        event(fmt::format(R"("ph":"i","s":"t","pid":{},"tid":{},"ts":{},"name":{})", kLinkTracks,
+                          thread, micro(at.ps), string_json(name)));
+    }
+    std::string finish() && { return std::move(text_) + "\n]}\n"; }
+
+private:
+    void event(const std::string& fields) {
+        text_ += is_first_ ? "\n{" : ",\n{";
+        text_ += fields + "}";
+        is_first_ = false;
+    }
+
+    std::string text_ = R"({"displayTimeUnit":"ns","traceEvents":[)";
+    bool is_first_ = true;
+};
+
+void add_flows(const Facts& facts, Writer& writer) {
+    writer.group(kFlowTracks, "flows");
+    for (size_t i = 0; i < facts.flows(); ++i) {
+        const auto thread = static_cast<uint32_t>(i + 1);
+        const sim::Flow& flow = facts.setup.flows[i];
+        const bool ended = facts.result.flows[i].finished;
+        const Instant end = ended ? facts.end_of(i) : std::max(flow.start, facts.result.time);
+        writer.track(kFlowTracks, thread, facts.names.flow(i));
+        writer.slice(kFlowTracks, thread, flow.start, end,
+                     fmt::format("{}, {}", base::bytes_to_string(flow.bytes),
+                                 outcome_name(facts.result.flows[i])));
+    }
+}
+
+// The tracks of links: one for each port and lane of which something is told.
+class LinkTracks {
+public:
+    LinkTracks(const Facts& facts, Writer& writer) : facts_(facts), writer_(writer) {}
+
+    void add(const TraceEvent& event) {
+        const std::string link = facts_.names.link(event.node, event.port);
+        const Key key{event.node, event.port, event.lane};
+        switch (event.kind) {
+            case TraceEvent::Kind::queue_bytes:
+                writer_.counter(event.at, lane_name(link, event.lane) + " queue", "bytes",
+                                event.value);
+                return;
+            case TraceEvent::Kind::rate:
+                writer_.counter(event.at, link + " rate", "bps", event.value);
+                return;
+            case TraceEvent::Kind::pause_begin: paused_since_.try_emplace(key, event.at); return;
+            case TraceEvent::Kind::pause_end: end_pause(key, event.at); return;
+            case TraceEvent::Kind::drop: writer_.instant(track(key), event.at, "drop"); return;
+            case TraceEvent::Kind::mark: writer_.instant(track(key), event.at, "mark"); return;
+        }
+    }
+
+    // A pause that has no end lasts as long as the run.
+    void finish() {
+        while (!paused_since_.empty()) end_pause(paused_since_.begin()->first, facts_.result.time);
+    }
+
+private:
+    using Key = std::tuple<uint32_t, uint16_t, uint8_t>;
+
+    std::string lane_name(const std::string& link, uint8_t lane) const {
+        return fmt::format("{} {}", link, facts_.names.lane(lane));
+    }
+
+    uint32_t track(const Key& key) {
+        const auto [place, is_new] =
+            threads_.try_emplace(key, static_cast<uint32_t>(threads_.size() + 1));
+        if (is_new)
+            writer_.track(
+                kLinkTracks, place->second,
+                lane_name(facts_.names.link(std::get<0>(key), std::get<1>(key)), std::get<2>(key)));
+        return place->second;
+    }
+
+    void end_pause(const Key& key, Instant at) {
+        const auto since = paused_since_.find(key);
+        if (since == paused_since_.end()) return;
+        writer_.slice(kLinkTracks, track(key), since->second, at, "paused");
+        paused_since_.erase(since);
+    }
+
+    const Facts& facts_;
+    Writer& writer_;
+    std::map<Key, uint32_t> threads_;
+    std::map<Key, Instant> paused_since_;
+};
+
+}  // namespace
+
+std::string timeline(const Facts& facts) {
+    Writer writer;
+    add_flows(facts, writer);
+    writer.group(kLinkTracks, "links");
+    LinkTracks tracks(facts, writer);
+    for (const TraceEvent& event : facts.result.trace) tracks.add(event);
+    tracks.finish();
+    return std::move(writer).finish();
+}
+
+}  // namespace tulle::report

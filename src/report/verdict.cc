@@ -1,0 +1,107 @@
+#include "report/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/findings/findings.h"
+
+namespace tulle::report {
+namespace {
+
+std::optional<Sufferer> slowest_flow(const Facts& facts) {
+    std::optional<Sufferer> slowest;
+    for (size_t i = 0; i < facts.flows(); ++i) {
+        const uint64_t slowdown = facts.slowdown_permille(i);
+        if (!slowest || slowdown > slowest->slowdown_permille) slowest = Sufferer{i, slowdown};
+    }
+    return slowest;
+}
+
+std::string share_text(const Verdict& verdict) {
+    return fmt::format("{} % of the limit", (verdict.limit_permille + 5) / 10);
+}
+
+std::string pace_text(const Verdict& verdict) {
+    if (!verdict.bottleneck) return "";
+    return fmt::format("; {} set the pace, {} busy", verdict.bottleneck->link,
+                       percent_text(verdict.bottleneck->busy_permille));
+}
+
+// That flows failed is the effect; what comes next is likely the cause.
+std::string failure_sentence(const std::vector<Finding>& findings) {
+    const bool has_cause =
+        findings.front().kind == FindingKind::flows_failed && findings.size() > 1;
+    return has_cause ? findings[0].sentence + "; " + findings[1].sentence : findings[0].sentence;
+}
+
+std::string sentence_of(const Facts& facts, const Verdict& verdict) {
+    if (facts.flows() == 0) return "there was nothing to do";
+    if (facts.result.end == sim::Result::End::interrupted)
+        return fmt::format("interrupted: {} of {} flows had ended", facts.succeeded_count(),
+                           facts.flows());
+    if (!verdict.findings.empty() && !verdict.complete) return failure_sentence(verdict.findings);
+    if (!verdict.findings.empty())
+        return fmt::format("{}: {}", share_text(verdict), verdict.findings.front().sentence);
+    return fmt::format("nothing held it up: {}{}", share_text(verdict), pace_text(verdict));
+}
+
+}  // namespace
+
+Verdict judge(const Facts& facts) {
+    Verdict verdict;
+    verdict.complete = facts.succeeded_count() == facts.flows();
+    verdict.limit_permille = limit_permille(facts);
+    if (const sim::LinkResult* link = busiest_link(facts))
+        verdict.bottleneck = Bottleneck{facts.names.link(*link), facts.busy_permille(*link)};
+    verdict.slowest = slowest_flow(facts);
+
+    std::vector<Finding>& findings = verdict.findings;
+    find_deadlock(facts, findings);
+    find_failed_flows(facts, findings);
+    find_pauses(facts, findings);
+    find_losses(facts, findings);
+    find_uneven_paths(facts, findings);
+    find_idle_paths(facts, findings);
+    find_pfc_only_brake(facts, findings);
+    find_needless_resending(facts, findings);
+    find_noisy_neighbour(facts, findings);
+    find_disagreements(facts, findings);
+    find_pace(facts, findings);
+    std::stable_sort(findings.begin(), findings.end(),
+                     [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+    verdict.sentence = sentence_of(facts, verdict);
+    return verdict;
+}
+
+const char* kind_name(FindingKind kind) {
+    switch (kind) {
+        case FindingKind::deadlock: return "deadlock";
+        case FindingKind::flows_failed: return "flows_failed";
+        case FindingKind::slow_receiver: return "slow_receiver";
+        case FindingKind::pauses: return "pauses";
+        case FindingKind::victims: return "victims";
+        case FindingKind::uneven_paths: return "uneven_paths";
+        case FindingKind::idle_paths: return "idle_paths";
+        case FindingKind::losses: return "losses";
+        case FindingKind::pfc_only_brake: return "pfc_only_brake";
+        case FindingKind::needless_resending: return "needless_resending";
+        case FindingKind::noisy_neighbour: return "noisy_neighbour";
+        case FindingKind::dcbx_disagreement: return "dcbx_disagreement";
+        case FindingKind::full_link: return "full_link";
+        case FindingKind::senders_held_back: return "senders_held_back";
+    }
+    return "unknown";
+}
+
+const char* severity_name(Severity severity) {
+    switch (severity) {
+        case Severity::note: return "note";
+        case Severity::warning: return "warning";
+        case Severity::failure: return "failure";
+    }
+    return "unknown";
+}
+
+}  // namespace tulle::report

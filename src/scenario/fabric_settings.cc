@@ -1,0 +1,238 @@
+// Settings of links, switches, loss, routes and marking.
+#include "scenario/setting_tables.h"
+
+namespace tulle::scenario {
+namespace {
+
+using fabric::Arbitration;
+using fabric::BitErrors;
+using fabric::FlowControl;
+using fabric::Forwarding;
+using fabric::Marking;
+using fabric::Overflow;
+using fabric::PathChoice;
+using fabric::RouteKind;
+using fabric::Trust;
+using wire::Encapsulation;
+
+// What is around BTH, extended headers and payload: Ethernet 14 and 4, IPv4 20, IPv6 or GRH 40,
+// UDP 8, ICRC 4; LRH 8 and VCRC 2 on InfiniBand.
+void set_envelope(Target& target) {
+    fabric::FramingSettings& framing = target.fabric.framing;
+    framing.minimum_bytes = 64;
+    switch (framing.encapsulation) {
+        case Encapsulation::infiniband_local: framing.envelope_bytes = 14; break;
+        case Encapsulation::infiniband_global: framing.envelope_bytes = 54; break;
+        case Encapsulation::roce_v1: framing.envelope_bytes = 62; break;
+        case Encapsulation::roce_v2_ipv4: framing.envelope_bytes = 50; break;
+        case Encapsulation::roce_v2_ipv6: framing.envelope_bytes = 70; break;
+    }
+    if (framing.encapsulation == Encapsulation::infiniband_local ||
+        framing.encapsulation == Encapsulation::infiniband_global)
+        framing.minimum_bytes = 0;
+}
+
+std::vector<Setting> link_settings() {
+    return {
+        {"fabric.link.rate", Use::always, rate(TULLE_AT(fabric.link.rate)),
+         "of data, line code and FEC taken off, where the topology gives no other"},
+        {"fabric.link.delay", Use::always, duration(TULLE_AT(fabric.link.delay)),
+         "of a cable, where the topology gives no other"},
+        {"fabric.link.fec_delay", Use::always, duration(TULLE_AT(fabric.link.fec_delay)),
+         "of coding and decoding, once a cable"},
+        {"fabric.link.gap", Use::always, size32(TULLE_AT(fabric.link.gap_bytes)),
+         "between packets: preamble and inter-frame gap"},
+        {"fabric.link.error_rate", Use::always,
+         part64(TULLE_AT(fabric.link.error_rate_e18), 1'000'000'000'000'000'000),
+         "bit errors that FEC leaves, as a part of all bits"},
+        {"fabric.link.bit_errors", Use::always,
+         choice<BitErrors>(TULLE_AT(fabric.link.bit_errors),
+                           {{"corrected", BitErrors::corrected},
+                            {"retransmitted", BitErrors::retransmitted},
+                            {"dropped", BitErrors::dropped}}),
+         "what becomes of a packet with one"},
+        {"fabric.link.whole_nanoseconds", Use::always,
+         yes_no(TULLE_AT(fabric.link.whole_nanoseconds)),
+         "cut the time of a packet on the line to whole nanoseconds, as ns-3 does"},
+        {"fabric.framing.encapsulation", Use::always,
+         choice<Encapsulation>(TULLE_AT(fabric.framing.encapsulation),
+                               {{"infiniband", Encapsulation::infiniband_local},
+                                {"infiniband_global", Encapsulation::infiniband_global},
+                                {"roce_v1", Encapsulation::roce_v1},
+                                {"roce_v2", Encapsulation::roce_v2_ipv4},
+                                {"roce_v2_ipv6", Encapsulation::roce_v2_ipv6}},
+                               set_envelope),
+         "what is around a packet; sets envelope and minimum"},
+        {"fabric.framing.envelope", Use::always, size32(TULLE_AT(fabric.framing.envelope_bytes)),
+         "all bytes of a packet but BTH, extended headers and payload"},
+        {"fabric.framing.minimum", Use::always, size32(TULLE_AT(fabric.framing.minimum_bytes)),
+         "no packet is shorter"},
+        {"fabric.framing.fixed_header", Use::always,
+         size32(TULLE_AT(fabric.framing.fixed_header_bytes)),
+         "headers of every data packet, as simulators without extended headers have them; 0: as "
+         "the wire has it"},
+        {"fabric.framing.fixed_ack", Use::always, size32(TULLE_AT(fabric.framing.fixed_ack_bytes)),
+         "every acknowledgement in all, as simulators have it; 0: as the wire has it"},
+    };
+}
+
+std::vector<Setting> loss_settings() {
+    return {
+        {"fabric.flow_control", Use::always,
+         choice<FlowControl>(TULLE_AT(fabric.flow_control), {{"none", FlowControl::none},
+                                                             {"pfc", FlowControl::pfc},
+                                                             {"credits", FlowControl::credits}}),
+         "how a full buffer holds up the sender before it"},
+        {"fabric.overflow", Use::always,
+         choice<Overflow>(TULLE_AT(fabric.overflow),
+                          {{"drop", Overflow::drop}, {"trim", Overflow::trim}}),
+         "what a full buffer does to a packet: lose it, or cut off its payload"},
+        {"fabric.pfc.priorities", Use::pfc, lane_set(TULLE_AT(fabric.pfc.priorities)),
+         "that are lossless"},
+        {"fabric.pfc.threshold", Use::pfc,
+         choice<bool>(TULLE_AT(fabric.pfc.dynamic_threshold),
+                      {{"dynamic", true}, {"static", false}}),
+         "pause at free shared buffer times switch.alpha, or at xoff"},
+        {"fabric.pfc.xoff", Use::static_threshold, size64(TULLE_AT(fabric.pfc.xoff_bytes)),
+         "bytes of an ingress port and priority at which it pauses its sender"},
+        {"fabric.pfc.xon_offset", Use::pfc, size64(TULLE_AT(fabric.pfc.xon_offset_bytes)),
+         "so far below the threshold the pause ends"},
+        {"fabric.pfc.reserve", Use::pfc, size64(TULLE_AT(fabric.pfc.reserve_bytes)),
+         "of each ingress port and priority, before the shared buffer"},
+        {"fabric.pfc.headroom", Use::pfc, size64(TULLE_AT(fabric.pfc.headroom_bytes)),
+         "of each ingress port and priority for what arrives after a pause; 0: computed"},
+        {"fabric.pfc.quanta", Use::pfc, number<uint16_t>(TULLE_AT(fabric.pfc.quanta), 1, 0xffff),
+         "of a pause frame, 512 bit times each"},
+        {"fabric.pfc.response_time", Use::pfc, duration(TULLE_AT(fabric.pfc.response_time)),
+         "from the frame's arrival to the last packet that still starts"},
+        {"fabric.pfc.watchdog", Use::pfc, duration_or_off(TULLE_AT(fabric.pfc.watchdog)),
+         "a queue that is paused for longer is set free, its packets dropped"},
+        {"fabric.pfc.watchdog_restore", Use::pfc, duration(TULLE_AT(fabric.pfc.watchdog_restore)),
+         "so long pauses are ignored then"},
+        {"fabric.credits.lane_buffer", Use::credits,
+         size32(TULLE_AT(fabric.credits.lane_buffer_bytes)),
+         "input buffer of each virtual lane of a port"},
+        {"fabric.credits.update", Use::credits, size32(TULLE_AT(fabric.credits.update_bytes)),
+         "room that must have come free before a flow-control packet goes"},
+        {"fabric.credits.packet", Use::credits, size32(TULLE_AT(fabric.credits.packet_bytes)),
+         "a flow-control packet on the wire"},
+        {"fabric.credits.head_of_queue_lifetime", Use::credits,
+         duration_or_off(TULLE_AT(fabric.credits.head_of_queue_lifetime)),
+         "a packet that is longer at the head of its queue is dropped"},
+    };
+}
+
+std::vector<Setting> switch_settings() {
+    return {
+        {"fabric.switch.forwarding", Use::always,
+         choice<Forwarding>(TULLE_AT(fabric.node.forwarding),
+                            {{"store_and_forward", Forwarding::store_and_forward},
+                             {"cut_through", Forwarding::cut_through}}),
+         "whether a packet must be whole before it goes on"},
+        {"fabric.switch.latency", Use::always, duration(TULLE_AT(fabric.node.latency)),
+         "from a packet's arrival to its output queue"},
+        {"fabric.switch.buffer", Use::shared_buffer, size64(TULLE_AT(fabric.node.buffer_bytes)),
+         "shared by all ports, beyond reserves and headroom"},
+        {"fabric.switch.port_buffer", Use::shared_buffer,
+         size64(TULLE_AT(fabric.node.port_buffer_bytes)),
+         "most that one output queue takes; 0: as the shared buffer allows"},
+        {"fabric.switch.lossy_threshold", Use::shared_buffer,
+         choice<bool>(TULLE_AT(fabric.node.lossy_dynamic_threshold),
+                      {{"dynamic", true}, {"none", false}}),
+         "whether a lossy queue may take only free shared buffer times alpha"},
+        {"fabric.switch.alpha", Use::alpha,
+         ratio(TULLE_AT(fabric.pfc.alpha_numerator), TULLE_AT(fabric.pfc.alpha_denominator)),
+         "part of the free shared buffer that one queue may take"},
+        {"fabric.arbitration", Use::always,
+         choice<Arbitration>(TULLE_AT(fabric.arbitration),
+                             {{"ets", Arbitration::ets}, {"vl_tables", Arbitration::vl_tables}}),
+         "which lane sends next"},
+        {"fabric.ets.strict", Use::ets, lane_set(TULLE_AT(fabric.ets.strict)),
+         "lanes that go first, the highest number before all"},
+        {"fabric.ets.weights", Use::ets, array<fabric::kLanes>(TULLE_AT(fabric.ets.weight), 1, 255),
+         "of the other lanes"},
+        {"fabric.vl_arbitration.high", Use::vl_tables, vl_table([](Target& target) {
+             auto& tables = target.fabric.vl_arbitration;
+             return std::pair(tables.high.data(), &tables.high_count);
+         }),
+         "the table that goes first, weights in blocks of 64 bytes"},
+        {"fabric.vl_arbitration.low", Use::vl_tables, vl_table([](Target& target) {
+             auto& tables = target.fabric.vl_arbitration;
+             return std::pair(tables.low.data(), &tables.low_count);
+         }),
+         "the table that goes next"},
+        {"fabric.vl_arbitration.high_limit", Use::vl_tables,
+         number<uint8_t>(TULLE_AT(fabric.vl_arbitration.high_limit), 0, 255),
+         "4,096-byte blocks of the high table before one of the low; 255: no limit; 0: one packet"},
+        {"fabric.qos.trust", Use::always,
+         choice<Trust>(
+             TULLE_AT(fabric.qos.trust),
+             {{"service_level", Trust::service_level}, {"dscp", Trust::dscp}, {"pcp", Trust::pcp}}),
+         "what decides on a packet's lane"},
+        {"fabric.qos.lane_of_level", Use::always,
+         array<16>(TULLE_AT(fabric.qos.lane_of_level), 0, 15), "the lane of each service level"},
+        {"fabric.qos.lane_of_dscp", Use::dscp, array<64>(TULLE_AT(fabric.qos.lane_of_dscp), 0, 7),
+         "the lane of each DSCP"},
+        {"fabric.qos.trimmed_lane", Use::trimming,
+         number<uint8_t>(TULLE_AT(fabric.qos.trimmed_lane), 0, 15), "of packets that were cut"},
+    };
+}
+
+std::vector<Setting> signal_and_route_settings() {
+    return {
+        {"fabric.marking", Use::always,
+         choice<Marking>(TULLE_AT(fabric.marking),
+                         {{"none", Marking::none}, {"ecn", Marking::ecn}, {"fecn", Marking::fecn}}),
+         "how a switch tells of its queues"},
+        {"fabric.ecn.kmin", Use::ecn, size64(TULLE_AT(fabric.ecn.kmin_bytes)),
+         "shorter queues mark nothing"},
+        {"fabric.ecn.kmax", Use::ecn, size64(TULLE_AT(fabric.ecn.kmax_bytes)),
+         "longer queues mark everything"},
+        {"fabric.ecn.pmax", Use::ecn, part32(TULLE_AT(fabric.ecn.pmax_millionths), 1'000'000),
+         "the part that is marked just below kmax"},
+        {"fabric.ecn.at", Use::ecn,
+         choice<bool>(TULLE_AT(fabric.ecn.at_dequeue), {{"enqueue", false}, {"dequeue", true}}),
+         "whether a packet is marked as it comes or as it goes"},
+        {"fabric.fecn.threshold", Use::fecn, size64(TULLE_AT(fabric.fecn.threshold_bytes)),
+         "an output queue that is longer marks"},
+        {"fabric.fecn.marking_rate", Use::fecn,
+         number<uint32_t>(TULLE_AT(fabric.fecn.marking_rate), 0, 0xffff),
+         "so many packets go by between two that are marked"},
+        {"fabric.fecn.minimum", Use::fecn, size32(TULLE_AT(fabric.fecn.minimum_bytes)),
+         "smaller packets are not marked"},
+        {"fabric.fecn.victims", Use::fecn, yes_no(TULLE_AT(fabric.fecn.victims)),
+         "mark also where the queue waits for credits itself"},
+        {"fabric.route.kind", Use::always,
+         choice<RouteKind>(TULLE_AT(fabric.route.kind),
+                           {{"shortest", RouteKind::shortest},
+                            {"up_down", RouteKind::up_down},
+                            {"spanning_tree", RouteKind::spanning_tree}}),
+         "which paths the tables have"},
+        {"fabric.route.choice", Use::always,
+         choice<PathChoice>(TULLE_AT(fabric.route.choice), {{"ecmp", PathChoice::ecmp},
+                                                            {"adaptive", PathChoice::adaptive},
+                                                            {"flowlet", PathChoice::flowlet},
+                                                            {"spray", PathChoice::spray}}),
+         "which of them a packet takes: by a hash of its flow, the shortest queue packet by packet "
+         "or flowlet by flowlet, or each in turn"},
+        {"fabric.route.flowlet_gap", Use::flowlets,
+         positive_duration(TULLE_AT(fabric.route.flowlet_gap)),
+         "a rest of a flow after which it may change its path"},
+        {"fabric.route.reroute_delay", Use::always, duration(TULLE_AT(fabric.route.reroute_delay)),
+         "from a failure to tables that avoid it"},
+        {"fabric.route.dateline_lanes", Use::always, yes_no(TULLE_AT(fabric.route.dateline_lanes)),
+         "a packet that crosses a ring's dateline goes one lane up"},
+    };
+}
+
+}  // namespace
+
+std::vector<Setting> fabric_settings() {
+    std::vector<Setting> all;
+    for (auto part :
+         {link_settings(), loss_settings(), switch_settings(), signal_and_route_settings()})
+        all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
+}  // namespace tulle::scenario

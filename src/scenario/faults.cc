@@ -1,0 +1,188 @@
+#include "scenario/faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "scenario/settings.h"
+#include "workload/message.h"
+
+namespace tulle::scenario {
+namespace {
+
+constexpr KnownKey kFaultKeys[] = {
+    {"at", "duration", "when"},
+    {"cable", "cable", "such as leaf0-spine1, or leaf0-spine1#1 for the second of them"},
+    {"switch", "switch", "by name"},
+    {"host", "host", "number or name"},
+    {"state", "one of down, up", "of the cable or switch, from then on"},
+    {"pause_storm", "on or off", "the host's adapter pauses its link again and again"},
+    {"slow_receiver", "rate", "the host takes no more than this from its adapter"},
+};
+
+constexpr KnownKey kQosKeys[] = {
+    {"node", "node", "a switch or host, by name"},
+    {"pfc_priorities", "list of lanes", "that are lossless there"},
+    {"strict", "list of lanes", "that go first there"},
+    {"weights", "list of numbers", "of the other lanes there"},
+    {"willing", "yes or no", "whether the node takes over what its neighbour says (DCBX)"},
+};
+
+class FaultReader {
+public:
+    FaultReader(const Names& names, Notes& notes, sim::Setup& setup)
+        : names_(names), notes_(notes), setup_(setup) {}
+
+    void read(const Value& map) {
+        if (!notes_.expect_map(map, "a fault", kFaultKeys)) return;
+        sim::Fault fault;
+        fault.at = when(map);
+        const Value* cable = map.find("cable");
+        const Value* node = map.find("switch");
+        const Value* host = map.find("host");
+        if ((cable != nullptr) + (node != nullptr) + (host != nullptr) != 1)
+            return notes_.fail(map.line, "a fault has one of cable, switch and host");
+        if (host)
+            read_host(map, *host, fault);
+        else
+            read_state(map, cable, node, fault);
+        setup_.faults.push_back(fault);
+    }
+
+private:
+    base::Instant when(const Value& map) {
+        const Value* at = map.find("at");
+        if (at == nullptr) {
+            notes_.fail(map.line, "when it happens is missing; write at: 100us");
+            return {};
+        }
+        const auto time = base::parse_duration(at->text);
+        if (time && *time <= workload::kLatestStart) return base::Instant{} + *time;
+        notes_.fail(at->line, time ? "at: it is more than a day away"
+                                   : fmt::format("at: {}", time.error().message));
+        return {};
+    }
+
+    void read_state(const Value& map, const Value* cable, const Value* node, sim::Fault& fault) {
+        const Value* state = map.find("state");
+        if (state == nullptr || (state->text != "down" && state->text != "up"))
+            return notes_.fail(state ? state->line : map.line,
+                               "what becomes of it is missing; write state: down or state: up");
+        if (map.find("pause_storm") || map.find("slow_receiver"))
+            return notes_.fail(map.line, "pause_storm and slow_receiver are faults of a host");
+        const bool is_down = state->text == "down";
+        const Value& subject = cable ? *cable : *node;
+        const auto found = cable ? names_.cable(cable->text) : names_.switch_node(node->text);
+        if (!found) return notes_.fail(subject.line, found.error().message);
+        fault.subject = *found;
+        using Kind = sim::Fault::Kind;
+        fault.kind = cable ? (is_down ? Kind::cable_down : Kind::cable_up)
+                           : (is_down ? Kind::switch_down : Kind::switch_up);
+    }
+
+    void read_host(const Value& map, const Value& host, sim::Fault& fault) {
+        const auto endpoint = names_.host(host.text);
+        if (!endpoint) return notes_.fail(host.line, endpoint.error().message);
+        fault.subject = names_.node_of(*endpoint);
+        if (const Value* state = map.find("state"))
+            return notes_.fail(state->line, "a host has no state; take down its cable or switch");
+        const Value* storm = map.find("pause_storm");
+        const Value* slow = map.find("slow_receiver");
+        if ((storm != nullptr) == (slow != nullptr))
+            return notes_.fail(map.line, "write one of pause_storm: on and slow_receiver: 10Gbps");
+        if (storm) {
+            read_storm(*storm, fault);
+        } else if (const auto rate = base::parse_rate(slow->text)) {
+            fault.kind = sim::Fault::Kind::slow_receiver;
+            fault.rate = *rate;
+        } else {
+            notes_.fail(slow->line, fmt::format("slow_receiver: {}", rate.error().message));
+        }
+    }
+
+    void read_storm(const Value& storm, sim::Fault& fault) {
+        if (storm.text != "on" && storm.text != "off")
+            return notes_.fail(storm.line, fmt::format("pause_storm: '{}' is none of on, off",
+                                                       storm.text.substr(0, 40)));
+        if (setup_.fabric.flow_control != fabric::FlowControl::pfc)
+            notes_.fail(storm.line, "pause_storm has no effect, because flow_control is not pfc");
+        fault.kind =
+            storm.text == "on" ? sim::Fault::Kind::pause_storm : sim::Fault::Kind::pause_storm_end;
+    }
+
+    const Names& names_;
+    Notes& notes_;
+    sim::Setup& setup_;
+};
+
+// Reads a value as the setting of this path would be, into a copy of the fabric's.
+void read_as(std::string_view path, const Value* value, Target& target, Notes& notes) {
+    if (value == nullptr) return;
+    for (const Setting& setting : all_settings())
+        if (setting.path == path)
+            if (const Complaint wrong = setting.field.read(target, *value))
+                notes.fail(value->line, fmt::format("{}: {}", path, *wrong));
+}
+
+sim::QosOverride qos_override(const Value& map, const Names& names, Notes& notes,
+                              const fabric::Settings& fabric) {
+    sim::QosOverride override;
+    const Value* name = map.find("node");
+    const auto node = names.node(name ? name->text : "");
+    if (!node) notes.fail(name ? name->line : map.line, node.error().message);
+    Target own;
+    own.fabric = fabric;
+    read_as("fabric.pfc.priorities", map.find("pfc_priorities"), own, notes);
+    read_as("fabric.ets.strict", map.find("strict"), own, notes);
+    read_as("fabric.ets.weights", map.find("weights"), own, notes);
+    override.node = node ? *node : 0;
+    override.pfc_priorities = own.fabric.pfc.priorities;
+    override.ets = own.fabric.ets;
+    if (const Value* willing = map.find("willing")) {
+        Target unused;
+        const Field field = yes_no([&](Target&) -> bool& { return override.willing; });
+        if (const Complaint wrong = field.read(unused, *willing))
+            notes.fail(willing->line, fmt::format("willing: {}", *wrong));
+    }
+    return override;
+}
+
+}  // namespace
+
+std::span<const KnownKey> fault_keys() {
+    return kFaultKeys;
+}
+
+std::span<const KnownKey> qos_keys() {
+    return kQosKeys;
+}
+
+void read_faults(const Value& list, const Names& names, Notes& notes, sim::Setup& setup) {
+    if (!notes.expect_list(list, "faults")) return;
+    FaultReader reader(names, notes, setup);
+    for (const Value& item : list.items)
+        if (!notes.failed()) reader.read(item);
+    const auto is_earlier = [](const sim::Fault& a, const sim::Fault& b) { return a.at < b.at; };
+    std::stable_sort(setup.faults.begin(), setup.faults.end(), is_earlier);
+}
+
+void read_qos(const Value& list, const Names& names, Notes& notes, sim::Setup& setup) {
+    if (!notes.expect_list(list, "qos")) return;
+    if (setup.fabric.flow_control == fabric::FlowControl::credits)
+        return notes.fail(list.line, "qos has no effect, because flow_control is credits");
+    for (const Value& item : list.items)
+        if (!notes.failed() && notes.expect_map(item, "an entry of qos", kQosKeys))
+            setup.qos.push_back(qos_override(item, names, notes, setup.fabric));
+}
+
+void read_capture(const Value& list, const Names& names, Notes& notes, sim::Setup& setup) {
+    if (!notes.expect_list(list, "capture")) return;
+    for (const Value& item : list.items) {
+        const auto cable = names.cable(item.text);
+        if (!cable) return notes.fail(item.line, cable.error().message);
+        setup.taps.push_back({*cable});
+    }
+}
+
+}  // namespace tulle::scenario

@@ -1,0 +1,117 @@
+#include "scenario/names.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+
+#include "scenario/notes.h"
+
+namespace tulle::scenario {
+namespace {
+
+std::optional<uint64_t> number_of(std::string_view text) {
+    uint64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, number);
+    if (text.empty() || stop != end || error != std::errc()) return std::nullopt;
+    return number;
+}
+
+}  // namespace
+
+Names::Names(const topology::Graph& graph)
+    : graph_(graph), endpoints_(graph.endpoints()), ranks_(graph.nodes.size(), topology::kNone) {
+    for (uint32_t i = 0; i < endpoints_.size(); ++i) ranks_[endpoints_[i]] = i;
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) nodes_.emplace(graph.nodes[i].name, i);
+}
+
+base::Result<uint32_t> Names::host(std::string_view name) const {
+    if (const auto number = number_of(name)) return host_number(*number);
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end()) return unknown(name, "host", true, false);
+    return endpoint_of(found->second);
+}
+
+base::Result<uint32_t> Names::node(std::string_view name) const {
+    const auto found = nodes_.find(name);
+    if (found != nodes_.end()) return found->second;
+    const auto number = number_of(name);
+    if (!number) return unknown(name, "node", true, true);
+    const auto endpoint = host_number(*number);
+    if (!endpoint) return endpoint.error();
+    return node_of(*endpoint);
+}
+
+base::Result<uint32_t> Names::switch_node(std::string_view name) const {
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end()) return unknown(name, "switch", false, true);
+    if (graph_.nodes[found->second].is_host())
+        return base::Error{fmt::format("'{}' is a host; only switches go down and up", name)};
+    return found->second;
+}
+
+base::Result<uint32_t> Names::cable(std::string_view name) const {
+    const size_t hash = name.rfind('#');
+    uint64_t skip = 0;
+    std::string_view ends = name;
+    if (hash != std::string_view::npos) {
+        const auto number = number_of(name.substr(hash + 1));
+        if (number) {
+            skip = *number;
+            ends = name.substr(0, hash);
+        }
+    }
+    // Names may have dashes of their own, so each is tried.
+    for (size_t dash = ends.find('-'); dash != std::string_view::npos;
+         dash = ends.find('-', dash + 1)) {
+        const auto a = node(ends.substr(0, dash));
+        const auto b = node(ends.substr(dash + 1));
+        if (!a || !b) continue;
+        for (uint32_t i = 0; i < graph_.cables.size(); ++i) {
+            const topology::Cable& cable = graph_.cables[i];
+            const bool is_it = (cable.a.node == *a && cable.b.node == *b) ||
+                               (cable.a.node == *b && cable.b.node == *a);
+            if (is_it && skip-- == 0) return i;
+        }
+        return base::Error{
+            fmt::format("there is no cable '{}'; both nodes are there, but not so "
+                        "many cables between them",
+                        name.substr(0, 60))};
+    }
+    return base::Error{
+        fmt::format("there is no cable '{}'; write the names of the nodes at its "
+                    "ends, such as {}-{}",
+                    name.substr(0, 60), graph_.nodes[graph_.cables[0].a.node].name,
+                    graph_.nodes[graph_.cables[0].b.node].name)};
+}
+
+base::Result<uint32_t> Names::host_number(uint64_t number) const {
+    if (number < endpoints_.size()) return static_cast<uint32_t>(number);
+    return base::Error{fmt::format("there is no host {}; the {} hosts count from 0 to {}", number,
+                                   endpoints_.size(), endpoints_.size() - 1)};
+}
+
+base::Result<uint32_t> Names::endpoint_of(uint32_t node) const {
+    if (node < ranks_.size() && ranks_[node] != topology::kNone) return ranks_[node];
+    if (node < ranks_.size())
+        return base::Error{fmt::format("'{}' is a switch, not a host", graph_.nodes[node].name)};
+    return base::Error{
+        fmt::format("there is no node {}; the {} nodes count from 0", node, ranks_.size())};
+}
+
+base::Error Names::unknown(std::string_view name, std::string_view what, bool hosts,
+                           bool switches) const {
+    // The nearest of a million names would take its time; the first thousand tell the form.
+    std::vector<std::string_view> names;
+    for (const topology::Node& node : graph_.nodes)
+        if ((node.is_host() ? hosts : switches) && names.size() < 1'000) names.push_back(node.name);
+    const std::string_view like = nearest(name, names);
+    if (!like.empty())
+        return {
+            fmt::format("there is no {} '{}'; did you mean '{}'?", what, name.substr(0, 60), like)};
+    return {fmt::format("there is no {} '{}'; they are called {}, ...", what, name.substr(0, 60),
+                        names.empty() ? std::string_view("nothing") : names.front())};
+}
+
+}  // namespace tulle::scenario

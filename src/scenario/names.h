@@ -1,0 +1,43 @@
+// Nodes, hosts and cables of a graph by what a person calls them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "topology/graph.h"
+
+namespace tulle::scenario {
+
+class Names {
+public:
+    // The graph outlives this.
+    explicit Names(const topology::Graph& graph);
+
+    uint32_t host_count() const { return static_cast<uint32_t>(endpoints_.size()); }
+
+    // "17", or the name of a host: an endpoint.
+    base::Result<uint32_t> host(std::string_view name) const;
+    // The name of a host or switch, or the number of a host: a node of the graph.
+    base::Result<uint32_t> node(std::string_view name) const;
+    base::Result<uint32_t> switch_node(std::string_view name) const;
+    // "leaf0-spine1", with "#1" behind for the second of parallel cables: a cable of the graph.
+    base::Result<uint32_t> cable(std::string_view name) const;
+
+    // A host by its number; the node of an endpoint, and back.
+    base::Result<uint32_t> host_number(uint64_t number) const;
+    uint32_t node_of(uint32_t endpoint) const { return endpoints_[endpoint]; }
+    base::Result<uint32_t> endpoint_of(uint32_t node) const;
+
+private:
+    base::Error unknown(std::string_view name, std::string_view what, bool hosts,
+                        bool switches) const;
+
+    const topology::Graph& graph_;
+    std::vector<uint32_t> endpoints_;
+    std::vector<uint32_t> ranks_;  // of each node among the hosts; kNone for switches
+    std::unordered_map<std::string_view, uint32_t> nodes_;
+};
+
+}  // namespace tulle::scenario

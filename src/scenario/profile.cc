@@ -1,0 +1,129 @@
+#include "scenario/profile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tulle::scenario {
+namespace {
+
+constexpr KnownKey kProfileKeys[] = {
+    {"name", "text", "what reports call the fabric"},
+    {"description", "text", "one line for lists"},
+    {"like", "profile", "another profile, whose settings come before these"},
+    {"fabric", "settings", "links, switches, loss, routes and marking"},
+    {"hosts", "settings", "the transport of hosts and their congestion control"},
+};
+
+// A profile that is like itself would never end.
+constexpr int kMostSteps = 8;
+
+bool is_path(std::string_view name) {
+    const auto ends_with = [&](std::string_view end) {
+        return name.size() > end.size() && name.substr(name.size() - end.size()) == end;
+    };
+    return name.find('/') != std::string_view::npos || ends_with(".yaml") || ends_with(".yml");
+}
+
+const BuiltInProfile* find_built_in(std::string_view name) {
+    for (const BuiltInProfile& profile : built_in_profiles())
+        if (profile.name == name) return &profile;
+    return nullptr;
+}
+
+std::string unknown_profile(std::string_view name) {
+    std::vector<std::string_view> names;
+    for (const BuiltInProfile& profile : built_in_profiles()) names.push_back(profile.name);
+    const std::string_view like = nearest(name, names);
+    if (!like.empty())
+        return fmt::format("there is no profile '{}'; did you mean '{}'?", name.substr(0, 60),
+                           like);
+    return fmt::format("there is no profile '{}'; write the path of a file, or one of {}",
+                       name.substr(0, 60), fmt::join(names, ", "));
+}
+
+// The text of a profile, and what to call its file.
+struct Source {
+    std::string file;
+    std::string text;
+};
+
+base::Result<Source> open(std::string_view name, std::string_view named_in,
+                          const FileReader& files) {
+    if (!is_path(name)) {
+        const BuiltInProfile* profile = find_built_in(name);
+        if (profile == nullptr) return base::Error{unknown_profile(name)};
+        return Source{fmt::format("profiles/{}.yaml", name), std::string(profile->text)};
+    }
+    std::string path = resolve(named_in, name);
+    auto text = files(path);
+    if (!text) return text.error();
+    return Source{std::move(path), std::move(*text)};
+}
+
+std::string text_of(const Value& root, std::string_view key, Notes& notes) {
+    const Value* value = root.find(key);
+    if (value == nullptr || !notes.expect_text(*value, key, "a sentence")) return "";
+    return value->text;
+}
+
+void read_source(const Source& source, const FileReader& files, int steps, Profile& profile,
+                 Notes& outer);
+
+void read_named(std::string_view name, uint32_t line, const FileReader& files, int steps,
+                Profile& profile, Notes& notes) {
+    if (steps == kMostSteps)
+        return notes.fail(line, "profiles are like one another in a circle, or too deep");
+    // A path that is given by a built-in text has no folder; it is taken as it is.
+    const auto source = open(name, notes.file(), files);
+    if (!source) return notes.fail(line, source.error().message);
+    read_source(*source, files, steps, profile, notes);
+}
+
+void read_source(const Source& source, const FileReader& files, int steps, Profile& profile,
+                 Notes& outer) {
+    const auto root = parse_tree(source.text, source.file);
+    if (!root) return outer.adopt(root.error());
+    Notes notes(source.file);
+    if (notes.expect_map(*root, "a profile", kProfileKeys)) {
+        if (const Value* like = root->find("like");
+            like && notes.expect_text(*like, "like", "ib-ndr"))
+            read_named(like->text, like->line, files, steps + 1, profile, notes);
+        profile.name = text_of(*root, "name", notes);
+        profile.description = text_of(*root, "description", notes);
+        for (const std::string_view section : {"fabric", "hosts"})
+            if (const Value* map = root->find(section))
+                apply_section(section, *map, profile.target, notes);
+        for (const std::string_view section : {"fabric", "hosts"})
+            if (const Value* map = root->find(section))
+                if (!notes.failed()) check_used(section, *map, profile.target, notes);
+        if (!notes.failed())
+            if (const Complaint wrong = check_together(profile.target)) notes.fail(1, *wrong);
+    }
+    if (notes.failed()) outer.adopt(notes.error());
+}
+
+}  // namespace
+
+std::span<const KnownKey> profile_keys() {
+    return kProfileKeys;
+}
+
+Profile read_profile(std::string_view name, uint32_t line, const FileReader& files, Notes& notes) {
+    Profile profile;
+    read_named(name, line, files, 0, profile, notes);
+    if (profile.name.empty()) profile.name = name;
+    return profile;
+}
+
+base::Result<Profile> read_profile(std::string_view name, const FileReader& files) {
+    Profile profile;
+    const auto source = open(name, "", files);
+    if (!source) return source.error();
+    Notes notes(source->file);
+    read_source(*source, files, 0, profile, notes);
+    if (notes.failed()) return notes.error();
+    if (profile.name.empty()) profile.name = name;
+    return profile;
+}
+
+}  // namespace tulle::scenario

@@ -1,0 +1,128 @@
+#include "scenario/profile.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "scenario/files_test.h"
+
+namespace tulle::scenario {
+namespace {
+
+using fabric::FlowControl;
+
+Profile built_in(std::string_view name) {
+    auto profile = read_profile(name, files_in_memory({}));
+    EXPECT_TRUE(profile.ok()) << profile.error().message;
+    return profile ? *profile : Profile{};
+}
+
+std::string error_of(std::string_view text) {
+    const auto profile =
+        read_profile("./p.yaml", files_in_memory({{"./p.yaml", std::string(text)}}));
+    return profile ? "read" : profile.error().message;
+}
+
+// One way through so many switches, for a message of 64 bytes, as a closed form.
+base::Duration latency_of_64_bytes(const Target& target, int switches) {
+    const fabric::Settings& fabric = target.fabric;
+    constexpr uint32_t kBthAndReth = 28;
+    const uint32_t bytes =
+        std::max(fabric.framing.envelope_bytes + kBthAndReth + 64, fabric.framing.minimum_bytes);
+    const bool is_whole = fabric.node.forwarding == fabric::Forwarding::store_and_forward;
+    return target.host.send_latency + target.host.receive_latency +
+           (fabric.link.delay + fabric.link.fec_delay) * (switches + 1) +
+           fabric.node.latency * switches +
+           fabric.link.rate.time_for(bytes) * (is_whole ? switches + 1 : 1);
+}
+
+TEST(profiles, all_of_them_are_read_and_say_what_they_are) {
+    EXPECT_EQ(built_in_profiles().size(), 10u);
+    for (const BuiltInProfile& profile : built_in_profiles()) {
+        const Profile read = built_in(profile.name);
+        EXPECT_FALSE(read.name.empty()) << profile.name;
+        EXPECT_FALSE(read.description.empty()) << profile.name;
+    }
+}
+
+TEST(profiles, every_value_of_them_has_its_source_beside_it) {
+    for (const BuiltInProfile& profile : built_in_profiles()) {
+        std::istringstream lines{std::string(profile.text)};
+        for (std::string line; std::getline(lines, line);) {
+            const bool is_value = line.starts_with("  ") && line.find(": ") != std::string::npos &&
+                                  line.find_first_not_of(' ') != line.find('#');
+            if (!is_value) continue;
+            EXPECT_NE(line.find(" # "), std::string::npos) << profile.name << ": " << line;
+        }
+    }
+}
+
+TEST(profiles, those_at_400_gigabits_meet_the_latencies_that_they_were_fitted_to) {
+    const auto near = [](base::Duration is, int64_t nanoseconds) {
+        return std::abs(is.ps - nanoseconds * 1'000) < 5'000;
+    };
+    EXPECT_TRUE(near(latency_of_64_bytes(built_in("ib-ndr").target, 1), 2'800));
+    EXPECT_TRUE(near(latency_of_64_bytes(built_in("ib-ndr").target, 3), 3'700));
+    EXPECT_TRUE(near(latency_of_64_bytes(built_in("roce-v2-400g").target, 1), 3'600));
+    EXPECT_TRUE(near(latency_of_64_bytes(built_in("roce-v2-400g").target, 3), 5'600));
+    EXPECT_TRUE(near(latency_of_64_bytes(built_in("ib-hdr").target, 1), 1'200));
+}
+
+// Goodput of full packets in the middle of a message: 392.15 and 397.48 Gb/s.
+TEST(profiles, headers_and_gaps_leave_what_the_closed_form_says) {
+    const auto overhead = [](const Profile& profile) {
+        return profile.target.fabric.framing.envelope_bytes + 12 +
+               profile.target.fabric.link.gap_bytes;
+    };
+    EXPECT_EQ(overhead(built_in("roce-v2-400g")), 82u);
+    EXPECT_EQ(overhead(built_in("ib-ndr")), 26u);
+}
+
+TEST(profiles, one_that_is_like_another_changes_only_what_it_names) {
+    const Profile base = built_in("roce-v2-400g");
+    const Profile lossy = built_in("roce-v2-lossy");
+    EXPECT_EQ(lossy.target.fabric.flow_control, FlowControl::none);
+    EXPECT_EQ(lossy.target.host.loss, transport::LossPolicy::selective_repeat);
+    EXPECT_EQ(lossy.target.fabric.node.latency, base.target.fabric.node.latency);
+    EXPECT_EQ(lossy.name, "RoCE v2 lossy");
+}
+
+TEST(profiles, those_of_the_peers_have_their_sizes) {
+    const Target htsim = built_in("peer-htsim-roce").target;
+    EXPECT_EQ(htsim.fabric.framing.fixed_header_bytes + htsim.host.mtu, 4'160u);
+    EXPECT_EQ(htsim.fabric.framing.fixed_ack_bytes, 64u);
+    EXPECT_EQ(htsim.fabric.link.rate.time_for(1), base::Duration{80});
+    EXPECT_EQ(htsim.host.congestion, transport::Algorithm::none);
+    const Target hpcc = built_in("peer-ns3-hpcc").target;
+    EXPECT_EQ(hpcc.fabric.framing.fixed_header_bytes + hpcc.host.mtu, 1'048u);
+    EXPECT_EQ(hpcc.fabric.framing.fixed_ack_bytes, 60u);
+    EXPECT_TRUE(hpcc.fabric.link.whole_nanoseconds);
+    EXPECT_TRUE(hpcc.fabric.ecn.at_dequeue);
+    EXPECT_EQ(hpcc.fabric.pfc.alpha_denominator, 8u);
+    EXPECT_EQ(hpcc.fabric.pfc.headroom_bytes, 37'500u);
+    EXPECT_EQ(hpcc.host.notifications.way, transport::NotificationSettings::Way::answer);
+}
+
+TEST(profiles, what_is_wrong_with_one_is_said_with_file_and_line) {
+    EXPECT_EQ(error_of("fabric: {}\n"), "read");
+    EXPECT_EQ(error_of("fabirc: {}\n"),
+              "./p.yaml:1: unknown key 'fabirc' in a profile; did you mean 'fabric'?");
+    EXPECT_EQ(error_of("like: ib-ndx\n"),
+              "./p.yaml:1: there is no profile 'ib-ndx'; did you mean 'ib-ndr'?");
+    EXPECT_EQ(error_of("\nlike: ./p.yaml\n"), "./p.yaml:2: cannot open ././p.yaml");
+    EXPECT_EQ(error_of("fabric:\n  ecn: {kmin: 5MB}\n"),
+              "./p.yaml:2: fabric.ecn.kmin has no effect, because marking is not ecn; change that, "
+              "or remove this");
+}
+
+TEST(profiles, a_circle_of_them_ends) {
+    const auto circle = read_profile(
+        "/a.yaml", files_in_memory({{"/a.yaml", "like: /b.yaml"}, {"/b.yaml", "like: /a.yaml"}}));
+    ASSERT_FALSE(circle.ok());
+    EXPECT_EQ(circle.error().message,
+              "/b.yaml:1: profiles are like one another in a circle, or too deep");
+}
+
+}  // namespace
+}  // namespace tulle::scenario

@@ -1,0 +1,140 @@
+#include "scenario/reference.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "scenario/faults.h"
+#include "scenario/hpcc.h"
+#include "scenario/profile.h"
+#include "scenario/scenario.h"
+#include "scenario/settings.h"
+#include "scenario/work.h"
+#include "topology/spec.h"
+
+namespace tulle::scenario {
+namespace {
+
+std::string row(std::string_view name, std::string_view type, std::string_view meaning) {
+    std::string safe;
+    for (const char c : meaning) {
+        if (c == '|') safe += '\\';
+        safe += c;
+    }
+    return fmt::format("| `{}` | {} | {} |\n", name, type, safe);
+}
+
+std::string table(std::span<const KnownKey> keys) {
+    std::string text = "| key | value | meaning |\n|---|---|---|\n";
+    for (const KnownKey& key : keys) text += row(key.name, key.type, key.meaning);
+    return text;
+}
+
+std::string_view use_text(Use use) {
+    switch (use) {
+        case Use::always: return "";
+        case Use::pfc: return "with `flow_control: pfc`";
+        case Use::static_threshold: return "with `pfc.threshold: static`";
+        case Use::credits: return "with `flow_control: credits`";
+        case Use::shared_buffer: return "without `flow_control: credits`";
+        case Use::alpha: return "with a dynamic threshold";
+        case Use::ets: return "with `arbitration: ets`";
+        case Use::vl_tables: return "with `arbitration: vl_tables`";
+        case Use::ecn: return "with `marking: ecn`";
+        case Use::fecn: return "with `marking: fecn`";
+        case Use::trimming: return "with `overflow: trim`";
+        case Use::dscp: return "with `qos.trust: dscp`";
+        case Use::flowlets: return "with `route.choice: flowlet`";
+        case Use::fixed_rate: return "with `algorithm: fixed_rate`";
+        case Use::dcqcn: return "with `algorithm: dcqcn`";
+        case Use::ib_cc: return "with `algorithm: ib_cc`";
+        case Use::timely: return "with `algorithm: timely`";
+        case Use::notifications: return "with `algorithm: dcqcn` or `ib_cc`";
+    }
+    return "";
+}
+
+std::string settings_table(std::string_view section) {
+    std::string text = "| setting | value | used | meaning |\n|---|---|---|---|\n";
+    for (const Setting& setting : all_settings())
+        if (setting.path.starts_with(section))
+            text += fmt::format("| `{}` | {} | {} | {} |\n", setting.path, setting.field.type,
+                                use_text(setting.use), setting.meaning);
+    return text;
+}
+
+std::string work_text() {
+    std::string text = table(work_keys());
+    for (const WorkKind& kind : work_kinds()) {
+        text +=
+            fmt::format("\n### {}\n\nA {}: {}.\n", kind.key.name, kind.key.type, kind.key.meaning);
+        if (!kind.keys.empty()) text += fmt::format("\n{}", table(kind.keys));
+    }
+    return text;
+}
+
+std::string hpcc_text() {
+    std::string text = "| key | |\n|---|---|\n";
+    for (const HpccKey& key : hpcc_keys())
+        text += fmt::format("| `{}` | {}{} |\n", key.name,
+                            key.why_ignored.empty() ? "used" : "no effect: ", key.why_ignored);
+    return text;
+}
+
+std::string profiles_text() {
+    std::string text = "| profile | |\n|---|---|\n";
+    const FileReader no_files = [](const std::string& path) {
+        return base::Result<std::string>(base::Error{path});
+    };
+    for (const BuiltInProfile& built_in : built_in_profiles()) {
+        const auto profile = read_profile(built_in.name, no_files);
+        text += fmt::format("| [`{0}`](../profiles/{0}.yaml) | {1} |\n", built_in.name,
+                            profile ? profile->description : profile.error().message);
+    }
+    return text;
+}
+
+constexpr std::string_view kHead = R"(# The language of scenarios
+
+A scenario is a YAML file: a topology, a profile, what differs from it, work and faults. This page
+is printed from the tables that read it (`src/scenario/reference.cc`); a test keeps it so.
+
+```yaml
+name: an incast
+topology: leaf-spine:leaves=2,spines=2,hosts=8
+profile: roce-v2-400g
+fabric:
+  ecn: {kmin: 200KB, kmax: 800KB}
+work:
+  - incast: {to: 0, senders: 8, bytes: 1MB}
+```
+
+Durations (`1.5us`), sizes (`64KiB`, `2MB`, `4096`) and rates (`400Gbps`, `12.5GB/s`) have units.
+Hosts are numbers from 0, or names; cables are the names of their ends, as in `leaf0-spine1`. Paths
+of files are seen from the folder of the file that names them. A key that is unknown, or a setting
+that nothing looks at, is an error with file and line, and so is whatever cannot work.
+
+A scenario that is `like` another one is that one with changes: its settings are put on top, and
+each other key that it has replaces the one below.
+
+)";
+
+}  // namespace
+
+std::string reference() {
+    return fmt::format(
+        "{}## A scenario\n\n{}"
+        "\n## topology\n\nOne word that names a builder:\n\n```\n{}```\n\nOr a map:\n\n{}"
+        "\n## profile\n\nA built-in one, or a file with these keys:\n\n{}\n{}"
+        "\n## fabric\n\n{}"
+        "\n## hosts\n\n{}"
+        "\n## work\n\nA list; each entry has one of the kinds below, and may have:\n\n{}"
+        "\n## faults\n\nA list; each entry has one of cable, switch and host.\n\n{}"
+        "\n## qos\n\nA list of nodes whose settings differ from `fabric`.\n\n{}"
+        "\n## Configurations of the HPCC simulator\n\nThey run as they are, on the profile "
+        "`peer-ns3-hpcc`. An unknown key is an error.\n\n{}",
+        kHead, table(scenario_keys()), topology::spec_help(), table(topology_keys()),
+        table(profile_keys()), profiles_text(), settings_table("fabric."), settings_table("hosts."),
+        work_text(), table(fault_keys()), table(qos_keys()), hpcc_text());
+}
+
+}  // namespace tulle::scenario

@@ -1,0 +1,347 @@
+// A scenario is a stack of layers: the files that it is `like`, itself, and what a command line
+// sets. Settings of `fabric` and `hosts` are applied layer by layer on top of the profile; of all
+// else the last layer that has it counts. Only the last layer is asked whether all that it sets is
+// of use: what it makes useless below was right in its own place.
+#include "scenario/scenario.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/units.h"
+#include "scenario/faults.h"
+#include "scenario/profile.h"
+#include "scenario/settings.h"
+#include "scenario/work.h"
+#include "topology/format.h"
+#include "topology/spec.h"
+
+namespace tulle::scenario {
+namespace {
+
+constexpr KnownKey kScenarioKeys[] = {
+    {"name", "text", "what reports call it"},
+    {"description", "text", "what it shows, for lists"},
+    {"like", "file", "another scenario, which this one changes"},
+    {"seed", "number", "of all random draws; 1 by default"},
+    {"topology", "text or map", "hosts, switches and cables: see below"},
+    {"profile", "name or file", "a built-in profile, or the path of one; roce-v2-400g by default"},
+    {"fabric", "settings", "what differs from the profile: see below"},
+    {"hosts", "settings", "what differs from the profile: see below"},
+    {"work", "list", "what hosts send: see below"},
+    {"faults", "list", "what breaks, and when: see below"},
+    {"qos", "list", "nodes that are set up differently, as DCBX finds out: see below"},
+    {"stop", "duration", "the run ends here at the latest"},
+    {"capture", "list of cables", "whose packets are recorded"},
+    {"trace", "yes or no", "keep what a timeline needs"},
+};
+
+constexpr KnownKey kTopologyKeys[] = {
+    {"file", "file", "a topology of another program, or our own form of it"},
+    {"format", "one of yaml, hpcc, ibnetdiscover", "of the file; by default a guess"},
+    {"hosts", "list", "in place of a file: names, or {name, server, rail}"},
+    {"switches", "list", "names, or {name, tier, ports}"},
+    {"cables", "list", "[h0, leaf0], or {between: [h0, leaf0:3], rate, delay, length, loss}"},
+};
+
+constexpr std::string_view kDefaultProfile = "roce-v2-400g";
+constexpr size_t kMostLayers = 8;
+
+struct Layer {
+    explicit Layer(std::string file) : notes(std::move(file)) {}
+    Notes notes;
+    Value root;
+};
+
+// A value of the last layer that has it.
+struct Found {
+    Layer* layer = nullptr;
+    const Value* value = nullptr;
+    explicit operator bool() const { return value != nullptr; }
+};
+
+Value text_value(std::string text) {
+    Value value;
+    value.kind = Value::Kind::text;
+    value.line = 1;
+    value.text = std::move(text);
+    return value;
+}
+
+Value& child(Value& map, std::string_view key) {
+    map.kind = Value::Kind::map;
+    map.line = 1;
+    for (size_t i = 0; i < map.keys.size(); ++i)
+        if (map.keys[i].name == key) return map.items[i];
+    map.keys.push_back({std::string(key), 1});
+    return map.items.emplace_back();
+}
+
+class Composer {
+public:
+    explicit Composer(const FileReader& files) : files_(files) {}
+
+    base::Result<sim::Setup> compose(std::string_view text, std::string_view file,
+                                     const Overrides& overrides) {
+        load(text, std::string(file));
+        if (overrides.any() && !error()) load(overrides);
+        if (const base::Error* wrong = error()) return *wrong;
+        read_settings();
+        read_small();
+        if (!error()) read_graph();
+        if (!error()) read_lists();
+        if (!error())
+            if (const Complaint wrong = set_line_rates(setup_)) last().notes.fail(1, *wrong);
+        if (const base::Error* wrong = error()) return *wrong;
+        return std::move(setup_);
+    }
+
+private:
+    const base::Error* error() const {
+        for (const auto& layer : layers_)
+            if (layer->notes.failed()) return &layer->notes.error();
+        return nullptr;
+    }
+
+    // The files that this one is like come before it.
+    void load(std::string_view text, std::string file) {
+        auto layer = std::make_unique<Layer>(std::move(file));
+        auto root = parse_tree(text, layer->notes.file());
+        if (!root) {
+            layer->notes.adopt(root.error());
+            layers_.push_back(std::move(layer));
+            return;
+        }
+        layer->root = std::move(*root);
+        layer->notes.expect_map(layer->root, "a scenario", kScenarioKeys);
+        ++depth_;
+        if (const Value* like = layer->root.find("like"); like && !layer->notes.failed())
+            load_like(*like, layer->notes);
+        layers_.push_back(std::move(layer));
+    }
+
+    void load_like(const Value& like, Notes& notes) {
+        if (!notes.expect_text(like, "like", "other.yaml")) return;
+        if (depth_ == kMostLayers)
+            return notes.fail(like.line, "scenarios are like one another in a circle, or too deep");
+        const std::string path = resolve(notes.file(), like.text);
+        const auto text = files_(path);
+        if (!text) return notes.fail(like.line, text.error().message);
+        load(*text, path);
+    }
+
+    void load(const Overrides& overrides) {
+        auto layer = std::make_unique<Layer>("command line");
+        Value& root = layer->root;
+        root.kind = Value::Kind::map;
+        root.line = 1;
+        if (!overrides.profile.empty()) child(root, "profile") = text_value(overrides.profile);
+        if (!overrides.topology.empty()) child(root, "topology") = text_value(overrides.topology);
+        if (overrides.seed) child(root, "seed") = text_value(std::to_string(*overrides.seed));
+        for (const auto& [path, text] : overrides.set) {
+            auto value = parse_tree(text, "command line");
+            if (!value) {
+                layer->notes.adopt(value.error());
+                break;
+            }
+            Value* place = &root;
+            std::string_view rest = path;
+            while (true) {
+                const size_t dot = rest.find('.');
+                place = &child(*place, rest.substr(0, dot));
+                if (dot == std::string_view::npos) break;
+                rest.remove_prefix(dot + 1);
+            }
+            *place = std::move(*value);
+        }
+        layer->notes.expect_map(root, "the settings", kScenarioKeys);
+        layers_.push_back(std::move(layer));
+    }
+
+    Found find(std::string_view key) const {
+        for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer)
+            if (const Value* value = (*layer)->root.find(key)) return {layer->get(), value};
+        return {};
+    }
+
+    Layer& last() { return *layers_.back(); }
+
+    void read_settings() {
+        std::string_view name = kDefaultProfile;
+        Found profile = find("profile");
+        if (profile && profile.layer->notes.expect_text(*profile.value, "profile", "ib-ndr"))
+            name = profile.value->text;
+        Layer& blamed = profile ? *profile.layer : last();
+        const uint32_t line = profile ? profile.value->line : 1;
+        Profile read = read_profile(name, line, files_, blamed.notes);
+        Target& target = read.target;
+        for (const auto& layer : layers_)
+            for (const std::string_view section : {"fabric", "hosts"})
+                if (const Value* map = layer->root.find(section))
+                    apply_section(section, *map, target, layer->notes);
+        if (error()) return;
+        for (const std::string_view section : {"fabric", "hosts"})
+            if (const Value* map = last().root.find(section))
+                check_used(section, *map, target, last().notes);
+        if (const Complaint wrong = check_together(target)) last().notes.fail(1, *wrong);
+        setup_.fabric_name = read.name;
+        setup_.fabric = target.fabric;
+        setup_.host = target.host;
+    }
+
+    void read_small() {
+        if (const Found name = find("name");
+            name && name.layer->notes.expect_text(*name.value, "name", "incast"))
+            setup_.name = name.value->text;
+        Target unused;
+        const auto read = [&](std::string_view key, const Field& field) {
+            const Found found = find(key);
+            if (!found) return;
+            if (const Complaint wrong = field.read(unused, *found.value))
+                found.layer->notes.fail(found.value->line, fmt::format("{}: {}", key, *wrong));
+        };
+        read("seed",
+             number<uint64_t>([&](Target&) -> uint64_t& { return setup_.seed; }, 0, UINT64_MAX));
+        read("trace", yes_no([&](Target&) -> bool& { return setup_.trace; }));
+        base::Duration stop{};
+        read("stop", positive_duration([&](Target&) -> base::Duration& { return stop; }));
+        if (stop.ps > 0) setup_.stop = base::Instant{} + stop;
+    }
+
+    void read_graph() {
+        const Found found = find("topology");
+        if (!found)
+            return last().notes.fail(1, "the topology is missing; write topology: fat-tree:k=4");
+        Notes& notes = found.layer->notes;
+        const Value& value = *found.value;
+        if (value.is_map())
+            read_graph_map(value, notes);
+        else if (notes.expect_text(value, "topology", "fat-tree:k=4"))
+            take_graph(topology::build_spec(value.text), value.line, notes);
+    }
+
+    void read_graph_map(const Value& map, Notes& notes) {
+        if (!notes.expect_map(map, "topology", kTopologyKeys)) return;
+        const Value* file = map.find("file");
+        const Value* format = map.find("format");
+        if (file == nullptr) {
+            if (format) return notes.fail(format->line, "format has no effect without file");
+            const auto graph = topology::read(topology::Format::yaml, to_yaml(map), notes.file());
+            if (!graph) return notes.adopt(graph.error());
+            return take_graph(graph, map.line, notes);
+        }
+        if (map.find("hosts") || map.find("switches") || map.find("cables"))
+            return notes.fail(map.line, "a topology has a file, or hosts and cables, not both");
+        if (!notes.expect_text(*file, "file", "topology.txt")) return;
+        const std::string path = resolve(notes.file(), file->text);
+        const auto text = files_(path);
+        if (!text) return notes.fail(file->line, text.error().message);
+        auto kind = topology::guess_format(*text);
+        if (format) {
+            const auto named = topology::format_named(format->text);
+            if (!named)
+                return notes.fail(format->line,
+                                  fmt::format("format: '{}' is none of yaml, hpcc, ibnetdiscover",
+                                              format->text.substr(0, 40)));
+            kind = *named;
+        }
+        const auto graph = topology::read(kind, *text, path);
+        if (!graph) return notes.adopt(graph.error());
+        take_graph(graph, file->line, notes);
+        hpcc_ids_ = kind == topology::Format::hpcc;
+    }
+
+    void take_graph(const base::Result<topology::Graph>& graph, uint32_t line, Notes& notes) {
+        if (!graph) return notes.fail(line, graph.error().message);
+        if (const auto wrong = graph->check()) return notes.fail(line, wrong->message);
+        setup_.graph = *graph;
+    }
+
+    void read_lists() {
+        const Names names(setup_.graph);
+        if (const Found work = find("work")) {
+            const WorkPlace place{.names = names, .files = files_, .hpcc_ids = hpcc_ids_};
+            read_work(*work.value, place, work.layer->notes, setup_);
+            if (setup_.flows.empty()) work.layer->notes.fail(work.value->line, "no work is given");
+        } else {
+            last().notes.fail(1, "the work is missing; write work: [{permutation: {bytes: 1MB}}]");
+        }
+        if (const Found faults = find("faults"))
+            read_faults(*faults.value, names, faults.layer->notes, setup_);
+        if (const Found qos = find("qos")) read_qos(*qos.value, names, qos.layer->notes, setup_);
+        if (const Found capture = find("capture"))
+            read_capture(*capture.value, names, capture.layer->notes, setup_);
+    }
+
+    const FileReader& files_;
+    std::vector<std::unique_ptr<Layer>> layers_;
+    size_t depth_ = 0;
+    sim::Setup setup_;
+    bool hpcc_ids_ = false;
+};
+
+}  // namespace
+
+std::span<const KnownKey> scenario_keys() {
+    return kScenarioKeys;
+}
+
+std::span<const KnownKey> topology_keys() {
+    return kTopologyKeys;
+}
+
+base::Result<sim::Setup> read_scenario(std::string_view text, std::string_view file,
+                                       const FileReader& files, const Overrides& overrides) {
+    return Composer(files).compose(text, file, overrides);
+}
+
+base::Result<sim::Setup> from_connection_matrix(std::string_view text, std::string_view file,
+                                                std::string_view topology, std::string_view profile,
+                                                const FileReader& files) {
+    auto matrix = workload::read_connection_matrix(text, file);
+    if (!matrix) return matrix.error();
+    auto graph = topology::build_spec(topology);
+    if (!graph) return graph.error();
+    auto read = read_profile(profile, files);
+    if (!read) return read.error();
+    if (matrix->nodes > graph->host_count())
+        return base::Error{fmt::format("{}:1: there are {} nodes, but {} has {} hosts", file,
+                                       matrix->nodes, topology, graph->host_count())};
+    if (matrix->messages.empty()) return base::Error{fmt::format("{}:1: no work is given", file)};
+    sim::Setup setup;
+    setup.name = file;
+    setup.fabric_name = read->name;
+    setup.fabric = read->target.fabric;
+    setup.host = read->target.host;
+    setup.graph = std::move(*graph);
+    setup.groups = {"cm"};
+    add_messages(matrix->messages, default_flow(setup.fabric), setup);
+    if (const Complaint wrong = set_line_rates(setup))
+        return base::Error{fmt::format("{}:1: {}", file, *wrong)};
+    return setup;
+}
+
+std::optional<std::string> set_line_rates(sim::Setup& setup) {
+    base::Rate rate = setup.fabric.link.rate;
+    for (const topology::Cable& cable : setup.graph.cables) {
+        const bool at_host =
+            setup.graph.nodes[cable.a.node].is_host() || setup.graph.nodes[cable.b.node].is_host();
+        if (at_host && cable.rate_bps != 0) {
+            rate = base::Rate::bits_per_second(cable.rate_bps);
+            break;
+        }
+    }
+    sim::HostSettings& host = setup.host;
+    const uint64_t line = to_bits_per_second(rate);
+    host.dcqcn.line_rate_bps = host.timely.line_rate_bps = line;
+    host.ib_cc.line = rate;
+    if (host.congestion == transport::Algorithm::dcqcn && host.dcqcn.min_rate_bps > line)
+        return "dcqcn.min_rate is above the rate of the hosts' links";
+    if (host.congestion == transport::Algorithm::timely && host.timely.min_rate_bps > line)
+        return "timely.min_rate is above the rate of the hosts' links";
+    return std::nullopt;
+}
+
+}  // namespace tulle::scenario

@@ -1,0 +1,208 @@
+#include "scenario/settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "scenario/setting_tables.h"
+
+namespace tulle::scenario {
+namespace {
+
+using fabric::FlowControl;
+using transport::Algorithm;
+
+// A value that a section sets, with the path from the root: "fabric.pfc.xoff".
+struct Leaf {
+    std::string path;
+    const Value* value;
+    uint32_t line;  // of its key
+};
+
+bool begins_with(std::string_view text, std::string_view with) {
+    return text.substr(0, with.size()) == with;
+}
+
+const Setting* find_setting(std::string_view path) {
+    for (const Setting& setting : all_settings())
+        if (setting.path == path) return &setting;
+    return nullptr;
+}
+
+// The keys that may stand below a path: of `fabric` they are link, framing, flow_control, ...
+std::vector<std::string_view> keys_below(std::string_view path) {
+    std::vector<std::string_view> keys;
+    for (const Setting& setting : all_settings()) {
+        std::string_view rest = setting.path;
+        if (!begins_with(rest, path) || rest.substr(path.size(), 1) != ".") continue;
+        rest.remove_prefix(path.size() + 1);
+        const std::string_view key = rest.substr(0, rest.find('.'));
+        if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+    return keys;
+}
+
+// Walks down a section as far as the table goes. Tables are three deep, so this ends.
+void collect(const std::string& path, const Value& map, std::vector<Leaf>& leaves, Notes& notes) {
+    const std::vector<std::string_view> known = keys_below(path);
+    if (!map.is_map())
+        return notes.fail(map.line, fmt::format("{} has settings of its own; write some of {}",
+                                                path, fmt::join(known, ", ")));
+    for (size_t i = 0; i < map.keys.size(); ++i) {
+        const Key& key = map.keys[i];
+        if (std::find(known.begin(), known.end(), key.name) == known.end())
+            return notes.fail(key.line, unknown_key(key.name, path, known));
+        const std::string below = path + "." + key.name;
+        if (find_setting(below) != nullptr)
+            leaves.push_back({below, &map.items[i], key.line});
+        else
+            collect(below, map.items[i], leaves, notes);
+    }
+}
+
+Complaint check_congestion(const Target& target) {
+    const sim::HostSettings& host = target.host;
+    if (host.congestion == Algorithm::fixed_rate && host.fixed_rate_bps == 0)
+        return "the fixed rate is missing; write fixed_rate: {rate: 10Gbps}";
+    if (host.congestion == Algorithm::timely && host.timely.low > host.timely.high)
+        return "timely.low is above timely.high";
+    if (host.congestion == Algorithm::ib_cc) {
+        if (host.ib_cc.table.empty())
+            return "ib_cc has no table; write table: {entries: 128, step: 1}";
+        if (host.ib_cc.minimum > host.ib_cc.limit())
+            return "ib_cc.minimum is beyond the end of its table";
+    }
+    return std::nullopt;
+}
+
+Complaint check_lanes(const Target& target) {
+    const fabric::Settings& fabric = target.fabric;
+    const uint8_t most = fabric.flow_control == FlowControl::credits ? 14 : 7;
+    if (fabric.flow_control == FlowControl::pfc) {
+        if (fabric.pfc.priorities == 0)
+            return "flow_control is pfc, but pfc.priorities is empty; write priorities: [3]";
+        if (fabric.pfc.priorities > 0xff) return "pfc.priorities go from 0 to 7";
+        if (!fabric.pfc.dynamic_threshold && fabric.pfc.xoff_bytes == 0)
+            return "pfc.threshold is static, but there is no xoff; write xoff: 200KB";
+    }
+    if (fabric.arbitration == fabric::Arbitration::vl_tables &&
+        fabric.vl_arbitration.high_count + fabric.vl_arbitration.low_count == 0)
+        return "arbitration is vl_tables, but both tables are empty; write low: [0:4]";
+    if (fabric.overflow == fabric::Overflow::trim && fabric.qos.trimmed_lane > most)
+        return fmt::format("qos.trimmed_lane is above {}", most);
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::span<const Setting> all_settings() {
+    static const std::vector<Setting> settings = [] {
+        std::vector<Setting> all = fabric_settings();
+        const std::vector<Setting> more = host_settings();
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    }();
+    return settings;
+}
+
+std::string_view why_unused(Use use, const Target& target) {
+    const fabric::Settings& fabric = target.fabric;
+    const Algorithm algorithm = target.host.congestion;
+    const auto unless = [](bool used, std::string_view why) { return used ? "" : why; };
+    switch (use) {
+        case Use::always: return "";
+        case Use::pfc:
+            return unless(fabric.flow_control == FlowControl::pfc, "flow_control is not pfc");
+        case Use::static_threshold:
+            if (fabric.flow_control != FlowControl::pfc) return "flow_control is not pfc";
+            return unless(!fabric.pfc.dynamic_threshold, "pfc.threshold is dynamic");
+        case Use::credits:
+            return unless(fabric.flow_control == FlowControl::credits,
+                          "flow_control is not credits");
+        case Use::shared_buffer:
+            return unless(fabric.flow_control != FlowControl::credits,
+                          "with flow_control credits the buffers are credits.lane_buffer");
+        case Use::alpha:
+            if (fabric.flow_control == FlowControl::credits) return "flow_control is credits";
+            return unless(
+                (fabric.flow_control == FlowControl::pfc && fabric.pfc.dynamic_threshold) ||
+                    fabric.node.lossy_dynamic_threshold,
+                "no threshold is dynamic");
+        case Use::ets:
+            return unless(fabric.arbitration == fabric::Arbitration::ets, "arbitration is not ets");
+        case Use::vl_tables:
+            return unless(fabric.arbitration == fabric::Arbitration::vl_tables,
+                          "arbitration is not vl_tables");
+        case Use::ecn: return unless(fabric.marking == fabric::Marking::ecn, "marking is not ecn");
+        case Use::fecn:
+            return unless(fabric.marking == fabric::Marking::fecn, "marking is not fecn");
+        case Use::trimming:
+            return unless(fabric.overflow == fabric::Overflow::trim, "overflow is not trim");
+        case Use::dscp:
+            return unless(fabric.qos.trust == fabric::Trust::dscp, "qos.trust is not dscp");
+        case Use::flowlets:
+            return unless(fabric.route.choice == fabric::PathChoice::flowlet,
+                          "route.choice is not flowlet");
+        case Use::fixed_rate:
+            return unless(algorithm == Algorithm::fixed_rate,
+                          "congestion.algorithm is not fixed_rate");
+        case Use::dcqcn:
+            return unless(algorithm == Algorithm::dcqcn, "congestion.algorithm is not dcqcn");
+        case Use::ib_cc:
+            return unless(algorithm == Algorithm::ib_cc, "congestion.algorithm is not ib_cc");
+        case Use::timely:
+            return unless(algorithm == Algorithm::timely, "congestion.algorithm is not timely");
+        case Use::notifications:
+            return unless(algorithm == Algorithm::dcqcn || algorithm == Algorithm::ib_cc,
+                          "congestion.algorithm heeds no notifications");
+    }
+    return "";
+}
+
+void apply_section(std::string_view section, const Value& map, Target& target, Notes& notes) {
+    std::vector<Leaf> leaves;
+    collect(std::string(section), map, leaves, notes);
+    // By the table, not by the file: a choice is made before what depends on it.
+    for (const Setting& setting : all_settings())
+        for (const Leaf& leaf : leaves)
+            if (leaf.path == setting.path)
+                if (const Complaint wrong = setting.field.read(target, *leaf.value))
+                    notes.fail(leaf.line, fmt::format("{}: {}", leaf.path, *wrong));
+}
+
+void check_used(std::string_view section, const Value& map, const Target& target, Notes& notes) {
+    std::vector<Leaf> leaves;
+    collect(std::string(section), map, leaves, notes);
+    for (const Leaf& leaf : leaves) {
+        const std::string_view why = why_unused(find_setting(leaf.path)->use, target);
+        if (!why.empty())
+            notes.fail(leaf.line,
+                       fmt::format("{} has no effect, because {}; change that, or remove "
+                                   "this",
+                                   leaf.path, why));
+    }
+}
+
+Complaint check_together(const Target& target) {
+    const fabric::Settings& fabric = target.fabric;
+    const uint32_t mtu = target.host.mtu;
+    const bool is_path_mtu = mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
+    if (!is_path_mtu && fabric.framing.fixed_header_bytes == 0)
+        return fmt::format("hosts.mtu is {}; a path MTU is 256, 512, 1024, 2048 or 4096", mtu);
+    if (fabric.marking == fabric::Marking::ecn && fabric.ecn.kmin_bytes > fabric.ecn.kmax_bytes)
+        return "ecn.kmin is above ecn.kmax";
+    const uint32_t packet = mtu + 100;
+    if (fabric.flow_control == FlowControl::credits && fabric.credits.lane_buffer_bytes < packet)
+        return fmt::format("credits.lane_buffer holds no whole packet; write at least {}B", packet);
+    if (fabric.flow_control == FlowControl::credits &&
+        fabric.credits.update_bytes > fabric.credits.lane_buffer_bytes / 2)
+        return "credits.update is above half of credits.lane_buffer, so senders would wait for "
+               "ever";
+    if (fabric.flow_control != FlowControl::credits && fabric.node.buffer_bytes < packet)
+        return fmt::format("switch.buffer holds no whole packet; write at least {}B", packet);
+    if (Complaint wrong = check_lanes(target)) return wrong;
+    return check_congestion(target);
+}
+
+}  // namespace tulle::scenario

@@ -1,0 +1,59 @@
+// Every setting of a fabric and its hosts: one table, which reads scenarios and profiles, says what
+// is unknown, wrong or of no use, and prints the reference.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenario/fields.h"
+#include "scenario/notes.h"
+
+namespace tulle::scenario {
+
+// What must have been chosen for a setting to do anything.
+enum class Use : uint8_t {
+    always,
+    pfc,
+    static_threshold,
+    credits,
+    shared_buffer,
+    alpha,
+    ets,
+    vl_tables,
+    ecn,
+    fecn,
+    trimming,
+    dscp,
+    flowlets,
+    fixed_rate,
+    dcqcn,
+    ib_cc,
+    timely,
+    notifications,
+};
+
+struct Setting {
+    std::string path;  // "fabric.pfc.xoff"
+    Use use = Use::always;
+    Field field;
+    std::string_view meaning;
+};
+
+// In the order of the reference, which is the order in which they are applied.
+std::span<const Setting> all_settings();
+
+// Why a setting does nothing with what was chosen; empty if it does something.
+std::string_view why_unused(Use use, const Target& target);
+
+// Applies one section (`fabric` or `hosts`) of a file. Unknown keys and wrong values are noted.
+void apply_section(std::string_view section, const Value& map, Target& target, Notes& notes);
+
+// Notes what a section sets although nothing looks at it. To be called when all is applied.
+void check_used(std::string_view section, const Value& map, const Target& target, Notes& notes);
+
+// What does not go together, in one sentence.
+Complaint check_together(const Target& target);
+
+}  // namespace tulle::scenario

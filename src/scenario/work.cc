@@ -1,0 +1,432 @@
+#include "scenario/work.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "base/units.h"
+#include "workload/patterns.h"
+
+namespace tulle::scenario {
+namespace {
+
+constexpr KnownKey kCommonKeys[] = {
+    {"name", "text", "what reports call this piece of work; by default its kind"},
+    {"start", "duration", "when it begins; added to the starts of flows and files"},
+    {"level", "number", "service level or priority, 0 to 15; by default one that is lossless"},
+    {"dscp", "number", "0 to 63; by default one that is lossless, where switches trust it"},
+    {"operation", "one of write, send, read", "what the queue pairs do"},
+    {"paths", "file", "the paths of `hpcc_flows`: `src dst | nodes of the data | of the ACKs`"},
+};
+
+const std::vector<WorkKind> kKinds = {
+    {{"permutation", "map", "each host sends to one other and receives from one other, at random"},
+     {{"bytes", "size", "of each message"},
+      {"count", "number", "hosts that send; all by default"}}},
+    {{"incast", "map", "many hosts send to one"},
+     {{"to", "host", "number or name"},
+      {"from", "hosts", "such as [1, 2, 8-15]; by default all others"},
+      {"senders", "number", "instead of `from`: so many, drawn at random"},
+      {"bytes", "size", "of each message"}}},
+    {{"shift", "map", "host i sends to host i + by, around the end"},
+     {{"by", "number", "at least 1, less than the number of hosts"},
+      {"bytes", "size", "of each message"}}},
+    {{"bisection", "map", "two random halves; partners in them send to each other"},
+     {{"bytes", "size", "of each message"}}},
+    {{"flows", "list", "one message after the other, as written"},
+     {{"from", "host", "number or name"},
+      {"to", "host", "number or name"},
+      {"bytes", "size", "of the message"},
+      {"start", "duration", "when it begins"},
+      {"level", "number", "service level or priority"}}},
+    {{"cm", "file", "a connection matrix of htsim"}, {}},
+    {{"hpcc_flows", "file", "a flow file of the HPCC simulator, SimAI or ASTRA-sim"}, {}},
+};
+
+// Streams of random draws: one for each entry of the list.
+constexpr uint32_t kWorkStream = 0x776f726b;
+
+uint8_t most_level(const fabric::Settings& fabric) {
+    return fabric.flow_control == fabric::FlowControl::credits ? 15 : 7;
+}
+
+class WorkReader {
+public:
+    WorkReader(const WorkPlace& place, Notes& notes, sim::Setup& setup)
+        : place_(place), notes_(notes), setup_(setup) {}
+
+    void read_entry(const Value& entry, uint32_t index) {
+        const WorkKind* kind = kind_of(entry);
+        if (kind == nullptr) return;
+        const Value& value = *entry.find(kind->key.name);
+        random_ = base::RandomStream({setup_.seed, kWorkStream, index});
+        const size_t first = setup_.flows.size();
+        read_common(entry, *kind);
+        const std::string_view name = kind->key.name;
+        if (name == "flows") return read_flows(value);
+        if (kind->keys.empty()) return read_file(name, value, entry.find("paths"), first);
+        if (!notes_.expect_map(value, name, kind->keys)) return;
+        if (name == "permutation") read_permutation(value);
+        if (name == "incast") read_incast(value);
+        if (name == "shift") read_shift(value);
+        if (name == "bisection") add(workload::bisection(hosts(), bytes(value), random_), value);
+    }
+
+private:
+    uint32_t hosts() const { return place_.names.host_count(); }
+
+    const WorkKind* kind_of(const Value& entry) {
+        std::vector<KnownKey> known;
+        std::vector<std::string_view> names;
+        for (const WorkKind& kind : kKinds) known.push_back(kind.key);
+        for (const WorkKind& kind : kKinds) names.push_back(kind.key.name);
+        known.insert(known.end(), std::begin(kCommonKeys), std::end(kCommonKeys));
+        if (!notes_.expect_map(entry, "an entry of work", known)) return nullptr;
+        const WorkKind* found = nullptr;
+        for (const WorkKind& kind : kKinds) {
+            if (entry.find(kind.key.name) == nullptr) continue;
+            if (found != nullptr) {
+                notes_.fail(entry.line, fmt::format("the entry is both {} and {}; make two of it",
+                                                    found->key.name, kind.key.name));
+                return nullptr;
+            }
+            found = &kind;
+        }
+        if (found == nullptr)
+            notes_.fail(entry.line, fmt::format("the entry says not what is sent; write one of {}",
+                                                fmt::join(names, ", ")));
+        return found;
+    }
+
+    void read_common(const Value& entry, const WorkKind& kind) {
+        pattern_ = default_flow(setup_.fabric);
+        std::string name(kind.key.name);
+        if (const Value* value = entry.find("name"))
+            if (notes_.expect_text(*value, "name", "victim")) name = value->text;
+        pattern_.group = static_cast<uint32_t>(setup_.groups.size());
+        setup_.groups.push_back(name);
+        if (const Value* value = entry.find("start")) pattern_.start = start(*value);
+        if (const Value* value = entry.find("level")) pattern_.service_level = level(*value);
+        if (const Value* value = entry.find("dscp")) set_dscp(*value);
+        if (const Value* value = entry.find("operation")) pattern_.operation = operation(*value);
+        const bool is_hpcc = kind.key.name == "hpcc_flows";
+        if (const Value* value = entry.find("paths"); value && !is_hpcc)
+            notes_.fail(value->line, "paths has no effect here; it goes with hpcc_flows");
+        if (const Value* value = entry.find("level"); value && is_hpcc)
+            notes_.fail(value->line, "level has no effect here; the file has priority groups");
+    }
+
+    // Where switches trust it, hosts sort by it too.
+    void set_dscp(const Value& value) {
+        const auto dscp = static_cast<uint8_t>(number(value, "dscp", 0, 63));
+        pattern_.traffic_class = static_cast<uint8_t>(dscp << 2 | (pattern_.traffic_class & 3));
+        if (setup_.fabric.qos.trust == fabric::Trust::dscp)
+            pattern_.service_level = setup_.fabric.qos.lane_of_dscp[dscp];
+    }
+
+    sim::Operation operation(const Value& value) {
+        if (value.text == "write") return sim::Operation::write;
+        if (value.text == "send") return sim::Operation::send;
+        if (value.text == "read") return sim::Operation::read;
+        notes_.fail(value.line, fmt::format("operation: '{}' is none of write, send, read",
+                                            value.text.substr(0, 40)));
+        return {};
+    }
+
+    uint64_t number(const Value& value, std::string_view what, uint64_t least, uint64_t most) {
+        uint64_t number = least;
+        if (const Complaint wrong = detail::not_a_number(value, least, most, number)) {
+            notes_.fail(value.line, fmt::format("{}: {}", what, *wrong));
+            return least;
+        }
+        return number;
+    }
+
+    uint8_t level(const Value& value) {
+        if (setup_.fabric.qos.trust == fabric::Trust::dscp)
+            notes_.fail(value.line, "level has no effect, because qos.trust is dscp; write dscp");
+        return static_cast<uint8_t>(number(value, "level", 0, most_level(setup_.fabric)));
+    }
+
+    base::Instant start(const Value& value) {
+        const auto time = base::parse_duration(value.text);
+        if (time && *time <= workload::kLatestStart) return base::Instant{} + *time;
+        notes_.fail(value.line, time ? "start: it is more than a day away"
+                                     : fmt::format("start: {}", time.error().message));
+        return {};
+    }
+
+    uint64_t bytes(const Value& map) {
+        const Value* value = map.find("bytes");
+        if (value == nullptr) {
+            notes_.fail(map.line, "the size of the messages is missing; write bytes: 1MB");
+            return 1;
+        }
+        const auto size = base::parse_bytes(value->text);
+        if (size && *size > 0) return *size;
+        notes_.fail(value->line, size ? "bytes: a message has at least one byte"
+                                      : fmt::format("bytes: {}", size.error().message));
+        return 1;
+    }
+
+    uint32_t host(const Value& map, std::string_view key) {
+        const Value* value = map.find(key);
+        if (value == nullptr) {
+            notes_.fail(map.line, fmt::format("`{}` is missing; write {}: 0", key, key));
+            return 0;
+        }
+        return one_host(*value, key);
+    }
+
+    uint32_t one_host(const Value& value, std::string_view key) {
+        if (!notes_.expect_text(value, key, "0")) return 0;
+        const auto found = place_.names.host(value.text);
+        if (found) return *found;
+        notes_.fail(value.line, fmt::format("{}: {}", key, found.error().message));
+        return 0;
+    }
+
+    // [1, h2, 8-15]
+    std::vector<uint32_t> host_list(const Value& list) {
+        std::vector<uint32_t> found;
+        if (!notes_.expect_list(list, "from")) return found;
+        for (const Value& item : list.items) {
+            if (notes_.failed()) break;
+            const size_t dash = item.text.find('-');
+            const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+            const bool is_range = dash != std::string::npos && dash > 0 &&
+                                  std::count_if(item.text.begin(), item.text.end(), is_digit) + 1 ==
+                                      static_cast<int64_t>(item.text.size());
+            Value end = item;
+            if (is_range) end.text = item.text.substr(dash + 1);
+            Value begin = item;
+            if (is_range) begin.text = item.text.substr(0, dash);
+            const uint32_t last = one_host(end, "from");
+            for (uint32_t i = one_host(begin, "from"); i <= last; ++i) found.push_back(i);
+        }
+        std::sort(found.begin(), found.end());
+        const auto twice = std::adjacent_find(found.begin(), found.end());
+        if (twice != found.end())
+            notes_.fail(list.line, fmt::format("from: host {} is written twice", *twice));
+        return found;
+    }
+
+    void read_permutation(const Value& map) {
+        const Value* count = map.find("count");
+        const uint64_t senders = count ? number(*count, "count", 1, hosts()) : hosts();
+        add(workload::permutation(hosts(), static_cast<uint32_t>(senders), bytes(map), random_),
+            map);
+    }
+
+    void read_incast(const Value& map) {
+        const uint32_t to = host(map, "to");
+        const Value* from = map.find("from");
+        const Value* senders = map.find("senders");
+        if (from && senders)
+            return notes_.fail(senders->line, "senders has no effect beside from; remove one");
+        std::vector<uint32_t> sources;
+        if (from) {
+            sources = host_list(*from);
+            if (std::find(sources.begin(), sources.end(), to) != sources.end())
+                return notes_.fail(from->line,
+                                   fmt::format("from: host {} would send to itself", to));
+        } else {
+            for (uint32_t i = 0; i < hosts(); ++i)
+                if (i != to) sources.push_back(i);
+        }
+        if (senders) {
+            random_.shuffle(std::span(sources));
+            sources.resize(number(*senders, "senders", 1, hosts() - 1));
+            std::sort(sources.begin(), sources.end());
+        }
+        add(workload::incast(sources, to, bytes(map)), map);
+    }
+
+    void read_shift(const Value& map) {
+        const Value* by = map.find("by");
+        if (by == nullptr) return notes_.fail(map.line, "`by` is missing; write by: 1");
+        const uint64_t distance = number(*by, "by", 1, hosts() - 1);
+        add(workload::shift(hosts(), static_cast<uint32_t>(distance), bytes(map)), map);
+    }
+
+    void read_flows(const Value& list) {
+        if (!notes_.expect_list(list, "flows")) return;
+        const std::vector<KnownKey>& keys =
+            std::find_if(kKinds.begin(), kKinds.end(), [](const WorkKind& kind) {
+                return kind.key.name == "flows";
+            })->keys;
+        for (const Value& item : list.items) {
+            if (notes_.failed() || !notes_.expect_map(item, "a flow", keys)) return;
+            sim::Flow flow = pattern_;
+            flow.source = host(item, "from");
+            flow.destination = host(item, "to");
+            flow.bytes = bytes(item);
+            flow.id = static_cast<uint32_t>(setup_.flows.size() + 1);
+            if (const Value* value = item.find("start"))
+                flow.start += start(*value) - base::Instant{};
+            if (const Value* value = item.find("level")) flow.service_level = level(*value);
+            if (flow.source == flow.destination)
+                notes_.fail(item.line, fmt::format("host {} sends to itself", flow.source));
+            setup_.flows.push_back(flow);
+        }
+    }
+
+    void read_file(std::string_view kind, const Value& value, const Value* paths, size_t first) {
+        if (!notes_.expect_text(value, kind, "a path")) return;
+        const std::string path = resolve(notes_.file(), value.text);
+        const auto text = place_.files(path);
+        if (!text) return notes_.fail(value.line, text.error().message);
+        if (kind == "cm") return read_matrix(*text, path, value);
+        auto messages = workload::read_hpcc_flows(*text, path);
+        if (!messages) return notes_.adopt(messages.error());
+        if (place_.hpcc_ids)
+            if (const Complaint wrong = to_endpoints(place_.names, *messages))
+                return notes_.fail(value.line, fmt::format("{}: {}", path, *wrong));
+        add(*messages, value);
+        if (paths && !notes_.failed()) read_recorded(*paths, first);
+    }
+
+    void read_matrix(const std::string& text, const std::string& path, const Value& value) {
+        const auto matrix = workload::read_connection_matrix(text, path);
+        if (!matrix) return notes_.adopt(matrix.error());
+        if (matrix->nodes > hosts())
+            return notes_.fail(value.line, fmt::format("{} has {} nodes, but the topology has {} "
+                                                       "hosts",
+                                                       path, matrix->nodes, hosts()));
+        add(matrix->messages, value);
+    }
+
+    void read_recorded(const Value& value, size_t first) {
+        if (!notes_.expect_text(value, "paths", "a path")) return;
+        const std::string path = resolve(notes_.file(), value.text);
+        const auto text = place_.files(path);
+        if (!text) return notes_.fail(value.line, text.error().message);
+        const auto recorded = workload::read_paths(*text, path);
+        if (!recorded) return notes_.adopt(recorded.error());
+        if (const Complaint wrong = add_paths(*recorded, place_.names, first, setup_))
+            notes_.fail(value.line, fmt::format("{}: {}", path, *wrong));
+    }
+
+    void add(std::span<const workload::Message> messages, const Value& place) {
+        if (messages.size() + setup_.flows.size() > place_.most_flows)
+            return notes_.fail(place.line, fmt::format("there are more than {} flows; take fewer",
+                                                       place_.most_flows));
+        for (const workload::Message& message : messages)
+            if (std::max(message.source, message.destination) >= hosts())
+                return notes_.fail(
+                    place.line,
+                    place_.names.host_number(std::max(message.source, message.destination))
+                        .error()
+                        .message);
+        add_messages(messages, pattern_, setup_);
+    }
+
+    const WorkPlace& place_;
+    Notes& notes_;
+    sim::Setup& setup_;
+    sim::Flow pattern_;
+    base::RandomStream random_{{}};
+};
+
+}  // namespace
+
+std::span<const KnownKey> work_keys() {
+    return kCommonKeys;
+}
+
+std::span<const WorkKind> work_kinds() {
+    return kKinds;
+}
+
+void read_work(const Value& list, const WorkPlace& place, Notes& notes, sim::Setup& setup) {
+    if (!notes.expect_list(list, "work")) return;
+    if (place.names.host_count() < 2)
+        return notes.fail(list.line, "the topology has one host; work needs two");
+    WorkReader reader(place, notes, setup);
+    for (uint32_t i = 0; i < list.items.size() && !notes.failed(); ++i)
+        reader.read_entry(list.items[i], i);
+}
+
+void add_messages(std::span<const workload::Message> messages, sim::Flow pattern,
+                  sim::Setup& setup) {
+    for (const workload::Message& message : messages) {
+        sim::Flow flow = pattern;
+        flow.source = message.source;
+        flow.destination = message.destination;
+        flow.bytes = message.bytes;
+        flow.start += message.start - base::Instant{};
+        flow.id = message.id;
+        if (message.destination_port != 0) {
+            flow.service_level = message.priority_group;
+            flow.priority_group = message.priority_group;
+            flow.destination_port = message.destination_port;
+        }
+        setup.flows.push_back(flow);
+    }
+}
+
+sim::Flow default_flow(const fabric::Settings& fabric) {
+    sim::Flow flow;
+    const auto is_lossless = [&](uint8_t lane) {
+        return fabric.flow_control == fabric::FlowControl::pfc &&
+               (fabric.pfc.priorities >> lane & 1) != 0;
+    };
+    if (fabric.qos.trust == fabric::Trust::dscp) {
+        const auto& lanes = fabric.qos.lane_of_dscp;
+        const auto dscp = std::find_if(lanes.begin(), lanes.end(), is_lossless);
+        if (dscp != lanes.end())
+            flow.traffic_class = static_cast<uint8_t>((dscp - lanes.begin()) << 2);
+        flow.service_level = lanes[flow.traffic_class >> 2];
+    } else {
+        const auto& lanes = fabric.qos.lane_of_level;
+        const auto level = std::find_if(lanes.begin(), lanes.begin() + 8, is_lossless);
+        if (level != lanes.begin() + 8)
+            flow.service_level = static_cast<uint8_t>(level - lanes.begin());
+    }
+    constexpr uint8_t kEct0 = 2;  // RFC 3168: the sender understands marks
+    if (fabric.marking == fabric::Marking::ecn) flow.traffic_class |= kEct0;
+    return flow;
+}
+
+Complaint to_endpoints(const Names& names, std::vector<workload::Message>& messages) {
+    for (workload::Message& message : messages) {
+        const auto source = names.endpoint_of(message.source);
+        const auto destination = names.endpoint_of(message.destination);
+        if (!source) return source.error().message;
+        if (!destination) return destination.error().message;
+        message.source = *source;
+        message.destination = *destination;
+    }
+    return std::nullopt;
+}
+
+Complaint add_paths(std::span<const workload::RecordedPath> paths, const Names& names,
+                    size_t first_flow, sim::Setup& setup) {
+    std::map<std::pair<uint32_t, uint32_t>, int32_t> index;
+    for (const workload::RecordedPath& path : paths) {
+        for (const std::vector<uint32_t>* nodes : {&path.data, &path.acknowledgements})
+            for (const uint32_t node : *nodes)
+                if (node >= setup.graph.nodes.size())
+                    return fmt::format("line {}: there is no node {}", path.line, node);
+        const auto source = names.endpoint_of(path.source);
+        const auto destination = names.endpoint_of(path.destination);
+        if (!source || !destination)
+            return fmt::format("line {}: a path leads from host to host", path.line);
+        index[{*source, *destination}] = static_cast<int32_t>(setup.paths.size());
+        setup.paths.push_back({path.data, path.acknowledgements});
+    }
+    for (size_t i = first_flow; i < setup.flows.size(); ++i) {
+        sim::Flow& flow = setup.flows[i];
+        const auto found = index.find({flow.source, flow.destination});
+        if (found == index.end())
+            return fmt::format("there is no path from host {} to host {}", flow.source,
+                               flow.destination);
+        flow.path = found->second;
+    }
+    return std::nullopt;
+}
+
+}  // namespace tulle::scenario
