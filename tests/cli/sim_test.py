@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from program import TULLE, main, tulle
+from program import CAPTURES, TULLE, main, tulle
 
 INCAST = """\
 name: small incast
@@ -27,6 +27,7 @@ work:
 """
 CM = "Nodes 16\nConnections 2\n0->15 id 1 start 0 size 100000\n3->9 id 2 start 0 size 100000\n"
 MOST_POLLS = 10_000_000
+PEERS = CAPTURES.parent / "peers"
 
 
 class InAFolder(unittest.TestCase):
@@ -99,6 +100,14 @@ class Run(InAFolder):
         cm = self.file("two.cm", CM)
         report = self.report("--cm", cm, "--topology", "fat-tree:k=4", "--profile", "roce-v2-400g")
         self.assertEqual([flow["id"] for flow in report["flows"]], [1, 2])
+
+    def test_the_files_of_hpcc_s_simulator_run_and_their_answer_has_the_same_form(self):
+        result = tulle("sim", "--hpcc", PEERS / "config_single_100g.txt", "--fct", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"tulle sim: note: ", result.stderr)
+        found, peer = result.stdout.split(), (PEERS / "fct_single_100g.txt").read_bytes().split()
+        self.assertEqual(found[:6] + found[7:], peer[:6] + peer[7:])  # all but the time it took
+        self.assertAlmostEqual(int(found[6]) / int(peer[6]), 1, delta=0.001)
 
     def test_flows_that_cannot_end_are_a_run_that_failed(self):
         stopped = self.file("stopped.yaml", INCAST + "stop: 1us\n")

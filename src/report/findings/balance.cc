@@ -77,6 +77,10 @@ bool has_busy_port(const Facts& facts, uint32_t node) {
 }
 
 const char* chooser(const Facts& facts) {
+    const auto& flows = facts.setup.flows;
+    if (std::all_of(flows.begin(), flows.end(),
+                    [](const sim::Flow& flow) { return flow.path >= 0; }))
+        return "the paths that were given";
     switch (facts.setup.fabric.route.choice) {
         case fabric::PathChoice::ecmp: return "the ECMP hash";
         case fabric::PathChoice::adaptive: return "adaptive routing";
