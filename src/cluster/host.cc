@@ -178,23 +178,25 @@ void Host::update_room(uint32_t lane) {
     room_.room_bytes[lane] = room;
 }
 
-// True if the line is busy then.
-bool Host::start(Instant now) {
+void Host::start(Instant now) {
     fabric::Port& port = cabling_.port(plan_.port);
-    if (port.is_sending) return true;
-    if (!port.is_up) return false;
+    if (port.is_awaited) return;
+    if (now < port.busy_until) return await_line(port);
+    if (!port.is_up) return;
     if (port.owes()) {
-        port.is_sending = true;
-        tree_.set(kLine, cabling_.transmit_owed(plan_.port, now));
-        return true;
+        port.busy_until = cabling_.transmit_owed(plan_.port, now);
+        return await_line(port);
     }
     const uint32_t index = cabling_.store.take();
-    if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index))) {
-        cabling_.store.give_back(index);
-        return false;
-    }
+    if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index)))
+        return cabling_.store.give_back(index);
     transmit(now, index);
-    return true;
+    await_line(port);
+}
+
+void Host::await_line(fabric::Port& port) {
+    port.is_awaited = true;
+    tree_.set(kLine, port.busy_until);
 }
 
 void Host::transmit(Instant now, uint32_t index) {
@@ -212,8 +214,7 @@ void Host::transmit(Instant now, uint32_t index) {
                        ? settings_.qos.lane_of_dscp[packet.traffic_class >> 2]
                        : settings_.qos.lane_of_level[packet.service_level];
     const uint8_t lane = transit.lane;
-    cabling_.port(plan_.port).is_sending = true;
-    tree_.set(kLine, cabling_.transmit(plan_.port, index, now));
+    cabling_.port(plan_.port).busy_until = cabling_.transmit(plan_.port, index, now);
     if (cabling_.has_credits()) update_room(lane);
 }
 
@@ -230,9 +231,10 @@ uint32_t Host::flow_of(const wire::Packet& packet, uint8_t& flags) const {
 }
 
 void Host::on_line_free(Instant now) {
-    cabling_.port(plan_.port).is_sending = false;
-    if (!start(now)) tree_.clear(kLine);
+    fabric::Port& port = cabling_.port(plan_.port);
+    port.is_awaited = false;
     attend(now);
+    if (!port.is_awaited) tree_.clear(kLine);
 }
 
 void Host::on_posting(Instant now) {

@@ -113,7 +113,8 @@ private:
     void deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
     void store(Instant now, uint32_t index);
     void collect(Instant now, std::vector<FlowEnd>& ends);
-    bool start(Instant now);
+    void start(Instant now);
+    void await_line(fabric::Port& port);
     void transmit(Instant now, uint32_t index);
     void post(const Posting& posting);
     uint32_t flow_of(const wire::Packet& packet, uint8_t& flags) const;

@@ -63,10 +63,11 @@ struct alignas(64) Port {
     uint32_t queued_bytes = 0;
     Duration arrival_delay{};  // from the last bit sent to where the peer acts on a packet
     uint32_t peer = 0;         // port of the cabling that the other end is in
-    uint32_t sending_bytes = 0;  // of the packet on the line; 0: none, or a flow-control packet
+    Instant busy_until{};      // the line is free from then on
+    uint32_t sending_bytes = 0;  // credits: of the packet on the line, to be given back at its end
     uint16_t filled = 0;      // lanes with packets
     uint16_t held = 0;        // lanes that may not send
-    bool is_sending = false;
+    bool is_awaited = false;  // something happens when the line falls free
     bool is_up = true;
     bool is_unusual = false;  // sending a packet takes more than usual, see below
     uint8_t sending_in_lane = 0;

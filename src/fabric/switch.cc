@@ -121,6 +121,7 @@ void Switch::on_packet(Instant now, uint16_t in) {
     if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
 
     if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
+    if (can_go_straight(now, ports_[to])) return send(now, to, index);
     if (spends) {
         intake_.watch_credits(now, in, transit.in_lane, to);
     } else if (!admit(now, in, to, transit)) {
@@ -150,12 +151,13 @@ void Switch::on_control(Instant now, uint16_t port) {
 
 void Switch::on_line_free(Instant now, uint16_t port) {
     Port& to = ports_[port];
-    to.is_sending = false;
+    to.is_awaited = false;
     if (const uint32_t bytes = to.sending_bytes; bytes != 0) {
         to.sending_bytes = 0;
         release(now, to.sending_in_port, to.sending_in_lane, bytes);
     }
-    if (!start(now, port)) lines_.clear(port);
+    start(now, port);
+    if (!to.is_awaited) lines_.clear(port);
 }
 
 // Where to.
@@ -171,7 +173,7 @@ uint16_t Switch::choose(Instant now, const Transit& transit) {
         case PathChoice::ecmp:
             return ports[scale(base::mix64(transit.flow ^ hash_seed_), ports.size())];
         case PathChoice::adaptive:
-            return choose_shortest(ports, base::mix64(++sprayed_ ^ hash_seed_));
+            return choose_shortest(now, ports, base::mix64(++sprayed_ ^ hash_seed_));
         case PathChoice::flowlet:
             return choose_flowlet(now, ports, base::mix64(transit.flow ^ hash_seed_));
         case PathChoice::spray: return ports[sprayed_++ % ports.size()];
@@ -180,7 +182,7 @@ uint16_t Switch::choose(Instant now, const Transit& transit) {
 }
 
 // The search begins at a place that changes, so that empty queues are used in turn.
-uint16_t Switch::choose_shortest(std::span<const uint16_t> ports, uint64_t hash) {
+uint16_t Switch::choose_shortest(Instant now, std::span<const uint16_t> ports, uint64_t hash) {
     const size_t first = scale(hash, ports.size());
     uint16_t best = ports[first];
     uint64_t shortest = UINT64_MAX;
@@ -188,7 +190,9 @@ uint16_t Switch::choose_shortest(std::span<const uint16_t> ports, uint64_t hash)
         const uint16_t port = ports[(first + i) % ports.size()];
         const Port& candidate = ports_[port];
         if (!candidate.is_up) continue;
-        const uint64_t waits = candidate.queued_bytes + candidate.sending_bytes;
+        const int64_t rest = std::max<int64_t>((candidate.busy_until - now).ps, 0);
+        const uint64_t waits = static_cast<uint64_t>(rest) +
+                               uint64_t{candidate.queued_bytes} * candidate.ps_per_byte;
         if (waits >= shortest) continue;
         shortest = waits;
         best = port;
@@ -200,7 +204,7 @@ uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, ui
     Flowlet& flowlet = flowlets_[hash % kFlowlets];
     const bool goes_on = flowlet.last.ps != 0 && now - flowlet.last <= settings_.route.flowlet_gap &&
                          std::ranges::find(ports, flowlet.port) != ports.end();
-    if (!goes_on) flowlet.port = choose_shortest(ports, base::mix64(++sprayed_ ^ hash_seed_));
+    if (!goes_on) flowlet.port = choose_shortest(now, ports, base::mix64(++sprayed_ ^ hash_seed_));
     flowlet.last = now;
     return flowlet.port;
 }
@@ -241,7 +245,6 @@ void Switch::release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
 void Switch::enqueue(Instant now, uint16_t port, uint32_t index) {
     Transit& transit = cabling_.store[index];
     Port& to = ports_[port];
-    if (can_go_straight(to)) return send(now, port, index);
     const uint16_t bit = bit_of(transit.lane);
     if ((to.storming & bit) != 0 && now < wait(port, transit.lane).storm_until)
         return drop_stored(now, port, index, Drop::watchdog);
@@ -255,12 +258,13 @@ void Switch::enqueue(Instant now, uint16_t port, uint32_t index) {
     to.peak_queue_bytes = std::max(to.peak_queue_bytes, to.queued_bytes);
     to.filled |= bit;
     sample(TraceSample::Kind::queue_bytes, now, port, transit.lane, lane.bytes);
-    if (!to.is_sending) start_idle(now, port);
+    start(now, port);
 }
 
-// Nobody waits, and nothing stands in the way: the queue would be entered and left at once.
-bool Switch::can_go_straight(const Port& to) const {
-    return !to.is_sending && (to.filled | to.held | to.storming) == 0 && !to.owes() && is_simple_;
+// Nobody waits, and nothing stands in the way: it would be stored and taken out at once.
+bool Switch::can_go_straight(Instant now, const Port& to) const {
+    return now >= to.busy_until && (to.filled | to.held | to.storming) == 0 && !to.owes() &&
+           is_simple_;
 }
 
 void Switch::mark(uint16_t port, Transit& transit) {
@@ -304,41 +308,42 @@ void Switch::drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause) {
 
 // Lines.
 
-bool Switch::start(Instant now, uint16_t port) {
-    return ports_[port].is_sending || start_idle(now, port);
-}
-
-bool Switch::start_idle(Instant now, uint16_t port) {
+void Switch::start_idle(Instant now, uint16_t port) {
     Port& to = ports_[port];
-    if (!to.is_up) return false;
+    if (!to.is_up) return;
     if (to.owes()) {
-        to.is_sending = true;
-        lines_.set(port, cabling_.transmit_owed(global(port), now));
-        return true;
+        to.busy_until = cabling_.transmit_owed(global(port), now);
+    } else {
+        const auto eligible = static_cast<uint32_t>(to.filled & ~to.held);
+        if (eligible == 0) return;
+        auto lane = static_cast<uint32_t>(std::countr_zero(eligible));
+        if (has_credits_ || (eligible & (eligible - 1)) != 0) {
+            lane = pick(now, port);
+            if (lane == kNoLane) return;
+        }
+        if (cuts_through_ &&
+            must_wait_for_tail(now, port, cabling_.store[out(port, lane).queue.head]))
+            return;
+        const uint32_t index = take_first(now, port, lane);
+        const Transit& transit = cabling_.store[index];
+        const uint16_t in = transit.in_port;
+        const uint8_t in_lane = transit.in_lane;
+        const uint32_t bytes = transit.wire_bytes;
+        send(now, port, index);
+        if (has_credits_) {
+            to.sending_bytes = bytes;
+            to.sending_in_port = in;
+            to.sending_in_lane = in_lane;
+        } else {
+            release(now, in, in_lane, bytes);
+        }
     }
-    const auto eligible = static_cast<uint32_t>(to.filled & ~to.held);
-    if (eligible == 0) return false;
-    uint32_t lane = static_cast<uint32_t>(std::countr_zero(eligible));
-    if (has_credits_ || (eligible & (eligible - 1)) != 0) {
-        lane = pick(now, port);
-        if (lane == kNoLane) return false;
-    }
-    if (cuts_through_ &&
-        must_wait_for_tail(now, port, cabling_.store[out(port, lane).queue.head]))
-        return true;
-    send(now, port, take_first(now, port, lane));
-    return true;
+    if (!to.is_awaited && (to.filled != 0 || to.sending_bytes != 0 || to.owes())) await_line(port);
 }
 
 void Switch::send(Instant now, uint16_t port, uint32_t index) {
-    Port& to = ports_[port];
-    Transit& transit = cabling_.store[index];
-    if (marks_at_dequeue_) mark(port, transit);
-    to.is_sending = true;
-    to.sending_bytes = transit.wire_bytes;
-    to.sending_in_port = transit.in_port;
-    to.sending_in_lane = transit.in_lane;
-    lines_.set(port, cabling_.transmit(global(port), index, now));
+    if (marks_at_dequeue_) mark(port, cabling_.store[index]);
+    ports_[port].busy_until = cabling_.transmit(global(port), index, now);
 }
 
 // Of several lanes with packets. Those without credits for their first packet are held.
@@ -389,7 +394,8 @@ bool Switch::must_wait_for_tail(Instant now, uint16_t port, const Transit& trans
     const Instant tail = transit.at + Duration{transit.tail_ps};
     const Duration takes = cabling_.rate(global(port)).time_for(transit.wire_bytes);
     if (tail <= now + takes) return false;
-    lines_.set(port, tail - takes);
+    ports_[port].busy_until = tail - takes;
+    await_line(port);
     return true;
 }
 

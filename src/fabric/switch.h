@@ -1,9 +1,12 @@
 // A switch: packets in, a queue for each output port and lane, packets out.
 //
 // It acts on what its cables brought, on its own lines that fall free, and on timers, one instant
-// after the other; what it sends is acted on by others a cable's delay later. Storage is counted at
-// the input that a packet came through, whichever queue it waits in, and is free again when its
-// last bit has left.
+// after the other; what it sends is acted on by others a cable's delay later.
+//
+// Storage is counted at the input that a packet came through, whichever queue it waits in. On
+// Ethernet it is free again when the packet begins to leave, so that one that does not wait is not
+// counted, and a line that nobody waits for falls free without anyone noticing: most packets are one
+// event. Credits are for the whole packet in the buffer, and come back when its last bit has left.
 #pragma once
 
 #include <span>
@@ -96,7 +99,7 @@ private:
     void on_change(Instant now);
 
     TULLE_HOT uint16_t choose(Instant now, const Transit& transit);
-    uint16_t choose_shortest(std::span<const uint16_t> ports, uint64_t hash);
+    uint16_t choose_shortest(Instant now, std::span<const uint16_t> ports, uint64_t hash);
     uint16_t choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash);
 
     // Counts the packet as stored; false if there is no room for it.
@@ -105,16 +108,26 @@ private:
     TULLE_HOT void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes);
 
     TULLE_HOT void enqueue(Instant now, uint16_t out, uint32_t index);
-    TULLE_HOT bool can_go_straight(const Port& to) const;
+    TULLE_HOT bool can_go_straight(Instant now, const Port& to) const;
     void mark(uint16_t port, Transit& transit);
     void drop_arriving(Instant now, uint16_t port, uint32_t index, Drop cause);
     void drop_stored(Instant now, uint16_t port, uint32_t index, Drop cause);
     void drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause);
     void drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause);
 
-    // Puts the next thing on the line; true if the line is busy then.
-    bool start(Instant now, uint16_t port);
-    bool start_idle(Instant now, uint16_t port);
+    // Something waits for the line: it goes now, or when the line is free.
+    void start(Instant now, uint16_t port) {
+        if (ports_[port].is_awaited) return;
+        if (now < ports_[port].busy_until)
+            await_line(port);
+        else
+            start_idle(now, port);
+    }
+    void await_line(uint16_t port) {
+        ports_[port].is_awaited = true;
+        lines_.set(port, ports_[port].busy_until);
+    }
+    void start_idle(Instant now, uint16_t port);
     TULLE_HOT void send(Instant now, uint16_t port, uint32_t index);
     uint32_t pick(Instant now, uint16_t port);
     TULLE_HOT uint32_t take_first(Instant now, uint16_t port, uint32_t lane);
