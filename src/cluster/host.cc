@@ -23,7 +23,7 @@ Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cab
       framing_(framing),
       cabling_(cabling),
       plan_(std::move(plan)),
-      intake_(settings, cabling, timers_, plan_.port, plan_.receive_buffer_bytes),
+      intake_(settings, cabling, timers_, plan_.port, 1, plan_.receive_buffer_bytes),
       adapter_(plan_.adapter),
       pd_(adapter_.memory().create_pd()),
       cq_(adapter_.create_cq(16)) {
@@ -53,6 +53,7 @@ Instant Host::advance(Instant until, std::vector<FlowEnd>& ends) {
             case kPackets: on_packet(now, ends); break;
             case kLine: on_line_free(now); break;
             case kReceived: on_received(now, ends); break;
+            case kProcessed: on_processed(now, ends); break;
             case kDeadline:
                 adapter_.on_timer(now);
                 collect(now, ends);
@@ -88,6 +89,22 @@ void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
     }
     if (receiver_) return store(now, index);
     if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
+    accept(now, index, ends);
+}
+
+// It is out of the link's buffer; the adapter takes its time.
+void Host::accept(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
+    if (plan_.receive_latency.ps == 0) return deliver(now, index, ends);
+    cabling_.store[index].at = now + plan_.receive_latency;
+    if (processed_.empty()) tree_.set(kProcessed, cabling_.store[index].at);
+    processed_.push(cabling_.store, index);
+    start(now);
+}
+
+void Host::on_processed(Instant now, std::vector<FlowEnd>& ends) {
+    const uint32_t index = processed_.pop(cabling_.store);
+    tree_.set(kProcessed, processed_.empty() ? Instant::never()
+                                             : cabling_.store[processed_.head].at);
     deliver(now, index, ends);
 }
 
@@ -107,12 +124,11 @@ void Host::store(Instant now, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     const fabric::Port& port = cabling_.port(plan_.port);
     if (cabling_.has_credits()) {
-        intake_.watch_credits(now, kOnlyPort, transit.in_lane, kOnlyPort);
+        intake_.watch_credits(now, kOnlyPort, transit.in_lane);
     } else {
         const bool is_lossless = (port.lossless >> transit.in_lane & 1) != 0;
         const bool fits =
-            is_lossless ? intake_.admit(now, kOnlyPort, transit.in_lane, transit.wire_bytes,
-                                        kOnlyPort)
+            is_lossless ? intake_.admit(now, kOnlyPort, transit.in_lane, transit.wire_bytes)
                         : intake_.admit_lossy(0, transit.wire_bytes);
         if (!fits) {
             cabling_.drop(plan_.port, index,
@@ -135,7 +151,7 @@ void Host::on_received(Instant now, std::vector<FlowEnd>& ends) {
         next = receiver_->send(now, cabling_.store[waiting_.head].wire_bytes);
     tree_.set(kReceived, next);
     intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
-    deliver(now, index, ends);
+    accept(now, index, ends);
 }
 
 void Host::on_control(Instant now) {
@@ -301,11 +317,13 @@ void Host::on_change(Instant now) {
             break;
         case HostChange::Kind::pause_storm:
             is_storming_ = true;
+            intake_.begin_storm(now, kOnlyPort);
             timers_.push({now, fabric::NodeTimer::Kind::pause_storm, 0, kOnlyPort});
             tree_.set(kTimer, timers_.next_at());
             break;
         case HostChange::Kind::pause_storm_end:
             is_storming_ = false;
+            intake_.end_storm(now, kOnlyPort);
             port.owed_resume |= port.lossless;
             break;
         case HostChange::Kind::slow_receiver: receiver_.emplace(*change.rate); break;
@@ -314,7 +332,7 @@ void Host::on_change(Instant now) {
 }
 
 void Host::finish(Instant now) {
-    intake_.finish(now, 1);
+    intake_.finish(now);
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) cabling_.let_go(plan_.port, lane, now);
 }
 

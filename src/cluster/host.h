@@ -53,6 +53,7 @@ struct HostPlan {
     uint32_t place = 0;  // of the partition
     uint32_t port = 0;   // of the cabling
     uint64_t receive_buffer_bytes = 1 << 20;
+    Duration receive_latency{};
     transport::AdapterConfig adapter;
     std::vector<HostChange> changes;  // by time
 };
@@ -95,6 +96,7 @@ private:
         kPackets,
         kLine,
         kReceived,  // a slow receiver has taken a packet
+        kProcessed,  // the adapter's latency is over
         kDeadline,  // of the adapter
         kPosting,
         kTimer,
@@ -106,6 +108,8 @@ private:
     void on_control(Instant now);
     void on_line_free(Instant now);
     void on_received(Instant now, std::vector<FlowEnd>& ends);
+    void on_processed(Instant now, std::vector<FlowEnd>& ends);
+    void accept(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
     void on_posting(Instant now);
     void on_timer(Instant now);
     void on_change(Instant now);
@@ -146,6 +150,7 @@ private:
     std::vector<FixedPath> paths_;
     std::optional<base::Serializer> receiver_;  // a slow one
     fabric::Fifo waiting_;                      // packets for it
+    fabric::Fifo processed_;                    // packets on their way through the adapter
     bool is_storming_ = false;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;

@@ -48,6 +48,9 @@ public:
 
     void choose() {
         window_ = simulation_.next_window();
+        // What is still on its way when the work is done changes nothing.
+        if (!setup_.flows.empty() && simulation_.flows_done() == setup_.flows.size())
+            window_ = Simulation::kNoWindow;
         if (window_ == Simulation::kNoWindow) return;
         simulation_.set_now(simulation_.time_of(window_ + 1));
         if (simulation_.time_of(window_) >= setup_.stop) return stop(sim::Result::End::stop_time);

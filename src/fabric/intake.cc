@@ -12,12 +12,14 @@ constexpr uint16_t bit_of(uint32_t lane) {
 }  // namespace
 
 Intake::Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, uint32_t first_port,
-               uint64_t shared_bytes)
+               uint16_t ports, uint64_t shared_bytes)
     : settings_(settings),
       cabling_(cabling),
       timers_(timers),
       first_port_(first_port),
+      ports_(ports),
       full_blocks_(std::min(blocks_of(kLargePacketBytes), cabling.capacity_blocks())),
+      free_blocks_(std::min(4 * full_blocks_, cabling.capacity_blocks() / 2)),
       buffer_(settings, shared_bytes) {}
 
 void Intake::pause_peer(Instant now, uint16_t in, uint8_t lane) {
@@ -60,12 +62,32 @@ void Intake::tell_all(uint16_t in) {
     }
 }
 
-void Intake::finish(Instant now, uint16_t ports) {
-    for (uint16_t in = 0; in < ports; ++in)
-        for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
-            LaneIn& input = cabling_.in(first_port_ + in, lane);
-            if (input.is_full) blame_.end(input, in, static_cast<uint8_t>(lane), now);
-        }
+void Intake::begin_storm(Instant now, uint16_t in) {
+    for (uint8_t lane = 0; lane < cabling_.lanes(); ++lane) {
+        LaneIn& input = cabling_.in(first_port_ + in, lane);
+        if ((cabling_.port(first_port_ + in).lossless & bit_of(lane)) != 0 && !input.is_full)
+            blame_.begin(input, in, now);
+    }
+}
+
+void Intake::end_storm(Instant now, uint16_t in) {
+    for (uint8_t lane = 0; lane < cabling_.lanes(); ++lane) {
+        LaneIn& input = cabling_.in(first_port_ + in, lane);
+        if (input.is_full) blame_.end(input, in, lane, now);
+    }
+}
+
+uint16_t Intake::culprit_of(uint8_t lane) const {
+    uint16_t culprit = 0;
+    for (uint16_t port = 1; port < ports_; ++port)
+        if (cabling_.out(first_port_ + port, lane).bytes >
+            cabling_.out(first_port_ + culprit, lane).bytes)
+            culprit = port;
+    return culprit;
+}
+
+void Intake::finish(Instant now) {
+    for (uint16_t in = 0; in < ports_; ++in) end_storm(now, in);
 }
 
 }  // namespace tulle::fabric

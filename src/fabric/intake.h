@@ -14,15 +14,15 @@ namespace tulle::fabric {
 class Intake {
 public:
     Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, uint32_t first_port,
-           uint64_t shared_bytes);
+           uint16_t ports, uint64_t shared_bytes);
 
-    // `culprit` is the output port that the packet will wait for. False: no room for it.
-    bool admit(Instant now, uint16_t in, uint8_t lane, uint32_t bytes, uint16_t culprit) {
+    // False: no room for it.
+    bool admit(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
         const Port& port = cabling_.port(first_port_ + in);
         LaneIn& input = cabling_.in(first_port_ + in, lane);
         if (!buffer_.admit_lossless(input, bytes, port.headroom_bytes)) return false;
         if (!input.is_full && buffer_.wants_pause(input)) {
-            blame_.begin(input, culprit, now);
+            blame_.begin(input, culprit_of(lane), now);
             pause_peer(now, in, lane);
         }
         return true;
@@ -34,9 +34,10 @@ public:
     void receive(uint16_t in, uint8_t lane, uint32_t bytes) {
         cabling_.receive_blocks(first_port_ + in, lane, bytes);
     }
-    void watch_credits(Instant now, uint16_t in, uint8_t lane, uint16_t culprit) {
+    void watch_credits(Instant now, uint16_t in, uint8_t lane) {
         LaneIn& input = cabling_.in(first_port_ + in, lane);
-        if (!input.is_full && room_blocks(input) < full_blocks_) blame_.begin(input, culprit, now);
+        if (!input.is_full && room_blocks(input) < full_blocks_)
+            blame_.begin(input, culprit_of(lane), now);
     }
 
     // It has left the node.
@@ -46,7 +47,7 @@ public:
         if (cabling_.has_credits()) {
             if (lane == kManagementLane) return;
             cabling_.release_blocks(first_port_ + in, lane, bytes);
-            if (input.is_full && room_blocks(input) >= full_blocks_)
+            if (input.is_full && room_blocks(input) >= free_blocks_)
                 blame_.end(input, in, lane, now);
             return;
         }
@@ -60,7 +61,11 @@ public:
     // The link is up again: the peer forgot, or missed, what it was told.
     void tell_all(uint16_t in);
 
-    void finish(Instant now, uint16_t ports);
+    // A fault: the node pauses its peer for no reason.
+    void begin_storm(Instant now, uint16_t in);
+    void end_storm(Instant now, uint16_t in);
+
+    void finish(Instant now);
     const Buffer& buffer() const { return buffer_; }
     const BlameBook& blame() const { return blame_; }
 
@@ -69,12 +74,16 @@ private:
         return cabling_.capacity_blocks() - input.credits.used_blocks;
     }
     void resume_peer(Instant now, uint16_t in, uint8_t lane);
+    // The output port with the longest queue of the lane: what the buffer is full of.
+    uint16_t culprit_of(uint8_t lane) const;
 
     const Settings& settings_;
     Cabling& cabling_;
     NodeTimers& timers_;
     uint32_t first_port_;
+    uint16_t ports_;
     uint32_t full_blocks_;  // less room than this, and the peer cannot send a large packet
+    uint32_t free_blocks_;  // as much room as this, and it can again, several
     Buffer buffer_;
     BlameBook blame_;
 };

@@ -29,7 +29,8 @@ Switch::Switch(const Settings& settings, Cabling& cabling, SwitchPlan plan)
       packets_(plan_.port_count),
       lines_(plan_.port_count),
       rare_(plan_.port_count + 2u),
-      intake_(settings, cabling, timers_, plan_.first_port, settings.node.buffer_bytes),
+      intake_(settings, cabling, timers_, plan_.first_port, plan_.port_count,
+              settings.node.buffer_bytes),
       random_({plan_.seed, kSwitchStream, plan_.node}),
       hash_seed_(random_.next()),
       lanes_(cabling.lanes()),
@@ -123,7 +124,7 @@ void Switch::on_packet(Instant now, uint16_t in) {
     if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
     if (can_go_straight(now, ports_[to])) return send(now, to, index);
     if (spends) {
-        intake_.watch_credits(now, in, transit.in_lane, to);
+        intake_.watch_credits(now, in, transit.in_lane);
     } else if (!admit(now, in, to, transit)) {
         const bool lossless = (from.lossless & bit_of(transit.in_lane)) != 0;
         sample(TraceSample::Kind::drop, now, to, transit.lane, 1);
@@ -214,7 +215,7 @@ uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, ui
 bool Switch::admit(Instant now, uint16_t in, uint16_t to, Transit& transit) {
     const Port& from = ports_[in];
     if ((from.lossless & bit_of(transit.in_lane)) == 0) return admit_lossy(to, transit);
-    if (!intake_.admit(now, in, transit.in_lane, transit.wire_bytes, to)) return false;
+    if (!intake_.admit(now, in, transit.in_lane, transit.wire_bytes)) return false;
     if (from.owed_pause != 0) {
         heed_timers();
         start(now, in);

@@ -93,7 +93,7 @@ void Switch::on_change(Instant now) {
 }
 
 void Switch::finish(Instant now) {
-    intake_.finish(now, plan_.port_count);
+    intake_.finish(now);
     for (uint16_t port = 0; port < plan_.port_count; ++port)
         for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
             LaneWait& waiting = wait(port, lane);

@@ -179,8 +179,7 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.cable = link.cable;
     port.is_a = cable.a == topology::CableEnd{node, number};
     port.is_host = setup_.graph.nodes[node].is_host();
-    port.arrival_delay =
-        port.delay + (peer.is_host() ? setup_.host.receive_latency : f.node.latency);
+    port.arrival_delay = port.delay + (peer.is_host() ? Duration{} : f.node.latency);
     port.peer_cuts_through =
         !peer.is_host() && f.node.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
@@ -188,9 +187,9 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.is_tapped = std::ranges::any_of(
         setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
     // A ring's dateline is the cable that closes it: from the last switch to the first.
-    const bool both_switches = !port.is_host && !peer.is_host();
-    port.is_behind_dateline = f.route.dateline_lanes && both_switches &&
-                              std::max(node, link.peer.node) - std::min(node, link.peer.node) > 1;
+    port.is_behind_dateline =
+        f.route.dateline_lanes && std::min(node, link.peer.node) == first_switch() &&
+        std::max(node, link.peer.node) == setup_.graph.nodes.size() - 1;
     return port;
 }
 
@@ -209,6 +208,11 @@ fabric::ErrorModel Builder::errors_of(uint32_t node, uint16_t port) const {
 }
 
 // Nodes.
+
+uint32_t Builder::first_switch() const {
+    const auto found = std::ranges::find(setup_.graph.nodes, false, &Node::is_host);
+    return static_cast<uint32_t>(found - setup_.graph.nodes.begin());
+}
 
 uint32_t Builder::lanes_needed() const {
     const fabric::Settings& f = setup_.fabric;
@@ -369,6 +373,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t place, uint32_t por
     plan.place = place;
     plan.port = port;
     plan.receive_buffer_bytes = setup_.host.receive_buffer_bytes;
+    plan.receive_latency = setup_.host.receive_latency;
     plan.changes = host_changes_[node];
     transport::AdapterConfig& adapter = plan.adapter;
     adapter.endpoint = {endpoint_of_[node]};

@@ -18,6 +18,7 @@ private:
     std::optional<base::Error> check_faults() const;
     std::optional<base::Error> check_paths() const;
 
+    uint32_t first_switch() const;
     uint32_t lanes_needed() const;
     Duration delay_of(const topology::Cable& cable) const;
     base::Rate rate_of(const topology::Cable& cable) const;

@@ -42,13 +42,13 @@ private:
                 result_.time = std::max(result_.time, end.at);
             }
         for (const FlowResult& flow : result_.flows) unfinished_ += flow.finished ? 0 : 1;
-        if (result_.end == Result::End::interrupted || result_.end == Result::End::stop_time)
-            result_.time = std::max(result_.time, simulation_.now());
+        if (unfinished_ != 0) result_.time = std::max(result_.time, simulation_.now());
     }
 
     void settle(cluster::Partition& partition) {
-        for (cluster::Host& host : partition.hosts()) host.finish(result_.time);
-        for (fabric::Switch& node : partition.switches()) node.finish(result_.time);
+        const Instant now = std::max(result_.time, simulation_.now());
+        for (cluster::Host& host : partition.hosts()) host.finish(now);
+        for (fabric::Switch& node : partition.switches()) node.finish(now);
     }
 
     fabric::Cabling& cabling_of(uint32_t node) {
