@@ -463,6 +463,33 @@ TEST(Rd, while_one_message_waits_for_a_receive_others_go_on) {
     EXPECT_EQ(rd.pair.client.completion().id, 2u);
 }
 
+// The receiver was not ready and says so late: meanwhile it got the message that was sent again.
+TEST(Rd, a_message_that_arrived_before_it_was_suspended_is_not_sent_again) {
+    for (const bool before_it_comes_again : {true, false}) {
+        Rd rd;
+        const Qpn empty = rd.make_qp(rd.pair.server, rd.server_domain);
+        const base::Duration by{70'000'000'000};  // more than the timeout of 67 ms
+        rd.pair.wire.delay(Operation::acknowledge, 1, by);
+        rd.pair.wire.delay(Operation::acknowledge, 2, by);
+        // RESYNC is answered before or after the patience that was asked for is at its end.
+        if (!before_it_comes_again)
+            rd.pair.wire.delay(Operation::acknowledge, 3, base::Duration{10'000'000'000});
+        rd.post({.work = Work::send, .length = 10, .id = 1}, {.to = empty});
+        rd.post({.work = Work::send, .length = 10, .id = 2});
+        rd.pair.run(base::Duration{1'000'000'000});
+        rd.post_receive(empty, 5);
+        rd.post_receive(empty, 6);
+        rd.pair.run();
+        EXPECT_EQ(rd.count(Operation::resync), 1u);
+        EXPECT_EQ(rd.pair.client.completion().id, 1u);
+        EXPECT_EQ(rd.pair.client.completion().id, 2u);
+        EXPECT_EQ(rd.pair.server.receive_completion().id, 5u);
+        EXPECT_EQ(rd.pair.server.receive_completion().qpn, rd.receiver);
+        EXPECT_TRUE(rd.pair.server.receives.empty());
+        rd.expect_ee_serves();
+    }
+}
+
 TEST(Rd, a_receiver_that_is_never_ready_is_given_up_after_the_retries) {
     Rd rd({.rnr_retry = 2});
     const Qpn empty = rd.make_qp(rd.pair.server, rd.server_domain);
