@@ -9,7 +9,7 @@
 
 namespace tulle::swarm {
 
-enum class Drawer : uint32_t { world = 0x5a00, adapter, connection, side, poster, pool, link };
+enum class Drawer : uint32_t { world = 0x5a00, adapter, connection, side, poster, pool, link, act };
 
 class Draw {
 public:

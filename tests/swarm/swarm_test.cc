@@ -1,6 +1,8 @@
 // Random fabrics, load and faults; README.md says how to repeat a seed.
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +15,7 @@
 namespace {
 
 using tulle::swarm::Result;
+using tulle::swarm::Share;
 using tulle::swarm::Tally;
 
 struct Options {
@@ -89,19 +92,41 @@ bool check_repeats(uint64_t seed, const Result& result) {
     return false;
 }
 
+unsigned long long number(uint64_t value) {
+    return value;
+}
+
+double percent_of(const Share& share) {
+    return share.operations == 0 ? 100.0
+                                 : 100.0 * static_cast<double>(share.successes) /
+                                       static_cast<double>(share.operations);
+}
+
+// Enough succeeds, and everything that the model watches has happened.
 bool check_share(const Tally& tally) {
-    const double share = tally.rc_operations == 0 ? 1.0
-                                                  : static_cast<double>(tally.rc_successes) /
-                                                        static_cast<double>(tally.rc_operations);
     std::printf(
         "swarm: %llu packets, %llu through bytes, %llu found damaged; %llu messages "
-        "received; %.2f %% of %llu RC operations succeeded\n",
-        static_cast<unsigned long long>(tally.packets),
-        static_cast<unsigned long long>(tally.through_bytes),
-        static_cast<unsigned long long>(tally.damaged),
-        static_cast<unsigned long long>(tally.received), 100 * share,
-        static_cast<unsigned long long>(tally.rc_operations));
-    return share >= 0.95;
+        "received, %llu from groups\n",
+        number(tally.packets), number(tally.through_bytes), number(tally.damaged),
+        number(tally.received), number(tally.received_from_groups));
+    std::printf(
+        "swarm: %llu RESYNCs, %llu receives aborted, %llu queue pairs made again, %llu with "
+        "their old number, %llu paths migrated, %llu limits told, %llu works too late for "
+        "their memory\n",
+        number(tally.resyncs), number(tally.aborted), number(tally.made_again),
+        number(tally.numbers_reused), number(tally.migrated), number(tally.limits),
+        number(tally.too_late));
+    std::printf(
+        "swarm: %.2f %% of %llu RC operations succeeded, %.2f %% of %llu of XRC, %.2f %% of "
+        "%llu of RD\n",
+        percent_of(tally.rc), number(tally.rc.operations), percent_of(tally.xrc),
+        number(tally.xrc.operations), percent_of(tally.rd), number(tally.rd.operations));
+    const bool all_happened = std::ranges::all_of(
+        std::array{tally.damaged, tally.received_from_groups, tally.resyncs, tally.aborted,
+                   tally.numbers_reused, tally.migrated, tally.limits, tally.too_late},
+        [](uint64_t count) { return count != 0; });
+    return percent_of(tally.rc) >= 95 && percent_of(tally.xrc) >= 90 &&
+           percent_of(tally.rd) >= 75 && all_happened;
 }
 
 }  // namespace
