@@ -13,8 +13,6 @@ public:
         for (uint32_t i = 0; i < world_.sides.size(); i += 2) make_for_connection(i);
         for (uint32_t i = 0; i < world_.ees.size(); ++i)
             if (draw_.percent(2)) add(ActKind::stop_ee, i, 80'000);
-        for (uint32_t i = 0; i < world_.stations.size(); ++i)
-            if (world_.stations[i].passing.length != 0) add(ActKind::deregister, i, 120'000);
         for (uint32_t i = 0; i < world_.pools.size(); ++i) {
             const Pool& pool = world_.pools[i];
             if (pool.shared && draw_.percent(70))

@@ -100,7 +100,10 @@ private:
             end.adapter = side->adapter;
             end.domain = side->domain;
             draw_attributes(end.attributes);
-            // Some give up early, so that messages are given up amid of them.
+            // Some are hasty, so that answers come too late; some give up early, so that messages
+            // are given up amid of them.
+            if (!world_.faults.none() && draw_.percent(40))
+                end.attributes.address.ack_timeout = static_cast<uint8_t>(draw_.between(2, 5));
             if (draw_.percent(25))
                 end.attributes.retry_count = static_cast<uint8_t>(draw_.between(0, 2));
             world_.ees.push_back(std::move(end));

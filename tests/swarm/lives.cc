@@ -105,17 +105,26 @@ QpSetup Run::setup_of(const Side& side) const {
     return setup;
 }
 
+bool Run::was_given(const Side& side, Qpn qpn) const {
+    return std::any_of(world_.sides.begin(), world_.sides.end(), [&](const Side& other) {
+        const auto& old = other.old_qpns;
+        return other.adapter == side.adapter && std::find(old.begin(), old.end(), qpn) != old.end();
+    });
+}
+
 // One that shall have the number of the one before it comes and goes until it does; packets for the
-// old one, which may still be under way, then find the new one.
+// old one, which may still be under way, then find the new one. It does not get the number that
+// another side had: what comes late for that one might not fit.
 void Run::create_qp(Side& side) {
     constexpr uint32_t kPatience = 3'000;
     const uint32_t tries = side.reuses_number && !side.old_qpns.empty() ? kPatience : 0;
-    for (uint32_t i = 0; i <= tries; ++i) {
+    for (uint32_t i = 0;; ++i) {
         const auto qpn = adapter_of(side).create_qp(setup_of(side));
         require(qpn.has_value(), "a queue pair was not created");
+        const bool had_it = !side.old_qpns.empty() && side.old_qpns.back() == *qpn;
         side.qpn = *qpn;
-        if (i == tries || side.qpn == side.old_qpns.back()) break;
-        require(adapter_of(side).destroy_qp(side.qpn) == Refusal::none,
+        if (had_it || (i >= tries && !was_given(side, *qpn))) break;
+        require(adapter_of(side).destroy_qp(*qpn) == Refusal::none,
                 "a queue pair cannot be destroyed");
     }
     if (side.has_window) create_window(side);
@@ -208,13 +217,15 @@ void Run::create_again(uint32_t index) {
         world_.sides[index].type != QpType::ud && world_.sides[index].type != QpType::rd;
     std::vector<uint32_t> both = {index};
     if (connected) both.push_back(index ^ 1);
-    constexpr uint32_t kFarAway = 1 << 22;  // PSNs of the old connection are none of the new one
+    // PSNs of the old connection are none of the new one.
+    constexpr uint32_t kFarAway = 1 << 22;
     for (const uint32_t i : both) {
         Side& side = world_.sides[i];
         create_qp(side);
         if (side.qpn == side.old_qpns.back()) ++model_.tally.numbers_reused;
-        side.attributes.send_psn = wire::psn_plus(side.attributes.send_psn, kFarAway);
-        side.attributes.receive_psn = wire::psn_plus(side.attributes.receive_psn, kFarAway);
+        const uint32_t away = posters_[i].percent(50) ? kFarAway : wire::kPsnMask - kFarAway;
+        side.attributes.send_psn = wire::psn_plus(side.attributes.send_psn, away);
+        world_.sides[side.peer].attributes.receive_psn = side.attributes.send_psn;
         model_.on_create(i);
     }
     for (const uint32_t i : both) {
@@ -252,11 +263,20 @@ void Run::tear_down() {
         if (static_cast<Kind>(event.kind) == Kind::arrive) arrive(event.who);
     }
     for (const Pool& pool : world_.pools)
-        if (pool.shared)
-            require(hosts_[pool.adapter].adapter->destroy_srq(pool.srq) == Refusal::none,
-                    "a shared queue cannot be destroyed");
+        if (pool.shared) destroy_srq(pool);
     for (uint32_t i = 0; i < hosts_.size(); ++i) destroy_host(i);
     model_.check_end();
+}
+
+// All that was posted and has not completed is still there: so much more goes in, and no more.
+void Run::destroy_srq(const Pool& pool) {
+    Adapter& adapter = *hosts_[pool.adapter].adapter;
+    for (const Buffer& buffer : pool.buffers)
+        require(buffer.is_posted || adapter.post_srq_receive(pool.srq, {}) == Refusal::none,
+                "a shared queue has lost a place");
+    require(adapter.post_srq_receive(pool.srq, {}) == Refusal::queue_full,
+            "a shared queue has lost a receive");
+    require(adapter.destroy_srq(pool.srq) == Refusal::none, "a shared queue cannot be destroyed");
 }
 
 void Run::destroy_all(const std::vector<uint32_t>& order) {

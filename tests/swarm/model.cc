@@ -239,7 +239,8 @@ void Model::check_retries(uint32_t index) {
         [](const auto& o) { return o.bad != Bad::none || o.far_passing; });
     const bool peer_is_gone =
         peer.is_dead() || peer.is_absent || !peer.first_flush || may_have_objected;
-    const bool way_is_cut = side.is_cut || peer.is_cut;
+    // Where the way is cut the side itself has another one, if it was told.
+    const bool way_is_cut = (side.is_cut && !side.has_detour) || peer.is_cut;
     if (peer_is_gone || way_is_cut) return;
     require(!world_.faults.none(), "retries exceeded where the network loses nothing");
     if (side.attributes.address.ack_timeout < kLongTimer || side.was_armed || peer.was_armed)
@@ -341,7 +342,8 @@ void Model::on_destroy(uint32_t index) {
 
 void Model::on_create(uint32_t index) {
     Side& side = world_.sides[index];
-    side.is_absent = side.has_failed = side.gave_up = side.is_cut = false;
+    side.is_absent = side.has_failed = side.gave_up = false;
+    side.was_armed = side.has_detour = side.is_cut = false;
     side.was_reborn = side.first_flush = true;
     side.posts_left = kNone;
     side.troubles_then = world_.troubles(index);

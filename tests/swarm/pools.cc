@@ -8,7 +8,9 @@ namespace {
 using namespace transport;
 
 void draw_sizes(Pool& pool, Draw& draw) {
-    pool.depth = draw.percent(30) ? draw.between(1, 3) : draw.between(4, pool.shared ? 32 : 12);
+    pool.depth = draw.percent(pool.type == QpType::rd ? 60 : 30)
+                     ? draw.between(1, 3)
+                     : draw.between(4, pool.shared ? 32 : 12);
     pool.sges = draw.between(1, 4);
     pool.repost_delay_ns = draw.pick({1u, 1'000u, 10'000u, 60'000u});
 }

@@ -35,7 +35,10 @@ void Run::post_receive(uint32_t index, uint32_t number) {
 // Whether the next operation may go now. Those behind a gate that will not open are given up.
 bool Run::may_post(Side& side) {
     if (side.posted == side.operations.size() || side.is_absent) return false;
-    if (side.is_dead() && side.type != QpType::rd) {
+    // One of RD that has only stopped is mostly given nothing until it is resumed.
+    const bool has_stopped = side.type == QpType::rd && !side.gave_up && side.has_failed;
+    if (has_stopped && side.posted % 4 != 0) return false;
+    if (side.is_dead() && !has_stopped) {
         if (side.posts_left == kNone) side.posts_left = 3;
         if (side.posts_left == 0) return false;
         --side.posts_left;
@@ -108,7 +111,8 @@ bool Run::post(uint32_t index) {
     Side& side = world_.sides[index];
     const Operation& operation = side.operations[side.posted];
     const Station& station = world_.stations[side.adapter];
-    const Station& remote = world_.stations[world_.sides[operation.to_side].adapter];
+    const Side& target = world_.sides[operation.to_side];
+    const Station& remote = world_.stations[target.adapter];
     auto sges =
         sges_of(operation.local, operation.near_passing ? station.passing_key : station.key);
     if (operation.length == 0 && side.posted % 2 == 0) sges.clear();
@@ -143,6 +147,13 @@ bool Run::post(uint32_t index) {
                      static_cast<double>(now_.ps) / 1e6, index, side.qpn.value, side.posted,
                      static_cast<unsigned>(operation.work), operation.length, operation.window);
     model_.on_post(side, refusal);
+    // While its packets are on their way, or soon thereafter, its memory goes.
+    if (operation.near_passing || operation.far_passing) {
+        const uint32_t where = operation.near_passing ? side.adapter : target.adapter;
+        const uint64_t way = operation.near_passing ? 0 : world_.link_ns;
+        const uint32_t after = posters_[index].between(0, 100) < 70 ? 2'000 : 60'000;
+        plan(now_ + nanoseconds(way + posters_[index].between(0, after)), Kind::deregister, where);
+    }
     return refusal == Refusal::none;
 }
 
@@ -181,6 +192,7 @@ void Run::arm_path(Side& side, uint32_t random) {
     attributes.alternate.entropy = static_cast<uint16_t>(random >> 16);
     attributes.migration = Migration::armed;
     side.was_armed = true;
+    side.has_detour = random % 4 != 0;
     require(adapter_of(side).modify_qp(side.qpn, attributes, kAlternatePath | kMigrationState) ==
                 Refusal::none,
             "an alternate path was refused");
@@ -209,7 +221,39 @@ void Run::resume(uint32_t index) {
     drain(side.adapter);
 }
 
-void Run::act(const Act& act) {
+void Run::deregister(uint32_t index) {
+    Station& station = world_.stations[index];
+    if (station.passing_gone) return;
+    require(hosts_[index].adapter->memory().deregister_region(station.passing_key) == Refusal::none,
+            "a region cannot be deregistered");
+    model_.on_deregister(station);
+}
+
+// The same act, later.
+void Run::again(Act act, uint32_t after_ns) {
+    ++act.value;
+    world_.acts.push_back(act);
+    plan(now_ + nanoseconds(after_ns), Kind::act, static_cast<uint32_t>(world_.acts.size() - 1));
+}
+
+// One that takes its receives from a shared queue goes amid a message, if one comes in time: the
+// receive must not be lost to the others.
+bool Run::waits_for_message(const Act& act) {
+    constexpr uint32_t kPatience = 200;
+    const Side& side = world_.sides[act.who];
+    const bool shares =
+        side.type == QpType::xrc_target || (side.pool != kNone && world_.pools[side.pool].shared);
+    return shares && act.value < kPatience &&
+           adapter_of(side).query_qp(side.qpn)->responder.message != ResponderState::Message::send;
+}
+
+bool Run::waits_for_end(uint32_t index) const {
+    const Side& side = world_.sides[index];
+    const bool connected = side.type != QpType::ud && side.type != QpType::rd;
+    return !side.is_absent || (connected && !world_.sides[side.peer].is_absent);
+}
+
+void Run::act(Act act) {
     switch (act.kind) {
         case ActKind::give_up: {
             Side& side = world_.sides[act.who];
@@ -225,8 +269,12 @@ void Run::act(const Act& act) {
             side.is_cut = side.was_armed && !side.is_absent;
             return;
         }
-        case ActKind::destroy: return destroy_side(act.who);
-        case ActKind::create: return create_again(act.who);
+        case ActKind::destroy:
+            if (waits_for_message(act)) return again(act, 300);
+            return destroy_side(act.who);
+        case ActKind::create:
+            if (waits_for_end(act.who)) return again(act, 1'000);
+            return create_again(act.who);
         case ActKind::stop_ee: {
             EeEnd& end = world_.ees[act.who];
             end.gave_up = true;
@@ -234,13 +282,6 @@ void Run::act(const Act& act) {
                 end.number, {.state = QpState::error}, kState);
             require(refusal == Refusal::none, "an EE context cannot be stopped");
             return drain(end.adapter);
-        }
-        case ActKind::deregister: {
-            Station& station = world_.stations[act.who];
-            const Refusal refusal =
-                hosts_[act.who].adapter->memory().deregister_region(station.passing_key);
-            require(refusal == Refusal::none, "a region cannot be deregistered");
-            return model_.on_deregister(station);
         }
         case ActKind::join: return join_or_leave(act.who, act.value);
         case ActKind::watch_limit: {

@@ -61,6 +61,7 @@ void Run::step(const base::Event& event) {
         case Kind::repost: post_receive(who, event.arg); return drain(world_.pools[who].adapter);
         case Kind::act: return act(world_.acts[who]);
         case Kind::resume: return resume(who);
+        case Kind::deregister: return deregister(who);
     }
 }
 

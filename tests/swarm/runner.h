@@ -34,7 +34,7 @@ public:
     const Tally& tally() const { return model_.tally; }
 
 private:
-    enum class Kind : uint16_t { arrive, transmit, post, repost, act, resume };
+    enum class Kind : uint16_t { arrive, transmit, post, repost, act, resume, deregister };
 
     struct Host {
         std::unique_ptr<transport::Adapter> adapter;
@@ -61,7 +61,9 @@ private:
     void connect_rd(Side& side);
     void join_groups(uint32_t index);
     void fill_pool(uint32_t index);
+    bool was_given(const Side& side, transport::Qpn qpn) const;
     void destroy_side(uint32_t index);
+    void destroy_srq(const Pool& pool);
     void create_again(uint32_t index);
     transport::QpSetup setup_of(const Side& side) const;
     void change_state(Side& side, transport::QpState state, uint32_t mask = 0);
@@ -80,11 +82,15 @@ private:
     void post_receive(uint32_t pool, uint32_t buffer);
 
     // Acts.
-    void act(const Act& act);
+    void act(Act act);
+    void again(Act act, uint32_t after_ns);
+    bool waits_for_message(const Act& act);
+    bool waits_for_end(uint32_t side) const;
     void drain_queue(Side& side);
     void arm_path(Side& side, uint32_t random);
     void join_or_leave(uint32_t side, uint32_t group);
     void resume(uint32_t side);
+    void deregister(uint32_t station);
 
     // The course of time.
     void step(const base::Event& event);

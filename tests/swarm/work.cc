@@ -187,17 +187,15 @@ private:
         const bool near = side_.type != QpType::uc && draw_.percent(40);
         const bool reads = side_.type != QpType::uc && draw_.percent(40);
         Operation& operation = add(reads ? Work::read : Work::write);
-        if (operation.length == 0) return;
         Station& where = near ? station() : target(operation);
-        const auto offset = take_passing(where, operation.length);
+        const uint32_t length = std::min(draw_.between(mtu(), 6 * mtu()), 8192u);
+        const auto offset = take_passing(where, length);
         if (!offset) return;
+        operation.length = length;
         operation.flags = static_cast<uint8_t>(operation.flags & ~kInline);
         operation.read_back = kNone;
-        if (near)
-            operation.local = {{*offset, operation.length}};
-        else
-            operation.remote_offset = *offset;
-        if (near) operation.remote_offset = take(target(operation), operation.length, 3);
+        operation.local = {{near ? *offset : take(station(), length, 3), length}};
+        operation.remote_offset = near ? take(target(operation), length, 3) : *offset;
         (near ? operation.near_passing : operation.far_passing) = true;
     }
 

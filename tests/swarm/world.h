@@ -158,7 +158,6 @@ enum class ActKind : uint8_t {
     destroy,      // a side is destroyed
     create,       // and made again, connected as before with other PSNs
     stop_ee,      // an EE context goes to the error state
-    deregister,   // the passing region of an adapter goes
     join,         // a side joins a group, or leaves it if it is a member
     watch_limit,  // the limit of a shared queue is set
 };
@@ -205,8 +204,9 @@ struct Side {
     uint32_t posts_left = kNone;  // after its death only some more work is posted
     bool is_absent = false;       // destroyed and not made again
     bool was_reborn = false;
-    bool was_armed = false;  // with an alternate path
-    bool is_cut = false;     // its way to the first port of its peer
+    bool was_armed = false;   // with an alternate path
+    bool has_detour = false;  // which leads to the other port
+    bool is_cut = false;      // its way to the first port of its peer
 
     bool is_reliable() const { return type != QpType::uc && type != QpType::ud; }
     bool is_dead() const { return has_failed || gave_up; }
