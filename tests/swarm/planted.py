@@ -165,8 +165,8 @@ DEFECTS = {
     ),
     "an answer to a queue pair of before counts": (
         "src/transport/completer.cc",
-        "        !psn_before(packet.psn(), r.unacknowledged) && psn_before(packet.psn(), r.sent_end);",
-        "        !psn_before(packet.psn(), r.unacknowledged);",
+        "(packet.psn(), r.unacknowledged) && psn_before(packet.psn(), r.sent_end);",
+        "(packet.psn(), r.unacknowledged);",
     ),
     "a path that migrated leads nowhere": (
         "src/transport/retry.cc",
