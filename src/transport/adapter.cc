@@ -4,6 +4,9 @@
 #include <bit>
 
 #include "transport/completer.h"
+#include "transport/failure.h"
+#include "transport/migration.h"
+#include "transport/notify.h"
 #include "transport/rd.h"
 #include "transport/requester.h"
 #include "transport/responder.h"
@@ -31,13 +34,12 @@ bool partitions_match(wire::PKey a, wire::PKey b) {
 bool is_usual_write(const QueuePair& qp, const Packet& packet) {
     return packet.opcode == wire::opcode_of(Service::rc, wire::Operation::write_middle) &&
            qp.type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
-           (qp.pkey.value & kMembershipBit.value) != 0 &&
-           packet.source == qp.address.endpoint.value && (packet.traffic_class & 3) != 3 &&
-           !packet.becn;
+           qp.migration == Migration::migrated && (qp.pkey.value & kMembershipBit.value) != 0 &&
+           packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
 }
 
 bool is_mtu(uint32_t bytes) {
-    return bytes >= 256 && std::has_single_bit(bytes);
+    return bytes >= 256 && bytes <= wire::kMaxPayload && std::has_single_bit(bytes);
 }
 
 bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
@@ -45,6 +47,7 @@ bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (!is_legal_change(qp.type, qp.state, to, mask)) return false;
     if ((mask & kCurrentState) != 0 && attributes.current_state != qp.state) return false;
     if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return false;
+    if ((mask & kMigrationState) != 0 && !may_order(qp, attributes.migration)) return false;
     if ((mask & kTimeout) != 0 && attributes.address.ack_timeout > 31) return false;
     if ((mask & kAlternatePath) != 0 && attributes.alternate.ack_timeout > 31) return false;
     if ((mask & (kRetryCount | kRnrRetry)) != 0 &&
@@ -133,7 +136,8 @@ Refusal Adapter::destroy_srq(SrqId srq) {
 
 Refusal Adapter::post_srq_receive(SrqId srq, const ReceiveRequest& request) {
     SharedReceiveQueue* shared = core_.shared_queue(srq);
-    return shared == nullptr ? Refusal::invalid_argument : shared->queue.post(request);
+    if (shared == nullptr || shared->is_broken) return Refusal::invalid_argument;
+    return shared->queue.post(request);
 }
 
 // A target of XRC needs neither completion queues nor a protection domain: SRQs bring them. An
@@ -146,7 +150,7 @@ bool Adapter::has_queues(const QpSetup& setup) {
 }
 
 bool Adapter::is_sane(const QpSetup& setup) {
-    if (setup.type > QpType::xrc_target) return false;  // not a user's to make
+    if (core_.is_broken || setup.type > QpType::xrc_target) return false;  // not a user's to make
     if ((setup.type == QpType::rd) != core_.rd_domains.knows(setup.rd_domain)) return false;
     const bool is_target = setup.type == QpType::xrc_target;
     if (is_target != core_.xrc_domains.knows(setup.xrc_domain)) return false;
@@ -211,17 +215,43 @@ Refusal Adapter::destroy_qp(Qpn qpn) {
 }
 
 void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) {
-    if (QueuePair* qp = core_.find(qpn)) qp->congestion = control;
+    QueuePair* qp = core_.find(qpn);
+    if (qp == nullptr) return;
+    qp->congestion = control;
+    core_.on_new_path(*qp);
 }
 
 Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask) {
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr || !is_legal(*qp, attributes, mask)) return Refusal::invalid_argument;
     const QpState to = (mask & kState) != 0 ? attributes.state : qp->state;
+    if (core_.is_broken && to != QpState::reset && to != QpState::error)
+        return Refusal::invalid_argument;
     apply(*qp, attributes, mask);
     if (to != qp->state) change_state(*qp, attributes);
     core_.wake(*qp);
     return Refusal::none;
+}
+
+Refusal Adapter::fail_qp(Qpn qpn) {
+    QueuePair* qp = core_.find(qpn);
+    if (qp == nullptr || qp->state == QpState::reset || qp->state == QpState::error)
+        return Refusal::invalid_argument;
+    core_.raise(EventKind::qp_fatal, qpn.value);
+    break_queue_pair(core_, *qp, Status::general_error);
+    return Refusal::none;
+}
+
+Refusal Adapter::fail_srq(SrqId srq) {
+    SharedReceiveQueue* shared = core_.shared_queue(srq);
+    if (shared == nullptr || shared->is_broken) return Refusal::invalid_argument;
+    shared->is_broken = true;
+    core_.raise(EventKind::srq_error, srq.value);
+    return Refusal::none;
+}
+
+void Adapter::fail_device() {
+    if (!core_.is_broken) break_adapter(core_);
 }
 
 std::optional<wire::EeContext> Adapter::create_ee(RdDomainId domain) {
@@ -269,7 +299,7 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     }
     if (has(kTimeout)) qp.address.ack_timeout = attributes.address.ack_timeout;
     if (has(kAlternatePath)) qp.alternate = attributes.alternate;
-    if (has(kMigrationState)) qp.migration = attributes.migration;
+    if (has(kMigrationState)) change_migration(core_, qp, attributes.migration);
     if (has(kPathMtu)) qp.mtu = attributes.path_mtu;
     if (has(kRetryCount)) qp.retry_count = qp.requester.retries_left = attributes.retry_count;
     if (has(kRnrRetry)) qp.rnr_retry = qp.requester.rnr_retries_left = attributes.rnr_retry;
@@ -312,6 +342,7 @@ void Adapter::reset(QueuePair& qp) {
             core_.receive_queue_of(qp).give_back(place);
     }
     qp.state = QpState::reset;
+    qp.migration = Migration::migrated;
     qp.requester = RequesterState{};
     qp.responder = ResponderState{};
     qp.send_queue.reset();
@@ -370,6 +401,7 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     core_.counters.port_rcv_data_bytes += packet.payload_length;
     QueuePair* qp = core_.find(packet.dest_qp());
     if (qp != nullptr && is_usual_write(*qp, packet) && continue_write(core_, *qp, packet)) return;
+    if (packet.payload_length > wire::kMaxPayload) return on_damaged_packet();
     if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
         return deliver_rd(now, packet);
     if (packet.dest_qp().value == kMulticastQpn) return deliver_multicast(now, packet, grh);
@@ -387,7 +419,9 @@ void Adapter::deliver_rd(Instant now, const Packet& packet) {
         ++core_.counters.dropped_no_qp;
         return;
     }
-    if (passes_checks(*half, packet)) on_rd_packet(core_, *half, now, packet);
+    if (!passes_checks(*half, packet)) return;
+    if (is_marked(packet)) on_marked(core_, *half, now, packet);
+    on_rd_packet(core_, *half, now, packet);
 }
 
 void Adapter::deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh) {
@@ -432,17 +466,15 @@ bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
 
 void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::Bytes grh) {
     if (!passes_checks(qp, packet)) return;
-    if (packet.opcode == wire::kCnpOpcode) {
-        ++core_.counters.rp_cnp_handled;
-        return on_signal(qp.congestion, now, {.kind = Signal::Kind::cnp});
-    }
-    if ((packet.traffic_class & 3) == 3) ++core_.counters.np_ecn_marked_roce_packets;
-    if (packet.becn) on_signal(qp.congestion, now, {.kind = Signal::Kind::becn});
+    if (packet.opcode == wire::kCnpOpcode) return on_notified(core_, qp, now, Signal::Kind::cnp);
+    if (is_marked(packet)) on_marked(core_, qp, now, packet);
+    if (packet.becn) on_notified(core_, qp, now, Signal::Kind::becn);
     if (qp.type == QpType::ud) return on_datagram(core_, qp, packet, grh);
     if (qp.state == QpState::rtr && !qp.responder.established) {
         qp.responder.established = true;
         core_.raise(EventKind::communication_established, qp.number.value);
     }
+    heed_migration(core_, qp, packet);
     const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(packet.opcode));
     if (qp.type == QpType::uc)
         on_uc_request(core_, qp, packet);
@@ -453,16 +485,26 @@ void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::By
 }
 
 void Adapter::on_timer(Instant now) {
+    if (core_.next_pace() <= now) core_.wake_paced(now);
     while (QueuePair* qp = core_.pop_due(now)) on_time(core_, *qp, now);
 }
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
-    const bool may_answer = qp.responder.ack_pending || !qp.responder.answers.empty();
-    if (const auto payload = may_answer ? plan_response(core_, qp) : std::nullopt) {
+    if (const auto payload = qp.may_answer() ? plan_response(core_, qp) : std::nullopt) {
         const uint32_t envelope = core_.config.envelope_bytes + wire::Bth::kSize;
         const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
         if (envelope + headers + *payload > room) return Turn::does_not_fit;
+        if (*payload != 0 && qp.requester.next_allowed > now) {
+            core_.wait_for_pace(qp);
+            return Turn::nothing;
+        }
         make_response(core_, qp, packet);
+        if (packet.payload_length != 0) {  // data is paced whoever asked for it
+            const auto opcode = static_cast<uint8_t>(packet.opcode);
+            const uint32_t size = core_.config.envelope_bytes + packet.payload_length +
+                                  wire::opcode_info(opcode).header_size;
+            qp.requester.next_allowed = on_sent(qp.congestion, now, size);
+        }
         return Turn::sent;
     }
     if (continue_message(core_, qp, now, room, packet)) return Turn::sent;
@@ -472,12 +514,27 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     const uint32_t size = core_.config.envelope_bytes + wire::opcode_info(opcode).header_size;
     if (size + plan->length > room) return Turn::does_not_fit;
     const uint32_t oldest = qp.requester.oldest;
-    if (make_request(core_, qp, now, *plan, packet)) return Turn::sent;
+    if (make_request(core_, qp, now, *plan, packet)) {
+        // The fabric brings it to every member but those behind the port that it came from (10.5).
+        if (packet.dest_qp().value == kMulticastQpn) deliver_multicast(now, packet, {});
+        return Turn::sent;
+    }
     const bool is_gone = qp.requester.oldest != oldest;
     return is_gone ? Turn::failed : Turn::nothing;
 }
 
+bool Adapter::send_notification(const Lanes& lanes, Packet& packet) {
+    const uint8_t level = core_.config.notifications.service_level & 0xf;
+    const uint8_t lane = core_.config.lane_of_level[level];
+    if (!make_notification(core_, lanes.room_bytes[lane], packet)) return false;
+    ++core_.counters.port_xmit_packets;
+    return true;
+}
+
 bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
+    if (!core_.losers.empty()) end_losers(core_);
+    if (!core_.notifications.empty()) [[unlikely]]
+        if (send_notification(lanes, packet)) return true;
     uint16_t waiting = core_.ready.filled();
     while (waiting != 0) {
         // The lanes take turns, beginning behind the one that sent last.
@@ -500,7 +557,13 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
             continue;
         }
         if (turn == Turn::sent) {
-            core_.ready.rotate(lane, core_.queue_pairs_);
+            if (qp.requester.next_allowed > now && !qp.may_answer()) {
+                core_.ready.pop(lane, core_.queue_pairs_);
+                qp.in_ready_list = false;
+                core_.wait_for_pace(qp);
+            } else {
+                core_.ready.rotate(lane, core_.queue_pairs_);
+            }
             next_lane_ = static_cast<uint8_t>((lane + 1) % kLanes);
             ++core_.counters.port_xmit_packets;
             core_.counters.port_xmit_data_bytes += packet.payload_length;
@@ -515,6 +578,7 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
 }
 
 std::optional<AdapterEvent> Adapter::poll_event() {
+    if (!core_.losers.empty()) end_losers(core_);
     if (core_.events.empty()) return std::nullopt;
     const AdapterEvent event = core_.events.front();
     core_.events.pop_front();

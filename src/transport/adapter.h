@@ -77,6 +77,14 @@ public:
     const QueuePair* query_qp(Qpn qpn) { return core_.find(qpn); }
     void set_congestion_control(Qpn qpn, const CongestionControl& control);
 
+    // What breaks by itself; only the owner knows. The oldest request under way of a queue pair
+    // ends with general_error, those of a device that fails with fatal, and the rest is flushed. A
+    // broken SRQ gives no receives: a message that needs one ends its queue pair. There is no way
+    // back but to destroy them.
+    Refusal fail_qp(Qpn qpn);
+    Refusal fail_srq(SrqId srq);
+    void fail_device();
+
     Refusal attach_multicast(Qpn qpn, MulticastGroup group);
     Refusal detach_multicast(Qpn qpn, MulticastGroup group);
 
@@ -84,6 +92,8 @@ public:
     Refusal post_send(Qpn qpn, const SendRequest& request);
     Refusal post_receive(Qpn qpn, const ReceiveRequest& request);
     void on_packet(Instant now, const Packet& packet, wire::Bytes grh = {});
+    // One that came damaged and was dropped by whoever checks CRCs: counted, nothing else.
+    void on_damaged_packet() { ++core_.counters.port_rcv_errors; }
     void on_timer(Instant now);
 
     // Out.
@@ -111,6 +121,7 @@ private:
     bool passes_checks(QueuePair& qp, const Packet& packet);
     void deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh);
 
+    bool send_notification(const Lanes& lanes, Packet& packet);
     Turn take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet);
 
     Core core_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "transport/notify.h"
 #include "transport/rd.h"
 #include "transport/retry.h"
 #include "transport/transfer.h"
@@ -16,11 +17,6 @@ using wire::Position;
 using wire::psn_before;
 using wire::psn_distance;
 using wire::psn_plus;
-
-// The network met congestion on this packet's way: ECN or FECN.
-bool is_marked(const Packet& packet) {
-    return (packet.traffic_class & 3) == 3 || packet.fecn;
-}
 
 CompletionKind kind_of(Work work) {
     switch (work) {
@@ -94,6 +90,11 @@ void on_missing_answer(Core& core, QueuePair& qp, Instant now) {
     retry_lost(core, qp, now, qp.requester.unacknowledged);
 }
 
+// All of it, or done within the adapter.
+bool is_answered(const RequesterState& r, const SendWork& work) {
+    return work.packets == 0 ? work.is_done : !psn_before(r.unacknowledged, work.end_psn());
+}
+
 // Everything before `end` has arrived. False if that cannot be: the answer to a READ or an atomic
 // before it is missing, so it was lost, and is asked for again (9.7.5.2.8).
 bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end, bool marked) {
@@ -102,12 +103,11 @@ bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end, bool marked) {
     bool answers_missing = false;
     while (r.oldest != r.begun) {
         const SendWork& work = (*qp.send_queue)[r.oldest];
-        if (work.packets == 0 || !psn_before(r.unacknowledged, work.end_psn())) {
-            if (work.packets == 0 && !work.is_done) break;
+        if (is_answered(r, work)) {
             complete_oldest(core, qp, Status::success);
             continue;
         }
-        if (!psn_before(work.first_psn, end)) break;
+        if (work.packets == 0 || !psn_before(work.first_psn, end)) break;
         if (work.awaits_data()) {
             answers_missing = psn_before(r.unacknowledged, end);
             break;
@@ -258,9 +258,7 @@ void complete_done(Core& core, QueuePair& qp) {
     RequesterState& r = qp.requester;
     while (r.oldest != r.begun) {
         const SendWork& work = (*qp.send_queue)[r.oldest];
-        const bool done =
-            work.packets == 0 ? work.is_done : !psn_before(r.unacknowledged, work.end_psn());
-        if (!done) break;
+        if (!is_answered(r, work)) break;
         complete_oldest(core, qp, Status::success);
     }
     tell_if_drained(core, qp);

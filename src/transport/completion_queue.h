@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "base/ring.h"
 #include "transport/types.h"
@@ -22,9 +23,14 @@ public:
         return true;
     }
 
+    // After a push that failed: whether that is the first of an overrun, which lasts until entries
+    // are taken out.
+    bool begins_overrun() { return !std::exchange(overrun_, true); }
+
     size_t poll(std::span<Completion> into) {
         size_t count = 0;
         while (count < into.size() && !entries_.empty()) into[count++] = entries_.pop_front();
+        if (count != 0) overrun_ = false;
         return count;
     }
 
@@ -54,6 +60,7 @@ public:
 private:
     base::Ring<Completion> entries_;
     uint32_t capacity_;
+    bool overrun_ = false;
     Wish wish_ = Wish::none;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "transport/retry.h"
+
 namespace tulle::transport {
 namespace {
 
@@ -11,6 +13,8 @@ constexpr uint32_t kStreamNumbers = 0x7261'6e02;
 
 // A place of the table rests while so many others are used.
 constexpr size_t kFreePlacesKept = 64;
+
+constexpr uint32_t kMostOutstanding = (1 << 23) - 1;  // beyond it PSNs cannot be told apart
 
 }  // namespace
 
@@ -39,7 +43,9 @@ Core::Core(const AdapterConfig& adapter_config)
       random({adapter_config.seed, kStreamNumbers, adapter_config.endpoint.value}),
       memory(base::RandomStream({adapter_config.seed, kStreamKeys, adapter_config.endpoint.value})),
       queue_pairs_(kSpecialQps),
-      uses_(kSpecialQps) {}
+      uses_(kSpecialQps) {
+    if (config.max_packets_outstanding == 0) config.max_packets_outstanding = kMostOutstanding;
+}
 
 QueuePair* Core::add(QpType type) {
     uint32_t index = 0;
@@ -100,21 +106,20 @@ void Core::on_new_path(QueuePair& qp) {
     packet.source = config.endpoint.value & 0xff'ffff;
     packet.destination = qp.address.endpoint.value & 0xff'ffff;
     packet.hop_limit = qp.address.hop_limit;
-    packet.traffic_class = qp.address.traffic_class;
+    packet.traffic_class = qp.class_for(qp.address.traffic_class);
     packet.service_level = qp.address.service_level & 0xf;
     packet.entropy = qp.address.entropy;
     packet.migrated = qp.migration == Migration::migrated;
     packet.pkey = qp.pkey;
     packet.set_dest_qp(qp.dest_qpn);
     qp.prototype = packet;
+    qp.requester.middles_left = 0;  // they were made of the old one
 }
 
-uint8_t Core::lane_of(const QueuePair& qp) const {
+uint8_t Core::level_of_datagram(const QueuePair& qp) {
     const RequesterState& r = qp.requester;
-    const bool datagram = qp.type == QpType::ud && qp.send_queue && r.current != r.end;
-    const uint8_t level =
-        datagram ? (*qp.send_queue)[r.current].datagram.service_level : qp.address.service_level;
-    return config.lane_of_level[level & 0xf];
+    const bool waits = qp.send_queue && r.current != r.end;
+    return waits ? (*qp.send_queue)[r.current].datagram.service_level : qp.address.service_level;
 }
 
 // A queue pair has one timer that counts, the earliest asked for; those asked for before it that
@@ -124,6 +129,33 @@ void Core::look_again(QueuePair& qp, Instant at) {
     qp.timer_at = at;
     timers_.push_back({at, index_of(qp.number)});
     std::push_heap(timers_.begin(), timers_.end());
+}
+
+// Of a slow queue pair each packet asks for an answer: the next one that does otherwise might come
+// too late for the timer, and slowness is not silence.
+void Core::wait_for_pace(QueuePair& qp) {
+    if (qp.waits_for_pace) return;
+    RequesterState& r = qp.requester;
+    const Duration since_asked = r.next_allowed - r.timed_at;
+    if (qp.is_reliable() && !r.timed && qp.address.ack_timeout != 0 &&
+        since_asked >= ack_timeout(qp.address.ack_timeout) / 8) {
+        r.asks_next = true;
+        r.middles_left = 0;
+    }
+    qp.waits_for_pace = true;
+    paced_.push_back({qp.requester.next_allowed, index_of(qp.number)});
+    std::push_heap(paced_.begin(), paced_.end());
+}
+
+void Core::wake_paced(Instant now) {
+    while (next_pace() <= now) {
+        QueuePair* qp = queue_pairs_[paced_.front().index].get();
+        std::pop_heap(paced_.begin(), paced_.end());
+        paced_.pop_back();
+        if (qp == nullptr || !qp->waits_for_pace) continue;
+        qp->waits_for_pace = false;
+        wake(*qp);
+    }
 }
 
 QueuePair* Core::pop_due(Instant now) {
@@ -140,7 +172,7 @@ QueuePair* Core::pop_due(Instant now) {
 }
 
 Instant Core::next_deadline() const {
-    return timers_.empty() ? Instant::never() : timers_.front().at;
+    return std::min(timers_.empty() ? Instant::never() : timers_.front().at, next_pace());
 }
 
 CompletionQueue* Core::completion_queue(CqId cq) {
@@ -163,6 +195,11 @@ void Core::watch_limit(SrqId srq) {
     if (shared == nullptr || shared->queue.waiting() >= shared->limit) return;
     shared->limit = 0;
     raise(EventKind::srq_limit_reached, srq.value);
+}
+
+bool Core::has_broken_receives(const QueuePair& qp) {
+    const SharedReceiveQueue* shared = shared_queue(qp.srq);
+    return shared != nullptr && shared->is_broken;
 }
 
 ReceiveQueue& Core::receive_queue_of(QueuePair& qp) {
@@ -191,7 +228,9 @@ void Core::complete(CqId cq, const Completion& completion, bool solicited) {
     CompletionQueue* queue = completion_queue(cq);
     TULLE_CHECK(queue != nullptr);
     if (!queue->push(completion)) {
-        raise(EventKind::cq_error, cq.value);
+        if (queue->begins_overrun()) raise(EventKind::cq_error, cq.value);
+        const QueuePair* qp = find(completion.qpn);
+        if (qp != nullptr && qp->state != QpState::error) losers.push_back(qp->number);
         return;
     }
     if (queue->fulfils(completion, solicited)) raise(EventKind::completion, cq.value);

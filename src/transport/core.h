@@ -23,16 +23,29 @@ using wire::Packet;
 
 inline constexpr size_t kLanes = 16;
 
+// What goes back to the sender of a packet that the network has marked (notify.h).
+struct NotificationSettings {
+    enum class Way : uint8_t {
+        packet,  // a notification packet of its own
+        answer,  // the BECN bit of the next answer, where there are answers
+    };
+    Way way = Way::packet;
+    uint8_t service_level = 6;            // of notification packets: their lane, or priority
+    uint8_t traffic_class = 48 << 2;      // DSCP 48
+    base::Duration interval{50'000'000};  // from one to the next for a queue pair; 0: none
+};
+
 struct AdapterConfig {
     EndpointIndex endpoint{};
     uint64_t seed = 0;
     LossPolicy loss = LossPolicy::go_back_n;
-    uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair; below 2^23
+    uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair, below 2^23; 0: no bound
     uint32_t reorder_packets = 256;              // selective repeat keeps so many early packets
     uint32_t ack_every = 16;                     // packets of a long message between ACK requests
     bool grants_credits = true;                  // end-to-end credits in ACKs
     uint32_t envelope_bytes = 46;  // around BTH, extended headers and payload, on the wire
     std::array<uint8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    NotificationSettings notifications{};
 };
 
 struct SharedReceiveQueue {
@@ -43,7 +56,16 @@ struct SharedReceiveQueue {
     CqId cq{};                 // it has a completion queue of its own
     uint32_t limit = 0;        // an event when fewer wait; 0 is none
     uint32_t users = 0;
+    bool is_broken = false;
     ReceiveQueue queue;
+};
+
+// A congestion notification packet that waits to go.
+struct Notification {
+    EndpointIndex to{};
+    Qpn qpn{};
+    wire::PKey pkey{};
+    uint16_t entropy = 0;
 };
 
 // An end-to-end context: the connection of the reliable datagram service (rd.h).
@@ -114,7 +136,7 @@ public:
             if (qp) visit(*qp);
     }
 
-    // The way to the peer has changed: the prototype of packets follows.
+    // The way to the peer has changed, or what packets say of it: their prototype follows.
     void on_new_path(QueuePair& qp);
 
     // It may have something to send: onto the ready list of its lane.
@@ -125,15 +147,26 @@ public:
         ready.push(qp.lane, index_of(qp.number), queue_pairs_);
     }
     // The lane of the packet that goes next.
-    uint8_t lane_of(const QueuePair& qp) const;
+    uint8_t lane_of(const QueuePair& qp) const {
+        const uint8_t level =
+            qp.type == QpType::ud ? level_of_datagram(qp) : qp.address.service_level;
+        return config.lane_of_level[level & 0xf];
+    }
     // Looks at this queue pair again, at this time at the latest.
     void look_again(QueuePair& qp, Instant at);
+    // It has something to send that pacing allows later; wakes it then. Apart from the other times,
+    // which are long and seldom come: here each packet brings one, and it always comes.
+    void wait_for_pace(QueuePair& qp);
+    Instant next_pace() const { return paced_.empty() ? Instant::never() : paced_.front().at; }
+    void wake_paced(Instant now);
     // A queue pair whose time has come; nothing if there is none.
     QueuePair* pop_due(Instant now);
     Instant next_deadline() const;
 
     void complete(CqId cq, const Completion& completion, bool solicited = false);
     void raise(EventKind kind, uint32_t subject) { events.push_back({kind, subject}); }
+    // Whether the shared queue that this queue pair takes its receives from has broken.
+    bool has_broken_receives(const QueuePair& qp);
     CompletionQueue* completion_queue(CqId cq);
     SharedReceiveQueue* shared_queue(SrqId srq);
     EndToEnd* end_to_end(wire::EeContext ee);
@@ -150,7 +183,10 @@ public:
     Memory memory;
     Counters counters;
     ReadyLists ready;
+    base::Ring<Notification> notifications{16};
     std::deque<AdapterEvent> events;
+    std::vector<Qpn> losers;  // queue pairs that a completion was lost of, until end_losers()
+    bool is_broken = false;   // the whole adapter
     std::vector<std::unique_ptr<CompletionQueue>> completion_queues;  // CqId counts from 1
     std::vector<std::unique_ptr<SharedReceiveQueue>> shared_queues;   // SrqId too
     Domains<XrcDomainId> xrc_domains;
@@ -175,11 +211,14 @@ private:
         }
     };
 
+    static uint8_t level_of_datagram(const QueuePair& qp);
+
     friend class Adapter;
     std::vector<std::unique_ptr<QueuePair>> queue_pairs_;
     std::vector<uint8_t> uses_;
     std::deque<uint32_t> free_;
     std::vector<Timer> timers_;
+    std::vector<Timer> paced_;
     size_t live_ = 0;
 };
 

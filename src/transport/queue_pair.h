@@ -88,6 +88,7 @@ struct RequesterState {
     uint32_t credit_limit = 0;    // LSN, 24 bits
     uint32_t peer_msn = 0;        // as the newest acknowledgement said
     bool has_credits = false;     // the peer grants end-to-end credits
+    bool asks_next = false;       // the next packet asks for an answer, wherever in the message
     bool recovering = false;      // what was lost goes again; until something new is acknowledged,
                                   // all that comes speaks of the same loss
     uint8_t retries_left = 0;
@@ -134,6 +135,7 @@ struct ResponderState {
     Message message = Message::none;
     bool nak_sent = false;     // of this gap; the next one waits until the gap is closed
     bool established = false;  // the event was given
+    bool echoes_mark = false;  // the next answer says that the network is congested
     uint32_t receive_place = ReceiveQueue::kNone;
     uint32_t received = 0;  // bytes of the message
     uint64_t write_address = 0;
@@ -144,7 +146,8 @@ struct ResponderState {
     bool ack_pending = false;
     uint8_t ack_syndrome = 0;
     Psn ack_psn{};
-    std::vector<Answer> answers;  // the newest max_incoming_reads, oldest first
+    base::Instant next_notification{};  // of congestion, to the peer
+    std::vector<Answer> answers;        // the newest max_incoming_reads, oldest first
 };
 
 struct QueuePair {
@@ -155,6 +158,7 @@ struct QueuePair {
     bool signal_all = false;
     bool drain_notify = false;
     bool in_ready_list = false;
+    bool waits_for_pace = false;
     uint8_t lane = 0;  // of the ready list that it is in
     uint8_t retry_count = 7;
     uint8_t rnr_retry = 7;
@@ -162,6 +166,7 @@ struct QueuePair {
     uint8_t max_incoming_reads = 1;
     uint8_t min_rnr_timer = 0;
     Migration migration = Migration::migrated;
+    bool migration_refused = false;  // and the user was told
     PdId pd{};
     CqId send_cq{};
     CqId receive_cq{};
@@ -193,6 +198,12 @@ struct QueuePair {
     Service service() const { return service_of(type); }
     bool is_reliable() const { return type != QpType::uc && type != QpType::ud; }
     Asker asker() const { return {pd, owner}; }
+    // A sender that heeds ECN says so, that switches mark its packets and do not drop them: ECT(0).
+    uint8_t class_for(uint8_t traffic_class) const {
+        const bool sets = congestion.algorithm == Algorithm::dcqcn && (traffic_class & 3) == 0;
+        return sets ? traffic_class | 2 : traffic_class;
+    }
+    bool may_answer() const { return responder.ack_pending || !responder.answers.empty(); }
     bool receives() const {
         return state == QpState::rtr || state == QpState::rts || state == QpState::sqd ||
                state == QpState::sqe;

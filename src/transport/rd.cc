@@ -352,8 +352,12 @@ void finish_message(Core& core, QueuePair& half) {
 void abandon_message(Core& core, QueuePair& half, Status status) {
     EndToEnd& ee = context_of(core, half);
     if (ee.carried.value == 0) {
+        // It was RESYNC. Who waits was told of an end-to-end context that stands; it does not
+        // respond, which is nobody's state and no request's own retries (11.6.2).
         core.raise(EventKind::ee_context_error, ee.number.value);
-        return stop(core, ee, QpState::error, Status::invalid_ee_state);
+        return stop(
+            core, ee, QpState::error,
+            status == Status::retry_exceeded ? Status::response_timeout : Status::invalid_ee_state);
     }
     drop_message(ee);
     core.wake(half);
@@ -412,7 +416,7 @@ void refuse_message(Core& core, QueuePair& half, Verdict verdict) {
     r.nak_sent = true;
     if (half.early) half.early->clear();
     QueuePair* qp = core.find(half.owner);
-    if (verdict == Verdict::remote_operational_error && qp != nullptr) enter_error(core, *qp);
+    if (is_of_receive(verdict) && qp != nullptr) enter_error(core, *qp);
 }
 
 }  // namespace tulle::transport

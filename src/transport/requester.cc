@@ -77,6 +77,9 @@ bool begin(Core& core, QueuePair& qp, uint32_t number) {
             fail_request(core, qp, number, status);
         return true;
     }
+    // A queue pair that may have none under way would wait for ever.
+    if (qp.is_reliable() && work.awaits_data() && qp.max_reads == 0)
+        return fail_in_turn(core, qp, number, Status::local_qp_operation_error);
     const uint32_t packets = packets_of(work, qp.mtu);
     if (packets >= kPsnsApart) return fail_in_turn(core, qp, number, Status::local_length_error);
     if (psn_distance(r.unacknowledged, r.next_psn) + packets >= kPsnsApart) return false;
@@ -173,7 +176,7 @@ void set_extended(const QueuePair& qp, const SendWork& work, const RequestPlan& 
 void set_target(const QueuePair& qp, const DatagramTarget& target, Packet& packet) {
     packet.destination = target.endpoint.value & 0xff'ffff;
     packet.hop_limit = target.hop_limit;
-    packet.traffic_class = target.traffic_class;
+    packet.traffic_class = qp.class_for(target.traffic_class);
     packet.service_level = target.service_level & 0xf;
     packet.entropy = static_cast<uint16_t>(0xc000 | (qp.number.value & 0x3fff));
     packet.set_dest_qp(target.qpn);
@@ -267,9 +270,12 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
     if (qp.type == QpType::ee_requester) load_message(core, qp);
     if (!qp.send_queue || (qp.state != QpState::rts && qp.state != QpState::sqd))
         return std::nullopt;
-    const Instant allowed = std::max(r.wait_until, r.next_allowed);
-    if (allowed > now) {
-        core.look_again(qp, allowed);
+    if (r.wait_until > now) {
+        core.look_again(qp, r.wait_until);
+        return std::nullopt;
+    }
+    if (r.next_allowed > now) {
+        core.wait_for_pace(qp);
         return std::nullopt;
     }
     if (qp.type == QpType::rd) {
@@ -310,11 +316,12 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
         packet.payload = *payload;
     }
     set_extended(qp, work, plan, packet);
-    packet.ack_request = asks_for_ack(core, qp, work, plan.psn);
+    packet.ack_request = asks_for_ack(core, qp, work, plan.psn) || qp.requester.asks_next;
     packet.solicited_event = (work.flags & kSolicited) != 0 && takes_receive(work.work) &&
                              psn_plus(plan.psn, 1) == work.end_psn();
 
     RequesterState& r = qp.requester;
+    r.asks_next = false;
     time_round_trip(qp, now, packet);
     if (psn_before(plan.psn, r.sent_end)) ++core.counters.retransmitted_packets;
     const bool in_turn = !r.resend;
@@ -323,10 +330,10 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
     const uint32_t bytes = core.config.envelope_bytes + plan.length +
                            wire::opcode_info(static_cast<uint8_t>(packet.opcode)).header_size;
     r.next_allowed = on_sent(qp.congestion, now, bytes);
-    if (qp.is_reliable())
-        expect_answer(core, qp, now);
-    else
+    if (!qp.is_reliable())
         complete_sent(core, qp);
+    else if (packet.ack_request || work.awaits_data())
+        expect_answer(core, qp, now);
     return true;
 }
 
@@ -356,10 +363,10 @@ bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Pac
     r.send_psn = r.stream_psn = next;
     --r.middles_left;
     r.next_allowed = on_sent(qp.congestion, now, bytes);
-    if (qp.is_reliable())
-        expect_answer(core, qp, now);
-    else
+    if (!qp.is_reliable())
         complete_sent(core, qp);
+    else if (packet.ack_request)
+        expect_answer(core, qp, now);
     return true;
 }
 

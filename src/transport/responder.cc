@@ -142,6 +142,7 @@ Verdict check_length(const QueuePair& qp, const Packet& packet) {
 Verdict check_receive(Core& core, QueuePair& qp, const Packet& packet) {
     if (!needs_receive(packet) || qp.responder.receive_place != ReceiveQueue::kNone)
         return Verdict::accept;
+    if (core.has_broken_receives(qp)) return Verdict::receives_broken;
     qp.responder.receive_place = core.receive_queue_of(qp).take();
     return qp.responder.receive_place != ReceiveQueue::kNone ? Verdict::accept
                                                              : Verdict::receiver_not_ready;
@@ -238,10 +239,12 @@ Verdict carry_out_send(Core& core, QueuePair& qp, const Packet& packet) {
     const auto sges = core.receive_queue_of(qp).sges(r.receive_place);
     const Scatter result = scatter(core, sges, core.receive_pd_of(qp), r.received, packet);
     r.received += packet.payload_length;
-    if (result != Scatter::done) {
-        complete_receive(core, qp, packet,
-                         result == Scatter::too_long ? Status::local_length_error
-                                                     : Status::local_protection_error);
+    if (result == Scatter::too_long) {
+        complete_receive(core, qp, packet, Status::local_length_error);
+        return Verdict::receive_too_short;
+    }
+    if (result == Scatter::not_allowed) {
+        complete_receive(core, qp, packet, Status::local_protection_error);
         return Verdict::remote_operational_error;
     }
     r.message = Message::send;
@@ -317,6 +320,14 @@ void carry_out_with_answer(Core& core, QueuePair& qp, const Packet& packet) {
     r.answers.push_back(answer);
 }
 
+// 11.6.2: the receive of a WRITE with immediate data that may not write has a local access error.
+// It was named to be told of the data, and there is none.
+void end_receive_of_write(Core& core, QueuePair& qp, const Packet& packet) {
+    if (!is_write(operation_of(packet)) || !needs_receive(packet)) return;
+    if (check_receive(core, qp, packet) == Verdict::accept)
+        complete_receive(core, qp, packet, Status::local_access_error);
+}
+
 // C9-111: the objection goes back; but for a receiver that is not ready the connection ends.
 void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
     using wire::NakCode;
@@ -327,6 +338,8 @@ void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
             qp.responder.nak_sent = true;
             return answer_with(core, qp, packet.psn(),
                                wire::syndrome_of(wire::AckKind::rnr_nak, qp.min_rnr_timer));
+        // Table 58: a SEND longer than its receive is a length error as those of WRITEs are.
+        case Verdict::receive_too_short:
         case Verdict::invalid_request:
             answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::invalid_request));
             break;
@@ -337,6 +350,7 @@ void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
             ++core.counters.resp_remote_access_errors;
             answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::remote_access_error));
             break;
+        case Verdict::receives_broken:
         case Verdict::remote_operational_error:
             answer_with(core, qp, packet.psn(),
                         wire::syndrome_of(NakCode::remote_operational_error));
@@ -345,8 +359,11 @@ void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
     if (qp.type == QpType::ee_responder) return refuse_message(core, qp, verdict);
     if (verdict == Verdict::invalid_request)
         core.raise(EventKind::qp_request_error, qp.number.value);
-    if (verdict == Verdict::remote_access_error)
+    if (verdict == Verdict::receives_broken) core.raise(EventKind::qp_fatal, qp.number.value);
+    if (verdict == Verdict::remote_access_error) {
         core.raise(EventKind::qp_access_error, qp.number.value);
+        end_receive_of_write(core, qp, packet);
+    }
     enter_error(core, qp);
 }
 

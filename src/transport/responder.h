@@ -15,8 +15,16 @@ enum class Verdict : uint8_t {
     invalid_request,
     remote_access_error,
     remote_operational_error,
+    receive_too_short,  // of a SEND; the receive has completed
+    receives_broken,    // the shared queue that would have had one
     invalid_rd_request,
 };
+
+// What is wrong is the receive that the message got, or would have got: the receiver's own.
+constexpr bool is_of_receive(Verdict verdict) {
+    return verdict == Verdict::remote_operational_error || verdict == Verdict::receive_too_short ||
+           verdict == Verdict::receives_broken;
+}
 
 // A request packet for a queue pair of a reliable connection.
 void on_request(Core& core, QueuePair& qp, Instant now, const Packet& packet);

@@ -54,13 +54,15 @@ Operation operation_of(const Answer& answer) {
     return last ? Operation::read_response_last : Operation::read_response_middle;
 }
 
-void begin_packet(const QueuePair& qp, Psn psn, Operation operation, Packet& packet) {
+void begin_packet(QueuePair& qp, Psn psn, Operation operation, Packet& packet) {
     packet = qp.prototype;
     packet.set_psn(psn);
     packet.opcode = wire::opcode_of(qp.service(), operation);
     // An EE context answers whoever asked.
     if (qp.type == QpType::ee_responder) packet.set_dest_qp(qp.dest_qpn);
     packet.srq_or_ee = qp.dest_ee.value;
+    packet.becn = qp.responder.echoes_mark;
+    qp.responder.echoes_mark = false;
 }
 
 void make_ack(QueuePair& qp, Packet& packet) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/completer.h"
+#include "transport/migration.h"
 #include "transport/rd.h"
 #include "wire/syndrome.h"
 
@@ -32,11 +33,8 @@ bool spend_retry(Core& core, QueuePair& qp) {
         return true;
     }
     if (qp.migration == Migration::armed) {
-        std::swap(qp.address, qp.alternate);
-        qp.migration = Migration::migrated;
-        core.on_new_path(qp);
+        migrate(core, qp);
         r.retries_left = qp.retry_count;
-        core.raise(EventKind::path_migrated, qp.number.value);
         return true;
     }
     fail_request(core, qp, r.oldest, Status::retry_exceeded);

@@ -223,6 +223,7 @@ enum class EventKind : uint8_t {
     sq_drained = 5,
     path_migrated = 6,
     path_migration_error = 7,
+    device_fatal = 8,
     srq_error = 14,
     srq_limit_reached = 15,
     qp_last_receive_reached = 16,
@@ -232,7 +233,7 @@ enum class EventKind : uint8_t {
 
 struct AdapterEvent {
     EventKind kind = EventKind::qp_fatal;
-    uint32_t subject = 0;  // QPN, CqId, SrqId or number of an EE context
+    uint32_t subject = 0;  // QPN, CqId, SrqId or number of an EE context; 0 for the adapter
 };
 
 enum class QpState : uint8_t { reset, init, rtr, rts, sqd, sqe, error };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "transport/completer.h"
 #include "transport/responder.h"
 #include "transport/transfer.h"
 
@@ -42,6 +43,14 @@ void complete_datagram(Core& core, QueuePair& qp, const Packet& packet, uint32_t
     core.watch_limit(qp.srq);
 }
 
+// The peer learns nothing, and the queue pair is over: what is wrong is the user's own receive
+// (10.10.2.2). Everything else that is wrong with a message is its sender's, and the next may be
+// better.
+void on_bad_receive(Core& core, QueuePair& qp, Verdict verdict) {
+    if (verdict == Verdict::receives_broken) core.raise(EventKind::qp_fatal, qp.number.value);
+    enter_error(core, qp);
+}
+
 }  // namespace
 
 void on_uc_request(Core& core, QueuePair& qp, const Packet& packet) {
@@ -58,6 +67,7 @@ void on_uc_request(Core& core, QueuePair& qp, const Packet& packet) {
     Verdict verdict = judge(core, qp, packet);
     if (verdict == Verdict::accept) verdict = carry_out(core, qp, packet);
     if (verdict == Verdict::accept) return;
+    if (is_of_receive(verdict)) return on_bad_receive(core, qp, verdict);
     if (verdict == Verdict::receiver_not_ready) ++core.counters.out_of_buffer;
     ++core.counters.dropped_silently;
     lose_message(core, qp);
@@ -70,6 +80,7 @@ void on_datagram(Core& core, QueuePair& qp, const Packet& packet, wire::Bytes gr
         return;
     }
     ReceiveQueue& queue = core.receive_queue_of(qp);
+    if (core.has_broken_receives(qp)) return on_bad_receive(core, qp, Verdict::receives_broken);
     const uint32_t place = queue.take();
     if (place == ReceiveQueue::kNone) {
         ++core.counters.out_of_buffer;  // C9-140: dropped without a word
@@ -87,6 +98,7 @@ void on_datagram(Core& core, QueuePair& qp, const Packet& packet, wire::Bytes gr
     if (result == Scatter::too_long) status = Status::local_length_error;
     if (result == Scatter::not_allowed) status = Status::local_protection_error;
     complete_datagram(core, qp, packet, place, status, header != nullptr);
+    if (status != Status::success) enter_error(core, qp);
 }
 
 }  // namespace tulle::transport

@@ -52,6 +52,8 @@ TEST(Datagram, a_receive_too_short_for_it_completes_with_a_length_error) {
     pair.run();
     EXPECT_EQ(pair.server.receive_completion().status, Status::local_length_error);
     EXPECT_EQ(pair.server.memory[kReceiveArea + 40], Host::pattern(kReceiveArea + 40, 2));
+    EXPECT_EQ(pair.server.state(), QpState::error);
+    EXPECT_EQ(pair.server.receive_completion().status, Status::flushed);
 }
 
 TEST(Datagram, more_than_one_packet_is_refused) {

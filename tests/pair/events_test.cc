@@ -68,9 +68,50 @@ TEST(Events, a_queue_that_overruns_says_so_and_keeps_what_it_had) {
     pair.client.drain();
     EXPECT_EQ(pair.client.sends.size(), 3u);
     EXPECT_EQ(pair.client.completion().id, 0u);
-    const std::vector<EventKind> events = pair.client.events();
-    ASSERT_FALSE(events.empty());
-    EXPECT_EQ(events[0], EventKind::cq_error);
+    EXPECT_EQ(pair.client.events(), (std::vector{EventKind::cq_error, EventKind::qp_fatal}));
+}
+
+TEST(Events, a_queue_pair_whose_completion_is_lost_is_in_error_and_says_so_once) {
+    PairOptions small{.cq_capacity = 3};
+    Pair pair(small, PairOptions{});
+    const Qpn other = pair.client.create_qp();
+    for (uint64_t i = 0; i < 8; ++i) pair.client.post({.work = Work::write, .length = 8, .id = i});
+    pair.run();
+    EXPECT_EQ(pair.client.state(), QpState::error);
+    EXPECT_EQ(pair.client.adapter.query_qp(other)->state, QpState::reset);
+    EXPECT_EQ(pair.client.events(), (std::vector{EventKind::cq_error, EventKind::qp_fatal}));
+    EXPECT_EQ(pair.server.state(), QpState::rts);
+}
+
+TEST(Events, each_overrun_is_told_once) {
+    PairOptions small{.cq_capacity = 2};
+    Pair pair(small, PairOptions{});
+    for (uint64_t i = 0; i < 5; ++i) pair.client.post({.work = Work::write, .length = 8, .id = i});
+    pair.run();  // and the queue is emptied
+    EXPECT_EQ(pair.client.events(), (std::vector{EventKind::cq_error, EventKind::qp_fatal}));
+    for (uint64_t i = 0; i < 5; ++i) pair.client.post({.work = Work::write, .length = 8, .id = i});
+    pair.run();  // these are flushed
+    EXPECT_EQ(pair.client.events(), std::vector{EventKind::cq_error});
+}
+
+TEST(Events, an_overrun_of_the_receive_queue_ends_the_receiver) {
+    PairOptions small{.cq_capacity = 2};
+    Pair pair(PairOptions{}, small);
+    for (uint64_t i = 0; i < 3; ++i) pair.client.post({.work = Work::send, .length = 8, .id = i});
+    pair.run();
+    EXPECT_EQ(pair.server.state(), QpState::error);
+    EXPECT_EQ(pair.server.events(), (std::vector{EventKind::cq_error, EventKind::qp_fatal}));
+}
+
+TEST(Events, damaged_packets_are_counted) {
+    Pair pair;
+    pair.server.adapter.on_damaged_packet();
+    EXPECT_EQ(pair.server.counters().port_rcv_errors, 1u);
+    Packet packet = pair.forged(pair.server, Operation::send_only, Psn{0x10'0000});
+    packet.payload_length = wire::kMaxPayload + 1;
+    pair.inject(packet, pair.server.endpoint);
+    EXPECT_EQ(pair.server.counters().port_rcv_errors, 2u);
+    EXPECT_EQ(pair.server.state(), QpState::rts);
 }
 
 TEST(Events, a_queue_that_is_resized_keeps_its_entries_and_takes_more) {
@@ -116,11 +157,20 @@ TEST(Events, counters_of_congestion_move_under_their_names) {
     Packet cnp = pair.forged(pair.client, Operation::acknowledge, Psn{0});
     cnp.opcode = wire::kCnpOpcode;
     pair.inject(cnp, pair.client.endpoint);
+    EXPECT_EQ(pair.client.counters().rp_cnp_ignored, 1u);
+    const DcqcnSettings settings;
+    const CongestionControl control{Dcqcn(settings)};
+    pair.client.adapter.set_congestion_control(pair.client.qpn, control);
+    pair.inject(cnp, pair.client.endpoint);
     EXPECT_EQ(pair.client.counters().rp_cnp_handled, 1u);
     Packet marked = pair.forged(pair.server, Operation::send_only, Psn{0x10'0000}, 8);
     marked.traffic_class = 3;
     pair.inject(marked, pair.server.endpoint);
     EXPECT_EQ(pair.server.counters().np_ecn_marked_roce_packets, 1u);
+    pair.run();
+    EXPECT_EQ(pair.server.counters().np_cnp_sent, 1u);
+    EXPECT_EQ(pair.client.counters().rp_cnp_handled, 2u);
+    EXPECT_EQ(pair.client.counters().rp_cnp_ignored, 1u);
 }
 
 }  // namespace

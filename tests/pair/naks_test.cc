@@ -64,9 +64,10 @@ TEST(Naks, a_message_longer_than_its_receive_fails_at_both_ends) {
         Pair pair({.receive_bytes = 16});
         pair.client.post({.work = Work::send, .length = length});
         pair.run();
-        EXPECT_EQ(status_of(pair.client.completion()), 11);
-        EXPECT_EQ(last_syndrome(pair), wire::syndrome_of(NakCode::remote_operational_error));
+        EXPECT_EQ(status_of(pair.client.completion()), 9);
+        EXPECT_EQ(last_syndrome(pair), wire::syndrome_of(NakCode::invalid_request));
         EXPECT_EQ(status_of(pair.server.receive_completion()), 1);
+        EXPECT_TRUE(pair.server.events().empty());  // the completion says it
         EXPECT_EQ(pair.server.receive_completion().status, Status::flushed);
         EXPECT_EQ(pair.server.counters().resp_local_length_error, 1u);
         EXPECT_EQ(pair.server.counters().resp_cqe_error, 1u);
@@ -82,6 +83,38 @@ TEST(Naks, a_receive_into_memory_that_may_not_be_written_fails_at_both_ends) {
     pair.run();
     EXPECT_EQ(status_of(pair.client.completion()), 11);
     EXPECT_EQ(status_of(pair.server.receive_completion()), 4);
+}
+
+TEST(Naks, the_receive_of_a_write_that_may_not_write_has_a_local_access_error) {
+    for (const uint32_t length : {8u, 3000u}) {
+        Pair pair;
+        pair.client.post({.work = Work::write_with_immediate, .length = length, .rkey = 0xdead00});
+        pair.run();
+        EXPECT_EQ(status_of(pair.client.completion()), 10);
+        // A long one is refused with its first packet, which has no claim to a receive yet.
+        EXPECT_EQ(status_of(pair.server.receive_completion()), length == 8 ? 8 : 5);
+        EXPECT_EQ(status_of(pair.server.receive_completion()), 5);
+    }
+}
+
+TEST(Naks, the_receive_of_a_write_whose_region_is_gone_at_its_end_has_a_local_access_error) {
+    Pair pair;
+    pair.wire.delay(Operation::write_last_with_immediate, 1, base::Duration{5'000'000});
+    pair.client.post({.work = Work::write_with_immediate, .length = 3000});
+    pair.run(base::Duration{2'000'000});
+    EXPECT_EQ(pair.server.adapter.memory().deregister_region(pair.server.key), Refusal::none);
+    pair.run();
+    EXPECT_EQ(status_of(pair.client.completion()), 10);
+    EXPECT_EQ(status_of(pair.server.receive_completion()), 8);
+    EXPECT_EQ(status_of(pair.server.receive_completion()), 5);
+}
+
+TEST(Naks, a_write_that_may_not_write_and_finds_no_receive_ends_none) {
+    Pair pair({.receives = 0});
+    pair.client.post({.work = Work::write_with_immediate, .length = 8, .rkey = 0xdead00});
+    pair.run();
+    EXPECT_EQ(status_of(pair.client.completion()), 10);
+    EXPECT_TRUE(pair.server.receives.empty());
 }
 
 TEST(Naks, a_send_from_memory_that_may_not_be_read_fails_before_it_goes) {

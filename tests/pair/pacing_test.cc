@@ -72,11 +72,53 @@ TEST(Pacing, a_slow_queue_pair_does_not_hold_up_another_of_its_lane) {
     EXPECT_EQ(pair.client.adapter.next_deadline().ps, (kEnvelope + 16 + 1024) * 1'000'000);
 }
 
-TEST(Pacing, answers_are_not_paced) {
+TEST(Pacing, acknowledgements_are_not_paced) {
+    Pair pair({.ack_every = 1});
+    pair.server.adapter.set_congestion_control(pair.server.qpn, rate(1'000'000, 1));
+    pair.client.post({.work = Work::write, .length = 4 * 1024});
+    pair.run(3_us);
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+}
+
+TEST(Pacing, acknowledgements_go_while_data_waits_for_its_time) {
     Pair pair;
     pair.server.adapter.set_congestion_control(pair.server.qpn, rate(1'000'000, 1));
-    pair.client.post({.work = Work::read, .length = 4 * 1024});
+    pair.server.post({.work = Work::write, .length = 4 * 1024});
+    pair.client.post({.work = Work::write, .length = 4 * 1024});
     pair.run(3_us);
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.wire.count_to(pair.client.endpoint), 2u);
+}
+
+TEST(Pacing, a_queue_pair_may_go_while_its_data_waits) {
+    Pair pair;
+    pair.client.adapter.set_congestion_control(pair.client.qpn, rate(1'000'000, 1));
+    pair.client.post({.work = Work::write, .length = 4 * 1024});
+    pair.run(3_us);
+    pair.client.adapter.destroy_qp(pair.client.qpn);
+    pair.run(10_ms);
+    EXPECT_EQ(pair.wire.count_to(pair.server.endpoint), 1u);
+    EXPECT_EQ(pair.client.completions_waiting(), 0u);
+}
+
+TEST(Pacing, slowness_is_not_silence) {
+    Pair pair({.ack_timeout = 5, .ack_every = 16});                                   // 131 us
+    pair.client.adapter.set_congestion_control(pair.client.qpn, rate(1'000'000, 1));  // 1 ms each
+    pair.client.post({.work = Work::write, .length = 20 * 1024});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.counters().local_ack_timeout_err, 0u);
+    EXPECT_EQ(pair.client.counters().retransmitted_packets, 0u);
+}
+
+TEST(Pacing, data_that_the_peer_reads_is_paced) {
+    Pair pair;
+    pair.server.adapter.set_congestion_control(pair.server.qpn, rate(80, 1));
+    pair.client.post({.work = Work::read, .length = 4 * 1024});
+    pair.run();
+    const Instant first = pair.wire.find(Operation::read_response_first).at;
+    const Instant last = pair.wire.find(Operation::read_response_last).at;
+    EXPECT_EQ((last - first).ps, (3 * (kEnvelope + 1024) + 4) * 80);  // the first has an AETH
     EXPECT_EQ(pair.client.completion().status, Status::success);
 }
 

@@ -15,6 +15,7 @@ AdapterConfig config_of(EndpointIndex endpoint, const PairOptions& options) {
     config.ack_every = options.ack_every;
     config.grants_credits = options.grants_credits;
     config.max_packets_outstanding = options.max_packets_outstanding;
+    config.notifications = options.notifications;
     return config;
 }
 
@@ -358,6 +359,7 @@ void Pair::send_all(Host& host) {
 void Pair::deliver(const Sent& sent) {
     Packet packet = sent.packet;
     if (!sent.payload.empty()) packet.payload = wire::Payload::memory(sent.payload.data());
+    if (wire.change_) wire.change_(packet);
     host(sent.to).adapter.on_packet(now, packet);
 }
 

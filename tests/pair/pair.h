@@ -48,6 +48,7 @@ struct PairOptions {
     uint32_t max_packets_outstanding = 1 << 15;
     bool modelled = false;  // memory has no bytes: lengths are all that travels
     uint64_t region_bytes = 1 << 20;
+    NotificationSettings notifications{};
 };
 
 inline constexpr QKey kPairQkey{0x1234};  // of datagrams, reliable or not
@@ -177,6 +178,9 @@ public:
         condition_ = std::move(condition);
     }
 
+    // What the network does to each packet that arrives.
+    void change(std::function<void(Packet&)> change) { change_ = std::move(change); }
+
     uint64_t count(wire::Operation operation) const;
     uint64_t count_to(EndpointIndex endpoint) const;
     // The nth packet of this operation that was sent; a test that asks for one too many fails.
@@ -198,6 +202,7 @@ private:
     std::vector<uint64_t> double_;
     std::vector<std::pair<uint64_t, base::Duration>> delay_;
     std::function<bool(const Packet&)> condition_;
+    std::function<void(Packet&)> change_;
 };
 
 class Pair {

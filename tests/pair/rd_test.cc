@@ -484,7 +484,7 @@ TEST(Rd, silence_even_for_resync_ends_the_context) {
     pair.client.post({.work = Work::send, .length = 10, .id = 2, .from = other});
     pair.run();
     EXPECT_EQ(pair.client.completion().status, Status::retry_exceeded);
-    EXPECT_EQ(pair.client.completion().status, Status::invalid_ee_state);
+    EXPECT_EQ(pair.client.completion().status, Status::response_timeout);
     EXPECT_EQ(ee_state(pair.client), QpState::error);
     const auto events = pair.client.events();
     EXPECT_EQ(std::count(events.begin(), events.end(), EventKind::ee_context_error), 1);

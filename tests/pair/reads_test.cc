@@ -57,6 +57,21 @@ TEST(Reads, a_responder_that_agreed_to_none_refuses_the_first) {
     EXPECT_EQ(pair.client.completion().status, Status::remote_invalid_request);
 }
 
+TEST(Reads, a_requester_that_may_have_none_under_way_does_not_wait_for_ever) {
+    for (const Work work : {Work::read, Work::fetch_add, Work::compare_swap}) {
+        Pair pair({.max_reads = 0});
+        pair.client.post({.work = Work::write, .length = 8, .id = 1});
+        pair.client.post({.work = work, .length = 8, .id = 2});
+        pair.client.post({.work = Work::write, .length = 8, .id = 3});
+        pair.run();
+        EXPECT_EQ(pair.client.completion().status, Status::success);
+        EXPECT_EQ(pair.client.completion().status, Status::local_qp_operation_error);
+        EXPECT_EQ(pair.client.completion().status, Status::flushed);
+        EXPECT_EQ(pair.client.state(), QpState::error);
+        EXPECT_EQ(pair.wire.log.size(), 2u);
+    }
+}
+
 TEST(Reads, a_read_takes_one_psn_for_each_response) {
     Pair pair;
     pair.client.post({.work = Work::read, .length = 5 * 1024});

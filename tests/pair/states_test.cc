@@ -197,6 +197,8 @@ TEST(States, attributes_out_of_range_are_refused) {
     EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 1500; }), no);
     EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 0; }), no);
     EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 256; }), Refusal::none);
+    EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 8192; }), Refusal::none);
+    EXPECT_EQ(refused(kPathMtu, [](QpAttributes& a) { a.path_mtu = 16384; }), no);
     EXPECT_EQ(refused(kTimeout, [](QpAttributes& a) { a.address.ack_timeout = 32; }), no);
     EXPECT_EQ(refused(kTimeout, [](QpAttributes& a) { a.address.ack_timeout = 31; }),
               Refusal::none);

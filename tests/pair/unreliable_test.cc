@@ -64,6 +64,31 @@ TEST(Unreliable, a_message_without_a_receive_is_dropped_and_counted) {
     EXPECT_EQ(pair.server.receive_completion().byte_count, 3000u);
 }
 
+TEST(Unreliable, a_receive_that_fails_ends_its_queue_pair_without_a_word_to_the_peer) {
+    for (const QpType type : {QpType::uc, QpType::ud}) {
+        Pair pair({.type = type, .receives = 0});
+        const Sge bad{Host::kBase, 4096, pair.server.key ^ 1};
+        pair.server.adapter.post_receive(pair.server.qpn, {3, std::span(&bad, 1)});
+        pair.server.post_receive(kReceiveArea, 4096);
+        pair.client.post({.work = Work::send, .length = 50});
+        pair.run();
+        EXPECT_EQ(pair.client.completion().status, Status::success);
+        EXPECT_EQ(pair.server.receive_completion().status, Status::local_protection_error);
+        EXPECT_EQ(pair.server.receive_completion().status, Status::flushed);
+        EXPECT_EQ(pair.server.state(), QpState::error);
+        EXPECT_EQ(pair.wire.count_to(pair.client.endpoint), 0u);
+    }
+}
+
+TEST(Unreliable, a_message_longer_than_its_receive_ends_the_receivers_queue_pair) {
+    Pair pair({.type = QpType::uc, .receive_bytes = 16});
+    pair.client.post({.work = Work::send, .length = 3000});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.server.receive_completion().status, Status::local_length_error);
+    EXPECT_EQ(pair.server.state(), QpState::error);
+}
+
 TEST(Unreliable, reads_and_atomics_are_not_offered) {
     Pair pair({.type = QpType::uc});
     for (const Work work : {Work::read, Work::fetch_add, Work::compare_swap, Work::flush,

@@ -32,7 +32,7 @@ private:
         const bool sends = side.type != QpType::xrc_target;
         if (side.is_reliable() && draw_.percent(2)) add(ActKind::give_up, one, 60'000);
         if (side.type != QpType::ud && sends && draw_.percent(10)) add(ActKind::drain, one, 30'000);
-        if (side.is_reliable() && connected && sends && draw_.percent(10)) arm(one);
+        if (connected && sends && draw_.percent(10)) arm(one);
         if (side.type == QpType::ud && !world_.groups.empty() && draw_.percent(30))
             for (uint32_t count = draw_.between(1, 4); count != 0; --count)
                 add(ActKind::join, one, 60'000,
@@ -41,9 +41,14 @@ private:
         if (!has_windows && draw_.percent(connected ? 3 : 6)) make_again(first, one, connected);
     }
 
+    // Mostly both ends, for only then there is a path to migrate to.
     void arm(uint32_t side) {
         add(ActKind::arm_path, side, 20'000, static_cast<uint32_t>(draw_.word()));
-        if (draw_.percent(15)) add(ActKind::cut_path, side, 40'000);
+        if (draw_.percent(90))
+            add(ActKind::arm_path, side ^ 1, 20'000, static_cast<uint32_t>(draw_.word()));
+        if (world_.sides[side].is_reliable() && draw_.percent(15))
+            add(ActKind::cut_path, side, 40'000);
+        if (draw_.percent(30)) add(ActKind::migrate, side ^ draw_.between(0, 1), 60'000);
     }
 
     // The ends of a connection go at different times, and only then come again.

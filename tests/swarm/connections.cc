@@ -44,6 +44,7 @@ private:
     void add_side(QpType type, uint32_t station, uint32_t peer) {
         Side side;
         side.type = type;
+        side.congestion = draw_congestion(world_.seed, static_cast<uint32_t>(world_.sides.size()));
         side.adapter = station;
         side.peer = peer;
         side.cq_send = draw_.between(0, world_.stations[station].cqs - 1);

@@ -9,7 +9,19 @@
 
 namespace tulle::swarm {
 
-enum class Drawer : uint32_t { world = 0x5a00, adapter, connection, side, poster, pool, link, act };
+enum class Drawer : uint32_t {
+    world = 0x5a00,
+    adapter,
+    connection,
+    side,
+    poster,
+    pool,
+    link,
+    act,
+    marks,
+    notifications,
+    congestion,
+};
 
 class Draw {
 public:

@@ -127,6 +127,7 @@ void Run::create_qp(Side& side) {
         require(adapter_of(side).destroy_qp(*qpn) == Refusal::none,
                 "a queue pair cannot be destroyed");
     }
+    adapter_of(side).set_congestion_control(side.qpn, side.congestion);
     if (side.has_window) create_window(side);
 }
 
@@ -313,6 +314,7 @@ void Run::destroy_host(uint32_t index) {
     if (station.passing.length != 0 && !station.passing_gone)
         clean(adapter.memory().deregister_region(station.passing_key));
     clean(adapter.memory().destroy_pd(hosts_[index].pd));
+    model_.tally.notified += adapter.counters().rp_cnp_handled;
     require(adapter.queue_pairs() == 0, "queue pairs are left over");
     require(adapter.memory().live() == 0, "regions or windows are left over");
 }

@@ -12,6 +12,9 @@ inline constexpr uint32_t kAllAccess = transport::kLocalWrite | transport::kRemo
 
 // Two sides of a service, on two adapters or on one; for RD also an EE context between them.
 void make_connection(World& world, uint32_t index);
+// What a queue pair does about congestion, and what an adapter tells the senders of it.
+transport::CongestionControl draw_congestion(uint64_t seed, uint32_t side);
+transport::NotificationSettings draw_notifications(uint64_t seed, uint32_t station);
 void make_groups(World& world, Draw& draw);
 void make_xrc_pools(World& world);
 void make_work(World& world, Draw& draw);

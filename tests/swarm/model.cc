@@ -69,6 +69,9 @@ Tally& Tally::operator+=(const Tally& other) {
     made_again += other.made_again;
     numbers_reused += other.numbers_reused;
     migrated += other.migrated;
+    not_migrated += other.not_migrated;
+    notified += other.notified;
+    refused += other.refused;
     limits += other.limits;
     too_late += other.too_late;
     return *this;
@@ -220,6 +223,7 @@ void Model::check_rd_failure(const Operation& operation, Status status) {
         case Status::local_eec_operation_error:
             return require(end.gave_up, "work failed with an EE context that nobody stopped");
         // The event that says so is polled later.
+        case Status::response_timeout:
         case Status::invalid_ee_state: end.said_dead = true; return;
         default:
             throw Failure("work of RD failed with status " +
@@ -338,6 +342,17 @@ void Model::on_destroy(uint32_t index) {
     }
     pool.posted.clear();
     pool.first_posted = 0;
+}
+
+void Model::on_migrated(const Side& side) {
+    require(side.was_armed, "a path migrated that was not armed");
+    ++tally.migrated;
+}
+
+// Packets come from the first port of the peer; only who agreed upon the other one refuses them.
+void Model::on_migration_error(const Side& side) {
+    require(side.was_armed && side.has_detour, "a migration was refused that was agreed upon");
+    ++tally.not_migrated;
 }
 
 void Model::on_create(uint32_t index) {

@@ -23,7 +23,8 @@
 //   regions          what goes away is not touched any more, and work that needs it fails; so does
 //                    work that asks a window for what it does not allow
 //   shared queues    the limit is told once, when fewer wait, and not before
-//   migration        changes the way, and nothing else
+//   migration        changes the way, and nothing else; only who has another one changes to it, and
+//                    who does not follow its peer was told of another port than it comes from
 //   memory           nothing changes but where an operation says so
 //
 // The model keeps a shadow of all memory. Whatever is done is checked and put into the shadow; at
@@ -63,11 +64,14 @@ struct Tally {
     uint64_t damaged = 0;
     uint64_t resyncs = 0;
     uint64_t aborted = 0;     // receives of RD
+    uint64_t refused = 0;     // receives of WRITEs that may not write
     uint64_t made_again = 0;  // queue pairs
     uint64_t numbers_reused = 0;
     uint64_t migrated = 0;
-    uint64_t limits = 0;    // events of shared queues
-    uint64_t too_late = 0;  // work that needed memory that had gone
+    uint64_t not_migrated = 0;  // the peer has changed to another path than agreed upon
+    uint64_t notified = 0;      // of congestion, and heeded
+    uint64_t limits = 0;        // events of shared queues
+    uint64_t too_late = 0;      // work that needed memory that had gone
 
     Tally& operator+=(const Tally& other);
 };
@@ -89,6 +93,9 @@ public:
     void on_destroy(uint32_t side);
     void on_create(uint32_t side);
     void on_deregister(Station& station);
+    // An event of a side's: its path has changed, or the peer's has and it does not follow.
+    void on_migrated(const Side& side);
+    void on_migration_error(const Side& side);
     // Shared queues: the event, and that there is no more of them now.
     void on_limit(Pool& pool);
     void check_limits(uint32_t adapter);
@@ -102,6 +109,7 @@ public:
 
 private:
     Station& station_of(uint32_t side) { return world_.stations[world_.sides[side].adapter]; }
+    void note_brought(uint32_t adapter, const wire::Packet& packet);
     std::vector<std::byte> content(uint32_t side, const Operation& operation);
     Share* share_of(QpType type);
 
@@ -120,6 +128,7 @@ private:
     Pool& pool_named(uint32_t side, const transport::Completion& completion);
     void take_buffer(Pool& pool, uint32_t number);
     void check_flushed(uint32_t side, Pool& pool, const Buffer& buffer);
+    void check_refused(uint32_t side, const Pool& pool);
     void check_given_up(uint32_t side, Pool& pool, const Buffer& buffer,
                         const transport::Completion& completion);
     std::pair<uint32_t, uint32_t> next_message(uint32_t side, uint32_t pool);

@@ -35,7 +35,7 @@ bool is_infiniband(wire::Encapsulation encapsulation) {
 Network::Network(World& world, Tally& tally) : world_(world), tally_(tally) {
     const size_t count = world.stations.size();
     for (size_t i = 0; i < count * count; ++i)
-        links_.push_back({Draw(world.seed, Drawer::link, i)});
+        links_.push_back({Draw(world.seed, Drawer::link, i), Draw(world.seed, Drawer::marks, i)});
 }
 
 base::Instant Network::arrival_of(Link& link, base::Instant now, bool& disturbed) {
@@ -95,7 +95,9 @@ wire::Path Network::path_of(const wire::Packet& packet) const {
     return path;
 }
 
-uint32_t Network::take_off(Link& link, const wire::Packet& packet, uint32_t to, bool damaged) {
+uint32_t Network::take_off(Link& link, const wire::Packet& sent, uint32_t to, bool damaged) {
+    wire::Packet packet = sent;
+    if (link.marks.per_million(world_.faults.mark)) mark(packet);
     if (free_.empty()) {
         free_.push_back(static_cast<uint32_t>(flights_.size()));
         flights_.emplace_back();
@@ -119,6 +121,13 @@ uint32_t Network::take_off(Link& link, const wire::Packet& packet, uint32_t to, 
         wire::encode(packet, path_of(packet), wire::Bytes(flight.payload), flight.bytes));
     if (damaged) damage(link, flight.bytes);
     return index;
+}
+
+void Network::mark(wire::Packet& packet) const {
+    if (is_infiniband(world_.encapsulation))
+        packet.fecn = true;
+    else
+        packet.traffic_class |= 3;
 }
 
 // One to three bits: so many a CRC of 32 bits finds out in packets of this size.

@@ -1,12 +1,12 @@
-// The network between the adapters: it loses, doubles, reorders, delays and damages packets, each
-// with the chance that the seed gives.
+// The network between the adapters: it loses, doubles, reorders, delays, damages and marks packets,
+// each with the chance that the seed gives.
 //
 // Some packets go through bytes: encoded on one side, parsed on the other. All packets that are
 // damaged do; the receiver's check of the ICRC has to find them out. A bit that the ICRC does not
 // cover is left to the link's own check, which would have found it on its one hop.
 //
 // Each adapter has two ports, so that there is a path to migrate to. What goes to a group is copied
-// for each adapter that has members, the sender's own too.
+// for each other adapter that has members: the sender's own has brought it to its members itself.
 #pragma once
 
 #include <optional>
@@ -40,6 +40,7 @@ public:
 private:
     struct Link {
         Draw draw;
+        Draw marks;
         base::Instant last_arrival{};
     };
 
@@ -49,7 +50,8 @@ private:
     uint32_t station_at(uint32_t endpoint) const;
     bool has_members(uint32_t group, uint32_t station) const;
     bool is_cut(const wire::Packet& packet, uint32_t to) const;
-    uint32_t take_off(Link& link, const wire::Packet& packet, uint32_t to, bool damaged);
+    uint32_t take_off(Link& link, const wire::Packet& sent, uint32_t to, bool damaged);
+    void mark(wire::Packet& packet) const;
     base::Instant arrival_of(Link& link, base::Instant now, bool& disturbed);
     void note_trouble(const wire::Packet& packet, uint32_t to);
     wire::Path path_of(const wire::Packet& packet) const;
@@ -69,7 +71,8 @@ void Network::send(base::Instant now, const wire::Packet& packet, Launch&& launc
         return;
     }
     for (uint32_t i = 0; i < world_.stations.size(); ++i)
-        if (has_members(packet.destination, i)) send_to(now, packet, i, launch);
+        if (i + 1 != packet.source && has_members(packet.destination, i))
+            send_to(now, packet, i, launch);
 }
 
 template <class Launch>

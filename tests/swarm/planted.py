@@ -169,9 +169,24 @@ DEFECTS = {
         "(packet.psn(), r.unacknowledged);",
     ),
     "a path that migrated leads nowhere": (
-        "src/transport/retry.cc",
-        "        core.on_new_path(qp);\n",
+        "src/transport/migration.cc",
+        "    core.on_new_path(qp);\n",
         "",
+    ),
+    "a migration that was agreed upon is refused": (
+        "src/transport/migration.cc",
+        "        if (packet.source == qp.alternate.endpoint.value)",
+        "        if (packet.source != qp.alternate.endpoint.value)",
+    ),
+    "a queue pair that is paced is not woken": (
+        "src/transport/core.cc",
+        "        qp->waits_for_pace = false;\n        wake(*qp);",
+        "        qp->waits_for_pace = false;",
+    ),
+    "nobody is told of congestion": (
+        "src/transport/notify.cc",
+        "    if (!is_unicast) return;",
+        "    if (!is_unicast || packet.source != 0) return;",
     ),
 }
 

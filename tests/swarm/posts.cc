@@ -190,12 +190,36 @@ void Run::arm_path(Side& side, uint32_t random) {
     if (random % 4 != 0) attributes.alternate.endpoint.value += kOtherPort;
     attributes.alternate.service_level = random >> 8 & 7;
     attributes.alternate.entropy = static_cast<uint16_t>(random >> 16);
-    attributes.migration = Migration::armed;
+    attributes.migration = Migration::rearm;
     side.was_armed = true;
     side.has_detour = random % 4 != 0;
     require(adapter_of(side).modify_qp(side.qpn, attributes, kAlternatePath | kMigrationState) ==
                 Refusal::none,
             "an alternate path was refused");
+}
+
+// Both ends have an alternate path, and this one knows it.
+bool Run::is_armed(const Side& side) {
+    if (side.is_absent) return false;
+    const QueuePair* qp = adapter_of(side).query_qp(side.qpn);
+    return qp->state == QpState::rts && qp->migration == Migration::armed;
+}
+
+void Run::migrate(Side& side) {
+    if (!is_armed(side)) return;
+    const QpAttributes attributes{.migration = Migration::migrated};
+    require(adapter_of(side).modify_qp(side.qpn, attributes, kMigrationState) == Refusal::none,
+            "a path does not migrate when it shall");
+    require(!is_armed(side), "a path has not migrated when it should");
+    drain(side.adapter);
+}
+
+// Not before there is another way.
+void Run::cut_path(const Act& act) {
+    constexpr uint32_t kPatience = 100;
+    Side& side = world_.sides[act.who];
+    side.is_cut = is_armed(side);
+    if (!side.is_cut && act.value < kPatience) again(act, 1'000);
 }
 
 void Run::join_or_leave(uint32_t index, uint32_t group) {
@@ -264,11 +288,8 @@ void Run::act(Act act) {
         }
         case ActKind::drain: return drain_queue(world_.sides[act.who]);
         case ActKind::arm_path: return arm_path(world_.sides[act.who], act.value);
-        case ActKind::cut_path: {
-            Side& side = world_.sides[act.who];
-            side.is_cut = side.was_armed && !side.is_absent;
-            return;
-        }
+        case ActKind::migrate: return migrate(world_.sides[act.who]);
+        case ActKind::cut_path: return cut_path(act);
         case ActKind::destroy:
             if (waits_for_message(act)) return again(act, 300);
             return destroy_side(act.who);

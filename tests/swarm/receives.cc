@@ -83,6 +83,7 @@ void Model::on_receive_completion(uint32_t index, const Completion& completion) 
     if (completion.status == Status::flushed) return check_flushed(index, pool, buffer);
     if (side.type == QpType::rd && completion.status != Status::success)
         return check_given_up(index, pool, buffer, completion);
+    if (completion.status == Status::local_access_error) return check_refused(index, pool);
     require(completion.status == Status::success, "a receive failed");
     require(side.first_flush, "a receive succeeded behind a flushed one");
     if (pool.shared && pool.limit != 0 && posted_in(pool) < pool.limit) pool.is_low = true;
@@ -147,6 +148,22 @@ void Model::check_given_up(uint32_t index, Pool& pool, const Buffer& buffer,
         candidates[0]->aborted = true;
     accept(station, buffer.pieces);
     ++tally.aborted;
+}
+
+// A WRITE with immediate data that may not write ends the receive that it would have had.
+void Model::check_refused(uint32_t index, const Pool& pool) {
+    Side& peer = world_.sides[world_.sides[index].peer];
+    const auto number = static_cast<uint32_t>(&pool - world_.pools.data());
+    const auto next = std::find_if(peer.messages.begin(), peer.messages.end(), [&](uint32_t i) {
+        const Operation& operation = peer.operations[i];
+        return operation.received == 0 && !operation.aborted && world_.pool_of(operation) == number;
+    });
+    require(world_.sides[index].is_reliable() && next != peer.messages.end() &&
+                *next < peer.posted && peer.operations[*next].bad == Bad::key &&
+                peer.operations[*next].work == Work::write_with_immediate,
+            "a receive was refused where nothing was wrong");
+    peer.operations[*next].aborted = true;
+    ++tally.refused;
 }
 
 // RC and XRC: every message of the peer, in order; with XRC on each queue.
@@ -302,9 +319,24 @@ void Model::check_limits(uint32_t adapter) {
 // ---------------------------------------------------------------------------------------------
 // What the network shows
 
+// UC and UD: a message can be received as often as its first packet comes.
+void Model::note_brought(uint32_t adapter, const wire::Packet& packet) {
+    const auto name = name_in(packet, wire::opcode_info(static_cast<uint8_t>(packet.opcode)));
+    if (!name) return;
+    const auto from = static_cast<uint32_t>(*name >> 16 & 0xffff);
+    const auto number = static_cast<uint32_t>(*name & 0xffff);
+    require(from < world_.sides.size() && number < world_.sides[from].posted,
+            "a packet was sent that belongs to no work");
+    Operation& operation = world_.sides[from].operations[number];
+    ++operation.brought;
+    if (operation.to_group != kNone) ++operation.brought_to[adapter];
+}
+
 // RD: the wire shows whether one message at a time is under way on an EE context. One ends when its
-// last packet is acknowledged, or when RESYNC gives it up.
+// last packet is acknowledged, or when RESYNC gives it up. What goes to a group has come to the
+// members beside the sender when it leaves.
 void Model::on_departure(const wire::Packet& packet) {
+    if (packet.destination >= kFirstGroup) note_brought(packet.source - 1, packet);
     const auto opcode = static_cast<uint8_t>(packet.opcode);
     const wire::OpcodeInfo& info = wire::opcode_info(opcode);
     if (wire::service_of(opcode) != wire::Service::rd || info.response) return;
@@ -339,17 +371,8 @@ void Model::on_arrival(uint32_t adapter, const wire::Packet& packet) {
         if (!objects && end.is_whole && !psn_before(packet.psn(), end.last)) end.is_open = false;
         return;
     }
-    // UC and UD: a message can be received as often as its first packet comes.
-    if ((service != wire::Service::uc && service != wire::Service::ud) || !begins(info)) return;
-    const auto name = name_in(packet, info);
-    if (!name) return;
-    const auto from = static_cast<uint32_t>(*name >> 16 & 0xffff);
-    const auto number = static_cast<uint32_t>(*name & 0xffff);
-    require(from < world_.sides.size() && number < world_.sides[from].posted,
-            "a packet was sent that belongs to no work");
-    Operation& operation = world_.sides[from].operations[number];
-    ++operation.brought;
-    if (operation.to_group != kNone) ++operation.brought_to[adapter];
+    if ((service == wire::Service::uc || service == wire::Service::ud) && begins(info))
+        note_brought(adapter, packet);
 }
 
 }  // namespace tulle::swarm

@@ -177,13 +177,10 @@ void Run::take_event(uint32_t index, const AdapterEvent& event) {
             plan(now_ + nanoseconds(host.draw.between(1, 5'000)), Kind::resume, side);
             return;
         }
-        case EventKind::path_migrated: {
-            const uint32_t side = side_of(index, Qpn{event.subject});
-            require(world_.sides[side].was_armed || world_.sides[world_.sides[side].peer].was_armed,
-                    "a path migrated that was not armed");
-            ++model_.tally.migrated;
-            return;
-        }
+        case EventKind::path_migrated:
+            return model_.on_migrated(world_.sides[side_of(index, Qpn{event.subject})]);
+        case EventKind::path_migration_error:
+            return model_.on_migration_error(world_.sides[side_of(index, Qpn{event.subject})]);
         case EventKind::ee_context_error: {
             const uint32_t end = world_.find_ee(index, event.subject);
             require(end != kNone, "an event of no EE context");

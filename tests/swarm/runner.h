@@ -88,6 +88,9 @@ private:
     bool waits_for_end(uint32_t side) const;
     void drain_queue(Side& side);
     void arm_path(Side& side, uint32_t random);
+    bool is_armed(const Side& side);
+    void migrate(Side& side);
+    void cut_path(const Act& act);
     void join_or_leave(uint32_t side, uint32_t group);
     void resume(uint32_t side);
     void deregister(uint32_t station);

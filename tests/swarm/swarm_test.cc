@@ -109,11 +109,14 @@ void print(const Tally& tally) {
         number(tally.packets), number(tally.through_bytes), number(tally.damaged),
         number(tally.received), number(tally.received_from_groups));
     std::printf(
-        "swarm: %llu RESYNCs, %llu receives aborted, %llu queue pairs made again, %llu with "
-        "their old number, %llu paths migrated, %llu limits told, %llu works too late for "
+        "swarm: %llu RESYNCs, %llu receives aborted, %llu refused, %llu queue pairs made again, "
+        "%llu with "
+        "their old number, %llu paths migrated, %llu not with their peer's, %llu notifications "
+        "heeded, %llu limits told, %llu works too late for "
         "their memory\n",
-        number(tally.resyncs), number(tally.aborted), number(tally.made_again),
-        number(tally.numbers_reused), number(tally.migrated), number(tally.limits),
+        number(tally.resyncs), number(tally.aborted), number(tally.refused),
+        number(tally.made_again), number(tally.numbers_reused), number(tally.migrated),
+        number(tally.not_migrated), number(tally.notified), number(tally.limits),
         number(tally.too_late));
     std::printf(
         "swarm: %.2f %% of %llu RC operations succeeded, %.2f %% of %llu of XRC, %.2f %% of "
@@ -130,7 +133,8 @@ bool check_share(const Tally& tally) {
 bool check_all_happened(const Tally& tally) {
     return std::ranges::all_of(
         std::array{tally.damaged, tally.received_from_groups, tally.resyncs, tally.aborted,
-                   tally.numbers_reused, tally.migrated, tally.limits, tally.too_late},
+                   tally.refused, tally.numbers_reused, tally.migrated, tally.not_migrated,
+                   tally.notified, tally.limits, tally.too_late},
         [](uint64_t count) { return count != 0; });
 }
 

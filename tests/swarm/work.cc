@@ -159,7 +159,8 @@ private:
             return;
         }
         const bool another = draw_.percent(50);
-        Operation& bad = add(another && side_.type != QpType::rc ? draw_work() : Work::write);
+        const Work write = draw_.percent(30) ? Work::write_with_immediate : Work::write;
+        Operation& bad = add(another && side_.type != QpType::rc ? draw_work() : write);
         if (is_rd && another) return set_bad_way(bad);
         if (side_.type == QpType::xrc_initiator && another) {
             bad.bad = Bad::domain;

@@ -45,6 +45,7 @@ Station draw_station(uint64_t seed, uint32_t index) {
     station.lanes_closed_percent = draw.percent(30) ? draw.between(1, 40) : 0;
     station.cqs = draw.between(1, 4);
     station.region_access = kAllAccess;
+    station.config.notifications = draw_notifications(seed, index);
     if (draw.percent(30)) station.passing = {take(station, kPassingBytes, 0), kPassingBytes};
     return station;
 }
@@ -169,6 +170,8 @@ World make_world(uint64_t seed) {
     world.seed = seed;
     Draw draw(seed, Drawer::world, 0);
     world.faults = draw_faults(draw);
+    Draw marks(seed, Drawer::marks, UINT32_MAX);
+    if (marks.percent(60)) world.faults.mark = marks.between(1, 300'000);
     world.link_ns = draw.between(200, 10'000);
     world.bytes_percent = draw.percent(70) ? 3 : 50;
     world.encapsulation =

@@ -154,6 +154,7 @@ enum class ActKind : uint8_t {
     give_up,      // a side goes to the error state
     drain,        // a side drains its send queue
     arm_path,     // a side is given an alternate path
+    migrate,      // a side changes to it, if its peer has one too
     cut_path,     // the way of a side to its peer's first port is cut
     destroy,      // a side is destroyed
     create,       // and made again, connected as before with other PSNs
@@ -184,6 +185,7 @@ struct Side {
     bool without_pd = false;     // XRC targets
     bool reuses_number = false;  // made again, it shall have the number that it had
     transport::QpAttributes attributes;
+    transport::CongestionControl congestion;
     std::vector<Operation> operations;
     std::vector<uint32_t> messages;  // operations that take a receive at the peer
     bool has_window = false;
@@ -240,6 +242,7 @@ struct Faults {
     uint32_t damage = 0;
     uint32_t reorder_ns = 0;  // how much later, at most
     uint32_t delay_ns = 0;
+    uint32_t mark = 0;  // congestion was met: no fault, but something to react to
 
     bool none() const { return loss + doubling + reordering + delay + damage == 0; }
     bool keeps_order() const { return doubling + reordering == 0; }

@@ -21,6 +21,9 @@ CmOpened ConnectionManager::connect(Instant now, const ConnectRequest& request) 
     c->response_time = cm_time(request.remote_cm_response_timeout) + c->round_trip_time;
     c->peer_patience = cm_time(request.local_cm_response_timeout) + c->round_trip_time;
     c->max_retries = request.max_cm_retries;
+    c->service_id = request.service_id;
+    c->peer_to_peer = request.peer_to_peer;
+    if (request.peer_to_peer) peers_.push_back(c->self);
     const auto req = cm::req_message(request, config_, c->local_id);
     ask(now, *c, cm::datagram(req, c->transaction_id), c->response_time);
     return {CmStatus::ok, c->self};

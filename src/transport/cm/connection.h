@@ -24,6 +24,7 @@ namespace tulle::transport::cm {
 // else.
 enum class State : uint8_t {
     req_sent,
+    redirected,    // the owner has to follow()
     rep_received,  // the owner has to call ready()
     req_received,  // the owner has to accept() or reject()
     rep_sent,
@@ -43,6 +44,9 @@ struct Connection {
     bool abandoned = false;  // the owner does not want to hear of it
     bool end_told = false;   // the owner knows that it is disconnected
     bool has_remote = false;
+    bool peer_to_peer = false;
+    uint8_t redirections = 0;
+    CmListener backlog;  // in whose it is, if it waits in one
     bool lap_sent = false;
     bool lap_received = false;
 
@@ -57,7 +61,7 @@ struct Connection {
     wire::Key64 transaction_id;      // of the exchange under way
     wire::Key64 establishment;       // of the REQ that began it all
     wire::Key64 lap_transaction;     // of the LAP that we answer
-    wire::Key64 service_id;          // of a SIDR_REQ that we answer
+    wire::Key64 service_id;          // of a SIDR_REQ that we answer, or of our own REQ
     base::Duration response_time{};  // how long the peer may take, both ways included
     base::Duration peer_patience{};  // after what time the peer sends again
     base::Duration round_trip_time{};

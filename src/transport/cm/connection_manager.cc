@@ -18,17 +18,20 @@ void ConnectionManager::on_mad(Instant now, uint32_t source_endpoint, wire::Qpn 
         return;
     }
     const auto header = wire::parse<wire::MadHeader>(mad);
-    const bool ours = header && mad.size() == wire::kMadSize && source_qpn.value != 0 &&
-                      header->base_version == wire::kMadBaseVersion &&
-                      header->management_class.value == wire::kClassCommunication &&
-                      header->method.value == wire::kMethodSend;
+    const bool ours =
+        header && mad.size() == wire::kMadSize && source_qpn.value != 0 &&
+        header->base_version == wire::kMadBaseVersion &&
+        header->management_class.value == wire::kClassCommunication &&
+        (header->method.value == wire::kMethodSend || header->method.value == wire::kMethodGet);
     if (!ours) {
         ++stats_.malformed;
         return;
     }
     const Arrival from{now, source_endpoint, source_qpn, header->transaction_id};
     const wire::Bytes data = mad.subspan(wire::kCmDataOffset);
-    if (header->class_version == wire::kCmClassVersion)
+    if (header->method.value == wire::kMethodGet)
+        on_get(from, header->attribute_id.value);
+    else if (header->class_version == wire::kCmClassVersion)
         dispatch(from, header->attribute_id.value, data);
     else
         on_other_version(from, header->attribute_id.value, data);
@@ -72,13 +75,13 @@ std::optional<CmEvent> ConnectionManager::poll_event() {
     return events_.pop_front();
 }
 
-CmListening ConnectionManager::listen(wire::Key64 service_id, wire::Key64 mask) {
+CmListening ConnectionManager::listen(wire::Key64 service_id, wire::Key64 mask, uint32_t backlog) {
     if (listeners_.size() >= config_.max_listeners) return {CmStatus::no_room, {}};
     const uint64_t id = service_id.value & mask.value;
     for (const Listener& other : listeners_)
         if (((id ^ other.service_id) & mask.value & other.mask) == 0) return {CmStatus::in_use, {}};
     const CmListener name{++last_listener_};
-    listeners_.push_back({name, id, mask.value});
+    listeners_.push_back({name, id, mask.value, backlog, 0});
     return {CmStatus::ok, name};
 }
 
@@ -89,10 +92,17 @@ CmStatus ConnectionManager::stop_listening(CmListener listener) {
 }
 
 // No two listeners match the same ID, so the order does not matter.
-std::optional<CmListener> ConnectionManager::listener_of(wire::Key64 service_id) const {
-    for (const Listener& l : listeners_)
-        if (((service_id.value ^ l.service_id) & l.mask) == 0) return l.name;
-    return std::nullopt;
+ConnectionManager::Listener* ConnectionManager::listener_of(wire::Key64 service_id) {
+    for (Listener& l : listeners_)
+        if (((service_id.value ^ l.service_id) & l.mask) == 0) return &l;
+    return nullptr;
+}
+
+// The owner has decided, or nobody asks any more.
+void ConnectionManager::leave_backlog(Connection& c) {
+    for (Listener& l : listeners_)
+        if (l.name == c.backlog) --l.waiting;
+    c.backlog = {};
 }
 
 cm::Connection* ConnectionManager::owned(CmHandle handle) {
@@ -145,6 +155,7 @@ void ConnectionManager::repeat_answer(Connection& c, uint16_t only) {
 // The owner is done with it; we are not: the answer may be lost and the question come again. Each
 // time it does, the connection is kept for as long as the peer could take to ask once more.
 void ConnectionManager::remember(Instant now, Connection& c, State state) {
+    leave_backlog(c);
     c.state = state;
     c.abandoned = true;
     table_.forget_remote_qpn(c);

@@ -27,12 +27,14 @@
 // - Whatever a peer sends is counted (stats()) and answered or dropped; nothing of it is our
 // mistake.
 //   Calls that are not due give a status.
+// - Two sides may connect() to each other, peer_to_peer. One of them sees its handle become the
+//   passive side: CmRequestArrived, without a listener.
+// - A REJ that names another port or manager is CmRedirected: follow() it, or abandon().
 //
-// Not here: simultaneous connect of two active sides (Linux has none either), reliable
-// datagrams, SAP and SPR. A redirecting REJ is handed to the owner as any other.
+// Not here: reliable datagrams, SAP and SPR.
 //
-// Each role has its file: active.cc, passive.cc, reject.cc, disconnect.cc, alternate_path.cc,
-// service_resolution.cc; what happens when time is up is in timers.cc.
+// Each role has its file: active.cc, passive.cc, peer.cc, reject.cc, redirect.cc, disconnect.cc,
+// alternate_path.cc, service_resolution.cc; what happens when time is up is in timers.cc.
 #pragma once
 
 #include <optional>
@@ -58,8 +60,12 @@ public:
     CmOpened connect(base::Instant now, const ConnectRequest& request);
     CmStatus ready(CmHandle handle, wire::Bytes private_data = {});  // 224 bytes
 
-    // Passive side. A service ID matches if it is equal under the mask.
-    CmListening listen(wire::Key64 service_id, wire::Key64 mask = wire::Key64{~uint64_t{0}});
+    CmStatus follow(base::Instant now, CmHandle handle, uint32_t endpoint, const CmPath& path);
+
+    // Passive side. A service ID matches if it is equal under the mask. While `backlog` requests
+    // wait for accept() or reject(), others are refused for want of resources.
+    CmListening listen(wire::Key64 service_id, wire::Key64 mask = wire::Key64{~uint64_t{0}},
+                       uint32_t backlog = UINT32_MAX);
     CmStatus stop_listening(CmListener listener);
     CmStatus accept(base::Instant now, CmHandle handle, const AcceptReply& reply);
     CmStatus communication_established(CmHandle handle);
@@ -108,6 +114,8 @@ private:
         CmListener name;
         uint64_t service_id;
         uint64_t mask;
+        uint32_t backlog;
+        uint32_t waiting;
     };
 
     // connection_manager.cc: what the roles share.
@@ -115,7 +123,8 @@ private:
     void on_other_version(const Arrival& from, uint16_t attribute, wire::Bytes data);
     Connection* owned(CmHandle handle);
     Connection* by_ids(uint32_t local_id, uint32_t remote_id);
-    std::optional<CmListener> listener_of(wire::Key64 service_id) const;
+    Listener* listener_of(wire::Key64 service_id);
+    void leave_backlog(Connection& c);
     void send(uint32_t endpoint, wire::Qpn qpn, const CmDatagram& mad);
     void send(const Connection& c, const CmDatagram& mad) { send(c.endpoint, c.cm_qpn, mad); }
     void ask(base::Instant now, Connection& c, const CmDatagram& mad, base::Duration wait);
@@ -143,12 +152,22 @@ private:
     void on_known_req(const Arrival& from, const wire::CmReq& req, Connection& c);
     void on_repeated_req(const Arrival& from, const wire::CmReq& req, Connection& c);
     void on_new_req(const Arrival& from, const wire::CmReq& req);
-    std::optional<uint16_t> judge(const Arrival& from, const wire::CmReq& req);
+    std::optional<uint16_t> judge(const Arrival& from, const wire::CmReq& req, bool crosses);
+    std::optional<uint16_t> judge_listener(const wire::CmReq& req);
     void refuse(const Arrival& from, const wire::CmReq& req, uint16_t reason);
     void open_passive(const Arrival& from, const wire::CmReq& req, Connection& c);
     void supersede(Connection& c);
     void on_rtu(const Arrival& from, const wire::CmRtu& rtu);
     void establish(Connection& c, const CmEstablished& what);
+
+    // peer.cc
+    Connection* crossed_by(const Arrival& from, const wire::CmReq& req);
+    bool stays_active(const Connection& c, const wire::CmReq& req) const;
+    bool is_early(const Connection& c, const wire::CmRej& rej) const;
+
+    // redirect.cc
+    bool is_redirected(Connection& c, const wire::CmRej& rej);
+    void on_get(const Arrival& from, uint16_t attribute);
 
     // reject.cc
     void on_mra(const Arrival& from, const wire::CmMra& mra);
@@ -186,6 +205,7 @@ private:
     cm::ConnectionTable table_;
     std::vector<Listener> listeners_;
     uint32_t last_listener_ = 0;
+    std::vector<CmHandle> peers_;  // who may be crossed
     base::Ring<CmOutgoing> outgoing_{16};
     base::Ring<CmEvent> events_{16};
     CmStats stats_;
@@ -208,6 +228,7 @@ void ConnectionManager::tell(const Connection& c, What what, bool last) {
 template <class What>
 void ConnectionManager::finish(Connection& c, What what) {
     tell(c, std::move(what), true);
+    leave_backlog(c);
     table_.close(c);
 }
 

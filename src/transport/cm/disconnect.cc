@@ -85,6 +85,7 @@ void ConnectionManager::end_stale(Instant now, Connection& c) {
 
 // The QP number of the peer is free for other connections; ours is not, until the time is over.
 void ConnectionManager::enter_time_wait(Instant now, Connection& c) {
+    leave_backlog(c);
     c.state = State::time_wait;
     c.lap_sent = c.lap_received = false;
     table_.forget_remote_qpn(c);

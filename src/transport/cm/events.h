@@ -16,7 +16,8 @@ namespace tulle::transport {
 // A path of a REQ as the side that received it uses it.
 CmPath path_from_here(const wire::CmReqPath& path);
 
-// A REQ for one of our listeners: accept(), reject() or prepare().
+// A REQ for one of our listeners, or for a connect() that it crosses: accept(), reject() or
+// prepare().
 struct CmRequestArrived {
     CmListener listener;
     uint32_t endpoint = 0;
@@ -43,6 +44,17 @@ struct CmEstablished {
 struct CmRejected {
     wire::CmRej message;
     bool here = false;
+};
+
+// Connect over there instead: follow(). The peer said no more than the GID where it names a port
+// only; the manager is then at QP 1 of that port.
+struct CmRedirected {
+    wire::Gid gid = {};
+    wire::Lid lid = {};
+    wire::PKey pkey = wire::kDefaultPKey;
+    uint8_t service_level = 0;
+    wire::Qpn cm_qpn{1};
+    wire::QKey cm_qkey = {};
 };
 
 // Sent as often as agreed, no answer. After a LAP the connection itself goes on.
@@ -99,7 +111,7 @@ struct CmEvent {
     bool last = false;  // the handle names nothing any more
     std::variant<CmRequestArrived, CmReplyArrived, CmEstablished, CmRejected, CmUnreachable,
                  CmDisconnected, CmTimeWaitOver, CmMoreTime, CmPathRequested, CmPathAnswered,
-                 CmServiceRequested, CmServiceAnswered>
+                 CmServiceRequested, CmServiceAnswered, CmRedirected>
         what = CmTimeWaitOver{};
 };
 

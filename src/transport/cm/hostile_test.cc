@@ -83,6 +83,7 @@ struct Owner {
     std::set<uint32_t> alive{};          // handles that will have a last event
     std::vector<uint32_t> seen{{0, 7}};  // all that ever were, and some that never were
     std::array<int, std::variant_size_v<decltype(CmEvent::what)>> kinds{};
+    int crossed = 0;
 
     CmHandle any(RandomStream& random) {
         if (alive.empty() || random.chance(1, 8)) return {seen[random.below(seen.size())]};
@@ -103,9 +104,12 @@ struct Owner {
 
     void take_events() {
         while (const auto event = manager.poll_event()) {
-            if (std::holds_alternative<CmRequestArrived>(event->what) ||
+            const auto* request = std::get_if<CmRequestArrived>(&event->what);
+            const bool crosses = request != nullptr && request->listener == CmListener{};
+            if ((request != nullptr && !crosses) ||
                 std::holds_alternative<CmServiceRequested>(event->what))
                 born(event->handle);
+            crossed += crosses;
             EXPECT_TRUE(alive.contains(event->handle.bits)) << "an event after the last";
             ++kinds[event->what.index()];
             if (event->last) alive.erase(event->handle.bits);
@@ -149,6 +153,7 @@ public:
 
     // How many events of a kind both owners saw.
     int events(size_t kind) const { return owners_[0].kinds[kind] + owners_[1].kinds[kind]; }
+    int crossed() const { return owners_[0].crossed + owners_[1].crossed; }
 
 private:
     base::Instant next_deadline() {
@@ -173,7 +178,7 @@ private:
     void call(Owner& owner) {
         const CmHandle handle = owner.any(random_);
         ConnectionManager& manager = owner.manager;
-        switch (random_.below(14)) {
+        switch (random_.below(15)) {
             case 0:
             case 1: owner.opened(manager.connect(now_, any_request(owner))); break;
             case 2: owner.opened(manager.resolve_service(now_, any_question())); break;
@@ -183,11 +188,12 @@ private:
             case 6: ignore(manager.disconnect(now_, handle)); break;
             case 7: ignore(manager.load_alternate(now_, handle, {})); break;
             case 8: ignore(manager.answer_alternate(handle, {})); break;
-            case 9: owner.gave_up(handle, manager.reject(now_, handle, {})); break;
+            case 9: owner.gave_up(handle, manager.reject(now_, handle, any_rejection())); break;
             case 10:
                 owner.gave_up(handle, manager.answer_service(now_, handle, {.qpn = wire::Qpn{5}}));
                 break;
             case 11: owner.gave_up(handle, manager.abandon(now_, handle)); break;
+            case 12: ignore(manager.follow(now_, handle, 1 - endpoint_of(owner), {})); break;
             default: ignore(manager.accept(now_, handle, sample_reply(any_qpn()))); break;
         }
     }
@@ -196,9 +202,18 @@ private:
 
     uint32_t any_qpn() { return static_cast<uint32_t>(2 + random_.below(6)); }
 
+    uint32_t endpoint_of(const Owner& owner) const { return &owner == &owners_[0] ? 0 : 1; }
+
+    static Rejection elsewhere() {
+        static constexpr std::array<std::byte, 16> kGid{};
+        return {.reason = wire::kCmRejectPortRedirect, .additional_info = kGid};
+    }
+    Rejection any_rejection() { return random_.chance(1, 2) ? elsewhere() : Rejection{}; }
+
     ConnectRequest any_request(const Owner& owner) {
         ConnectRequest request = sample_request(any_qpn());
-        request.endpoint = &owner == &owners_[0] ? 1 : 0;
+        request.endpoint = 1 - endpoint_of(owner);
+        request.peer_to_peer = random_.chance(1, 4);
         request.max_cm_retries = static_cast<uint8_t>(random_.below(4));
         if (random_.chance(1, 10)) request.service_id.value = 1;
         return request;
@@ -237,13 +252,16 @@ private:
 
 TEST(CmHostile, whatever_happens_each_handle_ends_once_and_nothing_is_left) {
     std::array<int, std::variant_size_v<decltype(CmEvent::what)>> kinds{};
+    int crossed = 0;
     for (uint64_t seed = 0; seed < 1'000 && !HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         Driver driver(seed);
         for (int i = 0; i < 400; ++i) driver.step();
         driver.end();
         for (size_t kind = 0; kind < kinds.size(); ++kind) kinds[kind] += driver.events(kind);
+        crossed += driver.crossed();
     }
+    EXPECT_GT(crossed, 10);
     for (size_t kind = 0; kind < kinds.size(); ++kind)
         EXPECT_GT(kinds[kind], 10) << "the driver hardly ever sees events of kind " << kind;
 }

@@ -14,11 +14,6 @@ bool is_qpn(wire::Qpn qpn) {
     return qpn.value > 1 && qpn.value <= kMaxQpn;
 }
 
-bool is_path(const CmPath& path) {
-    return path.packet_lifetime <= kMaxTimeCode && path.flow_label < 1u << 20 &&
-           path.service_level < 16 && path.packet_rate < 64;
-}
-
 size_t ip_bytes(const std::optional<IpAddresses>& ip) {
     return ip ? wire::IpCmHeader::kSize : 0;
 }
@@ -31,22 +26,6 @@ bool is_addressed(wire::Key64 service_id, const std::optional<IpAddresses>& ip) 
 CmStatus status_of(bool valid, bool fits) {
     if (!valid) return CmStatus::invalid;
     return fits ? CmStatus::ok : CmStatus::too_long;
-}
-
-wire::CmReqPath req_path(const CmPath& path, uint8_t ack_delay) {
-    wire::CmReqPath to;
-    to.local_lid = path.local_lid;
-    to.remote_lid = path.remote_lid;
-    to.local_gid = path.local_gid;
-    to.remote_gid = path.remote_gid;
-    to.flow_label.value = path.flow_label;
-    to.packet_rate = path.packet_rate;
-    to.traffic_class = path.traffic_class;
-    to.hop_limit = path.hop_limit;
-    to.service_level = path.service_level;
-    to.subnet_local = path.subnet_local;
-    to.local_ack_timeout = ack_timeout_code(path.packet_lifetime, ack_delay);
-    return to;
 }
 
 void set_transport(CmTransport transport, wire::CmReq& req) {
@@ -67,6 +46,27 @@ void put_request_data(const std::optional<IpAddresses>& ip, wire::Bytes data, Me
 }
 
 }  // namespace
+
+bool is_path(const CmPath& path) {
+    return path.packet_lifetime <= kMaxTimeCode && path.flow_label < 1u << 20 &&
+           path.service_level < 16 && path.packet_rate < 64;
+}
+
+wire::CmReqPath req_path(const CmPath& path, uint8_t ack_delay) {
+    wire::CmReqPath to;
+    to.local_lid = path.local_lid;
+    to.remote_lid = path.remote_lid;
+    to.local_gid = path.local_gid;
+    to.remote_gid = path.remote_gid;
+    to.flow_label.value = path.flow_label;
+    to.packet_rate = path.packet_rate;
+    to.traffic_class = path.traffic_class;
+    to.hop_limit = path.hop_limit;
+    to.service_level = path.service_level;
+    to.subnet_local = path.subnet_local;
+    to.local_ack_timeout = ack_timeout_code(path.packet_lifetime, ack_delay);
+    return to;
+}
 
 CmStatus check(const ConnectRequest& r) {
     const bool valid = is_qpn(r.qpn) && r.starting_psn.value <= wire::kPsnMask && is_path(r.path) &&

@@ -27,8 +27,11 @@ CmStatus check(const AlternatePathAnswer& answer);
 CmStatus check(const ServiceRequest& request);
 CmStatus check(const ServiceAnswer& answer);
 
+bool is_path(const CmPath& path);
+
 // The arguments have passed check(), private data fits.
 wire::CmReq req_message(const ConnectRequest& request, const CmConfig& config, uint32_t local_id);
+wire::CmReqPath req_path(const CmPath& path, uint8_t ack_delay);
 wire::CmRep rep_message(const AcceptReply& reply, const CmConfig& config, Ids ids);
 wire::CmRej rej_message(const Rejection& rejection, wire::CmAnswered answered, Ids ids);
 wire::CmMra mra_message(wire::CmAnswered answered, uint8_t service_timeout, wire::Bytes data,

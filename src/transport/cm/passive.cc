@@ -36,6 +36,10 @@ void ConnectionManager::on_req(const Arrival& from, const wire::CmReq& req) {
 
 // The peer's ID is in use. The same REQ again, or is the peer beyond our connection?
 void ConnectionManager::on_known_req(const Arrival& from, const wire::CmReq& req, Connection& c) {
+    if (c.active && c.peer_to_peer) {  // it crossed ours, and is late
+        ++stats_.duplicates;
+        return;
+    }
     const bool same_qp = c.remote_qpn == req.local_qpn;
     if (!c.active && same_qp && c.establishment == from.transaction_id)
         return on_repeated_req(from, req, c);
@@ -66,21 +70,30 @@ void ConnectionManager::on_repeated_req(const Arrival& from, const wire::CmReq& 
 }
 
 void ConnectionManager::on_new_req(const Arrival& from, const wire::CmReq& req) {
-    if (const auto reason = judge(from, req)) return refuse(from, req, *reason);
-    Connection* c = table_.open();
+    Connection* own = crossed_by(from, req);
+    if (own != nullptr && stays_active(*own, req)) return;
+    if (const auto reason = judge(from, req, own != nullptr)) return refuse(from, req, *reason);
+    Connection* c = own != nullptr ? own : table_.open();
     if (c == nullptr) return refuse(from, req, wire::kCmRejectNoResources);
     open_passive(from, req, *c);
-    tell(*c, CmRequestArrived{.listener = *listener_of(req.service_id),
+    if (own == nullptr) {
+        Listener& listener = *listener_of(req.service_id);
+        ++listener.waiting;
+        c->backlog = listener.name;
+    }
+    tell(*c, CmRequestArrived{.listener = c->backlog,
                               .endpoint = from.endpoint,
                               .message = req,
                               .ip = ip_addresses_of(req)});
 }
 
-// Why a REQ cannot be shown to anybody, as a reason of 12.6.7.2.
-std::optional<uint16_t> ConnectionManager::judge(const Arrival& from, const wire::CmReq& req) {
+// Why a REQ cannot be shown to anybody, as a reason of 12.6.7.2. One that crosses ours is for the
+// side that sent ours.
+std::optional<uint16_t> ConnectionManager::judge(const Arrival& from, const wire::CmReq& req,
+                                                 bool crosses) {
     if (!is_supported_transport(req)) return wire::kCmRejectInvalidTransport;
     if (req.path_mtu < 1 || req.path_mtu > kMaxMtuCode) return wire::kCmRejectInvalidMtu;
-    if (!listener_of(req.service_id)) return wire::kCmRejectInvalidServiceId;
+    if (const auto reason = judge_listener(req); reason && !crosses) return reason;
     Connection* other = table_.by_remote_qpn(req.local_ca_guid, req.local_qpn);
     if (other == nullptr) return std::nullopt;
     if (other->state == State::req_received) {
@@ -91,6 +104,13 @@ std::optional<uint16_t> ConnectionManager::judge(const Arrival& from, const wire
     return wire::kCmRejectStaleConnection;
 }
 
+std::optional<uint16_t> ConnectionManager::judge_listener(const wire::CmReq& req) {
+    const Listener* listener = listener_of(req.service_id);
+    if (listener == nullptr) return wire::kCmRejectInvalidServiceId;
+    if (listener->waiting >= listener->backlog) return wire::kCmRejectNoResources;
+    return std::nullopt;
+}
+
 // No connection is made, so a lost REJ costs nothing: the next REQ is refused in the same way.
 void ConnectionManager::refuse(const Arrival& from, const wire::CmReq& req, uint16_t reason) {
     const cm::Ids ids{0, req.local_communication_id.value};
@@ -99,6 +119,8 @@ void ConnectionManager::refuse(const Arrival& from, const wire::CmReq& req, uint
 
 void ConnectionManager::open_passive(const Arrival& from, const wire::CmReq& req, Connection& c) {
     c.state = State::req_received;
+    c.active = false;
+    stop_waiting(c);
     c.endpoint = from.endpoint;
     c.cm_qpn = from.qpn;
     c.has_remote = true;
@@ -128,6 +150,7 @@ CmStatus ConnectionManager::accept(Instant now, CmHandle handle, const AcceptRep
     if (c == nullptr) return CmStatus::no_such_connection;
     if (c->state != State::req_received) return CmStatus::wrong_state;
     if (const CmStatus status = cm::check(reply); status != CmStatus::ok) return status;
+    leave_backlog(*c);
     c->state = State::rep_sent;
     c->local_qpn = reply.qpn;
     const auto rep = cm::rep_message(reply, config_, c->ids());

@@ -89,6 +89,8 @@ void ConnectionManager::on_rej(const Arrival& from, const wire::CmRej& rej) {
     }
     switch (c->state) {
         case State::req_sent:
+            if (is_early(*c, rej) || is_redirected(*c, rej)) return;
+            return end_establishment(from.now, *c, rej);
         case State::req_received:
         case State::rep_sent: return end_establishment(from.now, *c, rej);
         case State::rep_received:  // from here on the QP may have packets under way
@@ -134,6 +136,7 @@ CmStatus ConnectionManager::abandon(Instant now, CmHandle handle) {
                                   c->transaction_id));
             table_.close(*c);
             return CmStatus::ok;
+        case State::redirected:
         case State::sidr_sent: table_.close(*c); return CmStatus::ok;
         case State::req_received:
         case State::rep_received:

@@ -35,8 +35,8 @@ void ConnectionManager::on_sidr_req(const Arrival& from, const wire::CmSidrReq& 
             return on_known_sidr_req(from, *known);
         table_.close(*known);  // answered long ago; the ID has a new meaning
     }
-    const auto listener = listener_of(req.service_id);
-    if (!listener) return refuse_service(from, req, wire::kSidrServiceIdUnsupported);
+    const Listener* listener = listener_of(req.service_id);
+    if (listener == nullptr) return refuse_service(from, req, wire::kSidrServiceIdUnsupported);
     Connection* c = table_.open();
     if (c == nullptr) return refuse_service(from, req, wire::kSidrRejected);
     c->state = State::sidr_received;
@@ -47,7 +47,7 @@ void ConnectionManager::on_sidr_req(const Arrival& from, const wire::CmSidrReq& 
     c->establishment = from.transaction_id;
     c->peer_patience = kUsualPatience;
     table_.index_request_id(*c);
-    tell(*c, CmServiceRequested{.listener = *listener,
+    tell(*c, CmServiceRequested{.listener = listener->name,
                                 .endpoint = from.endpoint,
                                 .message = req,
                                 .ip = ip_addresses_of(req)});

@@ -85,6 +85,7 @@ struct ConnectRequest {
     uint8_t remote_cm_response_timeout = 20;  // how long the peer may take
     uint8_t local_cm_response_timeout = 20;   // how long we may take
     uint8_t max_cm_retries = 15;
+    bool peer_to_peer = false;      // the other side may connect to us at the same time
     wire::Bytes private_data = {};  // 92 bytes, 56 behind IP addresses
 };
 

@@ -1,12 +1,43 @@
 #include "transport/congestion/congestion.h"
 
 namespace tulle::transport {
+namespace {
 
-void on_signal(CongestionControl& control, base::Instant, const Signal&) {
+bool is_notification(const Signal& signal) {
+    return signal.kind == Signal::Kind::cnp || signal.kind == Signal::Kind::becn;
+}
+
+}  // namespace
+
+void on_signal(CongestionControl& control, base::Instant now, const Signal& signal) {
     switch (control.algorithm) {
         case Algorithm::none:
         case Algorithm::fixed_rate: return;
+        case Algorithm::dcqcn:
+            if (is_notification(signal)) control.dcqcn.on_notification(now);
+            return;
+        case Algorithm::ib_cc:
+            if (is_notification(signal)) control.ib_cc.on_notification(now);
+            return;
+        case Algorithm::timely:
+            if (signal.round_trip.ps > 0) control.timely.on_round_trip(signal.round_trip);
+            return;
     }
+}
+
+bool heeds_notifications(Algorithm algorithm) {
+    return algorithm == Algorithm::dcqcn || algorithm == Algorithm::ib_cc;
+}
+
+base::Instant pace(CongestionControl& control, base::Instant now, uint32_t bytes) {
+    switch (control.algorithm) {
+        case Algorithm::none: return now;
+        case Algorithm::fixed_rate: return control.fixed_rate.on_sent(now, bytes);
+        case Algorithm::dcqcn: return control.dcqcn.on_sent(now, bytes);
+        case Algorithm::ib_cc: return control.ib_cc.on_sent(now, bytes);
+        case Algorithm::timely: return control.timely.on_sent(now, bytes);
+    }
+    return now;
 }
 
 }  // namespace tulle::transport

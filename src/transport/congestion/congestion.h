@@ -3,20 +3,23 @@
 //
 // An algorithm is told what happens (signals) and asked one question: after this packet, when may
 // the next one go? It keeps its state in the queue pair, advances it when it is used and never asks
-// for a timer tick. All arithmetic is in integers. To add one: a file beside this one with a state
-// structure and the functions below for it, a name in Algorithm, a member in the union, and a case
-// in each switch of congestion.cc.
+// for a timer tick. All arithmetic is in integers. Settings are not state: queue pairs share them
+// by a pointer. To add one: a file beside this one with a state structure and the functions below
+// for it, a name in Algorithm, a member in the union, and a case in each switch of congestion.cc.
 #pragma once
 
 #include <cstdint>
 
 #include "base/rate.h"
 #include "base/time.h"
+#include "transport/congestion/dcqcn.h"
 #include "transport/congestion/fixed_rate.h"
+#include "transport/congestion/ib_cc.h"
+#include "transport/congestion/timely.h"
 
 namespace tulle::transport {
 
-enum class Algorithm : uint8_t { none, fixed_rate };
+enum class Algorithm : uint8_t { none, fixed_rate, dcqcn, ib_cc, timely };
 
 // What the network told a sender.
 struct Signal {
@@ -36,19 +39,27 @@ struct CongestionControl {
     Algorithm algorithm = Algorithm::none;
     union {
         FixedRate fixed_rate;
+        Dcqcn dcqcn;
+        IbCc ib_cc;
+        Timely timely;
     };
     CongestionControl() : fixed_rate{} {}
+    explicit CongestionControl(const FixedRate& state)
+        : algorithm(Algorithm::fixed_rate), fixed_rate(state) {}
+    explicit CongestionControl(const Dcqcn& state) : algorithm(Algorithm::dcqcn), dcqcn(state) {}
+    explicit CongestionControl(const IbCc& state) : algorithm(Algorithm::ib_cc), ib_cc(state) {}
+    explicit CongestionControl(const Timely& state) : algorithm(Algorithm::timely), timely(state) {}
 };
 
 void on_signal(CongestionControl& control, base::Instant now, const Signal& signal);
 
+// Whether notifications of congestion change anything.
+bool heeds_notifications(Algorithm algorithm);
+
 // A packet of so many bytes on the wire leaves now; returns when the next one may.
+base::Instant pace(CongestionControl& control, base::Instant now, uint32_t bytes);
 inline base::Instant on_sent(CongestionControl& control, base::Instant now, uint32_t bytes) {
-    switch (control.algorithm) {
-        case Algorithm::none: return now;
-        case Algorithm::fixed_rate: return control.fixed_rate.on_sent(now, bytes);
-    }
-    return now;
+    return control.algorithm == Algorithm::none ? now : pace(control, now, bytes);
 }
 
 }  // namespace tulle::transport

@@ -1,0 +1,89 @@
+// InfiniBand congestion control, what the sender does (IBTA vol 1, annex A10): each BECN moves an
+// index up a table of delays, a timer moves it down by one a tick, and after each packet comes the
+// delay that the index says, in parts of the packet's own time on the line.
+//
+// The timer belongs to the service level and runs since the beginning of time: its ticks are the
+// multiples of its period, so how many there were since the index was looked at last is a
+// subtraction.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/rate.h"
+#include "base/time.h"
+
+namespace tulle::transport {
+
+// Settings of one service level, and the table of the port; they outlive the queue pairs.
+struct IbCcSettings {
+    base::Rate line = base::Rate::bits_per_second(100'000'000'000);
+    uint16_t increase = 1;           // CCTI_Increase
+    uint16_t timer = 0;              // CCTI_Timer, in units of 1.024 us; 0: the index never falls
+    uint16_t minimum = 0;            // CCTI_Min
+    uint16_t trigger_threshold = 0;  // an index that reaches this is an event; 0: none is
+    std::vector<uint16_t> table;     // an entry: two bits of shift, fourteen of multiplier
+
+    uint16_t limit() const { return static_cast<uint16_t>(table.empty() ? 0 : table.size() - 1); }
+};
+
+constexpr uint16_t cct_entry(uint16_t shift, uint16_t multiplier) {
+    return static_cast<uint16_t>(shift << 14 | multiplier);
+}
+
+// The index: one for each queue pair, or one that all of a service level share (port control).
+struct IbCcIndex {
+    uint16_t value = 0;
+    uint32_t events = 0;  // how often it came to the trigger threshold from below
+    int64_t ticks = 0;    // of the timer, when it was looked at last
+
+    void advance(const IbCcSettings& settings, base::Instant now) {
+        constexpr int64_t kUnit = 1'024'000;
+        value = std::max(value, settings.minimum);
+        if (settings.timer == 0) return;
+        const int64_t passed = now.ps / (kUnit * settings.timer) - ticks;
+        ticks += passed;
+        const auto above = static_cast<int64_t>(value - settings.minimum);
+        value = static_cast<uint16_t>(value - std::min(passed, above));
+    }
+};
+
+class IbCc {
+public:
+    IbCc() = default;
+    explicit IbCc(const IbCcSettings& settings, IbCcIndex* shared = nullptr)
+        : settings_(&settings), shared_(shared) {}
+
+    void on_notification(base::Instant now) {
+        IbCcIndex& index = at(now);
+        const uint16_t before = index.value;
+        const uint32_t raised = uint32_t{before} + settings_->increase;
+        index.value = static_cast<uint16_t>(std::min<uint32_t>(raised, settings_->limit()));
+        const uint16_t threshold = settings_->trigger_threshold;
+        if (threshold != 0 && before < threshold && index.value >= threshold) ++index.events;
+    }
+
+    base::Instant on_sent(base::Instant now, uint32_t bytes) {
+        const IbCcIndex& index = at(now);
+        if (index.value > settings_->limit() || settings_->table.empty()) return now;
+        const uint16_t entry = settings_->table[index.value];
+        if ((entry & 0x3fff) == 0) return now;
+        const base::Duration packet = settings_->line.time_for(bytes);
+        return now + packet + base::Duration{packet.ps * (entry & 0x3fff) >> (entry >> 14)};
+    }
+
+    // As it is now.
+    IbCcIndex& at(base::Instant now) {
+        IbCcIndex& index = shared_ != nullptr ? *shared_ : own_;
+        index.advance(*settings_, now);
+        return index;
+    }
+
+private:
+    const IbCcSettings* settings_ = nullptr;
+    IbCcIndex* shared_ = nullptr;
+    IbCcIndex own_;
+};
+
+}  // namespace tulle::transport
