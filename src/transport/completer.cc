@@ -128,6 +128,7 @@ bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end, bool marked) {
 void take_credits(QueuePair& qp, uint8_t syndrome, uint32_t msn) {
     const uint8_t code = wire::ack_code(syndrome);
     RequesterState& r = qp.requester;
+    r.peer_msn = msn;
     r.has_credits = code != wire::kNoCredits;
     if (r.has_credits) r.credit_limit = (msn + wire::credits_of(code)) & 0xff'ffff;
 }

@@ -77,6 +77,8 @@ struct EndToEnd {
     base::Ring<Qpn> waiting{4};  // queue pairs whose oldest request goes this way, in turn
     Qpn carried{};               // the one whose message is under way; none: RESYNC, or nothing
     bool resync_due = false;
+    Qpn suspended{};           // whose message RESYNC gives up until its receiver is ready
+    uint32_t settled_msn = 0;  // the peer's, when the latest message or RESYNC was acknowledged
     std::optional<uint8_t> refused{};  // the NAK that the peer's message got, until RESYNC
 };
 

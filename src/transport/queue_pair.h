@@ -86,6 +86,7 @@ struct RequesterState {
     uint32_t awaiting_data = 0;   // READs and atomics begun and not done
     uint32_t messages_begun = 0;  // SSN, 24 bits
     uint32_t credit_limit = 0;    // LSN, 24 bits
+    uint32_t peer_msn = 0;        // as the newest acknowledgement said
     bool has_credits = false;     // the peer grants end-to-end credits
     bool asks_next = false;       // the next packet asks for an answer, wherever in the message
     bool recovering = false;      // what was lost goes again; until something new is acknowledged,

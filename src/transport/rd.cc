@@ -166,6 +166,7 @@ void stop(Core& core, EndToEnd& ee, QpState state, Status of_waiting) {
     ee.requester->state = ee.responder->state = state;
     drop_message(ee);
     ee.resync_due = false;
+    ee.suspended = Qpn{};
     end_receive(core, *ee.responder, Status::local_eec_operation_error);
     if (ee.carried.value != 0)
         fail_oldest(core, release_carried(core, ee), Status::local_eec_operation_error);
@@ -179,6 +180,7 @@ void forget(EndToEnd& ee) {
         half->send_queue.reset();
         half->early.reset();
     }
+    ee.settled_msn = 0;
     ee.refused.reset();
 }
 
@@ -213,6 +215,13 @@ void on_resync(Core& core, EndToEnd& ee, const Packet& packet) {
         half.dest_qpn = source_of(packet).qpn;
     }
     answer_with(core, half, psn_plus(r.expected, wire::kPsnMask), ack_syndrome(core, half));
+}
+
+void finish_request(Core& core, QueuePair& qp) {
+    qp.requester.wait_until = Instant{};
+    (*qp.send_queue)[qp.requester.oldest].is_done = true;
+    complete_done(core, qp);
+    core.wake(qp);
 }
 
 }  // namespace
@@ -290,6 +299,8 @@ void offer_request(Core& core, QueuePair& qp) {
 
 void withdraw_request(Core& core, QueuePair& qp) {
     qp.requester.wait_until = Instant{};
+    for (const auto& ee : core.ee_contexts)
+        if (ee && ee->suspended == qp.number) ee->suspended = Qpn{};
     if (qp.ee.value == 0) return;
     EndToEnd& ee = context_of(core, qp);
     if (ee.carried == qp.number) {
@@ -323,15 +334,19 @@ void load_message(Core& core, QueuePair& half) {
     if (!ee.waiting.empty()) load_request(ee, *core.find(ee.waiting.pop_front()));
 }
 
+// RESYNC counts as one message. If the peer counts another, that is the one that was suspended: it
+// was sent again and arrived before the word that the receiver was not ready came here.
 void finish_message(Core& core, QueuePair& half) {
     EndToEnd& ee = context_of(core, half);
     core.wake(half);
-    if (ee.carried.value == 0) return;  // it was RESYNC
-    QueuePair& qp = release_carried(core, ee);
-    qp.requester.wait_until = Instant{};
-    (*qp.send_queue)[qp.requester.oldest].is_done = true;
-    complete_done(core, qp);
-    core.wake(qp);
+    const uint32_t done = (half.requester.peer_msn - ee.settled_msn) & wire::kPsnMask;
+    ee.settled_msn = half.requester.peer_msn;
+    if (ee.carried.value != 0) return finish_request(core, release_carried(core, ee));
+    QueuePair* qp = core.find(ee.suspended);
+    ee.suspended = Qpn{};
+    if (qp == nullptr || done < 2) return;
+    withdraw_request(core, *qp);
+    finish_request(core, *qp);
 }
 
 void abandon_message(Core& core, QueuePair& half, Status status) {
@@ -355,6 +370,7 @@ void suspend_message(Core& core, QueuePair& half, Instant until) {
     drop_message(ee);
     core.wake(half);
     QueuePair& qp = release_carried(core, ee);
+    ee.suspended = qp.number;
     qp.requester.rnr_retries_left = retries_left;
     qp.requester.wait_until = until;
     core.look_again(qp, until);

@@ -50,17 +50,47 @@ Host::Host(EndpointIndex own_endpoint, const PairOptions& pair_options)
     send_cq = adapter.create_cq(options.cq_capacity);
     receive_cq = adapter.create_cq(options.cq_capacity);
     if (options.shared_receives) srq = *adapter.create_srq(pd, options.queue_depth, 4);
+    if (options.type == QpType::xrc_target) {
+        xrc_domain = adapter.create_xrc_domain();
+        srq = create_xrc_srq(xrc_domain);
+    }
+    if (options.type == QpType::rd) {
+        rd_domain = adapter.create_rd_domain();
+        ee = *adapter.create_ee(rd_domain);
+    }
     qpn = create_qp();
 }
 
-Qpn Host::create_qp() {
+QpSetup Host::setup() const {
     QpSetup setup{.type = options.type, .pd = pd, .send_cq = send_cq, .receive_cq = receive_cq};
     setup.send = {.requests = options.queue_depth, .sges = 4, .inline_bytes = 64};
     setup.receive_requests = options.queue_depth;
     setup.receive_sges = 4;
     setup.signal_all = options.signal_all;
-    setup.srq = srq;
+    setup.xrc_domain = xrc_domain;
+    setup.rd_domain = rd_domain;
+    if (options.type != QpType::xrc_target) setup.srq = srq;
+    return setup;
+}
+
+Qpn Host::create_qp() {
+    return create_qp(setup());
+}
+
+Qpn Host::create_qp(const QpSetup& setup) {
     return *adapter.create_qp(setup);
+}
+
+SrqId Host::create_xrc_srq(XrcDomainId domain) {
+    return *adapter.create_xrc_srq(domain, pd, receive_cq, options.queue_depth, 4);
+}
+
+Qpn Host::add_rd_qp(RdDomainId domain, QKey qkey) {
+    QpSetup other = setup();
+    other.rd_domain = domain;
+    const Qpn added = create_qp(other);
+    start_rd_qp(added, qkey);
+    return added;
 }
 
 Refusal Host::go_to(QpState to, QpAttributes attributes, uint32_t mask) {
@@ -82,18 +112,18 @@ bool same_bytes(const Host& a, size_t a_offset, const Host& b, size_t b_offset, 
     return std::memcmp(a.memory.data() + a_offset, b.memory.data() + b_offset, length) == 0;
 }
 
-void Host::connect(const Host& peer, Psn receive_psn, Psn send_psn) {
-    peer_key = peer.key;
-    peer_qpn = peer.qpn;
+namespace {
+
+QpAttributes attributes_of(const PairOptions& options, EndpointIndex peer, Psn receive_psn,
+                           Psn send_psn) {
     QpAttributes attributes;
     attributes.access = options.access;
-    attributes.qkey = QKey{0x1234};
+    attributes.qkey = kPairQkey;
     attributes.pkey = options.pkey;
-    attributes.address = {.endpoint = peer.endpoint,
+    attributes.address = {.endpoint = peer,
                           .service_level = options.service_level,
                           .ack_timeout = options.ack_timeout};
     attributes.path_mtu = options.mtu;
-    attributes.dest_qpn = peer.qpn;
     attributes.receive_psn = receive_psn;
     attributes.send_psn = send_psn;
     attributes.max_reads = options.max_reads;
@@ -101,18 +131,61 @@ void Host::connect(const Host& peer, Psn receive_psn, Psn send_psn) {
     attributes.min_rnr_timer = options.min_rnr_timer;
     attributes.retry_count = options.retry_count;
     attributes.rnr_retry = options.rnr_retry;
+    return attributes;
+}
+
+void require_none(Refusal refusal) {
+    if (refusal != Refusal::none) throw std::logic_error("the queue pair does not connect");
+}
+
+}  // namespace
+
+void Host::connect(const Host& peer, Psn receive_psn, Psn send_psn) {
+    peer_key = peer.key;
+    peer_qpn = peer.qpn;
+    peer_srq = peer.srq;
+    if (options.type == QpType::rd) return start_rd_qp(qpn);
+    QpAttributes attributes = attributes_of(options, peer.endpoint, receive_psn, send_psn);
+    attributes.dest_qpn = peer.qpn;
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
-        if (adapter.modify_qp(qpn, attributes, mask | kState) != Refusal::none)
-            throw std::logic_error("the queue pair does not connect");
+        require_none(adapter.modify_qp(qpn, attributes, mask | kState));
     };
     const bool datagram = options.type == QpType::ud;
-    const bool reliable = options.type == QpType::rc;
+    const bool answers = options.type == QpType::rc || options.type == QpType::xrc_target;
+    const bool asks = options.type == QpType::rc || options.type == QpType::xrc_initiator;
     step(QpState::init, kPkeyIndex | kPort | (datagram ? kQkey : kAccessFlags));
     uint32_t to_rtr = datagram ? 0u : kAddress | kPathMtu | kDestQpn | kReceivePsn;
-    if (reliable) to_rtr |= kMaxIncomingReads | kMinRnrTimer;
+    if (answers) to_rtr |= kMaxIncomingReads | kMinRnrTimer;
     step(QpState::rtr, to_rtr);
-    step(QpState::rts, kSendPsn | (reliable ? kTimeout | kRetryCount | kRnrRetry | kMaxReads : 0u));
+    uint32_t to_rts = kSendPsn;
+    if (options.type == QpType::xrc_target) to_rts |= kTimeout;
+    if (asks) to_rts |= kTimeout | kRetryCount | kRnrRetry | kMaxReads;
+    step(QpState::rts, to_rts);
+}
+
+void Host::start_rd_qp(Qpn rd_qpn, QKey qkey) {
+    QpAttributes attributes = attributes_of(options, {}, {}, {});
+    attributes.qkey = qkey;
+    const auto step = [&](QpState state, uint32_t mask) {
+        attributes.state = state;
+        require_none(adapter.modify_qp(rd_qpn, attributes, mask | kState));
+    };
+    step(QpState::init, kQkey | kAccessFlags);
+    step(QpState::rtr, kMinRnrTimer);
+    step(QpState::rts, 0);
+}
+
+void Host::connect_ee(const Host& peer, Psn receive_psn, Psn send_psn) {
+    QpAttributes attributes = attributes_of(options, peer.endpoint, receive_psn, send_psn);
+    attributes.dest_ee = peer.ee;
+    const auto step = [&](QpState state, uint32_t mask) {
+        attributes.state = state;
+        require_none(adapter.modify_ee(ee, attributes, mask | kState));
+    };
+    step(QpState::init, kPkeyIndex | kPort);
+    step(QpState::rtr, kAddress | kPathMtu | kDestEe | kReceivePsn | kMaxIncomingReads);
+    step(QpState::rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn);
 }
 
 Refusal Host::post(const Post& post) {
@@ -132,16 +205,30 @@ Refusal Host::post(const Post& post) {
     request.swap = post.swap;
     if (post.binding) request.binding = *post.binding;
     request.flush_placement = post.flush_placement;
-    request.datagram = post.datagram.value_or(DatagramTarget{
-        .endpoint = EndpointIndex{3 - endpoint.value}, .qpn = peer_qpn, .qkey = qp().qkey});
-    return adapter.post_send(qpn, request);
+    request.datagram =
+        post.datagram.value_or(DatagramTarget{.endpoint = EndpointIndex{3 - endpoint.value},
+                                              .qpn = post.to.value_or(peer_qpn),
+                                              .qkey = post.qkey});
+    request.remote_srq.value = post.srq.value_or(peer_srq).value;
+    request.ee_context = post.ee.value_or(ee);
+    return adapter.post_send(post.from.value_or(qpn), request);
 }
 
 Refusal Host::post_receive(uint32_t offset, uint32_t length, uint64_t id) {
     const Sge sge{kBase + offset, length, key};
     const ReceiveRequest request{id, length == 0 ? std::span<const Sge>() : std::span(&sge, 1)};
-    return options.shared_receives ? adapter.post_srq_receive(srq, request)
-                                   : adapter.post_receive(qpn, request);
+    return srq.value != 0 ? adapter.post_srq_receive(srq, request)
+                          : adapter.post_receive(qpn, request);
+}
+
+Refusal Host::post_receive_to(SrqId shared, uint64_t id, uint32_t length) {
+    const Sge sge{kBase + kReceiveArea + id * kReceiveBytes, length, key};
+    return adapter.post_srq_receive(shared, {id, std::span(&sge, 1)});
+}
+
+Refusal Host::post_receive_to(Qpn own, uint64_t id, uint32_t length) {
+    const Sge sge{kBase + kReceiveArea + id * kReceiveBytes, length, key};
+    return adapter.post_receive(own, {id, std::span(&sge, 1)});
 }
 
 void Host::drain() {
@@ -211,12 +298,42 @@ base::Duration Wire::delays() const {
 
 Pair::Pair(const PairOptions& client_options, const PairOptions& options)
     : client(EndpointIndex{1}, client_options),
-      server(EndpointIndex{2}, options),
+      server(EndpointIndex{2}, of_server(options)),
       delay_(options.delay) {
-    client.connect(server, options.server_psn, options.client_psn);
-    server.connect(client, options.client_psn, options.server_psn);
+    connect();
     for (uint32_t i = 0; i < options.receives; ++i)
         server.post_receive(kReceiveArea + i * options.receive_bytes, options.receive_bytes, i);
+}
+
+PairOptions Pair::of_server(PairOptions options) {
+    if (options.type == QpType::xrc_initiator) options.type = QpType::xrc_target;
+    return options;
+}
+
+void Pair::connect() {
+    const Psn client_psn = server.options.client_psn;
+    const Psn server_psn = server.options.server_psn;
+    client.connect(server, server_psn, client_psn);
+    server.connect(client, client_psn, server_psn);
+    if (client.options.type != QpType::rd) return;
+    client.connect_ee(server, server_psn, client_psn);
+    server.connect_ee(client, client_psn, server_psn);
+}
+
+// The first connection's numbers stand aside for as long as this one connects.
+Pair::Connection Pair::connect_xrc(XrcDomainId domain, PdId target_pd) {
+    const Connection first{client.qpn, server.qpn};
+    QpSetup target = server.setup();
+    target.xrc_domain = domain;
+    target.pd = target_pd;
+    const Connection made{client.create_qp(), server.create_qp(target)};
+    client.qpn = made.initiator;
+    server.qpn = made.target;
+    connect();
+    client.qpn = first.initiator;
+    server.qpn = client.peer_qpn = first.target;
+    server.peer_qpn = first.initiator;
+    return made;
 }
 
 void Pair::launch(size_t index, base::Duration extra) {

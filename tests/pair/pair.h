@@ -7,7 +7,8 @@
 //     EXPECT_EQ(pair.client.completion().status, Status::success);
 //
 // Each host has one region of memory filled with a pattern, and one queue pair connected to the
-// other's. Time is simulated: nothing ever waits.
+// other's. Of XRC the client has an initiator, the server a target and a shared queue; of RD each
+// has a queue pair and one end of an EE context. Time is simulated: nothing ever waits.
 #pragma once
 
 #include <deque>
@@ -20,7 +21,7 @@
 namespace tulle::transport {
 
 struct PairOptions {
-    QpType type = QpType::rc;
+    QpType type = QpType::rc;  // xrc_initiator: the server's is the target
     uint32_t mtu = 1024;
     base::Duration delay{1'000'000};
     LossPolicy loss = LossPolicy::go_back_n;
@@ -50,6 +51,8 @@ struct PairOptions {
     NotificationSettings notifications{};
 };
 
+inline constexpr QKey kPairQkey{0x1234};  // of datagrams, reliable or not
+
 // A send request in short: data lies at `offset` of the sender's memory, and remote work goes to
 // `remote_offset` of the peer's.
 struct Post {
@@ -68,6 +71,11 @@ struct Post {
     std::vector<Sge> sges{};  // instead of the one piece that `offset` and `length` name
     uint8_t flush_placement = 0;
     std::optional<DatagramTarget> datagram{};  // the peer's queue pair unless said
+    std::optional<Qpn> from{};                 // one's own queue pair unless said
+    std::optional<SrqId> srq{};                // XRC: the peer's shared queue unless said
+    std::optional<Qpn> to{};                   // RD: instead of the peer's queue pair
+    QKey qkey = kPairQkey;                     // RD
+    std::optional<wire::EeContext> ee{};       // RD: one's own unless said
 };
 
 class Host {
@@ -78,6 +86,9 @@ public:
     void connect(const Host& peer, Psn receive_psn, Psn send_psn);
     Refusal post(const Post& post);
     Refusal post_receive(uint32_t offset, uint32_t length, uint64_t id = 0);
+    // The receive of this number, in its place of the area for receives.
+    Refusal post_receive_to(SrqId shared, uint64_t id, uint32_t length = kReceiveBytes);
+    Refusal post_receive_to(Qpn own, uint64_t id, uint32_t length = kReceiveBytes);
     // The next completion, of the send or the receive queue; a test that asks for more than there
     // are fails.
     Completion completion();
@@ -90,6 +101,14 @@ public:
     Refusal go_to(QpState to, QpAttributes attributes = {}, uint32_t mask = 0);
     // One more queue pair, as the first one, in state RESET.
     Qpn create_qp();
+    Qpn create_qp(const QpSetup& setup);
+    QpSetup setup() const;
+    // XRC: one more shared queue. RD: one more queue pair that sends and receives; the way there
+    // from RESET; and the way of an EE context.
+    SrqId create_xrc_srq(XrcDomainId domain);
+    Qpn add_rd_qp(RdDomainId domain, QKey qkey = kPairQkey);
+    void start_rd_qp(Qpn rd_qpn, QKey qkey = kPairQkey);
+    void connect_ee(const Host& peer, Psn receive_psn, Psn send_psn);
     // A piece of this host's memory.
     Sge sge(uint32_t offset, uint32_t length) const { return {kBase + offset, length, key}; }
     uint64_t word(size_t offset) const;
@@ -99,6 +118,7 @@ public:
 
     static constexpr uint64_t kBase = 0x7000'0000;  // where the region begins for its keys
     static constexpr size_t kMemory = 1 << 20;
+    static constexpr uint32_t kReceiveBytes = 8192;
     static std::byte pattern(size_t i, uint32_t host);
 
     EndpointIndex endpoint{};
@@ -109,6 +129,10 @@ public:
     CqId send_cq{};
     CqId receive_cq{};
     SrqId srq{};
+    SrqId peer_srq{};
+    XrcDomainId xrc_domain{};
+    RdDomainId rd_domain{};
+    wire::EeContext ee{};
     uint32_t key = 0;
     uint32_t peer_key = 0;
     Qpn qpn{};
@@ -192,6 +216,12 @@ public:
     void inject(const Packet& packet, EndpointIndex to);
     // A packet as the peer of this host would send it now, to be made wrong and injected.
     Packet forged(Host& to, wire::Operation operation, Psn psn, uint32_t length = 0);
+    // One more initiator and target of XRC, connected.
+    struct Connection {
+        Qpn initiator;
+        Qpn target;
+    };
+    Connection connect_xrc(XrcDomainId domain, PdId target_pd);
     Host& host(EndpointIndex endpoint) { return endpoint == client.endpoint ? client : server; }
 
     Instant now{};
@@ -200,6 +230,9 @@ public:
     Host server;
 
 private:
+    static PairOptions of_server(PairOptions options);
+    void connect();
+
     struct Flying {
         Instant at;
         uint64_t order;

@@ -17,6 +17,7 @@ enum class Drawer : uint32_t {
     poster,
     pool,
     link,
+    act,
     marks,
     notifications,
     congestion,

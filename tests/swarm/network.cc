@@ -5,7 +5,18 @@
 namespace tulle::swarm {
 namespace {
 
+wire::Endpoint address_of_group(uint32_t group, wire::Encapsulation encapsulation) {
+    const auto number = static_cast<uint8_t>(group - kFirstGroup);
+    const auto lid = static_cast<uint16_t>(0xc000 + number);
+    wire::Endpoint address{{{0x33, 0x33, 0, 0, 0, number}}, {}, wire::Lid{lid}};
+    address.gid = encapsulation == wire::Encapsulation::roce_v2_ipv4
+                      ? wire::gid_of(wire::Ipv4Address{{239, 0, 2, number}})
+                      : wire::Gid{{0xff, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, number}};
+    return address;
+}
+
 wire::Endpoint address_of(uint32_t endpoint, wire::Encapsulation encapsulation) {
+    if (endpoint >= kFirstGroup) return address_of_group(endpoint, encapsulation);
     const auto number = static_cast<uint8_t>(endpoint);
     wire::Endpoint address{{{2, 0, 0, 0, 0, number}}, {}, wire::Lid{number}};
     address.gid = encapsulation == wire::Encapsulation::roce_v2_ipv4
@@ -42,8 +53,35 @@ base::Instant Network::arrival_of(Link& link, base::Instant now, bool& disturbed
     return at;
 }
 
-void Network::note_trouble(const wire::Packet& packet) {
-    const uint32_t side = world_.find_side(packet.destination - 1, packet.dest_qp());
+uint32_t Network::station_at(uint32_t endpoint) const {
+    const uint32_t first = endpoint > kOtherPort ? endpoint - kOtherPort : endpoint;
+    require(first != 0 && first <= world_.stations.size(), "a packet was sent to nobody");
+    return first - 1;
+}
+
+bool Network::has_members(uint32_t group, uint32_t station) const {
+    require(group - kFirstGroup < world_.groups.size(), "a packet was sent to no group");
+    const auto& members = world_.groups[group - kFirstGroup].members;
+    return std::any_of(members.begin(), members.end(),
+                       [&](uint32_t side) { return world_.sides[side].adapter == station; });
+}
+
+// Only the way to the first port of a peer is ever cut.
+bool Network::is_cut(const wire::Packet& packet, uint32_t to) const {
+    if (packet.destination > kOtherPort) return false;
+    const wire::Service service = wire::service_of(static_cast<uint8_t>(packet.opcode));
+    if (service != wire::Service::rc && service != wire::Service::xrc) return false;
+    const uint32_t peer = world_.find_side(to, packet.dest_qp());
+    return peer != kNone && world_.sides[world_.sides[peer].peer].is_cut;
+}
+
+void Network::note_trouble(const wire::Packet& packet, uint32_t to) {
+    if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == wire::Service::rd) {
+        const uint32_t end = world_.find_ee(to, packet.srq_or_ee);
+        if (end != kNone) ++world_.ee_troubles(end);
+        return;
+    }
+    const uint32_t side = world_.find_side(to, packet.dest_qp());
     if (side != kNone) ++world_.troubles(side);
 }
 
@@ -57,7 +95,7 @@ wire::Path Network::path_of(const wire::Packet& packet) const {
     return path;
 }
 
-uint32_t Network::take_off(Link& link, const wire::Packet& sent, bool damaged) {
+uint32_t Network::take_off(Link& link, const wire::Packet& sent, uint32_t to, bool damaged) {
     wire::Packet packet = sent;
     if (link.marks.per_million(world_.faults.mark)) mark(packet);
     if (free_.empty()) {
@@ -68,7 +106,7 @@ uint32_t Network::take_off(Link& link, const wire::Packet& sent, bool damaged) {
     free_.pop_back();
     Flight& flight = flights_[index];
     flight.packet = packet;
-    flight.to = packet.destination - 1;
+    flight.to = to;
     flight.damaged = damaged;
     flight.payload.clear();
     flight.bytes.clear();

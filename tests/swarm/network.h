@@ -1,9 +1,12 @@
-// The network between the adapters: it loses, doubles, reorders, delays and damages packets, each
-// with the chance that the seed gives.
+// The network between the adapters: it loses, doubles, reorders, delays, damages and marks packets,
+// each with the chance that the seed gives.
 //
 // Some packets go through bytes: encoded on one side, parsed on the other. All packets that are
 // damaged do; the receiver's check of the ICRC has to find them out. A bit that the ICRC does not
 // cover is left to the link's own check, which would have found it on its one hop.
+//
+// Each adapter has two ports, so that there is a path to migrate to. What goes to a group is copied
+// for each other adapter that has members: the sender's own has brought it to its members itself.
 #pragma once
 
 #include <optional>
@@ -41,10 +44,16 @@ private:
         base::Instant last_arrival{};
     };
 
-    uint32_t take_off(Link& link, const wire::Packet& sent, bool damaged);
+    template <class Launch>
+    void send_to(base::Instant now, const wire::Packet& packet, uint32_t to, Launch&& launch);
+    // The adapter that has a port with this address.
+    uint32_t station_at(uint32_t endpoint) const;
+    bool has_members(uint32_t group, uint32_t station) const;
+    bool is_cut(const wire::Packet& packet, uint32_t to) const;
+    uint32_t take_off(Link& link, const wire::Packet& sent, uint32_t to, bool damaged);
     void mark(wire::Packet& packet) const;
     base::Instant arrival_of(Link& link, base::Instant now, bool& disturbed);
-    void note_trouble(const wire::Packet& packet);
+    void note_trouble(const wire::Packet& packet, uint32_t to);
     wire::Path path_of(const wire::Packet& packet) const;
     void damage(Link& link, std::vector<std::byte>& bytes);
 
@@ -57,24 +66,32 @@ private:
 
 template <class Launch>
 void Network::send(base::Instant now, const wire::Packet& packet, Launch&& launch) {
-    const size_t count = world_.stations.size();
-    if (packet.destination == 0 || packet.destination > count)
-        throw Failure("a packet was sent to nobody");
-    Link& link = links_[(packet.source - 1) * count + packet.destination - 1];
+    if (packet.destination < kFirstGroup) {
+        send_to(now, packet, station_at(packet.destination), launch);
+        return;
+    }
+    for (uint32_t i = 0; i < world_.stations.size(); ++i)
+        if (i + 1 != packet.source && has_members(packet.destination, i))
+            send_to(now, packet, i, launch);
+}
+
+template <class Launch>
+void Network::send_to(base::Instant now, const wire::Packet& packet, uint32_t to, Launch&& launch) {
+    Link& link = links_[(packet.source - 1) * world_.stations.size() + to];
     const Faults& faults = world_.faults;
     ++tally_.packets;
-    const bool lost = link.draw.per_million(faults.loss);
-    const bool doubled = link.draw.per_million(faults.doubling);
+    const bool lost = link.draw.per_million(faults.loss) || is_cut(packet, to);
+    const bool doubled = link.draw.per_million(faults.doubling) && !is_cut(packet, to);
     const bool damaged = link.draw.per_million(faults.damage);
     bool disturbed = lost || doubled || damaged;
     // One draw after the other: compilers differ in the order of arguments.
     const auto fly = [&](bool is_damaged) {
         const base::Instant at = arrival_of(link, now, disturbed);
-        launch(at, take_off(link, packet, is_damaged));
+        launch(at, take_off(link, packet, to, is_damaged));
     };
     if (!lost) fly(damaged);
     if (doubled) fly(false);
-    if (disturbed) note_trouble(packet);
+    if (disturbed) note_trouble(packet, to);
 }
 
 }  // namespace tulle::swarm

@@ -79,6 +79,115 @@ DEFECTS = {
         "    if (r.recovering || !spend_retry(core, qp)) return;",
         "    if (!spend_retry(core, qp)) return;",
     ),
+    "the domain of an XRC queue is not checked": (
+        "src/transport/xrc.cc",
+        "    if (shared == nullptr || shared->xrc_domain != qp.xrc_domain) return",
+        "    if (shared == nullptr) return",
+    ),
+    "an XRC message goes to the queue of the one before it": (
+        "src/transport/xrc.cc",
+        "    qp.srq = named;",
+        "    if (qp.srq.value == 0) qp.srq = named;",
+    ),
+    "RESYNC is skipped": (
+        "src/transport/rd.cc",
+        "        ee.resync_due = ee.resync_due || !unsent;",
+        "        ee.resync_due = false;",
+    ),
+    "RESYNC leaves the message under way open": (
+        "src/transport/rd.cc",
+        "        end_receive(core, half, Status::remote_aborted);\n",
+        "",
+    ),
+    "a second message goes over an EE context": (
+        "src/transport/rd.cc",
+        "    if (half.state != QpState::rts || r.oldest != r.end) return;",
+        "    if (half.state != QpState::rts || r.end - r.oldest > 1 ||\n"
+        "        (r.oldest != r.end && (ee.carried.value == 0 || r.begun != r.end))) return;",
+    ),
+    "a suspended message is always sent again": (
+        "src/transport/rd.cc",
+        "    if (qp == nullptr || done < 2) return;",
+        "    if (qp == nullptr || done < 99) return;",
+    ),
+    "the Q_Key of RD is not checked": (
+        "src/transport/rd.cc",
+        "    if (source.qkey != qp->qkey) {",
+        "    if (qp == nullptr) {",
+    ),
+    "the RD domain of the destination is not checked": (
+        "src/transport/rd.cc",
+        "!qp->receives() || qp->rd_domain != ee.domain)",
+        "!qp->receives())",
+    ),
+    "a datagram to a group is delivered twice": (
+        "src/transport/adapter.cc",
+        "    for (const Member& member : members_)\n"
+        "        if (member.group.value == packet.destination)",
+        "    for (int twice = 0; twice < 2; ++twice) for (const Member& member : members_)\n"
+        "        if (member.group.value == packet.destination)",
+    ),
+    "a datagram to a group goes to the members of all": (
+        "src/transport/adapter.cc",
+        "        if (member.group.value == packet.destination)\n",
+        "",
+    ),
+    "the rights of a window are not checked": (
+        "src/transport/memory.cc",
+        "    if ((slot.access & access) != access) return std::nullopt;",
+        "    if (slot.kind == Kind::region && (slot.access & access) != access)\n"
+        "        return std::nullopt;",
+    ),
+    "a window of type 1 keeps its key": (
+        "src/transport/memory.cc",
+        "    ++window.variant;  // a new key",
+        "    // a new key",
+    ),
+    "grants outlive their region": (
+        "src/transport/memory.cc",
+        "    const uint32_t epoch = slots_[slot].epoch + 1;",
+        "    const uint32_t epoch = slots_[slot].epoch;",
+    ),
+    "the limit of a shared queue is told each time": (
+        "src/transport/core.cc",
+        "    shared->limit = 0;",
+        "    shared->limit += 0;",
+    ),
+    "the limit of a shared queue is told too late": (
+        "src/transport/core.cc",
+        "shared->queue.waiting() >= shared->limit) return;",
+        "shared->queue.waiting() >= shared->limit / 2) return;",
+    ),
+    "a queue pair that goes keeps the receive that it took": (
+        "src/transport/adapter.cc",
+        "        shared->queue.give_back(responder.receive_place);",
+        "        shared->queue.release(responder.receive_place);",
+    ),
+    "an answer to a queue pair of before counts": (
+        "src/transport/completer.cc",
+        "(packet.psn(), r.unacknowledged) && psn_before(packet.psn(), r.sent_end);",
+        "(packet.psn(), r.unacknowledged);",
+    ),
+    "a path that migrated leads nowhere": (
+        "src/transport/migration.cc",
+        "    core.on_new_path(qp);\n",
+        "",
+    ),
+    "a migration that was agreed upon is refused": (
+        "src/transport/migration.cc",
+        "        if (packet.source == qp.alternate.endpoint.value)",
+        "        if (packet.source != qp.alternate.endpoint.value)",
+    ),
+    "a queue pair that is paced is not woken": (
+        "src/transport/core.cc",
+        "        qp->waits_for_pace = false;\n        wake(*qp);",
+        "        qp->waits_for_pace = false;",
+    ),
+    "nobody is told of congestion": (
+        "src/transport/notify.cc",
+        "    if (!is_unicast) return;",
+        "    if (!is_unicast || packet.source != 0) return;",
+    ),
 }
 
 BUILD = """\
@@ -143,7 +252,7 @@ def _find(copy):
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if run.returncode == 0:
         return None
-    found = re.search(r"FAILED (seed .*)", run.stdout)
+    found = re.search(r"FAILED:? (.*)", run.stdout)
     return found[1] if found else sys.exit(f"planted: failed without a seed:\n{run.stdout}")
 
 

@@ -1,6 +1,8 @@
 // Random fabrics, load and faults; README.md says how to repeat a seed.
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +15,7 @@
 namespace {
 
 using tulle::swarm::Result;
+using tulle::swarm::Share;
 using tulle::swarm::Tally;
 
 struct Options {
@@ -89,19 +92,50 @@ bool check_repeats(uint64_t seed, const Result& result) {
     return false;
 }
 
-bool check_share(const Tally& tally) {
-    const double share = tally.rc_operations == 0 ? 1.0
-                                                  : static_cast<double>(tally.rc_successes) /
-                                                        static_cast<double>(tally.rc_operations);
+unsigned long long number(uint64_t value) {
+    return value;
+}
+
+double percent_of(const Share& share) {
+    return share.operations == 0 ? 100.0
+                                 : 100.0 * static_cast<double>(share.successes) /
+                                       static_cast<double>(share.operations);
+}
+
+void print(const Tally& tally) {
     std::printf(
         "swarm: %llu packets, %llu through bytes, %llu found damaged; %llu messages "
-        "received; %.2f %% of %llu RC operations succeeded\n",
-        static_cast<unsigned long long>(tally.packets),
-        static_cast<unsigned long long>(tally.through_bytes),
-        static_cast<unsigned long long>(tally.damaged),
-        static_cast<unsigned long long>(tally.received), 100 * share,
-        static_cast<unsigned long long>(tally.rc_operations));
-    return share >= 0.95;
+        "received, %llu from groups\n",
+        number(tally.packets), number(tally.through_bytes), number(tally.damaged),
+        number(tally.received), number(tally.received_from_groups));
+    std::printf(
+        "swarm: %llu RESYNCs, %llu receives aborted, %llu refused, %llu queue pairs made again, "
+        "%llu with "
+        "their old number, %llu paths migrated, %llu not with their peer's, %llu notifications "
+        "heeded, %llu limits told, %llu works too late for "
+        "their memory\n",
+        number(tally.resyncs), number(tally.aborted), number(tally.refused),
+        number(tally.made_again), number(tally.numbers_reused), number(tally.migrated),
+        number(tally.not_migrated), number(tally.notified), number(tally.limits),
+        number(tally.too_late));
+    std::printf(
+        "swarm: %.2f %% of %llu RC operations succeeded, %.2f %% of %llu of XRC, %.2f %% of "
+        "%llu of RD\n",
+        percent_of(tally.rc), number(tally.rc.operations), percent_of(tally.xrc),
+        number(tally.xrc.operations), percent_of(tally.rd), number(tally.rd.operations));
+}
+
+bool check_share(const Tally& tally) {
+    return percent_of(tally.rc) >= 95 && percent_of(tally.xrc) >= 90 && percent_of(tally.rd) >= 70;
+}
+
+// Everything that the model watches has happened.
+bool check_all_happened(const Tally& tally) {
+    return std::ranges::all_of(
+        std::array{tally.damaged, tally.received_from_groups, tally.resyncs, tally.aborted,
+                   tally.refused, tally.numbers_reused, tally.migrated, tally.not_migrated,
+                   tally.notified, tally.limits, tally.too_late},
+        [](uint64_t count) { return count != 0; });
 }
 
 }  // namespace
@@ -133,7 +167,10 @@ int main(int count, char** arguments) {
                 static_cast<unsigned long long>(options->count),
                 static_cast<unsigned long long>(options->first),
                 static_cast<unsigned long long>(hash));
-    const bool enough = check_share(tally) || options->count < 100;
+    print(tally);
+    // Few seeds need not show everything.
+    const bool enough = (check_share(tally) || options->count < 100) &&
+                        (check_all_happened(tally) || options->count < 1000);
     if (!enough) std::printf("swarm: FAILED: too little succeeds for the swarm to test anything\n");
     return enough ? 0 : 1;
 }
