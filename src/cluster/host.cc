@@ -30,39 +30,49 @@ Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cab
     const uint32_t rights =
         transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead;
     key_ = *adapter_.memory().register_region({pd_, 0, kMemoryBytes, nullptr, rights});
+    next_.fill(Instant::never());
+    rare_.fill(Instant::never());
     for (uint32_t lane = 0; lane < cabling.lanes(); ++lane) update_room(lane);
 }
 
 void Host::begin() {
     std::ranges::stable_sort(postings_, {}, &Posting::at);
-    if (!postings_.empty()) tree_.set(kPosting, postings_.front().at);
-    if (!plan_.changes.empty()) tree_.set(kChange, plan_.changes.front().at);
+    port_ = &cabling_.port(plan_.port);
+    if (!postings_.empty()) set(kPosting, postings_.front().at);
+    if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
 }
 
 Instant Host::advance(Instant until, std::vector<FlowEnd>& ends) {
     cabling_.take_fresh(plan_.port, 1, [&](uint32_t p) {
         const fabric::Cabling::Inbound& inbound = cabling_.inbound(p);
-        if (!inbound.packets.empty()) tree_.set(kPackets, cabling_.store[inbound.packets.head].at);
-        if (!inbound.control.empty()) tree_.set(kControl, cabling_.store[inbound.control.head].at);
+        if (!inbound.packets.empty()) next_[kPackets] = cabling_.store[inbound.packets.head].at;
+        if (!inbound.control.empty()) set(kControl, cabling_.store[inbound.control.head].at);
     });
     for (;; ++events_) {
-        const Instant now = tree_.first_at();
+        const auto first = std::ranges::min_element(next_);
+        const Instant now = *first;
         if (now >= until) return now;
-        switch (tree_.first_source()) {
-            case kControl: on_control(now); break;
+        switch (first - next_.begin()) {
+            case kRare: on_rare(now, ends); break;
             case kPackets: on_packet(now, ends); break;
             case kLine: on_line_free(now); break;
-            case kReceived: on_received(now, ends); break;
-            case kProcessed: on_processed(now, ends); break;
             case kDeadline:
                 adapter_.on_timer(now);
                 collect(now, ends);
                 attend(now);
                 break;
-            case kPosting: on_posting(now); break;
-            case kTimer: on_timer(now); break;
-            case kChange: on_change(now); break;
         }
+    }
+}
+
+void Host::on_rare(Instant now, std::vector<FlowEnd>& ends) {
+    switch (std::ranges::min_element(rare_) - rare_.begin()) {
+        case kControl: return on_control(now);
+        case kReceived: return on_received(now, ends);
+        case kProcessed: return on_processed(now, ends);
+        case kPosting: return on_posting(now);
+        case kTimer: return on_timer(now);
+        case kChange: return on_change(now);
     }
 }
 
@@ -72,8 +82,8 @@ void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
     fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
     const uint32_t index = inbound.packets.pop(cabling_.store);
     cabling_.store.prefetch_packet(inbound.packets.head);
-    tree_.set(kPackets, inbound.packets.empty() ? Instant::never()
-                                                : cabling_.store[inbound.packets.head].at);
+    next_[kPackets] = inbound.packets.empty() ? Instant::never()
+                                              : cabling_.store[inbound.packets.head].at;
     Transit& transit = cabling_.store[index];
     transit.in_lane = transit.lane;
     const bool has_credits = cabling_.has_credits() &&
@@ -96,14 +106,14 @@ void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
 void Host::accept(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
     if (plan_.receive_latency.ps == 0) return deliver(now, index, ends);
     cabling_.store[index].at = now + plan_.receive_latency;
-    if (processed_.empty()) tree_.set(kProcessed, cabling_.store[index].at);
+    if (processed_.empty()) set(kProcessed, cabling_.store[index].at);
     processed_.push(cabling_.store, index);
     start(now);
 }
 
 void Host::on_processed(Instant now, std::vector<FlowEnd>& ends) {
     const uint32_t index = processed_.pop(cabling_.store);
-    tree_.set(kProcessed, processed_.empty() ? Instant::never()
+    set(kProcessed, processed_.empty() ? Instant::never()
                                              : cabling_.store[processed_.head].at);
     deliver(now, index, ends);
 }
@@ -135,11 +145,11 @@ void Host::store(Instant now, uint32_t index) {
                           is_lossless ? fabric::Drop::headroom_full : fabric::Drop::buffer_full);
             return;
         }
-        tree_.set(kTimer, timers_.next_at());
+        set(kTimer, timers_.next_at());
     }
     const bool was_idle = waiting_.empty();
     waiting_.push(cabling_.store, index);
-    if (was_idle) tree_.set(kReceived, receiver_->send(now, transit.wire_bytes));
+    if (was_idle) set(kReceived, receiver_->send(now, transit.wire_bytes));
     start(now);
 }
 
@@ -149,7 +159,7 @@ void Host::on_received(Instant now, std::vector<FlowEnd>& ends) {
     Instant next = Instant::never();
     if (!waiting_.empty())
         next = receiver_->send(now, cabling_.store[waiting_.head].wire_bytes);
-    tree_.set(kReceived, next);
+    set(kReceived, next);
     intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
     accept(now, index, ends);
 }
@@ -157,14 +167,14 @@ void Host::on_received(Instant now, std::vector<FlowEnd>& ends) {
 void Host::on_control(Instant now) {
     const fabric::Cabling::ControlEffect effect = cabling_.on_control(plan_.port, now);
     const fabric::Fifo& control = cabling_.inbound(plan_.port).control;
-    tree_.set(kControl, control.empty() ? Instant::never() : cabling_.store[control.head].at);
+    set(kControl, control.empty() ? Instant::never() : cabling_.store[control.head].at);
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
         if ((effect.paused >> lane & 1) != 0) {
             cabling_.hold(plan_.port, lane, now);
             cabling_.wait(plan_.port, lane).pause_until = effect.until;
             timers_.push({effect.until, fabric::NodeTimer::Kind::pause_ends,
                           static_cast<uint8_t>(lane), kOnlyPort});
-            tree_.set(kTimer, timers_.next_at());
+            set(kTimer, timers_.next_at());
         } else if ((effect.opened >> lane & 1) != 0) {
             cabling_.let_go(plan_.port, lane, now);
         } else {
@@ -195,24 +205,18 @@ void Host::update_room(uint32_t lane) {
 }
 
 void Host::start(Instant now) {
-    fabric::Port& port = cabling_.port(plan_.port);
-    if (port.is_awaited) return;
-    if (now < port.busy_until) return await_line(port);
-    if (!port.is_up) return;
-    if (port.owes()) {
-        port.busy_until = cabling_.transmit_owed(plan_.port, now);
-        return await_line(port);
+    if (port_->is_awaited) return;
+    if (now < port_->busy_until) return await_line();
+    if (!port_->is_up) return;
+    if (port_->owes()) {
+        port_->busy_until = cabling_.transmit_owed(plan_.port, now);
+        return await_line();
     }
     const uint32_t index = cabling_.store.take();
     if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index)))
         return cabling_.store.give_back(index);
     transmit(now, index);
-    await_line(port);
-}
-
-void Host::await_line(fabric::Port& port) {
-    port.is_awaited = true;
-    tree_.set(kLine, port.busy_until);
+    await_line();
 }
 
 void Host::transmit(Instant now, uint32_t index) {
@@ -230,7 +234,7 @@ void Host::transmit(Instant now, uint32_t index) {
                        ? settings_.qos.lane_of_dscp[packet.traffic_class >> 2]
                        : settings_.qos.lane_of_level[packet.service_level];
     const uint8_t lane = transit.lane;
-    cabling_.port(plan_.port).busy_until = cabling_.transmit(plan_.port, index, now);
+    port_->busy_until = cabling_.transmit(plan_.port, index, now);
     if (cabling_.has_credits()) update_room(lane);
 }
 
@@ -247,15 +251,14 @@ uint32_t Host::flow_of(const wire::Packet& packet, uint8_t& flags) const {
 }
 
 void Host::on_line_free(Instant now) {
-    fabric::Port& port = cabling_.port(plan_.port);
-    port.is_awaited = false;
+    port_->is_awaited = false;
+    next_[kLine] = Instant::never();
     attend(now);
-    if (!port.is_awaited) tree_.clear(kLine);
 }
 
 void Host::on_posting(Instant now) {
     post(postings_[next_posting_++]);
-    tree_.set(kPosting, next_posting_ < postings_.size() ? postings_[next_posting_].at
+    set(kPosting, next_posting_ < postings_.size() ? postings_[next_posting_].at
                                                          : Instant::never());
     attend(now);
 }
@@ -296,13 +299,13 @@ void Host::on_timer(Instant now) {
             break;
         default: break;
     }
-    tree_.set(kTimer, timers_.next_at());
+    set(kTimer, timers_.next_at());
     attend(now);
 }
 
 void Host::on_change(Instant now) {
     const HostChange& change = plan_.changes[next_change_++];
-    tree_.set(kChange, next_change_ < plan_.changes.size() ? plan_.changes[next_change_].at
+    set(kChange, next_change_ < plan_.changes.size() ? plan_.changes[next_change_].at
                                                            : Instant::never());
     fabric::Port& port = cabling_.port(plan_.port);
     switch (change.kind) {
@@ -319,7 +322,7 @@ void Host::on_change(Instant now) {
             is_storming_ = true;
             intake_.begin_storm(now, kOnlyPort);
             timers_.push({now, fabric::NodeTimer::Kind::pause_storm, 0, kOnlyPort});
-            tree_.set(kTimer, timers_.next_at());
+            set(kTimer, timers_.next_at());
             break;
         case HostChange::Kind::pause_storm_end:
             is_storming_ = false;

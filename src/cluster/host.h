@@ -2,14 +2,14 @@
 // out when line, lane and pace allow; packets that come in go to the adapter.
 #pragma once
 
-#include <memory>
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
 #include "cluster/framing.h"
 #include "fabric/intake.h"
 #include "fabric/switch.h"
-#include "fabric/time_tree.h"
 #include "transport/adapter.h"
 
 namespace tulle::cluster {
@@ -78,8 +78,7 @@ public:
     // What it points to; the owner has asked for the object itself.
     void prefetch() const {
         adapter_.prefetch();
-        tree_.prefetch();
-        __builtin_prefetch(&cabling_.port(plan_.port));
+        __builtin_prefetch(port_);
         cabling_.store.prefetch_packet(cabling_.inbound(plan_.port).packets.head);
     }
 
@@ -91,18 +90,22 @@ public:
     void finish(Instant now);
 
 private:
-    enum Source : uint32_t {
+    // What happens next: four instants, looked at one by one. Of what is rare, the first.
+    enum Source : uint32_t { kRare, kPackets, kLine, kDeadline, kSources };
+    enum Rare : uint32_t {
         kControl,
-        kPackets,
-        kLine,
-        kReceived,  // a slow receiver has taken a packet
+        kReceived,   // a slow receiver has taken a packet
         kProcessed,  // the adapter's latency is over
-        kDeadline,  // of the adapter
         kPosting,
         kTimer,
         kChange,
-        kSources
+        kRares
     };
+    void set(Rare source, Instant at) {
+        rare_[source] = at;
+        next_[kRare] = *std::ranges::min_element(rare_);
+    }
+    void on_rare(Instant now, std::vector<FlowEnd>& ends);
 
     void on_packet(Instant now, std::vector<FlowEnd>& ends);
     void on_control(Instant now);
@@ -118,17 +121,17 @@ private:
     void store(Instant now, uint32_t index);
     void collect(Instant now, std::vector<FlowEnd>& ends);
     void start(Instant now);
-    void await_line(fabric::Port& port);
+    void await_line() {
+        port_->is_awaited = true;
+        next_[kLine] = port_->busy_until;
+    }
     void transmit(Instant now, uint32_t index);
     void post(const Posting& posting);
     uint32_t flow_of(const wire::Packet& packet, uint8_t& flags) const;
     // The adapter's deadline may have moved, and it may have something to send.
     void attend(Instant now) {
-        start(now);
-        if (const Instant next = adapter_.next_deadline(); next != deadline_) {
-            deadline_ = next;
-            tree_.set(kDeadline, next);
-        }
+        if (!port_->is_awaited) start(now);
+        next_[kDeadline] = adapter_.next_deadline();
     }
     void update_room(uint32_t lane);
 
@@ -136,7 +139,9 @@ private:
     const Framing& framing_;
     fabric::Cabling& cabling_;
     HostPlan plan_;
-    fabric::TimeTree tree_{kSources};
+    std::array<Instant, kSources> next_;
+    std::array<Instant, kRares> rare_;
+    fabric::Port* port_ = nullptr;  // of the cabling
     fabric::NodeTimers timers_;
     fabric::Intake intake_;
     transport::Adapter adapter_;
@@ -154,7 +159,6 @@ private:
     bool is_storming_ = false;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;
-    Instant deadline_ = Instant::never();  // of the adapter, as the tree has it
 };
 
 }  // namespace tulle::cluster

@@ -17,6 +17,8 @@ void Partition::add_switch(fabric::SwitchPlan plan) {
 }
 
 void Partition::begin() {
+    constexpr size_t kFewNodes = 512;  // some megabytes
+    outgrows_cache_ = nodes_.size() > kFewNodes;
     for (Host& host : hosts_) host.begin();
     for (fabric::Switch& node : switches_) node.begin();
     for (uint32_t place = 0; place < nodes_.size(); ++place) {
@@ -38,11 +40,13 @@ void Partition::advance(uint64_t window) {
     for (auto& crossings : cabling_.crossings) crossings.clear();
     const Instant until{static_cast<int64_t>(window + 1) * window_.ps};
     wheel_.take(window, acting_);
-    std::ranges::sort(acting_);  // as they lie in memory
+    if (outgrows_cache_) std::ranges::sort(acting_);  // as they lie in memory
     for (size_t i = 0; i < acting_.size(); ++i) {
         const uint32_t place = acting_[i];
-        prefetch_object(i + 3);
-        prefetch_state(i + 1);
+        if (outgrows_cache_) {
+            prefetch_object(i + 3);
+            prefetch_state(i + 1);
+        }
         if (cabling_.due(place) >= until) continue;
         const Node node = nodes_[place];
         const Instant next = node.is_host ? hosts_[node.index].advance(until, ends)

@@ -65,6 +65,7 @@ private:
     std::deque<fabric::Switch> switches_;
     WindowWheel wheel_;
     std::vector<uint32_t> acting_;
+    bool outgrows_cache_ = false;
 };
 
 }  // namespace tulle::cluster
