@@ -70,6 +70,7 @@ struct alignas(64) Port {
     bool is_awaited = false;  // something happens when the line falls free
     bool is_up = true;
     bool is_unusual = false;  // sending a packet takes more than usual, see below
+    bool is_odd = false;      // receiving one does: it is down, or behind a dateline
     uint8_t sending_in_lane = 0;
     uint16_t sending_in_port = 0;
     uint16_t lossless = 0;  // priorities in which this input pauses its peer
@@ -104,6 +105,7 @@ struct alignas(64) Port {
     }
     bool owes() const { return (owed_pause | owed_resume | owed_credits) != 0; }
     void settle() {
+        is_odd = !is_up || is_behind_dateline;
         is_unusual = peer_is_elsewhere || peer_cuts_through || whole_nanoseconds || is_tapped ||
                      has_errors || ps_per_byte == 0;
     }

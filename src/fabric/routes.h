@@ -31,9 +31,17 @@ public:
     // The ports of `node` by which a packet for the endpoint may go, ascending. Empty: it cannot be
     // reached, or the node is the endpoint itself.
     std::span<const uint16_t> ports(uint32_t node, uint32_t endpoint) const {
+        return ports_of_row(row(node), node, endpoint);
+    }
+    // The same for a node that asks often and keeps its row.
+    const uint32_t* row(uint32_t node) const {
+        return lists_.data() + size_t{rows_[node]} * target_count_;
+    }
+    std::span<const uint16_t> ports_of_row(const uint32_t* row, uint32_t node,
+                                           uint32_t endpoint) const {
         const Endpoint& to = endpoints_[endpoint];
         if (node == to.node) return {};
-        const uint32_t list = lists_[size_t{rows_[node]} * target_count_ + to.target];
+        const uint32_t list = row[to.target];
         return list == kLastHop ? last_hop(node, to) : list_at(list);
     }
 

@@ -49,6 +49,7 @@ void Switch::begin() {
     ports_ = &cabling_.port(plan_.first_port);
     outs_ = &cabling_.out(plan_.first_port, 0);
     inbound_ = &cabling_.inbound(plan_.first_port);
+    routes_row_ = plan_.routes->row(plan_.node);
 }
 
 void Switch::prefetch() const {
@@ -104,7 +105,7 @@ void Switch::on_packet(Instant now, uint16_t in) {
         packets_.clear(in);
     } else {
         const Transit& following = cabling_.store[coming.head];
-        packets_.set(in, following.at);
+        packets_.set_near(in, following.at);
         cabling_.store.prefetch(following.next);
     }
 
@@ -113,16 +114,19 @@ void Switch::on_packet(Instant now, uint16_t in) {
     transit.in_lane = transit.lane;
     const bool spends = has_credits_ && transit.lane != kManagementLane;
     if (spends) intake_.receive(in, transit.lane, transit.wire_bytes);
-    if (!from.is_up) return drop_arriving(now, in, index, Drop::link_down);
-    if ((transit.flags & Transit::kCorrupt) != 0)
-        return drop_arriving(now, in, index, Drop::corrupted);
-    if (++transit.hops > kMaxHops) return drop_arriving(now, in, index, Drop::hop_limit);
+    ++transit.hops;
+    const bool is_odd = from.is_odd || (transit.flags & Transit::kCorrupt) != 0;
+    if (is_odd || transit.hops > kMaxHops) [[unlikely]] {
+        if (!from.is_up) return drop_arriving(now, in, index, Drop::link_down);
+        if ((transit.flags & Transit::kCorrupt) != 0)
+            return drop_arriving(now, in, index, Drop::corrupted);
+        if (transit.hops > kMaxHops) return drop_arriving(now, in, index, Drop::hop_limit);
+        if (transit.lane == 0) transit.lane = 1;  // it has crossed the dateline
+    }
     const uint16_t to = choose(now, transit);
     if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
-    if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
-
-    if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
     if (can_go_straight(now, ports_[to])) return send(now, to, index);
+    if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
     if (spends) {
         intake_.watch_credits(now, in, transit.in_lane);
     } else if (!admit(now, in, to, transit)) {
@@ -168,7 +172,7 @@ uint16_t Switch::choose(Instant now, const Transit& transit) {
         const auto& path = (*plan_.paths)[transit.flow];
         return transit.hops <= path.size() ? path[transit.hops - 1u] : kNoPort;
     }
-    const std::span<const uint16_t> ports = plan_.routes->ports(plan_.node, transit.destination);
+    const std::span<const uint16_t> ports = plan_.routes->ports_of_row(routes_row_, plan_.node, transit.destination);
     if (ports.size() <= 1) return ports.empty() ? kNoPort : ports[0];
     switch (settings_.route.choice) {
         case PathChoice::ecmp:
@@ -265,7 +269,7 @@ void Switch::enqueue(Instant now, uint16_t port, uint32_t index) {
 // Nobody waits, and nothing stands in the way: it would be stored and taken out at once.
 bool Switch::can_go_straight(Instant now, const Port& to) const {
     return now >= to.busy_until && (to.filled | to.held | to.storming) == 0 && !to.owes() &&
-           is_simple_;
+           is_simple_ && to.is_up;
 }
 
 void Switch::mark(uint16_t port, Transit& transit) {

@@ -125,7 +125,7 @@ private:
     }
     void await_line(uint16_t port) {
         ports_[port].is_awaited = true;
-        lines_.set(port, ports_[port].busy_until);
+        lines_.set_near(port, ports_[port].busy_until);
     }
     void start_idle(Instant now, uint16_t port);
     TULLE_HOT void send(Instant now, uint16_t port, uint32_t index);
@@ -166,6 +166,7 @@ private:
     Port* ports_ = nullptr;  // of the cabling, from this switch's first on
     LaneOut* outs_ = nullptr;
     Cabling::Inbound* inbound_ = nullptr;
+    const uint32_t* routes_row_ = nullptr;  // of this node in the tables
     uint32_t lanes_;
     bool has_credits_;
     bool uses_lifetime_;  // of the head of a queue

@@ -79,10 +79,12 @@ void Switch::on_change(Instant now) {
                                    : Instant::never());
     if (change.kind == NodeChange::Kind::routes) {
         plan_.routes = change.routes;
+        routes_row_ = plan_.routes->row(plan_.node);
         return;
     }
     Port& port = ports_[change.port];
     port.is_up = change.kind == NodeChange::Kind::port_up;
+    port.settle();
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
         if (!port.is_up) drop_lane(now, change.port, lane, Drop::link_down);
         cabling_.let_go(global(change.port), lane, now);

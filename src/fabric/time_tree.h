@@ -36,31 +36,37 @@ public:
     }
 
     void set(uint32_t source, base::Instant at) { set_key(source, key_of(at, source)); }
+    // For an instant that is known to lie before the horizon.
+    void set_near(uint32_t source, base::Instant at) {
+        set_key(source, static_cast<uint64_t>(at.ps) << kSourceBits | source);
+    }
     void clear(uint32_t source) { set_key(source, kNever); }
 
     static base::Instant instant_of(uint64_t key) {
         return {static_cast<int64_t>(key >> kSourceBits)};
     }
     void prefetch() const { __builtin_prefetch(keys_.get()); }
-    uint64_t first_key() const { return keys_[1]; }
+    uint64_t first_key() const { return first_; }
     base::Instant first_at() const {
-        if (keys_[1] == kNever) return base::Instant::never();
-        return instant_of(keys_[1]);
+        return first_ == kNever ? base::Instant::never() : instant_of(first_);
     }
-    uint32_t first_source() const { return keys_[1] & (kMaxSources - 1); }
+    uint32_t first_source() const { return first_ & (kMaxSources - 1); }
 
 private:
     void set_key(uint32_t source, uint64_t key) {
         uint64_t* const keys = keys_.get();
         uint32_t place = leaves_ + source;
         keys[place] = key;
-        do {
+        while (true) {
             key = std::min(key, keys[place ^ 1]);
             place /= 2;
+            if (place == 1) break;
             keys[place] = key;
-        } while (place > 1);
+        }
+        first_ = key;
     }
 
+    uint64_t first_ = kNever;
     uint32_t leaves_;
     std::unique_ptr<uint64_t[]> keys_;
 };
