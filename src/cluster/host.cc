@@ -26,7 +26,7 @@ Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cab
       intake_(settings, cabling, timers_, plan_.port, 1, plan_.receive_buffer_bytes),
       adapter_(plan_.adapter),
       pd_(adapter_.memory().create_pd()),
-      cq_(adapter_.create_cq(16)) {
+      cq_(adapter_.create_cq(1)) {
     const uint32_t rights =
         transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead;
     key_ = *adapter_.memory().register_region({pd_, 0, kMemoryBytes, nullptr, rights});
@@ -38,6 +38,7 @@ Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cab
 void Host::begin() {
     std::ranges::stable_sort(postings_, {}, &Posting::at);
     port_ = &cabling_.port(plan_.port);
+    TULLE_CHECK(adapter_.resize_cq(cq_, completions_) == transport::Refusal::none);
     if (!postings_.empty()) set(kPosting, postings_.front().at);
     if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
 }

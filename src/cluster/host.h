@@ -68,8 +68,9 @@ public:
     transport::PdId pd() const { return pd_; }
     transport::CqId cq() const { return cq_; }
     uint32_t key() const { return key_; }
-    // Setting up; postings in the order of their time.
+    // Setting up. Everything that is posted, receives too, may complete, and at the same instant.
     void add(const Posting& posting) { postings_.push_back(posting); }
+    void expect_completions(uint32_t count) { completions_ += count; }
     void add(const FixedPath& path) { paths_.push_back(path); }
     void begin();
 
@@ -151,6 +152,7 @@ private:
     transport::Lanes room_;
     std::vector<Posting> postings_;
     size_t next_posting_ = 0;
+    uint32_t completions_ = 1;
     size_t next_change_ = 0;
     std::vector<FixedPath> paths_;
     std::optional<base::Serializer> receiver_;  // a slow one

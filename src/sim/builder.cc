@@ -558,7 +558,9 @@ void Builder::add_flow(uint32_t number) {
     const transport::Qpn to_qpn = connectable_qp(to, messages);
     connect(from, from_qpn, flow.destination, to_qpn, flow, data_entropy);
     connect(to, to_qpn, flow.source, from_qpn, flow, ack_entropy);
+    from.expect_completions(messages);
     if (flow.operation == Operation::send) {
+        to.expect_completions(messages);
         const transport::Sge sge{0, static_cast<uint32_t>(std::min(flow.bytes, message)), to.key()};
         for (uint32_t i = 0; i < messages; ++i)
             to.adapter().post_receive(to_qpn, {.id = number, .sges = std::span(&sge, 1)});
