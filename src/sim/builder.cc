@@ -380,6 +380,8 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t place, uint32_t por
     adapter.seed = setup_.seed;
     adapter.loss = setup_.host.loss;
     adapter.ack_every = setup_.host.ack_every;
+    adapter.reorder_tolerance = setup_.host.reorder_tolerance;
+    adapter.reorder_packets = std::max(adapter.reorder_packets, 2 * adapter.reorder_tolerance);
     adapter.coalesces_acks = setup_.host.coalesce_acks;
     if (setup_.host.window_packets != 0)
         adapter.max_packets_outstanding = setup_.host.window_packets;

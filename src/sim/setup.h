@@ -57,6 +57,7 @@ struct Fault {
 struct HostSettings {
     transport::LossPolicy loss = transport::LossPolicy::go_back_n;
     uint32_t mtu = 4096;
+    uint32_t reorder_tolerance = 0;  // selective repeat: packets that may overtake a late one
     uint32_t ack_every = 1;         // packets between requests for an acknowledgement
     bool coalesce_acks = true;      // an ACK that waits is replaced by the next
     uint32_t window_packets = 0;    // in flight of a queue pair; 0: as many as the transport allows

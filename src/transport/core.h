@@ -40,6 +40,7 @@ struct AdapterConfig {
     LossPolicy loss = LossPolicy::go_back_n;
     uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair, below 2^23; 0: no bound
     uint32_t reorder_packets = 256;              // selective repeat keeps so many early packets
+    uint32_t reorder_tolerance = 0;              // and so many may come before one that is late
     uint32_t ack_every = 16;                     // packets of a long message between ACK requests
     bool coalesces_acks = true;                  // an ACK that waits is replaced by the next
     bool grants_credits = true;                  // end-to-end credits in ACKs
@@ -186,7 +187,7 @@ public:
     Memory memory;
     Counters counters;
     ReadyLists ready;
-    base::Ring<Notification> notifications{16};
+    base::Ring<Notification> notifications{1};
     base::Ring<AdapterEvent> events{2};
     std::vector<Qpn> losers;  // queue pairs that a completion was lost of, until end_losers()
     bool is_broken = false;   // the whole adapter

@@ -400,6 +400,17 @@ void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.dropped_silently;
 }
 
+// Once, and where packets take several paths only when one has come from so far behind the gap that
+// it is no longer late, but lost.
+void tell_of_gap(Core& core, QueuePair& qp) {
+    ResponderState& r = qp.responder;
+    const bool may_be_late =
+        qp.early && psn_distance(r.expected, r.furthest_early) <= core.config.reorder_tolerance;
+    if (r.nak_sent || may_be_late) return;
+    r.nak_sent = true;
+    answer_with(core, qp, r.expected, wire::syndrome_of(wire::NakCode::psn_sequence_error));
+}
+
 // C9-66: a gap. It is told once; by the loss policy the packet is kept for its turn.
 void on_gap(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.out_of_sequence;
@@ -407,10 +418,10 @@ void on_gap(Core& core, QueuePair& qp, const Packet& packet) {
     if (core.config.loss == LossPolicy::selective_repeat && !r.nak_sent) {
         if (!qp.early) qp.early = std::make_unique<ReorderBuffer>(core.config.reorder_packets);
     }
+    const bool was_empty = !qp.early || qp.early->empty();
     if (qp.early) qp.early->keep(packet, psn_distance(r.expected, packet.psn()));
-    if (r.nak_sent) return;
-    r.nak_sent = true;
-    answer_with(core, qp, r.expected, wire::syndrome_of(wire::NakCode::psn_sequence_error));
+    if (was_empty || psn_before(r.furthest_early, packet.psn())) r.furthest_early = packet.psn();
+    tell_of_gap(core, qp);
 }
 
 void on_expected(Core& core, QueuePair& qp, const Packet& packet) {
@@ -434,9 +445,7 @@ void on_early(Core& core, QueuePair& qp) {
         if (!packet) break;
         on_expected(core, qp, *packet);
     }
-    if (!qp.early || qp.early->empty() || r.nak_sent || !qp.receives()) return;
-    r.nak_sent = true;
-    answer_with(core, qp, r.expected, wire::syndrome_of(wire::NakCode::psn_sequence_error));
+    if (qp.early && !qp.early->empty() && qp.receives()) tell_of_gap(core, qp);
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""behaviour.py TULLE EXAMPLES: each example shows its behaviour, and its control does not.
+
+A finding is looked for by its kind and by the name of the culprit that the example planted; a
+control run must be free of warnings and failures.
+"""
+
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+
+class Run:
+    def __init__(self, tulle, path):
+        done = subprocess.run([tulle, "sim", str(path), "-q", "--json", "-"], capture_output=True,
+                              text=True)
+        self.name = path.stem
+        self.status = done.returncode
+        self.json = json.loads(done.stdout)
+        self.totals = self.json["totals"]
+        self.findings = self.json["verdict"]["findings"]
+
+    def blames(self, kind, *names):
+        """A finding of the kind, and what it says names all of these."""
+        return any(f["kind"] == kind and all(n in f["sentence"] for n in names)
+                   for f in self.findings)
+
+    def is_healthy(self):
+        return self.status == 0 and all(f["severity"] == "note" for f in self.findings)
+
+    def median_us(self):
+        return statistics.median(f["fct_ns"] for f in self.json["flows"]) / 1000
+
+    def slowest_us(self):
+        return max(f["fct_ns"] for f in self.json["flows"]) / 1000
+
+    def lost(self, cause=None):
+        dropped = self.totals["dropped"]
+        return sum(dropped.values()) if cause is None else dropped[cause]
+
+
+def expectations(run):
+    """Names of examples, and what must hold of them."""
+    ib = run["ib-incast-lossless"]
+    collapse = run["roce-no-pfc-collapse"]
+    storm = run["pause-storm"]
+    freed = run["pause-storm-watchdog"]
+    collisions = run["ecmp-collisions"]
+    adaptive = run["ecmp-collisions-adaptive"]
+    hoq = run["ring-deadlock-hoq"]
+    return {
+        "InfiniBand drops nothing for lack of buffer": ib.lost() == 0 and ib.status == 0,
+        "RoCE without PFC loses": collapse.blames("losses") and collapse.lost("buffer_full") > 0,
+        "and go-back-N collapses under incast":
+            collapse.totals["retransmitted"] > collapse.lost()
+            and collapse.slowest_us() > 1.5 * run["roce-no-pfc-collapse-control"].slowest_us(),
+        "PFC blocks a victim flow": run["pfc-victim"].blames("victims", "h3 -> h5"),
+        "DCQCN frees it": not run["pfc-victim-dcqcn"].blames("victims"),
+        "a NIC that pauses for ever stops the fabric":
+            storm.status == 1 and storm.blames("slow_receiver", "h7"),
+        "the watchdog frees it":
+            freed.lost("watchdog") > 0
+            and sum(f["status"] == "success" for f in freed.json["flows"])
+            > sum(f["status"] == "success" for f in storm.json["flows"]),
+        "a ring with one VL deadlocks, and the report names the cycle":
+            run["ring-deadlock"].status == 1
+            and run["ring-deadlock"].blames("deadlock", *(f"switch{i}" for i in range(5))),
+        "it stutters through drops with a head-of-queue lifetime":
+            hoq.lost("head_of_queue") > 0 and hoq.status == 0,
+        "two VLs clear it": run["ring-two-vls"].status == 0 and run["ring-two-vls"].lost() == 0,
+        "a slow receiver spreads pause":
+            run["slow-receiver"].blames("slow_receiver", "h0")
+            and run["slow-receiver"].blames("victims"),
+        "ECMP collisions halve a permutation": collisions.blames("uneven_paths")
+            and collisions.slowest_us() > 2 * 87,
+        "adaptive routing restores it":
+            adaptive.median_us() < collisions.median_us()
+            and adaptive.slowest_us() < 0.6 * collisions.slowest_us(),
+        "Kmax above XOFF makes PFC the only brake": run["kmax-above-xoff"].blames("pfc_only_brake"),
+        "a noisy tenant on the same VL moves its neighbour's p99":
+            run["noisy-neighbour-same-vl"].blames("noisy_neighbour"),
+        "on its own VL hardly": not run["noisy-neighbour-own-vl"].blames("noisy_neighbour"),
+        "go-back-N under spraying retransmits without loss":
+            run["spraying-go-back-n"].blames("needless_resending")
+            and run["spraying-go-back-n"].lost() == 0,
+    }
+
+
+def main():
+    tulle, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    run = {path.stem: Run(tulle, path) for path in sorted(folder.glob("*.yaml"))}
+    failures = 0
+    for what, holds in expectations(run).items():
+        print(f"{'holds' if holds else 'FAILS'}: {what}")
+        failures += not holds
+    for name in run:
+        if name.endswith("-control") and not run[name].is_healthy():
+            print(f"FAILS: {name} should have nothing wrong: {run[name].findings}")
+            failures += 1
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
