@@ -83,18 +83,16 @@ void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
     fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
     const uint32_t index = inbound.packets.pop(cabling_.store);
     cabling_.store.prefetch_packet(inbound.packets.head);
-    next_[kPackets] = inbound.packets.empty() ? Instant::never()
-                                              : cabling_.store[inbound.packets.head].at;
+    next_[kPackets] =
+        inbound.packets.empty() ? Instant::never() : cabling_.store[inbound.packets.head].at;
     Transit& transit = cabling_.store[index];
     transit.in_lane = transit.lane;
-    const bool has_credits = cabling_.has_credits() &&
-                             transit.lane != fabric::kManagementLane;
+    const bool has_credits = cabling_.has_credits() && transit.lane != fabric::kManagementLane;
     if (has_credits) intake_.receive(kOnlyPort, transit.lane, transit.wire_bytes);
     const bool is_up = cabling_.port(plan_.port).is_up;
     if (!is_up || (transit.flags & Transit::kCorrupt) != 0) {
         if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
-        cabling_.drop(plan_.port, index,
-                      is_up ? fabric::Drop::corrupted : fabric::Drop::link_down);
+        cabling_.drop(plan_.port, index, is_up ? fabric::Drop::corrupted : fabric::Drop::link_down);
         start(now);
         return;
     }
@@ -114,8 +112,7 @@ void Host::accept(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
 
 void Host::on_processed(Instant now, std::vector<FlowEnd>& ends) {
     const uint32_t index = processed_.pop(cabling_.store);
-    set(kProcessed, processed_.empty() ? Instant::never()
-                                             : cabling_.store[processed_.head].at);
+    set(kProcessed, processed_.empty() ? Instant::never() : cabling_.store[processed_.head].at);
     deliver(now, index, ends);
 }
 
@@ -138,9 +135,9 @@ void Host::store(Instant now, uint32_t index) {
         intake_.watch_credits(now, kOnlyPort, transit.in_lane);
     } else {
         const bool is_lossless = (port.lossless >> transit.in_lane & 1) != 0;
-        const bool fits =
-            is_lossless ? intake_.admit(now, kOnlyPort, transit.in_lane, transit.wire_bytes)
-                        : intake_.admit_lossy(0, transit.wire_bytes);
+        const bool fits = is_lossless
+                              ? intake_.admit(now, kOnlyPort, transit.in_lane, transit.wire_bytes)
+                              : intake_.admit_lossy(0, transit.wire_bytes);
         if (!fits) {
             cabling_.drop(plan_.port, index,
                           is_lossless ? fabric::Drop::headroom_full : fabric::Drop::buffer_full);
@@ -158,8 +155,7 @@ void Host::on_received(Instant now, std::vector<FlowEnd>& ends) {
     const uint32_t index = waiting_.pop(cabling_.store);
     const Transit transit = cabling_.store[index];
     Instant next = Instant::never();
-    if (!waiting_.empty())
-        next = receiver_->send(now, cabling_.store[waiting_.head].wire_bytes);
+    if (!waiting_.empty()) next = receiver_->send(now, cabling_.store[waiting_.head].wire_bytes);
     set(kReceived, next);
     intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
     accept(now, index, ends);
@@ -246,8 +242,8 @@ uint32_t Host::flow_of(const wire::Packet& packet, uint8_t& flags) const {
         flags |= Transit::kFixedPath;
         return path.path;
     }
-    const uint64_t tuple = uint64_t{packet.source} << 40 ^ uint64_t{packet.destination} << 16 ^
-                           packet.entropy;
+    const uint64_t tuple =
+        uint64_t{packet.source} << 40 ^ uint64_t { packet.destination } << 16 ^ packet.entropy;
     return static_cast<uint32_t>(base::mix64(tuple) >> 32);
 }
 
@@ -259,8 +255,8 @@ void Host::on_line_free(Instant now) {
 
 void Host::on_posting(Instant now) {
     post(postings_[next_posting_++]);
-    set(kPosting, next_posting_ < postings_.size() ? postings_[next_posting_].at
-                                                         : Instant::never());
+    set(kPosting,
+        next_posting_ < postings_.size() ? postings_[next_posting_].at : Instant::never());
     attend(now);
 }
 
@@ -306,8 +302,8 @@ void Host::on_timer(Instant now) {
 
 void Host::on_change(Instant now) {
     const HostChange& change = plan_.changes[next_change_++];
-    set(kChange, next_change_ < plan_.changes.size() ? plan_.changes[next_change_].at
-                                                           : Instant::never());
+    set(kChange,
+        next_change_ < plan_.changes.size() ? plan_.changes[next_change_].at : Instant::never());
     fabric::Port& port = cabling_.port(plan_.port);
     switch (change.kind) {
         case HostChange::Kind::port_down:

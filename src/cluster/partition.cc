@@ -31,8 +31,7 @@ void Partition::begin() {
 }
 
 void Partition::note_woken() {
-    for (const uint32_t place : cabling_.woken)
-        wheel_.add(window_of(cabling_.due(place)), place);
+    for (const uint32_t place : cabling_.woken) wheel_.add(window_of(cabling_.due(place)), place);
     cabling_.woken.clear();
 }
 
@@ -57,8 +56,8 @@ void Partition::advance(uint64_t window) {
     }
 }
 
-// A node is in memory, not in the cache, when its turn comes: it is asked for while others act, first
-// the object, then, two turns later, what the object points to.
+// A node is in memory, not in the cache, when its turn comes: it is asked for while others act,
+// first the object, then, two turns later, what the object points to.
 void Partition::prefetch_object(size_t turn) const {
     if (turn >= acting_.size()) return;
     const Node node = nodes_[acting_[turn]];

@@ -11,11 +11,11 @@
 namespace tulle::drive {
 
 struct Progress {
-    base::Instant time{};      // simulated
+    base::Instant time{};  // simulated
     uint64_t hops = 0;
     size_t flows_done = 0;
     size_t flows = 0;
-    uint64_t bytes_done = 0;   // of all flows, so far as acknowledged at completed flows
+    uint64_t bytes_done = 0;  // of all flows, so far as acknowledged at completed flows
     uint64_t bytes = 0;
 };
 

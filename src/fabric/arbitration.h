@@ -14,7 +14,7 @@ namespace tulle::fabric {
 struct VlRound {
     uint8_t high_entry = 0;
     uint8_t low_entry = 0;
-    int32_t high_left = 0;   // bytes that the entry may still send
+    int32_t high_left = 0;  // bytes that the entry may still send
     int32_t low_left = 0;
     int32_t high_budget = 0;  // bytes of the high table before a packet of the low one
 };

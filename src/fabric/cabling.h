@@ -100,7 +100,7 @@ public:
     void accept(const Crossing& crossing);
 
     TransitStore store;
-    std::vector<uint32_t> woken;      // nodes of the partition
+    std::vector<uint32_t> woken;                   // nodes of the partition
     std::vector<std::vector<Crossing>> crossings;  // by partition
     std::vector<Captured> captured;
 

@@ -30,8 +30,8 @@ void Intake::pause_peer(Instant now, uint16_t in, uint8_t lane) {
     input.told_at = now;
     if (input.has_timer) return;
     input.has_timer = true;
-    timers_.push({cabling_.told_again_at(first_port_ + in, now), NodeTimer::Kind::pause_again, lane,
-                  in});
+    timers_.push(
+        {cabling_.told_again_at(first_port_ + in, now), NodeTimer::Kind::pause_again, lane, in});
 }
 
 void Intake::resume_peer(Instant now, uint16_t in, uint8_t lane) {

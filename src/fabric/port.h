@@ -61,13 +61,13 @@ struct LaneIn {
 struct alignas(64) Port {
     uint32_t ps_per_byte = 0;  // 0: not a whole number; the cabling's line carries the rest
     uint32_t queued_bytes = 0;
-    Duration arrival_delay{};  // from the last bit sent to where the peer acts on a packet
-    uint32_t peer = 0;         // port of the cabling that the other end is in
-    Instant busy_until{};      // the line is free from then on
+    Duration arrival_delay{};    // from the last bit sent to where the peer acts on a packet
+    uint32_t peer = 0;           // port of the cabling that the other end is in
+    Instant busy_until{};        // the line is free from then on
     uint32_t sending_bytes = 0;  // credits: of the packet on the line, to be given back at its end
-    uint16_t filled = 0;      // lanes with packets
-    uint16_t held = 0;        // lanes that may not send
-    bool is_awaited = false;  // something happens when the line falls free
+    uint16_t filled = 0;         // lanes with packets
+    uint16_t held = 0;           // lanes that may not send
+    bool is_awaited = false;     // something happens when the line falls free
     bool is_up = true;
     bool is_unusual = false;  // sending a packet takes more than usual, see below
     bool is_odd = false;      // receiving one does: it is down, or behind a dateline
@@ -83,14 +83,14 @@ struct alignas(64) Port {
     uint16_t owed_credits = 0;
     Duration delay{};  // of cable and FEC
     uint32_t peak_queue_bytes = 0;
-    uint32_t first_packets = 0;  // of messages: how many flows went this way
+    uint32_t first_packets = 0;   // of messages: how many flows went this way
     uint32_t headroom_bytes = 0;  // of each lossless priority of this input
     uint32_t cable = 0;
     uint16_t peer_partition = 0;
     uint16_t honours_pause = 0;  // priorities in which it heeds pauses itself
     uint8_t next_lane = 0;       // round robin
-    bool is_a : 1 = false;     // the first end of its cable
-    bool is_host : 1 = false;  // no queue to look at: it is held up whenever it may not send
+    bool is_a : 1 = false;       // the first end of its cable
+    bool is_host : 1 = false;    // no queue to look at: it is held up whenever it may not send
     bool is_behind_dateline : 1 = false;  // what arrives here goes on one lane up
     // Any of these makes the port unusual.
     bool peer_is_elsewhere : 1 = false;
@@ -125,8 +125,8 @@ struct PortCounters {
 
 // Bit errors of the line out of a port.
 struct ErrorModel {
-    uint64_t bit_error_e18 = 0;     // in 10^18 bits
-    uint64_t packet_loss_e12 = 0;   // in 10^12 packets
+    uint64_t bit_error_e18 = 0;    // in 10^18 bits
+    uint64_t packet_loss_e12 = 0;  // in 10^12 packets
     base::RandomStream random;
 
     bool is_clean() const { return bit_error_e18 == 0 && packet_loss_e12 == 0; }

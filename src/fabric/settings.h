@@ -16,7 +16,7 @@ using base::Duration;
 using base::Instant;
 using base::Rate;
 
-inline constexpr uint32_t kLanes = 16;       // virtual lanes, or priorities of which 8 are used
+inline constexpr uint32_t kLanes = 16;           // virtual lanes, or priorities of which 8 are used
 inline constexpr uint32_t kManagementLane = 15;  // VL15: no flow control, first in line
 inline constexpr uint32_t kNoLane = 0xff;
 
@@ -47,10 +47,10 @@ enum class Marking : uint8_t { none, ecn, fecn };
 
 struct LinkSettings {
     Rate rate = Rate::bits_per_second(400'000'000'000);  // of data, line code and FEC taken off
-    Duration delay{1'000'000};     // of the cable, if the topology does not say, ...
-    Duration fec_delay{};          // ... and of coding and decoding at its ends
-    uint32_t gap_bytes = 20;       // preamble and inter-frame gap
-    uint64_t error_rate_e18 = 0;   // bit errors in 10^18 bits
+    Duration delay{1'000'000};    // of the cable, if the topology does not say, ...
+    Duration fec_delay{};         // ... and of coding and decoding at its ends
+    uint32_t gap_bytes = 20;      // preamble and inter-frame gap
+    uint64_t error_rate_e18 = 0;  // bit errors in 10^18 bits
     BitErrors bit_errors = BitErrors::dropped;
     bool whole_nanoseconds = false;  // serialisation is cut to whole ns, as ns-3's clock does
 };
@@ -67,24 +67,24 @@ struct FramingSettings {
 };
 
 struct PfcSettings {
-    uint16_t priorities = 0;         // a bit for each that is lossless
-    uint64_t xoff_bytes = 0;         // static threshold of an ingress port's priority ...
+    uint16_t priorities = 0;              // a bit for each that is lossless
+    uint64_t xoff_bytes = 0;              // static threshold of an ingress port's priority ...
     uint64_t xon_offset_bytes = 3 << 10;  // ... and how far below it the pause ends
-    bool dynamic_threshold = true;   // instead: free shared buffer times alpha
+    bool dynamic_threshold = true;        // instead: free shared buffer times alpha
     uint32_t alpha_numerator = 1;
     uint32_t alpha_denominator = 8;
-    uint64_t reserve_bytes = 4 << 10;   // of each ingress port and priority, before the shared part
-    uint64_t headroom_bytes = 0;     // 0: computed from rate, cable and response time
-    uint16_t quanta = 0xffff;        // of a pause frame; 512 bit times each
-    Duration response_time{};        // between the frame's arrival and the last packet's start
-    Duration watchdog{};             // 0: none. A queue paused longer than this is set free, ...
-    Duration watchdog_restore{};     // ... its packets dropped, and pauses ignored for so long
+    uint64_t reserve_bytes = 4 << 10;  // of each ingress port and priority, before the shared part
+    uint64_t headroom_bytes = 0;       // 0: computed from rate, cable and response time
+    uint16_t quanta = 0xffff;          // of a pause frame; 512 bit times each
+    Duration response_time{};          // between the frame's arrival and the last packet's start
+    Duration watchdog{};               // 0: none. A queue paused longer than this is set free, ...
+    Duration watchdog_restore{};       // ... its packets dropped, and pauses ignored for so long
 };
 
 struct CreditSettings {
     uint32_t lane_buffer_bytes = 64 << 10;  // input buffer of each virtual lane
-    uint32_t update_bytes = 4 << 10;  // room that must have come free before a credit packet goes
-    uint32_t packet_bytes = 6;      // of a flow-control packet on the wire
+    uint32_t update_bytes = 4 << 10;    // room that must have come free before a credit packet goes
+    uint32_t packet_bytes = 6;          // of a flow-control packet on the wire
     Duration head_of_queue_lifetime{};  // 0: none. Longer at the head of a queue: dropped
 };
 
@@ -118,17 +118,17 @@ struct EcnSettings {
 };
 
 struct FecnSettings {
-    uint64_t threshold_bytes = 0;   // of an output queue
-    uint32_t marking_rate = 0;      // so many packets go by between two that are marked
-    uint32_t minimum_bytes = 0;     // smaller packets are not marked
-    bool victims = false;           // mark even where the queue waits for credits itself
+    uint64_t threshold_bytes = 0;  // of an output queue
+    uint32_t marking_rate = 0;     // so many packets go by between two that are marked
+    uint32_t minimum_bytes = 0;    // smaller packets are not marked
+    bool victims = false;          // mark even where the queue waits for credits itself
 };
 
 struct SwitchSettings {
     Forwarding forwarding = Forwarding::store_and_forward;
-    Duration latency{};             // from arrival to the output queue
+    Duration latency{};                // from arrival to the output queue
     uint64_t buffer_bytes = 32 << 20;  // shared by all ports, beyond reserves and headroom
-    uint64_t port_buffer_bytes = 0;  // limit of one output queue; 0: as the shared buffer allows
+    uint64_t port_buffer_bytes = 0;    // limit of one output queue; 0: as the shared buffer allows
     bool lossy_dynamic_threshold = true;  // a lossy queue may take free shared buffer times alpha
 };
 
@@ -146,7 +146,7 @@ struct RouteSettings {
     RouteKind kind = RouteKind::shortest;
     PathChoice choice = PathChoice::ecmp;
     Duration flowlet_gap{};
-    Duration reroute_delay{};  // from a failure to the tables that avoid it
+    Duration reroute_delay{};     // from a failure to the tables that avoid it
     bool dateline_lanes = false;  // a packet that crosses a ring's dateline goes one lane up
 };
 

@@ -132,8 +132,7 @@ void Switch::on_packet(Instant now, uint16_t in) {
     } else if (!admit(now, in, to, transit)) {
         const bool lossless = (from.lossless & bit_of(transit.in_lane)) != 0;
         sample(TraceSample::Kind::drop, now, to, transit.lane, 1);
-        return cabling_.drop(global(to), index,
-                             lossless ? Drop::headroom_full : Drop::buffer_full);
+        return cabling_.drop(global(to), index, lossless ? Drop::headroom_full : Drop::buffer_full);
     }
     enqueue(now, to, index);
 }
@@ -172,7 +171,8 @@ uint16_t Switch::choose(Instant now, const Transit& transit) {
         const auto& path = (*plan_.paths)[transit.flow];
         return transit.hops <= path.size() ? path[transit.hops - 1u] : kNoPort;
     }
-    const std::span<const uint16_t> ports = plan_.routes->ports_of_row(routes_row_, plan_.node, transit.destination);
+    const std::span<const uint16_t> ports =
+        plan_.routes->ports_of_row(routes_row_, plan_.node, transit.destination);
     if (ports.size() <= 1) return ports.empty() ? kNoPort : ports[0];
     switch (settings_.route.choice) {
         case PathChoice::ecmp:
@@ -196,8 +196,8 @@ uint16_t Switch::choose_shortest(Instant now, std::span<const uint16_t> ports, u
         const Port& candidate = ports_[port];
         if (!candidate.is_up) continue;
         const int64_t rest = std::max<int64_t>((candidate.busy_until - now).ps, 0);
-        const uint64_t waits = static_cast<uint64_t>(rest) +
-                               uint64_t{candidate.queued_bytes} * candidate.ps_per_byte;
+        const uint64_t waits =
+            static_cast<uint64_t>(rest) + uint64_t{candidate.queued_bytes} * candidate.ps_per_byte;
         if (waits >= shortest) continue;
         shortest = waits;
         best = port;
@@ -207,7 +207,8 @@ uint16_t Switch::choose_shortest(Instant now, std::span<const uint16_t> ports, u
 
 uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash) {
     Flowlet& flowlet = flowlets_[hash % kFlowlets];
-    const bool goes_on = flowlet.last.ps != 0 && now - flowlet.last <= settings_.route.flowlet_gap &&
+    const bool goes_on = flowlet.last.ps != 0 &&
+                         now - flowlet.last <= settings_.route.flowlet_gap &&
                          std::ranges::find(ports, flowlet.port) != ports.end();
     if (!goes_on) flowlet.port = choose_shortest(now, ports, base::mix64(++sprayed_ ^ hash_seed_));
     flowlet.last = now;
@@ -228,8 +229,7 @@ bool Switch::admit(Instant now, uint16_t in, uint16_t to, Transit& transit) {
 }
 
 bool Switch::admit_lossy(uint16_t to, Transit& transit) {
-    if (intake_.admit_lossy(out(to, transit.lane).bytes, transit.wire_bytes))
-        return true;
+    if (intake_.admit_lossy(out(to, transit.lane).bytes, transit.wire_bytes)) return true;
     if (settings_.overflow != Overflow::trim || (transit.flags & Transit::kData) == 0) return false;
     const uint8_t lane = settings_.qos.trimmed_lane;
     if (!intake_.admit_lossy(out(to, lane).bytes, kTrimmedBytes)) return false;
@@ -307,8 +307,7 @@ void Switch::drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause) {
 }
 
 void Switch::drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause) {
-    while (out(port, lane).bytes != 0)
-        drop_first(now, port, lane, cause);
+    while (out(port, lane).bytes != 0) drop_first(now, port, lane, cause);
 }
 
 // Lines.

@@ -5,8 +5,9 @@
 //
 // Storage is counted at the input that a packet came through, whichever queue it waits in. On
 // Ethernet it is free again when the packet begins to leave, so that one that does not wait is not
-// counted, and a line that nobody waits for falls free without anyone noticing: most packets are one
-// event. Credits are for the whole packet in the buffer, and come back when its last bit has left.
+// counted, and a line that nobody waits for falls free without anyone noticing: most packets are
+// one event. Credits are for the whole packet in the buffer, and come back when its last bit has
+// left.
 #pragma once
 
 #include <span>
@@ -20,8 +21,8 @@
 #include "fabric/time_tree.h"
 #include "fabric/timers.h"
 
-// The way of a packet is one function to the machine and several to the reader: a call costs as much
-// as what most of them do (a third of all instructions a hop).
+// The way of a packet is one function to the machine and several to the reader: a call costs as
+// much as what most of them do (a third of all instructions a hop).
 #define TULLE_HOT [[gnu::always_inline]] inline
 
 namespace tulle::fabric {
@@ -49,9 +50,9 @@ struct TraceSample {
 };
 
 struct SwitchPlan {
-    uint32_t node = 0;           // of the graph
-    uint32_t place = 0;          // of the partition
-    uint32_t first_port = 0;     // of the cabling
+    uint32_t node = 0;        // of the graph
+    uint32_t place = 0;       // of the partition
+    uint32_t first_port = 0;  // of the cabling
     uint16_t port_count = 0;
     uint64_t seed = 0;
     const Routes* routes = nullptr;

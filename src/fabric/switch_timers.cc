@@ -74,9 +74,8 @@ void Switch::on_watchdog(Instant now, uint16_t port, uint32_t lane) {
 
 void Switch::on_change(Instant now) {
     const NodeChange change = plan_.changes[next_change_++];
-    rare_.set(change_source(), next_change_ < plan_.changes.size()
-                                   ? plan_.changes[next_change_].at
-                                   : Instant::never());
+    rare_.set(change_source(), next_change_ < plan_.changes.size() ? plan_.changes[next_change_].at
+                                                                   : Instant::never());
     if (change.kind == NodeChange::Kind::routes) {
         plan_.routes = change.routes;
         routes_row_ = plan_.routes->row(plan_.node);

@@ -11,11 +11,11 @@ namespace tulle::fabric {
 
 struct NodeTimer {
     enum class Kind : uint8_t {
-        pause_ends,       // the quanta of a pause have run out
-        pause_again,      // the peer must hear once more that it is paused
-        head_of_queue,    // the lifetime of a lane's first packet
+        pause_ends,     // the quanta of a pause have run out
+        pause_again,    // the peer must hear once more that it is paused
+        head_of_queue,  // the lifetime of a lane's first packet
         watchdog,
-        pause_storm,      // a fault: the adapter pauses for no reason
+        pause_storm,  // a fault: the adapter pauses for no reason
     };
     base::Instant at{};
     Kind kind = Kind::pause_ends;

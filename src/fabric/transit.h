@@ -22,16 +22,16 @@ inline constexpr uint32_t kNoTransit = UINT32_MAX;
 
 struct Transit {
     enum Flag : uint8_t {
-        kData = 1 << 0,        // not an ACK, NAK or CNP
+        kData = 1 << 0,  // not an ACK, NAK or CNP
         kEcnCapable = 1 << 1,
-        kMarked = 1 << 2,      // ECN or FECN, set by a switch
+        kMarked = 1 << 2,  // ECN or FECN, set by a switch
         kTrimmed = 1 << 3,
-        kCorrupt = 1 << 4,     // the receiver of the link will throw it away
-        kFixedPath = 1 << 5,   // `flow` is a path of the setup, not a hash
-        kFirst = 1 << 6,       // of its message
+        kCorrupt = 1 << 4,    // the receiver of the link will throw it away
+        kFixedPath = 1 << 5,  // `flow` is a path of the setup, not a hash
+        kFirst = 1 << 6,      // of its message
     };
 
-    Instant at;            // when the node at the end of the cable acts on it
+    Instant at;  // when the node at the end of the cable acts on it
     uint32_t next = kNoTransit;
     uint32_t destination = 0;  // endpoint; of flow-control packets: see Cabling
     uint32_t flow = 0;         // what ECMP hashes
@@ -41,7 +41,7 @@ struct Transit {
     uint8_t lane = 0;
     uint8_t flags = 0;
     uint8_t hops = 0;
-    uint8_t in_lane = 0;       // of the input buffer that it is in
+    uint8_t in_lane = 0;  // of the input buffer that it is in
 };
 static_assert(sizeof(Transit) == 32);
 

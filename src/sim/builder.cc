@@ -92,8 +92,9 @@ std::optional<Error> Builder::check_flows() const {
             return Error{"a flow from host " + std::to_string(flow.source) +
                          " to itself: give it another destination"};
         if (flow.start >= fabric::TimeTree::kHorizon)
-            return Error{"a flow starts after " + base::to_string(fabric::TimeTree::kHorizon -
-                         Instant{}) + ", later than a run can last"};
+            return Error{"a flow starts after " +
+                         base::to_string(fabric::TimeTree::kHorizon - Instant{}) +
+                         ", later than a run can last"};
     }
     return std::nullopt;
 }
@@ -125,7 +126,9 @@ std::optional<Error> Builder::check_paths() const {
                 const auto links = from < setup_.graph.nodes.size()
                                        ? cables_.of(from)
                                        : std::span<const topology::Ports::Link>{};
-                const auto leads = [to](const auto& l) { return l.is_cabled() && l.peer.node == to; };
+                const auto leads = [to](const auto& l) {
+                    return l.is_cabled() && l.peer.node == to;
+                };
                 if (std::ranges::none_of(links, leads))
                     return Error{"a path goes from node " + std::to_string(from) + " to node " +
                                  std::to_string(to) + ", but there is no cable between them"};
@@ -158,8 +161,8 @@ Duration Builder::shortest_delay() const {
 uint32_t Builder::headroom_of(const Cable& cable) const {
     if (setup_.fabric.pfc.headroom_bytes != 0)
         return static_cast<uint32_t>(setup_.fabric.pfc.headroom_bytes);
-    const Duration away = 2 * delay_of(cable) + setup_.fabric.pfc.response_time +
-                          setup_.fabric.node.latency;
+    const Duration away =
+        2 * delay_of(cable) + setup_.fabric.pfc.response_time + setup_.fabric.node.latency;
     const uint64_t packet = setup_.host.mtu + 128;
     return static_cast<uint32_t>(rate_of(cable).bytes_in(away) + 3 * packet);
 }
@@ -184,12 +187,12 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
         !peer.is_host() && f.node.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
     port.headroom_bytes = headroom_of(cable);
-    port.is_tapped = std::ranges::any_of(
-        setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
+    port.is_tapped =
+        std::ranges::any_of(setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
     // A ring's dateline is the cable that closes it: from the last switch to the first.
-    port.is_behind_dateline =
-        f.route.dateline_lanes && std::min(node, link.peer.node) == first_switch() &&
-        std::max(node, link.peer.node) == setup_.graph.nodes.size() - 1;
+    port.is_behind_dateline = f.route.dateline_lanes &&
+                              std::min(node, link.peer.node) == first_switch() &&
+                              std::max(node, link.peer.node) == setup_.graph.nodes.size() - 1;
     return port;
 }
 
@@ -200,8 +203,7 @@ base::Rate Builder::line_rate(uint32_t node, uint16_t port) const {
 
 fabric::ErrorModel Builder::errors_of(uint32_t node, uint16_t port) const {
     const topology::Ports::Link link = cables_.at({node, port});
-    const uint64_t loss =
-        link.is_cabled() ? setup_.graph.cables[link.cable].loss_per_trillion : 0;
+    const uint64_t loss = link.is_cabled() ? setup_.graph.cables[link.cable].loss_per_trillion : 0;
     const uint64_t owner = uint64_t{node} << 16 | port;
     return {setup_.fabric.link.error_rate_e18, loss,
             base::RandomStream({setup_.seed, kLinkStream, owner})};
@@ -397,8 +399,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t place, uint32_t por
 // Routes and faults.
 
 void Builder::add_routes() {
-    simulation_->routes_.push_back(
-        fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind));
+    simulation_->routes_.push_back(fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind));
 }
 
 // Both ends of a cable see it go and come back at once; tables that heed it come a while later.
@@ -450,8 +451,8 @@ void Builder::add_changes() {
                 continue;
         }
         const Instant known = fault.at + setup_.fabric.route.reroute_delay;
-        simulation_->routes_.push_back(fabric::Routes::compute(
-            setup_.graph, setup_.fabric.route.kind, cable_down, node_down));
+        simulation_->routes_.push_back(
+            fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind, cable_down, node_down));
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
             if (!setup_.graph.nodes[node].is_host())
                 changes_[node].push_back(
@@ -583,8 +584,7 @@ void Builder::add_flow(uint32_t number) {
                               .rkey = to.key()});
 }
 
-base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup,
-                                                            size_t partitions) {
+base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, size_t partitions) {
     return Builder(setup, partitions).build();
 }
 

@@ -50,9 +50,9 @@ private:
     const Setup& setup_;
     size_t partition_count_;
     topology::Ports cables_;
-    std::vector<uint32_t> endpoints_;      // node of each
-    std::vector<uint32_t> endpoint_of_;    // of each node
-    std::vector<std::vector<fabric::NodeChange>> changes_;    // by node
+    std::vector<uint32_t> endpoints_;                       // node of each
+    std::vector<uint32_t> endpoint_of_;                     // of each node
+    std::vector<std::vector<fabric::NodeChange>> changes_;  // by node
     std::vector<std::vector<cluster::HostChange>> host_changes_;
     std::vector<fabric::EtsSettings> ets_;  // by node
     std::unique_ptr<Simulation> simulation_;

@@ -63,8 +63,7 @@ private:
                                                : partition.switches()[location.place].intake();
         for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port)
             take_link(node, port);
-        for (const fabric::BlameEntry& entry : intake.blame().entries())
-            take_blame(node, entry);
+        for (const fabric::BlameEntry& entry : intake.blame().entries()) take_blame(node, entry);
         const uint64_t events = is_host ? partition.hosts()[location.place].events()
                                         : partition.switches()[location.place].events();
         result_.engine.events += events;
@@ -106,8 +105,12 @@ private:
         const fabric::Port& port = cabling_of(node).port(p);
         const topology::Cable& cable = setup_.graph.cables[port.cable];
         const topology::CableEnd held_up = port.is_a ? cable.b : cable.a;
-        result_.blames.push_back({held_up.node, held_up.port, entry.lane, node,
-                                  entry.culprit_port, {static_cast<int64_t>(entry.ps)}});
+        result_.blames.push_back({held_up.node,
+                                  held_up.port,
+                                  entry.lane,
+                                  node,
+                                  entry.culprit_port,
+                                  {static_cast<int64_t>(entry.ps)}});
     }
 
     void take_totals() {
@@ -117,8 +120,7 @@ private:
             totals.ecn_marked += link.marked;
             totals.paused += link.paused;
             for (size_t i = 0; i < kDropCauses; ++i) totals.dropped[i] += link.dropped[i];
-            const bool has_credits =
-                setup_.fabric.flow_control == fabric::FlowControl::credits;
+            const bool has_credits = setup_.fabric.flow_control == fabric::FlowControl::credits;
             (has_credits ? totals.credit_packets : totals.pause_frames) +=
                 link.flow_control_packets;
             if (!setup_.graph.nodes[link.node].is_host()) continue;
@@ -161,8 +163,9 @@ private:
             graph.lanes.push_back({{node, port, lane}, {}});
         });
         for (WaitGraph::Lane& lane : graph.lanes) {
-            const fabric::Port& port = cabling_of(lane.hop.node)
-                .port(simulation_.locations_[lane.hop.node].first_port + lane.hop.port);
+            const fabric::Port& port =
+                cabling_of(lane.hop.node)
+                    .port(simulation_.locations_[lane.hop.node].first_port + lane.hop.port);
             const topology::Cable& cable = setup_.graph.cables[port.cable];
             const topology::CableEnd there = port.is_a ? cable.b : cable.a;
             if (setup_.graph.nodes[there.node].is_host()) continue;
@@ -213,8 +216,8 @@ private:
         });
         for (const auto& samples : simulation_.traces_)
             for (const fabric::TraceSample& s : samples)
-                result_.trace.push_back({s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane,
-                                         s.port, s.node, s.value});
+                result_.trace.push_back(
+                    {s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane, s.port, s.node, s.value});
         std::ranges::stable_sort(result_.trace, {}, [](const TraceEvent& e) {
             return std::tuple(e.at, e.node, e.port, e.lane);
         });

@@ -32,22 +32,22 @@ struct LinkResult {
     uint32_t peer_node = 0;
     uint16_t peer_port = 0;
     uint64_t data_packets = 0;
-    uint64_t control_packets = 0;   // ACKs, NAKs and CNPs of the transport
-    uint64_t wire_bytes = 0;        // gaps and flow control included
+    uint64_t control_packets = 0;  // ACKs, NAKs and CNPs of the transport
+    uint64_t wire_bytes = 0;       // gaps and flow control included
     Duration busy{};
     uint64_t flow_control_packets = 0;  // pause frames or credit packets that it sent
     uint64_t pauses_received = 0;
-    Duration paused{};              // with something to send: by pause frames or lack of credits
+    Duration paused{};  // with something to send: by pause frames or lack of credits
     uint64_t peak_queue_bytes = 0;
     uint64_t marked = 0;
     std::array<uint64_t, kDropCauses> dropped{};
-    uint64_t flows = 0;             // that crossed it, by their first packet
+    uint64_t flows = 0;  // that crossed it, by their first packet
 };
 
 // A port that could not send, because the buffer behind its cable was full of packets for
 // `culprit_port` of the node there.
 struct Blame {
-    uint32_t node = 0;          // the one that was held up ...
+    uint32_t node = 0;  // the one that was held up ...
     uint16_t port = 0;
     uint8_t lane = 0;
     uint32_t culprit_node = 0;  // ... and the output port that the full buffer waited for
@@ -94,10 +94,10 @@ struct EngineFigures {
 };
 
 struct Totals {
-    uint64_t data_packets = 0;      // sent by hosts, retransmissions included
+    uint64_t data_packets = 0;  // sent by hosts, retransmissions included
     uint64_t control_packets = 0;
-    uint64_t delivered = 0;         // data and control, to hosts
-    uint64_t in_flight = 0;         // at the end of the run
+    uint64_t delivered = 0;  // data and control, to hosts
+    uint64_t in_flight = 0;  // at the end of the run
     std::array<uint64_t, kDropCauses> dropped{};
     uint64_t retransmitted = 0;
     uint64_t trimmed = 0;
@@ -106,14 +106,14 @@ struct Totals {
     uint64_t pause_frames = 0;
     uint64_t credit_packets = 0;
     uint64_t watchdog_fired = 0;
-    Duration paused{};              // summed over links
+    Duration paused{};  // summed over links
 };
 
 struct Result {
     enum class End : uint8_t { done, stop_time, interrupted, stuck };
     End end = End::done;
-    std::string stuck_reason;       // "nothing can happen any more", and why
-    Instant time{};                 // of the last thing that happened
+    std::string stuck_reason;  // "nothing can happen any more", and why
+    Instant time{};            // of the last thing that happened
     uint64_t hash = 0;
     EngineFigures engine;
     Totals totals;

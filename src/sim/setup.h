@@ -17,19 +17,19 @@ enum class Operation : uint8_t { write, send, read };
 
 // A message from one host to another. Ends when the requester has its completion.
 struct Flow {
-    uint32_t source = 0;       // endpoints: hosts counted in the order of the graph
+    uint32_t source = 0;  // endpoints: hosts counted in the order of the graph
     uint32_t destination = 0;
     uint64_t bytes = 0;
     Instant start{};
     Operation operation = Operation::write;
     uint8_t service_level = 0;
-    uint8_t traffic_class = 0;  // DSCP << 2 | ECN-capable
-    int32_t path = -1;          // index into Setup::paths; -1: as the fabric chooses
-    uint16_t port = 0;          // UDP source port; 0: drawn from the flow's number
-    uint32_t id = 0;            // as the file that it came from numbers it
-    uint8_t priority_group = 3; // of HPCC's files, for fct.txt
+    uint8_t traffic_class = 0;   // DSCP << 2 | ECN-capable
+    int32_t path = -1;           // index into Setup::paths; -1: as the fabric chooses
+    uint16_t port = 0;           // UDP source port; 0: drawn from the flow's number
+    uint32_t id = 0;             // as the file that it came from numbers it
+    uint8_t priority_group = 3;  // of HPCC's files, for fct.txt
     uint16_t destination_port = 100;
-    uint32_t group = 0;         // index into Setup::groups: the piece of work that it belongs to
+    uint32_t group = 0;  // index into Setup::groups: the piece of work that it belongs to
 };
 
 // Nodes of the graph that the data of a flow passes, and its acknowledgements, hosts included.
@@ -44,9 +44,9 @@ struct Fault {
         cable_up,
         switch_down,
         switch_up,
-        pause_storm,      // the host's adapter pauses its link again and again, for ever
+        pause_storm,  // the host's adapter pauses its link again and again, for ever
         pause_storm_end,
-        slow_receiver,    // the host takes no more than `rate` from its adapter
+        slow_receiver,  // the host takes no more than `rate` from its adapter
     };
     Kind kind = Kind::cable_down;
     Instant at{};
@@ -58,13 +58,13 @@ struct HostSettings {
     transport::LossPolicy loss = transport::LossPolicy::go_back_n;
     uint32_t mtu = 4096;
     uint32_t reorder_tolerance = 0;  // selective repeat: packets that may overtake a late one
-    uint32_t ack_every = 1;         // packets between requests for an acknowledgement
-    bool coalesce_acks = true;      // an ACK that waits is replaced by the next
-    uint32_t window_packets = 0;    // in flight of a queue pair; 0: as many as the transport allows
-    uint8_t ack_timeout = 14;       // 4.096 us times 2 to the power of this; 0: none
+    uint32_t ack_every = 1;          // packets between requests for an acknowledgement
+    bool coalesce_acks = true;       // an ACK that waits is replaced by the next
+    uint32_t window_packets = 0;  // in flight of a queue pair; 0: as many as the transport allows
+    uint8_t ack_timeout = 14;     // 4.096 us times 2 to the power of this; 0: none
     uint8_t retry_count = 7;
-    Duration send_latency{};        // from the doorbell to the first bit
-    Duration receive_latency{};     // from the last bit to the completion
+    Duration send_latency{};     // from the doorbell to the first bit
+    Duration receive_latency{};  // from the last bit to the completion
     uint64_t receive_buffer_bytes = 1 << 20;
     transport::Algorithm congestion = transport::Algorithm::none;
     transport::DcqcnSettings dcqcn;
@@ -88,7 +88,7 @@ struct QosOverride {
 };
 
 struct Setup {
-    std::string name;         // of the scenario
+    std::string name;  // of the scenario
     std::string fabric_name;
     topology::Graph graph;
     fabric::Settings fabric;
@@ -99,7 +99,7 @@ struct Setup {
     std::vector<Fault> faults;
     std::vector<QosOverride> qos;
     std::vector<Tap> taps;
-    bool trace = false;       // keep what a timeline needs
+    bool trace = false;  // keep what a timeline needs
     uint64_t seed = 1;
     Instant stop = Instant::never();
 };

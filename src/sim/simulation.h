@@ -34,9 +34,7 @@ public:
     void set_now(Instant now) { now_ = now; }
     void exchange(size_t partition);
 
-    Instant time_of(uint64_t window) const {
-        return {static_cast<int64_t>(window) * window_.ps};
-    }
+    Instant time_of(uint64_t window) const { return {static_cast<int64_t>(window) * window_.ps}; }
     size_t flows_done() const;
     uint64_t hops() const;
 

@@ -35,7 +35,8 @@ def percentile(values, share):
 def run(tulle, name, arguments):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "fct.txt"
-        command = [tulle, "sim", "--hpcc", str(HERE / f"config_{name}.txt"), "--fct", str(out), "-q"]
+        config = HERE / f"config_{name}.txt"
+        command = [tulle, "sim", "--hpcc", str(config), "--fct", str(out), "-q"]
         subprocess.run(command + arguments, check=True, stdout=subprocess.DEVNULL)
         return completion_times(out.read_text())
 

@@ -9,7 +9,7 @@
 namespace tulle::report {
 namespace {
 
-constexpr uint64_t kFullPermille = 900;
+constexpr uint64_t kFullPermille = 950;
 
 Finding senders_held_back(const Facts& facts, const std::string& link, uint64_t busy_permille) {
     const sim::Totals& totals = facts.result.totals;
