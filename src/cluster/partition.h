@@ -43,6 +43,9 @@ public:
     // What others have sent here, once all have advanced.
     void accept(const std::vector<fabric::Crossing>& crossings);
 
+    // When the last window ended in which a node did anything.
+    Instant acted_until() const { return acted_until_; }
+
     std::vector<FlowEnd> ends;  // of flows that this partition's hosts began
 
 private:
@@ -65,6 +68,7 @@ private:
     std::deque<fabric::Switch> switches_;
     WindowWheel wheel_;
     std::vector<uint32_t> acting_;
+    Instant acted_until_{};
 };
 
 }  // namespace tulle::cluster

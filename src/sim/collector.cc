@@ -44,11 +44,16 @@ private:
         for (const FlowResult& flow : result_.flows) unfinished_ += flow.finished ? 0 : 1;
         if (result_.end == Result::End::interrupted || result_.end == Result::End::stop_time)
             result_.time = std::max(result_.time, simulation_.now());
+        for (auto& partition : simulation_.partitions_)
+            settled_ = std::max(settled_, partition->acted_until());
+        settled_ = std::max(settled_, result_.time);
+        if (unfinished_ != 0) result_.time = settled_;
     }
 
+    // What is under way lasts until now, which may be later than the last flow's end.
     void settle(cluster::Partition& partition) {
-        for (cluster::Host& host : partition.hosts()) host.finish(result_.time);
-        for (fabric::Switch& node : partition.switches()) node.finish(result_.time);
+        for (cluster::Host& host : partition.hosts()) host.finish(settled_);
+        for (fabric::Switch& node : partition.switches()) node.finish(settled_);
     }
 
     fabric::Cabling& cabling_of(uint32_t node) {
@@ -221,11 +226,12 @@ private:
     }
 
     void say_why_stuck() {
-        if (unfinished_ == 0 || result_.end != Result::End::done) return;
-        for (const FlowResult& flow : result_.flows)
-            if (!flow.finished && flow.status != transport::Status::success) return;
+        const auto stuck = std::ranges::count_if(result_.flows, [](const FlowResult& flow) {
+            return !flow.finished && flow.status == transport::Status::success;
+        });
+        if (stuck == 0 || result_.end != Result::End::done) return;
         result_.end = Result::End::stuck;
-        result_.stuck_reason = "nothing can happen any more: " + std::to_string(unfinished_) +
+        result_.stuck_reason = "nothing can happen any more: " + std::to_string(stuck) +
                                " flows have not finished, and no packet, timer or event is left";
     }
 
@@ -248,6 +254,7 @@ private:
     const Setup& setup_;
     Result result_;
     size_t unfinished_ = 0;
+    Instant settled_{};  // nothing happened later
 };
 
 Result Simulation::finish(Result::End end) {

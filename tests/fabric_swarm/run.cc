@@ -44,7 +44,9 @@ Watched watch(const sim::Setup& setup, Simulation& simulation) {
     const bool is_at_rest = simulation.next_window() == Simulation::kNoWindow;
     if (is_at_rest && watched.failure.empty()) watched.failure = check_at_rest(setup, simulation);
     if (!watched.failure.empty()) return watched;
-    const base::Instant ended = simulation.now();
+    base::Instant ended{};
+    for (size_t p = 0; p < simulation.partitions(); ++p)
+        ended = std::max(ended, simulation.partition(p).acted_until());
     watched.result = simulation.finish(course.end());
     watched.failure = check_result(setup, watched.result, ended);
     watched.hash = hash_of(watched.result);
@@ -68,11 +70,22 @@ Tally tally_of(const Result& result) {
     return tally;
 }
 
-void tell(const sim::Setup& setup, const Result& result) {
-    std::printf("%zu hosts, %zu switches, %zu cables, %zu flows, %zu faults; %llu hops, %.3f us; ",
+void tell(const sim::Setup& setup) {
+    const fabric::Settings& f = setup.fabric;
+    std::printf("%zu hosts, %zu switches, %zu cables, %zu flows, %zu faults\n",
                 setup.graph.host_count(), setup.graph.switch_count(), setup.graph.cables.size(),
-                setup.flows.size(), setup.faults.size(),
-                static_cast<unsigned long long>(result.engine.hops),
+                setup.flows.size(), setup.faults.size());
+    std::printf("flow control %d, forwarding %d, latency %lld, whole ns %d, bit errors %d\n",
+                static_cast<int>(f.flow_control), static_cast<int>(f.node.forwarding),
+                static_cast<long long>(f.node.latency.ps), f.link.whole_nanoseconds,
+                static_cast<int>(f.link.bit_errors));
+    std::printf("mtu %u, gap %u, envelope %u, minimum %u, fixed %u and %u\n", setup.host.mtu,
+                f.link.gap_bytes, f.framing.envelope_bytes, f.framing.minimum_bytes,
+                f.framing.fixed_header_bytes, f.framing.fixed_ack_bytes);
+}
+
+void tell(const sim::Setup& setup, const Result& result) {
+    std::printf("%llu hops, %.3f us; ", static_cast<unsigned long long>(result.engine.hops),
                 static_cast<double>(result.time.ps) / 1e6);
     std::printf("end %d %s; dropped", static_cast<int>(result.end), result.stuck_reason.c_str());
     for (const uint64_t count : result.totals.dropped)
@@ -103,6 +116,7 @@ Tally& Tally::operator+=(const Tally& other) {
 Outcome run_seed(uint64_t seed, bool verbose) {
     Outcome outcome;
     const sim::Setup setup = draw_setup(seed);
+    if (verbose) tell(setup);
     for (const size_t partitions : {1, 2, 3, 5}) {
         auto built = Simulation::build(setup, partitions);
         if (!built) {
@@ -111,6 +125,7 @@ Outcome run_seed(uint64_t seed, bool verbose) {
             return outcome;
         }
         Watched watched = watch(setup, **built);
+        if (verbose && partitions == 1) tell(setup, watched.result);
         const auto count = std::to_string(partitions);
         if (!watched.failure.empty()) {
             outcome.failure = watched.failure + " (" + count + " partitions)";
@@ -119,7 +134,6 @@ Outcome run_seed(uint64_t seed, bool verbose) {
         if (partitions == 1) {
             outcome.hash = watched.hash;
             outcome.tally = tally_of(watched.result);
-            if (verbose) tell(setup, watched.result);
         } else if (watched.hash != outcome.hash) {
             outcome.failure = count + " partitions give another result than one";
             return outcome;
