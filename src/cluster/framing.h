@@ -8,6 +8,7 @@
 #include "fabric/settings.h"
 #include "fabric/transit.h"
 #include "wire/opcode.h"
+#include "wire/transport_headers.h"
 
 namespace tulle::cluster {
 
@@ -16,6 +17,10 @@ public:
     explicit Framing(const fabric::Settings& settings)
         : minimum_(settings.framing.minimum_bytes), gap_(settings.link.gap_bytes) {
         const fabric::FramingSettings& framing = settings.framing;
+        const uint32_t around = framing.fixed_header_bytes != 0
+                                    ? framing.fixed_header_bytes - uint32_t{wire::Bth::kSize}
+                                    : framing.envelope_bytes;
+        adapter_envelope_ = around + gap_;
         for (size_t opcode = 0; opcode < kinds_.size(); ++opcode) {
             const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(opcode));
             Kind& kind = kinds_[opcode];
@@ -27,7 +32,24 @@ public:
                 kind.overhead = framing.fixed_header_bytes;
             if (!kind.is_data && framing.fixed_ack_bytes != 0)
                 kind.overhead = framing.fixed_ack_bytes;
+            if (info.header_size != 0 && kind.overhead > around + info.header_size)
+                shortfall_ = std::max(shortfall_, kind.overhead - around - info.header_size);
         }
+        shortfall_ += kMaxPadding;
+    }
+
+    // What an adapter takes a packet to have around its headers and payload.
+    uint32_t adapter_envelope() const { return adapter_envelope_; }
+    // An adapter knows neither padding nor the least size of a packet. Of so many bytes that a line
+    // takes, it may use this many, and will not go beyond.
+    uint32_t room_for_adapter(uint32_t bytes) const {
+        return bytes < minimum_ + gap_ || bytes < shortfall_ ? 0 : bytes - shortfall_;
+    }
+    // Bytes in which an adapter finds room for any packet of this payload.
+    uint32_t room_for_any(uint32_t payload) const {
+        constexpr uint32_t kLongestHeaders = wire::Bth::kSize + wire::AtomicEth::kSize;
+        return std::max(adapter_envelope_ + kLongestHeaders + payload + shortfall_,
+                        minimum_ + gap_);
     }
 
     uint16_t wire_bytes(const wire::Packet& packet) const {
@@ -47,7 +69,11 @@ private:
         bool is_data = false;
         bool is_first = false;
     };
+    static constexpr uint32_t kMaxPadding = 3;
+
     std::array<Kind, 256> kinds_{};
+    uint32_t adapter_envelope_ = 0;
+    uint32_t shortfall_ = 0;
     uint32_t minimum_;
     uint32_t gap_;
 };

@@ -118,12 +118,11 @@ void Host::on_processed(Instant now, std::vector<FlowEnd>& ends) {
 
 void Host::deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
     wire::Packet& packet = cabling_.store.packet(index);
-    const bool is_data = (cabling_.store[index].flags & Transit::kData) != 0;
     fabric::apply_marks(cabling_.store[index], settings_.marking, packet);
     adapter_.on_packet(now, packet);
     cabling_.store.give_back(index);
     ++delivered_;
-    if (!is_data) collect(now, ends);
+    if (adapter_.has_completion(cq_)) collect(now, ends);
     attend(now);
 }
 
@@ -131,7 +130,7 @@ void Host::deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
 void Host::store(Instant now, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     const fabric::Port& port = cabling_.port(plan_.port);
-    if (cabling_.has_credits()) {
+    if (cabling_.has_credits() && transit.in_lane != fabric::kManagementLane) {
         intake_.watch_credits(now, kOnlyPort, transit.in_lane);
     } else {
         const bool is_lossless = (port.lossless >> transit.in_lane & 1) != 0;
@@ -197,7 +196,8 @@ void Host::update_room(uint32_t lane) {
     const bool is_held = (cabling_.port(plan_.port).held >> lane & 1) != 0;
     uint32_t room = is_held ? 0 : UINT32_MAX;
     if (cabling_.has_credits() && lane != fabric::kManagementLane)
-        room = cabling_.out(plan_.port, lane).credits.blocks() * fabric::kBlockBytes;
+        room = framing_.room_for_adapter(cabling_.out(plan_.port, lane).credits.blocks() *
+                                         fabric::kBlockBytes);
     room_.room_bytes[lane] = room;
 }
 

@@ -47,6 +47,7 @@ void Partition::advance(uint64_t window) {
             prefetch_state(i + 1);
         }
         if (cabling_.due(place) >= until) continue;
+        acted_until_ = until;
         const Node node = nodes_[place];
         const Instant next = node.is_host ? hosts_[node.index].advance(until, ends)
                                           : switches_[node.index].advance(until);

@@ -43,6 +43,9 @@ public:
     // What others have sent here, once all have advanced.
     void accept(const std::vector<fabric::Crossing>& crossings);
 
+    // When the last window ended in which a node did anything.
+    Instant acted_until() const { return acted_until_; }
+
     std::vector<FlowEnd> ends;  // of flows that this partition's hosts began
 
 private:
@@ -66,6 +69,7 @@ private:
     WindowWheel wheel_;
     std::vector<uint32_t> acting_;
     bool outgrows_cache_ = false;
+    Instant acted_until_{};
 };
 
 }  // namespace tulle::cluster

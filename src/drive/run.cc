@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "drive/barrier.h"
+#include "sim/course.h"
 #include "sim/simulation.h"
 
 namespace tulle::drive {
@@ -34,43 +35,37 @@ uint64_t peak_rss_bytes() {
     return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-// Which window comes next, and when to stop. One thread at a time asks.
+// The course of a run, with a look at the clock and at who wants to end it. One thread at a time
+// asks.
 class Conductor {
 public:
     Conductor(const sim::Setup& setup, const Options& options, Simulation& simulation)
-        : setup_(setup), options_(options), simulation_(simulation) {
-        choose();
+        : setup_(setup), options_(options), simulation_(simulation), course_(setup, simulation) {
+        look();
     }
 
-    bool is_over() const { return window_ == Simulation::kNoWindow; }
-    uint64_t window() const { return window_; }
-    sim::Result::End end() const { return end_; }
+    bool is_over() const { return course_.is_over(); }
+    uint64_t window() const { return course_.window(); }
+    sim::Result::End end() const { return course_.end(); }
 
     void choose() {
-        window_ = simulation_.next_window();
-        // What is still on its way when the work is done changes nothing.
-        if (!setup_.flows.empty() && simulation_.flows_done() == setup_.flows.size())
-            window_ = Simulation::kNoWindow;
-        if (window_ == Simulation::kNoWindow) return;
-        simulation_.set_now(simulation_.time_of(window_ + 1));
-        if (simulation_.time_of(window_) >= setup_.stop) return stop(sim::Result::End::stop_time);
-        if (options_.interrupt != nullptr && options_.interrupt->load(std::memory_order_relaxed))
-            return stop(sim::Result::End::interrupted);
-        if (++windows_ % kWindowsBetweenLooks == 0) report();
+        course_.choose();
+        look();
     }
 
 private:
-    void stop(sim::Result::End end) {
-        end_ = end;
-        simulation_.set_now(std::min(simulation_.time_of(window_), setup_.stop));
-        window_ = Simulation::kNoWindow;
+    void look() {
+        if (is_over()) return;
+        if (options_.interrupt != nullptr && options_.interrupt->load(std::memory_order_relaxed))
+            return course_.stop(sim::Result::End::interrupted);
+        if (++windows_ % kWindowsBetweenLooks == 0) report();
     }
 
     void report() {
         if (!options_.on_progress || Clock::now() < next_report_) return;
         next_report_ = Clock::now() + kProgressInterval;
         Progress progress;
-        progress.time = simulation_.time_of(window_);
+        progress.time = simulation_.time_of(window());
         progress.hops = simulation_.hops();
         progress.flows_done = simulation_.flows_done();
         progress.flows = setup_.flows.size();
@@ -80,9 +75,8 @@ private:
     const sim::Setup& setup_;
     const Options& options_;
     Simulation& simulation_;
-    uint64_t window_ = 0;
+    sim::Course course_;
     uint64_t windows_ = 0;
-    sim::Result::End end_ = sim::Result::End::done;
     Clock::time_point next_report_ = Clock::now() + kProgressInterval;
 };
 

@@ -59,8 +59,12 @@ uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors
 Instant Cabling::occupy(uint32_t p, Instant now, uint32_t bytes) {
     ports_[p].wire_bytes += bytes;
     if (!ports_[p].whole_nanoseconds) return lines_[p].send(now, bytes);
+    return now + line_time(p, bytes);
+}
+
+Duration Cabling::line_time(uint32_t p, uint32_t bytes) const {
     const Duration exact = rate(p).time_for(bytes);
-    return {now.ps + exact.ps / 1000 * 1000};
+    return ports_[p].whole_nanoseconds ? Duration{exact.ps / 1000 * 1000} : exact;
 }
 
 void Cabling::put(const Port& from, uint32_t index, bool is_control) {
@@ -82,9 +86,9 @@ Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
     if (from.peer_cuts_through) {
         // The switch knows where to once it has the headers, not before.
         constexpr uint32_t kHeaderBytes = 64;
-        const uint32_t rest =
-            transit.wire_bytes - std::min<uint32_t>(transit.wire_bytes, kHeaderBytes);
-        transit.tail_ps = static_cast<uint32_t>(rate(p).time_for(rest).ps);
+        const uint32_t head = std::min<uint32_t>(transit.wire_bytes, kHeaderBytes);
+        const Duration rest = line_time(p, transit.wire_bytes) - line_time(p, head);
+        transit.tail_ps = static_cast<uint32_t>(rest.ps);
         transit.at.ps -= transit.tail_ps;
     }
     put(from, index, false);

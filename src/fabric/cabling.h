@@ -66,6 +66,8 @@ public:
 
     // Puts a packet on the line at `now`; returns when the line is free again.
     Instant transmit(uint32_t p, uint32_t index, Instant now);
+    // How long the line is busy with so many bytes, if it was idle.
+    Duration line_time(uint32_t p, uint32_t bytes) const;
     // Puts the flow-control packet that is owed on the line.
     Instant transmit_owed(uint32_t p, Instant now);
 

@@ -44,8 +44,7 @@ public:
     void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
         Port& port = cabling_.port(first_port_ + in);
         LaneIn& input = cabling_.in(first_port_ + in, lane);
-        if (cabling_.has_credits()) {
-            if (lane == kManagementLane) return;
+        if (cabling_.has_credits() && lane != kManagementLane) {
             cabling_.release_blocks(first_port_ + in, lane, bytes);
             if (input.is_full && room_blocks(input) >= free_blocks_)
                 blame_.end(input, in, lane, now);

@@ -291,7 +291,7 @@ void Switch::mark(uint16_t port, Transit& transit) {
 void Switch::drop_arriving(Instant now, uint16_t port, uint32_t index, Drop cause) {
     const Transit transit = cabling_.store[index];
     cabling_.drop(global(port), index, cause);
-    if (settings_.flow_control == FlowControl::credits)
+    if (has_credits_ && transit.in_lane != kManagementLane)
         release(now, transit.in_port, transit.in_lane, transit.wire_bytes);
 }
 
@@ -367,8 +367,9 @@ uint32_t Switch::pick(Instant now, uint16_t port) {
         sample(TraceSample::Kind::pause_begin, now, port, lane, 0);
         if (uses_lifetime_)
             add_timer(NodeTimer::Kind::head_of_queue,
-                      wait(port, lane).head_since + settings_.credits.head_of_queue_lifetime, port,
-                      lane);
+                      std::max(now, wait(port, lane).head_since +
+                                        settings_.credits.head_of_queue_lifetime),
+                      port, lane);
     }
     if (eligible == 0) return kNoLane;
     if ((eligible & (eligible - 1)) == 0) return static_cast<uint32_t>(std::countr_zero(eligible));
@@ -396,7 +397,7 @@ uint32_t Switch::take_first(Instant now, uint16_t port, uint32_t lane) {
 // Cut-through to a faster line: it would run dry if it began before enough has come in.
 bool Switch::must_wait_for_tail(Instant now, uint16_t port, const Transit& transit) {
     const Instant tail = transit.at + Duration{transit.tail_ps};
-    const Duration takes = cabling_.rate(global(port)).time_for(transit.wire_bytes);
+    const Duration takes = cabling_.line_time(global(port), transit.wire_bytes);
     if (tail <= now + takes) return false;
     ports_[port].busy_until = tail - takes;
     await_line(port);

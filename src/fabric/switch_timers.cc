@@ -4,6 +4,7 @@
 namespace tulle::fabric {
 
 // One timer of a kind waits for a lane at a time; it asks when it is due whether there is a reason.
+// A packet that was at the head of its queue for too long before it was held is due at once.
 void Switch::add_timer(NodeTimer::Kind kind, Instant at, uint16_t port, uint32_t lane) {
     LaneWait& waiting = wait(port, lane);
     const auto bit = static_cast<uint8_t>(1u << static_cast<uint8_t>(kind));

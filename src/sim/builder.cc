@@ -72,7 +72,13 @@ std::optional<Error> Builder::check_fabric() const {
                          " has no delay: give it one, such as 'delay: 10ns'"};
     const fabric::Settings& f = setup_.fabric;
     if (f.flow_control != fabric::FlowControl::credits) return std::nullopt;
-    const uint32_t packet = fabric::blocks_of(setup_.host.mtu + 128) * fabric::kBlockBytes;
+    const uint32_t any = cluster::Framing(f).room_for_any(setup_.host.mtu);
+    const uint32_t packet = fabric::blocks_of(any) * fabric::kBlockBytes;
+    constexpr uint32_t kMost = fabric::kMaxCreditBlocks * fabric::kBlockBytes;
+    if (packet + f.credits.update_bytes > kMost)
+        return Error{"a credit update after " + base::bytes_to_string(f.credits.update_bytes) +
+                     " never comes: no more than " + base::bytes_to_string(kMost) +
+                     " are given at a time, packets included"};
     if (f.credits.lane_buffer_bytes < packet + f.credits.update_bytes)
         return Error{"a virtual lane's buffer of " +
                      base::bytes_to_string(f.credits.lane_buffer_bytes) +
@@ -158,13 +164,19 @@ Duration Builder::shortest_delay() const {
 
 // What may arrive after a pause was decided: a packet that is being sent at either end, the frame
 // itself, what is on the cable both ways, and what the peer sends until it reacts.
-uint32_t Builder::headroom_of(const Cable& cable) const {
-    if (setup_.fabric.pfc.headroom_bytes != 0)
-        return static_cast<uint32_t>(setup_.fabric.pfc.headroom_bytes);
-    const Duration away =
-        2 * delay_of(cable) + setup_.fabric.pfc.response_time + setup_.fabric.node.latency;
+uint32_t Builder::headroom_of(const Cable& cable, bool at_host) const {
+    const fabric::Settings& f = setup_.fabric;
+    if (f.pfc.headroom_bytes != 0) return static_cast<uint32_t>(f.pfc.headroom_bytes);
+    Duration away =
+        2 * delay_of(cable) + f.pfc.response_time + (at_host ? Duration{} : f.node.latency);
+    uint64_t packets = 3;
+    const bool has_errors = f.link.error_rate_e18 != 0 || cable.loss_per_trillion != 0;
+    if (has_errors && f.link.bit_errors == fabric::BitErrors::retransmitted) {
+        away += 2 * delay_of(cable);  // the frame waits for a packet that is sent again
+        ++packets;
+    }
     const uint64_t packet = setup_.host.mtu + 128;
-    return static_cast<uint32_t>(rate_of(cable).bytes_in(away) + 3 * packet);
+    return static_cast<uint32_t>(rate_of(cable).bytes_in(away) + packets * packet);
 }
 
 fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
@@ -186,7 +198,7 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.peer_cuts_through =
         !peer.is_host() && f.node.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
-    port.headroom_bytes = headroom_of(cable);
+    port.headroom_bytes = headroom_of(cable, port.is_host);
     port.is_tapped =
         std::ranges::any_of(setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
     // A ring's dateline is the cable that closes it: from the last switch to the first.
@@ -220,12 +232,11 @@ uint32_t Builder::lanes_needed() const {
     const fabric::Settings& f = setup_.fabric;
     uint32_t highest = f.route.dateline_lanes ? 1 : 0;
     const auto use = [&](uint8_t level, uint8_t traffic_class) {
-        highest = std::max<uint32_t>(highest, f.qos.lane_of_level[level & 0xf]);
-        if (f.qos.trust == fabric::Trust::dscp)
-            highest = std::max<uint32_t>(highest, f.qos.lane_of_dscp[traffic_class >> 2]);
+        const uint8_t lane = lane_of_level()[level_of(level, traffic_class) & 0xf];
+        highest = std::max<uint32_t>(highest, lane);
     };
     for (const Flow& flow : setup_.flows) use(flow.service_level, flow.traffic_class);
-    if (f.marking == fabric::Marking::ecn)
+    if (f.marking != fabric::Marking::none)
         use(setup_.host.notifications.service_level, setup_.host.notifications.traffic_class);
     if (f.overflow == fabric::Overflow::trim)
         highest = std::max<uint32_t>(highest, f.qos.trimmed_lane);
@@ -273,10 +284,10 @@ std::vector<uint32_t> Builder::partition_of_nodes() const {
 
 void Builder::add_nodes() {
     const std::vector<uint32_t> where = partition_of_nodes();
-    const uint32_t lanes = lanes_needed();
+    lanes_ = lanes_needed();
     for (size_t p = 0; p < partition_count_; ++p)
         simulation_->partitions_.push_back(std::make_unique<cluster::Partition>(
-            setup_.fabric, lanes, partition_count_, simulation_->window_));
+            setup_.fabric, lanes_, partition_count_, simulation_->window_));
     std::vector<size_t> ports(partition_count_);
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
         ports[where[node]] += setup_.graph.nodes[node].port_count;
@@ -344,8 +355,10 @@ void Builder::settle_qos() {
             b_mask = a_mask;
         fabric::Port& a_port = port_at(cable.a.node, cable.a.port);
         fabric::Port& b_port = port_at(cable.b.node, cable.b.port);
-        a_port.lossless = a_port.honours_pause = a_mask;
-        b_port.lossless = b_port.honours_pause = b_mask;
+        // Priorities that nobody uses have no lane, and are never paused.
+        const auto used = static_cast<uint16_t>((1u << lanes_) - 1);
+        a_port.lossless = a_port.honours_pause = a_mask & used;
+        b_port.lossless = b_port.honours_pause = b_mask & used;
         if (a_mask == b_mask) continue;
         const auto name = [&](uint32_t node) { return setup_.graph.nodes[node].name; };
         simulation_->disagreements_.push_back(
@@ -387,13 +400,24 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t place, uint32_t por
     adapter.coalesces_acks = setup_.host.coalesce_acks;
     if (setup_.host.window_packets != 0)
         adapter.max_packets_outstanding = setup_.host.window_packets;
-    adapter.envelope_bytes = f.framing.fixed_header_bytes != 0
-                                 ? f.framing.fixed_header_bytes - uint32_t{wire::Bth::kSize}
-                                 : f.framing.envelope_bytes;
-    adapter.envelope_bytes += f.link.gap_bytes;
-    adapter.lane_of_level = f.qos.lane_of_level;
+    adapter.envelope_bytes = cluster::Framing(f).adapter_envelope();
+    adapter.lane_of_level = lane_of_level();
     adapter.notifications = setup_.host.notifications;
+    adapter.notifications.service_level =
+        level_of(adapter.notifications.service_level, adapter.notifications.traffic_class);
     return plan;
+}
+
+// An adapter knows the lane of a packet by its service level. Where switches trust the DSCP
+// instead, the level is the lane.
+std::array<uint8_t, 16> Builder::lane_of_level() const {
+    if (setup_.fabric.qos.trust != fabric::Trust::dscp) return setup_.fabric.qos.lane_of_level;
+    return transport::AdapterConfig{}.lane_of_level;
+}
+
+uint8_t Builder::level_of(uint8_t service_level, uint8_t traffic_class) const {
+    const fabric::QosSettings& qos = setup_.fabric.qos;
+    return qos.trust == fabric::Trust::dscp ? qos.lane_of_dscp[traffic_class >> 2] : service_level;
 }
 
 // Routes and faults.
@@ -419,23 +443,28 @@ void Builder::add_changes() {
                 {at, up ? NodeChange::Kind::port_up : NodeChange::Kind::port_down, end.port,
                  nullptr});
     };
-    const auto change_cable = [&](uint32_t cable, Instant at, bool up) {
-        change_port(setup_.graph.cables[cable].a, at, up);
-        change_port(setup_.graph.cables[cable].b, at, up);
+    // A cable works if it does itself and both its ends do.
+    std::vector<bool> works(setup_.graph.cables.size(), true);
+    const auto change_cable = [&](uint32_t number, Instant at) {
+        const Cable& cable = setup_.graph.cables[number];
+        const bool up = !cable_down[number] && !node_down[cable.a.node] && !node_down[cable.b.node];
+        if (up == works[number]) return;
+        works[number] = up;
+        change_port(cable.a, at, up);
+        change_port(cable.b, at, up);
     };
     for (const Fault& fault : faults) {
         switch (fault.kind) {
             case Fault::Kind::cable_down:
             case Fault::Kind::cable_up:
                 cable_down[fault.subject] = fault.kind == Fault::Kind::cable_down;
-                change_cable(fault.subject, fault.at, !cable_down[fault.subject]);
+                change_cable(fault.subject, fault.at);
                 break;
             case Fault::Kind::switch_down:
             case Fault::Kind::switch_up:
                 node_down[fault.subject] = fault.kind == Fault::Kind::switch_down;
                 for (const auto& link : cables_.of(fault.subject))
-                    if (link.is_cabled())
-                        change_cable(link.cable, fault.at, !node_down[fault.subject]);
+                    if (link.is_cabled()) change_cable(link.cable, fault.at);
                 break;
             case Fault::Kind::pause_storm:
                 host_changes_[fault.subject].push_back(
@@ -502,7 +531,7 @@ void Builder::connect(cluster::Host& from, transport::Qpn qpn, uint32_t peer,
     QpAttributes attributes;
     attributes.access = kRemoteWrite | kRemoteRead;
     attributes.address.endpoint = {peer};
-    attributes.address.service_level = flow.service_level;
+    attributes.address.service_level = level_of(flow.service_level, flow.traffic_class);
     attributes.address.traffic_class = flow.traffic_class;
     if (setup_.fabric.marking == fabric::Marking::ecn)
         attributes.address.traffic_class =

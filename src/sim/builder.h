@@ -20,6 +20,8 @@ private:
 
     uint32_t first_switch() const;
     uint32_t lanes_needed() const;
+    std::array<uint8_t, 16> lane_of_level() const;
+    uint8_t level_of(uint8_t service_level, uint8_t traffic_class) const;
     Duration delay_of(const topology::Cable& cable) const;
     base::Rate rate_of(const topology::Cable& cable) const;
     Duration shortest_delay() const;
@@ -30,7 +32,7 @@ private:
     fabric::Port port_of(uint32_t node, uint16_t port) const;
     base::Rate line_rate(uint32_t node, uint16_t port) const;
     fabric::ErrorModel errors_of(uint32_t node, uint16_t port) const;
-    uint32_t headroom_of(const topology::Cable& cable) const;
+    uint32_t headroom_of(const topology::Cable& cable, bool at_host) const;
     void connect_ports();
     void settle_qos();
     void add_routes();
@@ -49,6 +51,7 @@ private:
 
     const Setup& setup_;
     size_t partition_count_;
+    uint32_t lanes_ = 0;
     topology::Ports cables_;
     std::vector<uint32_t> endpoints_;                       // node of each
     std::vector<uint32_t> endpoint_of_;                     // of each node

@@ -42,13 +42,16 @@ private:
                 result_.time = std::max(result_.time, end.at);
             }
         for (const FlowResult& flow : result_.flows) unfinished_ += flow.finished ? 0 : 1;
-        if (unfinished_ != 0) result_.time = std::max(result_.time, simulation_.now());
+        for (auto& partition : simulation_.partitions_)
+            settled_ = std::max(settled_, partition->acted_until());
+        settled_ = std::max(settled_, result_.time);
+        if (unfinished_ != 0 || result_.end != Result::End::done) result_.time = settled_;
     }
 
+    // What is under way lasts until now, which may be later than the last flow's end.
     void settle(cluster::Partition& partition) {
-        const Instant now = std::max(result_.time, simulation_.now());
-        for (cluster::Host& host : partition.hosts()) host.finish(now);
-        for (fabric::Switch& node : partition.switches()) node.finish(now);
+        for (cluster::Host& host : partition.hosts()) host.finish(settled_);
+        for (fabric::Switch& node : partition.switches()) node.finish(settled_);
     }
 
     fabric::Cabling& cabling_of(uint32_t node) {
@@ -224,11 +227,12 @@ private:
     }
 
     void say_why_stuck() {
-        if (unfinished_ == 0 || result_.end != Result::End::done) return;
-        for (const FlowResult& flow : result_.flows)
-            if (!flow.finished && flow.status != transport::Status::success) return;
+        const auto stuck = std::ranges::count_if(result_.flows, [](const FlowResult& flow) {
+            return !flow.finished && flow.status == transport::Status::success;
+        });
+        if (stuck == 0 || result_.end != Result::End::done) return;
         result_.end = Result::End::stuck;
-        result_.stuck_reason = "nothing can happen any more: " + std::to_string(unfinished_) +
+        result_.stuck_reason = "nothing can happen any more: " + std::to_string(stuck) +
                                " flows have not finished, and no packet, timer or event is left";
     }
 
@@ -251,6 +255,7 @@ private:
     const Setup& setup_;
     Result result_;
     size_t unfinished_ = 0;
+    Instant settled_{};  // nothing happened later
 };
 
 Result Simulation::finish(Result::End end) {

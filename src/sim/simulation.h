@@ -27,6 +27,8 @@ public:
     static base::Result<std::unique_ptr<Simulation>> build(const Setup& setup, size_t partitions);
 
     size_t partitions() const { return partitions_.size(); }
+    // For those who look: progress, invariants.
+    cluster::Partition& partition(size_t p) { return *partitions_[p]; }
     uint64_t next_window() const;
     void advance(size_t partition, uint64_t window) { partitions_[partition]->advance(window); }
     // When the last window that was advanced ended; told by whoever drives.

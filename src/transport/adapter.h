@@ -45,6 +45,10 @@ public:
     Refusal resize_cq(CqId cq, uint32_t capacity);
     Refusal arm_cq(CqId cq, CompletionQueue::Wish wish);
     size_t poll_completion(CqId cq, std::span<Completion> into);
+    bool has_completion(CqId cq) {
+        const CompletionQueue* queue = core_.completion_queue(cq);
+        return queue != nullptr && queue->size() != 0;
+    }
 
     // Shared receive queues.
     std::optional<SrqId> create_srq(PdId pd, uint32_t requests, uint32_t sges);

@@ -1,4 +1,4 @@
-// Random draws of the swarm. Each thing that draws has a stream of its own, so that one more
+// Random draws of the swarms. Each thing that draws has a stream of its own, so that one more
 // connection or packet does not change what the others draw.
 #pragma once
 
@@ -25,7 +25,8 @@ enum class Drawer : uint32_t {
 
 class Draw {
 public:
-    Draw(uint64_t seed, Drawer who, uint64_t index)
+    template <class Who>
+    Draw(uint64_t seed, Who who, uint64_t index)
         : stream_({seed, static_cast<uint32_t>(who), index}) {}
 
     // Both ends included.

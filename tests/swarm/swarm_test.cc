@@ -1,16 +1,10 @@
 // Random fabrics, load and faults; README.md says how to repeat a seed.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
-#include <optional>
-#include <string_view>
 
 #include "run.h"
+#include "seeds.h"
 
 namespace {
 
@@ -18,59 +12,10 @@ using tulle::swarm::Result;
 using tulle::swarm::Share;
 using tulle::swarm::Tally;
 
-struct Options {
-    uint64_t first = 1;
-    uint64_t count = 300;
-    bool trace = false;
-    bool keep_going = false;
-};
-
-std::optional<uint64_t> number_after(std::string_view argument, std::string_view name) {
-    if (!argument.starts_with(name)) return std::nullopt;
-    argument.remove_prefix(name.size());
-    uint64_t number = 0;
-    const auto end = argument.data() + argument.size();
-    const auto [rest, error] = std::from_chars(argument.data(), end, number);
-    if (error != std::errc() || rest != end) return std::nullopt;
-    return number;
-}
-
-std::optional<Options> read_options(int count, char** arguments) {
-    Options options;
-    for (int i = 1; i < count; ++i) {
-        const std::string_view argument = arguments[i];
-        if (argument == "--trace")
-            options.trace = true;
-        else if (argument == "--keep-going")
-            options.keep_going = true;
-        else if (const auto seed = number_after(argument, "--seed="))
-            options.first = *seed, options.count = 1;
-        else if (const auto seeds = number_after(argument, "--seeds="))
-            options.count = *seeds;
-        else if (const auto first = number_after(argument, "--first="))
-            options.first = *first;
-        else
-            return std::nullopt;
-    }
-    return options;
-}
-
-// A check of the engine ends the program, and what never returns is ended: also then the seed has
-// to be known.
 constexpr unsigned kSecondsForOneSeed = 30;
-char death_note[64];
-
-void on_death(int signal) {
-    const ssize_t written = write(STDERR_FILENO, death_note, std::strlen(death_note));
-    static_cast<void>(written);
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-}
 
 Result run(uint64_t seed, bool trace = false) {
-    std::snprintf(death_note, sizeof death_note, "swarm: FAILED seed %llu: the program ended\n",
-                  static_cast<unsigned long long>(seed));
-    alarm(kSecondsForOneSeed);
+    tulle::swarm::write_death_note("swarm", seed, kSecondsForOneSeed);
     return tulle::swarm::run_seed(seed, trace ? stdout : nullptr);
 }
 
@@ -141,14 +86,13 @@ bool check_all_happened(const Tally& tally) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    const auto options = read_options(count, arguments);
+    const auto options = tulle::swarm::read_options(count, arguments);
     if (!options) {
         std::fputs("usage: swarm_test [--seed=N [--trace] | --first=N --seeds=N [--keep-going]]\n",
                    stderr);
         return 2;
     }
-    for (const int signal : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGALRM})
-        std::signal(signal, on_death);
+    tulle::swarm::catch_death();
     Tally tally;
     uint64_t hash = 0;
     uint64_t failures = 0;

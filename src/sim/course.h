@@ -1,0 +1,41 @@
+// Which window of a simulation comes next, and when a run is over.
+//
+// Most runs end because nothing is left to happen. Some never come to that: pauses of PFC are said
+// again for as long as their reason lasts, and neither a storm nor a circle of full buffers ends by
+// itself. So a run is also over a while after its last flow has ended, and, where no timeout will
+// ever end a flow, once no packet has moved for long. Both are told by simulated time alone, so
+// that the number of partitions does not matter.
+#pragma once
+
+#include "sim/simulation.h"
+
+namespace tulle::sim {
+
+class Course {
+public:
+    Course(const Setup& setup, Simulation& simulation);
+
+    // To be called again once the window was advanced and exchanged.
+    void choose();
+
+    bool is_over() const { return window_ == Simulation::kNoWindow; }
+    uint64_t window() const { return window_; }
+    void stop(Result::End end);
+    Result::End end() const { return end_; }
+
+private:
+    bool is_idle(Instant at);
+    bool all_flows_ended();
+
+    const Setup& setup_;
+    Simulation& simulation_;
+    uint64_t window_ = 0;
+    Result::End end_ = Result::End::done;
+    size_t ends_seen_ = 0;
+    Instant last_end_ = Instant::never();  // of all flows
+    Instant last_input_{};                 // after this nobody does anything from outside
+    int64_t period_ = 0;                   // of quiet time, that was looked at last
+    uint64_t hops_ = 0;                    // before it
+};
+
+}  // namespace tulle::sim

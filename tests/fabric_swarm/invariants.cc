@@ -1,0 +1,190 @@
+#include "invariants.h"
+
+#include <map>
+#include <tuple>
+
+namespace tulle::fabric_swarm {
+namespace {
+
+using cluster::Partition;
+using fabric::Cabling;
+using fabric::Port;
+using fabric::Transit;
+
+std::string at_port(const char* what, uint32_t port, uint32_t lane) {
+    return std::string(what) + ": port " + std::to_string(port) + ", lane " + std::to_string(lane);
+}
+
+template <class Visitor>
+void each_in(Cabling& cabling, const fabric::Fifo& list, Visitor&& visit) {
+    for (uint32_t i = list.head; i != fabric::kNoTransit; i = cabling.store[i].next)
+        visit(cabling.store[i]);
+}
+
+// Bytes and blocks that lie in a node, by the input port and lane that they came through.
+struct Stored {
+    uint64_t bytes = 0;
+    uint64_t blocks = 0;
+    void add(uint32_t wire_bytes) {
+        bytes += wire_bytes;
+        blocks += fabric::blocks_of(wire_bytes);
+    }
+};
+
+class Inspector {
+public:
+    Inspector(const sim::Setup& setup, sim::Simulation& simulation)
+        : setup_(setup), simulation_(simulation) {}
+
+    std::string between_windows() {
+        for (size_t p = 0; p < simulation_.partitions() && wrong_.empty(); ++p) {
+            Partition& partition = simulation_.partition(p);
+            Cabling& cabling = partition.cabling();
+            for (uint32_t port = 0; port < cabling.ports(); ++port) look_at_port(cabling, port);
+            for (fabric::Switch& node : partition.switches()) look_at_switch(cabling, node);
+            for (cluster::Host& host : partition.hosts()) look_at_host(cabling, host);
+        }
+        return wrong_;
+    }
+
+    std::string at_rest() {
+        bool any_held = false;
+        for (size_t p = 0; p < simulation_.partitions(); ++p) {
+            Partition& partition = simulation_.partition(p);
+            for (fabric::Switch& node : partition.switches())
+                for (uint32_t i = 0; i < node.port_count(); ++i)
+                    look_at_rest(partition.cabling(), node.first_port() + i, any_held);
+        }
+        return wrong_;
+    }
+
+private:
+    void fail(const std::string& what) {
+        if (wrong_.empty()) wrong_ = what;
+    }
+
+    void look_at_port(Cabling& cabling, uint32_t p) {
+        const Port& port = cabling.port(p);
+        for (const fabric::Fifo* list :
+             {&cabling.inbound(p).packets, &cabling.inbound(p).control}) {
+            base::Instant last = simulation_.now();
+            each_in(cabling, *list, [&](const Transit& transit) {
+                if (transit.at < last) fail(at_port("a packet comes in the past", p, transit.lane));
+                last = transit.at;
+            });
+        }
+        uint64_t queued = 0;
+        for (uint32_t lane = 0; lane < cabling.lanes(); ++lane) {
+            const fabric::LaneOut& out = cabling.out(p, lane);
+            uint64_t bytes = 0;
+            each_in(cabling, out.queue,
+                    [&](const Transit& transit) { bytes += transit.wire_bytes; });
+            if (bytes != out.bytes) fail(at_port("a queue has other bytes than it says", p, lane));
+            if ((port.filled >> lane & 1) != (bytes != 0 ? 1 : 0))
+                fail(at_port("a queue with packets is noted as empty, or the reverse", p, lane));
+            queued += bytes;
+            if (cabling.has_credits()) look_at_credits(cabling, p, lane);
+        }
+        if (queued != port.queued_bytes) fail(at_port("queues of a port do not add up", p, 0));
+    }
+
+    // Blocks that were sent and not received are on the cable; nobody sends beyond the limit.
+    void look_at_credits(Cabling& cabling, uint32_t p, uint32_t lane) {
+        const Port& port = cabling.port(p);
+        if (port.cable == topology::kNone || lane == fabric::kManagementLane) return;
+        const fabric::CreditsLeft& left = cabling.out(p, lane).credits;
+        if (((left.credit_limit - left.total_sent) & fabric::kCreditMask) >
+            fabric::kMaxCreditBlocks)
+            fail(at_port("more was sent than the credits allow", p, lane));
+        Cabling& there = simulation_.partition(port.peer_partition).cabling();
+        const fabric::CreditsGiven& given = there.in(port.peer, lane).credits;
+        uint64_t on_cable = 0;
+        each_in(there, there.inbound(port.peer).packets, [&](const Transit& transit) {
+            if (transit.lane == lane) on_cable += fabric::blocks_of(transit.wire_bytes);
+        });
+        if (((left.total_sent - given.blocks_received) & fabric::kCreditMask) !=
+            (on_cable & fabric::kCreditMask))
+            fail(at_port("blocks sent, received and on the cable do not add up", p, lane));
+        if (given.used_blocks > there.capacity_blocks())
+            fail(at_port("more blocks than the buffer takes", port.peer, lane));
+    }
+
+    void look_at_switch(Cabling& cabling, const fabric::Switch& node) {
+        std::map<std::pair<uint32_t, uint32_t>, Stored> stored;
+        for (uint32_t i = 0; i < node.port_count(); ++i) {
+            const uint32_t p = node.first_port() + i;
+            for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
+                each_in(cabling, cabling.out(p, lane).queue, [&](const Transit& transit) {
+                    stored[{transit.in_port, transit.in_lane}].add(transit.wire_bytes);
+                });
+            const Port& port = cabling.port(p);
+            if (port.sending_bytes != 0)
+                stored[{port.sending_in_port, port.sending_in_lane}].add(port.sending_bytes);
+        }
+        uint64_t shared = 0;
+        for (uint32_t i = 0; i < node.port_count(); ++i)
+            for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
+                shared += look_at_input(cabling, node.first_port() + i, lane, stored[{i, lane}]);
+        look_at_shared(node.intake(), shared);
+    }
+
+    // What it takes of the shared buffer.
+    uint64_t look_at_input(Cabling& cabling, uint32_t p, uint32_t lane, const Stored& stored) {
+        const fabric::LaneIn& in = cabling.in(p, lane);
+        if (cabling.has_credits() && lane != fabric::kManagementLane) {
+            if (in.credits.used_blocks != stored.blocks)
+                fail(at_port("blocks in use are not those of the packets stored", p, lane));
+            return 0;
+        }
+        if ((cabling.port(p).lossless >> lane & 1) == 0) return stored.bytes;
+        if (in.used_bytes + uint64_t{in.headroom_bytes} != stored.bytes)
+            fail(at_port("bytes counted are not those of the packets stored", p, lane));
+        if (in.headroom_bytes > cabling.port(p).headroom_bytes)
+            fail(at_port("more headroom in use than there is", p, lane));
+        const uint64_t reserve = setup_.fabric.pfc.reserve_bytes;
+        return in.used_bytes > reserve ? in.used_bytes - reserve : 0;
+    }
+
+    void look_at_shared(const fabric::Intake& intake, uint64_t shared) {
+        if (intake.buffer().shared_used() != shared)
+            fail("shared buffer in use is not that of the packets stored");
+        if (shared > intake.buffer().shared_bytes())
+            fail("more shared buffer in use than there is");
+    }
+
+    // A host whose receiver was never slow keeps nothing.
+    void look_at_host(Cabling& cabling, const cluster::Host& host) {
+        for (const sim::Fault& fault : setup_.faults)
+            if (fault.kind == sim::Fault::Kind::slow_receiver && fault.subject == host.node())
+                return;
+        look_at_shared(host.intake(), 0);
+        for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
+            if (cabling.in(host.port(), lane).credits.used_blocks != 0)
+                fail(at_port("a host stores packets", host.port(), lane));
+    }
+
+    void look_at_rest(Cabling& cabling, uint32_t p, bool& any_held) {
+        const Port& port = cabling.port(p);
+        any_held |= (port.filled & port.held) != 0;
+        if (!port.is_up) return;
+        if (port.is_awaited) fail(at_port("a line is busy for ever", p, 0));
+        if ((port.filled & ~port.held) != 0) fail(at_port("packets may go and do not", p, 0));
+        if (port.owes()) fail(at_port("what is owed is never said", p, 0));
+    }
+
+    const sim::Setup& setup_;
+    sim::Simulation& simulation_;
+    std::string wrong_;
+};
+
+}  // namespace
+
+std::string check_between_windows(const sim::Setup& setup, sim::Simulation& simulation) {
+    return Inspector(setup, simulation).between_windows();
+}
+
+std::string check_at_rest(const sim::Setup& setup, sim::Simulation& simulation) {
+    return Inspector(setup, simulation).at_rest();
+}
+
+}  // namespace tulle::fabric_swarm

@@ -1,0 +1,165 @@
+#include "outcome.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "fastest.h"
+#include "report/ideal.h"
+
+namespace tulle::fabric_swarm {
+namespace {
+
+using base::Duration;
+using fabric::FlowControl;
+using sim::Drop;
+using sim::Fault;
+using sim::Result;
+
+uint64_t dropped(const Result& result, Drop cause) {
+    return result.totals.dropped[static_cast<size_t>(cause)];
+}
+
+uint64_t dropped(const Result& result) {
+    uint64_t sum = 0;
+    for (const uint64_t count : result.totals.dropped) sum += count;
+    return sum;
+}
+
+bool has_link_faults(const sim::Setup& setup) {
+    return std::ranges::any_of(
+        setup.faults, [](const Fault& fault) { return fault.kind != Fault::Kind::slow_receiver; });
+}
+
+// Nothing that would excuse the loss of a packet.
+bool is_undisturbed(const sim::Setup& setup) {
+    const bool has_errors =
+        setup.fabric.link.error_rate_e18 != 0 ||
+        std::ranges::any_of(setup.graph.cables, [](const auto& c) { return c.loss_per_trillion; });
+    return !has_link_faults(setup) && !has_errors;
+}
+
+// PFC in all priorities that anybody uses, with headroom that was computed and pauses that last
+// until they are said again.
+bool is_lossless_pfc(const sim::Setup& setup) {
+    const fabric::PfcSettings& pfc = setup.fabric.pfc;
+    const auto& lanes = setup.fabric.qos.lane_of_level;
+    return setup.fabric.flow_control == FlowControl::pfc && (pfc.priorities & 0xff) == 0xff &&
+           std::ranges::all_of(lanes, [](uint8_t lane) { return lane < 8; }) &&
+           pfc.headroom_bytes == 0 && pfc.quanta >= 4096 && pfc.watchdog.ps == 0 &&
+           setup.qos.empty() && !has_link_faults(setup) && !setup.fabric.link.whole_nanoseconds;
+}
+
+bool uses_management_lane(const sim::Setup& setup) {
+    const auto& lanes = setup.fabric.qos.lane_of_level;
+    return std::ranges::find(lanes, fabric::kManagementLane) != lanes.end();
+}
+
+std::string check_losses(const sim::Setup& setup, const Result& result) {
+    const bool has_credits = setup.fabric.flow_control == FlowControl::credits;
+    const bool is_lossless =
+        is_lossless_pfc(setup) || (has_credits && !uses_management_lane(setup));
+    if (has_credits && dropped(result, Drop::headroom_full) != 0) return "credits, and no headroom";
+    if (is_lossless && dropped(result, Drop::headroom_full) != 0) return "headroom was too small";
+    if (is_lossless && dropped(result, Drop::buffer_full) != 0)
+        return "a lossless fabric lost packets for lack of room";
+    if (!has_credits && dropped(result, Drop::head_of_queue) != 0)
+        return "packets died at the head of a queue, without credits";
+    if (setup.fabric.pfc.watchdog.ps == 0 && dropped(result, Drop::watchdog) != 0)
+        return "packets were lost to a watchdog that is off";
+    if (is_undisturbed(setup) &&
+        (dropped(result, Drop::corrupted) != 0 || dropped(result, Drop::link_down) != 0 ||
+         dropped(result, Drop::no_route) != 0 || dropped(result, Drop::hop_limit) != 0))
+        return "packets were lost on links that have no faults";
+    return {};
+}
+
+// A flow keeps its order, and without loss it has no reason to send anything again.
+std::string check_order(const sim::Setup& setup, const Result& result) {
+    const bool keeps_order = setup.fabric.route.choice == fabric::PathChoice::ecmp &&
+                             setup.faults.empty() && setup.host.ack_timeout == 0;
+    if (!keeps_order || dropped(result) != 0 || result.totals.trimmed != 0) return {};
+    if (result.totals.retransmitted != 0) return "nothing was lost, but something was sent again";
+    for (const sim::FlowResult& flow : result.flows)
+        if (flow.status != transport::Status::success) return "nothing was lost, but a flow failed";
+    if (result.end == Result::End::stuck && result.deadlock.empty())
+        return "nothing was lost and no circle waits, but flows are stuck";
+    return {};
+}
+
+std::string check_flows(const sim::Setup& setup, const Result& result) {
+    for (size_t i = 0; i < result.flows.size(); ++i) {
+        const sim::FlowResult& flow = result.flows[i];
+        const bool has_end = flow.finished || flow.status != transport::Status::success;
+        if (!has_end && result.end == Result::End::done)
+            return "flow " + std::to_string(i) + " has no end, and nobody says why";
+        if (flow.completion.ps < 0) return "flow " + std::to_string(i) + " ends before it begins";
+    }
+    if (result.end == Result::End::stuck && result.stuck_reason.empty()) return "stuck without why";
+    if (setup.stop == base::Instant::never() && result.end == Result::End::stop_time)
+        return "stopped at a time that nobody gave";
+    return {};
+}
+
+std::string check_times(const sim::Setup& setup, const Result& result) {
+    const Fastest fastest(setup);
+    const report::Routes routes(setup.graph);
+    const report::Ideal ideal(setup, routes);
+    for (size_t i = 0; i < result.flows.size(); ++i) {
+        if (!result.flows[i].finished) continue;
+        const sim::Flow& flow = setup.flows[i];
+        Duration least = fastest.of(flow);
+        if (fastest.is_uniform() && flow.path < 0) least = std::max(least, ideal.of(flow));
+        // The closed form rounds each packet up on each link; the engine carries the fractions.
+        constexpr Duration kRounding{100};
+        if (result.flows[i].completion + kRounding < least)
+            return "flow " + std::to_string(i) + " takes " +
+                   std::to_string(result.flows[i].completion.ps) +
+                   " ps, but nothing is faster than " + std::to_string(least.ps);
+    }
+    return {};
+}
+
+std::string check_links(const sim::Setup& setup, const Result& result, base::Instant ended) {
+    // What began before the end is counted whole.
+    const uint64_t packet = 2 * (setup.host.mtu + 256);
+    const Duration time = ended - base::Instant{};
+    for (const sim::LinkResult& link : result.links) {
+        const base::Rate rate = report::cable_rate(setup, link.cable);
+        if (!setup.fabric.link.whole_nanoseconds && link.busy > time + rate.time_for(packet))
+            return "a link was busy for longer than there was time";
+        if (link.paused.ps < 0 || link.paused > time * fabric::kLanes)
+            return "a link was paused for " + std::to_string(link.paused.ps) + " ps of " +
+                   std::to_string(time.ps);
+    }
+    for (const sim::Blame& blame : result.blames)
+        if (blame.paused.ps < 0 || blame.paused > time)
+            return "a port is blamed for longer than there was time";
+    return {};
+}
+
+}  // namespace
+
+std::string check_result(const sim::Setup& setup, const Result& result, base::Instant ended) {
+    if (std::string wrong = check_losses(setup, result); !wrong.empty()) return wrong;
+    if (std::string wrong = check_order(setup, result); !wrong.empty()) return wrong;
+    if (std::string wrong = check_flows(setup, result); !wrong.empty()) return wrong;
+    if (std::string wrong = check_times(setup, result); !wrong.empty()) return wrong;
+    return check_links(setup, result, ended);
+}
+
+uint64_t hash_of(const Result& result) {
+    base::Hash hash;
+    const auto add = [&](auto value) { hash.add(static_cast<uint64_t>(value)); };
+    add(result.hash), add(result.end), add(result.engine.hops), add(result.totals.delivered);
+    add(result.totals.in_flight), add(result.totals.retransmitted), add(result.totals.trimmed);
+    add(result.totals.cnps), add(result.totals.watchdog_fired), add(result.deadlock.size());
+    for (const sim::Blame& blame : result.blames)
+        add(blame.node), add(blame.port), add(blame.lane), add(blame.paused.ps);
+    for (const sim::TraceEvent& event : result.trace)
+        add(event.at.ps), add(event.kind), add(event.node), add(event.port), add(event.value);
+    for (const sim::CapturedPacket& captured : result.captured)
+        add(captured.at.ps), add(captured.packet.psn().value), add(captured.packet.opcode);
+    return hash.value();
+}
+
+}  // namespace tulle::fabric_swarm

@@ -1,0 +1,152 @@
+#include "run.h"
+
+#include <cstdio>
+
+#include "drive/run.h"
+#include "invariants.h"
+#include "outcome.h"
+#include "sim/course.h"
+#include "world.h"
+
+namespace tulle::fabric_swarm {
+namespace {
+
+using sim::Result;
+using sim::Simulation;
+
+constexpr uint64_t kMostWindows = 20'000'000;
+constexpr uint64_t kWindowsBetweenLooks = 7;  // few enough, and in step with nothing
+
+struct Watched {
+    std::string failure;
+    uint64_t hash = 0;
+    Result result;
+};
+
+// Partitions one after the other; looks into them now and then.
+Watched watch(const sim::Setup& setup, Simulation& simulation) {
+    Watched watched;
+    sim::Course course(setup, simulation);
+    uint64_t windows = 0;
+    for (; !course.is_over(); course.choose()) {
+        for (size_t p = 0; p < simulation.partitions(); ++p) simulation.advance(p, course.window());
+        for (size_t p = 0; p < simulation.partitions(); ++p) simulation.exchange(p);
+        if (++windows == kMostWindows) {
+            watched.failure = "the run does not end";
+            return watched;
+        }
+        if (windows % kWindowsBetweenLooks != 0 && windows > 100) continue;
+        watched.failure = check_between_windows(setup, simulation);
+        if (!watched.failure.empty()) return watched;
+    }
+    watched.failure = check_between_windows(setup, simulation);
+    const bool is_at_rest = simulation.next_window() == Simulation::kNoWindow;
+    if (is_at_rest && watched.failure.empty()) watched.failure = check_at_rest(setup, simulation);
+    if (!watched.failure.empty()) return watched;
+    base::Instant ended{};
+    for (size_t p = 0; p < simulation.partitions(); ++p)
+        ended = std::max(ended, simulation.partition(p).acted_until());
+    watched.result = simulation.finish(course.end());
+    watched.failure = check_result(setup, watched.result, ended);
+    watched.hash = hash_of(watched.result);
+    return watched;
+}
+
+Tally tally_of(const Result& result) {
+    Tally tally;
+    tally.hops = result.engine.hops;
+    tally.flows = result.flows.size();
+    for (const sim::FlowResult& flow : result.flows) tally.finished += flow.finished ? 1 : 0;
+    tally.stuck = result.end == Result::End::stuck ? 1 : 0;
+    tally.stopped = result.end == Result::End::stop_time ? 1 : 0;
+    tally.deadlocks = result.deadlock.empty() ? 0 : 1;
+    for (const uint64_t count : result.totals.dropped) tally.dropped += count;
+    tally.pauses = result.totals.pause_frames;
+    tally.credits = result.totals.credit_packets;
+    tally.marked = result.totals.ecn_marked;
+    tally.trimmed = result.totals.trimmed;
+    tally.watchdogs = result.totals.watchdog_fired;
+    return tally;
+}
+
+void tell(const sim::Setup& setup) {
+    const fabric::Settings& f = setup.fabric;
+    std::printf("%zu hosts, %zu switches, %zu cables, %zu flows, %zu faults\n",
+                setup.graph.host_count(), setup.graph.switch_count(), setup.graph.cables.size(),
+                setup.flows.size(), setup.faults.size());
+    std::printf("flow control %d, forwarding %d, latency %lld, whole ns %d, bit errors %d\n",
+                static_cast<int>(f.flow_control), static_cast<int>(f.node.forwarding),
+                static_cast<long long>(f.node.latency.ps), f.link.whole_nanoseconds,
+                static_cast<int>(f.link.bit_errors));
+    std::printf("mtu %u, gap %u, envelope %u, minimum %u, fixed %u and %u\n", setup.host.mtu,
+                f.link.gap_bytes, f.framing.envelope_bytes, f.framing.minimum_bytes,
+                f.framing.fixed_header_bytes, f.framing.fixed_ack_bytes);
+}
+
+void tell(const sim::Setup& setup, const Result& result) {
+    std::printf("%llu hops, %.3f us; ", static_cast<unsigned long long>(result.engine.hops),
+                static_cast<double>(result.time.ps) / 1e6);
+    std::printf("end %d %s; dropped", static_cast<int>(result.end), result.stuck_reason.c_str());
+    for (const uint64_t count : result.totals.dropped)
+        std::printf(" %llu", static_cast<unsigned long long>(count));
+    std::printf("\n");
+    for (size_t i = 0; i < result.flows.size(); ++i)
+        std::printf("flow %zu: %u to %u, %llu bytes, operation %d at %lld: %s %d after %lld ps\n",
+                    i, setup.flows[i].source, setup.flows[i].destination,
+                    static_cast<unsigned long long>(setup.flows[i].bytes),
+                    static_cast<int>(setup.flows[i].operation),
+                    static_cast<long long>(setup.flows[i].start.ps),
+                    result.flows[i].finished ? "finished" : "not finished",
+                    static_cast<int>(result.flows[i].status),
+                    static_cast<long long>(result.flows[i].completion.ps));
+}
+
+}  // namespace
+
+Tally& Tally::operator+=(const Tally& other) {
+    refused += other.refused, hops += other.hops, flows += other.flows;
+    finished += other.finished, stuck += other.stuck, stopped += other.stopped;
+    deadlocks += other.deadlocks, dropped += other.dropped, pauses += other.pauses;
+    credits += other.credits, marked += other.marked, trimmed += other.trimmed;
+    watchdogs += other.watchdogs;
+    return *this;
+}
+
+Outcome run_seed(uint64_t seed, bool verbose) {
+    Outcome outcome;
+    const sim::Setup setup = draw_setup(seed);
+    if (verbose) tell(setup);
+    for (const size_t partitions : {1, 2, 3, 5}) {
+        auto built = Simulation::build(setup, partitions);
+        if (!built) {
+            if (verbose) std::printf("refused: %s\n", built.error().message.c_str());
+            outcome.tally.refused = 1;
+            return outcome;
+        }
+        Watched watched = watch(setup, **built);
+        if (verbose && partitions == 1) tell(setup, watched.result);
+        const auto count = std::to_string(partitions);
+        if (!watched.failure.empty()) {
+            outcome.failure = watched.failure + " (" + count + " partitions)";
+            return outcome;
+        }
+        if (partitions == 1) {
+            outcome.hash = watched.hash;
+            outcome.tally = tally_of(watched.result);
+        } else if (watched.hash != outcome.hash) {
+            outcome.failure = count + " partitions give another result than one";
+            return outcome;
+        }
+    }
+    for (const uint32_t threads : {1u, 2u + static_cast<uint32_t>(seed % 3)}) {
+        drive::Options options;
+        options.threads = threads;
+        const auto run = drive::run(setup, options);
+        if (run && hash_of(*run) == outcome.hash) continue;
+        outcome.failure = std::to_string(threads) + " threads give another result";
+        return outcome;
+    }
+    return outcome;
+}
+
+}  // namespace tulle::fabric_swarm
