@@ -22,6 +22,8 @@ public:
             kind.is_data = info.payload || !(info.response || opcode == wire::kCnpOpcode);
             kind.is_first = info.position == wire::Position::first ||
                             (info.position == wire::Position::only && kind.is_data);
+            kind.ends_work = info.response || info.position == wire::Position::last ||
+                             info.position == wire::Position::only;
             kind.overhead = framing.envelope_bytes + info.header_size;
             if (kind.is_data && framing.fixed_header_bytes != 0)
                 kind.overhead = framing.fixed_header_bytes;
@@ -41,11 +43,15 @@ public:
                                     (kind.is_first ? fabric::Transit::kFirst : 0));
     }
 
+    // Whether somebody may have a completion when it has come.
+    bool ends_work(const wire::Packet& packet) const { return kinds_[packet.opcode].ends_work; }
+
 private:
     struct Kind {
         uint32_t overhead = 0;
         bool is_data = false;
         bool is_first = false;
+        bool ends_work = false;
     };
     std::array<Kind, 256> kinds_{};
     uint32_t minimum_;

@@ -93,12 +93,12 @@ void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
 
 void Host::deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
     wire::Packet& packet = cabling_.store.packet(index);
-    const bool is_data = (cabling_.store[index].flags & Transit::kData) != 0;
+    const bool ends_work = framing_.ends_work(packet);
     fabric::apply_marks(cabling_.store[index], settings_.marking, packet);
     adapter_.on_packet(now, packet);
     cabling_.store.give_back(index);
     ++delivered_;
-    if (!is_data) collect(now, ends);
+    if (ends_work) collect(now, ends);
     attend(now);
 }
 
