@@ -112,7 +112,7 @@ private:
         transit.lane = lane;
         transit.destination = what;
         transit.flow = amount;
-        cabling_.accept({port, true, transit, {}});
+        cabling_.accept({port, true, transit, wire::Packet()});
     }
     std::vector<Transit> take(Fifo& list) {
         std::vector<Transit> taken;
