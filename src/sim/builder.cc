@@ -411,23 +411,28 @@ void Builder::add_changes() {
                 {at, up ? NodeChange::Kind::port_up : NodeChange::Kind::port_down, end.port,
                  nullptr});
     };
-    const auto change_cable = [&](uint32_t cable, Instant at, bool up) {
-        change_port(setup_.graph.cables[cable].a, at, up);
-        change_port(setup_.graph.cables[cable].b, at, up);
+    // A cable carries something if it is whole and both of its ends are.
+    std::vector<bool> is_dark(setup_.graph.cables.size());
+    const auto change_cable = [&](uint32_t c, Instant at) {
+        const Cable& cable = setup_.graph.cables[c];
+        const bool dark = cable_down[c] || node_down[cable.a.node] || node_down[cable.b.node];
+        if (dark == is_dark[c]) return;
+        is_dark[c] = dark;
+        change_port(cable.a, at, !dark);
+        change_port(cable.b, at, !dark);
     };
     for (const Fault& fault : faults) {
         switch (fault.kind) {
             case Fault::Kind::cable_down:
             case Fault::Kind::cable_up:
                 cable_down[fault.subject] = fault.kind == Fault::Kind::cable_down;
-                change_cable(fault.subject, fault.at, !cable_down[fault.subject]);
+                change_cable(fault.subject, fault.at);
                 break;
             case Fault::Kind::switch_down:
             case Fault::Kind::switch_up:
                 node_down[fault.subject] = fault.kind == Fault::Kind::switch_down;
                 for (const auto& link : cables_.of(fault.subject))
-                    if (link.is_cabled())
-                        change_cable(link.cable, fault.at, !node_down[fault.subject]);
+                    if (link.is_cabled()) change_cable(link.cable, fault.at);
                 break;
             case Fault::Kind::pause_storm:
                 host_changes_[fault.subject].push_back(
