@@ -46,8 +46,8 @@ int32_t weight_of(const EtsSettings& ets, uint32_t lane) {
 int32_t unit_of(const EtsSettings& ets, uint16_t eligible) {
     int32_t smallest = INT32_MAX;
     for (uint16_t lanes = eligible; lanes != 0; lanes &= static_cast<uint16_t>(lanes - 1))
-        smallest = std::min(smallest,
-                            weight_of(ets, static_cast<uint32_t>(std::countr_zero(lanes))));
+        smallest =
+            std::min(smallest, weight_of(ets, static_cast<uint32_t>(std::countr_zero(lanes))));
     return (kQuantumBytes + smallest - 1) / smallest;
 }
 

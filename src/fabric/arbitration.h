@@ -14,7 +14,7 @@ namespace tulle::fabric {
 struct VlRound {
     uint8_t high_entry = 0;
     uint8_t low_entry = 0;
-    int32_t high_left = 0;   // bytes that the entry may still send
+    int32_t high_left = 0;  // bytes that the entry may still send
     int32_t low_left = 0;
     uint32_t high_sent = 0;  // bytes, since a packet of the low table went or none waited
 };

@@ -65,8 +65,7 @@ TEST(Paths, ecmp_spreads_flows_evenly_and_keeps_each_on_one_way) {
 
 TEST(Paths, spray_takes_the_ways_in_turn) {
     Leaf leaf(choosing(PathChoice::spray));
-    for (int i = 0; i < 400; ++i)
-        leaf.arrive(kStart + i * 1_us, 0, {.destination = 5, .flow = 1});
+    for (int i = 0; i < 400; ++i) leaf.arrive(kStart + i * 1_us, 0, {.destination = 5, .flow = 1});
     leaf.run();
     EXPECT_EQ(leaf.taken()[1], (std::array{100, 100, 100, 100}));
 }
@@ -78,8 +77,7 @@ TEST(Paths, adaptive_takes_the_shortest_queue) {
     Leaf leaf(options);
     // Three ways are stopped; their queues grow until each is as long as the fourth, which moves.
     for (const uint16_t port : {4, 5, 7}) leaf.pause(kStart, port, 1, 0xffff);
-    for (int i = 0; i < 40; ++i)
-        leaf.arrive(kStart + 1_us, 0, {.destination = 5, .flow = 1});
+    for (int i = 0; i < 40; ++i) leaf.arrive(kStart + 1_us, 0, {.destination = 5, .flow = 1});
     leaf.run(kStart + 1_us + 1_ps);
     for (const uint16_t port : kUplinks)
         EXPECT_EQ(leaf.port(port).queued_bytes + leaf.port(port).sending_bytes, 10'000u);
@@ -110,8 +108,7 @@ TEST(Paths, adaptive_and_flowlets_leave_a_port_that_is_down_at_once) {
     for (const PathChoice choice : {PathChoice::adaptive, PathChoice::flowlet}) {
         BenchOptions options = choosing(choice);
         for (const uint16_t port : {4, 5, 6})
-            options.changes.push_back(
-                change(kStart + 10_us, NodeChange::Kind::port_down, port));
+            options.changes.push_back(change(kStart + 10_us, NodeChange::Kind::port_down, port));
         Leaf leaf(options);
         for (int i = 0; i < 40; ++i)
             leaf.arrive(kStart + 1_us + i * 500_ns, 0, {.destination = 5, .flow = 1});
@@ -130,8 +127,9 @@ TEST(Paths, ecmp_loses_what_goes_to_a_port_that_is_down_until_the_tables_know) {
     down[ports.at({8, 4}).cable] = true;
     const Routes without = Routes::compute(graph, RouteKind::shortest, down);
     BenchOptions options = choosing(PathChoice::ecmp);
-    options.changes = {change(kStart + 10_us, NodeChange::Kind::port_down, 4),
-                       {.at = kStart + 20_us, .kind = NodeChange::Kind::routes, .routes = &without}};
+    options.changes = {
+        change(kStart + 10_us, NodeChange::Kind::port_down, 4),
+        {.at = kStart + 20_us, .kind = NodeChange::Kind::routes, .routes = &without}};
     Leaf leaf(options);
     for (uint32_t i = 0; i < 400; ++i)
         leaf.arrive(kStart + 11_us + i * 20_ns, 0, {.destination = 5, .flow = i});
@@ -155,7 +153,7 @@ TEST(Paths, a_port_that_goes_down_loses_its_queue_and_serves_again_when_it_is_ba
     leaf.arrive(kStart + 20_us, 1, {.destination = 2});
     leaf.arrive(kStart + 30_us, 0, {.destination = 1});
     leaf.run();
-    EXPECT_EQ(leaf.sent(2).size(), 0u);                      // what comes through it is lost too
+    EXPECT_EQ(leaf.sent(2).size(), 0u);  // what comes through it is lost too
     EXPECT_EQ(leaf.dropped(1, Drop::link_down), 4u + 1 + 1);
     const auto sent = leaf.sent(1);
     ASSERT_EQ(sent.size(), 2u);  // the one that was on the line, and the last

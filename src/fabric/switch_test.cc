@@ -218,13 +218,11 @@ TEST(Switch, tells_of_room_once_4096_bytes_have_come_free) {
 // nothing has left.
 TEST(Switch, grants_all_of_a_buffer_that_is_larger_than_a_limit_can_say) {
     SwitchBench bench(2, with_credits(256 << 10));
-    for (int i = 0; i < 256; ++i)
-        bench.arrive(kStart + 1_us + i * kPacket, 0, {.destination = 1});
+    for (int i = 0; i < 256; ++i) bench.arrive(kStart + 1_us + i * kPacket, 0, {.destination = 1});
     bench.cabling().out(1, 0).credits.credit_limit = 0;  // nothing leaves
     bench.run();
     uint32_t granted = kMaxCreditBlocks;
-    for (const Transit& told : bench.told(0))
-        granted += (told.destination - granted) & kCreditMask;
+    for (const Transit& told : bench.told(0)) granted += (told.destination - granted) & kCreditMask;
     EXPECT_EQ(granted, 4096u);
 }
 
@@ -259,16 +257,15 @@ TEST(Switch, marks_by_the_queue_that_a_packet_finds) {
     // One on the line; the next find 0, 1,000, 2,000 and 3,000 bytes.
     const auto sent = bench.sent(2);
     ASSERT_EQ(sent.size(), 6u);
-    for (size_t i = 0; i < 6; ++i)
-        EXPECT_EQ((sent[i].flags & Transit::kMarked) != 0, i == 4) << i;
+    for (size_t i = 0; i < 6; ++i) EXPECT_EQ((sent[i].flags & Transit::kMarked) != 0, i == 4) << i;
     EXPECT_EQ(bench.cabling().counters(2).marked, 1u);
 }
 
 TEST(Switch, marks_when_a_packet_leaves_by_the_queue_behind_it) {
     BenchOptions options = lossy();
     options.settings.marking = Marking::ecn;
-    options.settings.ecn = {.kmin_bytes = 2000, .kmax_bytes = 2000, .pmax_millionths = 1'000'000,
-                            .at_dequeue = true};
+    options.settings.ecn = {
+        .kmin_bytes = 2000, .kmax_bytes = 2000, .pmax_millionths = 1'000'000, .at_dequeue = true};
     SwitchBench bench(2, options);
     constexpr uint8_t kCapable = Transit::kData | Transit::kEcnCapable;
     for (int i = 0; i < 6; ++i)
@@ -316,8 +313,7 @@ TEST(Switch, a_full_lossy_queue_cuts_the_payload_off_and_sends_the_headers_ahead
     options.settings.qos.trimmed_lane = 1;
     options.settings.ets.strict = 0b10;
     SwitchBench bench(2, options);
-    for (uint32_t i = 0; i < 5; ++i)
-        bench.arrive(kStart + 1_us, 0, {.destination = 1, .flow = i});
+    for (uint32_t i = 0; i < 5; ++i) bench.arrive(kStart + 1_us, 0, {.destination = 1, .flow = i});
     bench.run();
     const auto sent = bench.sent(1);
     ASSERT_EQ(sent.size(), 5u);
@@ -340,8 +336,7 @@ TEST(Switch, what_has_no_payload_or_was_cut_before_is_dropped) {
     SwitchBench bench(2, options);
     for (int i = 0; i < 2; ++i) bench.arrive(kStart + 1_us, 0, {.destination = 1});
     bench.arrive(kStart + 1_us, 0, {.destination = 1, .bytes = 100, .flags = 0});
-    bench.arrive(kStart + 1_us, 0,
-                 {.destination = 1, .flags = Transit::kData | Transit::kTrimmed});
+    bench.arrive(kStart + 1_us, 0, {.destination = 1, .flags = Transit::kData | Transit::kTrimmed});
     bench.run();
     EXPECT_EQ(bench.sent(1).size(), 2u);
     EXPECT_EQ(bench.dropped(1, Drop::buffer_full), 2u);

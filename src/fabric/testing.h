@@ -82,8 +82,12 @@ public:
     void run(Instant until = Instant::never()) { switch_->advance(until); }
 
     // What has left the port since it was asked last.
-    std::vector<Transit> sent(uint16_t port) { return take(cabling_.inbound(ports_ + port).packets); }
-    std::vector<Transit> told(uint16_t port) { return take(cabling_.inbound(ports_ + port).control); }
+    std::vector<Transit> sent(uint16_t port) {
+        return take(cabling_.inbound(ports_ + port).packets);
+    }
+    std::vector<Transit> told(uint16_t port) {
+        return take(cabling_.inbound(ports_ + port).control);
+    }
 
     Cabling& cabling() { return cabling_; }
     Port& port(uint16_t p) { return cabling_.port(p); }

@@ -102,7 +102,7 @@ struct RequesterState {
     Psn stream_psn{};
     wire::Packet stream;
     std::optional<Psn> trimmed{};  // the first answer that is known to be lost before its turn
-    std::optional<Psn> timed{};  // the packet whose round trip is measured, and when it went
+    std::optional<Psn> timed{};    // the packet whose round trip is measured, and when it went
     base::Instant timed_at{};
     base::Instant ack_deadline = base::Instant::never();
     base::Instant wait_until{};    // an RNR NAK asked for patience

@@ -72,8 +72,11 @@ TEST(Faults, a_switch_that_fails_takes_all_its_cables_with_it_and_brings_them_ba
     const uint32_t spine = spine_of_flow();
     lab.faults = {{.kind = Fault::Kind::switch_down, .at = kStart + 50_us, .subject = spine},
                   {.kind = Fault::Kind::switch_up, .at = kStart + 1_ms, .subject = spine}};
-    lab.flows.push_back({.source = 0, .destination = 1, .bytes = 10'000'000,
-                         .start = kStart + 2_ms, .port = lab.flows[0].port});
+    lab.flows.push_back({.source = 0,
+                         .destination = 1,
+                         .bytes = 10'000'000,
+                         .start = kStart + 2_ms,
+                         .port = lab.flows[0].port});
     const Result result = run(lab);
     for (const sim::FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
     EXPECT_GT(packets_over(result, 2, 9 - spine), 0u);
@@ -101,14 +104,13 @@ TEST(Faults, a_switch_that_returns_does_not_mend_a_broken_cable) {
 TEST(Faults, a_cable_that_is_mended_stays_dark_while_its_switch_is_down) {
     Lab lab = two_ways();
     const uint32_t spine = spine_of_flow();
-    lab.faults = {
-        {.kind = Fault::Kind::switch_down, .at = kStart + 1_us, .subject = spine},
-        {.kind = Fault::Kind::cable_down,
-         .at = kStart + 2_us,
-         .subject = cable_between(lab, 2, spine)},
-        {.kind = Fault::Kind::cable_up,
-         .at = kStart + 3_us,
-         .subject = cable_between(lab, 2, spine)}};
+    lab.faults = {{.kind = Fault::Kind::switch_down, .at = kStart + 1_us, .subject = spine},
+                  {.kind = Fault::Kind::cable_down,
+                   .at = kStart + 2_us,
+                   .subject = cable_between(lab, 2, spine)},
+                  {.kind = Fault::Kind::cable_up,
+                   .at = kStart + 3_us,
+                   .subject = cable_between(lab, 2, spine)}};
     lab.fabric.route.choice = fabric::PathChoice::adaptive;
     lab.fabric.route.reroute_delay = 10_ms;
     lab.flows[0].start = kStart + 10_us;
@@ -122,10 +124,10 @@ TEST(Faults, credits_are_told_anew_when_a_cable_is_back) {
     lab.host.ack_every = 16;
     lab.flows = {Flow{.source = 0, .destination = 1, .bytes = 5'000'000}};
     for (int i = 0; i < 5; ++i) {
-        lab.faults.push_back({.kind = Fault::Kind::cable_down,
-                              .at = kStart + 10_us + i * 20_us, .subject = 1});
-        lab.faults.push_back({.kind = Fault::Kind::cable_up,
-                              .at = kStart + 15_us + i * 20_us, .subject = 1});
+        lab.faults.push_back(
+            {.kind = Fault::Kind::cable_down, .at = kStart + 10_us + i * 20_us, .subject = 1});
+        lab.faults.push_back(
+            {.kind = Fault::Kind::cable_up, .at = kStart + 15_us + i * 20_us, .subject = 1});
     }
     EXPECT_TRUE(run(lab).flows[0].finished);
 }

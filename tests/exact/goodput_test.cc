@@ -20,10 +20,8 @@ struct Wrapped {
     uint32_t gap;
 };
 constexpr Wrapped kWrapped[] = {
-    {Encapsulation::roce_v2_ipv4, 50, 20},
-    {Encapsulation::roce_v2_ipv6, 70, 20},
-    {Encapsulation::roce_v1, 62, 20},
-    {Encapsulation::infiniband_local, 14, 0},
+    {Encapsulation::roce_v2_ipv4, 50, 20},     {Encapsulation::roce_v2_ipv6, 70, 20},
+    {Encapsulation::roce_v1, 62, 20},          {Encapsulation::infiniband_local, 14, 0},
     {Encapsulation::infiniband_global, 54, 0},
 };
 constexpr uint32_t kBth = 12;
@@ -58,7 +56,8 @@ TEST(Goodput, is_the_payloads_share_of_the_line_for_each_mtu_and_encapsulation) 
     for (const Wrapped& w : kWrapped)
         for (const uint32_t mtu : {256u, 512u, 1024u, 2048u, 4096u}) {
             const int64_t packet = mtu + w.envelope + kBth + w.gap;
-            EXPECT_EQ(of_packets(wrapped(w, mtu), mtu, kPackets), (Duration{kPackets * packet * 20}))
+            EXPECT_EQ(of_packets(wrapped(w, mtu), mtu, kPackets),
+                      (Duration{kPackets * packet * 20}))
                 << mtu;
         }
 }
@@ -84,10 +83,8 @@ TEST(Goodput, at_400_gigabits_a_second_is_what_the_papers_say) {
 TEST(Goodput, of_a_read_is_that_of_a_write) {
     Lab setup = plain("pair");
     const auto time = [&](uint64_t packets) {
-        setup.flows = {Flow{.source = 0,
-                            .destination = 1,
-                            .bytes = packets * 4096,
-                            .operation = Operation::read}};
+        setup.flows = {Flow{
+            .source = 0, .destination = 1, .bytes = packets * 4096, .operation = Operation::read}};
         return run(setup).flows[0].completion;
     };
     EXPECT_EQ(time(2000) - time(1000), (Duration{1000 * (4096 + kOverhead) * 20}));

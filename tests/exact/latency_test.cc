@@ -15,9 +15,13 @@ constexpr int64_t kDelay = 1'000'000;
 constexpr int64_t kHeaderBytes = 64;
 constexpr int64_t kMtu = 4096;
 
-const std::vector<std::vector<uint64_t>> kRates = {
-    {400, 100}, {100, 400}, {100, 400, 100}, {400, 100, 400}, {25, 50, 100, 200, 400},
-    {400, 200, 100, 50, 25}, {400, 25, 100, 50}};
+const std::vector<std::vector<uint64_t>> kRates = {{400, 100},
+                                                   {100, 400},
+                                                   {100, 400, 100},
+                                                   {400, 100, 400},
+                                                   {25, 50, 100, 200, 400},
+                                                   {400, 200, 100, 50, 25},
+                                                   {400, 25, 100, 50}};
 
 int64_t picoseconds_of(const std::vector<uint64_t>& gbps, int64_t bytes) {
     int64_t sum = 0;

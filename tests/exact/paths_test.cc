@@ -8,8 +8,8 @@ TEST(FixedPaths, are_taken_there_and_back) {
     Lab lab = plain("leaf-spine:leaves=2,spines=4,hosts=1");
     // Hosts 0 and 1, leaves 2 and 3, spines 4 to 7.
     for (uint32_t spine = 4; spine < 8; ++spine) {
-        lab.paths.push_back({.data = {0, 2, spine, 3, 1},
-                             .acknowledgements = {1, 3, 11 - spine, 2, 0}});
+        lab.paths.push_back(
+            {.data = {0, 2, spine, 3, 1}, .acknowledgements = {1, 3, 11 - spine, 2, 0}});
         lab.flows.push_back({.source = 0,
                              .destination = 1,
                              .bytes = 4096 * 10ull * (spine - 3),
@@ -42,10 +42,8 @@ Lab ring(bool dateline) {
         const uint32_t between = 4 + (i + 1) % 4;
         lab.paths.push_back({.data = {i, 4 + i, between, 4 + to, to},
                              .acknowledgements = {to, 4 + to, between, 4 + i, i}});
-        lab.flows.push_back({.source = i,
-                             .destination = to,
-                             .bytes = 4'000'000,
-                             .path = static_cast<int32_t>(i)});
+        lab.flows.push_back(
+            {.source = i, .destination = to, .bytes = 4'000'000, .path = static_cast<int32_t>(i)});
     }
     lab.stop = Instant{} + 20_ms;
     return lab;
