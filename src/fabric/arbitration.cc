@@ -3,8 +3,8 @@
 namespace tulle::fabric {
 namespace {
 
-constexpr int32_t kQuantumBytes = 4096;  // of weight one
-constexpr int32_t kHighUnit = 4096;
+constexpr int32_t kQuantumBytes = 4096;  // of the smallest weight
+constexpr uint32_t kHighUnit = 4096;
 constexpr uint8_t kNoLimit = 255;
 
 bool has(uint16_t lanes, uint32_t lane) {
@@ -31,6 +31,26 @@ uint16_t lanes_of(std::span<const VlArbitration::Entry> table) {
     return lanes;
 }
 
+// Whether the high table may send although the low one waits. One packet always may.
+bool is_within_limit(const VlArbitration& tables, uint32_t high_sent) {
+    return high_sent == 0 || tables.high_limit == kNoLimit ||
+           high_sent < tables.high_limit * kHighUnit;
+}
+
+int32_t weight_of(const EtsSettings& ets, uint32_t lane) {
+    return std::max<int32_t>(1, ets.weight[lane]);
+}
+
+// What a lane of weight one may send in a round. Weights are often percentages: rounds in which
+// weight 50 sends 50 large packets would make the others wait for 4 us at 400 Gb/s.
+int32_t unit_of(const EtsSettings& ets, uint16_t eligible) {
+    int32_t smallest = INT32_MAX;
+    for (uint16_t lanes = eligible; lanes != 0; lanes &= static_cast<uint16_t>(lanes - 1))
+        smallest =
+            std::min(smallest, weight_of(ets, static_cast<uint32_t>(std::countr_zero(lanes))));
+    return (kQuantumBytes + smallest - 1) / smallest;
+}
+
 }  // namespace
 
 uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneWait> lanes, uint16_t eligible,
@@ -38,6 +58,7 @@ uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneWait> lanes,
     if (const auto strict = static_cast<uint16_t>(eligible & ets.strict); strict != 0)
         return static_cast<uint32_t>(std::bit_width(strict)) - 1;
     const auto count = static_cast<uint32_t>(lanes.size());
+    const int32_t unit = unit_of(ets, eligible);
     for (uint32_t lane = port.next_lane;; lane = (lane + 1) % count) {
         LaneWait& out = lanes[lane];
         if (!has(eligible, lane)) {
@@ -49,7 +70,7 @@ uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneWait> lanes,
             port.next_lane = static_cast<uint8_t>(lane);
             return lane;
         }
-        out.deficit += std::max<int32_t>(1, ets.weight[lane]) * kQuantumBytes;
+        out.deficit += weight_of(ets, lane) * unit;
     }
 }
 
@@ -59,17 +80,18 @@ uint32_t pick_vl(const VlArbitration& tables, VlRound& round, uint16_t eligible,
     const std::span high(tables.high.data(), tables.high_count);
     const std::span low(tables.low.data(), tables.low_count);
     const bool low_waits = (eligible & lanes_of(low)) != 0;
+    if (!low_waits) round.high_sent = 0;
     uint32_t lane = kNoLane;
     if (!high.empty() && (eligible & lanes_of(high)) != 0) {
-        const bool may = !low_waits || tables.high_limit == kNoLimit || round.high_budget >= 0;
-        if (may) lane = pick_entry(high, round.high_entry, round.high_left, eligible);
+        if (is_within_limit(tables, round.high_sent))
+            lane = pick_entry(high, round.high_entry, round.high_left, eligible);
         if (lane != kNoLane) {
             round.high_left -= head_bytes[lane];
-            if (low_waits) round.high_budget -= std::max<int32_t>(head_bytes[lane], 1);
+            if (low_waits) round.high_sent += head_bytes[lane];
             return lane;
         }
     }
-    round.high_budget = tables.high_limit * kHighUnit;
+    round.high_sent = 0;
     if (!low.empty()) lane = pick_entry(low, round.low_entry, round.low_left, eligible);
     if (lane != kNoLane) {
         round.low_left -= head_bytes[lane];

@@ -16,7 +16,7 @@ struct VlRound {
     uint8_t low_entry = 0;
     int32_t high_left = 0;  // bytes that the entry may still send
     int32_t low_left = 0;
-    int32_t high_budget = 0;  // bytes of the high table before a packet of the low one
+    uint32_t high_sent = 0;  // bytes, since a packet of the low table went or none waited
 };
 
 // Of `eligible` lanes, which is not empty. `head_bytes(lane)` is the size of the lane's first

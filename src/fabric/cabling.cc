@@ -178,10 +178,8 @@ void Cabling::let_go(uint32_t p, uint32_t lane, Instant now) {
 }
 
 void Cabling::release_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
-    CreditsGiven& given = in(p, lane).credits;
-    given.release(blocks_of(bytes));
-    if (given.news(capacity_blocks_) >= update_blocks_)
-        ports_[p].owed_credits |= static_cast<uint16_t>(1u << lane);
+    in(p, lane).credits.release(blocks_of(bytes));
+    note_news(p, lane);
 }
 
 void Cabling::drop(uint32_t p, uint32_t index, Drop cause) {

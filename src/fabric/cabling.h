@@ -93,8 +93,16 @@ public:
     // Credits: a packet has come, a packet has left the buffer.
     void receive_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
         in(p, lane).credits.receive(blocks_of(bytes));
+        // Of a buffer larger than credits can say, more may be granted now.
+        if (capacity_blocks_ > kMaxCreditBlocks) note_news(p, lane);
     }
     void release_blocks(uint32_t p, uint32_t lane, uint32_t bytes);
+
+    // A credit packet is owed once the limit has moved far enough.
+    void note_news(uint32_t p, uint32_t lane) {
+        if (in(p, lane).credits.news(capacity_blocks_) >= update_blocks_)
+            ports_[p].owed_credits |= static_cast<uint16_t>(1u << lane);
+    }
 
     void drop(uint32_t p, uint32_t index, Drop cause);
 

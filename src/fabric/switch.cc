@@ -9,7 +9,6 @@ namespace {
 constexpr uint8_t kMaxHops = 64;
 constexpr size_t kFlowlets = 1024;  // places of the flowlet table, as switch chips have them
 constexpr uint32_t kSwitchStream = 1;
-constexpr uint32_t kTrimmedBytes = 84;  // headers and gap
 
 constexpr uint16_t bit_of(uint32_t lane) {
     return static_cast<uint16_t>(1u << lane);
@@ -129,7 +128,8 @@ void Switch::on_packet(Instant now, uint16_t in) {
     if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
     if (spends) {
         intake_.watch_credits(now, in, transit.in_lane);
-    } else if (!admit(now, in, to, transit)) {
+        if (from.owes()) start(now, in);
+    } else if (!admit(now, in, to, index)) {
         const bool lossless = (from.lossless & bit_of(transit.in_lane)) != 0;
         sample(TraceSample::Kind::drop, now, to, transit.lane, 1);
         return cabling_.drop(global(to), index, lossless ? Drop::headroom_full : Drop::buffer_full);
@@ -207,9 +207,10 @@ uint16_t Switch::choose_shortest(Instant now, std::span<const uint16_t> ports, u
 
 uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash) {
     Flowlet& flowlet = flowlets_[hash % kFlowlets];
-    const bool goes_on = flowlet.last.ps != 0 &&
-                         now - flowlet.last <= settings_.route.flowlet_gap &&
-                         std::ranges::find(ports, flowlet.port) != ports.end();
+    const bool is_close =
+        flowlet.last.ps != 0 && now - flowlet.last <= settings_.route.flowlet_gap;
+    const bool goes_on = is_close && std::ranges::find(ports, flowlet.port) != ports.end() &&
+                         ports_[flowlet.port].is_up;
     if (!goes_on) flowlet.port = choose_shortest(now, ports, base::mix64(++sprayed_ ^ hash_seed_));
     flowlet.last = now;
     return flowlet.port;
@@ -217,9 +218,10 @@ uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, ui
 
 // Storage.
 
-bool Switch::admit(Instant now, uint16_t in, uint16_t to, Transit& transit) {
+bool Switch::admit(Instant now, uint16_t in, uint16_t to, uint32_t index) {
     const Port& from = ports_[in];
-    if ((from.lossless & bit_of(transit.in_lane)) == 0) return admit_lossy(to, transit);
+    const Transit& transit = cabling_.store[index];
+    if ((from.lossless & bit_of(transit.in_lane)) == 0) return admit_lossy(to, index);
     if (!intake_.admit(now, in, transit.in_lane, transit.wire_bytes)) return false;
     if (from.owed_pause != 0) {
         heed_timers();
@@ -228,13 +230,23 @@ bool Switch::admit(Instant now, uint16_t in, uint16_t to, Transit& transit) {
     return true;
 }
 
-bool Switch::admit_lossy(uint16_t to, Transit& transit) {
+bool Switch::admit_lossy(uint16_t to, uint32_t index) {
+    const Transit& transit = cabling_.store[index];
     if (intake_.admit_lossy(out(to, transit.lane).bytes, transit.wire_bytes)) return true;
-    if (settings_.overflow != Overflow::trim || (transit.flags & Transit::kData) == 0) return false;
+    return settings_.overflow == Overflow::trim && admit_trimmed(to, index);
+}
+
+// Without its payload there may be room, in the lane of those that are cut.
+bool Switch::admit_trimmed(uint16_t to, uint32_t index) {
+    Transit& transit = cabling_.store[index];
+    const uint32_t payload = (cabling_.store.packet(index).payload_length + 3) & ~3u;
+    if (payload == 0 || (transit.flags & Transit::kTrimmed) != 0) return false;
+    const uint32_t smallest = settings_.framing.minimum_bytes + settings_.link.gap_bytes;
+    const uint32_t bytes = std::max(transit.wire_bytes - payload, smallest);
     const uint8_t lane = settings_.qos.trimmed_lane;
-    if (!intake_.admit_lossy(out(to, lane).bytes, kTrimmedBytes)) return false;
+    if (!intake_.admit_lossy(out(to, lane).bytes, bytes)) return false;
     transit.lane = lane;
-    transit.wire_bytes = kTrimmedBytes;
+    transit.wire_bytes = static_cast<uint16_t>(bytes);
     transit.flags |= Transit::kTrimmed;
     ++cabling_.counters(global(to)).trimmed;
     return true;

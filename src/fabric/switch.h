@@ -104,8 +104,9 @@ private:
     uint16_t choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash);
 
     // Counts the packet as stored; false if there is no room for it.
-    TULLE_HOT bool admit(Instant now, uint16_t in, uint16_t out, Transit& transit);
-    bool admit_lossy(uint16_t out, Transit& transit);
+    TULLE_HOT bool admit(Instant now, uint16_t in, uint16_t out, uint32_t index);
+    bool admit_lossy(uint16_t out, uint32_t index);
+    bool admit_trimmed(uint16_t out, uint32_t index);
     TULLE_HOT void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes);
 
     TULLE_HOT void enqueue(Instant now, uint16_t out, uint32_t index);

@@ -470,6 +470,10 @@ void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::By
     if (packet.opcode == wire::kCnpOpcode) return on_notified(core_, qp, now, Signal::Kind::cnp);
     if (is_marked(packet)) on_marked(core_, qp, now, packet);
     if (packet.becn) on_notified(core_, qp, now, Signal::Kind::becn);
+    if (packet.trimmed && !qp.is_reliable()) {
+        ++core_.counters.dropped_silently;  // a gap, as if it had not come
+        return;
+    }
     if (qp.type == QpType::ud) return on_datagram(core_, qp, packet, grh);
     if (qp.state == QpState::rtr && !qp.responder.established) {
         qp.responder.established = true;

@@ -196,6 +196,16 @@ bool has_right_size(const QueuePair& qp, const SendWork& work, uint32_t index, P
     return last == says_last && length == std::min(left, qp.mtu);
 }
 
+// A switch cut the answer's payload off. It is asked for again when its turn comes: those before it
+// may only have been overtaken.
+void on_trimmed_answer(Core& core, QueuePair& qp, Instant now, Psn psn) {
+    RequesterState& r = qp.requester;
+    if (!r.trimmed || psn_before(psn, *r.trimmed)) r.trimmed = psn;
+    if (*r.trimmed != r.unacknowledged) return;
+    r.trimmed.reset();
+    on_missing_answer(core, qp, now);
+}
+
 void on_read_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
     const SendWork* work = answered_request(core, qp, now, packet);
     if (work == nullptr) return;
@@ -214,6 +224,7 @@ void on_read_response(Core& core, QueuePair& qp, Instant now, const Packet& pack
     r.unacknowledged = psn_plus(packet.psn(), 1);
     on_progress(core, qp, now, 1, is_marked(packet));
     complete_done(core, qp);
+    if (r.trimmed == r.unacknowledged) on_trimmed_answer(core, qp, now, r.unacknowledged);
 }
 
 void on_atomic_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
@@ -246,6 +257,7 @@ void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
         ++core.counters.dropped_silently;
         return;
     }
+    if (packet.trimmed) return on_trimmed_answer(core, qp, now, packet.psn());
     switch (wire::operation_of(static_cast<uint8_t>(packet.opcode))) {
         case Operation::acknowledge: on_acknowledge(core, qp, now, packet); break;
         case Operation::atomic_acknowledge: on_atomic_response(core, qp, now, packet); break;

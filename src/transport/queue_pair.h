@@ -102,7 +102,8 @@ struct RequesterState {
     uint32_t middles_left = 0;
     Psn stream_psn{};
     wire::Packet stream;
-    std::optional<Psn> timed{};  // the packet whose round trip is measured, and when it went
+    std::optional<Psn> trimmed{};  // the first answer that is known to be lost before its turn
+    std::optional<Psn> timed{};    // the packet whose round trip is measured, and when it went
     base::Instant timed_at{};
     base::Instant ack_deadline = base::Instant::never();
     base::Instant wait_until{};    // an RNR NAK asked for patience
@@ -151,6 +152,7 @@ struct ResponderState {
     Psn ack_psn{};
     base::Instant next_notification{};  // of congestion, to the peer
     std::vector<Answer> answers;        // the newest max_incoming_reads, oldest first
+    std::vector<Psn> trimmed;  // lost, and known before their turn; in the order of their PSNs
 };
 
 struct QueuePair {

@@ -400,28 +400,33 @@ void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.dropped_silently;
 }
 
-// Once, and where packets take several paths only when one has come from so far behind the gap that
-// it is no longer late, but lost.
-void tell_of_gap(Core& core, QueuePair& qp) {
-    ResponderState& r = qp.responder;
-    const bool may_be_late =
-        qp.early && psn_distance(r.expected, r.furthest_early) <= core.config.reorder_tolerance;
-    if (r.nak_sent || may_be_late) return;
-    r.nak_sent = true;
-    answer_with(core, qp, r.expected, wire::syndrome_of(wire::NakCode::psn_sequence_error));
+// Names the PSN that is missing, once for each gap. By the loss policy what follows is kept.
+void ask_again(Core& core, QueuePair& qp) {
+    if (qp.responder.nak_sent) return;
+    qp.responder.nak_sent = true;
+    if (core.config.loss == LossPolicy::selective_repeat && !qp.early)
+        qp.early = std::make_unique<ReorderBuffer>(core.config.reorder_packets);
+    answer_with(core, qp, qp.responder.expected,
+                wire::syndrome_of(wire::NakCode::psn_sequence_error));
+}
+
+// Where packets take several paths one that is missing is late, until one has come that is so far
+// behind it that it must be lost.
+bool may_be_late(const Core& core, const QueuePair& qp) {
+    const ResponderState& r = qp.responder;
+    return qp.early && psn_distance(r.expected, r.furthest_early) <= core.config.reorder_tolerance;
 }
 
 // C9-66: a gap. It is told once; by the loss policy the packet is kept for its turn.
 void on_gap(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.out_of_sequence;
     ResponderState& r = qp.responder;
-    if (core.config.loss == LossPolicy::selective_repeat && !r.nak_sent) {
-        if (!qp.early) qp.early = std::make_unique<ReorderBuffer>(core.config.reorder_packets);
-    }
-    const bool was_empty = !qp.early || qp.early->empty();
+    if (core.config.loss == LossPolicy::selective_repeat && !r.nak_sent && !qp.early)
+        qp.early = std::make_unique<ReorderBuffer>(core.config.reorder_packets);
+    if (!qp.early || qp.early->empty() || psn_before(r.furthest_early, packet.psn()))
+        r.furthest_early = packet.psn();
     if (qp.early) qp.early->keep(packet, psn_distance(r.expected, packet.psn()));
-    if (was_empty || psn_before(r.furthest_early, packet.psn())) r.furthest_early = packet.psn();
-    tell_of_gap(core, qp);
+    if (!may_be_late(core, qp)) ask_again(core, qp);
 }
 
 void on_expected(Core& core, QueuePair& qp, const Packet& packet) {
@@ -445,7 +450,28 @@ void on_early(Core& core, QueuePair& qp) {
         if (!packet) break;
         on_expected(core, qp, *packet);
     }
-    if (qp.early && !qp.early->empty() && qp.receives()) tell_of_gap(core, qp);
+    const bool has_more = qp.early && !qp.early->empty() && qp.receives();
+    if (has_more && !may_be_late(core, qp)) ask_again(core, qp);
+}
+
+// The turn of a packet that is known to be lost: nothing behind it is needed to see the gap.
+void on_trimmed_turn(Core& core, QueuePair& qp) {
+    ResponderState& r = qp.responder;
+    std::erase_if(r.trimmed, [&](Psn psn) { return psn_before(psn, r.expected); });
+    if (r.trimmed.empty() || r.trimmed.front() != r.expected || !qp.receives()) return;
+    ask_again(core, qp);
+    // All from here on goes again but for selective repeat, which sends this one.
+    if (core.config.loss == LossPolicy::go_back_n) r.trimmed.clear();
+}
+
+// A switch had no room for the payload and sent the headers on. The PSN is lost; but the headers
+// may have overtaken packets that are not, so that the loss is told when its turn comes.
+void on_trimmed(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    if (psn_before(packet.psn(), r.expected)) return acknowledge_again(core, qp);
+    const auto place = std::ranges::lower_bound(r.trimmed, packet.psn(), psn_before);
+    if (place == r.trimmed.end() || *place != packet.psn()) r.trimmed.insert(place, packet.psn());
+    on_trimmed_turn(core, qp);
 }
 
 }  // namespace
@@ -482,7 +508,7 @@ bool continue_write(Core& core, QueuePair& qp, const Packet& packet) {
     const bool in_turn = packet.psn() == r.expected && r.message == Message::write &&
                          (qp.access & kRemoteWrite) != 0 && packet.payload_length == qp.mtu &&
                          r.received + qp.mtu < r.write_length && core.memory.stands(r.write_grant);
-    if (!in_turn || (qp.early && !qp.early->empty())) return false;
+    if (!in_turn || (qp.early && !qp.early->empty()) || !r.trimmed.empty()) return false;
     if (r.write_grant.host != nullptr && !packet.payload.is_modelled())
         std::memmove(r.write_grant.host + r.received, packet.payload.address(), qp.mtu);
     r.received += qp.mtu;
@@ -494,9 +520,11 @@ bool continue_write(Core& core, QueuePair& qp, const Packet& packet) {
 
 void on_request(Core& core, QueuePair& qp, Instant, const Packet& packet) {
     ResponderState& r = qp.responder;
+    if (packet.trimmed) return on_trimmed(core, qp, packet);
     if (packet.psn() == r.expected) {
         on_expected(core, qp, packet);
         on_early(core, qp);
+        if (!r.trimmed.empty()) on_trimmed_turn(core, qp);
     } else if (psn_before(packet.psn(), r.expected)) {
         on_duplicate(core, qp, packet);
     } else {

@@ -18,6 +18,7 @@ void go_back(QueuePair& qp, Psn psn) {
     r.current = request_of(qp, psn);
     r.send_psn = psn;
     r.resend.reset();
+    r.trimmed.reset();
     r.timed.reset();  // an answer might be to the packet before or to its copy
 }
 

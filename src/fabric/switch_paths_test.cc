@@ -1,0 +1,176 @@
+// Which way packets go: a leaf of two with hosts 0 to 3 on ports 0 to 3, four spines behind ports 4
+// to 7, and hosts 4 to 7 on the other leaf.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "fabric/switch.h"
+#include "fabric/testing.h"
+
+namespace tulle::fabric::testing {
+namespace {
+
+using namespace base::literals;
+
+constexpr Instant kStart{};
+constexpr uint16_t kUplinks[] = {4, 5, 6, 7};
+
+class Leaf : public SwitchBench {
+public:
+    explicit Leaf(BenchOptions options)
+        : SwitchBench(*topology::build_spec("leaf-spine:leaves=2,spines=4,hosts=4"), 8,
+                      std::move(options)) {}
+
+    // How many packets of each flow left by each of the ways up, since it was asked last.
+    std::map<uint32_t, std::array<int, 4>> taken() {
+        std::map<uint32_t, std::array<int, 4>> ways;
+        for (size_t i = 0; i < 4; ++i)
+            for (const Transit& transit : sent(kUplinks[i])) ++ways[transit.flow][i];
+        return ways;
+    }
+};
+
+BenchOptions choosing(PathChoice choice) {
+    BenchOptions options;
+    options.settings.node.lossy_dynamic_threshold = false;
+    options.settings.route.choice = choice;
+    options.settings.route.flowlet_gap = 1_us;
+    return options;
+}
+
+NodeChange change(Instant at, NodeChange::Kind kind, uint16_t port) {
+    return {.at = at, .kind = kind, .port = port};
+}
+
+TEST(Paths, ecmp_spreads_flows_evenly_and_keeps_each_on_one_way) {
+    Leaf leaf(choosing(PathChoice::ecmp));
+    constexpr int kFlows = 4000;
+    for (uint32_t round = 0; round < 3; ++round)
+        for (uint32_t flow = 0; flow < kFlows; ++flow)
+            leaf.arrive(kStart + round * 1_ms + flow * 20_ns, 0, {.destination = 5, .flow = flow});
+    leaf.run();
+    std::array<int, 4> flows{};
+    const auto ways = leaf.taken();
+    ASSERT_EQ(ways.size(), size_t{kFlows});
+    for (const auto& [flow, counts] : ways) {
+        const auto way = std::ranges::find(counts, 3);
+        ASSERT_NE(way, counts.end()) << flow;
+        ++flows[static_cast<size_t>(way - counts.begin())];
+    }
+    const double deviation = std::sqrt(kFlows * 0.25 * 0.75);
+    for (const int count : flows) EXPECT_NEAR(count, kFlows / 4, 4 * deviation);
+}
+
+TEST(Paths, spray_takes_the_ways_in_turn) {
+    Leaf leaf(choosing(PathChoice::spray));
+    for (int i = 0; i < 400; ++i) leaf.arrive(kStart + i * 1_us, 0, {.destination = 5, .flow = 1});
+    leaf.run();
+    EXPECT_EQ(leaf.taken()[1], (std::array{100, 100, 100, 100}));
+}
+
+TEST(Paths, adaptive_takes_the_shortest_queue) {
+    BenchOptions options = choosing(PathChoice::adaptive);
+    options.settings.flow_control = FlowControl::pfc;
+    options.settings.pfc.priorities = 1;
+    Leaf leaf(options);
+    // Three ways are stopped; their queues grow until each is as long as the fourth, which moves.
+    for (const uint16_t port : {4, 5, 7}) leaf.pause(kStart, port, 1, 0xffff);
+    for (int i = 0; i < 40; ++i) leaf.arrive(kStart + 1_us, 0, {.destination = 5, .flow = 1});
+    leaf.run(kStart + 1_us + 1_ps);
+    for (const uint16_t port : kUplinks)
+        EXPECT_EQ(leaf.port(port).queued_bytes + leaf.port(port).sending_bytes, 10'000u);
+    // From now on each packet that leaves makes room for one.
+    for (int i = 0; i < 100; ++i)
+        leaf.arrive(kStart + 2_us + i * 21_ns, 0, {.destination = 5, .flow = 2});
+    leaf.run(kStart + 5_us);
+    EXPECT_EQ(leaf.taken()[2], (std::array{0, 0, 100, 0}));
+}
+
+TEST(Paths, a_flowlet_stays_on_its_way_within_the_gap_and_may_leave_behind_it) {
+    Leaf leaf(choosing(PathChoice::flowlet));
+    // Never more than the gap apart: one way, though the others are empty.
+    for (int i = 0; i < 50; ++i)
+        leaf.arrive(kStart + 1_us + i * 1_us, 0, {.destination = 5, .flow = 1});
+    leaf.run();
+    auto counts = leaf.taken()[1];
+    EXPECT_EQ(*std::ranges::max_element(counts), 50);
+    // Further apart: each packet is a flowlet of its own.
+    for (int i = 0; i < 400; ++i)
+        leaf.arrive(kStart + 1_ms + i * 1001_ns, 0, {.destination = 5, .flow = 1});
+    leaf.run();
+    counts = leaf.taken()[1];
+    for (const int count : counts) EXPECT_NEAR(count, 100, 40);
+}
+
+TEST(Paths, adaptive_and_flowlets_leave_a_port_that_is_down_at_once) {
+    for (const PathChoice choice : {PathChoice::adaptive, PathChoice::flowlet}) {
+        BenchOptions options = choosing(choice);
+        for (const uint16_t port : {4, 5, 6})
+            options.changes.push_back(change(kStart + 10_us, NodeChange::Kind::port_down, port));
+        Leaf leaf(options);
+        for (int i = 0; i < 40; ++i)
+            leaf.arrive(kStart + 1_us + i * 500_ns, 0, {.destination = 5, .flow = 1});
+        leaf.run();
+        uint64_t lost = 0;
+        for (const uint16_t port : kUplinks) lost += leaf.dropped(port, Drop::link_down);
+        EXPECT_EQ(lost, 0u);
+    }
+}
+
+TEST(Paths, ecmp_loses_what_goes_to_a_port_that_is_down_until_the_tables_know) {
+    const topology::Graph graph = *topology::build_spec("leaf-spine:leaves=2,spines=4,hosts=4");
+    // Cables: eight of hosts, then those of the first leaf.
+    std::vector<bool> down(graph.cables.size());
+    const topology::Ports ports(graph);
+    down[ports.at({8, 4}).cable] = true;
+    const Routes without = Routes::compute(graph, RouteKind::shortest, down);
+    BenchOptions options = choosing(PathChoice::ecmp);
+    options.changes = {
+        change(kStart + 10_us, NodeChange::Kind::port_down, 4),
+        {.at = kStart + 20_us, .kind = NodeChange::Kind::routes, .routes = &without}};
+    Leaf leaf(options);
+    for (uint32_t i = 0; i < 400; ++i)
+        leaf.arrive(kStart + 11_us + i * 20_ns, 0, {.destination = 5, .flow = i});
+    leaf.run(kStart + 20_us);
+    const uint64_t lost = leaf.dropped(4, Drop::link_down);
+    EXPECT_NEAR(static_cast<double>(lost), 100, 40);
+    for (uint32_t i = 0; i < 400; ++i)
+        leaf.arrive(kStart + 21_us + i * 20_ns, 0, {.destination = 5, .flow = i});
+    leaf.run();
+    EXPECT_EQ(leaf.dropped(4, Drop::link_down), lost);
+    EXPECT_EQ(leaf.sent(4).size(), 0u);
+}
+
+TEST(Paths, a_port_that_goes_down_loses_its_queue_and_serves_again_when_it_is_back) {
+    BenchOptions options = choosing(PathChoice::ecmp);
+    options.changes = {change(kStart + 10_us, NodeChange::Kind::port_down, 1),
+                       change(kStart + 30_us, NodeChange::Kind::port_up, 1)};
+    Leaf leaf(options);
+    for (int i = 0; i < 5; ++i) leaf.arrive(kStart + 10_us - 10_ns, 0, {.destination = 1});
+    leaf.arrive(kStart + 20_us, 0, {.destination = 1});
+    leaf.arrive(kStart + 20_us, 1, {.destination = 2});
+    leaf.arrive(kStart + 30_us, 0, {.destination = 1});
+    leaf.run();
+    EXPECT_EQ(leaf.sent(2).size(), 0u);  // what comes through it is lost too
+    EXPECT_EQ(leaf.dropped(1, Drop::link_down), 4u + 1 + 1);
+    const auto sent = leaf.sent(1);
+    ASSERT_EQ(sent.size(), 2u);  // the one that was on the line, and the last
+    EXPECT_EQ(sent[1].at, kStart + 30_us + 20_ns);
+    EXPECT_EQ(leaf.node().intake().buffer().shared_used(), 0u);
+}
+
+TEST(Paths, a_fixed_path_is_taken_hop_by_hop_and_ends_where_it_ends) {
+    Leaf leaf(choosing(PathChoice::ecmp));
+    leaf.paths_ = {{6}, {}};
+    constexpr uint8_t kFixed = Transit::kData | Transit::kFixedPath;
+    leaf.arrive(kStart + 1_us, 0, {.destination = 5, .flow = 0, .flags = kFixed});
+    leaf.arrive(kStart + 2_us, 0, {.destination = 5, .flow = 1, .flags = kFixed});
+    leaf.run();
+    EXPECT_EQ(leaf.sent(6).size(), 1u);
+    EXPECT_EQ(leaf.dropped(0, Drop::no_route), 1u);
+}
+
+}  // namespace
+}  // namespace tulle::fabric::testing

@@ -1,0 +1,50 @@
+// What hosts do besides writing.
+#include "lab.h"
+
+namespace tulle::exact {
+namespace {
+
+TEST(Operations, a_host_that_only_receives_takes_any_number_of_sends) {
+    Lab lab = plain("pair");
+    for (uint32_t i = 0; i < 100; ++i)
+        lab.flows.push_back(
+            {.source = 0, .destination = 1, .bytes = 100, .operation = Operation::send});
+    const Result result = run(lab);
+    for (const sim::FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
+    EXPECT_EQ(result.totals.retransmitted, 0u);
+}
+
+TEST(Operations, a_host_that_only_answers_takes_any_number_of_reads) {
+    Lab lab = plain("pair");
+    for (uint32_t i = 0; i < 100; ++i)
+        lab.flows.push_back(
+            {.source = 0, .destination = 1, .bytes = 10'000, .operation = Operation::read});
+    const Result result = run(lab);
+    for (const sim::FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
+    EXPECT_EQ(result.totals.data_packets, 100u + 100u * 3);
+}
+
+// A flow of more than 1 GiB is several messages and ends with the last.
+TEST(Operations, a_flow_longer_than_a_message_ends_once) {
+    Lab lab = plain("pair");
+    lab.host.ack_every = 1 << 14;  // before the window of 2^15 packets is full
+    const uint64_t bytes = (uint64_t{1} << 30) + 4096;
+    const int64_t packets = static_cast<int64_t>(bytes / 4096);
+    const int64_t data = packets * (4096 + kOverhead) + 2 * kReth;  // a RETH for each message
+    EXPECT_EQ(completion(lab, bytes), (Duration{(data + kAckBytes) * 20 + 2'000'000}));
+}
+
+// Nobody asks for an acknowledgement before the window is full: then the line waits a round trip.
+TEST(Operations, a_full_window_waits_for_its_acknowledgement) {
+    for (const int64_t window : {10, 100}) {
+        Lab lab = plain("pair");
+        lab.host.window_packets = static_cast<uint32_t>(window);
+        const int64_t rounds = 1000 / window;
+        const int64_t data = 1000 * (4096 + kOverhead) + kReth;
+        EXPECT_EQ(completion(lab, 1000 * 4096),
+                  (Duration{data * 20 + rounds * (kAckBytes * 20 + 2'000'000)}));
+    }
+}
+
+}  // namespace
+}  // namespace tulle::exact
