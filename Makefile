@@ -20,7 +20,7 @@ build: ## Build the program: build/release/tulle
 	cmake --preset release
 	cmake --build --preset release
 
-demo: build ## Build, then show what Tulle reads out of captures
+demo: build ## Build, then read captures and simulate a fabric twice
 	@scripts/demo
 
 test: ## Build and run all quick tests (minutes)
