@@ -127,8 +127,8 @@ TEST(Switch, tells_the_peer_to_stop_when_the_threshold_is_reached_and_to_go_on_b
     EXPECT_EQ(told[0].at, kStart + 3_us + 1680_ps);
     EXPECT_EQ(told[0].destination, 1u);
     EXPECT_EQ(told[0].flow, 0xffffu);
-    // Free again when the last bit of the first packet has left.
-    EXPECT_EQ(told[1].at, kStart + 10_us + kPacket + 1680_ps);
+    // There is room again when the first packet begins to leave.
+    EXPECT_EQ(told[1].at, kStart + 10_us + 1680_ps);
     EXPECT_EQ(told[1].destination, 1u << 16);
 }
 
@@ -365,6 +365,7 @@ TEST(Switch, a_packet_that_comes_over_the_dateline_goes_on_one_lane_up) {
     options.lanes = 2;
     SwitchBench bench(3, options);
     bench.port(0).is_behind_dateline = true;
+    bench.port(0).settle();
     bench.arrive(kStart + 1_us, 0, {.destination = 2});
     bench.arrive(kStart + 2_us, 1, {.destination = 2});
     bench.run();

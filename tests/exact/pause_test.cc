@@ -40,7 +40,9 @@ Expected by_counting(const Lab& lab, size_t packets) {
     const int64_t frame = kPauseBytes * kFast;
     const int64_t heard = kDelay + lab.fabric.pfc.response_time.ps;
     Expected expected;
-    std::vector<int64_t> leaves;  // when the last bit of each stored packet has left the switch
+    std::vector<int64_t> begins;  // when each packet begins to leave the switch, ...
+    std::vector<int64_t> stored;  // ... what it takes until then; 0 if it does not wait
+    int64_t line_free_at = 0;
     int64_t used = 0;
     int64_t headroom = 0;
     size_t gone = 0;
@@ -53,14 +55,14 @@ Expected by_counting(const Lab& lab, size_t packets) {
         orders.push_back({expected.frames.back() + heard, stop});
     };
     const auto release_before = [&](int64_t now) {
-        for (; gone < leaves.size() && leaves[gone] < now; ++gone) {
-            const int64_t bytes = size_of(gone);
+        for (; gone < begins.size() && begins[gone] < now; ++gone) {
+            const int64_t bytes = stored[gone];
             const int64_t from_headroom = std::min(bytes, headroom);
             headroom -= from_headroom;
             used -= bytes - from_headroom;
             if (!stopped || headroom != 0 || (used != 0 && used + xon > xoff)) continue;
             stopped = false;
-            tell(leaves[gone], false);
+            tell(begins[gone], false);
         }
     };
     for (size_t i = 0; i < packets; ++i) {
@@ -81,10 +83,12 @@ Expected by_counting(const Lab& lab, size_t packets) {
         expected.data.push_back(host);
         const int64_t arrives = host + kDelay;
         release_before(arrives);
+        begins.push_back(std::max(arrives, line_free_at));
+        stored.push_back(begins.back() == arrives ? 0 : size_of(i));
+        line_free_at = begins.back() + size_of(i) * kSlow;
+        if (stored.back() == 0) continue;
         const bool fits = headroom == 0 && used + size_of(i) <= xoff;
         (fits ? used : headroom) += size_of(i);
-        const int64_t begins = std::max(arrives, leaves.empty() ? 0 : leaves.back());
-        leaves.push_back(begins + size_of(i) * kSlow);
         if (stopped || (fits && used < xoff)) continue;
         stopped = true;
         tell(arrives, true);
@@ -122,17 +126,18 @@ TEST(Pause, is_heeded_after_the_response_time) {
     expect_as_counted(narrowing(50'000, 5'000, 500_ns), 200);
 }
 
-// By hand: the first packet leaves the switch 1.4194 us after the start, the second 334 ns later.
-// When the ninth comes, eight would lie there and need 33,424 bytes; XOFF is at 30,000.
+// By hand: the first packet does not wait, the second begins to leave the switch 1.4194 us after the
+// start, the third 334 ns later. When the eleventh comes, eight would wait and need 33,424 bytes;
+// XOFF is at 30,000.
 TEST(Pause, the_first_frame_leaves_when_the_packet_that_does_not_fit_has_come) {
     Lab lab = narrowing(30'000, 15'000, {});
     lab.flows = {Flow{.source = 0, .destination = 1, .bytes = 100 * 4096}};
     const Result result = run(lab);
-    const int64_t ninth = (9 * kPacket + kReth) * kFast + kDelay;
+    const int64_t eleventh = (11 * kPacket + kReth) * kFast + kDelay;
     const auto frame = std::ranges::find(result.captured, wire::PacketKind::pfc,
                                          [](const auto& c) { return c.packet.kind; });
     ASSERT_NE(frame, result.captured.end());
-    EXPECT_EQ(frame->at.ps, ninth + kPauseBytes * kFast);
+    EXPECT_EQ(frame->at.ps, eleventh + kPauseBytes * kFast);
     // It is heard 1 us later; the packet that is on the line then is the last for now.
     const int64_t heard = frame->at.ps + kDelay;
     const int64_t packets = (heard - kReth * kFast) / (kPacket * kFast) + 1;
