@@ -118,7 +118,9 @@ void draw_fault(Draw& draw, sim::Setup& setup) {
             if (setup.graph.switch_count() == 0) return;
             return both(Fault::Kind::switch_down, Fault::Kind::switch_up, node(false), 80);
         case 3:
-            return both(Fault::Kind::pause_storm, Fault::Kind::pause_storm_end, node(true), 70);
+            // Short pauses are said so often that a storm without an end takes for ever.
+            return both(Fault::Kind::pause_storm, Fault::Kind::pause_storm_end, node(true),
+                        setup.fabric.pfc.quanta < 4096 ? 100 : 70);
         default:
             setup.faults.push_back(
                 {Fault::Kind::slow_receiver, at, node(true),
