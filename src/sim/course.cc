@@ -7,8 +7,8 @@ namespace {
 
 constexpr Duration kAfterLastFlow{10'000'000'000};  // 10 ms, for what is still under way
 constexpr Duration kSlowestPace{100'000'000'000};   // 100 ms between two packets
-constexpr Duration kTimeoutUnit{4'096'000};         // of the local ACK timeout (IBTA vol 1, 9.9.2.1.2)
-constexpr int64_t kTimeouts = 8;                    // it may take up to four times as long
+constexpr Duration kTimeoutUnit{4'096'000};  // of the local ACK timeout (IBTA vol 1, 9.9.2.1.2)
+constexpr int64_t kTimeouts = 8;             // it may take up to four times as long
 
 }  // namespace
 

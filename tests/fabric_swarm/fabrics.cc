@@ -9,19 +9,18 @@ using fabric::Settings;
 void draw_link(uint64_t seed, Settings& f) {
     Draw draw(seed, Drawer::links, 0);
     using base::Rate;
-    f.link.rate = draw.pick({Rate::bits_per_second(100'000'000'000),
-                             Rate::bits_per_second(400'000'000'000),
-                             Rate::bits_per_second(800'000'000'000),
-                             Rate::bits_per_second(25'000'000'000),
-                             Rate::bits_per_second(600'000'000'000, 11)});
+    f.link.rate =
+        draw.pick({Rate::bits_per_second(100'000'000'000), Rate::bits_per_second(400'000'000'000),
+                   Rate::bits_per_second(800'000'000'000), Rate::bits_per_second(25'000'000'000),
+                   Rate::bits_per_second(600'000'000'000, 11)});
     f.link.delay = {draw.between(5, 2'000) * int64_t{1'000} + draw.between(0, 999)};
     if (draw.percent(30)) f.link.fec_delay = {draw.between(1, 200) * int64_t{1'000}};
     f.link.gap_bytes = draw.pick<uint32_t>({20, 20, 0, 12});
     if (draw.percent(15)) {
         f.link.error_rate_e18 = draw.between(1, 1'000) * uint64_t{1'000'000'000};
-        f.link.bit_errors = draw.pick({fabric::BitErrors::corrected,
-                                       fabric::BitErrors::retransmitted,
-                                       fabric::BitErrors::dropped});
+        f.link.bit_errors =
+            draw.pick({fabric::BitErrors::corrected, fabric::BitErrors::retransmitted,
+                       fabric::BitErrors::dropped});
     }
     f.link.whole_nanoseconds = draw.percent(8);
     switch (draw.between(0, 4)) {
@@ -55,9 +54,9 @@ void draw_pfc(Draw& draw, fabric::PfcSettings& pfc) {
 
 void draw_loss(uint64_t seed, Settings& f) {
     Draw draw(seed, Drawer::loss, 0);
-    f.flow_control = draw.pick({fabric::FlowControl::none, fabric::FlowControl::pfc,
-                                fabric::FlowControl::pfc, fabric::FlowControl::credits,
-                                fabric::FlowControl::credits});
+    f.flow_control =
+        draw.pick({fabric::FlowControl::none, fabric::FlowControl::pfc, fabric::FlowControl::pfc,
+                   fabric::FlowControl::credits, fabric::FlowControl::credits});
     f.overflow = draw.percent(10) ? fabric::Overflow::trim : fabric::Overflow::drop;
     draw_pfc(draw, f.pfc);
     f.credits.update_bytes = draw.pick<uint32_t>({4 << 10, 64, 1, 1'000, 20'000, 200'000});
@@ -93,8 +92,8 @@ void draw_arbitration(Draw& draw, Settings& f) {
 
 void draw_nodes(uint64_t seed, Settings& f) {
     Draw draw(seed, Drawer::nodes, 0);
-    f.node.forwarding = draw.percent(40) ? fabric::Forwarding::cut_through
-                                         : fabric::Forwarding::store_and_forward;
+    f.node.forwarding =
+        draw.percent(40) ? fabric::Forwarding::cut_through : fabric::Forwarding::store_and_forward;
     if (draw.percent(60)) f.node.latency = {draw.between(1, 1'000) * int64_t{1'000}};
     f.node.buffer_bytes = draw.pick<uint64_t>({32 << 20, 1 << 20, 200'000, 50'000, 20'000});
     if (draw.percent(20)) f.node.port_buffer_bytes = draw.between(5'000, 200'000);
@@ -103,9 +102,9 @@ void draw_nodes(uint64_t seed, Settings& f) {
     f.route.kind = draw.pick({fabric::RouteKind::shortest, fabric::RouteKind::shortest,
                               fabric::RouteKind::up_down, fabric::RouteKind::up_down,
                               fabric::RouteKind::spanning_tree});
-    f.route.choice = draw.pick({fabric::PathChoice::ecmp, fabric::PathChoice::ecmp,
-                                fabric::PathChoice::adaptive, fabric::PathChoice::flowlet,
-                                fabric::PathChoice::spray});
+    f.route.choice =
+        draw.pick({fabric::PathChoice::ecmp, fabric::PathChoice::ecmp, fabric::PathChoice::adaptive,
+                   fabric::PathChoice::flowlet, fabric::PathChoice::spray});
     f.route.flowlet_gap = {draw.between(0, 20'000) * int64_t{1'000} + 1};
     if (draw.percent(70)) f.route.reroute_delay = {draw.between(0, 200) * int64_t{1'000'000}};
     f.route.dateline_lanes = draw.percent(10);
@@ -113,8 +112,8 @@ void draw_nodes(uint64_t seed, Settings& f) {
 
 void draw_marking(uint64_t seed, Settings& f) {
     Draw draw(seed, Drawer::marks, 0);
-    f.marking = draw.pick({fabric::Marking::none, fabric::Marking::ecn, fabric::Marking::ecn,
-                           fabric::Marking::fecn});
+    f.marking = draw.pick(
+        {fabric::Marking::none, fabric::Marking::ecn, fabric::Marking::ecn, fabric::Marking::fecn});
     f.ecn.kmin_bytes = draw.pick<uint64_t>({100'000, 5'000, 0});
     f.ecn.kmax_bytes = f.ecn.kmin_bytes + draw.pick<uint64_t>({0, 1, 10'000, 300'000});
     f.ecn.pmax_millionths = draw.between(0, 1'000'000);

@@ -29,8 +29,8 @@ Duration Fastest::of(const sim::Flow& flow) const {
         setup_, flow.operation, flow.bytes - (packets - 1) * mtu, packets == 1, true);
     const uint64_t all = report::flow_wire_bytes(setup_, flow);
     const bool is_read = flow.operation == sim::Operation::read;
-    const Duration data = is_read ? way(to, from, all, packets, last)
-                                  : way(from, to, all, packets, last);
+    const Duration data =
+        is_read ? way(to, from, all, packets, last) : way(from, to, all, packets, last);
     const Duration other = is_read ? way(from, to, kSmallestPacket, 1, kSmallestPacket)
                                    : way(to, from, kSmallestPacket, 1, kSmallestPacket);
     return setup_.host.send_latency + data + other + setup_.host.receive_latency * 2;
@@ -52,7 +52,8 @@ Duration Fastest::way(uint32_t from, uint32_t to, uint64_t message_bytes, uint64
     for (;;) {
         uint32_t node = topology::kNone;
         for (uint32_t i = 0; i < at.size(); ++i)
-            if (!done[i] && at[i] != kFar && (node == topology::kNone || at[i] < at[node])) node = i;
+            if (!done[i] && at[i] != kFar && (node == topology::kNone || at[i] < at[node]))
+                node = i;
         if (node == topology::kNone || node == to) break;
         done[node] = true;
         for (const auto& link : ports_.of(node)) {

@@ -64,7 +64,8 @@ void draw_cables(uint64_t seed, Graph& graph) {
                                                   400'000'000'000, 800'000'000'000});
         if (draw.percent(30)) cable.delay = {draw.between(1, 5'000) * int64_t{1'000}};
         if (draw.percent(30)) cable.length_mm = draw.between(500, 100'000);
-        if (draw.percent(5)) cable.loss_per_trillion = draw.between(1, 20'000) * uint64_t{1'000'000};
+        if (draw.percent(5))
+            cable.loss_per_trillion = draw.between(1, 20'000) * uint64_t{1'000'000};
     }
 }
 

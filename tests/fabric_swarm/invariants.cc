@@ -67,7 +67,8 @@ private:
 
     void look_at_port(Cabling& cabling, uint32_t p) {
         const Port& port = cabling.port(p);
-        for (const fabric::Fifo* list : {&cabling.inbound(p).packets, &cabling.inbound(p).control}) {
+        for (const fabric::Fifo* list :
+             {&cabling.inbound(p).packets, &cabling.inbound(p).control}) {
             base::Instant last = simulation_.now();
             each_in(cabling, *list, [&](const Transit& transit) {
                 if (transit.at < last) fail(at_port("a packet comes in the past", p, transit.lane));
@@ -78,7 +79,8 @@ private:
         for (uint32_t lane = 0; lane < cabling.lanes(); ++lane) {
             const fabric::LaneOut& out = cabling.out(p, lane);
             uint64_t bytes = 0;
-            each_in(cabling, out.queue, [&](const Transit& transit) { bytes += transit.wire_bytes; });
+            each_in(cabling, out.queue,
+                    [&](const Transit& transit) { bytes += transit.wire_bytes; });
             if (bytes != out.bytes) fail(at_port("a queue has other bytes than it says", p, lane));
             if ((port.filled >> lane & 1) != (bytes != 0 ? 1 : 0))
                 fail(at_port("a queue with packets is noted as empty, or the reverse", p, lane));
@@ -94,8 +96,7 @@ private:
         const Port& port = cabling.port(p);
         if (port.cable == topology::kNone || has_storms_) return;
         Cabling& there = simulation_.partition(port.peer_partition).cabling();
-        const bool will_hear =
-            there.port(port.peer).owes() || !cabling.inbound(p).control.empty();
+        const bool will_hear = there.port(port.peer).owes() || !cabling.inbound(p).control.empty();
         for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
             if ((port.held >> lane & 1) != 0 && !there.in(port.peer, lane).is_full && !will_hear)
                 fail(at_port("a lane is paused for no reason", p, lane));
@@ -161,7 +162,8 @@ private:
     void look_at_shared(const fabric::Intake& intake, uint64_t shared) {
         if (intake.buffer().shared_used() != shared)
             fail("shared buffer in use is not that of the packets stored");
-        if (shared > intake.buffer().shared_bytes()) fail("more shared buffer in use than there is");
+        if (shared > intake.buffer().shared_bytes())
+            fail("more shared buffer in use than there is");
     }
 
     // A host whose receiver was never slow keeps nothing.

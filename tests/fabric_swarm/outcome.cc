@@ -26,9 +26,8 @@ uint64_t dropped(const Result& result) {
 }
 
 bool has_link_faults(const sim::Setup& setup) {
-    return std::ranges::any_of(setup.faults, [](const Fault& fault) {
-        return fault.kind != Fault::Kind::slow_receiver;
-    });
+    return std::ranges::any_of(
+        setup.faults, [](const Fault& fault) { return fault.kind != Fault::Kind::slow_receiver; });
 }
 
 // Nothing that would excuse the loss of a packet.
@@ -57,7 +56,8 @@ bool uses_management_lane(const sim::Setup& setup) {
 
 std::string check_losses(const sim::Setup& setup, const Result& result) {
     const bool has_credits = setup.fabric.flow_control == FlowControl::credits;
-    const bool is_lossless = is_lossless_pfc(setup) || (has_credits && !uses_management_lane(setup));
+    const bool is_lossless =
+        is_lossless_pfc(setup) || (has_credits && !uses_management_lane(setup));
     if (has_credits && dropped(result, Drop::headroom_full) != 0) return "credits, and no headroom";
     if (is_lossless && dropped(result, Drop::headroom_full) != 0) return "headroom was too small";
     if (is_lossless && dropped(result, Drop::buffer_full) != 0)
@@ -117,8 +117,8 @@ std::string check_times(const sim::Setup& setup, const Result& result) {
         constexpr Duration kRounding{100};
         if (result.flows[i].completion + kRounding < least)
             return "flow " + std::to_string(i) + " takes " +
-                   std::to_string(result.flows[i].completion.ps) + " ps, but nothing is faster than " +
-                   std::to_string(least.ps);
+                   std::to_string(result.flows[i].completion.ps) +
+                   " ps, but nothing is faster than " + std::to_string(least.ps);
     }
     return {};
 }

@@ -10,8 +10,8 @@ namespace tulle::fabric_swarm {
 
 // What the engine's own accounts do not say.
 struct Seen {
-    base::Instant ended{};    // the last window in which anything happened
-    uint64_t ecn_marks = 0;   // by adapters
+    base::Instant ended{};   // the last window in which anything happened
+    uint64_t ecn_marks = 0;  // by adapters
 };
 
 // What is wrong, in one sentence; empty: nothing.

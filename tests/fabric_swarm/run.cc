@@ -29,8 +29,7 @@ Watched watch(const sim::Setup& setup, Simulation& simulation) {
     sim::Course course(setup, simulation);
     uint64_t windows = 0;
     for (; !course.is_over(); course.choose()) {
-        for (size_t p = 0; p < simulation.partitions(); ++p)
-            simulation.advance(p, course.window());
+        for (size_t p = 0; p < simulation.partitions(); ++p) simulation.advance(p, course.window());
         for (size_t p = 0; p < simulation.partitions(); ++p) simulation.exchange(p);
         if (++windows == kMostWindows) {
             watched.failure = "the run does not end";
@@ -99,8 +98,8 @@ void tell(const sim::Setup& setup, const Result& result) {
         std::printf(" %llu", static_cast<unsigned long long>(count));
     std::printf("\n");
     for (size_t i = 0; i < result.flows.size(); ++i)
-        std::printf("flow %zu: %u to %u, %llu bytes, operation %d at %lld: %s %d after %lld ps\n", i,
-                    setup.flows[i].source, setup.flows[i].destination,
+        std::printf("flow %zu: %u to %u, %llu bytes, operation %d at %lld: %s %d after %lld ps\n",
+                    i, setup.flows[i].source, setup.flows[i].destination,
                     static_cast<unsigned long long>(setup.flows[i].bytes),
                     static_cast<int>(setup.flows[i].operation),
                     static_cast<long long>(setup.flows[i].start.ps),

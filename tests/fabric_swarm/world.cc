@@ -16,9 +16,9 @@ base::Duration microseconds(uint32_t count) {
 
 void draw_congestion(uint64_t seed, sim::HostSettings& host) {
     Draw draw(seed, Drawer::congestion, 0);
-    host.congestion = draw.pick({Algorithm::none, Algorithm::none, Algorithm::fixed_rate,
-                                 Algorithm::dcqcn, Algorithm::dcqcn, Algorithm::ib_cc,
-                                 Algorithm::timely});
+    host.congestion =
+        draw.pick({Algorithm::none, Algorithm::none, Algorithm::fixed_rate, Algorithm::dcqcn,
+                   Algorithm::dcqcn, Algorithm::ib_cc, Algorithm::timely});
     host.fixed_rate_bps = draw.between(1, 400) * uint64_t{1'000'000'000};
     const uint64_t line = draw.between(10, 400) * uint64_t{1'000'000'000};
     host.dcqcn = draw.percent(50) ? transport::DcqcnSettings::of_paper(line)
@@ -105,7 +105,8 @@ void draw_fault(Draw& draw, sim::Setup& setup) {
             if (setup.graph.nodes[i].is_host() == is_host) return i;
         }
     };
-    const auto both = [&](Fault::Kind begins, Fault::Kind ends, uint32_t subject, uint32_t percent) {
+    const auto both = [&](Fault::Kind begins, Fault::Kind ends, uint32_t subject,
+                          uint32_t percent) {
         setup.faults.push_back({begins, at, subject});
         if (draw.percent(percent)) setup.faults.push_back({ends, back, subject});
     };
@@ -156,18 +157,22 @@ void draw_work(uint64_t seed, sim::Setup& setup) {
     Draw draw(seed, Drawer::flows, 0);
     const auto hosts = static_cast<uint32_t>(setup.graph.host_count());
     const bool is_incast = draw.percent(30);
+    const bool is_shift = !is_incast && draw.percent(15);  // what makes rings wait in a circle
     const uint32_t levels = draw.pick<uint32_t>({0, 0, 1, 3, 15});
     uint64_t budget = 1'500'000;
     for (uint32_t i = draw.pick<uint32_t>({1, 4, 12, 40}); i != 0; --i) {
         sim::Flow flow;
         flow.source = draw.between(0, hosts - 1);
         flow.destination = is_incast ? 0 : draw.between(0, hosts - 1);
+        if (is_shift) flow.destination = (flow.source + 2) % hosts;
         if (flow.source == flow.destination) flow.source = (flow.source + 1) % hosts;
-        flow.bytes = std::min(draw_bytes(draw, setup.host.mtu), budget);
+        flow.bytes = std::min(is_shift ? 200'000 : draw_bytes(draw, setup.host.mtu), budget);
         budget -= flow.bytes;
-        flow.start = base::Instant{} + base::Duration{draw.percent(50) ? 0 : draw.between(0, 50'000) * int64_t{1'000}};
-        flow.operation = draw.pick({sim::Operation::write, sim::Operation::send,
-                                    sim::Operation::read});
+        flow.start =
+            base::Instant{} +
+            base::Duration{draw.percent(50) ? 0 : draw.between(0, 50'000) * int64_t{1'000}};
+        flow.operation =
+            draw.pick({sim::Operation::write, sim::Operation::send, sim::Operation::read});
         flow.service_level = static_cast<uint8_t>(draw.between(0, levels));
         flow.traffic_class = static_cast<uint8_t>(draw.between(0, levels) << 2);
         if (draw.percent(10)) flow.port = static_cast<uint16_t>(draw.between(1, 0xffff));
