@@ -257,7 +257,7 @@ std::vector<uint32_t> Builder::partition_of_nodes() const {
                 if (link.is_cabled() && where[link.peer.node] == kNowhere)
                     next.push_back(link.peer.node);
         std::ranges::sort(next);
-        next.erase(std::ranges::unique(next).begin(), next.end());
+        next.erase(std::unique(next.begin(), next.end()), next.end());
         for (const uint32_t node : next) {
             std::vector<uint64_t> neighbours(partition_count_);
             for (const auto& link : cables_.of(node))
