@@ -316,6 +316,7 @@ void Host::on_change(Instant now) {
             if (port.is_up) intake_.tell_all(kOnlyPort);
             break;
         case HostChange::Kind::pause_storm:
+            if (port.lossless == 0) break;  // there is nothing that it could pause
             is_storming_ = true;
             intake_.begin_storm(now, kOnlyPort);
             timers_.push({now, fabric::NodeTimer::Kind::pause_storm, 0, kOnlyPort});

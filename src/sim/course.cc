@@ -6,12 +6,16 @@ namespace tulle::sim {
 namespace {
 
 constexpr Duration kAfterLastFlow{10'000'000'000};  // 10 ms, for what is still under way
-constexpr Duration kQuiet{100'000'000'000};         // 100 ms: more than any pace between packets
+constexpr Duration kSlowestPace{100'000'000'000};   // 100 ms between two packets
+constexpr Duration kTimeoutUnit{4'096'000};  // of the local ACK timeout (IBTA vol 1, 9.9.2.1.2)
+constexpr int64_t kTimeouts = 8;             // it may take up to four times as long
 
 }  // namespace
 
 Course::Course(const Setup& setup, Simulation& simulation)
-    : setup_(setup), simulation_(simulation) {
+    : setup_(setup), simulation_(simulation), quiet_(kSlowestPace) {
+    if (const uint8_t timeout = setup.host.ack_timeout; timeout != 0)
+        quiet_ = std::max(quiet_, kTimeoutUnit * (kTimeouts << timeout));
     for (const Flow& flow : setup.flows)
         last_input_ = std::max(last_input_, flow.start + setup.host.send_latency);
     for (const Fault& fault : setup.faults)
@@ -36,13 +40,13 @@ void Course::stop(Result::End end) {
 
 bool Course::is_idle(Instant at) {
     if (all_flows_ended() && at > std::max(last_end_, last_input_) + kAfterLastFlow) return true;
-    const int64_t period = at.ps / kQuiet.ps;
-    if (setup_.host.ack_timeout != 0 || period == period_) return false;
+    const int64_t period = at.ps / quiet_.ps;
+    if (period == period_) return false;
     const uint64_t hops = simulation_.hops();
     const bool nothing_moved = hops == hops_;
     period_ = period;
     hops_ = hops;
-    return nothing_moved && period * kQuiet > last_input_ - Instant{} + kQuiet;
+    return nothing_moved && period * quiet_ > last_input_ - Instant{} + quiet_;
 }
 
 // Flows of several messages end more than once if they fail, so counting is not enough.

@@ -2,9 +2,9 @@
 //
 // Most runs end because nothing is left to happen. Some never come to that: pauses of PFC are said
 // again for as long as their reason lasts, and neither a storm nor a circle of full buffers ends by
-// itself. So a run is also over a while after its last flow has ended, and, where no timeout will
-// ever end a flow, once no packet has moved for long. Both are told by simulated time alone, so
-// that the number of partitions does not matter.
+// itself. So a run is also over a while after its last flow has ended, and once no packet has moved
+// for longer than any timer waits. Both are told by simulated time alone, so that the number of
+// partitions does not matter.
 #pragma once
 
 #include "sim/simulation.h"
@@ -34,7 +34,8 @@ private:
     size_t ends_seen_ = 0;
     Instant last_end_ = Instant::never();  // of all flows
     Instant last_input_{};                 // after this nobody does anything from outside
-    int64_t period_ = 0;                   // of quiet time, that was looked at last
+    Duration quiet_{};                     // so long without a packet, and none will come
+    int64_t period_ = 0;                   // of that length, that was looked at last
     uint64_t hops_ = 0;                    // before it
 };
 

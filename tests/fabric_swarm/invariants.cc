@@ -34,7 +34,10 @@ struct Stored {
 class Inspector {
 public:
     Inspector(const sim::Setup& setup, sim::Simulation& simulation)
-        : setup_(setup), simulation_(simulation) {}
+        : setup_(setup), simulation_(simulation) {
+        for (const sim::Fault& fault : setup.faults)
+            has_storms_ |= fault.kind == sim::Fault::Kind::pause_storm;
+    }
 
     std::string between_windows() {
         for (size_t p = 0; p < simulation_.partitions() && wrong_.empty(); ++p) {
@@ -48,12 +51,11 @@ public:
     }
 
     std::string at_rest() {
-        bool any_held = false;
         for (size_t p = 0; p < simulation_.partitions(); ++p) {
             Partition& partition = simulation_.partition(p);
             for (fabric::Switch& node : partition.switches())
                 for (uint32_t i = 0; i < node.port_count(); ++i)
-                    look_at_rest(partition.cabling(), node.first_port() + i, any_held);
+                    look_at_rest(partition.cabling(), node.first_port() + i);
         }
         return wrong_;
     }
@@ -85,7 +87,19 @@ private:
             queued += bytes;
             if (cabling.has_credits()) look_at_credits(cabling, p, lane);
         }
+        if (setup_.fabric.flow_control == fabric::FlowControl::pfc) look_at_pauses(cabling, p);
         if (queued != port.queued_bytes) fail(at_port("queues of a port do not add up", p, 0));
+    }
+
+    // Who is paused is so for a reason, or will hear soon that it is gone.
+    void look_at_pauses(Cabling& cabling, uint32_t p) {
+        const Port& port = cabling.port(p);
+        if (port.cable == topology::kNone || has_storms_) return;
+        Cabling& there = simulation_.partition(port.peer_partition).cabling();
+        const bool will_hear = there.port(port.peer).owes() || !cabling.inbound(p).control.empty();
+        for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
+            if ((port.held >> lane & 1) != 0 && !there.in(port.peer, lane).is_full && !will_hear)
+                fail(at_port("a lane is paused for no reason", p, lane));
     }
 
     // Blocks that were sent and not received are on the cable; nobody sends beyond the limit.
@@ -163,9 +177,8 @@ private:
                 fail(at_port("a host stores packets", host.port(), lane));
     }
 
-    void look_at_rest(Cabling& cabling, uint32_t p, bool& any_held) {
+    void look_at_rest(Cabling& cabling, uint32_t p) {
         const Port& port = cabling.port(p);
-        any_held |= (port.filled & port.held) != 0;
         if (!port.is_up) return;
         if (port.is_awaited) fail(at_port("a line is busy for ever", p, 0));
         if ((port.filled & ~port.held) != 0) fail(at_port("packets may go and do not", p, 0));
@@ -174,6 +187,7 @@ private:
 
     const sim::Setup& setup_;
     sim::Simulation& simulation_;
+    bool has_storms_ = false;
     std::string wrong_;
 };
 

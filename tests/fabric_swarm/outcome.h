@@ -8,8 +8,14 @@
 
 namespace tulle::fabric_swarm {
 
-// What is wrong, in one sentence; empty: nothing. `ended` is when the last window did.
-std::string check_result(const sim::Setup& setup, const sim::Result& result, base::Instant ended);
+// What the engine's own accounts do not say.
+struct Seen {
+    base::Instant ended{};   // the last window in which anything happened
+    uint64_t ecn_marks = 0;  // by adapters
+};
+
+// What is wrong, in one sentence; empty: nothing.
+std::string check_result(const sim::Setup& setup, const sim::Result& result, const Seen& seen);
 
 // Everything that a run found out, as one number.
 uint64_t hash_of(const sim::Result& result);

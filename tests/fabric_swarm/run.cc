@@ -43,11 +43,15 @@ Watched watch(const sim::Setup& setup, Simulation& simulation) {
     const bool is_at_rest = simulation.next_window() == Simulation::kNoWindow;
     if (is_at_rest && watched.failure.empty()) watched.failure = check_at_rest(setup, simulation);
     if (!watched.failure.empty()) return watched;
-    base::Instant ended{};
-    for (size_t p = 0; p < simulation.partitions(); ++p)
-        ended = std::max(ended, simulation.partition(p).acted_until());
+    Seen seen;
+    for (size_t p = 0; p < simulation.partitions(); ++p) {
+        cluster::Partition& partition = simulation.partition(p);
+        seen.ended = std::max(seen.ended, partition.acted_until());
+        for (const cluster::Host& host : partition.hosts())
+            seen.ecn_marks += host.adapter().counters().np_ecn_marked_roce_packets;
+    }
     watched.result = simulation.finish(course.end());
-    watched.failure = check_result(setup, watched.result, ended);
+    watched.failure = check_result(setup, watched.result, seen);
     watched.hash = hash_of(watched.result);
     return watched;
 }
@@ -81,6 +85,9 @@ void tell(const sim::Setup& setup) {
     std::printf("mtu %u, gap %u, envelope %u, minimum %u, fixed %u and %u\n", setup.host.mtu,
                 f.link.gap_bytes, f.framing.envelope_bytes, f.framing.minimum_bytes,
                 f.framing.fixed_header_bytes, f.framing.fixed_ack_bytes);
+    for (const sim::Fault& fault : setup.faults)
+        std::printf("fault %d of %u at %lld\n", static_cast<int>(fault.kind), fault.subject,
+                    static_cast<long long>(fault.at.ps));
 }
 
 void tell(const sim::Setup& setup, const Result& result) {

@@ -118,7 +118,10 @@ void draw_fault(Draw& draw, sim::Setup& setup) {
         case 2:
             if (setup.graph.switch_count() == 0) return;
             return both(Fault::Kind::switch_down, Fault::Kind::switch_up, node(false), 80);
-        case 3: return both(Fault::Kind::pause_storm, Fault::Kind::pause_storm_end, node(true), 70);
+        case 3:
+            // Short pauses are said so often that a storm without an end takes for ever.
+            return both(Fault::Kind::pause_storm, Fault::Kind::pause_storm_end, node(true),
+                        setup.fabric.pfc.quanta < 4096 ? 100 : 70);
         default:
             setup.faults.push_back(
                 {Fault::Kind::slow_receiver, at, node(true),
@@ -154,14 +157,16 @@ void draw_work(uint64_t seed, sim::Setup& setup) {
     Draw draw(seed, Drawer::flows, 0);
     const auto hosts = static_cast<uint32_t>(setup.graph.host_count());
     const bool is_incast = draw.percent(30);
+    const bool is_shift = !is_incast && draw.percent(15);  // what makes rings wait in a circle
     const uint32_t levels = draw.pick<uint32_t>({0, 0, 1, 3, 15});
     uint64_t budget = 1'500'000;
     for (uint32_t i = draw.pick<uint32_t>({1, 4, 12, 40}); i != 0; --i) {
         sim::Flow flow;
         flow.source = draw.between(0, hosts - 1);
         flow.destination = is_incast ? 0 : draw.between(0, hosts - 1);
+        if (is_shift) flow.destination = (flow.source + 2) % hosts;
         if (flow.source == flow.destination) flow.source = (flow.source + 1) % hosts;
-        flow.bytes = std::min(draw_bytes(draw, setup.host.mtu), budget);
+        flow.bytes = std::min(is_shift ? 200'000 : draw_bytes(draw, setup.host.mtu), budget);
         budget -= flow.bytes;
         flow.start =
             base::Instant{} +

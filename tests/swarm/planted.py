@@ -1,19 +1,9 @@
 """Plants defects into a copy of the engine, one at a time, and sees whether the swarm finds them.
 
 usage: planted.py SOURCE_FOLDER COMPILER [DEFECT...]
-
-A swarm that finds nothing may be blind. Each defect is one change of text; it fails loudly if the
-text to change is not there, or is there twice. A defect has to be found within so many seeds.
 """
 
-import pathlib
-import re
-import shutil
-import subprocess
-import sys
-import tempfile
-
-SEEDS = 1000
+from plant import plant
 
 # name: file, the text to change, and what it becomes.
 DEFECTS = {
@@ -190,71 +180,5 @@ DEFECTS = {
     ),
 }
 
-BUILD = """\
-cmake_minimum_required(VERSION 3.25)
-project(planted LANGUAGES CXX)
-set(CMAKE_CXX_STANDARD 20)
-set(CMAKE_CXX_EXTENSIONS OFF)
-file(GLOB_RECURSE sources src/base/*.cc src/wire/*.cc src/transport/*.cc swarm/*.cc)
-list(FILTER sources EXCLUDE REGEX "(src/.*_test|_bench)\\\\.cc$")
-add_executable(swarm_test ${sources})
-target_include_directories(swarm_test PRIVATE src)
-"""
-
-
-def main():
-    source = pathlib.Path(sys.argv[1])
-    names = sys.argv[3:] or list(DEFECTS)
-    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
-        copy = pathlib.Path(folder)
-        _prepare(source, copy, sys.argv[2])
-        if found := _find(copy):
-            sys.exit(f"planted: the swarm fails without any defect: {found}")
-        missed = [name for name in names if not _plant(copy, name)]
-    if missed:
-        sys.exit(f"planted: not found within {SEEDS} seeds: {', '.join(missed)}")
-
-
-def _prepare(source, copy, compiler):
-    for room in ("base", "wire", "transport"):
-        shutil.copytree(source / "src" / room, copy / "src" / room)
-    shutil.copytree(source / "tests/swarm", copy / "swarm")
-    (copy / "swarm/CMakeLists.txt").unlink()
-    (copy / "CMakeLists.txt").write_text(BUILD)
-    subprocess.run(
-        ["cmake", "-G", "Ninja", "-S", copy, "-B", copy / "build", "-DCMAKE_BUILD_TYPE=Release",
-         f"-DCMAKE_CXX_COMPILER={compiler}", "-DCMAKE_CXX_FLAGS=-O1"],
-        check=True, stdout=subprocess.DEVNULL)
-
-
-def _plant(copy, name):
-    file, before, after = DEFECTS[name]
-    path = copy / file
-    text = path.read_text()
-    if text.count(before) != 1:
-        sys.exit(f"planted: {name}: {file} has the text to change {text.count(before)} times")
-    path.write_text(text.replace(before, after))
-    try:
-        found = _find(copy)
-    finally:
-        path.write_text(text)
-    print(f"planted: {name}: {found or 'NOT FOUND'}", flush=True)
-    return found
-
-
-def _find(copy):
-    """Builds and runs the swarm; returns the line that says which seed failed, if one did."""
-    build = subprocess.run(["cmake", "--build", copy / "build"], capture_output=True,
-                           text=True, check=False)
-    if build.returncode != 0:
-        sys.exit(f"planted: it does not build:\n{build.stdout}{build.stderr}")
-    run = subprocess.run([copy / "build/swarm_test", f"--seeds={SEEDS}"], text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if run.returncode == 0:
-        return None
-    found = re.search(r"FAILED:? (.*)", run.stdout)
-    return found[1] if found else sys.exit(f"planted: failed without a seed:\n{run.stdout}")
-
-
 if __name__ == "__main__":
-    main()
+    plant(DEFECTS, ("base", "wire", "transport"), "swarm")

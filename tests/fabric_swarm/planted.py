@@ -1,0 +1,62 @@
+"""Plants defects into a copy of the fabric, one at a time, and sees whether the swarm finds them.
+
+usage: planted.py SOURCE_FOLDER COMPILER [DEFECT...]
+"""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "swarm"))
+from plant import plant  # noqa: E402
+
+# name: file, the text to change, and what it becomes.
+DEFECTS = {
+    "one block more than the credits allow": (
+        "src/fabric/credits.h",
+        "return packet_blocks <= blocks(); }",
+        "return packet_blocks <= blocks() + 1; }",
+    ),
+    "headroom is counted short": (
+        "src/sim/builder.cc",
+        "    uint64_t packets = 3;",
+        "    uint64_t packets = 1;",
+    ),
+    "a packet that is dropped keeps its room": (
+        "src/fabric/switch.cc",
+        "    cabling_.drop(global(port), index, cause);\n    release(",
+        "    cabling_.drop(global(port), index, cause);\n    if (cause != Drop::watchdog) release(",
+    ),
+    "a pause is never taken back": (
+        "src/fabric/intake.cc",
+        "    port.owed_resume |= bit_of(lane);",
+        "    port.owed_resume |= 0;",
+    ),
+    "what crosses changes its order": (
+        "src/cluster/partition.cc",
+        "    for (const fabric::Crossing& crossing : crossings) cabling_.accept(crossing);",
+        "    for (size_t i = crossings.size(); i != 0; --i) cabling_.accept(crossings[i - 1]);",
+    ),
+    "a mark gets lost": (
+        "src/fabric/marking.h",
+        "            packet.traffic_class |= 3;",
+        "            packet.traffic_class |= (packet.psn().value % 16 == 5 ? 0 : 3);",
+    ),
+    "cut-through does not wait for the tail": (
+        "src/fabric/switch.cc",
+        "    if (tail <= now + takes) return false;",
+        "    if (tail <= now + 2 * takes) return false;",
+    ),
+    "the shared buffer takes one packet too many": (
+        "src/fabric/buffer.h",
+        "        if (shared_used_ + bytes > shared_bytes_) return false;",
+        "        if (shared_used_ > shared_bytes_) return false;",
+    ),
+}
+
+if __name__ == "__main__":
+    plant(DEFECTS,
+          ("base", "wire", "topology", "transport", "fabric", "cluster", "sim", "drive", "report"),
+          "fabric_swarm",
+          # Readers and writers of files need libraries that a simulation does not.
+          left_out="(topology/(yaml|format|hpcc|ibnet|slurm|dot|summary)|src/report/[^/]*_report|"
+                   "report/(facts|findings|json|names|table|timeline|verdict))")

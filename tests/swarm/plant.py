@@ -1,0 +1,82 @@
+"""What planting defects takes: a copy of the sources, one change of text, a build and a swarm.
+
+A swarm that finds nothing may be blind. Each defect is one change of text; it fails loudly if the
+text to change is not there, or is there twice. A defect has to be found within so many seeds.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SEEDS = 1000
+
+BUILD = """\
+cmake_minimum_required(VERSION 3.25)
+project(planted LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_EXTENSIONS OFF)
+find_package(Threads REQUIRED)
+file(GLOB_RECURSE sources src/*.cc tests/{program}/*.cc)
+list(FILTER sources EXCLUDE REGEX "(src/.*_test|_bench)\\\\.cc$")
+list(FILTER sources EXCLUDE REGEX "{left_out}")
+add_executable({program}_test ${{sources}})
+target_include_directories({program}_test PRIVATE src tests/{program} tests/swarm)
+target_link_libraries({program}_test PRIVATE Threads::Threads)
+"""
+
+
+def plant(defects, rooms, program, left_out="^$"):
+    """Plants all defects, or those that the command line names: SOURCE COMPILER [DEFECT...]."""
+    source = pathlib.Path(sys.argv[1])
+    names = sys.argv[3:] or list(defects)
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        copy = pathlib.Path(folder)
+        _prepare(source, copy, rooms, program, left_out)
+        if found := _find(copy, program):
+            sys.exit(f"planted: the swarm fails without any defect: {found}")
+        missed = [name for name in names if not _plant(copy, program, name, *defects[name])]
+    if missed:
+        sys.exit(f"planted: not found within {SEEDS} seeds: {', '.join(missed)}")
+
+
+def _prepare(source, copy, rooms, program, left_out):
+    for room in rooms:
+        shutil.copytree(source / "src" / room, copy / "src" / room)
+    for folder in {program, "swarm"}:
+        shutil.copytree(source / "tests" / folder, copy / "tests" / folder)
+    (copy / "CMakeLists.txt").write_text(BUILD.format(program=program, left_out=left_out))
+    subprocess.run(
+        ["cmake", "-G", "Ninja", "-S", copy, "-B", copy / "build", "-DCMAKE_BUILD_TYPE=Release",
+         f"-DCMAKE_CXX_COMPILER={sys.argv[2]}", "-DCMAKE_CXX_FLAGS=-O1"],
+        check=True, stdout=subprocess.DEVNULL)
+
+
+def _plant(copy, program, name, file, before, after):
+    path = copy / file
+    text = path.read_text()
+    if text.count(before) != 1:
+        sys.exit(f"planted: {name}: {file} has the text to change {text.count(before)} times")
+    path.write_text(text.replace(before, after))
+    try:
+        found = _find(copy, program)
+    finally:
+        path.write_text(text)
+    print(f"planted: {name}: {found or 'NOT FOUND'}", flush=True)
+    return found
+
+
+def _find(copy, program):
+    """Builds and runs the swarm; returns the line that says which seed failed, if one did."""
+    build = subprocess.run(["cmake", "--build", copy / "build"], capture_output=True,
+                           text=True, check=False)
+    if build.returncode != 0:
+        sys.exit(f"planted: it does not build:\n{build.stdout}{build.stderr}")
+    run = subprocess.run([copy / f"build/{program}_test", f"--seeds={SEEDS}"], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if run.returncode == 0:
+        return None
+    found = re.search(r"FAILED:? (.*)", run.stdout)
+    return found[1] if found else sys.exit(f"planted: failed without a seed:\n{run.stdout}")
