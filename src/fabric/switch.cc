@@ -207,8 +207,7 @@ uint16_t Switch::choose_shortest(Instant now, std::span<const uint16_t> ports, u
 
 uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash) {
     Flowlet& flowlet = flowlets_[hash % kFlowlets];
-    const bool is_close =
-        flowlet.last.ps != 0 && now - flowlet.last <= settings_.route.flowlet_gap;
+    const bool is_close = flowlet.last.ps != 0 && now - flowlet.last <= settings_.route.flowlet_gap;
     const bool goes_on = is_close && std::ranges::find(ports, flowlet.port) != ports.end() &&
                          ports_[flowlet.port].is_up;
     if (!goes_on) flowlet.port = choose_shortest(now, ports, base::mix64(++sprayed_ ^ hash_seed_));

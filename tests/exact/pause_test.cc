@@ -126,9 +126,9 @@ TEST(Pause, is_heeded_after_the_response_time) {
     expect_as_counted(narrowing(50'000, 5'000, 500_ns), 200);
 }
 
-// By hand: the first packet does not wait, the second begins to leave the switch 1.4194 us after the
-// start, the third 334 ns later. When the eleventh comes, eight would wait and need 33,424 bytes;
-// XOFF is at 30,000.
+// By hand: the first packet does not wait, the second begins to leave the switch 1.4194 us after
+// the start, the third 334 ns later. When the eleventh comes, eight would wait and need 33,424
+// bytes; XOFF is at 30,000.
 TEST(Pause, the_first_frame_leaves_when_the_packet_that_does_not_fit_has_come) {
     Lab lab = narrowing(30'000, 15'000, {});
     lab.flows = {Flow{.source = 0, .destination = 1, .bytes = 100 * 4096}};
