@@ -1,7 +1,8 @@
 # tulle_room(NAME [FOREIGN_BYTES] USES room... LIBRARIES lib...)
 # A room is the folder src/NAME: foo.h and foo.cc make the library tulle_NAME, foo_test.cc the
 # test program NAME_test, foo_bench.cc the benchmark NAME_bench. New files are found by themselves.
-# FOREIGN_BYTES: the room reads what others wrote, so its tests run with AddressSanitizer each time.
+# FOREIGN_BYTES: the room reads what others wrote: its readers are fuzzed with AddressSanitizer in each
+# test run, and `make test-long` runs its tests with it (label foreign).
 
 # All programs whose tests have the label foreign.
 add_custom_target(foreign_tests)
@@ -30,6 +31,7 @@ function(tulle_room name)
     if(tests)
         add_executable(${name}_test ${tests})
         target_link_libraries(${name}_test PRIVATE tulle_${name} GTest::gtest_main)
+        tulle_quick_to_build(${name}_test)
         target_compile_definitions(${name}_test
                                    PRIVATE TULLE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
         set(label room)
@@ -46,6 +48,12 @@ function(tulle_room name)
         add_test(NAME ${name}.bench COMMAND ${name}_bench --benchmark_min_time=0.001)
         set_tests_properties(${name}.bench PROPERTIES LABELS bench)
     endif()
+endfunction()
+
+# For programs that take longer to compile than to run: all that is tested is optimised, the tests
+# themselves are not. They are two thirds of what there is to compile.
+function(tulle_quick_to_build target)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
 endfunction()
 
 # One source of one line for each header of the room. Objects that ninja and ccache know cost

@@ -117,10 +117,10 @@ struct PortCounters {
     uint64_t flow_control_packets = 0;
     uint64_t pauses_received = 0;
     uint64_t marked = 0;
-    uint64_t trimmed = 0;
-    uint64_t corrected = 0;
-    uint64_t watchdog_fired = 0;
-    std::array<uint64_t, kDropCauses> dropped{};
+    uint32_t trimmed = 0;
+    uint32_t corrected = 0;
+    uint32_t watchdog_fired = 0;
+    std::array<uint32_t, kDropCauses> dropped{};
 };
 
 // Bit errors of the line out of a port.

@@ -96,7 +96,7 @@ private:
             link.paused += {static_cast<int64_t>(cabling.wait(p, lane).held_ps)};
         link.peak_queue_bytes = port.peak_queue_bytes;
         link.marked = counters.marked;
-        link.dropped = counters.dropped;
+        std::ranges::copy(counters.dropped, link.dropped.begin());
         link.flows = port.first_packets;
         result_.links.push_back(link);
         result_.totals.trimmed += counters.trimmed;
