@@ -10,7 +10,7 @@ namespace {
 using tulle::fabric_swarm::Outcome;
 using tulle::fabric_swarm::Tally;
 
-constexpr unsigned kSecondsForOneSeed = 120;
+constexpr unsigned kSecondsForOneSeed = 300;
 
 void tell(const Tally& tally) {
     const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
