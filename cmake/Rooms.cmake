@@ -1,8 +1,8 @@
 # tulle_room(NAME [FOREIGN_BYTES] USES room... LIBRARIES lib...)
 # A room is the folder src/NAME: foo.h and foo.cc make the library tulle_NAME, foo_test.cc the
 # test program NAME_test, foo_bench.cc the benchmark NAME_bench. New files are found by themselves.
-# FOREIGN_BYTES: the room reads what others wrote: its readers are fuzzed with AddressSanitizer in each
-# test run, and `make test-long` runs its tests with it (label foreign).
+# FOREIGN_BYTES: the room reads what others wrote: its readers are fuzzed with AddressSanitizer in
+# each test run, and `make test-long` runs its tests with it (label foreign).
 
 # All programs whose tests have the label foreign.
 add_custom_target(foreign_tests)
