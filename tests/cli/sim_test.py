@@ -223,7 +223,11 @@ class Interrupt(InAFolder):
         self.assertEqual(self.names(), ["endless.yaml", "incast.yaml", "run.json"])
 
     def test_a_terminal_shows_how_far_it_is(self):
-        watcher, terminal = pty.openpty()
+        try:
+            watcher, terminal = pty.openpty()
+        except OSError:
+            print("SKIPPED: there is no pseudo-terminal here (mount /dev/pts)")
+            self.skipTest("no pseudo-terminal")
         process = self.begin(stdout=subprocess.DEVNULL, stderr=terminal)
         os.close(terminal)
         shown = b""
