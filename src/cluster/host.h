@@ -49,9 +49,8 @@ struct FixedPath {
 };
 
 struct HostPlan {
-    uint32_t node = 0;   // of the graph
-    uint32_t place = 0;  // of the partition
-    uint32_t port = 0;   // of the cabling
+    uint32_t node = 0;  // of the graph
+    uint32_t port = 0;  // of the cabling
     uint64_t receive_buffer_bytes = 1 << 20;
     Duration receive_latency{};
     transport::AdapterConfig adapter;

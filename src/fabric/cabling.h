@@ -71,11 +71,6 @@ public:
     // Puts the flow-control packet that is owed on the line.
     Instant transmit_owed(uint32_t p, Instant now);
 
-    // Room in the peer's buffer, as far as this end knows.
-    bool may_send(uint32_t p, uint32_t lane, uint32_t bytes) {
-        return out(p, lane).credits.allow(blocks_of(bytes));
-    }
-
     // Takes the flow-control packet that came first; what it says of our lanes.
     struct ControlEffect {
         uint16_t opened = 0;

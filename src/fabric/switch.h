@@ -51,7 +51,6 @@ struct TraceSample {
 
 struct SwitchPlan {
     uint32_t node = 0;        // of the graph
-    uint32_t place = 0;       // of the partition
     uint32_t first_port = 0;  // of the cabling
     uint16_t port_count = 0;
     uint64_t seed = 0;

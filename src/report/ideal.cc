@@ -11,7 +11,6 @@ namespace {
 using base::Duration;
 using sim::Operation;
 
-constexpr int64_t kPicosecondsPerMillimetre = 5;  // light in glass
 constexpr int64_t kPicosecondsPerNanosecond = 1'000;
 constexpr uint64_t kHeaderBytes = 64;  // that a switch looks at, as fabric/cabling.cc has it
 
@@ -120,18 +119,6 @@ uint64_t flow_wire_bytes(const sim::Setup& setup, const sim::Flow& flow) {
     const Packets packets = packets_of(setup, flow);
     if (packets.count == 1) return packets.last;
     return packets.first + (packets.count - 2) * packets.middle + packets.last;
-}
-
-base::Rate cable_rate(const sim::Setup& setup, uint32_t cable) {
-    const uint64_t own = setup.graph.cables[cable].rate_bps;
-    return own != 0 ? base::Rate::bits_per_second(own) : setup.fabric.link.rate;
-}
-
-Duration cable_delay(const sim::Setup& setup, uint32_t cable) {
-    const topology::Cable& at = setup.graph.cables[cable];
-    if (at.delay.ps != 0) return at.delay;
-    if (at.length_mm != 0) return {at.length_mm * kPicosecondsPerMillimetre};
-    return setup.fabric.link.delay;
 }
 
 Ideal::Ideal(const sim::Setup& setup, const Routes& routes)

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "report/routes.h"
-#include "sim/setup.h"
+#include "sim/cables.h"
 
 namespace tulle::report {
 
@@ -20,8 +20,8 @@ uint64_t data_wire_bytes(const sim::Setup& setup, sim::Operation operation, uint
 // All packets of a flow.
 uint64_t flow_wire_bytes(const sim::Setup& setup, const sim::Flow& flow);
 
-base::Rate cable_rate(const sim::Setup& setup, uint32_t cable);
-base::Duration cable_delay(const sim::Setup& setup, uint32_t cable);
+using sim::cable_delay;
+using sim::cable_rate;
 
 class Ideal {
 public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "sim/cables.h"
 
 namespace tulle::sim {
 namespace {
@@ -13,9 +14,8 @@ using topology::Node;
 
 constexpr uint32_t kLinkStream = 2;
 constexpr uint32_t kFlowStream = 3;
-constexpr int64_t kPicosecondsPerMetre = 5000;  // light in glass: two thirds of its speed in vacuum
-constexpr uint32_t kMaxPorts = 8000;            // sources of a switch's time tree
-constexpr uint16_t kFirstEntropy = 0xc000;      // UDP source ports of RoCE v2 (IBTA annex A17)
+constexpr uint32_t kMaxPorts = 8000;        // sources of a switch's time tree
+constexpr uint16_t kFirstEntropy = 0xc000;  // UDP source ports of RoCE v2 (IBTA annex A17)
 
 }  // namespace
 
@@ -145,15 +145,7 @@ std::optional<Error> Builder::check_paths() const {
 // Cables.
 
 Duration Builder::delay_of(const Cable& cable) const {
-    Duration delay = setup_.fabric.link.delay;
-    if (cable.length_mm != 0) delay = {cable.length_mm * kPicosecondsPerMetre / 1000};
-    if (cable.delay.ps != 0) delay = cable.delay;
-    return delay + setup_.fabric.link.fec_delay;
-}
-
-base::Rate Builder::rate_of(const Cable& cable) const {
-    return cable.rate_bps != 0 ? base::Rate::bits_per_second(cable.rate_bps)
-                               : setup_.fabric.link.rate;
+    return cable_delay(setup_, cable) + setup_.fabric.link.fec_delay;
 }
 
 Duration Builder::shortest_delay() const {
@@ -176,7 +168,7 @@ uint32_t Builder::headroom_of(const Cable& cable, bool at_host) const {
         ++packets;
     }
     const uint64_t packet = setup_.host.mtu + 128;
-    return static_cast<uint32_t>(rate_of(cable).bytes_in(away) + packets * packet);
+    return static_cast<uint32_t>(cable_rate(setup_, cable).bytes_in(away) + packets * packet);
 }
 
 fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
@@ -210,7 +202,8 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
 
 base::Rate Builder::line_rate(uint32_t node, uint16_t port) const {
     const topology::Ports::Link link = cables_.at({node, port});
-    return link.is_cabled() ? rate_of(setup_.graph.cables[link.cable]) : setup_.fabric.link.rate;
+    return link.is_cabled() ? cable_rate(setup_, setup_.graph.cables[link.cable])
+                            : setup_.fabric.link.rate;
 }
 
 fabric::ErrorModel Builder::errors_of(uint32_t node, uint16_t port) const {
@@ -303,10 +296,10 @@ void Builder::add_nodes() {
         Simulation::Location location{where[node], 0, first};
         if (setup_.graph.nodes[node].is_host()) {
             location.place = static_cast<uint32_t>(partition.hosts().size());
-            partition.add_host(host_plan(node, place, first));
+            partition.add_host(host_plan(node, first));
         } else {
             location.place = static_cast<uint32_t>(partition.switches().size());
-            fabric::SwitchPlan plan = switch_plan(node, place, first);
+            fabric::SwitchPlan plan = switch_plan(node, first);
             if (setup_.trace) plan.trace = &simulation_->traces_[where[node]];
             partition.add_switch(std::move(plan));
         }
@@ -367,10 +360,9 @@ void Builder::settle_qos() {
     }
 }
 
-fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t place, uint32_t first_port) {
+fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
     fabric::SwitchPlan plan;
     plan.node = node;
-    plan.place = place;
     plan.first_port = first_port;
     plan.port_count = setup_.graph.nodes[node].port_count;
     plan.seed = setup_.seed;
@@ -381,11 +373,10 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t place, uint32_t 
     return plan;
 }
 
-cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t place, uint32_t port) {
+cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     const fabric::Settings& f = setup_.fabric;
     cluster::HostPlan plan;
     plan.node = node;
-    plan.place = place;
     plan.port = port;
     plan.receive_buffer_bytes = setup_.host.receive_buffer_bytes;
     plan.receive_latency = setup_.host.receive_latency;

@@ -23,12 +23,10 @@ private:
     std::array<uint8_t, 16> lane_of_level() const;
     uint8_t level_of(uint8_t service_level, uint8_t traffic_class) const;
     Duration delay_of(const topology::Cable& cable) const;
-    base::Rate rate_of(const topology::Cable& cable) const;
     Duration shortest_delay() const;
     std::vector<uint32_t> partition_of_nodes() const;
 
     void add_nodes();
-    void add_ports(uint32_t node, cluster::Partition& partition, uint32_t place);
     fabric::Port port_of(uint32_t node, uint16_t port) const;
     base::Rate line_rate(uint32_t node, uint16_t port) const;
     fabric::ErrorModel errors_of(uint32_t node, uint16_t port) const;
@@ -38,8 +36,8 @@ private:
     void add_routes();
     void add_changes();
     void fix_paths();
-    fabric::SwitchPlan switch_plan(uint32_t node, uint32_t place, uint32_t first_port);
-    cluster::HostPlan host_plan(uint32_t node, uint32_t place, uint32_t port);
+    fabric::SwitchPlan switch_plan(uint32_t node, uint32_t first_port);
+    cluster::HostPlan host_plan(uint32_t node, uint32_t port);
     void add_flows();
     void add_flow(uint32_t number);
 
