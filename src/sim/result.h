@@ -2,9 +2,11 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/histogram.h"
 #include "base/time.h"
 #include "fabric/port.h"
 #include "transport/types.h"
@@ -22,6 +24,14 @@ struct FlowResult {
     bool finished = false;
     transport::Status status = transport::Status::success;
     Duration completion{};  // from its start to the requester's completion
+};
+
+// A phase of the program: from when its first task could begin to when its last message arrived.
+struct PhaseResult {
+    bool finished = false;
+    Instant begin{};
+    Instant end{};
+    uint64_t messages = 0;
 };
 
 // One direction of a cable: the sending port, its queues and what held it up.
@@ -117,7 +127,13 @@ struct Result {
     uint64_t hash = 0;
     EngineFigures engine;
     Totals totals;
-    std::vector<FlowResult> flows;  // as Setup::flows
+    std::vector<FlowResult> flows;    // as Setup::flows
+    std::vector<PhaseResult> phases;  // as Setup::program has them
+    // Picoseconds from the doorbell of a message of the program to its arrival; of this network.
+    base::Histogram message_latency;
+    uint64_t payload_bytes = 0;  // that hosts sent, each byte once
+    Duration cpu{};              // of all hosts' processors
+    std::shared_ptr<const Result> scale_up;
     std::vector<LinkResult> links;  // by node and port
     std::vector<Blame> blames;
     std::vector<DeadlockHop> deadlock;

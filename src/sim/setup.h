@@ -1,12 +1,15 @@
 // What a simulation is given, as plain values: a graph, a fabric, hosts, work and faults.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fabric/settings.h"
 #include "topology/graph.h"
 #include "transport/adapter.h"
+#include "workload/program.h"
 
 namespace tulle::sim {
 
@@ -54,7 +57,38 @@ struct Fault {
     base::Rate rate = base::Rate::bits_per_second(1);
 };
 
+// What a packet costs between memory and the adapter, one after the other: PCI Express, or the
+// kernel's work where it is not bypassed.
+struct Toll {
+    Duration per_packet{};
+    std::optional<base::Rate> rate;  // none: as fast as the line
+
+    bool is_free() const { return per_packet.ps == 0 && !rate; }
+};
+
+// Time of processors that a host spends on communication.
+struct CpuCost {
+    Duration per_message_sent{};
+    Duration per_message_received{};
+    Duration per_packet_sent{};
+    Duration per_packet_received{};
+    uint64_t per_byte_sent_e18 = 0;  // seconds a byte, in 10^-18
+    uint64_t per_byte_received_e18 = 0;
+};
+
+// Without GPUDirect a message passes through the host's memory at both ends: copied by an engine
+// of the GPU, one message after the other in each direction.
+struct Staging {
+    bool is_on = false;
+    Duration latency{};  // of each copy
+    base::Rate rate = base::Rate::bits_per_second(440'000'000'000);
+    Duration cpu_per_copy{};
+};
+
+enum class Service : uint8_t { reliable, unreliable };  // RC, or UC where the links lose nothing
+
 struct HostSettings {
+    Service service = Service::reliable;
     transport::LossPolicy loss = transport::LossPolicy::go_back_n;
     uint32_t mtu = 4096;
     uint32_t reorder_tolerance = 0;  // selective repeat: packets that may overtake a late one
@@ -72,6 +106,17 @@ struct HostSettings {
     transport::TimelySettings timely;
     uint64_t fixed_rate_bps = 0;
     transport::NotificationSettings notifications;
+    Duration reaction{};  // from what a rank waits for to the doorbell of what it sends then
+    Toll send_toll;
+    Toll receive_toll;
+    CpuCost cpu;
+    Staging staging;
+};
+
+// Where a rank of a program is: its adapter, and its port of the network inside the server.
+struct RankPlace {
+    uint32_t endpoint = 0;
+    uint32_t scale_up = topology::kNone;  // endpoint of Setup::scale_up
 };
 
 // A link that is captured: every packet that one end of a cable sends.
@@ -96,6 +141,11 @@ struct Setup {
     std::vector<Flow> flows;
     std::vector<std::string> groups;  // names of the pieces of work, for the report
     std::vector<ExplicitPath> paths;
+    workload::Program program;     // besides the flows
+    std::vector<RankPlace> ranks;  // of the program
+    // The network inside servers: a graph of islands, one a server, its fabric and the ports of
+    // the GPUs as its hosts. It has neither flows nor a program of its own.
+    std::shared_ptr<const Setup> scale_up;
     std::vector<Fault> faults;
     std::vector<QosOverride> qos;
     std::vector<Tap> taps;

@@ -1,0 +1,62 @@
+#include "workload/program.h"
+
+#include <string>
+
+#include "base/check.h"
+
+namespace tulle::workload {
+namespace {
+
+base::Error wrong(uint32_t task, const std::string& what) {
+    return base::Error{"task " + std::to_string(task) + " of the program " + what};
+}
+
+bool has_peer(const Task& task) {
+    return task.kind == Task::Kind::send || task.kind == Task::Kind::read ||
+           task.kind == Task::Kind::contribute;
+}
+
+}  // namespace
+
+uint32_t Program::add(const Task& task, std::span<const uint32_t> needs) {
+    const uint32_t number = size();
+    for (const uint32_t need : needs) TULLE_CHECK(need < number);
+    tasks_.push_back(task);
+    needs_.insert(needs_.end(), needs.begin(), needs.end());
+    first_need_.push_back(static_cast<uint32_t>(needs_.size()));
+    return number;
+}
+
+// Through a switch that computes, whoever is in the server may see it: where servers end is known
+// to those who place the ranks.
+bool is_seen_by(const Task& task, uint32_t rank) {
+    switch (task.kind) {
+        case Task::Kind::send: return rank == task.rank || rank == task.peer;
+        case Task::Kind::contribute: return rank == task.rank || rank == task.peer;
+        case Task::Kind::multicast: return true;
+        case Task::Kind::read:
+        case Task::Kind::compute: return rank == task.rank;
+    }
+    return false;
+}
+
+std::optional<base::Error> Program::check(uint32_t ranks) const {
+    for (const Phase& phase : phases)
+        if (phase.job >= jobs.size())
+            return base::Error{"phase " + phase.name + " belongs to no job"};
+    for (uint32_t i = 0; i < size(); ++i) {
+        const Task& task = tasks_[i];
+        if (task.rank >= ranks || (has_peer(task) && task.peer >= ranks))
+            return wrong(i, "names a rank that is not there: there are " + std::to_string(ranks));
+        if (task.phase >= phases.size()) return wrong(i, "belongs to no phase");
+        if (task.kind != Task::Kind::contribute && has_peer(task) && task.rank == task.peer)
+            return wrong(i, "is a message from a rank to itself");
+        for (const uint32_t need : needs(i))
+            if (!is_seen_by(tasks_[need], task.rank))
+                return wrong(i, "waits for task " + std::to_string(need) +
+                                    ", of which its rank cannot know");
+    }
+    return std::nullopt;
+}
+
+}  // namespace tulle::workload

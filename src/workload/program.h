@@ -1,0 +1,105 @@
+// What ranks do, as a graph: messages and stretches of time, each of which waits for others.
+//
+// A rank knows what it did itself and what it received, and nothing else. So a task may wait for
+// tasks of its own rank and for messages to its rank. Tasks are listed in an order in which they
+// could be done, each after those that it waits for, hence a program always comes to its end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace tulle::workload {
+
+inline constexpr uint32_t kNoTask = 0xffff'ffff;
+
+// Which network a message takes: the one between servers, or the one inside a server.
+enum class Tier : uint8_t { scale_out, scale_up };
+
+struct Task {
+    enum class Kind : uint8_t {
+        send,     // a message to `peer`: seen there when it has arrived, here when it is known to
+        read,     // fetches from `peer`: seen here when all of it is here
+        compute,  // a time passes
+        // Through a switch that computes, inside a server. Each rank of the server, `peer` among
+        // them, contributes its part; what `peer` sees is one message, named by `reduction`.
+        contribute,
+        // One message out, and one in at every rank of the server, the sender included.
+        multicast,
+    };
+    Kind kind = Kind::send;
+    Tier tier = Tier::scale_out;
+    uint16_t channel = 0;  // messages of a channel from one rank to another stay in order
+    uint32_t rank = 0;     // who does it
+    uint32_t peer = 0;
+    uint32_t phase = 0;            // of Program::phases
+    uint64_t bytes = 0;            // of a message
+    base::Duration duration{};     // of computing
+    uint32_t reduction = kNoTask;  // of a contribution: the first task of the same reduction
+};
+
+enum class Collective : uint8_t {
+    all_reduce,
+    reduce_scatter,
+    all_gather,
+    all_to_all,
+    broadcast,
+    compute,
+    storage_read,
+    storage_write,
+};
+
+// A step of a job: what a user would measure.
+struct Phase {
+    std::string name;
+    Collective collective = Collective::all_reduce;
+    std::string algorithm;  // as the scenario names it
+    uint64_t bytes = 0;     // as nccl-tests counts them: of the larger of the two buffers of a rank
+    uint32_t ranks = 0;     // that take part
+    uint32_t job = 0;       // of Program::jobs
+};
+
+struct Job {
+    std::string name;
+    base::Instant start{};
+    uint8_t service_level = 0;
+    uint8_t traffic_class = 0;  // DSCP << 2 | ECN-capable
+};
+
+class Program {
+public:
+    std::vector<Phase> phases;
+    std::vector<Job> jobs;
+
+    // What it waits for must have been added before; returns its number.
+    uint32_t add(const Task& task, std::span<const uint32_t> needs);
+
+    uint32_t size() const { return static_cast<uint32_t>(tasks_.size()); }
+    bool empty() const { return tasks_.empty(); }
+    const Task& operator[](uint32_t task) const { return tasks_[task]; }
+    std::span<const Task> tasks() const { return tasks_; }
+    std::span<const uint32_t> needs(uint32_t task) const {
+        return std::span(needs_).subspan(first_need_[task],
+                                         first_need_[task + 1] - first_need_[task]);
+    }
+    size_t need_count() const { return needs_.size(); }
+
+    // What is wrong with it, in one sentence: a rank or phase that is not there, a message to
+    // oneself, a need that a rank cannot know of.
+    std::optional<base::Error> check(uint32_t ranks) const;
+
+private:
+    std::vector<Task> tasks_;
+    std::vector<uint32_t> first_need_{0};
+    std::vector<uint32_t> needs_;
+};
+
+// Whether a rank sees it when a task ends: whoever does it, and whoever a message arrives at.
+bool is_seen_by(const Task& task, uint32_t rank);
+
+}  // namespace tulle::workload
