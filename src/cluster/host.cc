@@ -14,6 +14,12 @@ using fabric::Transit;
 constexpr uint64_t kMemoryBytes = uint64_t{1} << 46;   // modelled: an address is all there is
 constexpr uint64_t kMessageBytes = uint64_t{1} << 30;  // longer flows are several messages
 constexpr uint16_t kOnlyPort = 0;
+constexpr uint64_t kTask = uint64_t{1} << 32;  // in the name of a request: it belongs to a program
+
+// By time, and what comes at one instant by its number, whoever was first to say so.
+bool is_later(const Posting& a, const Posting& b) {
+    return a.at != b.at ? a.at > b.at : a.id > b.id;
+}
 
 }  // namespace
 
@@ -36,14 +42,12 @@ Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cab
 }
 
 void Host::begin() {
-    std::ranges::stable_sort(postings_, {}, &Posting::at);
     port_ = &cabling_.port(plan_.port);
     TULLE_CHECK(adapter_.resize_cq(cq_, completions_) == transport::Refusal::none);
-    if (!postings_.empty()) set(kPosting, postings_.front().at);
     if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
 }
 
-Instant Host::advance(Instant until, std::vector<FlowEnd>& ends) {
+Instant Host::advance(Instant until, Ends& ends) {
     cabling_.take_fresh(plan_.port, 1, [&](uint32_t p) {
         const fabric::Cabling::Inbound& inbound = cabling_.inbound(p);
         if (!inbound.packets.empty()) next_[kPackets] = cabling_.store[inbound.packets.head].at;
@@ -66,7 +70,7 @@ Instant Host::advance(Instant until, std::vector<FlowEnd>& ends) {
     }
 }
 
-void Host::on_rare(Instant now, std::vector<FlowEnd>& ends) {
+void Host::on_rare(Instant now, Ends& ends) {
     switch (std::ranges::min_element(rare_) - rare_.begin()) {
         case kControl: return on_control(now);
         case kReceived: return on_received(now, ends);
@@ -79,7 +83,7 @@ void Host::on_rare(Instant now, std::vector<FlowEnd>& ends) {
 
 // In.
 
-void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
+void Host::on_packet(Instant now, Ends& ends) {
     fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
     const uint32_t index = inbound.packets.pop(cabling_.store);
     cabling_.store.prefetch_packet(inbound.packets.head);
@@ -102,7 +106,7 @@ void Host::on_packet(Instant now, std::vector<FlowEnd>& ends) {
 }
 
 // It is out of the link's buffer; the adapter takes its time.
-void Host::accept(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
+void Host::accept(Instant now, uint32_t index, Ends& ends) {
     if (plan_.receive_latency.ps == 0) return deliver(now, index, ends);
     cabling_.store[index].at = now + plan_.receive_latency;
     if (processed_.empty()) set(kProcessed, cabling_.store[index].at);
@@ -110,13 +114,13 @@ void Host::accept(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
     start(now);
 }
 
-void Host::on_processed(Instant now, std::vector<FlowEnd>& ends) {
+void Host::on_processed(Instant now, Ends& ends) {
     const uint32_t index = processed_.pop(cabling_.store);
     set(kProcessed, processed_.empty() ? Instant::never() : cabling_.store[processed_.head].at);
     deliver(now, index, ends);
 }
 
-void Host::deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends) {
+void Host::deliver(Instant now, uint32_t index, Ends& ends) {
     wire::Packet& packet = cabling_.store.packet(index);
     fabric::apply_marks(cabling_.store[index], settings_.marking, packet);
     adapter_.on_packet(now, packet);
@@ -150,7 +154,7 @@ void Host::store(Instant now, uint32_t index) {
     start(now);
 }
 
-void Host::on_received(Instant now, std::vector<FlowEnd>& ends) {
+void Host::on_received(Instant now, Ends& ends) {
     const uint32_t index = waiting_.pop(cabling_.store);
     const Transit transit = cabling_.store[index];
     Instant next = Instant::never();
@@ -181,13 +185,22 @@ void Host::on_control(Instant now) {
     attend(now);
 }
 
-void Host::collect(Instant now, std::vector<FlowEnd>& ends) {
+void Host::collect(Instant now, Ends& ends) {
     std::array<transport::Completion, 16> completions;
     while (const size_t count = adapter_.poll_completion(cq_, completions))
-        for (size_t i = 0; i < count; ++i)
-            if (completions[i].kind != transport::CompletionKind::receive)
-                ends.push_back(
-                    {static_cast<uint32_t>(completions[i].id), completions[i].status, now});
+        for (size_t i = 0; i < count; ++i) note(now, completions[i], ends);
+}
+
+void Host::note(Instant now, const transport::Completion& completion, Ends& ends) {
+    using transport::CompletionKind;
+    if (completion.kind == CompletionKind::receive) return;
+    const bool has_arrived = completion.kind == CompletionKind::receive_write_with_immediate;
+    const auto id = static_cast<uint32_t>(completion.id);
+    if (!has_arrived && (completion.id & kTask) == 0)
+        return ends.flows.push_back({id, completion.status, now});
+    ends.tasks.push_back({now, has_arrived ? completion.immediate_or_rkey : id,
+                          plan_.adapter.endpoint.value, completion.status, has_arrived});
+    if (has_arrived) adapter_.post_receive(completion.qpn, {});
 }
 
 // Out.
@@ -253,10 +266,17 @@ void Host::on_line_free(Instant now) {
     attend(now);
 }
 
+void Host::add(const Posting& posting) {
+    postings_.push_back(posting);
+    std::ranges::push_heap(postings_, is_later);
+    set(kPosting, postings_.front().at);
+}
+
 void Host::on_posting(Instant now) {
-    post(postings_[next_posting_++]);
-    set(kPosting,
-        next_posting_ < postings_.size() ? postings_[next_posting_].at : Instant::never());
+    std::ranges::pop_heap(postings_, is_later);
+    post(postings_.back());
+    postings_.pop_back();
+    set(kPosting, postings_.empty() ? Instant::never() : postings_.front().at);
     attend(now);
 }
 
@@ -267,7 +287,8 @@ void Host::post(const Posting& posting) {
         left -= bytes;
         const transport::Sge sge{0, static_cast<uint32_t>(bytes), posting.lkey};
         transport::SendRequest request;
-        request.id = posting.flow;
+        request.id = posting.is_task ? kTask | posting.id : posting.id;
+        request.immediate = posting.id;
         request.work = posting.work;
         request.flags = left == 0 ? transport::kSignalled : 0;
         request.sges = std::span(&sge, 1);

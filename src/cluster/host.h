@@ -17,12 +17,14 @@ namespace tulle::cluster {
 using base::Duration;
 using base::Instant;
 
-// A message that the host's user posts at a given time, on a queue pair that is connected.
+// A message that the host's user posts at a given time, on a queue pair that is connected. One with
+// an immediate is a task of a program: whoever receives it is told the number.
 struct Posting {
     Instant at{};
-    uint32_t flow = 0;
+    uint32_t id = 0;  // flow or task
     transport::Qpn qpn{};
     transport::Work work = transport::Work::write;
+    bool is_task = false;
     uint64_t bytes = 0;
     uint32_t lkey = 0;
     uint32_t rkey = 0;
@@ -32,6 +34,20 @@ struct FlowEnd {
     uint32_t flow = 0;
     transport::Status status = transport::Status::success;
     Instant at{};
+};
+
+// What the host's user saw of a task: that its own message is done, or that one has arrived.
+struct Sighting {
+    Instant at{};
+    uint32_t task = 0;
+    uint32_t endpoint = 0;  // of the host
+    transport::Status status = transport::Status::success;
+    bool has_arrived = false;
+};
+
+struct Ends {
+    std::vector<FlowEnd> flows;
+    std::vector<Sighting> tasks;
 };
 
 struct HostChange {
@@ -68,12 +84,13 @@ public:
     transport::CqId cq() const { return cq_; }
     uint32_t key() const { return key_; }
     // Setting up. Everything that is posted, receives too, may complete, and at the same instant.
-    void add(const Posting& posting) { postings_.push_back(posting); }
+    // Also later, for a time that has not come.
+    void add(const Posting& posting);
     void expect_completions(uint32_t count) { completions_ += count; }
     void add(const FixedPath& path) { paths_.push_back(path); }
     void begin();
 
-    Instant advance(Instant until, std::vector<FlowEnd>& ends);
+    Instant advance(Instant until, Ends& ends);
 
     // What it points to; the owner has asked for the object itself.
     void prefetch() const {
@@ -105,21 +122,22 @@ private:
         rare_[source] = at;
         next_[kRare] = *std::ranges::min_element(rare_);
     }
-    void on_rare(Instant now, std::vector<FlowEnd>& ends);
+    void on_rare(Instant now, Ends& ends);
 
-    void on_packet(Instant now, std::vector<FlowEnd>& ends);
+    void on_packet(Instant now, Ends& ends);
     void on_control(Instant now);
     void on_line_free(Instant now);
-    void on_received(Instant now, std::vector<FlowEnd>& ends);
-    void on_processed(Instant now, std::vector<FlowEnd>& ends);
-    void accept(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
+    void on_received(Instant now, Ends& ends);
+    void on_processed(Instant now, Ends& ends);
+    void accept(Instant now, uint32_t index, Ends& ends);
     void on_posting(Instant now);
     void on_timer(Instant now);
     void on_change(Instant now);
 
-    void deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
+    void deliver(Instant now, uint32_t index, Ends& ends);
     void store(Instant now, uint32_t index);
-    void collect(Instant now, std::vector<FlowEnd>& ends);
+    void collect(Instant now, Ends& ends);
+    void note(Instant now, const transport::Completion& completion, Ends& ends);
     void start(Instant now);
     void await_line() {
         port_->is_awaited = true;
@@ -149,8 +167,7 @@ private:
     transport::CqId cq_;
     uint32_t key_ = 0;
     transport::Lanes room_;
-    std::vector<Posting> postings_;
-    size_t next_posting_ = 0;
+    std::vector<Posting> postings_;  // a heap, the next one first
     uint32_t completions_ = 1;
     size_t next_change_ = 0;
     std::vector<FixedPath> paths_;

@@ -5,6 +5,7 @@
 namespace tulle::cluster {
 
 void Partition::add_host(HostPlan plan) {
+    host_places_.push_back(next_place());
     nodes_.push_back({true, static_cast<uint32_t>(hosts_.size())});
     cabling_.add_node();
     hosts_.emplace_back(settings_, framing_, cabling_, std::move(plan));
@@ -28,6 +29,14 @@ void Partition::begin() {
         cabling_.set_due(place, first);
         if (first != Instant::never()) wheel_.add(window_of(first), place);
     }
+}
+
+void Partition::post(uint32_t host, const Posting& posting) {
+    hosts_[host].add(posting);
+    const uint32_t place = host_places_[host];
+    if (posting.at >= cabling_.due(place)) return;
+    cabling_.set_due(place, posting.at);
+    wheel_.add(window_of(posting.at), place);
 }
 
 void Partition::note_woken() {

@@ -46,7 +46,10 @@ public:
     // When the last window ended in which a node did anything.
     Instant acted_until() const { return acted_until_; }
 
-    std::vector<FlowEnd> ends;  // of flows that this partition's hosts began
+    // A message for a window that has not come.
+    void post(uint32_t host, const Posting& posting);
+
+    Ends ends;  // of flows that this partition's hosts began, and what they saw of tasks
 
 private:
     struct Node {
@@ -65,6 +68,7 @@ private:
     Duration window_;
     std::vector<Node> nodes_;
     std::deque<Host> hosts_;
+    std::vector<uint32_t> host_places_;  // in nodes_
     std::deque<fabric::Switch> switches_;
     WindowWheel wheel_;
     std::vector<uint32_t> acting_;

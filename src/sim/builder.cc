@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "sim/cables.h"
+#include "sim/connector.h"
 
 namespace tulle::sim {
 namespace {
@@ -13,16 +14,14 @@ using topology::Cable;
 using topology::Node;
 
 constexpr uint32_t kLinkStream = 2;
-constexpr uint32_t kFlowStream = 3;
-constexpr uint32_t kMaxPorts = 8000;        // sources of a switch's time tree
-constexpr uint16_t kFirstEntropy = 0xc000;  // UDP source ports of RoCE v2 (IBTA annex A17)
+constexpr uint32_t kMaxPorts = 8000;  // sources of a switch's time tree
 
 }  // namespace
 
-Builder::Builder(const Setup& setup, size_t partitions)
-    : setup_(setup), partition_count_(partitions), cables_(topology::Graph{}) {}
+Builder::Builder(const Setup& setup, size_t partitions, const Share& share)
+    : setup_(setup), partition_count_(partitions), share_(share), cables_(topology::Graph{}) {}
 
-base::Result<std::unique_ptr<Simulation>> Builder::build() {
+base::Result<std::unique_ptr<Network>> Builder::build() {
     if (auto error = check()) return *error;
     cables_ = topology::Ports(setup_.graph);
     endpoints_ = setup_.graph.endpoints();
@@ -30,9 +29,8 @@ base::Result<std::unique_ptr<Simulation>> Builder::build() {
     for (uint32_t i = 0; i < endpoints_.size(); ++i) endpoint_of_[endpoints_[i]] = i;
     if (auto error = check_paths()) return *error;
 
-    simulation_.reset(new Simulation(setup_));
-    simulation_->window_ = shortest_delay();
-    simulation_->traces_.resize(partition_count_);
+    network_.reset(new Network(setup_));
+    network_->traces_.resize(partition_count_);
     changes_.resize(setup_.graph.nodes.size());
     host_changes_.resize(setup_.graph.nodes.size());
     ets_.assign(setup_.graph.nodes.size(), setup_.fabric.ets);
@@ -43,9 +41,9 @@ base::Result<std::unique_ptr<Simulation>> Builder::build() {
     add_nodes();
     connect_ports();
     settle_qos();
-    add_flows();
-    for (auto& partition : simulation_->partitions_) partition->begin();
-    return std::move(simulation_);
+    add_work();
+    for (auto& partition : network_->partitions_) partition->begin();
+    return std::move(network_);
 }
 
 // What cannot work.
@@ -148,10 +146,11 @@ Duration Builder::delay_of(const Cable& cable) const {
     return cable_delay(setup_, cable) + setup_.fabric.link.fec_delay;
 }
 
-Duration Builder::shortest_delay() const {
-    Duration shortest = delay_of(setup_.graph.cables.front());
-    for (const Cable& cable : setup_.graph.cables) shortest = std::min(shortest, delay_of(cable));
-    return shortest;
+Duration shortest_cable(const Setup& setup) {
+    Duration shortest{INT64_MAX};
+    for (const Cable& cable : setup.graph.cables)
+        shortest = std::min(shortest, cable_delay(setup, cable));
+    return shortest + setup.fabric.link.fec_delay;
 }
 
 // What may arrive after a pause was decided: a packet that is being sent at either end, the frame
@@ -225,10 +224,13 @@ uint32_t Builder::lanes_needed() const {
     const fabric::Settings& f = setup_.fabric;
     uint32_t highest = f.route.dateline_lanes ? 1 : 0;
     const auto use = [&](uint8_t level, uint8_t traffic_class) {
-        const uint8_t lane = lane_of_level()[level_of(level, traffic_class) & 0xf];
+        const uint8_t lane = lane_of_level()[level_of(setup_.fabric, level, traffic_class) & 0xf];
         highest = std::max<uint32_t>(highest, lane);
     };
     for (const Flow& flow : setup_.flows) use(flow.service_level, flow.traffic_class);
+    if (share_.connections != nullptr)
+        for (const Connection& connection : *share_.connections)
+            use(connection.service_level, connection.traffic_class);
     if (f.marking != fabric::Marking::none)
         use(setup_.host.notifications.service_level, setup_.host.notifications.traffic_class);
     if (f.overflow == fabric::Overflow::trim)
@@ -236,8 +238,8 @@ uint32_t Builder::lanes_needed() const {
     return highest + 1;
 }
 
-// Hosts in equal runs; a switch goes where most of its neighbours below it are, and where they are
-// everywhere, to whoever has least.
+// Hosts in equal runs, or as is said; a switch goes where most of its neighbours below it are, and
+// where they are everywhere, to whoever has least.
 std::vector<uint32_t> Builder::partition_of_nodes() const {
     constexpr uint32_t kNowhere = UINT32_MAX;
     const auto& nodes = setup_.graph.nodes;
@@ -245,7 +247,9 @@ std::vector<uint32_t> Builder::partition_of_nodes() const {
     std::vector<uint32_t> layer;
     for (uint32_t i = 0; i < endpoints_.size(); ++i) {
         where[endpoints_[i]] =
-            static_cast<uint32_t>(uint64_t{i} * partition_count_ / endpoints_.size());
+            !share_.home.empty()
+                ? share_.home[i]
+                : static_cast<uint32_t>(uint64_t{i} * partition_count_ / endpoints_.size());
         layer.push_back(endpoints_[i]);
     }
     std::vector<uint64_t> ports(partition_count_);
@@ -279,37 +283,38 @@ void Builder::add_nodes() {
     const std::vector<uint32_t> where = partition_of_nodes();
     lanes_ = lanes_needed();
     for (size_t p = 0; p < partition_count_; ++p)
-        simulation_->partitions_.push_back(std::make_unique<cluster::Partition>(
-            setup_.fabric, lanes_, partition_count_, simulation_->window_));
+        network_->partitions_.push_back(std::make_unique<cluster::Partition>(
+            setup_.fabric, lanes_, partition_count_, share_.window));
     std::vector<size_t> ports(partition_count_);
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
         ports[where[node]] += setup_.graph.nodes[node].port_count;
     for (size_t p = 0; p < partition_count_; ++p)
-        simulation_->partitions_[p]->cabling().reserve(ports[p]);
+        network_->partitions_[p]->cabling().reserve(ports[p]);
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) {
-        cluster::Partition& partition = *simulation_->partitions_[where[node]];
+        cluster::Partition& partition = *network_->partitions_[where[node]];
         const uint32_t place = partition.next_place();
         const auto first = static_cast<uint32_t>(partition.cabling().ports());
         for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port)
             partition.cabling().add_port(port_of(node, port), line_rate(node, port),
                                          errors_of(node, port), place);
-        Simulation::Location location{where[node], 0, first};
+        Network::Location location{where[node], 0, first};
         if (setup_.graph.nodes[node].is_host()) {
             location.place = static_cast<uint32_t>(partition.hosts().size());
             partition.add_host(host_plan(node, first));
         } else {
             location.place = static_cast<uint32_t>(partition.switches().size());
             fabric::SwitchPlan plan = switch_plan(node, first);
-            if (setup_.trace) plan.trace = &simulation_->traces_[where[node]];
+            if (setup_.trace) plan.trace = &network_->traces_[where[node]];
             partition.add_switch(std::move(plan));
         }
-        simulation_->locations_.push_back(location);
+        network_->locations_.push_back(location);
+        if (setup_.graph.nodes[node].is_host()) network_->hosts_.push_back(location);
     }
 }
 
 fabric::Port& Builder::port_at(uint32_t node, uint16_t port) {
-    const Simulation::Location& location = simulation_->locations_[node];
-    return simulation_->partitions_[location.partition]->cabling().port(location.first_port + port);
+    const Network::Location& location = network_->locations_[node];
+    return network_->partitions_[location.partition]->cabling().port(location.first_port + port);
 }
 
 void Builder::connect_ports() {
@@ -317,11 +322,11 @@ void Builder::connect_ports() {
         for (uint16_t p = 0; p < setup_.graph.nodes[node].port_count; ++p) {
             const topology::Ports::Link link = cables_.at({node, p});
             if (!link.is_cabled()) continue;
-            const Simulation::Location& there = simulation_->locations_[link.peer.node];
+            const Network::Location& there = network_->locations_[link.peer.node];
             fabric::Port& port = port_at(node, p);
             port.peer = there.first_port + link.peer.port;
             port.peer_partition = static_cast<uint16_t>(there.partition);
-            port.peer_is_elsewhere = there.partition != simulation_->locations_[node].partition;
+            port.peer_is_elsewhere = there.partition != network_->locations_[node].partition;
             port.settle();
         }
 }
@@ -354,7 +359,7 @@ void Builder::settle_qos() {
         b_port.lossless = b_port.honours_pause = b_mask & used;
         if (a_mask == b_mask) continue;
         const auto name = [&](uint32_t node) { return setup_.graph.nodes[node].name; };
-        simulation_->disagreements_.push_back(
+        network_->disagreements_.push_back(
             {c, "PFC is on for different priorities at " + name(cable.a.node) + " and " +
                     name(cable.b.node) + ": pauses that one sends mean nothing to the other"});
     }
@@ -366,8 +371,8 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
     plan.first_port = first_port;
     plan.port_count = setup_.graph.nodes[node].port_count;
     plan.seed = setup_.seed;
-    plan.routes = &simulation_->routes_.front();
-    plan.paths = &simulation_->paths_;
+    plan.routes = &network_->routes_.front();
+    plan.paths = &network_->paths_;
     plan.ets = ets_[node];
     plan.changes = changes_[node];
     return plan;
@@ -395,7 +400,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     adapter.lane_of_level = lane_of_level();
     adapter.notifications = setup_.host.notifications;
     adapter.notifications.service_level =
-        level_of(adapter.notifications.service_level, adapter.notifications.traffic_class);
+        level_of(f, adapter.notifications.service_level, adapter.notifications.traffic_class);
     return plan;
 }
 
@@ -406,15 +411,10 @@ std::array<uint8_t, 16> Builder::lane_of_level() const {
     return transport::AdapterConfig{}.lane_of_level;
 }
 
-uint8_t Builder::level_of(uint8_t service_level, uint8_t traffic_class) const {
-    const fabric::QosSettings& qos = setup_.fabric.qos;
-    return qos.trust == fabric::Trust::dscp ? qos.lane_of_dscp[traffic_class >> 2] : service_level;
-}
-
 // Routes and faults.
 
 void Builder::add_routes() {
-    simulation_->routes_.push_back(fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind));
+    network_->routes_.push_back(fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind));
 }
 
 // Both ends of a cable see it go and come back at once; tables that heed it come a while later.
@@ -471,19 +471,19 @@ void Builder::add_changes() {
                 continue;
         }
         const Instant known = fault.at + setup_.fabric.route.reroute_delay;
-        simulation_->routes_.push_back(
+        network_->routes_.push_back(
             fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind, cable_down, node_down));
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
             if (!setup_.graph.nodes[node].is_host())
                 changes_[node].push_back(
-                    {known, NodeChange::Kind::routes, 0, &simulation_->routes_.back()});
+                    {known, NodeChange::Kind::routes, 0, &network_->routes_.back()});
     }
     for (auto& changes : changes_) std::ranges::stable_sort(changes, {}, &NodeChange::at);
 }
 
 void Builder::fix_paths() {
     const auto add = [&](const std::vector<uint32_t>& nodes) {
-        std::vector<uint16_t>& ports = simulation_->paths_.emplace_back();
+        std::vector<uint16_t>& ports = network_->paths_.emplace_back();
         for (size_t i = 1; i + 1 < nodes.size(); ++i) {
             const auto links = cables_.of(nodes[i]);
             const auto leads = [&](const auto& link) {
@@ -502,110 +502,22 @@ void Builder::fix_paths() {
 // Work.
 
 cluster::Host& Builder::host(uint32_t endpoint) {
-    const Simulation::Location& location = simulation_->locations_[endpoints_[endpoint]];
-    return simulation_->partitions_[location.partition]->hosts()[location.place];
+    const Network::Location& location = network_->hosts_[endpoint];
+    return network_->partitions_[location.partition]->hosts()[location.place];
 }
 
-transport::Qpn Builder::connectable_qp(cluster::Host& host, uint32_t messages) {
-    transport::QpSetup setup{.type = transport::QpType::rc,
-                             .pd = host.pd(),
-                             .send_cq = host.cq(),
-                             .receive_cq = host.cq()};
-    setup.send.requests = messages;
-    setup.receive_requests = messages;
-    return *host.adapter().create_qp(setup);
+void Builder::add_work() {
+    const Connector connector(
+        setup_, [this](uint32_t endpoint) -> cluster::Host& { return host(endpoint); });
+    for (uint32_t i = 0; i < setup_.flows.size(); ++i) connector.add_flow(i);
+    if (share_.connections == nullptr) return;
+    for (uint32_t i = 0; i < share_.connections->size(); ++i)
+        connector.connect((*share_.connections)[i], i);
 }
 
-void Builder::connect(cluster::Host& from, transport::Qpn qpn, uint32_t peer,
-                      transport::Qpn peer_qpn, const Flow& flow, uint16_t entropy) {
-    using namespace transport;
-    QpAttributes attributes;
-    attributes.access = kRemoteWrite | kRemoteRead;
-    attributes.address.endpoint = {peer};
-    attributes.address.service_level = level_of(flow.service_level, flow.traffic_class);
-    attributes.address.traffic_class = flow.traffic_class;
-    if (setup_.fabric.marking == fabric::Marking::ecn)
-        attributes.address.traffic_class =
-            static_cast<uint8_t>((flow.traffic_class & ~3) | 2);  // ECT(0)
-    attributes.address.entropy = entropy;
-    attributes.address.ack_timeout = setup_.host.ack_timeout;
-    attributes.path_mtu = setup_.host.mtu;
-    attributes.retry_count = setup_.host.retry_count;
-    attributes.dest_qpn = peer_qpn;
-    attributes.max_reads = attributes.max_incoming_reads = 16;
-    const auto step = [&](QpState state, uint32_t mask) {
-        attributes.state = state;
-        TULLE_CHECK(from.adapter().modify_qp(qpn, attributes, mask | kState) == Refusal::none);
-    };
-    step(QpState::init, kPkeyIndex | kPort | kAccessFlags);
-    step(QpState::rtr,
-         kAddress | kPathMtu | kDestQpn | kReceivePsn | kMaxIncomingReads | kMinRnrTimer);
-    step(QpState::rts, kTimeout | kRetryCount | kRnrRetry | kMaxReads | kSendPsn);
-    switch (setup_.host.congestion) {
-        case Algorithm::none: break;
-        case Algorithm::fixed_rate: {
-            const auto rate = base::Rate::bits_per_second(setup_.host.fixed_rate_bps);
-            from.adapter().set_congestion_control(
-                qpn, CongestionControl(FixedRate{static_cast<uint32_t>(rate.numerator()),
-                                                 static_cast<uint32_t>(rate.denominator())}));
-            break;
-        }
-        case Algorithm::dcqcn:
-            from.adapter().set_congestion_control(qpn, CongestionControl(Dcqcn(setup_.host.dcqcn)));
-            break;
-        case Algorithm::ib_cc:
-            from.adapter().set_congestion_control(qpn, CongestionControl(IbCc(setup_.host.ib_cc)));
-            break;
-        case Algorithm::timely:
-            from.adapter().set_congestion_control(qpn,
-                                                  CongestionControl(Timely(setup_.host.timely)));
-            break;
-    }
-}
-
-void Builder::add_flows() {
-    for (uint32_t i = 0; i < setup_.flows.size(); ++i) add_flow(i);
-}
-
-void Builder::add_flow(uint32_t number) {
-    const Flow& flow = setup_.flows[number];
-    base::RandomStream random({setup_.seed, kFlowStream, number});
-    const auto drawn = [&] { return static_cast<uint16_t>(kFirstEntropy + random.below(0x4000)); };
-    const uint16_t data_entropy = flow.port != 0 ? flow.port : drawn();
-    const uint16_t ack_entropy = drawn();
-    const uint64_t message = uint64_t{1} << 30;
-    const auto messages = static_cast<uint32_t>(flow.bytes / message + 1);
-    cluster::Host& from = host(flow.source);
-    cluster::Host& to = host(flow.destination);
-    const transport::Qpn from_qpn = connectable_qp(from, messages);
-    const transport::Qpn to_qpn = connectable_qp(to, messages);
-    connect(from, from_qpn, flow.destination, to_qpn, flow, data_entropy);
-    connect(to, to_qpn, flow.source, from_qpn, flow, ack_entropy);
-    from.expect_completions(messages);
-    if (flow.operation == Operation::send) {
-        to.expect_completions(messages);
-        const transport::Sge sge{0, static_cast<uint32_t>(std::min(flow.bytes, message)), to.key()};
-        for (uint32_t i = 0; i < messages; ++i)
-            to.adapter().post_receive(to_qpn, {.id = number, .sges = std::span(&sge, 1)});
-    }
-    if (flow.path >= 0) {
-        const auto path = static_cast<uint32_t>(flow.path);
-        from.add(cluster::FixedPath{flow.destination, data_entropy, 2 * path});
-        to.add(cluster::FixedPath{flow.source, ack_entropy, 2 * path + 1});
-    }
-    constexpr transport::Work kWork[] = {transport::Work::write, transport::Work::send,
-                                         transport::Work::read};
-    from.add(cluster::Posting{.at = flow.start + setup_.host.send_latency,
-                              .flow = number,
-                              .qpn = from_qpn,
-                              .work = kWork[static_cast<size_t>(flow.operation)],
-                              .bytes = flow.bytes,
-                              .lkey = from.key(),
-                              .rkey = to.key()});
-}
-
-base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, size_t partitions) {
-    return Builder(setup, partitions).build();
+base::Result<std::unique_ptr<Network>> Network::build(const Setup& setup, size_t partitions,
+                                                      const Share& share) {
+    return Builder(setup, partitions, share).build();
 }
 
 }  // namespace tulle::sim

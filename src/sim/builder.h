@@ -1,15 +1,15 @@
 // From a setup to partitions with nodes, cables, routes, queue pairs and work.
 #pragma once
 
-#include "sim/simulation.h"
+#include "sim/network.h"
 
 namespace tulle::sim {
 
 class Builder {
 public:
-    Builder(const Setup& setup, size_t partitions);
+    Builder(const Setup& setup, size_t partitions, const Share& share);
 
-    base::Result<std::unique_ptr<Simulation>> build();
+    base::Result<std::unique_ptr<Network>> build();
 
 private:
     std::optional<base::Error> check() const;
@@ -21,9 +21,7 @@ private:
     uint32_t first_switch() const;
     uint32_t lanes_needed() const;
     std::array<uint8_t, 16> lane_of_level() const;
-    uint8_t level_of(uint8_t service_level, uint8_t traffic_class) const;
     Duration delay_of(const topology::Cable& cable) const;
-    Duration shortest_delay() const;
     std::vector<uint32_t> partition_of_nodes() const;
 
     void add_nodes();
@@ -38,17 +36,13 @@ private:
     void fix_paths();
     fabric::SwitchPlan switch_plan(uint32_t node, uint32_t first_port);
     cluster::HostPlan host_plan(uint32_t node, uint32_t port);
-    void add_flows();
-    void add_flow(uint32_t number);
-
+    void add_work();
     cluster::Host& host(uint32_t endpoint);
-    transport::Qpn connectable_qp(cluster::Host& host, uint32_t messages);
-    void connect(cluster::Host& from, transport::Qpn qpn, uint32_t peer, transport::Qpn peer_qpn,
-                 const Flow& flow, uint16_t entropy);
     fabric::Port& port_at(uint32_t node, uint16_t port);
 
     const Setup& setup_;
     size_t partition_count_;
+    const Share& share_;
     uint32_t lanes_ = 0;
     topology::Ports cables_;
     std::vector<uint32_t> endpoints_;                       // node of each
@@ -56,7 +50,7 @@ private:
     std::vector<std::vector<fabric::NodeChange>> changes_;  // by node
     std::vector<std::vector<cluster::HostChange>> host_changes_;
     std::vector<fabric::EtsSettings> ets_;  // by node
-    std::unique_ptr<Simulation> simulation_;
+    std::unique_ptr<Network> network_;
 };
 
 }  // namespace tulle::sim

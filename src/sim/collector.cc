@@ -5,23 +5,23 @@
 
 #include "base/hash.h"
 #include "sim/deadlock.h"
-#include "sim/simulation.h"
+#include "sim/network.h"
 
 namespace tulle::sim {
 
 class Collector {
 public:
-    Collector(Simulation& simulation, Result::End end)
-        : simulation_(simulation), setup_(simulation.setup_) {
+    Collector(Network& simulation, Result::End end)
+        : network_(simulation), setup_(simulation.setup_) {
         result_.end = end;
     }
 
     Result collect() {
         take_flows();
-        for (auto& partition : simulation_.partitions_) settle(*partition);
+        for (auto& partition : network_.partitions_) settle(*partition);
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) take_node(node);
         take_totals();
-        result_.disagreements = simulation_.disagreements_;
+        result_.disagreements = network_.disagreements_;
         if (unfinished_ != 0) take_deadlock();
         take_records();
         check_conservation();
@@ -33,8 +33,8 @@ public:
 private:
     void take_flows() {
         result_.flows.resize(setup_.flows.size());
-        for (auto& partition : simulation_.partitions_)
-            for (const cluster::FlowEnd& end : partition->ends) {
+        for (auto& partition : network_.partitions_)
+            for (const cluster::FlowEnd& end : partition->ends.flows) {
                 FlowResult& flow = result_.flows[end.flow];
                 flow.status = end.status;
                 flow.finished = end.status == transport::Status::success;
@@ -42,7 +42,7 @@ private:
                 result_.time = std::max(result_.time, end.at);
             }
         for (const FlowResult& flow : result_.flows) unfinished_ += flow.finished ? 0 : 1;
-        for (auto& partition : simulation_.partitions_)
+        for (auto& partition : network_.partitions_)
             settled_ = std::max(settled_, partition->acted_until());
         settled_ = std::max(settled_, result_.time);
         if (unfinished_ != 0 || result_.end != Result::End::done) result_.time = settled_;
@@ -55,12 +55,12 @@ private:
     }
 
     fabric::Cabling& cabling_of(uint32_t node) {
-        return simulation_.partitions_[simulation_.locations_[node].partition]->cabling();
+        return network_.partitions_[network_.locations_[node].partition]->cabling();
     }
 
     void take_node(uint32_t node) {
-        const Simulation::Location& location = simulation_.locations_[node];
-        cluster::Partition& partition = *simulation_.partitions_[location.partition];
+        const Network::Location& location = network_.locations_[node];
+        cluster::Partition& partition = *network_.partitions_[location.partition];
         const bool is_host = setup_.graph.nodes[node].is_host();
         const fabric::Intake& intake = is_host ? partition.hosts()[location.place].intake()
                                                : partition.switches()[location.place].intake();
@@ -74,7 +74,7 @@ private:
 
     void take_link(uint32_t node, uint16_t number) {
         fabric::Cabling& cabling = cabling_of(node);
-        const uint32_t p = simulation_.locations_[node].first_port + number;
+        const uint32_t p = network_.locations_[node].first_port + number;
         const fabric::Port& port = cabling.port(p);
         if (port.cable == topology::kNone) return;
         const topology::Cable& cable = setup_.graph.cables[port.cable];
@@ -104,7 +104,7 @@ private:
     }
 
     void take_blame(uint32_t node, const fabric::BlameEntry& entry) {
-        const uint32_t p = simulation_.locations_[node].first_port + entry.in_port;
+        const uint32_t p = network_.locations_[node].first_port + entry.in_port;
         const fabric::Port& port = cabling_of(node).port(p);
         const topology::Cable& cable = setup_.graph.cables[port.cable];
         const topology::CableEnd held_up = port.is_a ? cable.b : cable.a;
@@ -130,7 +130,7 @@ private:
             totals.data_packets += link.data_packets;
             totals.control_packets += link.control_packets;
         }
-        for (auto& partition : simulation_.partitions_)
+        for (auto& partition : network_.partitions_)
             for (const cluster::Host& host : partition->hosts()) {
                 totals.delivered += host.delivered();
                 totals.retransmitted += host.adapter().counters().retransmitted_packets;
@@ -143,7 +143,7 @@ private:
     void check_conservation() {
         Totals& totals = result_.totals;
         uint64_t in_flight = 0;
-        for (auto& partition : simulation_.partitions_) {
+        for (auto& partition : network_.partitions_) {
             fabric::Cabling& cabling = partition->cabling();
             in_flight += cabling.store.live();
             for (uint32_t p = 0; p < cabling.ports(); ++p)
@@ -168,7 +168,7 @@ private:
         for (WaitGraph::Lane& lane : graph.lanes) {
             const fabric::Port& port =
                 cabling_of(lane.hop.node)
-                    .port(simulation_.locations_[lane.hop.node].first_port + lane.hop.port);
+                    .port(network_.locations_[lane.hop.node].first_port + lane.hop.port);
             const topology::Cable& cable = setup_.graph.cables[port.cable];
             const topology::CableEnd there = port.is_a ? cable.b : cable.a;
             if (setup_.graph.nodes[there.node].is_host()) continue;
@@ -183,7 +183,7 @@ private:
             if (setup_.graph.nodes[node].is_host()) continue;
             fabric::Cabling& cabling = cabling_of(node);
             for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port) {
-                const uint32_t p = simulation_.locations_[node].first_port + port;
+                const uint32_t p = network_.locations_[node].first_port + port;
                 const uint16_t held = cabling.port(p).held & cabling.port(p).filled;
                 for (uint8_t lane = 0; lane < cabling.lanes(); ++lane)
                     if ((held >> lane & 1) != 0) visit(node, port, lane);
@@ -195,7 +195,7 @@ private:
     template <class Numbers>
     void add_waits(topology::CableEnd there, WaitGraph::Lane& lane, const Numbers& numbers) {
         fabric::Cabling& cabling = cabling_of(there.node);
-        const uint32_t first = simulation_.locations_[there.node].first_port;
+        const uint32_t first = network_.locations_[there.node].first_port;
         for (uint16_t out = 0; out < setup_.graph.nodes[there.node].port_count; ++out)
             for (uint8_t l = 0; l < cabling.lanes(); ++l) {
                 const auto found = numbers.find({there.node, out, l});
@@ -211,13 +211,13 @@ private:
     }
 
     void take_records() {
-        for (auto& partition : simulation_.partitions_)
+        for (auto& partition : network_.partitions_)
             for (const fabric::Captured& c : partition->cabling().captured)
                 result_.captured.push_back({c.at, c.cable, c.from_a, c.packet});
         std::ranges::stable_sort(result_.captured, {}, [](const CapturedPacket& c) {
             return std::tuple(c.at, c.cable, c.from_a);
         });
-        for (const auto& samples : simulation_.traces_)
+        for (const auto& samples : network_.traces_)
             for (const fabric::TraceSample& s : samples)
                 result_.trace.push_back(
                     {s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane, s.port, s.node, s.value});
@@ -251,14 +251,14 @@ private:
         return hash.value();
     }
 
-    Simulation& simulation_;
+    Network& network_;
     const Setup& setup_;
     Result result_;
     size_t unfinished_ = 0;
     Instant settled_{};  // nothing happened later
 };
 
-Result Simulation::finish(Result::End end) {
+Result Network::finish(Result::End end) {
     return Collector(*this, end).collect();
 }
 

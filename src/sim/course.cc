@@ -18,6 +18,8 @@ Course::Course(const Setup& setup, Simulation& simulation)
         quiet_ = std::max(quiet_, kTimeoutUnit * (kTimeouts << timeout));
     for (const Flow& flow : setup.flows)
         last_input_ = std::max(last_input_, flow.start + setup.host.send_latency);
+    for (const workload::Job& job : setup.program.jobs)
+        last_input_ = std::max(last_input_, job.start);
     for (const Fault& fault : setup.faults)
         last_input_ = std::max(last_input_, fault.at + setup.fabric.route.reroute_delay);
     choose();
@@ -39,7 +41,8 @@ void Course::stop(Result::End end) {
 }
 
 bool Course::is_idle(Instant at) {
-    if (all_flows_ended() && at > std::max(last_end_, last_input_) + kAfterLastFlow) return true;
+    if (simulation_.is_computing()) return false;
+    if (all_work_ended() && at > std::max(last_end_, last_input_) + kAfterLastFlow) return true;
     const int64_t period = at.ps / quiet_.ps;
     if (period == period_) return false;
     const uint64_t hops = simulation_.hops();
@@ -50,15 +53,16 @@ bool Course::is_idle(Instant at) {
 }
 
 // Flows of several messages end more than once if they fail, so counting is not enough.
-bool Course::all_flows_ended() {
+bool Course::all_work_ended() {
     if (last_end_ != Instant::never()) return true;
+    if (!setup_.program.empty() && !simulation_.program_is_done()) return false;
     const size_t ends = simulation_.flows_done();
-    if (ends < setup_.flows.size() || ends == ends_seen_) return false;
+    if (ends < setup_.flows.size() || (ends == ends_seen_ && ends != 0)) return false;
     ends_seen_ = ends;
     std::vector<bool> has_ended(setup_.flows.size());
-    Instant last{};
+    Instant last = setup_.program.empty() ? Instant{} : simulation_.now();
     for (size_t p = 0; p < simulation_.partitions(); ++p)
-        for (const cluster::FlowEnd& end : simulation_.partition(p).ends) {
+        for (const cluster::FlowEnd& end : simulation_.partition(p).ends.flows) {
             has_ended[end.flow] = true;
             last = std::max(last, end.at);
         }

@@ -25,14 +25,14 @@ public:
 
 private:
     bool is_idle(Instant at);
-    bool all_flows_ended();
+    bool all_work_ended();
 
     const Setup& setup_;
     Simulation& simulation_;
     uint64_t window_ = 0;
     Result::End end_ = Result::End::done;
     size_t ends_seen_ = 0;
-    Instant last_end_ = Instant::never();  // of all flows
+    Instant last_end_ = Instant::never();  // of all flows and the program
     Instant last_input_{};                 // after this nobody does anything from outside
     Duration quiet_{};                     // so long without a packet, and none will come
     int64_t period_ = 0;                   // of that length, that was looked at last

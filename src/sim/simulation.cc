@@ -2,34 +2,139 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
+#include "base/units.h"
+
 namespace tulle::sim {
+namespace {
+
+using base::Error;
+using workload::Task;
+using workload::Tier;
+
+std::optional<Error> check_ranks(const Setup& setup) {
+    const size_t hosts = setup.graph.host_count();
+    const size_t ports = setup.scale_up ? setup.scale_up->graph.host_count() : 0;
+    for (const RankPlace& place : setup.ranks)
+        if (place.endpoint >= hosts ||
+            (place.scale_up != topology::kNone && place.scale_up >= ports))
+            return Error{"a rank is at a host that is not there"};
+    if (auto error = setup.program.check(static_cast<uint32_t>(setup.ranks.size()))) return error;
+    for (const Task& task : setup.program.tasks()) {
+        if (task.kind == Task::Kind::compute) continue;
+        const bool is_up = task.tier == Tier::scale_up;
+        const RankPlace& from = setup.ranks[task.rank];
+        const RankPlace& to = setup.ranks[task.peer];
+        if (is_up && (from.scale_up == topology::kNone || to.scale_up == topology::kNone))
+            return Error{"a message goes inside a server that has no network of its own"};
+        if (!is_up && from.endpoint == to.endpoint)
+            return Error{"ranks " + std::to_string(task.rank) + " and " +
+                         std::to_string(task.peer) +
+                         " share an adapter and send to each other: give their server a scale_up "
+                         "network, or each of them an adapter"};
+    }
+    return std::nullopt;
+}
+
+// The clock's step: no cable and no rank is faster.
+base::Result<Duration> window_of(const Setup& setup) {
+    Duration window = shortest_cable(setup);
+    if (setup.scale_up) window = std::min(window, shortest_cable(*setup.scale_up));
+    if (setup.program.empty()) return window;
+    for (const Setup* network : {&setup, setup.scale_up.get()}) {
+        if (network == nullptr) continue;
+        constexpr Duration kLeast{1'000};
+        if (network->host.reaction < kLeast)
+            return Error{"ranks of " + network->fabric_name +
+                         " react to what arrives in no time: write hosts.reaction: 500ns, or what "
+                         "a step takes"};
+        window = std::min(window, network->host.reaction);
+    }
+    return window;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, size_t partitions) {
+    if (auto error = setup.graph.check()) return *error;
+    if (setup.scale_up)
+        if (auto error = setup.scale_up->graph.check()) return *error;
+    if (auto error = check_ranks(setup)) return *error;
+    std::unique_ptr<Simulation> simulation(new Simulation(setup));
+    if (auto error = simulation->build(partitions)) return *error;
+    return simulation;
+}
+
+std::optional<Error> Simulation::build(size_t partitions) {
+    const auto window = window_of(setup_);
+    if (!window) return window.error();
+    window_ = *window;
+    const Share share{window_, {}, &ranks_.connections[0]};
+    auto network = Network::build(setup_, partitions, share);
+    if (!network) return network.error();
+    network_ = std::move(*network);
+    if (setup_.scale_up) {
+        Share inside{window_, std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
+                     &ranks_.connections[1]};
+        for (const RankPlace& place : setup_.ranks)
+            if (place.scale_up != topology::kNone)
+                inside.home[place.scale_up] = network_->partition_of(place.endpoint);
+        auto scale_up = Network::build(*setup_.scale_up, partitions, inside);
+        if (!scale_up) return scale_up.error();
+        scale_up_ = std::move(*scale_up);
+    }
+    ranks_.begin({network_.get(), scale_up_.get()});
+    return std::nullopt;
+}
 
 uint64_t Simulation::next_window() const {
-    uint64_t first = kNoWindow;
-    for (const auto& partition : partitions_) first = std::min(first, partition->first_window());
+    uint64_t first = network_->next_window();
+    if (scale_up_) first = std::min(first, scale_up_->next_window());
+    if (const Instant at = ranks_.next_at(); at != Instant::never())
+        first = std::min(first, static_cast<uint64_t>(at.ps / window_.ps));
     return first;
 }
 
+void Simulation::advance(size_t partition, uint64_t window) {
+    network_->partition(partition).advance(window);
+    if (scale_up_) scale_up_->partition(partition).advance(window);
+    if (!setup_.program.empty()) ranks_.advance(partition, time_of(window + 1));
+}
+
 void Simulation::exchange(size_t partition) {
-    for (size_t other = 0; other < partitions_.size(); ++other)
-        if (other != partition)
-            partitions_[partition]->accept(partitions_[other]->cabling().crossings[partition]);
+    network_->exchange(partition);
+    if (scale_up_) scale_up_->exchange(partition);
 }
 
-size_t Simulation::flows_done() const {
-    size_t done = 0;
-    for (const auto& partition : partitions_) done += partition->ends.size();
-    return done;
-}
-
-uint64_t Simulation::hops() const {
-    uint64_t hops = 0;
-    for (const auto& partition : partitions_) {
-        fabric::Cabling& cabling = partition->cabling();
-        for (uint32_t p = 0; p < cabling.ports(); ++p)
-            hops += cabling.port(p).packets[0] + cabling.port(p).packets[1];
+Result Simulation::finish(Result::End end) {
+    Result result = network_->finish(end);
+    std::shared_ptr<Result> inside;
+    if (scale_up_) inside = std::make_shared<Result>(scale_up_->finish(end));
+    if (!setup_.program.empty()) {
+        ranks_.finish(result, inside.get());
+        base::Hash hash;
+        hash.add(result.hash);
+        if (inside) hash.add(inside->hash);
+        for (const PhaseResult& phase : result.phases)
+            hash.add(static_cast<uint64_t>(phase.begin.ps))
+                .add(static_cast<uint64_t>(phase.end.ps));
+        result.hash = hash.value();
+        if (!ranks_.is_done() && result.end == Result::End::done) {
+            result.end = Result::End::stuck;
+            const std::string why = ranks_.why_unfinished();
+            result.stuck_reason =
+                "nothing can happen any more: " +
+                (why.empty() ? "a program has not come to its end, and no packet, timer or event "
+                               "is left"
+                             : why);
+        }
     }
-    return hops;
+    if (inside) {
+        result.engine.events += inside->engine.events;
+        result.engine.hops += inside->engine.hops;
+    }
+    result.scale_up = std::move(inside);
+    return result;
 }
 
 }  // namespace tulle::sim

@@ -58,7 +58,7 @@ enum class Collective : uint8_t {
 struct Phase {
     std::string name;
     Collective collective = Collective::all_reduce;
-    std::string algorithm;  // as the scenario names it
+    std::string algorithm{};  // as the scenario names it
     uint64_t bytes = 0;     // as nccl-tests counts them: of the larger of the two buffers of a rank
     uint32_t ranks = 0;     // that take part
     uint32_t job = 0;       // of Program::jobs

@@ -1,0 +1,151 @@
+#include "sim/connector.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+
+namespace tulle::sim {
+namespace {
+
+using transport::Qpn;
+
+constexpr uint32_t kFlowStream = 3;
+constexpr uint32_t kConnectionStream = 5;
+constexpr uint16_t kFirstEntropy = 0xc000;  // UDP source ports of RoCE v2 (IBTA annex A17)
+constexpr uint64_t kMessageBytes = uint64_t{1} << 30;  // longer flows are several messages
+// Receives that wait on a connection. One is enough, for the host posts it again at once.
+constexpr uint32_t kReceives = 2;
+
+uint16_t draw_entropy(base::RandomStream& random) {
+    return static_cast<uint16_t>(kFirstEntropy + random.below(0x4000));
+}
+
+}  // namespace
+
+uint8_t level_of(const fabric::Settings& fabric, uint8_t service_level, uint8_t traffic_class) {
+    const fabric::QosSettings& qos = fabric.qos;
+    return qos.trust == fabric::Trust::dscp ? qos.lane_of_dscp[traffic_class >> 2] : service_level;
+}
+
+Qpn Connector::create(cluster::Host& host, uint32_t sends, uint32_t receives) const {
+    const bool is_reliable = setup_.host.service == Service::reliable;
+    transport::QpSetup setup{.type = is_reliable ? transport::QpType::rc : transport::QpType::uc,
+                             .pd = host.pd(),
+                             .send_cq = host.cq(),
+                             .receive_cq = host.cq()};
+    setup.send.requests = sends;
+    setup.receive_requests = receives;
+    return *host.adapter().create_qp(setup);
+}
+
+void Connector::connect(const End& from, const End& to, uint8_t service_level,
+                        uint8_t traffic_class) const {
+    using namespace transport;
+    QpAttributes attributes;
+    attributes.access = kRemoteWrite | kRemoteRead;
+    attributes.address.endpoint = {to.endpoint};
+    attributes.address.service_level = level_of(setup_.fabric, service_level, traffic_class);
+    attributes.address.traffic_class = traffic_class;
+    if (setup_.fabric.marking == fabric::Marking::ecn)
+        attributes.address.traffic_class =
+            static_cast<uint8_t>((traffic_class & ~3) | 2);  // ECT(0)
+    attributes.address.entropy = from.entropy;
+    attributes.address.ack_timeout = setup_.host.ack_timeout;
+    attributes.path_mtu = setup_.host.mtu;
+    attributes.retry_count = setup_.host.retry_count;
+    attributes.dest_qpn = to.qpn;
+    attributes.max_reads = attributes.max_incoming_reads = 16;
+    const auto step = [&](QpState state, uint32_t mask) {
+        attributes.state = state;
+        TULLE_CHECK(from.host.adapter().modify_qp(from.qpn, attributes, mask | kState) ==
+                    Refusal::none);
+    };
+    const bool is_reliable = setup_.host.service == Service::reliable;
+    constexpr uint32_t kAnswering = kMaxIncomingReads | kMinRnrTimer;
+    constexpr uint32_t kRetrying = kTimeout | kRetryCount | kRnrRetry | kMaxReads;
+    step(QpState::init, kPkeyIndex | kPort | kAccessFlags);
+    step(QpState::rtr,
+         kAddress | kPathMtu | kDestQpn | kReceivePsn | (is_reliable ? kAnswering : 0));
+    step(QpState::rts, kSendPsn | (is_reliable ? kRetrying : 0));
+    control_congestion(from.host, from.qpn);
+}
+
+void Connector::control_congestion(cluster::Host& host, Qpn qpn) const {
+    using namespace transport;
+    switch (setup_.host.congestion) {
+        case Algorithm::none: break;
+        case Algorithm::fixed_rate: {
+            const auto rate = base::Rate::bits_per_second(setup_.host.fixed_rate_bps);
+            host.adapter().set_congestion_control(
+                qpn, CongestionControl(FixedRate{static_cast<uint32_t>(rate.numerator()),
+                                                 static_cast<uint32_t>(rate.denominator())}));
+            break;
+        }
+        case Algorithm::dcqcn:
+            host.adapter().set_congestion_control(qpn, CongestionControl(Dcqcn(setup_.host.dcqcn)));
+            break;
+        case Algorithm::ib_cc:
+            host.adapter().set_congestion_control(qpn, CongestionControl(IbCc(setup_.host.ib_cc)));
+            break;
+        case Algorithm::timely:
+            host.adapter().set_congestion_control(qpn,
+                                                  CongestionControl(Timely(setup_.host.timely)));
+            break;
+    }
+}
+
+void Connector::add_flow(uint32_t number) const {
+    const Flow& flow = setup_.flows[number];
+    base::RandomStream random({setup_.seed, kFlowStream, number});
+    const auto messages = static_cast<uint32_t>(flow.bytes / kMessageBytes + 1);
+    End from{host_(flow.source), flow.source};
+    End to{host_(flow.destination), flow.destination};
+    from.entropy = flow.port != 0 ? flow.port : draw_entropy(random);
+    to.entropy = draw_entropy(random);
+    from.qpn = create(from.host, messages, messages);
+    to.qpn = create(to.host, messages, messages);
+    connect(from, to, flow.service_level, flow.traffic_class);
+    connect(to, from, flow.service_level, flow.traffic_class);
+    from.host.expect_completions(messages);
+    if (flow.operation == Operation::send) {
+        to.host.expect_completions(messages);
+        const auto bytes = static_cast<uint32_t>(std::min(flow.bytes, kMessageBytes));
+        const transport::Sge sge{0, bytes, to.host.key()};
+        for (uint32_t i = 0; i < messages; ++i)
+            to.host.adapter().post_receive(to.qpn, {.id = number, .sges = std::span(&sge, 1)});
+    }
+    if (flow.path >= 0) {
+        const auto path = static_cast<uint32_t>(flow.path);
+        from.host.add(cluster::FixedPath{flow.destination, from.entropy, 2 * path});
+        to.host.add(cluster::FixedPath{flow.source, to.entropy, 2 * path + 1});
+    }
+    constexpr transport::Work kWork[] = {transport::Work::write, transport::Work::send,
+                                         transport::Work::read};
+    from.host.add(cluster::Posting{.at = flow.start + setup_.host.send_latency,
+                                   .id = number,
+                                   .qpn = from.qpn,
+                                   .work = kWork[static_cast<size_t>(flow.operation)],
+                                   .bytes = flow.bytes,
+                                   .lkey = from.host.key(),
+                                   .rkey = to.host.key()});
+}
+
+void Connector::connect(Connection& connection, uint32_t number) const {
+    base::RandomStream random({setup_.seed, kConnectionStream, number});
+    End from{host_(connection.source), connection.source};
+    End to{host_(connection.destination), connection.destination};
+    from.entropy = draw_entropy(random);
+    to.entropy = draw_entropy(random);
+    from.qpn = create(from.host, connection.messages, 1);
+    to.qpn = create(to.host, 1, kReceives);
+    connect(from, to, connection.service_level, connection.traffic_class);
+    connect(to, from, connection.service_level, connection.traffic_class);
+    from.host.expect_completions(connection.messages);
+    to.host.expect_completions(kReceives);
+    for (uint32_t i = 0; i < kReceives; ++i) to.host.adapter().post_receive(to.qpn, {});
+    connection.qpn = from.qpn;
+    connection.lkey = from.host.key();
+    connection.rkey = to.host.key();
+}
+
+}  // namespace tulle::sim

@@ -1,0 +1,85 @@
+// One network of a simulation: a setup cut into partitions that advance window by window and
+// exchange what crosses. What is sent is known from the beginning (flows), or posted as it goes on
+// connections that were made at the beginning.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/partition.h"
+#include "sim/result.h"
+#include "sim/setup.h"
+
+namespace tulle::sim {
+
+// Two queue pairs that messages from one host to another share.
+struct Connection {
+    uint32_t source = 0;  // endpoints
+    uint32_t destination = 0;
+    uint32_t messages = 0;  // that will be posted
+    uint8_t service_level = 0;
+    uint8_t traffic_class = 0;
+    transport::Qpn qpn{};  // at the source; from here on: filled in by whoever connects
+    uint32_t lkey = 0;
+    uint32_t rkey = 0;
+};
+
+// What a network shares with the others of its simulation.
+struct Share {
+    Duration window{};           // no longer than any cable takes
+    std::vector<uint32_t> home;  // partition of each endpoint; empty: equal runs of them
+    std::vector<Connection>* connections = nullptr;
+};
+
+// The shortest cable of a network whose graph is in order.
+Duration shortest_cable(const Setup& setup);
+
+class Network {
+public:
+    static constexpr uint64_t kNoWindow = cluster::WindowWheel::kNone;
+
+    // What is wrong with a setup, before anything happens.
+    static base::Result<std::unique_ptr<Network>> build(const Setup& setup, size_t partitions,
+                                                        const Share& share);
+
+    size_t partitions() const { return partitions_.size(); }
+    cluster::Partition& partition(size_t p) { return *partitions_[p]; }
+    const cluster::Partition& partition(size_t p) const { return *partitions_[p]; }
+    uint32_t partition_of(uint32_t endpoint) const { return hosts_[endpoint].partition; }
+    uint64_t next_window() const;
+    void exchange(size_t partition);
+    // To a host of a partition that does not advance right now.
+    void post(uint32_t endpoint, const cluster::Posting& posting) {
+        partitions_[hosts_[endpoint].partition]->post(hosts_[endpoint].place, posting);
+    }
+
+    size_t flows_done() const;
+    uint64_t hops() const;
+
+    Result finish(Result::End end);
+
+private:
+    friend class Builder;
+    friend class Collector;
+
+    struct Location {
+        uint32_t partition = 0;
+        uint32_t place = 0;       // of its kind, hosts or switches, in the partition
+        uint32_t first_port = 0;  // of the partition's cabling
+    };
+
+    explicit Network(const Setup& setup) : setup_(setup) {}
+
+    const Setup& setup_;
+    std::vector<std::unique_ptr<cluster::Partition>> partitions_;
+    std::vector<Location> locations_;  // by node of the graph
+    std::vector<Location> hosts_;      // by endpoint
+    std::deque<fabric::Routes> routes_;
+    fabric::FixedPaths paths_;
+    std::vector<Disagreement> disagreements_;
+    std::vector<std::vector<fabric::TraceSample>> traces_;  // by partition
+};
+
+}  // namespace tulle::sim

@@ -1,0 +1,269 @@
+#include "sim/ranks.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace tulle::sim {
+
+using workload::Task;
+using workload::Tier;
+
+namespace {
+
+constexpr uint32_t kNone = topology::kNone;
+
+size_t index_of(Tier tier) {
+    return static_cast<size_t>(tier);
+}
+
+}  // namespace
+
+Ranks::Ranks(const Setup& setup)
+    : setup_(setup),
+      program_(setup.program),
+      connection_(program_.size(), kNone),
+      waiting_(program_.size()),
+      at_(program_.size()),
+      copies_(setup.ranks.size()) {
+    find_dependants();
+    find_connections();
+}
+
+const HostSettings& Ranks::host_settings(Tier tier) const {
+    return tier == Tier::scale_up ? setup_.scale_up->host : setup_.host;
+}
+
+void Ranks::find_dependants() {
+    first_dependant_.assign(program_.size() + 1, 0);
+    for (uint32_t task = 0; task < program_.size(); ++task)
+        for (const uint32_t need : program_.needs(task)) ++first_dependant_[need + 1];
+    for (uint32_t task = 0; task < program_.size(); ++task)
+        first_dependant_[task + 1] += first_dependant_[task];
+    dependants_.resize(program_.need_count());
+    std::vector<uint32_t> next(first_dependant_.begin(), first_dependant_.end() - 1);
+    for (uint32_t task = 0; task < program_.size(); ++task) {
+        waiting_[task] = static_cast<uint32_t>(program_.needs(task).size());
+        at_[task] = program_.jobs[program_.phases[program_[task].phase].job].start;
+        for (const uint32_t need : program_.needs(task)) dependants_[next[need]++] = task;
+    }
+}
+
+void Ranks::find_connections() {
+    std::map<std::tuple<Tier, uint32_t, uint32_t, uint32_t, uint16_t>, uint32_t> known;
+    for (size_t tier = 0; tier < kTiers; ++tier)
+        for (uint32_t rank = 0; rank < setup_.ranks.size(); ++rank) {
+            const RankPlace& place = setup_.ranks[rank];
+            const uint32_t endpoint = tier == 0 ? place.endpoint : place.scale_up;
+            if (endpoint == kNone) continue;
+            if (endpoint >= rank_of_[tier].size()) rank_of_[tier].resize(endpoint + 1, kNone);
+            rank_of_[tier][endpoint] = rank;
+        }
+    for (uint32_t i = 0; i < program_.size(); ++i) {
+        const Task& task = program_[i];
+        if (task.kind == Task::Kind::compute) continue;
+        const workload::Job& job = program_.jobs[program_.phases[task.phase].job];
+        std::vector<Connection>& made = connections[index_of(task.tier)];
+        const auto [entry, is_new] = known.try_emplace(
+            {task.tier, program_.phases[task.phase].job, task.rank, task.peer, task.channel},
+            static_cast<uint32_t>(made.size()));
+        connection_[i] = entry->second;
+        if (is_new) {
+            const bool is_up = task.tier == Tier::scale_up;
+            const RankPlace& from = setup_.ranks[task.rank];
+            const RankPlace& to = setup_.ranks[task.peer];
+            made.push_back({.source = is_up ? from.scale_up : from.endpoint,
+                            .destination = is_up ? to.scale_up : to.endpoint,
+                            .service_level = is_up ? uint8_t{0} : job.service_level,
+                            .traffic_class = is_up ? uint8_t{0} : job.traffic_class});
+        }
+        ++made[entry->second].messages;
+    }
+}
+
+void Ranks::begin(std::array<Network*, kTiers> networks) {
+    networks_ = networks;
+    parts_.resize(networks[0]->partitions());
+    for (Part& part : parts_) {
+        part.phases.resize(program_.phases.size());
+        for (PhaseResult& phase : part.phases) phase.begin = Instant::never();
+        part.done.resize(program_.phases.size());
+    }
+    for (uint32_t task = 0; task < program_.size(); ++task) {
+        if (!program_.needs(task).empty()) continue;
+        const uint32_t endpoint = setup_.ranks[program_[task].rank].endpoint;
+        start(parts_[networks[0]->partition_of(endpoint)], task, at_[task]);
+    }
+}
+
+bool Ranks::is_later(const Event& a, const Event& b) {
+    return std::tuple(a.at, a.task, a.rank) > std::tuple(b.at, b.task, b.rank);
+}
+
+void Ranks::advance(size_t partition, Instant until) {
+    Part& part = parts_[partition];
+    take_sightings(part, partition);
+    for (;;) {
+        if (part.later.empty() || part.later.front().at >= until) return;
+        std::ranges::pop_heap(part.later, is_later);
+        const Event event = part.later.back();
+        part.later.pop_back();
+        see(part, event);
+    }
+}
+
+void Ranks::take_sightings(Part& part, size_t partition) {
+    for (size_t tier = 0; tier < kTiers; ++tier) {
+        if (networks_[tier] == nullptr) continue;
+        std::vector<cluster::Sighting>& seen = networks_[tier]->partition(partition).ends.tasks;
+        for (const cluster::Sighting& sighting : seen) take_sighting(part, tier, sighting);
+        seen.clear();
+    }
+    // Copies are made in the order of arrival, whichever network and host was looked at first.
+    std::ranges::sort(part.events, [](const Event& a, const Event& b) { return is_later(b, a); });
+    for (Event& event : part.events) {
+        const Task& task = program_[event.task];
+        if (event.has_arrived && task.tier == Tier::scale_out && setup_.host.staging.is_on)
+            event.at = copy(part, copies_[event.rank].in_free, event.at, task.bytes);
+        part.later.push_back(event);
+        std::ranges::push_heap(part.later, is_later);
+    }
+    part.events.clear();
+}
+
+void Ranks::take_sighting(Part& part, size_t tier, const cluster::Sighting& sighting) {
+    if (sighting.status != transport::Status::success) {
+        if (!sighting.has_arrived) part.failed.push_back(sighting.task);
+        return;
+    }
+    part.events.push_back(
+        {sighting.at, sighting.task, rank_of_[tier][sighting.endpoint], sighting.has_arrived});
+}
+
+void Ranks::see(Part& part, const Event& event) {
+    const Task& task = program_[event.task];
+    if (event.has_arrived) {
+        const Duration latency = event.at - at_[event.task];
+        part.latency[index_of(task.tier)].record(static_cast<uint64_t>(latency.ps));
+    }
+    note_end(part, event);
+    for (uint32_t i = first_dependant_[event.task]; i < first_dependant_[event.task + 1]; ++i) {
+        const uint32_t next = dependants_[i];
+        if (program_[next].rank != event.rank) continue;
+        at_[next] = std::max(at_[next], event.at);
+        if (--waiting_[next] == 0) start(part, next, at_[next]);
+    }
+}
+
+// A message has ended once it is where it should be, even if its sender does not know yet. Through
+// a switch that computes, many tasks make one arrival, and one task many.
+bool Ranks::is_end(const Event& event) const {
+    const Task& task = program_[event.task];
+    switch (task.kind) {
+        case Task::Kind::read:
+        case Task::Kind::compute: return true;
+        case Task::Kind::send: return event.has_arrived;
+        case Task::Kind::contribute: return event.has_arrived == (task.reduction == event.task);
+        case Task::Kind::multicast: return event.has_arrived && event.rank == task.rank;
+    }
+    return false;
+}
+
+void Ranks::note_end(Part& part, const Event& event) {
+    const bool is_end_of_task = is_end(event);
+    if (is_end_of_task) ++part.done[program_[event.task].phase];
+    if (!is_end_of_task && !event.has_arrived) return;
+    PhaseResult& phase = part.phases[program_[event.task].phase];
+    phase.end = std::max(phase.end, event.at);
+}
+
+void Ranks::start(Part& part, uint32_t number, Instant at) {
+    const Task& task = program_[number];
+    PhaseResult& phase = part.phases[task.phase];
+    phase.begin = std::min(phase.begin, at);
+    if (task.kind != Task::Kind::compute) return post(part, number, at);
+    part.later.push_back({at + task.duration, number, task.rank, false});
+    std::ranges::push_heap(part.later, is_later);
+}
+
+void Ranks::post(Part& part, uint32_t number, Instant at) {
+    const Task& task = program_[number];
+    const HostSettings& host = host_settings(task.tier);
+    const bool is_read = task.kind == Task::Kind::read;
+    if (task.tier == Tier::scale_out && host.staging.is_on && !is_read)
+        at = copy(part, copies_[task.rank].out_free, at, task.bytes);
+    at += host.reaction;
+    at_[number] = at;
+    ++part.phases[task.phase].messages;
+    const Connection& connection = connections[index_of(task.tier)][connection_[number]];
+    networks_[index_of(task.tier)]->post(
+        connection.source,
+        {.at = at + host.send_latency,
+         .id = number,
+         .qpn = connection.qpn,
+         .work = is_read ? transport::Work::read : transport::Work::write_with_immediate,
+         .is_task = true,
+         .bytes = task.bytes,
+         .lkey = connection.lkey,
+         .rkey = connection.rkey});
+}
+
+Instant Ranks::copy(Part& part, Instant& free, Instant at, uint64_t bytes) const {
+    const Staging& staging = setup_.host.staging;
+    part.cpu += staging.cpu_per_copy;
+    free = std::max(at, free) + staging.latency + staging.rate.time_for(bytes);
+    return free;
+}
+
+Instant Ranks::next_at() const {
+    Instant first = Instant::never();
+    for (const Part& part : parts_)
+        if (!part.later.empty()) first = std::min(first, part.later.front().at);
+    return first;
+}
+
+bool Ranks::is_done() const {
+    uint64_t done = 0;
+    for (const Part& part : parts_)
+        for (const uint32_t count : part.done) done += count;
+    return done >= program_.size();
+}
+
+void Ranks::finish(Result& result, Result* scale_up) const {
+    std::vector<uint64_t> tasks(program_.phases.size());
+    for (const Task& task : program_.tasks()) ++tasks[task.phase];
+    result.phases.resize(program_.phases.size());
+    for (size_t i = 0; i < result.phases.size(); ++i) {
+        PhaseResult& phase = result.phases[i];
+        phase.begin = Instant::never();
+        uint64_t done = 0;
+        for (const Part& part : parts_) {
+            phase.begin = std::min(phase.begin, part.phases[i].begin);
+            phase.end = std::max(phase.end, part.phases[i].end);
+            phase.messages += part.phases[i].messages;
+            done += part.done[i];
+        }
+        phase.finished = done == tasks[i];
+        result.time = std::max(result.time, phase.end);
+    }
+    for (const Part& part : parts_) {
+        result.message_latency.merge(part.latency[index_of(Tier::scale_out)]);
+        if (scale_up != nullptr)
+            scale_up->message_latency.merge(part.latency[index_of(Tier::scale_up)]);
+        result.cpu += part.cpu;
+    }
+}
+
+std::string Ranks::why_unfinished() const {
+    uint32_t failed = UINT32_MAX;
+    uint64_t count = 0;
+    for (const Part& part : parts_)
+        for (const uint32_t task : part.failed) failed = std::min(failed, task), ++count;
+    if (count == 0) return "";
+    const Task& task = program_[failed];
+    return std::to_string(count) + " messages failed, one of them from rank " +
+           std::to_string(task.rank) + " to rank " + std::to_string(task.peer) + " in " +
+           program_.phases[task.phase].name;
+}
+
+}  // namespace tulle::sim

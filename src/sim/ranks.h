@@ -1,0 +1,94 @@
+// The ranks of a program: what each of them waits for, and what it does next.
+//
+// Between two windows the ranks of a partition look at what their hosts have seen in the window
+// that is over: messages that arrived, messages of their own that are done. A task that waits for
+// nothing any more begins then: a message is posted `reaction` later than the last thing it waited
+// for was seen. That lies in a window to come, since windows are no longer than a reaction, so
+// nothing depends on the order in which networks and partitions had their turn. A rank belongs to
+// the partition of its adapter; its port inside the server is in the same one.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "sim/network.h"
+
+namespace tulle::sim {
+
+class Ranks {
+public:
+    static constexpr size_t kTiers = 2;  // as workload::Tier has them
+
+    // The connections of each tier are to be made before anything begins.
+    explicit Ranks(const Setup& setup);
+    Ranks(const Ranks&) = delete;
+    Ranks& operator=(const Ranks&) = delete;
+
+    std::array<std::vector<Connection>, kTiers> connections;
+
+    // What waits for nothing is posted. A tier that is not there is null.
+    void begin(std::array<Network*, kTiers> networks);
+    // The partition's part of a window, which ended at `until`.
+    void advance(size_t partition, Instant until);
+    // When the next stretch of computing ends.
+    Instant next_at() const;
+
+    bool is_done() const;
+    void finish(Result& result, Result* scale_up) const;
+    // Why it will never be done, if that is known.
+    std::string why_unfinished() const;
+
+private:
+    // Something that a rank sees at a time.
+    struct Event {
+        Instant at{};
+        uint32_t task = 0;
+        uint32_t rank = 0;
+        bool has_arrived = false;  // a message; otherwise one's own task is done
+    };
+    // What one thread touches.
+    struct Part {
+        std::vector<Event> events;  // of this window
+        std::vector<Event> later;   // a heap, the next one first
+        std::vector<PhaseResult> phases;
+        std::vector<uint32_t> done;  // tasks of each phase
+        base::Histogram latency[kTiers];
+        Duration cpu{};
+        std::vector<uint32_t> failed;  // tasks
+    };
+    // Engines that copy between a GPU and its host, one a direction.
+    struct Copies {
+        Instant out_free{};
+        Instant in_free{};
+    };
+
+    static bool is_later(const Event& a, const Event& b);
+    void find_dependants();
+    void find_connections();
+    void take_sightings(Part& part, size_t partition);
+    void take_sighting(Part& part, size_t tier, const cluster::Sighting& sighting);
+    void see(Part& part, const Event& event);
+    void start(Part& part, uint32_t task, Instant at);
+    void post(Part& part, uint32_t task, Instant at);
+    Instant copy(Part& part, Instant& free, Instant at, uint64_t bytes) const;
+    bool is_end(const Event& event) const;
+    void note_end(Part& part, const Event& event);
+    const HostSettings& host_settings(workload::Tier tier) const;
+
+    const Setup& setup_;
+    const workload::Program& program_;
+    std::array<Network*, kTiers> networks_{};
+    std::array<std::vector<uint32_t>, kTiers> rank_of_;  // by endpoint
+    std::vector<uint32_t> first_dependant_;              // of each task, and the end
+    std::vector<uint32_t> dependants_;
+    std::vector<uint32_t> connection_;  // of each message
+    // Of each task. `at_`: until it starts, when the last thing that it waited for was seen; then
+    // when it was posted. A task is touched by the partition of its rank; that of the peer reads
+    // the time in a later window.
+    std::vector<uint32_t> waiting_;
+    std::vector<Instant> at_;
+    std::vector<Copies> copies_;  // by rank
+    std::vector<Part> parts_;
+};
+
+}  // namespace tulle::sim

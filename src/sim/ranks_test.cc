@@ -1,0 +1,173 @@
+// Programs in time: what begins when, on which network, and that partitions do not matter.
+#include <gtest/gtest.h>
+
+#include "sim/course.h"
+#include "topology/builders.h"
+
+namespace tulle::sim {
+namespace {
+
+using workload::Task;
+using workload::Tier;
+
+constexpr Duration kReaction{700'000};
+constexpr Duration kSend{300'000};
+constexpr Duration kReceive{200'000};
+
+Setup star(uint32_t hosts) {
+    Setup setup;
+    setup.fabric_name = "star";
+    setup.graph = *topology::build(topology::Star{hosts});
+    setup.host.reaction = kReaction;
+    setup.host.send_latency = kSend;
+    setup.host.receive_latency = kReceive;
+    for (uint32_t i = 0; i < hosts; ++i) setup.ranks.push_back({i});
+    setup.program.jobs = {{.name = "job"}};
+    setup.program.phases = {{.name = "first"}, {.name = "second"}};
+    return setup;
+}
+
+Task message(uint32_t rank, uint32_t peer, uint64_t bytes, uint32_t phase = 0) {
+    return {.rank = rank, .peer = peer, .phase = phase, .bytes = bytes};
+}
+
+uint32_t add(Setup& setup, const Task& task, std::vector<uint32_t> needs = {}) {
+    return setup.program.add(task, needs);
+}
+
+Result run(const Setup& setup, size_t partitions = 1) {
+    auto built = Simulation::build(setup, partitions);
+    EXPECT_TRUE(built) << built.error().message;
+    Simulation& simulation = **built;
+    Course course(setup, simulation);
+    for (; !course.is_over(); course.choose()) {
+        for (size_t p = 0; p < partitions; ++p) simulation.advance(p, course.window());
+        for (size_t p = 0; p < partitions; ++p) simulation.exchange(p);
+    }
+    return simulation.finish(course.end());
+}
+
+Duration length(const PhaseResult& phase) {
+    return phase.end - phase.begin;
+}
+
+TEST(Ranks, a_message_takes_its_reaction_and_latencies) {
+    auto setup = star(2);
+    add(setup, message(0, 1, 64));
+    add(setup, message(1, 0, 64, 1), {0});
+    const Result result = run(setup);
+    ASSERT_TRUE(result.phases[0].finished && result.phases[1].finished);
+    EXPECT_EQ(result.phases[1].begin, result.phases[0].end);
+    EXPECT_EQ(length(result.phases[0]), length(result.phases[1]));
+    EXPECT_GT(length(result.phases[0]), kReaction + kSend + kReceive);
+    EXPECT_EQ(result.message_latency.count(), 2u);
+    EXPECT_EQ(result.message_latency.max(),
+              static_cast<uint64_t>((length(result.phases[0]) - kReaction).ps));
+    EXPECT_EQ(result.end, Result::End::done);
+}
+
+TEST(Ranks, a_task_waits_for_all_that_it_needs) {
+    auto setup = star(3);
+    const uint32_t small = add(setup, message(0, 2, 64));
+    const uint32_t large = add(setup, message(1, 2, 1'000'000));
+    add(setup, message(2, 0, 64, 1), {small, large});
+    const Result result = run(setup);
+    EXPECT_EQ(result.phases[1].begin, result.phases[0].end);
+    EXPECT_EQ(result.phases[0].messages, 2u);
+}
+
+TEST(Ranks, computing_takes_its_time_and_no_network) {
+    auto setup = star(2);
+    const Duration step{250'000'000'000};  // longer than any timer of the transport waits
+    const uint32_t compute =
+        add(setup, {.kind = Task::Kind::compute, .rank = 1, .phase = 0, .duration = step});
+    add(setup, message(1, 0, 64, 1), {compute});
+    const Result result = run(setup);
+    ASSERT_TRUE(result.phases[1].finished);
+    EXPECT_EQ(length(result.phases[0]), step);
+    EXPECT_EQ(result.phases[1].begin, Instant{} + step);
+}
+
+TEST(Ranks, a_rank_that_fetches_knows_when_it_has_all) {
+    auto setup = star(2);
+    Task fetch = message(0, 1, 100'000);
+    fetch.kind = Task::Kind::read;
+    const uint32_t fetched = add(setup, fetch);
+    add(setup, message(0, 1, 16, 1), {fetched});
+    const Result result = run(setup);
+    EXPECT_TRUE(result.phases[1].finished);
+    EXPECT_EQ(result.phases[1].begin, result.phases[0].end);
+}
+
+TEST(Ranks, messages_inside_a_server_take_its_own_network) {
+    auto setup = star(2);
+    auto inside = std::make_shared<sim::Setup>(star(2));
+    inside->program = {};
+    inside->host.service = Service::unreliable;
+    inside->fabric.flow_control = fabric::FlowControl::credits;
+    setup.scale_up = inside;
+    setup.ranks = {{0, 1}, {1, 0}};
+    Task up = message(0, 1, 100'000);
+    up.tier = Tier::scale_up;
+    const uint32_t arrived = add(setup, up);
+    add(setup, message(1, 0, 64, 1), {arrived});
+    const Result result = run(setup);
+    ASSERT_TRUE(result.phases[1].finished);
+    ASSERT_NE(result.scale_up, nullptr);
+    EXPECT_EQ(result.scale_up->totals.data_packets, 25u);
+    EXPECT_EQ(result.scale_up->totals.control_packets, 0u);
+    EXPECT_EQ(result.totals.data_packets, 1u);
+    EXPECT_EQ(result.scale_up->message_latency.count(), 1u);
+}
+
+TEST(Ranks, without_gpudirect_copies_wait_for_each_other) {
+    auto setup = star(2);
+    add(setup, message(0, 1, 440'000));
+    const Duration direct = length(run(setup).phases[0]);
+    setup.host.staging = {.is_on = true, .latency = {1'000'000}, .cpu_per_copy = {500'000}};
+    const Result staged = run(setup);
+    const Duration copy = Duration{1'000'000} + setup.host.staging.rate.time_for(440'000);
+    EXPECT_EQ(length(staged.phases[0]), direct + copy + copy);
+    EXPECT_EQ(staged.cpu, Duration{1'000'000});
+    add(setup, message(0, 1, 440'000));
+    EXPECT_EQ(length(run(setup).phases[0]), direct + copy + copy + copy);
+}
+
+TEST(Ranks, a_message_that_fails_is_named) {
+    auto setup = star(2);
+    setup.host.ack_timeout = 1;
+    setup.host.retry_count = 1;
+    setup.faults = {{Fault::Kind::cable_down, Instant{}, 1}};
+    add(setup, message(0, 1, 64));
+    const Result result = run(setup);
+    EXPECT_EQ(result.end, Result::End::stuck);
+    EXPECT_NE(result.stuck_reason.find("from rank 0 to rank 1 in first"), std::string::npos)
+        << result.stuck_reason;
+}
+
+TEST(Ranks, partitions_do_not_matter) {
+    auto setup = star(5);
+    std::vector<uint32_t> last;
+    for (uint32_t round = 0; round < 20; ++round)
+        for (uint32_t rank = 0; rank < 5; ++rank) {
+            std::vector<uint32_t> needs;
+            if (round > 0) needs.push_back(last[last.size() - 5 - rank + (rank + 4) % 5]);
+            last.push_back(
+                add(setup, message(rank, (rank + 1) % 5, 3'000 * (rank + round)), needs));
+        }
+    const Result alone = run(setup);
+    ASSERT_TRUE(alone.phases[0].finished);
+    for (const size_t partitions : {2, 3, 5}) EXPECT_EQ(run(setup, partitions).hash, alone.hash);
+}
+
+TEST(Ranks, a_rank_that_reacts_in_no_time_is_refused) {
+    auto setup = star(2);
+    setup.host.reaction = {};
+    add(setup, message(0, 1, 64));
+    const auto built = Simulation::build(setup, 1);
+    ASSERT_FALSE(built);
+    EXPECT_NE(built.error().message.find("hosts.reaction"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tulle::sim
