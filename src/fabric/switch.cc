@@ -49,6 +49,7 @@ void Switch::begin() {
     outs_ = &cabling_.out(plan_.first_port, 0);
     inbound_ = &cabling_.inbound(plan_.first_port);
     routes_row_ = plan_.routes->row(plan_.node);
+    if (plan_.groups != nullptr) reductions_ = Reductions(*plan_.groups);
 }
 
 void Switch::prefetch() const {
@@ -111,8 +112,8 @@ void Switch::on_packet(Instant now, uint16_t in) {
     const Port& from = ports_[in];
     transit.in_port = in;
     transit.in_lane = transit.lane;
-    const bool spends = has_credits_ && transit.lane != kManagementLane;
-    if (spends) intake_.receive(in, transit.lane, transit.wire_bytes);
+    if (has_credits_ && transit.lane != kManagementLane)
+        intake_.receive(in, transit.lane, transit.wire_bytes);
     ++transit.hops;
     const bool is_odd = from.is_odd || (transit.flags & Transit::kCorrupt) != 0;
     if (is_odd || transit.hops > kMaxHops) [[unlikely]] {
@@ -122,11 +123,19 @@ void Switch::on_packet(Instant now, uint16_t in) {
         if (transit.hops > kMaxHops) return drop_arriving(now, in, index, Drop::hop_limit);
         if (transit.lane == 0) transit.lane = 1;  // it has crossed the dateline
     }
+    if (transit.destination >= kGroupBit) [[unlikely]]
+        return on_group(now, in, index);
+    forward(now, in, index);
+}
+
+void Switch::forward(Instant now, uint16_t in, uint32_t index) {
+    const Port& from = ports_[in];
+    const Transit& transit = cabling_.store[index];
     const uint16_t to = choose(now, transit);
     if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
     if (can_go_straight(now, ports_[to])) return send(now, to, index);
     if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
-    if (spends) {
+    if (has_credits_ && transit.in_lane != kManagementLane) {
         intake_.watch_credits(now, in, transit.in_lane);
         if (from.owes()) start(now, in);
     } else if (!admit(now, in, to, index)) {
@@ -162,6 +171,65 @@ void Switch::on_line_free(Instant now, uint16_t port) {
     }
     start(now, port);
     if (!to.is_awaited) lines_.clear(port);
+}
+
+// Groups.
+
+void Switch::on_group(Instant now, uint16_t in, uint32_t index) {
+    const uint32_t number = cabling_.store[index].destination & ~kGroupBit;
+    if (plan_.groups == nullptr || number >= plan_.groups->size())
+        return drop_arriving(now, in, index, Drop::no_route);
+    if ((*plan_.groups)[number].is_reduction()) return reduce(now, in, index, number);
+    replicate(now, in, index, number);
+}
+
+void Switch::reduce(Instant now, uint16_t in, uint32_t index, uint32_t number) {
+    const Group& group = (*plan_.groups)[number];
+    const std::optional<bool> completes =
+        reductions_.completes(group, number, cabling_.store.packet(index));
+    if (!completes) return drop_arriving(now, in, index, Drop::no_route);
+    if (*completes) {
+        leave_group(index, number, group.members.front());
+        return forward(now, in, index);
+    }
+    const Transit transit = cabling_.store[index];
+    ++cabling_.counters(global(in)).reduced;
+    cabling_.store.give_back(index);
+    if (has_credits_ && transit.in_lane != kManagementLane)
+        release(now, in, transit.in_lane, transit.wire_bytes);
+}
+
+// With credits the packet is in the input's buffer once, as its sender counted it, until the last
+// copy has left. A shared buffer counts each copy, since each may find room or not.
+void Switch::replicate(Instant now, uint16_t in, uint32_t index, uint32_t number) {
+    const auto& members = (*plan_.groups)[number].members;
+    if (members.empty()) return drop_arriving(now, in, index, Drop::no_route);
+    Transit original = cabling_.store[index];
+    const wire::Packet packet = cabling_.store.packet(index);
+    if (has_credits_ && original.in_lane != kManagementLane)
+        original.in_port =
+            static_cast<uint16_t>(plan_.port_count + shared_rooms_.take(in, members.size()));
+    cabling_.counters(global(in)).replicated += members.size() - 1;
+    for (const Group::Member& member : members) {
+        const uint32_t copy = &member == &members.front() ? index : cabling_.store.take();
+        cabling_.store[copy] = original;
+        cabling_.store.packet(copy) = packet;
+        leave_group(copy, number, member);
+        forward(now, in, copy);
+    }
+}
+
+void Switch::leave_group(uint32_t index, uint32_t number, const Group::Member& to) {
+    wire::Packet& packet = cabling_.store.packet(index);
+    packet.source = kGroupBit | number;
+    packet.destination = to.endpoint;
+    packet.set_dest_qp(to.qpn);
+    cabling_.store[index].destination = to.endpoint;
+}
+
+void Switch::release_shared(Instant now, uint16_t room, uint8_t lane, uint32_t bytes) {
+    const auto place = static_cast<uint16_t>(room - plan_.port_count);
+    if (const auto in = shared_rooms_.release(place)) release(now, *in, lane, bytes);
 }
 
 // Where to.
@@ -252,6 +320,8 @@ bool Switch::admit_trimmed(uint16_t to, uint32_t index) {
 }
 
 void Switch::release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
+    if (in >= plan_.port_count) [[unlikely]]
+        return release_shared(now, in, lane, bytes);
     intake_.release(now, in, lane, bytes);
     if (ports_[in].owes()) start(now, in);
 }
