@@ -174,19 +174,38 @@ TEST(Groups, a_copy_that_is_dropped_gives_its_part_of_the_room_back) {
     EXPECT_EQ(bench.sent(1).size(), 2u);
 }
 
-TEST(Groups, a_shared_buffer_counts_each_copy_that_waits) {
+TEST(Groups, copies_of_a_lossless_priority_take_its_room_once_too) {
     SwitchBench bench(4, with_groups(FlowControl::pfc));
     bench.pause(kStart, 1, 1, 0xffff);
     bench.pause(kStart, 2, 1, 0xffff);
     bench.arrive(kStart + 1_us, 3, {.destination = kAll});
     bench.run(kStart + 2_us);
     EXPECT_EQ(bench.sent(0).size(), 1u);
-    EXPECT_EQ(bench.cabling().in(3, 0).used_bytes, 2'000u);
+    EXPECT_EQ(bench.cabling().in(3, 0).used_bytes, 1'000u);
     bench.resume(kStart + 3_us, 1, 1);
-    bench.resume(kStart + 3_us, 2, 1);
-    bench.run(kStart + 10_us);
+    bench.run(kStart + 4_us);
+    EXPECT_EQ(bench.cabling().in(3, 0).used_bytes, 1'000u);
+    bench.resume(kStart + 5_us, 2, 1);
+    bench.run(kStart + 6_us);
     EXPECT_EQ(bench.cabling().in(3, 0).used_bytes, 0u);
     EXPECT_EQ(bench.sent(1).size() + bench.sent(2).size(), 2u);
+}
+
+TEST(Groups, copies_that_may_be_lost_find_room_each_or_do_not) {
+    BenchOptions options = with_groups(FlowControl::none);
+    options.settings.node.lossy_dynamic_threshold = false;
+    options.settings.node.port_buffer_bytes = 1'000;
+    SwitchBench bench(4, options);
+    bench.arrive(kStart + 1_us, 0, {.destination = 2});  // on the line of port 2
+    bench.arrive(kStart + 1_us, 1, {.destination = 2});  // fills its queue
+    bench.arrive(kStart + 1_us, 3, {.destination = kAll});
+    bench.run();
+    EXPECT_EQ(bench.dropped(2, Drop::buffer_full), 1u);
+    EXPECT_EQ(bench.sent(0).size(), 1u);
+    EXPECT_EQ(bench.sent(1).size(), 1u);
+    EXPECT_EQ(bench.sent(2).size(), 2u);
+    EXPECT_EQ(bench.node().intake().buffer().shared_used(), 0u);
+    EXPECT_EQ(bench.cabling().store.live(), 0u);
 }
 
 TEST(Groups, sums_and_copies_that_go_on_wait_their_turn_like_other_packets) {

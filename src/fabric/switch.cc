@@ -112,8 +112,8 @@ void Switch::on_packet(Instant now, uint16_t in) {
     const Port& from = ports_[in];
     transit.in_port = in;
     transit.in_lane = transit.lane;
-    if (has_credits_ && transit.lane != kManagementLane)
-        intake_.receive(in, transit.lane, transit.wire_bytes);
+    const bool spends = has_credits_ && transit.lane != kManagementLane;
+    if (spends) intake_.receive(in, transit.lane, transit.wire_bytes);
     ++transit.hops;
     const bool is_odd = from.is_odd || (transit.flags & Transit::kCorrupt) != 0;
     if (is_odd || transit.hops > kMaxHops) [[unlikely]] {
@@ -123,19 +123,13 @@ void Switch::on_packet(Instant now, uint16_t in) {
         if (transit.hops > kMaxHops) return drop_arriving(now, in, index, Drop::hop_limit);
         if (transit.lane == 0) transit.lane = 1;  // it has crossed the dateline
     }
-    if (transit.destination >= kGroupBit) [[unlikely]]
-        return on_group(now, in, index);
-    forward(now, in, index);
-}
-
-void Switch::forward(Instant now, uint16_t in, uint32_t index) {
-    const Port& from = ports_[in];
-    const Transit& transit = cabling_.store[index];
+    if (transit.destination >= kGroupBit && !leaves_group(now, in, index)) [[unlikely]]
+        return;
     const uint16_t to = choose(now, transit);
     if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
     if (can_go_straight(now, ports_[to])) return send(now, to, index);
     if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
-    if (has_credits_ && transit.in_lane != kManagementLane) {
+    if (spends) {
         intake_.watch_credits(now, in, transit.in_lane);
         if (from.owes()) start(now, in);
     } else if (!admit(now, in, to, index)) {
@@ -175,51 +169,80 @@ void Switch::on_line_free(Instant now, uint16_t port) {
 
 // Groups.
 
-void Switch::on_group(Instant now, uint16_t in, uint32_t index) {
+bool Switch::leaves_group(Instant now, uint16_t in, uint32_t index) {
     const uint32_t number = cabling_.store[index].destination & ~kGroupBit;
-    if (plan_.groups == nullptr || number >= plan_.groups->size())
-        return drop_arriving(now, in, index, Drop::no_route);
-    if ((*plan_.groups)[number].is_reduction()) return reduce(now, in, index, number);
-    replicate(now, in, index, number);
+    const Group* group = plan_.groups != nullptr && number < plan_.groups->size()
+                             ? &(*plan_.groups)[number]
+                             : nullptr;
+    if (group != nullptr && group->is_reduction()) return completes(now, in, index, *group, number);
+    if (group != nullptr && !group->members.empty())
+        replicate(now, in, index, *group, number);
+    else
+        drop_arriving(now, in, index, Drop::no_route);
+    return false;
 }
 
-void Switch::reduce(Instant now, uint16_t in, uint32_t index, uint32_t number) {
-    const Group& group = (*plan_.groups)[number];
-    const std::optional<bool> completes =
+bool Switch::completes(Instant now, uint16_t in, uint32_t index, const Group& group,
+                       uint32_t number) {
+    const std::optional<bool> is_last =
         reductions_.completes(group, number, cabling_.store.packet(index));
-    if (!completes) return drop_arriving(now, in, index, Drop::no_route);
-    if (*completes) {
-        leave_group(index, number, group.members.front());
-        return forward(now, in, index);
+    if (!is_last) {
+        drop_arriving(now, in, index, Drop::no_route);
+        return false;
+    }
+    if (*is_last) {
+        readdress(index, number, group.members.front());
+        return true;
     }
     const Transit transit = cabling_.store[index];
     ++cabling_.counters(global(in)).reduced;
     cabling_.store.give_back(index);
     if (has_credits_ && transit.in_lane != kManagementLane)
         release(now, in, transit.in_lane, transit.wire_bytes);
+    return false;
 }
 
-// With credits the packet is in the input's buffer once, as its sender counted it, until the last
-// copy has left. A shared buffer counts each copy, since each may find room or not.
-void Switch::replicate(Instant now, uint16_t in, uint32_t index, uint32_t number) {
-    const auto& members = (*plan_.groups)[number].members;
-    if (members.empty()) return drop_arriving(now, in, index, Drop::no_route);
+// Where nothing may be lost the packet is in the input's buffer once, as its sender counts on,
+// until the last copy has left. Elsewhere each copy may find room or not.
+void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& group,
+                       uint32_t number) {
     Transit original = cabling_.store[index];
     const wire::Packet packet = cabling_.store.packet(index);
-    if (has_credits_ && original.in_lane != kManagementLane)
-        original.in_port =
-            static_cast<uint16_t>(plan_.port_count + shared_rooms_.take(in, members.size()));
-    cabling_.counters(global(in)).replicated += members.size() - 1;
-    for (const Group::Member& member : members) {
-        const uint32_t copy = &member == &members.front() ? index : cabling_.store.take();
+    const bool spends = has_credits_ && original.in_lane != kManagementLane;
+    if (spends || (ports_[in].lossless & bit_of(original.in_lane)) != 0) {
+        if (!spends && !admit(now, in, in, index))
+            return cabling_.drop(global(in), index, Drop::headroom_full);
+        const uint16_t room = shared_rooms_.take(in, static_cast<uint32_t>(group.members.size()));
+        original.in_port = static_cast<uint16_t>(plan_.port_count + room);
+        TULLE_CHECK(original.in_port >= plan_.port_count);
+    }
+    cabling_.counters(global(in)).replicated += group.members.size() - 1;
+    for (const Group::Member& member : group.members) {
+        const uint32_t copy = &member == &group.members.front() ? index : cabling_.store.take();
         cabling_.store[copy] = original;
         cabling_.store.packet(copy) = packet;
-        leave_group(copy, number, member);
-        forward(now, in, copy);
+        readdress(copy, number, member);
+        enqueue_copy(now, in, copy);
     }
+    if (spends) intake_.watch_credits(now, in, original.in_lane);
+    if (ports_[in].owes()) start(now, in);
 }
 
-void Switch::leave_group(uint32_t index, uint32_t number, const Group::Member& to) {
+void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index) {
+    const Transit& transit = cabling_.store[index];
+    const bool is_stored = transit.in_port >= plan_.port_count;
+    const uint16_t to = choose(now, transit);
+    const bool has_way = to != kNoPort && ports_[to].is_up;
+    if (has_way && (is_stored || admit_lossy(to, index))) return enqueue(now, to, index);
+    const uint16_t at = to == kNoPort ? in : to;
+    const Drop cause = to == kNoPort ? Drop::no_route
+                       : has_way     ? Drop::buffer_full
+                                     : Drop::link_down;
+    if (is_stored) return drop_stored(now, at, index, cause);
+    cabling_.drop(global(at), index, cause);
+}
+
+void Switch::readdress(uint32_t index, uint32_t number, const Group::Member& to) {
     wire::Packet& packet = cabling_.store.packet(index);
     packet.source = kGroupBit | number;
     packet.destination = to.endpoint;

@@ -95,17 +95,17 @@ private:
     void on_rare(Instant now);
 
     TULLE_HOT void on_packet(Instant now, uint16_t in);
-    TULLE_HOT void forward(Instant now, uint16_t in, uint32_t index);
     void on_control(Instant now, uint16_t port);
     TULLE_HOT void on_line_free(Instant now, uint16_t port);
     void on_timer(Instant now);
     void on_change(Instant now);
 
-    // Packets to a group.
-    void on_group(Instant now, uint16_t in, uint32_t index);
-    void reduce(Instant now, uint16_t in, uint32_t index, uint32_t number);
-    void replicate(Instant now, uint16_t in, uint32_t index, uint32_t number);
-    void leave_group(uint32_t index, uint32_t number, const Group::Member& to);
+    // A packet to a group: true if it goes on from here, to a member, as any other packet.
+    bool leaves_group(Instant now, uint16_t in, uint32_t index);
+    bool completes(Instant now, uint16_t in, uint32_t index, const Group& group, uint32_t number);
+    void replicate(Instant now, uint16_t in, uint32_t index, const Group& group, uint32_t number);
+    void enqueue_copy(Instant now, uint16_t in, uint32_t index);
+    void readdress(uint32_t index, uint32_t number, const Group::Member& to);
     void release_shared(Instant now, uint16_t room, uint8_t lane, uint32_t bytes);
 
     TULLE_HOT uint16_t choose(Instant now, const Transit& transit);
