@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "fabric/groups.h"
 #include "fabric/settings.h"
 #include "fabric/transit.h"
 #include "wire/opcode.h"
@@ -16,6 +17,10 @@ class Framing {
 public:
     explicit Framing(const fabric::Settings& settings)
         : minimum_(settings.framing.minimum_bytes), gap_(settings.link.gap_bytes) {
+        if (settings.node.reduction) {
+            part_ = settings.node.reduction_numerator;
+            whole_ = settings.node.reduction_denominator;
+        }
         const fabric::FramingSettings& framing = settings.framing;
         const uint32_t around = framing.fixed_header_bytes != 0
                                     ? framing.fixed_header_bytes - uint32_t{wire::Bth::kSize}
@@ -41,20 +46,23 @@ public:
     // What an adapter takes a packet to have around its headers and payload.
     uint32_t adapter_envelope() const { return adapter_envelope_; }
     // An adapter knows neither padding nor the least size of a packet. Of so many bytes that a line
-    // takes, it may use this many, and will not go beyond.
+    // takes, it may use this many, and will not go beyond, whichever packet it sends.
     uint32_t room_for_adapter(uint32_t bytes) const {
+        bytes = static_cast<uint32_t>(uint64_t{bytes} * part_ / whole_);
         return bytes < minimum_ + gap_ || bytes < shortfall_ ? 0 : bytes - shortfall_;
     }
     // Bytes in which an adapter finds room for any packet of this payload.
     uint32_t room_for_any(uint32_t payload) const {
         constexpr uint32_t kLongestHeaders = wire::Bth::kSize + wire::AtomicEth::kSize;
-        return std::max(adapter_envelope_ + kLongestHeaders + payload + shortfall_,
-                        minimum_ + gap_);
+        return stretched(
+            std::max(adapter_envelope_ + kLongestHeaders + payload + shortfall_, minimum_ + gap_));
     }
 
     uint16_t wire_bytes(const wire::Packet& packet) const {
         const uint32_t padded = (packet.payload_length + 3) & ~3u;
         const uint32_t frame = std::max(kinds_[packet.opcode].overhead + padded, minimum_);
+        if (packet.destination >= fabric::kGroupBit) [[unlikely]]
+            return static_cast<uint16_t>(stretched(frame + gap_));
         return static_cast<uint16_t>(frame + gap_);
     }
     uint8_t flags(const wire::Packet& packet) const {
@@ -71,11 +79,16 @@ private:
     };
     static constexpr uint32_t kMaxPadding = 3;
 
+    // Packets to groups move at a part of the line's rate: they take more of it.
+    uint32_t stretched(uint32_t bytes) const { return (bytes * whole_ + part_ - 1) / part_; }
+
     std::array<Kind, 256> kinds_{};
     uint32_t adapter_envelope_ = 0;
     uint32_t shortfall_ = 0;
     uint32_t minimum_;
     uint32_t gap_;
+    uint32_t part_ = 1;
+    uint32_t whole_ = 1;
 };
 
 }  // namespace tulle::cluster

@@ -117,6 +117,8 @@ struct PortCounters {
     uint64_t flow_control_packets = 0;
     uint64_t pauses_received = 0;
     uint64_t marked = 0;
+    uint64_t reduced = 0;     // contributions that ended here, ...
+    uint64_t replicated = 0;  // ... and copies that were made of what came in here
     uint32_t trimmed = 0;
     uint32_t corrected = 0;
     uint32_t watchdog_fired = 0;

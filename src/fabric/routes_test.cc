@@ -257,6 +257,17 @@ TEST(Routes, a_host_with_two_cables_is_reached_and_sends_by_the_nearer_one) {
     EXPECT_EQ(hops(graph, routes, 0, 1), 4u);
 }
 
+TEST(Routes, islands_have_small_tables_and_no_way_to_one_another) {
+    const Graph graph = *topology::build(topology::Islands{.islands = 128, .hosts = 8});
+    for (const RouteKind kind : kKinds) {
+        const Routes routes = Routes::compute(graph, kind);
+        EXPECT_LT(routes.memory_bytes(), 200'000u);
+        EXPECT_EQ(hops(graph, routes, 8, 15), 2u);
+        EXPECT_EQ(hops(graph, routes, 8, 16), 0u);
+        EXPECT_TRUE(routes.ports(1024 + 1, 16).empty());
+    }
+}
+
 TEST(Routes, tables_of_a_large_fat_tree_stay_small) {
     const Graph graph = made("fat-tree:k=32");
     ASSERT_EQ(graph.host_count(), 8192u);

@@ -49,6 +49,7 @@ void Switch::begin() {
     outs_ = &cabling_.out(plan_.first_port, 0);
     inbound_ = &cabling_.inbound(plan_.first_port);
     routes_row_ = plan_.routes->row(plan_.node);
+    if (plan_.groups != nullptr) reductions_ = Reductions(*plan_.groups);
 }
 
 void Switch::prefetch() const {
@@ -122,6 +123,8 @@ void Switch::on_packet(Instant now, uint16_t in) {
         if (transit.hops > kMaxHops) return drop_arriving(now, in, index, Drop::hop_limit);
         if (transit.lane == 0) transit.lane = 1;  // it has crossed the dateline
     }
+    if (transit.destination >= kGroupBit && !leaves_group(now, in, index)) [[unlikely]]
+        return;
     const uint16_t to = choose(now, transit);
     if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
     if (can_go_straight(now, ports_[to])) return send(now, to, index);
@@ -162,6 +165,94 @@ void Switch::on_line_free(Instant now, uint16_t port) {
     }
     start(now, port);
     if (!to.is_awaited) lines_.clear(port);
+}
+
+// Groups.
+
+bool Switch::leaves_group(Instant now, uint16_t in, uint32_t index) {
+    const uint32_t number = cabling_.store[index].destination & ~kGroupBit;
+    const Group* group = plan_.groups != nullptr && number < plan_.groups->size()
+                             ? &(*plan_.groups)[number]
+                             : nullptr;
+    if (group != nullptr && group->is_reduction()) return completes(now, in, index, *group, number);
+    if (group != nullptr && !group->members.empty())
+        replicate(now, in, index, *group, number);
+    else
+        drop_arriving(now, in, index, Drop::no_route);
+    return false;
+}
+
+bool Switch::completes(Instant now, uint16_t in, uint32_t index, const Group& group,
+                       uint32_t number) {
+    const std::optional<bool> is_last =
+        reductions_.completes(group, number, cabling_.store.packet(index));
+    if (!is_last) {
+        drop_arriving(now, in, index, Drop::no_route);
+        return false;
+    }
+    if (*is_last) {
+        readdress(index, number, group.members.front());
+        return true;
+    }
+    const Transit transit = cabling_.store[index];
+    ++cabling_.counters(global(in)).reduced;
+    cabling_.store.give_back(index);
+    if (has_credits_ && transit.in_lane != kManagementLane)
+        release(now, in, transit.in_lane, transit.wire_bytes);
+    return false;
+}
+
+// Where nothing may be lost the packet is in the input's buffer once, as its sender counts on,
+// until the last copy has left. Elsewhere each copy may find room or not.
+void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& group,
+                       uint32_t number) {
+    Transit original = cabling_.store[index];
+    const wire::Packet packet = cabling_.store.packet(index);
+    const bool spends = has_credits_ && original.in_lane != kManagementLane;
+    if (spends || (ports_[in].lossless & bit_of(original.in_lane)) != 0) {
+        if (!spends && !admit(now, in, in, index))
+            return cabling_.drop(global(in), index, Drop::headroom_full);
+        const uint16_t room = shared_rooms_.take(in, static_cast<uint32_t>(group.members.size()));
+        original.in_port = static_cast<uint16_t>(plan_.port_count + room);
+        TULLE_CHECK(original.in_port >= plan_.port_count);
+    }
+    cabling_.counters(global(in)).replicated += group.members.size() - 1;
+    for (const Group::Member& member : group.members) {
+        const uint32_t copy = &member == &group.members.front() ? index : cabling_.store.take();
+        cabling_.store[copy] = original;
+        cabling_.store.packet(copy) = packet;
+        readdress(copy, number, member);
+        enqueue_copy(now, in, copy);
+    }
+    if (spends) intake_.watch_credits(now, in, original.in_lane);
+    if (ports_[in].owes()) start(now, in);
+}
+
+void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index) {
+    const Transit& transit = cabling_.store[index];
+    const bool is_stored = transit.in_port >= plan_.port_count;
+    const uint16_t to = choose(now, transit);
+    const bool has_way = to != kNoPort && ports_[to].is_up;
+    if (has_way && (is_stored || admit_lossy(to, index))) return enqueue(now, to, index);
+    const uint16_t at = to == kNoPort ? in : to;
+    const Drop cause = to == kNoPort ? Drop::no_route
+                       : has_way     ? Drop::buffer_full
+                                     : Drop::link_down;
+    if (is_stored) return drop_stored(now, at, index, cause);
+    cabling_.drop(global(at), index, cause);
+}
+
+void Switch::readdress(uint32_t index, uint32_t number, const Group::Member& to) {
+    wire::Packet& packet = cabling_.store.packet(index);
+    packet.source = kGroupBit | number;
+    packet.destination = to.endpoint;
+    packet.set_dest_qp(to.qpn);
+    cabling_.store[index].destination = to.endpoint;
+}
+
+void Switch::release_shared(Instant now, uint16_t room, uint8_t lane, uint32_t bytes) {
+    const auto place = static_cast<uint16_t>(room - plan_.port_count);
+    if (const auto in = shared_rooms_.release(place)) release(now, *in, lane, bytes);
 }
 
 // Where to.
@@ -252,6 +343,8 @@ bool Switch::admit_trimmed(uint16_t to, uint32_t index) {
 }
 
 void Switch::release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
+    if (in >= plan_.port_count) [[unlikely]]
+        return release_shared(now, in, lane, bytes);
     intake_.release(now, in, lane, bytes);
     if (ports_[in].owes()) start(now, in);
 }

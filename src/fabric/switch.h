@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "fabric/arbitration.h"
 #include "fabric/cabling.h"
+#include "fabric/groups.h"
 #include "fabric/intake.h"
 #include "fabric/routes.h"
 #include "fabric/time_tree.h"
@@ -56,6 +57,7 @@ struct SwitchPlan {
     uint64_t seed = 0;
     const Routes* routes = nullptr;
     const FixedPaths* paths = nullptr;
+    const Groups* groups = nullptr;  // of this switch, complete when it begins; null: none
     EtsSettings ets;
     std::vector<NodeChange> changes;  // by time
     std::vector<TraceSample>* trace = nullptr;
@@ -97,6 +99,14 @@ private:
     TULLE_HOT void on_line_free(Instant now, uint16_t port);
     void on_timer(Instant now);
     void on_change(Instant now);
+
+    // A packet to a group: true if it goes on from here, to a member, as any other packet.
+    bool leaves_group(Instant now, uint16_t in, uint32_t index);
+    bool completes(Instant now, uint16_t in, uint32_t index, const Group& group, uint32_t number);
+    void replicate(Instant now, uint16_t in, uint32_t index, const Group& group, uint32_t number);
+    void enqueue_copy(Instant now, uint16_t in, uint32_t index);
+    void readdress(uint32_t index, uint32_t number, const Group::Member& to);
+    void release_shared(Instant now, uint16_t room, uint8_t lane, uint32_t bytes);
 
     TULLE_HOT uint16_t choose(Instant now, const Transit& transit);
     uint16_t choose_shortest(Instant now, std::span<const uint16_t> ports, uint64_t hash);
@@ -159,6 +169,8 @@ private:
     TimeTree rare_;
     NodeTimers timers_;
     Intake intake_;
+    Reductions reductions_;
+    SharedRooms shared_rooms_;
     base::RandomStream random_;
     uint64_t hash_seed_;
     size_t next_change_ = 0;

@@ -16,6 +16,7 @@ struct BenchOptions {
     uint32_t lanes = 1;
     uint32_t headroom_bytes = 0;
     std::vector<NodeChange> changes{};
+    Groups groups{};
 };
 
 struct Arriving {
@@ -24,6 +25,8 @@ struct Arriving {
     uint8_t lane = 0;
     uint32_t flow = 0;
     uint8_t flags = Transit::kData;
+    uint32_t source = 0;
+    uint32_t psn = 0;
 };
 
 class SwitchBench {
@@ -46,6 +49,7 @@ public:
         plan.seed = 1;
         plan.routes = &routes_;
         plan.paths = &paths_;
+        plan.groups = &options_.groups;
         plan.ets = options_.settings.ets;
         plan.changes = options_.changes;
         plan.trace = &trace;
@@ -66,6 +70,8 @@ public:
         transit.flags = packet.flags;
         wire::Packet whole;
         whole.payload_length = packet.bytes - 100u;
+        whole.source = packet.source;
+        whole.set_psn({packet.psn});
         cabling_.accept({port, false, transit, whole});
     }
     // Control packets as Cabling describes them.
@@ -84,6 +90,14 @@ public:
     // What has left the port since it was asked last.
     std::vector<Transit> sent(uint16_t port) {
         return take(cabling_.inbound(ports_ + port).packets);
+    }
+    std::vector<wire::Packet> sent_packets(uint16_t port) {
+        std::vector<wire::Packet> packets;
+        for (uint32_t i = cabling_.inbound(ports_ + port).packets.head; i != kNoTransit;
+             i = cabling_.store[i].next)
+            packets.push_back(cabling_.store.packet(i));
+        sent(port);
+        return packets;
     }
     std::vector<Transit> told(uint16_t port) {
         return take(cabling_.inbound(ports_ + port).control);

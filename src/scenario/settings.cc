@@ -129,6 +129,7 @@ std::string_view why_unused(Use use, const Target& target) {
                 (fabric.flow_control == FlowControl::pfc && fabric.pfc.dynamic_threshold) ||
                     fabric.node.lossy_dynamic_threshold,
                 "no threshold is dynamic");
+        case Use::reduction: return unless(fabric.node.reduction, "switch.reduction is no");
         case Use::ets:
             return unless(fabric.arbitration == fabric::Arbitration::ets, "arbitration is not ets");
         case Use::vl_tables:
@@ -201,6 +202,11 @@ Complaint check_together(const Target& target) {
                "ever";
     if (fabric.flow_control != FlowControl::credits && fabric.node.buffer_bytes < packet)
         return fmt::format("switch.buffer holds no whole packet; write at least {}B", packet);
+    const uint32_t part = fabric.node.reduction_numerator;
+    const uint32_t whole = fabric.node.reduction_denominator;
+    if (part > whole || 4 * part < whole)
+        return fmt::format("switch.reduction_efficiency is {}/{}; write a ratio from 1/4 to 1",
+                           part, whole);
     if (Complaint wrong = check_lanes(target)) return wrong;
     return check_congestion(target);
 }

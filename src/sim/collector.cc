@@ -99,6 +99,8 @@ private:
         std::ranges::copy(counters.dropped, link.dropped.begin());
         link.flows = port.first_packets;
         result_.links.push_back(link);
+        result_.totals.reduced += counters.reduced;
+        result_.totals.replicated += counters.replicated;
         result_.totals.trimmed += counters.trimmed;
         result_.totals.watchdog_fired += counters.watchdog_fired;
     }
@@ -154,8 +156,8 @@ private:
         totals.in_flight = in_flight;
         uint64_t dropped = 0;
         for (const uint64_t count : totals.dropped) dropped += count;
-        TULLE_CHECK(totals.data_packets + totals.control_packets ==
-                    totals.delivered + dropped + totals.in_flight);
+        TULLE_CHECK(totals.data_packets + totals.control_packets + totals.replicated ==
+                    totals.delivered + dropped + totals.reduced + totals.in_flight);
     }
 
     void take_deadlock() {

@@ -106,8 +106,10 @@ struct EngineFigures {
 struct Totals {
     uint64_t data_packets = 0;  // sent by hosts, retransmissions included
     uint64_t control_packets = 0;
-    uint64_t delivered = 0;  // data and control, to hosts
-    uint64_t in_flight = 0;  // at the end of the run
+    uint64_t delivered = 0;   // data and control, to hosts
+    uint64_t in_flight = 0;   // at the end of the run
+    uint64_t reduced = 0;     // contributions that ended in a switch, as part of a sum
+    uint64_t replicated = 0;  // copies that switches made for multicast groups
     std::array<uint64_t, kDropCauses> dropped{};
     uint64_t retransmitted = 0;
     uint64_t trimmed = 0;
