@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cluster/framing.h"
+#include "cluster/toll.h"
 #include "fabric/intake.h"
 #include "fabric/switch.h"
 #include "transport/adapter.h"
@@ -53,6 +54,8 @@ struct HostPlan {
     uint32_t port = 0;  // of the cabling
     uint64_t receive_buffer_bytes = 1 << 20;
     Duration receive_latency{};
+    TollPlan send_toll;  // paid with payload
+    TollPlan receive_toll;
     transport::AdapterConfig adapter;
     std::vector<HostChange> changes;  // by time
 };
@@ -94,7 +97,7 @@ private:
     enum Source : uint32_t { kRare, kPackets, kLine, kDeadline, kSources };
     enum Rare : uint32_t {
         kControl,
-        kReceived,   // a slow receiver has taken a packet
+        kReceived,   // a receiver that is slow has taken a packet
         kProcessed,  // the adapter's latency is over
         kPosting,
         kTimer,
@@ -119,6 +122,7 @@ private:
 
     void deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
     void store(Instant now, uint32_t index);
+    Instant pay(Instant now, uint32_t index);
     void collect(Instant now, std::vector<FlowEnd>& ends);
     void start(Instant now);
     void await_line() {
@@ -154,9 +158,11 @@ private:
     uint32_t completions_ = 1;
     size_t next_change_ = 0;
     std::vector<FixedPath> paths_;
-    std::optional<base::Serializer> receiver_;  // a slow one
-    fabric::Fifo waiting_;                      // packets for it
-    fabric::Fifo processed_;                    // packets on their way through the adapter
+    std::optional<Toll> sender_;    // one that is slower than the line
+    std::optional<Toll> receiver_;  // the same, or a slow receiver
+    bool is_slow_receiver_ = false;
+    fabric::Fifo waiting_;    // packets for the receiver
+    fabric::Fifo processed_;  // packets on their way through the adapter
     bool is_storming_ = false;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;
