@@ -199,7 +199,9 @@ void Host::collect(Instant now, std::vector<FlowEnd>& ends) {
     std::array<transport::Completion, 16> completions;
     while (const size_t count = adapter_.poll_completion(cq_, completions))
         for (size_t i = 0; i < count; ++i)
-            if (completions[i].kind != transport::CompletionKind::receive)
+            if (completions[i].kind == transport::CompletionKind::receive)
+                ++messages_received_;
+            else
                 ends.push_back(
                     {static_cast<uint32_t>(completions[i].id), completions[i].status, now});
 }
@@ -289,6 +291,7 @@ void Host::post(const Posting& posting) {
         request.sges = std::span(&sge, 1);
         request.rkey = posting.rkey;
         TULLE_CHECK(adapter_.post_send(posting.qpn, request) == transport::Refusal::none);
+        ++messages_sent_;
     } while (left != 0);
 }
 

@@ -89,6 +89,9 @@ public:
     uint32_t port() const { return plan_.port; }
     uint64_t events() const { return events_; }
     uint64_t delivered() const { return delivered_; }
+    // That its user posted, and that it saw come.
+    uint64_t messages_sent() const { return messages_sent_; }
+    uint64_t messages_received() const { return messages_received_; }
     const fabric::Intake& intake() const { return intake_; }
     void finish(Instant now);
 
@@ -166,6 +169,8 @@ private:
     bool is_storming_ = false;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;
+    uint64_t messages_sent_ = 0;
+    uint64_t messages_received_ = 0;
 };
 
 }  // namespace tulle::cluster

@@ -94,5 +94,41 @@ TEST(Tolls, of_a_receiver_pause_its_link_where_it_may_be_paused) {
     EXPECT_LE(result.flows[0].completion, payload_at(100, 4096) + 5_us);
 }
 
+TEST(Processors, pay_for_messages_packets_and_bytes_at_both_ends) {
+    Lab setup = plain("pair");
+    setup.host.cpu = {.per_message_sent = 200_ns,
+                      .per_message_received = 100_ns,
+                      .per_packet_sent = 10_ns,
+                      .per_packet_received = 20_ns,
+                      .per_byte_sent_e18 = 50'000'000,  // 50 ps
+                      .per_byte_received_e18 = 100'000'000};
+    setup.flows = {
+        Flow{.source = 0, .destination = 1, .bytes = 10 * kMtu, .operation = Operation::send}};
+    const Result result = run(setup);
+    EXPECT_EQ(result.payload_bytes, 10 * kMtu);
+    // Ten packets and the acknowledgement of the last.
+    EXPECT_EQ(result.cpu, 300_ns + (10_ns + 20_ns) * 11 + Duration{150 * 10 * int64_t{kMtu}});
+    setup.flows[0].operation = Operation::write;  // of which nobody is told over there
+    EXPECT_EQ(run(setup).cpu, result.cpu - 100_ns);
+}
+
+// A receiver without room loses packets: those that go again are work again, and payload once.
+TEST(Processors, pay_again_for_what_is_sent_again) {
+    Lab setup = plain("pair");
+    setup.host.loss = transport::LossPolicy::selective_repeat;
+    setup.host.ack_every = 1;
+    setup.host.ack_timeout = 4;
+    setup.host.receive_toll.rate = gigabits(100);
+    setup.host.receive_buffer_bytes = 64 << 10;
+    setup.host.cpu.per_byte_sent_e18 = 1'000'000;  // a picosecond
+    setup.flows = {Flow{.source = 0, .destination = 1, .bytes = 64 * kMtu}};
+    const Result result = run(setup);
+    ASSERT_TRUE(result.flows[0].finished);
+    EXPECT_GT(result.totals.retransmitted, 0u);
+    EXPECT_EQ(result.payload_bytes, 64 * kMtu);
+    EXPECT_EQ(result.cpu,
+              (Duration{static_cast<int64_t>((64 + result.totals.retransmitted) * kMtu)}));
+}
+
 }  // namespace
 }  // namespace tulle::exact
