@@ -52,6 +52,9 @@ public:
     // Sends `bytes` at `now`, or once the line is free; returns when the last of them has left.
     Instant send(Instant now, uint64_t bytes);
 
+    // It is busy for so much longer.
+    void hold(Duration time) { whole_ += time; }
+
     // The reported end of what was sent last.
     Instant free_at() const { return {whole_.ps + (fraction_ != 0 ? 1 : 0)}; }
 

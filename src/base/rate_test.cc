@@ -56,6 +56,15 @@ TEST(RateDeathTest, a_time_beyond_64_bits_is_our_mistake) {
     EXPECT_DEATH(k400G.time_for(1'000'000'000'000'000'000), "internal error");
 }
 
+TEST(Serializer, a_line_that_is_held_keeps_its_fraction) {
+    Serializer line(kFdr);
+    for (int i = 0; i < 3; ++i) {
+        line.send(Instant{}, 1);
+        line.hold(1_ns);
+    }
+    EXPECT_EQ(line.free_at(), Instant{} + 3440_ps);
+}
+
 TEST(Serializer, three_bytes_back_to_back_on_fdr_end_at_440_picoseconds) {
     Serializer line(kFdr);
     EXPECT_EQ(line.send(Instant{0}, 1), Instant{147});      // 146 2/3

@@ -43,6 +43,14 @@ Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cab
 
 void Host::begin() {
     port_ = &cabling_.port(plan_.port);
+    wire::Packet smallest;
+    smallest.opcode = wire::opcode_of(wire::Service::rc, wire::Operation::acknowledge);
+    const auto set_up = [&](const TollPlan& toll, std::optional<Toll>& to) {
+        if (toll.is_slower_than(cabling_.rate(plan_.port), framing_.wire_bytes(smallest)))
+            to.emplace(toll);
+    };
+    set_up(plan_.send_toll, sender_);
+    set_up(plan_.receive_toll, receiver_);
     TULLE_CHECK(adapter_.resize_cq(cq_, completions_) == transport::Refusal::none);
     if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
 }
@@ -130,7 +138,7 @@ void Host::deliver(Instant now, uint32_t index, Ends& ends) {
     attend(now);
 }
 
-// A slow receiver: the adapter's buffer fills, and the link is paused.
+// A receiver that is slow: the adapter's buffer fills, and the link is paused.
 void Host::store(Instant now, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     const fabric::Port& port = cabling_.port(plan_.port);
@@ -150,15 +158,21 @@ void Host::store(Instant now, uint32_t index) {
     }
     const bool was_idle = waiting_.empty();
     waiting_.push(cabling_.store, index);
-    if (was_idle) set(kReceived, receiver_->send(now, transit.wire_bytes));
+    if (was_idle) set(kReceived, pay(now, index));
     start(now);
+}
+
+// A slow receiver is slow about whole packets; what goes to memory is payload.
+Instant Host::pay(Instant now, uint32_t index) {
+    return receiver_->pay(now, is_slow_receiver_ ? cabling_.store[index].wire_bytes
+                                                 : cabling_.store.packet(index).payload_length);
 }
 
 void Host::on_received(Instant now, Ends& ends) {
     const uint32_t index = waiting_.pop(cabling_.store);
     const Transit transit = cabling_.store[index];
     Instant next = Instant::never();
-    if (!waiting_.empty()) next = receiver_->send(now, cabling_.store[waiting_.head].wire_bytes);
+    if (!waiting_.empty()) next = pay(now, waiting_.head);
     set(kReceived, next);
     intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
     accept(now, index, ends);
@@ -193,8 +207,9 @@ void Host::collect(Instant now, Ends& ends) {
 
 void Host::note(Instant now, const transport::Completion& completion, Ends& ends) {
     using transport::CompletionKind;
-    if (completion.kind == CompletionKind::receive) return;
     const bool has_arrived = completion.kind == CompletionKind::receive_write_with_immediate;
+    if (has_arrived || completion.kind == CompletionKind::receive) ++messages_received_;
+    if (completion.kind == CompletionKind::receive) return;
     const auto id = static_cast<uint32_t>(completion.id);
     if (!has_arrived && (completion.id & kTask) == 0)
         return ends.flows.push_back({id, completion.status, now});
@@ -244,7 +259,9 @@ void Host::transmit(Instant now, uint32_t index) {
                        ? settings_.qos.lane_of_dscp[packet.traffic_class >> 2]
                        : settings_.qos.lane_of_level[packet.service_level];
     const uint8_t lane = transit.lane;
+    const uint32_t payload = packet.payload_length;
     port_->busy_until = cabling_.transmit(plan_.port, index, now);
+    if (sender_) port_->busy_until = std::max(port_->busy_until, sender_->pay(now, payload));
     if (cabling_.has_credits()) update_room(lane);
 }
 
@@ -294,6 +311,7 @@ void Host::post(const Posting& posting) {
         request.sges = std::span(&sge, 1);
         request.rkey = posting.rkey;
         TULLE_CHECK(adapter_.post_send(posting.qpn, request) == transport::Refusal::none);
+        ++messages_sent_;
     } while (left != 0);
 }
 
@@ -348,7 +366,10 @@ void Host::on_change(Instant now) {
             intake_.end_storm(now, kOnlyPort);
             port.owed_resume |= port.lossless;
             break;
-        case HostChange::Kind::slow_receiver: receiver_.emplace(*change.rate); break;
+        case HostChange::Kind::slow_receiver:
+            receiver_.emplace(TollPlan{plan_.receive_toll.per_packet, *change.rate});
+            is_slow_receiver_ = true;
+            break;
     }
     attend(now);
 }

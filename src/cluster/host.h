@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cluster/framing.h"
+#include "cluster/toll.h"
 #include "fabric/intake.h"
 #include "fabric/switch.h"
 #include "transport/adapter.h"
@@ -69,6 +70,8 @@ struct HostPlan {
     uint32_t port = 0;  // of the cabling
     uint64_t receive_buffer_bytes = 1 << 20;
     Duration receive_latency{};
+    TollPlan send_toll;  // paid with payload
+    TollPlan receive_toll;
     transport::AdapterConfig adapter;
     std::vector<HostChange> changes;  // by time
 };
@@ -103,6 +106,9 @@ public:
     uint32_t port() const { return plan_.port; }
     uint64_t events() const { return events_; }
     uint64_t delivered() const { return delivered_; }
+    // That its user posted, and that it saw come.
+    uint64_t messages_sent() const { return messages_sent_; }
+    uint64_t messages_received() const { return messages_received_; }
     const fabric::Intake& intake() const { return intake_; }
     void finish(Instant now);
 
@@ -111,7 +117,7 @@ private:
     enum Source : uint32_t { kRare, kPackets, kLine, kDeadline, kSources };
     enum Rare : uint32_t {
         kControl,
-        kReceived,   // a slow receiver has taken a packet
+        kReceived,   // a receiver that is slow has taken a packet
         kProcessed,  // the adapter's latency is over
         kPosting,
         kTimer,
@@ -138,6 +144,7 @@ private:
     void store(Instant now, uint32_t index);
     void collect(Instant now, Ends& ends);
     void note(Instant now, const transport::Completion& completion, Ends& ends);
+    Instant pay(Instant now, uint32_t index);
     void start(Instant now);
     void await_line() {
         port_->is_awaited = true;
@@ -171,12 +178,16 @@ private:
     uint32_t completions_ = 1;
     size_t next_change_ = 0;
     std::vector<FixedPath> paths_;
-    std::optional<base::Serializer> receiver_;  // a slow one
-    fabric::Fifo waiting_;                      // packets for it
-    fabric::Fifo processed_;                    // packets on their way through the adapter
+    std::optional<Toll> sender_;    // one that is slower than the line
+    std::optional<Toll> receiver_;  // the same, or a slow receiver
+    bool is_slow_receiver_ = false;
+    fabric::Fifo waiting_;    // packets for the receiver
+    fabric::Fifo processed_;  // packets on their way through the adapter
     bool is_storming_ = false;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;
+    uint64_t messages_sent_ = 0;
+    uint64_t messages_received_ = 0;
 };
 
 }  // namespace tulle::cluster

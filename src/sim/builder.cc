@@ -385,6 +385,8 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     plan.port = port;
     plan.receive_buffer_bytes = setup_.host.receive_buffer_bytes;
     plan.receive_latency = setup_.host.receive_latency;
+    plan.send_toll = {setup_.host.send_toll.per_packet, setup_.host.send_toll.rate};
+    plan.receive_toll = {setup_.host.receive_toll.per_packet, setup_.host.receive_toll.rate};
     plan.changes = host_changes_[node];
     transport::AdapterConfig& adapter = plan.adapter;
     adapter.endpoint = {endpoint_of_[node]};

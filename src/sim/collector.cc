@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/hash.h"
+#include "base/int128.h"
 #include "sim/deadlock.h"
 #include "sim/network.h"
 
@@ -137,7 +138,26 @@ private:
                 totals.delivered += host.delivered();
                 totals.retransmitted += host.adapter().counters().retransmitted_packets;
                 totals.cnps += host.adapter().counters().np_cnp_sent;
+                take_work(host);
             }
+    }
+
+    // What hosts did, each packet as often as it went, and what that cost their processors.
+    void take_work(const cluster::Host& host) {
+        const CpuCost& cost = setup_.host.cpu;
+        const transport::Counters& did = host.adapter().counters();
+        result_.payload_bytes += did.port_xmit_data_bytes - did.retransmitted_bytes;
+        const auto times = [](Duration each, uint64_t count) {
+            return each * static_cast<int64_t>(count);
+        };
+        result_.cpu += times(cost.per_message_sent, host.messages_sent()) +
+                       times(cost.per_message_received, host.messages_received()) +
+                       times(cost.per_packet_sent, did.port_xmit_packets) +
+                       times(cost.per_packet_received, did.port_rcv_packets);
+        const base::uint128_t bytes_e18 =
+            base::uint128_t{cost.per_byte_sent_e18} * did.port_xmit_data_bytes +
+            base::uint128_t{cost.per_byte_received_e18} * did.port_rcv_data_bytes;
+        result_.cpu += Duration{static_cast<int64_t>(bytes_e18 / 1'000'000)};
     }
 
     // Packets that were neither delivered nor dropped are somewhere: on a cable, in a queue, at a

@@ -61,7 +61,7 @@ struct Fault {
 // kernel's work where it is not bypassed.
 struct Toll {
     Duration per_packet{};
-    std::optional<base::Rate> rate;  // none: as fast as the line
+    std::optional<base::Rate> rate;  // of its payload; none: bytes cost nothing
 
     bool is_free() const { return per_packet.ps == 0 && !rate; }
 };

@@ -55,8 +55,10 @@ DEFECTS = {
 
 if __name__ == "__main__":
     plant(DEFECTS,
-          ("base", "wire", "topology", "transport", "fabric", "cluster", "sim", "drive", "report"),
+          ("base", "wire", "topology", "transport", "fabric", "workload", "cluster", "sim",
+           "drive", "report"),
           "fabric_swarm",
           # Readers and writers of files need libraries that a simulation does not.
-          left_out="(topology/(yaml|format|hpcc|ibnet|slurm|dot|summary)|src/report/[^/]*_report|"
+          left_out="(workload/flow_files|topology/(yaml|format|hpcc|ibnet|slurm|dot|summary)|"
+                   "src/report/[^/]*_report|"
                    "report/(facts|findings|json|names|table|timeline|verdict))")
