@@ -1,5 +1,4 @@
-// Addresses that name several ports at once, in switches that compute: NVSwitch with SHARP, and
-// what UALink calls in-network collectives.
+// Addresses that name several ports at once, in switches that compute, as NVSwitch does for SHARP.
 //
 // A destination with kGroupBit is a place in a table that the switch has of its own.
 //
