@@ -1,5 +1,4 @@
-// Addresses that name several ports at once, in switches that compute: NVSwitch with SHARP, and
-// what UALink calls in-network collectives.
+// Addresses that name several ports at once, in switches that compute, as NVSwitch does for SHARP.
 //
 // A destination with kGroupBit is a place in a table that the switch has of its own.
 //
@@ -8,8 +7,8 @@
 //              come end here, the last one goes on to the owner and stands for the sum.
 //   multicast  A packet goes on to each member, to the sender too where it is one.
 //
-// To its members a group is the peer: what comes out of it has its address as source and a queue
-// pair of theirs as destination, and they are connected to that address. Services that answer
+// To its members a group is the peer: what comes out of it has its address as source, a queue pair
+// and a key of theirs as destination, and they are connected to that address. Services that answer
 // cannot use it, so it is for UC on links that lose nothing.
 //
 // Contributions of one sender come in order, so what a sum waits for is how far each has come, and
@@ -32,6 +31,7 @@ struct Group {
     struct Member {
         uint32_t endpoint = 0;
         wire::Qpn qpn{};
+        wire::RKey rkey{};  // of its memory; senders know the addresses in it, not the key
     };
     // Where packets go: the owner of a sum, or the members of a multicast group. They hang on the
     // switch itself.

@@ -22,11 +22,11 @@ BenchOptions with_groups(FlowControl flow_control, wire::Psn first_psn = {}) {
     options.settings.pfc.priorities = 1;
     options.headroom_bytes = 10'000;
     Group sum;
-    sum.members = {{1, {77}}};
+    sum.members = {{1, {77}, {}}};
     sum.contributors = {0, 1, 2};
     sum.first_psn = first_psn;
     Group all;
-    all.members = {{0, {10}}, {1, {11}}, {2, {12}}};
+    all.members = {{0, {10}, {}}, {1, {11}, {}}, {2, {12}, {}}};
     options.groups = {sum, all, Group{}};
     return options;
 }

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "fabric/marking.h"
+#include "wire/opcode.h"
 
 namespace tulle::fabric {
 namespace {
@@ -247,6 +248,8 @@ void Switch::readdress(uint32_t index, uint32_t number, const Group::Member& to)
     packet.source = kGroupBit | number;
     packet.destination = to.endpoint;
     packet.set_dest_qp(to.qpn);
+    if ((wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers & wire::kReth) != 0)
+        packet.extended.rdma.rkey = to.rkey;
     cabling_.store[index].destination = to.endpoint;
 }
 
