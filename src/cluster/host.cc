@@ -68,7 +68,7 @@ Instant Host::advance(Instant until, Ends& ends) {
         switch (first - next_.begin()) {
             case kRare: on_rare(now, ends); break;
             case kPackets: on_packet(now, ends); break;
-            case kLine: on_line_free(now); break;
+            case kLine: on_line_free(now, ends); break;
             case kDeadline:
                 adapter_.on_timer(now);
                 collect(now, ends);
@@ -277,9 +277,10 @@ uint32_t Host::flow_of(const wire::Packet& packet, uint8_t& flags) const {
     return static_cast<uint32_t>(base::mix64(tuple) >> 32);
 }
 
-void Host::on_line_free(Instant now) {
+void Host::on_line_free(Instant now, Ends& ends) {
     port_->is_awaited = false;
     next_[kLine] = Instant::never();
+    if (plan_.completes_when_sent) collect(now, ends);
     attend(now);
 }
 
@@ -305,7 +306,7 @@ void Host::post(const Posting& posting) {
         const transport::Sge sge{0, static_cast<uint32_t>(bytes), posting.lkey};
         transport::SendRequest request;
         request.id = posting.is_task ? kTask | posting.id : posting.id;
-        request.immediate = posting.id;
+        request.immediate = posting.arrives_as;
         request.work = posting.work;
         request.flags = left == 0 ? transport::kSignalled : 0;
         request.sges = std::span(&sge, 1);

@@ -18,14 +18,15 @@ namespace tulle::cluster {
 using base::Duration;
 using base::Instant;
 
-// A message that the host's user posts at a given time, on a queue pair that is connected. One with
-// an immediate is a task of a program: whoever receives it is told the number.
+// A message that the host's user posts at a given time, on a queue pair that is connected. One of a
+// program tells whoever receives it a number.
 struct Posting {
     Instant at{};
     uint32_t id = 0;  // flow or task
     transport::Qpn qpn{};
     transport::Work work = transport::Work::write;
     bool is_task = false;
+    uint32_t arrives_as = 0;
     uint64_t bytes = 0;
     uint32_t lkey = 0;
     uint32_t rkey = 0;
@@ -132,7 +133,7 @@ private:
 
     void on_packet(Instant now, Ends& ends);
     void on_control(Instant now);
-    void on_line_free(Instant now);
+    void on_line_free(Instant now, Ends& ends);
     void on_received(Instant now, Ends& ends);
     void on_processed(Instant now, Ends& ends);
     void accept(Instant now, uint32_t index, Ends& ends);

@@ -31,6 +31,7 @@ base::Result<std::unique_ptr<Network>> Builder::build() {
 
     network_.reset(new Network(setup_));
     network_->traces_.resize(partition_count_);
+    network_->groups_.resize(setup_.graph.nodes.size());
     changes_.resize(setup_.graph.nodes.size());
     host_changes_.resize(setup_.graph.nodes.size());
     ets_.assign(setup_.graph.nodes.size(), setup_.fabric.ets);
@@ -373,6 +374,7 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
     plan.seed = setup_.seed;
     plan.routes = &network_->routes_.front();
     plan.paths = &network_->paths_;
+    plan.groups = &network_->groups_[node];
     plan.ets = ets_[node];
     plan.changes = changes_[node];
     return plan;
@@ -385,6 +387,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     plan.port = port;
     plan.receive_buffer_bytes = setup_.host.receive_buffer_bytes;
     plan.receive_latency = setup_.host.receive_latency;
+    plan.completes_when_sent = setup_.host.service == Service::unreliable;
     plan.send_toll = {setup_.host.send_toll.per_packet, setup_.host.send_toll.rate};
     plan.receive_toll = {setup_.host.receive_toll.per_packet, setup_.host.receive_toll.rate};
     plan.changes = host_changes_[node];
@@ -512,9 +515,21 @@ void Builder::add_work() {
     const Connector connector(
         setup_, [this](uint32_t endpoint) -> cluster::Host& { return host(endpoint); });
     for (uint32_t i = 0; i < setup_.flows.size(); ++i) connector.add_flow(i);
+    if (share_.groups != nullptr)
+        for (SwitchGroup& group : *share_.groups)
+            connector.add_group(group, network_->groups_[switch_of(group.members.front())]);
     if (share_.connections == nullptr) return;
-    for (uint32_t i = 0; i < share_.connections->size(); ++i)
-        connector.connect((*share_.connections)[i], i);
+    for (uint32_t i = 0; i < share_.connections->size(); ++i) {
+        Connection& connection = (*share_.connections)[i];
+        if (connection.group == topology::kNone)
+            connector.connect(connection, i);
+        else
+            connector.join(connection, (*share_.groups)[connection.group]);
+    }
+}
+
+uint32_t Builder::switch_of(uint32_t endpoint) const {
+    return cables_.at({endpoints_[endpoint], 0}).peer.node;
 }
 
 base::Result<std::unique_ptr<Network>> Network::build(const Setup& setup, size_t partitions,

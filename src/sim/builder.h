@@ -37,6 +37,7 @@ private:
     fabric::SwitchPlan switch_plan(uint32_t node, uint32_t first_port);
     cluster::HostPlan host_plan(uint32_t node, uint32_t port);
     void add_work();
+    uint32_t switch_of(uint32_t endpoint) const;
     cluster::Host& host(uint32_t endpoint);
     fabric::Port& port_at(uint32_t node, uint16_t port);
 

@@ -20,6 +20,11 @@ uint16_t draw_entropy(base::RandomStream& random) {
     return static_cast<uint16_t>(kFirstEntropy + random.below(0x4000));
 }
 
+void post_receives(cluster::Host& host, Qpn qpn) {
+    host.expect_completions(kReceives);
+    for (uint32_t i = 0; i < kReceives; ++i) host.adapter().post_receive(qpn, {});
+}
+
 }  // namespace
 
 uint8_t level_of(const fabric::Settings& fabric, uint8_t service_level, uint8_t traffic_class) {
@@ -141,11 +146,38 @@ void Connector::connect(Connection& connection, uint32_t number) const {
     connect(from, to, connection.service_level, connection.traffic_class);
     connect(to, from, connection.service_level, connection.traffic_class);
     from.host.expect_completions(connection.messages);
-    to.host.expect_completions(kReceives);
-    for (uint32_t i = 0; i < kReceives; ++i) to.host.adapter().post_receive(to.qpn, {});
+    post_receives(to.host, to.qpn);
     connection.qpn = from.qpn;
     connection.lkey = from.host.key();
     connection.rkey = to.host.key();
+}
+
+// To its members and to those who send to it a group is the peer, by its address.
+void Connector::add_group(SwitchGroup& group, fabric::Groups& table) const {
+    group.address = fabric::kGroupBit | static_cast<uint32_t>(table.size());
+    fabric::Group& entry = table.emplace_back();
+    entry.contributors = group.contributors;
+    for (const uint32_t endpoint : group.members) {
+        End member{host_(endpoint), endpoint};
+        const End peer{member.host, group.address};
+        member.qpn = create(member.host, 1, kReceives);
+        connect(member, peer, 0, 0);
+        post_receives(member.host, member.qpn);
+        entry.members.push_back({endpoint, member.qpn, {member.host.key()}});
+    }
+    group.qpn = entry.members.front().qpn;
+    group.rkey = entry.members.front().rkey.value;
+}
+
+void Connector::join(Connection& connection, const SwitchGroup& group) const {
+    End from{host_(connection.source), connection.source};
+    from.qpn = create(from.host, connection.messages, 1);
+    connect(from, {from.host, group.address, group.qpn}, connection.service_level,
+            connection.traffic_class);
+    from.host.expect_completions(connection.messages);
+    connection.qpn = from.qpn;
+    connection.lkey = from.host.key();
+    connection.rkey = group.rkey;
 }
 
 }  // namespace tulle::sim

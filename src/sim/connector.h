@@ -1,4 +1,4 @@
-// Queue pairs: one pair for a flow, or one that the messages of a program share.
+// Queue pairs: two for a flow, two that the messages of a program share, and those of groups.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,10 @@ public:
     void add_flow(uint32_t number) const;
     // The queue pairs of a connection; `number` tells apart what is drawn for it.
     void connect(Connection& connection, uint32_t number) const;
+    // The queue pairs of a group's members, and its place in the table of their switch.
+    void add_group(SwitchGroup& group, fabric::Groups& table) const;
+    // The queue pair of a connection that sends to a group.
+    void join(Connection& connection, const SwitchGroup& group) const;
 
 private:
     // One end of a connection as the other has to know it.

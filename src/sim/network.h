@@ -21,8 +21,18 @@ struct Connection {
     uint32_t messages = 0;  // that will be posted
     uint8_t service_level = 0;
     uint8_t traffic_class = 0;
-    transport::Qpn qpn{};  // at the source; from here on: filled in by whoever connects
+    uint32_t group = topology::kNone;  // of Share::groups: what it sends to instead
+    transport::Qpn qpn{};              // at the source; from here on: filled in by whoever connects
     uint32_t lkey = 0;
+    uint32_t rkey = 0;
+};
+
+// Hosts of one switch that it adds up for, or copies to.
+struct SwitchGroup {
+    std::vector<uint32_t> members;       // endpoints that packets go on to
+    std::vector<uint32_t> contributors;  // of a sum; empty: packets are copied
+    uint32_t address = 0;                // filled in by whoever connects
+    transport::Qpn qpn{};                // of the first member
     uint32_t rkey = 0;
 };
 
@@ -31,6 +41,7 @@ struct Share {
     Duration window{};           // no longer than any cable takes
     std::vector<uint32_t> home;  // partition of each endpoint; empty: equal runs of them
     std::vector<Connection>* connections = nullptr;
+    std::vector<SwitchGroup>* groups = nullptr;
 };
 
 // The shortest cable of a network whose graph is in order.
@@ -78,6 +89,7 @@ private:
     std::vector<Location> hosts_;      // by endpoint
     std::deque<fabric::Routes> routes_;
     fabric::FixedPaths paths_;
+    std::vector<fabric::Groups> groups_;  // by node of the graph
     std::vector<Disagreement> disagreements_;
     std::vector<std::vector<fabric::TraceSample>> traces_;  // by partition
 };

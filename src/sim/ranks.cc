@@ -1,8 +1,6 @@
 #include "sim/ranks.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace tulle::sim {
 
@@ -27,7 +25,9 @@ Ranks::Ranks(const Setup& setup)
       at_(program_.size()),
       copies_(setup.ranks.size()) {
     find_dependants();
+    find_ranks();
     find_connections();
+    group_at_.clear();
 }
 
 const HostSettings& Ranks::host_settings(Tier tier) const {
@@ -49,24 +49,33 @@ void Ranks::find_dependants() {
     }
 }
 
-void Ranks::find_connections() {
-    std::map<std::tuple<Tier, uint32_t, uint32_t, uint32_t, uint16_t>, uint32_t> known;
-    for (size_t tier = 0; tier < kTiers; ++tier)
-        for (uint32_t rank = 0; rank < setup_.ranks.size(); ++rank) {
-            const RankPlace& place = setup_.ranks[rank];
-            const uint32_t endpoint = tier == 0 ? place.endpoint : place.scale_up;
+void Ranks::find_ranks() {
+    for (uint32_t rank = 0; rank < setup_.ranks.size(); ++rank) {
+        const RankPlace& place = setup_.ranks[rank];
+        for (const auto& [tier, endpoint] : {std::pair(Tier::scale_out, place.endpoint),
+                                             std::pair(Tier::scale_up, place.scale_up)}) {
             if (endpoint == kNone) continue;
-            if (endpoint >= rank_of_[tier].size()) rank_of_[tier].resize(endpoint + 1, kNone);
-            rank_of_[tier][endpoint] = rank;
+            std::vector<uint32_t>& ranks = rank_of_[index_of(tier)];
+            if (endpoint >= ranks.size()) ranks.resize(endpoint + 1, kNone);
+            ranks[endpoint] = rank;
         }
+    }
+}
+
+// Messages of a job from one rank to another share a connection, one for each channel.
+void Ranks::find_connections() {
+    std::map<std::tuple<Tier, uint32_t, uint32_t, uint32_t, uint16_t, uint32_t>, uint32_t> known;
     for (uint32_t i = 0; i < program_.size(); ++i) {
         const Task& task = program_[i];
         if (task.kind == Task::Kind::compute) continue;
-        const workload::Job& job = program_.jobs[program_.phases[task.phase].job];
+        const uint32_t job_number = program_.phases[task.phase].job;
+        const workload::Job& job = program_.jobs[job_number];
+        const uint32_t group = group_of(i);
         std::vector<Connection>& made = connections[index_of(task.tier)];
-        const auto [entry, is_new] = known.try_emplace(
-            {task.tier, program_.phases[task.phase].job, task.rank, task.peer, task.channel},
-            static_cast<uint32_t>(made.size()));
+        const uint32_t peer = group == kNone ? task.peer : kNone;
+        const auto [entry, is_new] =
+            known.try_emplace({task.tier, job_number, task.rank, peer, task.channel, group},
+                              static_cast<uint32_t>(made.size()));
         connection_[i] = entry->second;
         if (is_new) {
             const bool is_up = task.tier == Tier::scale_up;
@@ -75,10 +84,36 @@ void Ranks::find_connections() {
             made.push_back({.source = is_up ? from.scale_up : from.endpoint,
                             .destination = is_up ? to.scale_up : to.endpoint,
                             .service_level = is_up ? uint8_t{0} : job.service_level,
-                            .traffic_class = is_up ? uint8_t{0} : job.traffic_class});
+                            .traffic_class = is_up ? uint8_t{0} : job.traffic_class,
+                            .group = group});
+            if (task.kind == Task::Kind::contribute)
+                groups[group].contributors.push_back(from.scale_up);
         }
         ++made[entry->second].messages;
     }
+}
+
+// Of a task that goes through a switch that computes; none of any other.
+uint32_t Ranks::group_of(uint32_t number) {
+    const Task& task = program_[number];
+    const bool is_sum = task.kind == Task::Kind::contribute;
+    if (!is_sum && task.kind != Task::Kind::multicast) return kNone;
+    const uint32_t whose = is_sum ? task.peer : task.rank;
+    const auto [entry, is_new] = group_at_.try_emplace(
+        {program_.phases[task.phase].job, task.channel, task.kind, whose}, groups.size());
+    if (!is_new) return entry->second;
+    SwitchGroup& group = groups.emplace_back();
+    const uint32_t port = setup_.ranks[whose].scale_up;
+    if (is_sum) {
+        group.members = {port};
+    } else {
+        const auto& nodes = setup_.scale_up->graph.nodes;
+        const std::vector<uint32_t> endpoints = setup_.scale_up->graph.endpoints();
+        for (uint32_t i = 0; i < endpoints.size(); ++i)
+            if (nodes[endpoints[i]].server == nodes[endpoints[port]].server)
+                group.members.push_back(i);
+    }
+    return entry->second;
 }
 
 void Ranks::begin(std::array<Network*, kTiers> networks) {
@@ -203,6 +238,7 @@ void Ranks::post(Part& part, uint32_t number, Instant at) {
          .qpn = connection.qpn,
          .work = is_read ? transport::Work::read : transport::Work::write_with_immediate,
          .is_task = true,
+         .arrives_as = task.kind == Task::Kind::contribute ? task.reduction : number,
          .bytes = task.bytes,
          .lkey = connection.lkey,
          .rkey = connection.rkey});

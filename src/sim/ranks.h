@@ -9,6 +9,8 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "sim/network.h"
@@ -25,6 +27,7 @@ public:
     Ranks& operator=(const Ranks&) = delete;
 
     std::array<std::vector<Connection>, kTiers> connections;
+    std::vector<SwitchGroup> groups;  // inside servers
 
     // What waits for nothing is posted. A tier that is not there is null.
     void begin(std::array<Network*, kTiers> networks);
@@ -64,7 +67,9 @@ private:
 
     static bool is_later(const Event& a, const Event& b);
     void find_dependants();
+    void find_ranks();
     void find_connections();
+    uint32_t group_of(uint32_t task);
     void take_sightings(Part& part, size_t partition);
     void take_sighting(Part& part, size_t tier, const cluster::Sighting& sighting);
     void see(Part& part, const Event& event);
@@ -82,6 +87,8 @@ private:
     std::vector<uint32_t> first_dependant_;              // of each task, and the end
     std::vector<uint32_t> dependants_;
     std::vector<uint32_t> connection_;  // of each message
+    // By job, channel, kind and rank that a sum is for or copies are from; while it is made.
+    std::map<std::tuple<uint32_t, uint16_t, workload::Task::Kind, uint32_t>, uint32_t> group_at_;
     // Of each task. `at_`: until it starts, when the last thing that it waited for was seen; then
     // when it was posted. A task is touched by the partition of its rank; that of the peer reads
     // the time in a later window.

@@ -120,6 +120,61 @@ TEST(Ranks, messages_inside_a_server_take_its_own_network) {
     EXPECT_EQ(result.scale_up->message_latency.count(), 1u);
 }
 
+// Two servers of three; all that is sent goes through the switch of each.
+TEST(Ranks, a_switch_adds_up_for_one_rank_and_copies_to_all) {
+    auto setup = star(6);
+    auto inside = std::make_shared<sim::Setup>(star(6));
+    inside->program = {};
+    inside->graph = *topology::build(topology::Islands{2, 3});
+    inside->host.service = Service::unreliable;
+    inside->fabric.flow_control = fabric::FlowControl::credits;
+    inside->fabric.node.reduction = true;
+    setup.scale_up = inside;
+    for (uint32_t i = 0; i < 6; ++i) setup.ranks[i].scale_up = i;
+    for (uint32_t server = 0; server < 2; ++server) {
+        const uint32_t owner = 3 * server + 1;
+        const uint32_t sum = setup.program.size();
+        for (uint32_t i = 0; i < 3; ++i) {
+            Task part = message(3 * server + i, owner, 100'000);
+            part.kind = Task::Kind::contribute;
+            part.tier = Tier::scale_up;
+            part.reduction = sum;
+            add(setup, part);
+        }
+        Task copies = message(owner, 0, 100'000, 1);
+        copies.kind = Task::Kind::multicast;
+        copies.tier = Tier::scale_up;
+        const uint32_t copied = add(setup, copies, {sum});
+        // Each rank knows of its own copy.
+        for (uint32_t i = 0; i < 3; ++i)
+            add(setup, message(3 * server + i, (3 * server + i + 1) % 6, 10, 1), {copied});
+    }
+    const Result result = run(setup);
+    ASSERT_TRUE(result.phases[0].finished && result.phases[1].finished) << result.stuck_reason;
+    EXPECT_EQ(result.scale_up->totals.data_packets, 2u * 4 * 25);
+    EXPECT_EQ(result.scale_up->totals.reduced, 2u * 2 * 25);
+    EXPECT_EQ(result.scale_up->totals.delivered, 2u * (1 + 3) * 25);
+    EXPECT_EQ(result.totals.data_packets, 6u);
+    EXPECT_GE(result.phases[1].begin, result.phases[0].end);
+    for (const size_t partitions : {2, 4}) EXPECT_EQ(run(setup, partitions).hash, result.hash);
+}
+
+TEST(Ranks, a_network_that_adds_nothing_up_is_not_asked_to) {
+    auto setup = star(2);
+    auto inside = std::make_shared<sim::Setup>(star(2));
+    inside->program = {};
+    setup.scale_up = inside;
+    setup.ranks = {{0, 0}, {1, 1}};
+    Task part = message(0, 1, 100);
+    part.kind = Task::Kind::contribute;
+    part.tier = Tier::scale_up;
+    part.reduction = 0;
+    add(setup, part);
+    const auto built = Simulation::build(setup, 1);
+    ASSERT_FALSE(built);
+    EXPECT_NE(built.error().message.find("another algorithm"), std::string::npos);
+}
+
 TEST(Ranks, without_gpudirect_copies_wait_for_each_other) {
     auto setup = star(2);
     add(setup, message(0, 1, 440'000));

@@ -24,7 +24,14 @@ std::optional<Error> check_ranks(const Setup& setup) {
         if (task.kind == Task::Kind::compute) continue;
         const bool is_up = task.tier == Tier::scale_up;
         const RankPlace& from = setup.ranks[task.rank];
-        const RankPlace& to = setup.ranks[task.peer];
+        const RankPlace& to =
+            setup.ranks[task.kind == Task::Kind::multicast ? task.rank : task.peer];
+        const bool is_through_switch =
+            task.kind == Task::Kind::contribute || task.kind == Task::Kind::multicast;
+        if (is_through_switch && !(is_up && setup.scale_up->fabric.node.reduction))
+            return Error{"a collective adds up in the switches inside servers, which " +
+                         (setup.scale_up ? setup.scale_up->fabric_name : "there are none of") +
+                         " does not: choose another algorithm or another scale_up network"};
         if (is_up && (from.scale_up == topology::kNone || to.scale_up == topology::kNone))
             return Error{"a message goes inside a server that has no network of its own"};
         if (!is_up && from.endpoint == to.endpoint)
@@ -69,13 +76,13 @@ std::optional<Error> Simulation::build(size_t partitions) {
     const auto window = window_of(setup_);
     if (!window) return window.error();
     window_ = *window;
-    const Share share{window_, {}, &ranks_.connections[0]};
+    const Share share{window_, {}, &ranks_.connections[0], nullptr};
     auto network = Network::build(setup_, partitions, share);
     if (!network) return network.error();
     network_ = std::move(*network);
     if (setup_.scale_up) {
         Share inside{window_, std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
-                     &ranks_.connections[1]};
+                     &ranks_.connections[1], &ranks_.groups};
         for (const RankPlace& place : setup_.ranks)
             if (place.scale_up != topology::kNone)
                 inside.home[place.scale_up] = network_->partition_of(place.endpoint);
