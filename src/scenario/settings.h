@@ -31,6 +31,7 @@ enum class Use : uint8_t {
     dcqcn,
     ib_cc,
     timely,
+    dctcp,
     notifications,
 };
 
