@@ -224,15 +224,17 @@ uint32_t window_of(const Core& core, const QueuePair& qp) {
     return std::min(core.config.max_packets_outstanding, qp.congestion.window_packets);
 }
 
+// A window of congestion control may shrink to less than is in flight, and must not wait then for
+// answers that nobody asked for: every second packet asks, so that one at most goes without.
 bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     if (!qp.is_reliable()) return false;
     const Psn next = psn_plus(psn, 1);
-    const bool fills_window =
-        psn_distance(qp.requester.unacknowledged, next) >= window_of(core, qp);
-    // A window that shrinks must not wait for answers that nobody asked for.
-    const uint32_t every = qp.congestion.has_window()
-                               ? std::min(core.config.ack_every, Dctcp::kAcknowledgeAt)
-                               : core.config.ack_every;
+    const bool has_window = qp.congestion.has_window();
+    const uint32_t every =
+        has_window ? std::min(core.config.ack_every, Dctcp::kAcknowledgeAt) : core.config.ack_every;
+    const uint32_t window = window_of(core, qp);
+    const bool fills_window = psn_distance(qp.requester.unacknowledged, next) >= window &&
+                              !(has_window && window >= every);
     return next == work.end_psn() || qp.requester.resend.has_value() || fills_window ||
            psn_distance(work.first_psn, next) % every == 0;
 }
