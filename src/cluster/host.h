@@ -71,6 +71,7 @@ struct HostPlan {
     uint32_t port = 0;  // of the cabling
     uint64_t receive_buffer_bytes = 1 << 20;
     Duration receive_latency{};
+    bool completes_when_sent = false;  // its queue pairs wait for no answer
     TollPlan send_toll;  // paid with payload
     TollPlan receive_toll;
     transport::AdapterConfig adapter;

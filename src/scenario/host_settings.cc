@@ -88,7 +88,8 @@ std::vector<Setting> congestion_settings() {
                                                        {"fixed_rate", Algorithm::fixed_rate},
                                                        {"dcqcn", Algorithm::dcqcn},
                                                        {"ib_cc", Algorithm::ib_cc},
-                                                       {"timely", Algorithm::timely}}),
+                                                       {"timely", Algorithm::timely},
+                                                       {"dctcp", Algorithm::dctcp}}),
          "what a queue pair does about congestion"},
         {"hosts.congestion.notifications.way", Use::notifications,
          choice<NotificationSettings::Way>(TULLE_AT(host.notifications.way),
@@ -142,6 +143,15 @@ std::vector<Setting> congestion_settings() {
          "round trips in a row that do not rise, before steps grow"},
         {"hosts.congestion.timely.hyper_steps", Use::timely,
          number<uint8_t>(TULLE_AT(host.timely.hyper_steps), 1, 255), "steps at a time then"},
+        {"hosts.congestion.dctcp.gain", Use::dctcp,
+         part32(TULLE_AT(host.dctcp.gain), transport::kDctcpOne),
+         "g: weight of the newest window in alpha"},
+        {"hosts.congestion.dctcp.initial_alpha", Use::dctcp,
+         part32(TULLE_AT(host.dctcp.initial_alpha), transport::kDctcpOne),
+         "alpha before the first window"},
+        {"hosts.congestion.dctcp.initial_window", Use::dctcp,
+         number<uint32_t>(TULLE_AT(host.dctcp.initial_window), 2, 10'000),
+         "packets in flight at first"},
     };
 }
 

@@ -38,7 +38,7 @@ base::Duration latency_of_64_bytes(const Target& target, int switches) {
 }
 
 TEST(profiles, all_of_them_are_read_and_say_what_they_are) {
-    EXPECT_EQ(built_in_profiles().size(), 13u);
+    EXPECT_EQ(built_in_profiles().size(), 16u);
     for (const BuiltInProfile& profile : built_in_profiles()) {
         const Profile read = built_in(profile.name);
         EXPECT_FALSE(read.name.empty()) << profile.name;
@@ -129,6 +129,38 @@ TEST(profiles, one_that_is_like_another_changes_only_what_it_names) {
     EXPECT_EQ(lossy.target.host.loss, transport::LossPolicy::selective_repeat);
     EXPECT_EQ(lossy.target.fabric.node.latency, base.target.fabric.node.latency);
     EXPECT_EQ(lossy.name, "RoCE v2 lossy");
+}
+
+// A segment of 9,000 bytes of IP takes 9,038 of the line, and the costs of the kernel are those of
+// the cores that the tolls stand for.
+TEST(profiles, that_of_tcp_has_its_segments_and_pays_for_them) {
+    const Target tcp = built_in("tcp-ethernet").target;
+    EXPECT_EQ(tcp.fabric.framing.fixed_header_bytes + tcp.host.mtu + tcp.fabric.link.gap_bytes,
+              9'038u);
+    EXPECT_EQ(tcp.host.congestion, transport::Algorithm::dctcp);
+    EXPECT_EQ(tcp.host.notifications.way, transport::NotificationSettings::Way::answer);
+    EXPECT_TRUE(tcp.host.staging.is_on);
+    constexpr uint64_t kCores = 4;
+    const auto a_kib_of_a_core = [](const sim::Toll& toll) {
+        return static_cast<double>((toll.rate->time_for(1024) * kCores).ps);
+    };
+    EXPECT_NEAR(a_kib_of_a_core(tcp.host.send_toll),
+                static_cast<double>(tcp.host.cpu.per_byte_sent_e18) * 1024e-6, 200);
+    EXPECT_NEAR(a_kib_of_a_core(tcp.host.receive_toll),
+                static_cast<double>(tcp.host.cpu.per_byte_received_e18) * 1024e-6, 200);
+}
+
+TEST(profiles, of_roce_lose_one_thing_after_the_other) {
+    const Target tuned = built_in("roce-v2-400g").target;
+    const Target untuned = built_in("roce-v2-400g-untuned").target;
+    const Target bare = built_in("roce-v2-400g-no-pfc").target;
+    EXPECT_EQ(tuned.fabric.marking, fabric::Marking::ecn);
+    EXPECT_EQ(untuned.fabric.marking, fabric::Marking::none);
+    EXPECT_EQ(untuned.host.congestion, transport::Algorithm::none);
+    EXPECT_EQ(untuned.fabric.flow_control, FlowControl::pfc);
+    EXPECT_EQ(bare.fabric.flow_control, FlowControl::none);
+    EXPECT_EQ(bare.host.loss, transport::LossPolicy::go_back_n);
+    EXPECT_EQ(bare.fabric.node.latency, tuned.fabric.node.latency);
 }
 
 TEST(profiles, those_of_the_peers_have_their_sizes) {

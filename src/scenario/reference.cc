@@ -49,7 +49,8 @@ std::string_view use_text(Use use) {
         case Use::dcqcn: return "with `algorithm: dcqcn`";
         case Use::ib_cc: return "with `algorithm: ib_cc`";
         case Use::timely: return "with `algorithm: timely`";
-        case Use::notifications: return "with `algorithm: dcqcn` or `ib_cc`";
+        case Use::dctcp: return "with `algorithm: dctcp`";
+        case Use::notifications: return "with `algorithm: dcqcn`, `ib_cc` or `dctcp`";
     }
     return "";
 }

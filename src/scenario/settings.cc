@@ -67,6 +67,9 @@ Complaint check_congestion(const Target& target) {
         return "the fixed rate is missing; write fixed_rate: {rate: 10Gbps}";
     if (host.congestion == Algorithm::timely && host.timely.low > host.timely.high)
         return "timely.low is above timely.high";
+    if (host.congestion == Algorithm::dctcp &&
+        host.notifications.way != transport::NotificationSettings::Way::answer)
+        return "dctcp learns of marks from acknowledgements; write notifications: {way: answer}";
     if (host.congestion == Algorithm::ib_cc) {
         if (host.ib_cc.table.empty())
             return "ib_cc has no table; write table: {entries: 128, step: 1}";
@@ -81,9 +84,10 @@ Complaint check_service(const sim::HostSettings& host) {
     if (host.service == sim::Service::reliable) return std::nullopt;
     if (host.congestion == Algorithm::timely)
         return "service is unreliable, so no acknowledgement gives timely a round trip";
-    const bool heeds_marks =
-        host.congestion == Algorithm::dcqcn || host.congestion == Algorithm::ib_cc;
-    if (heeds_marks && host.notifications.way == transport::NotificationSettings::Way::answer)
+    if (host.congestion == Algorithm::dctcp)
+        return "service is unreliable, so no acknowledgement moves the window of dctcp";
+    if (transport::heeds_notifications(host.congestion) &&
+        host.notifications.way == transport::NotificationSettings::Way::answer)
         return "service is unreliable, so no answer carries a mark; write notifications: {way: "
                "packet}";
     return std::nullopt;
@@ -167,8 +171,10 @@ std::string_view why_unused(Use use, const Target& target) {
             return unless(algorithm == Algorithm::ib_cc, "congestion.algorithm is not ib_cc");
         case Use::timely:
             return unless(algorithm == Algorithm::timely, "congestion.algorithm is not timely");
+        case Use::dctcp:
+            return unless(algorithm == Algorithm::dctcp, "congestion.algorithm is not dctcp");
         case Use::notifications:
-            return unless(algorithm == Algorithm::dcqcn || algorithm == Algorithm::ib_cc,
+            return unless(transport::heeds_notifications(algorithm),
                           "congestion.algorithm heeds no notifications");
     }
     return "";

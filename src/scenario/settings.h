@@ -32,6 +32,7 @@ enum class Use : uint8_t {
     dcqcn,
     ib_cc,
     timely,
+    dctcp,
     notifications,
 };
 

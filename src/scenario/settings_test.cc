@@ -225,6 +225,13 @@ TEST(settings, what_does_not_go_together_is_refused) {
               "ib_cc has no table; write table: {entries: 128, step: 1}");
     EXPECT_EQ(together("hosts", "service: unreliable\ncongestion: {algorithm: timely}"),
               "service is unreliable, so no acknowledgement gives timely a round trip");
+    EXPECT_EQ(
+        together("hosts", "congestion: {algorithm: dctcp, dctcp: {gain: 1/8, initial_window: 4}}"),
+        "dctcp learns of marks from acknowledgements; write notifications: {way: answer}");
+    EXPECT_EQ(together("hosts",
+                       "service: unreliable\ncongestion: {algorithm: dctcp, "
+                       "notifications: {way: answer}}"),
+              "service is unreliable, so no acknowledgement moves the window of dctcp");
     EXPECT_EQ(together("hosts",
                        "service: unreliable\ncongestion: {algorithm: dcqcn, "
                        "notifications: {way: answer}}"),

@@ -401,6 +401,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     adapter.coalesces_acks = setup_.host.coalesce_acks;
     if (setup_.host.window_packets != 0)
         adapter.max_packets_outstanding = setup_.host.window_packets;
+    adapter.reorder_packets = std::max(adapter.reorder_packets, setup_.host.window_packets);
     adapter.envelope_bytes = cluster::Framing(f).adapter_envelope();
     adapter.lane_of_level = lane_of_level();
     adapter.notifications = setup_.host.notifications;

@@ -96,6 +96,9 @@ void Connector::control_congestion(cluster::Host& host, Qpn qpn) const {
             host.adapter().set_congestion_control(qpn,
                                                   CongestionControl(Timely(setup_.host.timely)));
             break;
+        case Algorithm::dctcp:
+            host.adapter().set_congestion_control(qpn, CongestionControl(Dctcp(setup_.host.dctcp)));
+            break;
     }
 }
 

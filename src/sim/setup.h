@@ -104,6 +104,7 @@ struct HostSettings {
     transport::DcqcnSettings dcqcn;
     transport::IbCcSettings ib_cc;
     transport::TimelySettings timely;
+    transport::DctcpSettings dctcp;
     uint64_t fixed_rate_bps = 0;
     transport::NotificationSettings notifications;
     Duration reaction{};  // from what a rank waits for to the doorbell of what it sends then

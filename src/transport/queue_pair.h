@@ -205,8 +205,9 @@ struct QueuePair {
     Asker asker() const { return {pd, owner}; }
     // A sender that heeds ECN says so, that switches mark its packets and do not drop them: ECT(0).
     uint8_t class_for(uint8_t traffic_class) const {
-        const bool sets = congestion.algorithm == Algorithm::dcqcn && (traffic_class & 3) == 0;
-        return sets ? traffic_class | 2 : traffic_class;
+        const bool heeds =
+            congestion.algorithm == Algorithm::dcqcn || congestion.algorithm == Algorithm::dctcp;
+        return heeds && (traffic_class & 3) == 0 ? traffic_class | 2 : traffic_class;
     }
     bool may_answer() const { return responder.ack_pending || !responder.answers.empty(); }
     bool receives() const {

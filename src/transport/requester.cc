@@ -219,13 +219,24 @@ void keep_stream(QueuePair& qp, const SendWork& work, const RequestPlan& plan,
     r.stream_psn = psn_plus(plan.psn, 1);
 }
 
+// Packets of this queue pair that may be in flight: as the adapter and its congestion control say.
+uint32_t window_of(const Core& core, const QueuePair& qp) {
+    return std::min(core.config.max_packets_outstanding, qp.congestion.window_packets);
+}
+
+// A window of congestion control may shrink to less than is in flight, and must not wait then for
+// answers that nobody asked for: every second packet asks, so that one at most goes without.
 bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     if (!qp.is_reliable()) return false;
     const Psn next = psn_plus(psn, 1);
-    const bool fills_window =
-        psn_distance(qp.requester.unacknowledged, next) >= core.config.max_packets_outstanding;
+    const bool has_window = qp.congestion.has_window();
+    const uint32_t every =
+        has_window ? std::min(core.config.ack_every, Dctcp::kAcknowledgeAt) : core.config.ack_every;
+    const uint32_t window = window_of(core, qp);
+    const bool fills_window = psn_distance(qp.requester.unacknowledged, next) >= window &&
+                              !(has_window && window >= every);
     return next == work.end_psn() || qp.requester.resend.has_value() || fills_window ||
-           psn_distance(work.first_psn, next) % core.config.ack_every == 0;
+           psn_distance(work.first_psn, next) % every == 0;
 }
 
 // One packet at a time is timed, of those that ask for an answer and go for the first time.
@@ -291,7 +302,7 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
     while (r.current != r.end) {
         const uint32_t number = r.current;
         if (number != r.begun) {
-            if (psn_distance(r.unacknowledged, r.send_psn) >= core.config.max_packets_outstanding)
+            if (psn_distance(r.unacknowledged, r.send_psn) >= window_of(core, qp))
                 return std::nullopt;
             // Work within the adapter that was begun once needs nothing more.
             if ((*qp.send_queue)[number].packets == 0) {
@@ -349,8 +360,7 @@ bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Pac
     const uint32_t outstanding = psn_distance(r.unacknowledged, r.send_psn) + 1;
     const uint32_t bytes = core.config.envelope_bytes + wire::Bth::kSize + qp.mtu;
     if (qp.state != QpState::rts || r.wait_until > now || r.next_allowed > now || r.resend ||
-        outstanding > core.config.max_packets_outstanding || bytes > room ||
-        !core.memory.stands(r.grant))
+        outstanding > window_of(core, qp) || bytes > room || !core.memory.stands(r.grant))
         return false;
     if (!r.stream.payload.is_modelled())
         r.stream.payload = wire::Payload::memory(r.stream.payload.address() + qp.mtu);

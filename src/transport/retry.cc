@@ -26,6 +26,10 @@ bool is_outstanding(const QueuePair& qp) {
     return qp.requester.unacknowledged != qp.requester.sent_end;
 }
 
+uint32_t in_flight(const QueuePair& qp) {
+    return wire::psn_distance(qp.requester.unacknowledged, qp.requester.sent_end);
+}
+
 // One retry less. False if there is none left and the connection is given up.
 bool spend_retry(Core& core, QueuePair& qp) {
     RequesterState& r = qp.requester;
@@ -70,6 +74,7 @@ void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn) {
     RequesterState& r = qp.requester;
     if (r.recovering || !spend_retry(core, qp)) return;
     r.recovering = true;
+    on_signal(qp.congestion, now, {.kind = Signal::Kind::loss, .packets_in_flight = in_flight(qp)});
     const bool data_lost = !(*qp.send_queue)[request_of(qp, psn)].awaits_data();
     if (core.config.loss == LossPolicy::selective_repeat && data_lost &&
         psn_before(psn, r.send_psn))
@@ -100,7 +105,10 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
 void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool marked) {
     RequesterState& r = qp.requester;
     if (qp.congestion.algorithm != Algorithm::none) {
-        Signal signal{.kind = Signal::Kind::ack, .marked = marked, .acknowledged_packets = packets};
+        Signal signal{.kind = Signal::Kind::ack,
+                      .marked = marked,
+                      .acknowledged_packets = packets,
+                      .packets_in_flight = in_flight(qp)};
         if (r.timed && psn_before(*r.timed, r.unacknowledged)) {
             signal.round_trip = Duration{now.ps - r.timed_at.ps};
             r.timed.reset();

@@ -40,12 +40,18 @@ const TimelySettings& timely_settings() {
     return settings;
 }
 
+const DctcpSettings& dctcp_settings() {
+    static const DctcpSettings settings;
+    return settings;
+}
+
 }  // namespace
 
 CongestionControl draw_congestion(uint64_t seed, uint32_t side) {
     Draw draw(seed, Drawer::congestion, side);
     const uint32_t kind = draw.between(0, 9);
-    if (kind < 5) return {};
+    if (kind < 4) return {};
+    if (kind == 4) return CongestionControl(Dctcp(dctcp_settings()));
     if (kind == 5) return CongestionControl(FixedRate{draw.between(1, 3'000), 3, 0});
     if (kind == 6) return CongestionControl(IbCc(ib_cc_settings()));
     if (kind == 7) return CongestionControl(Timely(timely_settings()));
