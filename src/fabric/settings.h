@@ -130,6 +130,11 @@ struct SwitchSettings {
     uint64_t buffer_bytes = 32 << 20;  // shared by all ports, beyond reserves and headroom
     uint64_t port_buffer_bytes = 0;    // limit of one output queue; 0: as the shared buffer allows
     bool lossy_dynamic_threshold = true;  // a lossy queue may take free shared buffer times alpha
+    // Whether it adds up what hosts contribute and copies to several at once (groups.h). That
+    // traffic then moves at this part of the line's rate.
+    bool reduction = false;
+    uint32_t reduction_numerator = 1;
+    uint32_t reduction_denominator = 1;
 };
 
 // Which lane a packet takes: by service level, or by what the switch trusts.

@@ -34,6 +34,7 @@ auto into(At<T> at) {
 // What no fabric has; sums of them fit into 64 bits.
 constexpr base::Duration kLongest{3'600'000'000'000'000};
 constexpr uint64_t kLargest = uint64_t{1} << 40;
+constexpr base::Duration kSlowestKib{1'000'000'000};
 const base::Rate kSlowest = base::Rate::bits_per_second(1'000'000);
 
 base::Result<base::Duration> parse_duration(std::string_view text) {
@@ -161,6 +162,26 @@ Field positive_duration(At<base::Duration> at) {
 
 Field rate(At<base::Rate> at) {
     return word<base::Rate>("rate", "400Gbps", parse_rate, into(std::move(at)));
+}
+
+Field rate_or_off(At<std::optional<base::Rate>> at) {
+    using Optional = std::optional<base::Rate>;
+    const auto parse = [](std::string_view text) -> base::Result<Optional> {
+        if (text == "off") return Optional{};
+        const base::Result<base::Rate> rate = parse_rate(text);
+        if (!rate) return rate.error();
+        return Optional{*rate};
+    };
+    return word<Optional>("rate, or off", "440Gbps", parse, into(std::move(at)));
+}
+
+Field duration_a_kib(At<uint64_t> at) {
+    const auto put = [at](Target& target, base::Duration value) -> Complaint {
+        if (value > kSlowestKib) return "a KiB takes at most 1ms";
+        at(target) = static_cast<uint64_t>(value.ps) * 1'000'000 / 1024;
+        return std::nullopt;
+    };
+    return word<base::Duration>("duration, of a KiB", "200ns", parse_duration, put);
 }
 
 Field bits_per_second(At<uint64_t> at) {

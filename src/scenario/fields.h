@@ -38,6 +38,9 @@ Field duration(At<base::Duration> at);
 Field duration_or_off(At<base::Duration> at);  // `off` is zero
 Field positive_duration(At<base::Duration> at);
 Field rate(At<base::Rate> at);
+Field rate_or_off(At<std::optional<base::Rate>> at);  // `off` is none
+// What a KiB takes, kept as seconds a byte in 10^-18.
+Field duration_a_kib(At<uint64_t> at);
 Field bits_per_second(At<uint64_t> at);
 Field size64(At<uint64_t> at);
 Field size32(At<uint32_t> at);

@@ -11,6 +11,11 @@ using transport::NotificationSettings;
 
 std::vector<Setting> transport_settings() {
     return {
+        {"hosts.service", Use::always,
+         choice<sim::Service>(TULLE_AT(host.service), {{"reliable", sim::Service::reliable},
+                                                       {"unreliable", sim::Service::unreliable}}),
+         "of messages of a program: with acknowledgements (RC), or without (UC), which wants a "
+         "fabric that loses nothing: what is lost stays lost"},
         {"hosts.loss", Use::always,
          choice<LossPolicy>(TULLE_AT(host.loss),
                             {{"go_back_n", LossPolicy::go_back_n},
@@ -37,6 +42,42 @@ std::vector<Setting> transport_settings() {
          "from the last bit to the completion"},
         {"hosts.receive_buffer", Use::always, size64(TULLE_AT(host.receive_buffer_bytes)),
          "of an adapter, before it holds up its link"},
+        {"hosts.reaction", Use::always, duration(TULLE_AT(host.reaction)),
+         "from what a rank of a program waits for to the doorbell of what it sends then"},
+    };
+}
+
+// Between memory and the adapter: bus, kernel, processors and copies.
+std::vector<Setting> machine_settings() {
+    return {
+        {"hosts.send_toll.per_packet", Use::always, duration(TULLE_AT(host.send_toll.per_packet)),
+         "from memory to the adapter packets go one after another; each takes this"},
+        {"hosts.send_toll.rate", Use::always, rate_or_off(TULLE_AT(host.send_toll.rate)),
+         "and its payload takes its time at this rate: PCI Express, or the kernel's work"},
+        {"hosts.receive_toll.per_packet", Use::always,
+         duration(TULLE_AT(host.receive_toll.per_packet)), "the same from the adapter to memory"},
+        {"hosts.receive_toll.rate", Use::always, rate_or_off(TULLE_AT(host.receive_toll.rate)),
+         "the same; what waits fills hosts.receive_buffer"},
+        {"hosts.cpu.per_message_sent", Use::always, duration(TULLE_AT(host.cpu.per_message_sent)),
+         "time of processors, for the report alone; what slows traffic down is a toll"},
+        {"hosts.cpu.per_message_received", Use::always,
+         duration(TULLE_AT(host.cpu.per_message_received)), "the same"},
+        {"hosts.cpu.per_packet_sent", Use::always, duration(TULLE_AT(host.cpu.per_packet_sent)),
+         "the same; acknowledgements are packets too"},
+        {"hosts.cpu.per_packet_received", Use::always,
+         duration(TULLE_AT(host.cpu.per_packet_received)), "the same"},
+        {"hosts.cpu.per_kib_sent", Use::always,
+         duration_a_kib(TULLE_AT(host.cpu.per_byte_sent_e18)), "the same, of payload"},
+        {"hosts.cpu.per_kib_received", Use::always,
+         duration_a_kib(TULLE_AT(host.cpu.per_byte_received_e18)), "the same"},
+        {"hosts.staging.on", Use::always, yes_no(TULLE_AT(host.staging.is_on)),
+         "without GPUDirect: messages of a program are copied through host memory at both ends"},
+        {"hosts.staging.latency", Use::always, duration(TULLE_AT(host.staging.latency)),
+         "of each copy"},
+        {"hosts.staging.rate", Use::always, rate(TULLE_AT(host.staging.rate)),
+         "of copies, one after another in each direction"},
+        {"hosts.staging.cpu_per_copy", Use::always, duration(TULLE_AT(host.staging.cpu_per_copy)),
+         "time of processors"},
     };
 }
 
@@ -163,7 +204,7 @@ std::vector<Setting> dcqcn_settings() {
 
 std::vector<Setting> host_settings() {
     std::vector<Setting> all = transport_settings();
-    for (auto part : {congestion_settings(), dcqcn_settings()})
+    for (auto part : {machine_settings(), congestion_settings(), dcqcn_settings()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }

@@ -38,7 +38,7 @@ base::Duration latency_of_64_bytes(const Target& target, int switches) {
 }
 
 TEST(profiles, all_of_them_are_read_and_say_what_they_are) {
-    EXPECT_EQ(built_in_profiles().size(), 10u);
+    EXPECT_EQ(built_in_profiles().size(), 13u);
     for (const BuiltInProfile& profile : built_in_profiles()) {
         const Profile read = built_in(profile.name);
         EXPECT_FALSE(read.name.empty()) << profile.name;
@@ -67,6 +67,49 @@ TEST(profiles, those_at_400_gigabits_meet_the_latencies_that_they_were_fitted_to
     EXPECT_TRUE(near(latency_of_64_bytes(built_in("roce-v2-400g").target, 1), 3'600));
     EXPECT_TRUE(near(latency_of_64_bytes(built_in("roce-v2-400g").target, 3), 5'600));
     EXPECT_TRUE(near(latency_of_64_bytes(built_in("ib-hdr").target, 1), 1'200));
+    EXPECT_TRUE(near(latency_of_64_bytes(built_in("nvlink4").target, 1), 3'330));
+}
+
+// Bus bandwidth of large collectives of 8 GPUs in MB/s. A ring keeps each port busy with payload;
+// in the switch a port sends S and S/8 at the efficiency, for 2 * 7/8 S that count.
+TEST(profiles, nvlink_reaches_the_bandwidth_that_was_measured_within_three_percent) {
+    const Target nvlink = built_in("nvlink4").target;
+    constexpr uint64_t kBth = 12;
+    const base::Rate rate = nvlink.fabric.link.rate;
+    const uint64_t burst = nvlink.host.mtu + kBth + nvlink.fabric.framing.envelope_bytes;
+    const uint64_t ring = uint64_t{nvlink.host.mtu} * 1'000'000 * rate.denominator() /
+                          (burst * rate.numerator());
+    const uint64_t in_switch = ring * 14 * nvlink.fabric.node.reduction_numerator /
+                               (uint64_t{9} * nvlink.fabric.node.reduction_denominator);
+    const auto near = [](uint64_t is, uint64_t measured) {
+        return is * 100 > measured * 97 && is * 100 < measured * 103;
+    };
+    EXPECT_TRUE(near(ring, 367'000)) << ring;
+    EXPECT_TRUE(near(ring, 361'000)) << ring;
+    EXPECT_TRUE(near(ring, 363'000)) << ring;
+    EXPECT_TRUE(near(in_switch, 480'000)) << in_switch;
+    EXPECT_EQ(ring, 369'716u);
+    EXPECT_EQ(in_switch, 488'846u);
+}
+
+TEST(profiles, scale_up_loses_nothing_and_answers_nothing) {
+    for (const char* name : {"nvlink4", "nvlink5", "ualink-200"}) {
+        const Target target = built_in(name).target;
+        EXPECT_EQ(target.fabric.flow_control, FlowControl::pfc) << name;
+        EXPECT_EQ(target.fabric.pfc.priorities, 1u) << name;
+        EXPECT_EQ(target.host.service, sim::Service::unreliable) << name;
+        EXPECT_GE(target.fabric.link.delay, base::Duration{150'000}) << name;
+        // What arrives after a pause: a round trip of the line, and bursts at either end.
+        const base::Duration away = target.fabric.link.delay * 2 + target.fabric.node.latency;
+        EXPECT_GT(target.fabric.pfc.headroom_bytes,
+                  target.fabric.link.rate.bytes_in(away) + 3 * 5'600)
+            << name;
+        EXPECT_GT(target.fabric.pfc.xoff_bytes - target.fabric.pfc.xon_offset_bytes,
+                  target.fabric.link.rate.bytes_in(away))
+            << name;
+    }
+    EXPECT_TRUE(built_in("nvlink5").target.fabric.node.reduction);
+    EXPECT_FALSE(built_in("ualink-200").target.fabric.node.reduction);
 }
 
 // Goodput of full packets in the middle of a message: 392.15 and 397.48 Gb/s.

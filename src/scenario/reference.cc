@@ -37,6 +37,7 @@ std::string_view use_text(Use use) {
         case Use::credits: return "with `flow_control: credits`";
         case Use::shared_buffer: return "without `flow_control: credits`";
         case Use::alpha: return "with a dynamic threshold";
+        case Use::reduction: return "with `switch.reduction: yes`";
         case Use::ets: return "with `arbitration: ets`";
         case Use::vl_tables: return "with `arbitration: vl_tables`";
         case Use::ecn: return "with `marking: ecn`";

@@ -76,6 +76,19 @@ Complaint check_congestion(const Target& target) {
     return std::nullopt;
 }
 
+// Without acknowledgements nobody learns a round trip, and no answer carries a mark back.
+Complaint check_service(const sim::HostSettings& host) {
+    if (host.service == sim::Service::reliable) return std::nullopt;
+    if (host.congestion == Algorithm::timely)
+        return "service is unreliable, so no acknowledgement gives timely a round trip";
+    const bool heeds_marks =
+        host.congestion == Algorithm::dcqcn || host.congestion == Algorithm::ib_cc;
+    if (heeds_marks && host.notifications.way == transport::NotificationSettings::Way::answer)
+        return "service is unreliable, so no answer carries a mark; write notifications: {way: "
+               "packet}";
+    return std::nullopt;
+}
+
 Complaint check_lanes(const Target& target) {
     const fabric::Settings& fabric = target.fabric;
     const uint8_t most = fabric.flow_control == FlowControl::credits ? 14 : 7;
@@ -129,6 +142,7 @@ std::string_view why_unused(Use use, const Target& target) {
                 (fabric.flow_control == FlowControl::pfc && fabric.pfc.dynamic_threshold) ||
                     fabric.node.lossy_dynamic_threshold,
                 "no threshold is dynamic");
+        case Use::reduction: return unless(fabric.node.reduction, "switch.reduction is no");
         case Use::ets:
             return unless(fabric.arbitration == fabric::Arbitration::ets, "arbitration is not ets");
         case Use::vl_tables:
@@ -201,7 +215,13 @@ Complaint check_together(const Target& target) {
                "ever";
     if (fabric.flow_control != FlowControl::credits && fabric.node.buffer_bytes < packet)
         return fmt::format("switch.buffer holds no whole packet; write at least {}B", packet);
+    const uint32_t part = fabric.node.reduction_numerator;
+    const uint32_t whole = fabric.node.reduction_denominator;
+    if (part > whole || 4 * part < whole)
+        return fmt::format("switch.reduction_efficiency is {}/{}; write a ratio from 1/4 to 1",
+                           part, whole);
     if (Complaint wrong = check_lanes(target)) return wrong;
+    if (Complaint wrong = check_service(target.host)) return wrong;
     return check_congestion(target);
 }
 

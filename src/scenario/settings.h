@@ -20,6 +20,7 @@ enum class Use : uint8_t {
     credits,
     shared_buffer,
     alpha,
+    reduction,
     ets,
     vl_tables,
     ecn,

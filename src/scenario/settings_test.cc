@@ -90,6 +90,36 @@ TEST(settings, of_congestion_control_go_where_they_belong) {
     EXPECT_EQ(target.host.ib_cc.table, (std::vector<uint16_t>{0, transport::cct_entry(1, 7)}));
 }
 
+TEST(settings, of_the_machine_around_an_adapter_go_where_they_belong) {
+    Target target;
+    EXPECT_EQ(apply("hosts",
+                    "service: unreliable\n"
+                    "reaction: 1us\n"
+                    "send_toll: {per_packet: 10ns, rate: 55GB/s}\n"
+                    "receive_toll: {rate: off}\n"
+                    "cpu: {per_message_sent: 200ns, per_kib_received: 1.024us}\n"
+                    "staging: {on: yes, latency: 5us, rate: 27GB/s, cpu_per_copy: 2us}\n",
+                    target),
+              "read");
+    const sim::HostSettings& host = target.host;
+    EXPECT_EQ(host.service, sim::Service::unreliable);
+    EXPECT_EQ(host.reaction, 1_us);
+    EXPECT_EQ(host.send_toll.per_packet, 10_ns);
+    EXPECT_EQ(to_bits_per_second(*host.send_toll.rate), 440'000'000'000u);
+    EXPECT_TRUE(host.receive_toll.is_free());
+    EXPECT_EQ(host.cpu.per_message_sent, 200_ns);
+    EXPECT_EQ(host.cpu.per_byte_received_e18, 1'000'000'000u);
+    EXPECT_TRUE(host.staging.is_on);
+    EXPECT_EQ(to_bits_per_second(host.staging.rate), 216'000'000'000u);
+    EXPECT_EQ(host.staging.cpu_per_copy, 2_us);
+    EXPECT_EQ(hosts_answer("cpu: {per_kib_sent: 2ms}"),
+              "f:1: hosts.cpu.per_kib_sent: a KiB takes at most 1ms");
+    EXPECT_EQ(
+        hosts_answer("send_toll: {rate: on}"),
+        "f:1: hosts.send_toll.rate: 'on' is no number of at most 18 digits with a unit; write "
+        "a rate such as 400Gbps");
+}
+
 TEST(settings, an_encapsulation_brings_its_sizes_along) {
     Target target;
     EXPECT_EQ(apply("fabric", "framing: {encapsulation: infiniband}", target), "read");
@@ -193,6 +223,13 @@ TEST(settings, what_does_not_go_together_is_refused) {
               "the fixed rate is missing; write fixed_rate: {rate: 10Gbps}");
     EXPECT_EQ(together("hosts", "congestion: {algorithm: ib_cc}"),
               "ib_cc has no table; write table: {entries: 128, step: 1}");
+    EXPECT_EQ(together("hosts", "service: unreliable\ncongestion: {algorithm: timely}"),
+              "service is unreliable, so no acknowledgement gives timely a round trip");
+    EXPECT_EQ(together("hosts",
+                       "service: unreliable\ncongestion: {algorithm: dcqcn, "
+                       "notifications: {way: answer}}"),
+              "service is unreliable, so no answer carries a mark; write notifications: {way: "
+              "packet}");
 }
 
 }  // namespace

@@ -98,4 +98,12 @@ struct Line {
 };
 base::Result<Graph> build(const Line& options);
 
+// The network inside servers: each has a switch of its own with the ports of its GPUs around it,
+// and none leads to another. Endpoint i * hosts + g is GPU g of server i.
+struct Islands {
+    uint32_t islands = 1;
+    uint32_t hosts = 8;  // an island
+};
+base::Result<Graph> build(const Islands& options);
+
 }  // namespace tulle::topology

@@ -151,6 +151,20 @@ TEST(Builders, a_torus_closes_each_dimension_and_doubles_no_cable) {
               (std::vector<std::string>{"h3", "switch2", "switch0", "switch7"}));
 }
 
+TEST(Builders, islands_are_stars_that_no_cable_joins) {
+    const Graph graph = *build(Islands{.islands = 3, .hosts = 4});
+    EXPECT_EQ(graph.host_count(), 12u);
+    EXPECT_EQ(graph.switch_count(), 3u);
+    EXPECT_EQ(graph.cables.size(), 12u);
+    EXPECT_EQ(graph.nodes[6].name, "g6");
+    EXPECT_EQ(graph.nodes[6].server, 1u);
+    EXPECT_EQ(graph.nodes[6].rail, 2u);
+    EXPECT_EQ(beside(graph, "switch1"), (std::vector<std::string>{"g4", "g5", "g6", "g7"}));
+    EXPECT_EQ(beside(graph, "g6"), (std::vector<std::string>{"switch1"}));
+    EXPECT_FALSE(build(Islands{.islands = 2, .hosts = 0}));
+    EXPECT_FALSE(build(Islands{.islands = 1'000'001, .hosts = 1}));
+}
+
 TEST(Builders, names_what_to_write_instead) {
     EXPECT_EQ(problem("fat-tree:k=7"),
               "'fat-tree:k=7': the k of a fat tree is the even number of ports of its switches, "

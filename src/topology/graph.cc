@@ -100,6 +100,7 @@ std::optional<base::Error> check_reach(const Graph& graph) {
         if (std::none_of(links.begin(), links.end(), [](auto& link) { return link.is_cabled(); }))
             return wrong(text("host ", graph.nodes[host].name, " has no cable"));
     }
+    if (graph.is_in_pieces) return std::nullopt;
     const std::vector<bool> reached = reached_from(graph, ports, hosts.front());
     for (const uint32_t host : hosts)
         if (!reached[host])

@@ -63,6 +63,8 @@ struct Cable {
 struct Graph {
     std::vector<Node> nodes;
     std::vector<Cable> cables;
+    // Hosts of different pieces are not meant to reach one another: a network inside each server.
+    bool is_in_pieces = false;
 
     uint32_t add(Node node);
     // Gives both nodes one more port, and puts a cable between the two new ones.
@@ -74,7 +76,8 @@ struct Graph {
     size_t switch_count() const { return nodes.size() - host_count(); }
 
     // What is wrong with the fabric, in one sentence: two nodes of one name or GUID, a port used
-    // twice, a cable to its own node, a host without a cable or out of reach of another, no hosts.
+    // twice, a cable to its own node, a host without a cable, no hosts; one out of reach of another
+    // where the fabric is to be whole.
     std::optional<base::Error> check() const;
 
     bool operator==(const Graph&) const = default;

@@ -81,6 +81,16 @@ TEST(Graph, a_fabric_in_pieces_names_two_hosts_that_are_apart) {
     EXPECT_EQ(problem(graph), "host h3 cannot reach host h0");
 }
 
+TEST(Graph, pieces_that_are_meant_are_in_order_as_long_as_every_host_has_a_cable) {
+    Graph graph = *build(Islands{.islands = 2, .hosts = 2});
+    EXPECT_EQ(problem(graph), "");
+    graph.cables.pop_back();
+    EXPECT_EQ(problem(graph), "host g3 has no cable");
+    graph = *build(Islands{.islands = 2, .hosts = 2});
+    graph.is_in_pieces = false;
+    EXPECT_EQ(problem(graph), "host g2 cannot reach host g0");
+}
+
 TEST(Graph, a_host_passes_nothing_on) {
     Graph graph;
     for (const char* name : {"a", "b", "c"}) graph.add({.name = name});
