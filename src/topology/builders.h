@@ -37,13 +37,15 @@ struct LeafSpine {
 base::Result<Graph> build(const LeafSpine& options);
 
 // Servers of `rails` adapters in groups. Rail r of all servers of a group shares one leaf, and
-// every leaf is cabled to every spine. Endpoint s * rails + r is rail r of server s.
+// every leaf is cabled to every spine. Endpoint s * rails + r is rail r of server s. Storage nodes,
+// a server of one adapter each, come after them, spread over the leaves.
 struct RailOptimised {
     uint32_t servers = 2;
     uint32_t rails = 8;
     uint32_t group = 0;   // servers a group; 0: all are one group
-    uint32_t spines = 0;  // 0: as many as a leaf has hosts
+    uint32_t spines = 0;  // 0: as many as a leaf has servers
     uint32_t cables = 1;
+    uint32_t storage = 0;
 };
 base::Result<Graph> build(const RailOptimised& options);
 

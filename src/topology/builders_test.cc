@@ -49,6 +49,7 @@ TEST(Builders, every_one_makes_a_whole_fabric) {
                              "rail:servers=16,rails=8",
                              "rail",
                              "rail:servers=8,rails=4,group=2,spines=3,cables=2",
+                             "rail:servers=2,rails=2,storage=5",
                              "dragonfly:a=4,p=2,h=2",
                              "dragonfly:a=4,p=2,h=2,groups=3",
                              "dragonfly:a=2,p=1,h=1",
@@ -118,6 +119,20 @@ TEST(Builders, a_rail_of_a_group_shares_one_leaf) {
     EXPECT_EQ(graph.nodes[5].rail, 1u);
     EXPECT_EQ(beside(graph, "leaf1"), (std::vector<std::string>{"s0r1", "s1r1", "spine0"}));
     EXPECT_EQ(beside(graph, "leaf2"), (std::vector<std::string>{"s2r0", "s3r0", "spine0"}));
+}
+
+TEST(Builders, storage_nodes_come_after_the_rails_and_are_spread_over_the_leaves) {
+    const Graph graph = made("rail:servers=4,rails=4,spines=1,storage=2");
+    EXPECT_EQ(graph.host_count(), 18u);
+    EXPECT_EQ(graph.nodes[16].name, "storage0");
+    EXPECT_EQ(graph.nodes[17].name, "storage1");
+    EXPECT_EQ(graph.nodes[16].server, 4u);
+    EXPECT_EQ(graph.nodes[17].server, 5u);
+    const Ports ports(graph);
+    EXPECT_EQ(graph.nodes[ports.of(16)[0].peer.node].name, "leaf0");
+    EXPECT_EQ(graph.nodes[ports.of(17)[0].peer.node].name, "leaf2");
+    EXPECT_EQ(problem("rail:servers=0,storage=2"),
+              "'rail:servers=0,storage=2': group=0 does not divide servers=0");
 }
 
 TEST(Builders, each_pair_of_dragonfly_groups_has_one_cable) {

@@ -42,15 +42,17 @@ base::Result<Graph> build(const LeafSpine& options) {
 }
 
 base::Result<Graph> build(const RailOptimised& options) {
-    const auto& [servers, rails, asked_group, asked_spines, cables] = options;
+    const auto& [servers, rails, asked_group, asked_spines, cables, storage] = options;
     const uint32_t group = asked_group == 0 ? servers : asked_group;
     if (group == 0 || servers % group != 0)
         return base::Error{text("group=", group, " does not divide servers=", servers)};
     const uint32_t spines = asked_spines == 0 ? group : asked_spines;
     const uint64_t leaves = times(servers / group, rails);
-    const uint64_t hosts = times(servers, rails);
+    const uint64_t gpus = times(servers, rails);
+    const uint64_t hosts = gpus == 0 ? 0 : plus(gpus, storage);
+    const uint64_t most_on_leaf = plus(group, leaves == 0 ? 0 : storage / leaves + 1);
     const Size size{hosts, plus(leaves, spines), plus(hosts, times(leaves, spines, cables)),
-                    largest_switch(leaves, spines, group, cables)};
+                    largest_switch(leaves, spines, most_on_leaf, cables)};
     if (auto error = check_size("a rail-optimised fabric", size)) return *error;
     if (rails > kMaxPorts) return base::Error{text("rails=", rails, " is too many")};
     if (leaves > 1 && cables == 0)
@@ -65,11 +67,20 @@ base::Result<Graph> build(const RailOptimised& options) {
             node.rail = static_cast<uint16_t>(rail);
             graph.add(std::move(node));
         }
+    for (uint32_t i = 0; i < storage; ++i) {
+        Node node;
+        node.name = text("storage", i);
+        node.server = servers + i;
+        graph.add(std::move(node));
+    }
     const auto leaf_count = static_cast<uint32_t>(leaves);
     const uint32_t leaf = add_switches(graph, leaf_count, "leaf", kLeafTier);
     const uint32_t spine = add_switches(graph, spines, "spine", kSpineTier);
     for (uint32_t i = 0; i < servers * rails; ++i)
         graph.connect(i, leaf + i / rails / group * rails + i % rails);
+    for (uint32_t i = 0; i < storage; ++i)
+        graph.connect(servers * rails + i,
+                      leaf + static_cast<uint32_t>(uint64_t{i} * leaf_count / storage));
     connect_tiers(graph, leaf, leaf_count, spine, spines, cables);
     return graph;
 }

@@ -1,0 +1,235 @@
+#include "workload/collectives/collective.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace tulle::workload {
+namespace {
+
+constexpr uint64_t kLeastBytesOfChannel = 32 << 10;
+constexpr uint32_t kMostChannels = 1024;
+
+constexpr std::array kAllReduce = {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
+                                   Algorithm::two_level, Algorithm::in_switch};
+constexpr std::array kScatterOrGather = {Algorithm::ring, Algorithm::direct, Algorithm::two_level};
+constexpr std::array kAllToAll = {Algorithm::direct};
+constexpr std::array kBroadcast = {Algorithm::ring, Algorithm::tree};
+
+bool has(std::span<const Algorithm> algorithms, Algorithm algorithm) {
+    return std::find(algorithms.begin(), algorithms.end(), algorithm) != algorithms.end();
+}
+
+base::Error unknown(const CollectiveOptions& options) {
+    std::string names;
+    for (const Algorithm algorithm : algorithms_of(options.collective))
+        names.append(names.empty() ? "" : ", ").append(name_of(algorithm));
+    return {fmt::format("{} has no algorithm {}; write one of {}", name_of(options.collective),
+                        name_of(options.algorithm), names)};
+}
+
+uint64_t times(uint64_t a, uint64_t b) {
+    uint64_t product = 0;
+    return __builtin_mul_overflow(a, b, &product) ? ~uint64_t{0} : product;
+}
+
+// The order of a broadcast: the ring, begun at its root.
+std::vector<uint32_t> order_from(const Placement& placement, uint32_t root, uint16_t channel) {
+    std::vector<uint32_t> order = ring_order(placement, channel);
+    std::rotate(order.begin(), std::find(order.begin(), order.end(), root), order.end());
+    return order;
+}
+
+void append_ring(Exchange& exchange, const CollectiveOptions& options, Range range,
+                 uint16_t channel) {
+    const std::vector<uint32_t> order = ring_order(exchange.placement(), channel);
+    std::vector<Range> blocks;
+    for (const uint32_t member : order)
+        blocks.push_back(part(part(range, order.size(), member), options.channels, channel));
+    const bool scatters = options.collective == Collective::reduce_scatter;
+    ring(exchange, order, blocks, scatters ? Passes::reduce : Passes::gather, channel);
+}
+
+void append_all_reduce(Exchange& exchange, const CollectiveOptions& options, Range range,
+                       uint16_t channel) {
+    const Placement& placement = exchange.placement();
+    const Range data = part(range, options.channels, channel);
+    if (options.algorithm == Algorithm::ring)
+        return ring_all_reduce(exchange, ring_order(placement, channel), data, channel);
+    if (options.algorithm == Algorithm::tree)
+        return tree_all_reduce(exchange, tree_chains(placement, channel), data, channel);
+    std::vector<uint32_t> members;
+    for (uint32_t i = 0; i < placement.size(); ++i) members.push_back(i);
+    halving_doubling(exchange, members, data, channel);
+}
+
+void append_broadcast(Exchange& exchange, const CollectiveOptions& options, Range range,
+                      uint16_t channel) {
+    const Range data = part(range, options.channels, channel);
+    if (options.algorithm == Algorithm::tree)
+        return tree_broadcast(exchange, options.root, data, channel);
+    const auto order = order_from(exchange.placement(), options.root, channel);
+    chain_broadcast(exchange, order, data, channel);
+}
+
+void append_two_level(Exchange& exchange, const CollectiveOptions& options, Range range) {
+    TwoLevel two_level;
+    two_level.between = options.between;
+    two_level.in_switch = options.in_switch || options.algorithm == Algorithm::in_switch;
+    two_level.channels = options.channels;
+    if (options.collective == Collective::all_reduce)
+        return two_level_all_reduce(exchange, two_level, range);
+    if (options.collective == Collective::reduce_scatter)
+        return two_level_reduce_scatter(exchange, two_level, range);
+    two_level_all_gather(exchange, two_level, range);
+}
+
+void append_direct(Exchange& exchange, const CollectiveOptions& options, Range range) {
+    const Direct direct{options.channels, options.peers};
+    if (options.collective == Collective::reduce_scatter)
+        return direct_reduce_scatter(exchange, direct, range);
+    if (options.collective == Collective::all_gather)
+        return direct_all_gather(exchange, direct, range);
+    if (options.pxn) return all_to_all_by_rail(exchange, direct, range.size());
+    all_to_all(exchange, direct, range.size());
+}
+
+void append_channel(Exchange& exchange, const CollectiveOptions& options, Range range,
+                    uint16_t channel) {
+    if (options.collective == Collective::broadcast)
+        return append_broadcast(exchange, options, range, channel);
+    if (options.collective == Collective::all_reduce)
+        return append_all_reduce(exchange, options, range, channel);
+    append_ring(exchange, options, range, channel);
+}
+
+}  // namespace
+
+std::string_view name_of(Algorithm algorithm) {
+    switch (algorithm) {
+        case Algorithm::ring: return "ring";
+        case Algorithm::tree: return "tree";
+        case Algorithm::halving_doubling: return "halving_doubling";
+        case Algorithm::two_level: return "two_level";
+        case Algorithm::in_switch: return "in_switch";
+        case Algorithm::direct: return "direct";
+    }
+    return "";
+}
+
+std::string_view name_of(Collective collective) {
+    switch (collective) {
+        case Collective::all_reduce: return "all_reduce";
+        case Collective::reduce_scatter: return "reduce_scatter";
+        case Collective::all_gather: return "all_gather";
+        case Collective::all_to_all: return "all_to_all";
+        case Collective::broadcast: return "broadcast";
+        case Collective::compute: return "compute";
+        case Collective::storage_read: return "storage_read";
+        case Collective::storage_write: return "storage_write";
+    }
+    return "";
+}
+
+std::span<const Algorithm> algorithms_of(Collective collective) {
+    switch (collective) {
+        case Collective::all_reduce: return kAllReduce;
+        case Collective::reduce_scatter:
+        case Collective::all_gather: return kScatterOrGather;
+        case Collective::all_to_all: return kAllToAll;
+        case Collective::broadcast: return kBroadcast;
+        default: return {};
+    }
+}
+
+Algorithm usual_algorithm(Collective collective, const Placement& placement) {
+    const std::span<const Algorithm> algorithms = algorithms_of(collective);
+    const bool has_levels = placement.has_scale_up() && placement.server_count() > 1 &&
+                            placement.largest_server() > 1 && placement.is_regular();
+    if (has_levels && has(algorithms, Algorithm::two_level)) return Algorithm::two_level;
+    return algorithms.front();
+}
+
+uint16_t usual_channels(const CollectiveOptions& options, const Placement& placement) {
+    const bool by_rails =
+        options.algorithm == Algorithm::ring || options.algorithm == Algorithm::tree;
+    if (!by_rails || placement.server_count() < 2) return 1;
+    const uint64_t most = std::max<uint64_t>(1, options.bytes / kLeastBytesOfChannel);
+    return static_cast<uint16_t>(
+        std::min<uint64_t>({placement.largest_server(), most, kMostChannels}));
+}
+
+std::optional<base::Error> check(const CollectiveOptions& options, const Placement& placement) {
+    if (!has(algorithms_of(options.collective), options.algorithm)) return unknown(options);
+    if (placement.size() == 0) return base::Error{"a job needs at least one rank"};
+    if (options.chunking.chunk == 0) return base::Error{"a chunk has at least one byte"};
+    if (options.channels > kMostChannels)
+        return base::Error{fmt::format("there are {} channels at most", kMostChannels)};
+    const bool by_rails = options.algorithm == Algorithm::two_level || options.pxn;
+    if (by_rails && !placement.is_regular())
+        return base::Error{fmt::format("{} needs the same GPUs of each server",
+                                       options.pxn ? "pxn" : "two_level")};
+    const bool computes = options.in_switch || options.algorithm == Algorithm::in_switch;
+    if (computes && !placement.has_scale_up())
+        return base::Error{"in_switch needs a network inside servers; write gpus: {scale_up: ...}"};
+    if (options.algorithm == Algorithm::in_switch && placement.server_count() > 1)
+        return base::Error{
+            "in_switch reduces inside one server; between servers write algorithm: two_level and "
+            "in_switch: yes"};
+    if (options.root >= placement.size()) return base::Error{"the root is not one of the ranks"};
+    return std::nullopt;
+}
+
+uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement) {
+    const uint64_t n = placement.size();
+    const uint64_t channels =
+        options.channels != 0 ? options.channels : usual_channels(options, placement);
+    // Messages of one byte or more and of a chunk at most. In each of the algorithms a member sends
+    // less than four messages a channel to each other one, and less than four times its buffer
+    // (twice for each level); all_to_all by rail sends each part twice.
+    const uint64_t pieces = options.bytes / options.chunking.chunk + 1;
+    return times(times(4 * n, channels), n + pieces);
+}
+
+void append(JobBuilder& job, const std::string& name, const CollectiveOptions& asked) {
+    TULLE_CHECK(!check(asked, job.placement()));
+    CollectiveOptions options = asked;
+    if (options.channels == 0) options.channels = usual_channels(options, job.placement());
+    Phase phase;
+    phase.name = name;
+    phase.collective = options.collective;
+    phase.algorithm = name_of(options.algorithm);
+    phase.bytes = options.bytes;
+    job.begin(std::move(phase));
+    Exchange exchange(job, options.chunking);
+    const Range range{0, options.bytes};
+    switch (options.algorithm) {
+        case Algorithm::two_level:
+        case Algorithm::in_switch: append_two_level(exchange, options, range); break;
+        case Algorithm::direct: append_direct(exchange, options, range); break;
+        default:
+            for (uint16_t channel = 0; channel < options.channels; ++channel)
+                append_channel(exchange, options, range, channel);
+    }
+    job.end();
+}
+
+Ratio bus_factor(Collective collective, uint32_t ranks) {
+    TULLE_CHECK(ranks > 0);
+    switch (collective) {
+        case Collective::all_reduce: return {2 * (uint64_t{ranks} - 1), ranks};
+        case Collective::reduce_scatter:
+        case Collective::all_gather:
+        case Collective::all_to_all: return {uint64_t{ranks} - 1, ranks};
+        case Collective::broadcast:
+        case Collective::storage_read:
+        case Collective::storage_write: return {1, 1};
+        case Collective::compute: return {0, 1};
+    }
+    return {0, 1};
+}
+
+}  // namespace tulle::workload

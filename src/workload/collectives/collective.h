@@ -1,0 +1,58 @@
+// A collective operation as a phase of a job: which algorithms there are for it, and what they may
+// be given.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "workload/collectives/algorithms.h"
+#include "workload/job.h"
+
+namespace tulle::workload {
+
+struct CollectiveOptions {
+    Collective collective = Collective::all_reduce;
+    uint64_t bytes = 0;  // as Phase counts them
+    Algorithm algorithm = Algorithm::ring;
+    Algorithm between = Algorithm::ring;  // of two_level: from server to server
+    bool in_switch = false;               // of two_level: inside servers
+    bool pxn = false;                     // of all_to_all: by way of the receiver's rail
+    uint16_t channels = 0;                // 0: usual_channels()
+    Chunking chunking;
+    uint32_t peers = 8;  // of direct: others that a member serves at once; 0: all
+    uint32_t root = 0;   // of broadcast: a member
+};
+
+std::string_view name_of(Algorithm algorithm);
+std::string_view name_of(Collective collective);
+
+// The algorithms of a collective, the usual one first.
+std::span<const Algorithm> algorithms_of(Collective collective);
+// What a library would take: two levels where there are servers with a network inside, otherwise
+// the first of them all.
+Algorithm usual_algorithm(Collective collective, const Placement& placement);
+// A ring for each rail, but not for a few bytes each: NCCL gives a channel 32 KiB at least.
+uint16_t usual_channels(const CollectiveOptions& options, const Placement& placement);
+
+// What does not go together, in one sentence.
+std::optional<base::Error> check(const CollectiveOptions& options, const Placement& placement);
+// At least as many as tasks would be made; saturates.
+uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement);
+
+// Adds it as the job's next phase. The options are in order.
+void append(JobBuilder& job, const std::string& name, const CollectiveOptions& options);
+
+// Bus bandwidth as nccl-tests defines it: bytes over time, times this. It is what a link carries
+// at best, so it can be compared with the rate of one.
+struct Ratio {
+    uint64_t numerator = 0;
+    uint64_t denominator = 1;
+    bool operator==(const Ratio&) const = default;
+};
+Ratio bus_factor(Collective collective, uint32_t ranks);
+
+}  // namespace tulle::workload

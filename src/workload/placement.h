@@ -1,0 +1,50 @@
+// Where the ranks of a job are: which servers, and which place in each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "workload/program.h"
+
+namespace tulle::workload {
+
+struct Member {
+    uint32_t rank = 0;    // of the program
+    uint32_t server = 0;  // which machine
+    uint32_t local = 0;   // which GPU of it, hence which rail
+};
+
+// The ranks that take part, server by server. Collectives count them from 0 in this order.
+class Placement {
+public:
+    // Each rank and each place once, in any order. Without `scale_up` all messages leave the
+    // server.
+    Placement(std::vector<Member> members, bool scale_up);
+
+    uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
+    const Member& operator[](uint32_t index) const { return members_[index]; }
+    bool has_scale_up() const { return scale_up_; }
+
+    uint32_t server_count() const { return static_cast<uint32_t>(first_.size()) - 1; }
+    // The members of a server, as indices: [first, first + count).
+    uint32_t first_of(uint32_t server) const { return first_[server]; }
+    uint32_t count_of(uint32_t server) const { return first_[server + 1] - first_[server]; }
+    uint32_t server_of(uint32_t index) const { return server_[index]; }
+    uint32_t largest_server() const;
+    // Each server has the same places, so that rails go through all of them.
+    bool is_regular() const;
+
+    bool share_server(uint32_t a, uint32_t b) const { return server_[a] == server_[b]; }
+    Tier tier(uint32_t a, uint32_t b) const {
+        return scale_up_ && share_server(a, b) ? Tier::scale_up : Tier::scale_out;
+    }
+
+private:
+    std::vector<Member> members_;
+    std::vector<uint32_t> server_;  // of each member, counted from 0
+    std::vector<uint32_t> first_;   // of each server, and the end
+    bool scale_up_ = false;
+};
+
+}  // namespace tulle::workload
