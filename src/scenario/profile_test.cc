@@ -77,8 +77,8 @@ TEST(profiles, nvlink_reaches_the_bandwidth_that_was_measured_within_three_perce
     constexpr uint64_t kBth = 12;
     const base::Rate rate = nvlink.fabric.link.rate;
     const uint64_t burst = nvlink.host.mtu + kBth + nvlink.fabric.framing.envelope_bytes;
-    const uint64_t ring = uint64_t{nvlink.host.mtu} * 1'000'000 * rate.denominator() /
-                          (burst * rate.numerator());
+    const uint64_t ring =
+        uint64_t{nvlink.host.mtu} * 1'000'000 * rate.denominator() / (burst * rate.numerator());
     const uint64_t in_switch = ring * 14 * nvlink.fabric.node.reduction_numerator /
                                (uint64_t{9} * nvlink.fabric.node.reduction_denominator);
     const auto near = [](uint64_t is, uint64_t measured) {
