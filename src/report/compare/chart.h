@@ -1,0 +1,19 @@
+// Bars in a terminal: eight steps a column, so that a difference of one in four hundred shows.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tulle::report {
+
+struct Bar {
+    std::string group;  // told once, before the first bar of it
+    std::string name;
+    uint64_t value = 0;  // 0: there is none
+    std::string text;    // behind the bar
+};
+
+std::string bars(const std::vector<Bar>& bars);
+
+}  // namespace tulle::report
