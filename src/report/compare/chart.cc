@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/int128.h"
 
@@ -22,12 +23,13 @@ std::string bar_of(uint64_t value, uint64_t most) {
 
 }  // namespace
 
-std::string bars(const std::vector<Bar>& bars) {
-    uint64_t most = 1;
+std::string bars(const std::vector<Bar>& bars, bool each_group_by_itself) {
+    std::map<std::string, uint64_t> most;
     size_t group_width = 0;
     size_t name_width = 0;
     for (const Bar& bar : bars) {
-        most = std::max(most, bar.value);
+        uint64_t& of_group = most[each_group_by_itself ? bar.group : ""];
+        of_group = std::max({of_group, bar.value, uint64_t{1}});
         group_width = std::max(group_width, bar.group.size());
         name_width = std::max(name_width, bar.name.size());
     }
@@ -37,7 +39,8 @@ std::string bars(const std::vector<Bar>& bars) {
         const bool is_new = group == nullptr || *group != bar.group;
         group = &bar.group;
         text += fmt::format("  {:<{}}  {:<{}}  {}{}{}\n", is_new ? bar.group : "", group_width,
-                            bar.name, name_width, bar_of(bar.value, most),
+                            bar.name, name_width,
+                            bar_of(bar.value, most[each_group_by_itself ? bar.group : ""]),
                             bar.value == 0 ? "" : " ", bar.text);
     }
     return text;

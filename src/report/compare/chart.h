@@ -14,6 +14,7 @@ struct Bar {
     std::string text;    // behind the bar
 };
 
-std::string bars(const std::vector<Bar>& bars);
+// The longest bar is the largest value of all, or of its group.
+std::string bars(const std::vector<Bar>& bars, bool each_group_by_itself);
 
 }  // namespace tulle::report

@@ -38,6 +38,13 @@ const ComparedRun* Comparison::find(const std::string& fabric, const std::string
     return nullptr;
 }
 
+std::vector<const ComparedRun*> Comparison::runs_at(const std::string& value) const {
+    std::vector<const ComparedRun*> found;
+    for (const ComparedRun& run : runs)
+        if (run.value == value) found.push_back(&run);
+    return found;
+}
+
 std::vector<size_t> Comparison::ranking(const std::string& value) const {
     std::vector<size_t> order;
     for (size_t i = 0; i < runs.size(); ++i)

@@ -48,6 +48,8 @@ public:
 
     // None where it is missing.
     const ComparedRun* find(const std::string& fabric, const std::string& value) const;
+    // In the order of the fabrics.
+    std::vector<const ComparedRun*> runs_at(const std::string& value) const;
     // Indices of the runs of a value, the fastest first, those that failed last.
     std::vector<size_t> ranking(const std::string& value) const;
 };
