@@ -1,27 +1,33 @@
-# tulle_embed_profiles(ROOM): compiles the files of profiles/ into the library of the room, so that
-# the program finds them wherever it is started. They are written into a source when one changes.
-function(tulle_embed_profiles room)
-    file(GLOB profiles CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/profiles/*.yaml)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${profiles})
+# tulle_embed(ROOM HEADER TYPE FUNCTION FILE...): compiles files into the library of the room as texts
+# with names, so that the program finds them wherever it is started. FUNCTION, which HEADER declares,
+# gives them as a span of TYPE{name, text}. They are written into a source when one changes.
+function(tulle_embed room header type function)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
     set(entries)
-    foreach(profile IN LISTS profiles)
-        cmake_path(GET profile STEM name)
-        file(READ ${profile} text)
-        string(APPEND entries "    {\"${name}\", R\"profile(${text})profile\"},\n")
+    foreach(file IN LISTS ARGN)
+        cmake_path(GET file STEM name)
+        file(READ ${file} text)
+        string(APPEND entries "    {\"${name}\", R\"embedded(${text})embedded\"},\n")
     endforeach()
-    set(source ${PROJECT_BINARY_DIR}/profiles/built_in_profiles.cc)
+    set(source ${PROJECT_BINARY_DIR}/embedded/${function}.cc)
     file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[
-#include "scenario/profile.h"
+#include "@header@"
 
-namespace tulle::scenario {
+namespace tulle::@room@ {
 
-std::span<const BuiltInProfile> built_in_profiles() {
-    static constexpr BuiltInProfile kProfiles[] = {
+std::span<const @type@> @function@() {
+    static constexpr @type@ kTexts[] = {
 @entries@    };
-    return kProfiles;
+    return kTexts;
 }
 
-}  // namespace tulle::scenario
+}  // namespace tulle::@room@
 ]])
     target_sources(tulle_${room} PRIVATE ${source})
+endfunction()
+
+# The files of profiles/.
+function(tulle_embed_profiles room)
+    file(GLOB profiles CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/profiles/*.yaml)
+    tulle_embed(${room} scenario/profile.h BuiltInProfile built_in_profiles ${profiles})
 endfunction()

@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 
+#include "cli/compare.h"
 #include "cli/decode.h"
 #include "cli/exit_code.h"
 #include "cli/list.h"
@@ -22,6 +23,7 @@ constexpr const char* kDescription =
     "manager and verbs, without hardware.";
 
 constexpr const char* kFooter = R"(Examples:
+  tulle compare                   the same work on several fabrics, side by side
   tulle sim incast.yaml           one run of a scenario, in detail
   tulle list profiles             the fabrics that are built in
   tulle decode trace.pcap         what is in a capture, packet by packet
@@ -59,6 +61,7 @@ int parse_and_run(int argc, const char* const* argv) {
     app.footer(kFooter);
     app.set_version_flag("--version", "tulle " TULLE_VERSION);
     app.require_subcommand(1);
+    add_compare(app, exit_code);
     add_sim(app, exit_code);
     add_decode(app, exit_code);
     add_list(app, exit_code);

@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/result_files.h"
 #include "cli/sim/input.h"
 #include "cli/sim/outputs.h"
 #include "cli/sim/progress.h"
@@ -64,17 +65,22 @@ std::optional<base::Error> print(const Options& options, const report::Facts& fa
     return standard.finish();
 }
 
+// What files are written of, once there is something to write.
+struct Finished {
+    std::unique_ptr<const report::Facts> facts;
+    report::Verdict verdict;
+};
+
 int report_run(const Options& options, const sim::Setup& setup, const sim::Result& result,
-               SimOutputs& outputs) {
-    const report::Facts facts(setup, result);
-    const report::Verdict verdict = report::judge(facts);
+               Finished& finished, ResultFiles& outputs) {
+    finished.facts = std::make_unique<const report::Facts>(setup, result);
+    finished.verdict = report::judge(*finished.facts);
+    const report::Facts& facts = *finished.facts;
+    const report::Verdict& verdict = finished.verdict;
     if (!outputs.takes_standard_output())
         if (const auto error = print(options, facts, verdict)) return fail(*error, kRunFailed);
-    if (const auto error = outputs.write(facts, verdict)) return fail(*error, kRunFailed);
-    if (result.end == sim::Result::End::interrupted)
-        return fail({fmt::format("interrupted; {} of {} flows had ended", facts.succeeded_count(),
-                                 facts.flows())},
-                    kRunFailed);
+    if (const auto error = outputs.write()) return fail(*error, kRunFailed);
+    if (result.end == sim::Result::End::interrupted) return fail({verdict.sentence}, kRunFailed);
     return verdict.complete ? kDone : kRunFailed;
 }
 
@@ -88,19 +94,22 @@ int simulate(const Options& options) {
     const sim::Setup& setup = task->setup;
     if (!options.pcap.empty() && setup.taps.empty())
         return fail({"--pcap needs a cable to listen at: add --tap A-B"}, kInputWrong);
-    auto outputs = SimOutputs::open({{SimFile::json, options.json},
-                                     {SimFile::flows_csv, options.flows_csv},
-                                     {SimFile::links_csv, options.links_csv},
-                                     {SimFile::fct, options.fct},
-                                     {SimFile::pcap, options.pcap},
-                                     {SimFile::timeline, options.timeline}});
+    Finished finished;
+    const auto file = [&](SimFile kind, const std::string& path) -> ResultFiles::Wanted {
+        return {path,
+                [&finished, kind] { return sim_file(kind, *finished.facts, finished.verdict); }};
+    };
+    auto outputs = ResultFiles::open(
+        {file(SimFile::json, options.json), file(SimFile::flows_csv, options.flows_csv),
+         file(SimFile::links_csv, options.links_csv), file(SimFile::fct, options.fct),
+         file(SimFile::pcap, options.pcap), file(SimFile::timeline, options.timeline)});
     if (!outputs) return fail(outputs.error(), kInputWrong);
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle sim: note: {}\n", note);
     const auto result = run_with_progress(setup, options);
     if (!result) return fail(result.error(), kInputWrong);
-    return report_run(options, setup, *result, *outputs);
+    return report_run(options, setup, *result, finished, *outputs);
 }
 
 void add_input(CLI::App& command, SimInput& input) {

@@ -20,9 +20,10 @@ using sim::Simulation;
 constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 constexpr uint64_t kWindowsBetweenLooks = 64;  // at the clock
 
-double cpu_seconds() {
+// Of the thread alone where a run has but one: others may be at work on other runs.
+double cpu_seconds(bool is_alone) {
     rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
+    getrusage(is_alone ? RUSAGE_THREAD : RUSAGE_SELF, &usage);
     const auto seconds = [](const timeval& t) {
         return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
     };
@@ -109,13 +110,13 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
     if (!built) return built.error();
     Simulation& simulation = **built;
     const auto wall_start = Clock::now();
-    const double cpu_start = cpu_seconds();
+    const double cpu_start = cpu_seconds(partitions == 1);
     Conductor conductor(setup, options, simulation);
     if (partitions == 1)
         run_alone(simulation, conductor);
     else
         run_together(simulation, conductor);
-    const double cpu_s = cpu_seconds() - cpu_start;
+    const double cpu_s = cpu_seconds(partitions == 1) - cpu_start;
     const std::chrono::duration<double> wall = Clock::now() - wall_start;
     sim::Result result = simulation.finish(conductor.end());
     result.engine.cpu_s = cpu_s;

@@ -2,27 +2,25 @@
 
 #include <fmt/format.h>
 
-namespace tulle::report {
-namespace {
+#include "report/csv_values.h"
 
-// A name with a comma, a quote or a line break in it stands in quotes.
-std::string quoted(const std::string& name) {
+namespace tulle::report {
+
+std::string csv_quoted(const std::string& name) {
     if (name.find_first_of(",\"\r\n") == std::string::npos) return name;
     std::string text = "\"";
     for (const char c : name) text.append(c == '"' ? 2 : 1, c);
     return text + "\"";
 }
 
-std::string ns(int64_t picoseconds) {
+std::string csv_ns(int64_t picoseconds) {
     if (picoseconds % 1000 == 0) return std::to_string(picoseconds / 1000);
     return fmt::format("{}.{:03}", picoseconds / 1000, picoseconds % 1000);
 }
 
-std::string ratio(uint64_t permille) {
+std::string csv_ratio(uint64_t permille) {
     return fmt::format("{}.{:03}", permille / 1000, permille % 1000);
 }
-
-}  // namespace
 
 std::string flows_csv(const Facts& facts) {
     std::string text =
@@ -30,12 +28,12 @@ std::string flows_csv(const Facts& facts) {
     for (size_t i = 0; i < facts.flows(); ++i) {
         const sim::Flow& flow = facts.setup.flows[i];
         const sim::FlowResult& found = facts.result.flows[i];
-        text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", i, flow.id,
-                            quoted(facts.names.endpoint(flow.source)),
-                            quoted(facts.names.endpoint(flow.destination)), flow.bytes,
-                            ns(flow.start.ps), found.finished ? ns(found.completion.ps) : "",
-                            ns(facts.ideal_of(i).ps), ratio(facts.slowdown_permille(i)),
-                            facts.goodput_bps(i), outcome_name(found));
+        text += fmt::format(
+            "{},{},{},{},{},{},{},{},{},{},{}\n", i, flow.id,
+            csv_quoted(facts.names.endpoint(flow.source)),
+            csv_quoted(facts.names.endpoint(flow.destination)), flow.bytes, csv_ns(flow.start.ps),
+            found.finished ? csv_ns(found.completion.ps) : "", csv_ns(facts.ideal_of(i).ps),
+            csv_ratio(facts.slowdown_permille(i)), facts.goodput_bps(i), outcome_name(found));
     }
     return text;
 }
@@ -46,11 +44,11 @@ std::string links_csv(const Facts& facts) {
         "peak_queue_bytes,paused_ns,ecn_marked,dropped\n";
     for (const sim::LinkResult& link : facts.result.links)
         text += fmt::format(
-            "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(facts.names.node(link.node)),
-            link.port, quoted(facts.names.node(link.peer_node)), link.peer_port, link.data_packets,
-            link.control_packets, link.wire_bytes, ns(link.busy.ps),
-            ratio(facts.busy_permille(link)), link.flows, link.peak_queue_bytes, ns(link.paused.ps),
-            link.marked, dropped_by(link));
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_quoted(facts.names.node(link.node)),
+            link.port, csv_quoted(facts.names.node(link.peer_node)), link.peer_port,
+            link.data_packets, link.control_packets, link.wire_bytes, csv_ns(link.busy.ps),
+            csv_ratio(facts.busy_permille(link)), link.flows, link.peak_queue_bytes,
+            csv_ns(link.paused.ps), link.marked, dropped_by(link));
     return text;
 }
 

@@ -35,14 +35,16 @@ Facts::Facts(const sim::Setup& setup_of_run, const sim::Result& result_of_run)
       result(result_of_run),
       names(setup_of_run),
       routes(setup_of_run.graph),
-      ideal(setup_of_run, routes) {
+      ideal(setup_of_run, routes),
+      collectives(collective_facts(setup_of_run, result_of_run)) {
     for (const sim::Flow& flow : setup.flows) ideals_.push_back(ideal.of(flow));
     reckon_span();
     reckon_limit();
+    reckon_program_limit();
 }
 
 void Facts::reckon_span() {
-    if (setup.flows.empty()) {
+    if (!has_work()) {
         span = result.time - Instant{};
         return;
     }
@@ -53,6 +55,13 @@ void Facts::reckon_span() {
         begin = std::min(begin, setup.flows[i].start);
         if (result.flows[i].finished)
             end = std::max(end, end_of(i));
+        else
+            all_ended = false;
+    }
+    for (const CollectiveFacts& phase : collectives) {
+        begin = std::min(begin, phase.begin);
+        if (phase.finished)
+            end = std::max(end, phase.begin + phase.time);
         else
             all_ended = false;
     }
@@ -91,6 +100,27 @@ void Facts::reckon_limit() {
                 limit = std::max(limit, load->first - begin + rate->time_for(load->bytes / cables) +
                                             load->beyond);
     }
+}
+
+// Phases of a job follow one another, jobs run beside each other.
+void Facts::reckon_program_limit() {
+    std::vector<Duration> by_job(setup.program.jobs.size());
+    for (size_t i = 0; i < by_job.size(); ++i) by_job[i] = setup.program.jobs[i].start - begin;
+    for (const CollectiveFacts& phase : collectives) {
+        by_job.resize(std::max<size_t>(by_job.size(), phase.job + 1));
+        by_job[phase.job] += phase.limit;
+    }
+    for (const Duration of_job : by_job) limit = std::max(limit, of_job);
+}
+
+size_t Facts::phases_finished() const {
+    return static_cast<size_t>(
+        std::count_if(collectives.begin(), collectives.end(),
+                      [](const CollectiveFacts& phase) { return phase.finished; }));
+}
+
+bool Facts::is_complete() const {
+    return succeeded_count() == flows() && phases_finished() == collectives.size();
 }
 
 bool Facts::succeeded(size_t flow) const {
@@ -143,6 +173,61 @@ const sim::LinkResult* Facts::link_at(uint32_t node, uint16_t port) const {
 uint64_t Facts::drops() const {
     const auto& dropped = result.totals.dropped;
     return std::accumulate(dropped.begin(), dropped.end(), uint64_t{0});
+}
+
+base::Histogram Facts::message_latency() const {
+    if (!result.message_latency.empty()) return result.message_latency;
+    base::Histogram histogram;
+    for (size_t i = 0; i < flows(); ++i)
+        if (succeeded(i)) histogram.record(static_cast<uint64_t>(result.flows[i].completion.ps));
+    return histogram;
+}
+
+uint64_t Facts::header_permille() const {
+    sim::Flow message;
+    base::uint128_t payload = 0;
+    base::uint128_t wire = 0;
+    const auto add = [&](const sim::Flow& flow) {
+        payload += flow.bytes;
+        wire += flow_wire_bytes(setup, flow);
+    };
+    for (const sim::Flow& flow : setup.flows) add(flow);
+    for (const workload::Task& task : setup.program.tasks()) {
+        if (task.tier != workload::Tier::scale_out || task.bytes == 0) continue;
+        const bool is_read = task.kind == workload::Task::Kind::read;
+        if (!is_read && task.kind != workload::Task::Kind::send) continue;
+        message.bytes = task.bytes;
+        message.operation = is_read ? sim::Operation::read : sim::Operation::write;
+        add(message);
+    }
+    if (payload == 0) return 0;
+    return static_cast<uint64_t>(((wire - payload) * 1000 + payload / 2) / payload);
+}
+
+uint64_t Facts::payload_bytes() const {
+    return result.payload_bytes != 0 ? result.payload_bytes : succeeded_bytes();
+}
+
+uint64_t Facts::wire_overhead_permille() const {
+    uint64_t wire = 0;
+    for (const sim::LinkResult& link : result.links)
+        if (is_host(link.node)) wire += link.wire_bytes;
+    const uint64_t payload = payload_bytes();
+    if (payload == 0 || wire < payload) return 0;
+    return thousandths(static_cast<int64_t>(wire - payload), static_cast<int64_t>(payload));
+}
+
+size_t Facts::servers() const {
+    std::vector<uint32_t> servers;
+    for (const uint32_t host : names.hosts()) servers.push_back(setup.graph.nodes[host].server);
+    std::sort(servers.begin(), servers.end());
+    const auto end = std::unique(servers.begin(), servers.end());
+    return static_cast<size_t>(end - servers.begin());
+}
+
+uint64_t Facts::busy_cores_permille() const {
+    const auto count = static_cast<int64_t>(std::max<size_t>(servers(), 1));
+    return thousandths(result.cpu.ps / count, span.ps);
 }
 
 uint8_t Facts::lane_of(const sim::Flow& flow) const {

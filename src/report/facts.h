@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "base/histogram.h"
+#include "report/collectives.h"
 #include "report/ideal.h"
 #include "report/names.h"
 #include "report/routes.h"
@@ -28,13 +30,20 @@ public:
     const Routes routes;
     const Ideal ideal;
 
-    // From the first flow's start to the end of the last flow, or of the run if not all have ended.
+    const std::vector<CollectiveFacts> collectives;  // the phases of the program
+
+    // From the first flow's start to the end of the last flow, or of the run if not all have ended;
+    // phases of the program likewise.
     Instant begin{};
     Duration span{};
     // No fabric with these links could do it faster: what a host must send, what it must take, or
-    // the one flow that takes longest alone.
+    // the one flow that takes longest alone; of a program, the job whose phases take longest.
     Duration limit{};
 
+    bool has_work() const { return flows() != 0 || !collectives.empty(); }
+    // Every flow ended well, every phase ended.
+    bool is_complete() const;
+    size_t phases_finished() const;
     size_t flows() const { return setup.flows.size(); }
     bool succeeded(size_t flow) const;
     size_t succeeded_count() const;
@@ -55,6 +64,18 @@ public:
         return result.totals.dropped[static_cast<size_t>(cause)];
     }
     uint64_t drops() const;
+    // Picoseconds that messages of the program took to arrive; where there is none, what flows that
+    // ended well took to complete.
+    base::Histogram message_latency() const;
+    // Bytes of headers and gaps for each 1000 of payload, in the packets that messages are cut
+    // into.
+    uint64_t header_permille() const;
+    // What hosts put on their links beyond the payload, acknowledgements and resent packets too.
+    uint64_t wire_overhead_permille() const;
+    uint64_t payload_bytes() const;
+    size_t servers() const;
+    // Processors that were busy with communication in each server, in thousandths.
+    uint64_t busy_cores_permille() const;
     bool is_host(uint32_t node) const { return setup.graph.nodes[node].is_host(); }
     // Which lane the data of a flow takes.
     uint8_t lane_of(const sim::Flow& flow) const;
@@ -64,6 +85,7 @@ public:
 private:
     void reckon_span();
     void reckon_limit();
+    void reckon_program_limit();
 
     std::vector<Duration> ideals_;
 };

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
+#include "report/json_values.h"
 
 namespace tulle::report {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Whole nanoseconds are whole numbers; the rest has up to three decimals, and no digit is lost.
 Json ns(int64_t picoseconds) {
@@ -19,10 +17,6 @@ Json ns(Duration duration) {
 }
 Json ns(Instant instant) {
     return ns(instant.ps);
-}
-
-Json ratio(uint64_t permille) {
-    return static_cast<double>(permille) / 1000;
 }
 
 Json dropped_json(const std::array<uint64_t, sim::kDropCauses>& dropped) {
@@ -149,6 +143,55 @@ Json verdict_json(const Facts& facts, const Verdict& verdict) {
     return json;
 }
 
+Json collectives_json(const Facts& facts) {
+    Json json = Json::array();
+    for (const CollectiveFacts& phase : facts.collectives)
+        json.push_back({{"name", phase.name},
+                        {"kind", collective_name(phase.collective)},
+                        {"algorithm", phase.algorithm},
+                        {"bytes", phase.bytes},
+                        {"ranks", phase.ranks},
+                        {"messages", phase.messages},
+                        {"start_us", microseconds(phase.begin - Instant{})},
+                        {"time_us", phase.finished ? microseconds(phase.time) : Json(nullptr)},
+                        {"algbw_GBps", gigabytes(phase.algorithm_bandwidth)},
+                        {"busbw_GBps", gigabytes(phase.bus_bandwidth)},
+                        {"limit_us", microseconds(phase.limit)},
+                        {"limit_ratio", ratio(phase.limit_permille)}});
+    return json;
+}
+
+Json messages_json(const base::Histogram& latency) {
+    const auto at = [&](uint64_t parts, uint64_t out_of) {
+        return ns(static_cast<int64_t>(latency.percentile(parts, out_of)));
+    };
+    return {{"count", latency.count()},
+            {"p50_ns", at(1, 2)},
+            {"p99_ns", at(99, 100)},
+            {"p999_ns", at(999, 1000)},
+            {"max_ns", ns(static_cast<int64_t>(latency.max()))}};
+}
+
+Json hosts_json(const Facts& facts) {
+    return {{"servers", facts.servers()},
+            {"payload_bytes", facts.payload_bytes()},
+            {"header_ratio", ratio(facts.header_permille())},
+            {"wire_overhead_ratio", ratio(facts.wire_overhead_permille())},
+            {"cpu_us", microseconds(facts.result.cpu)},
+            {"cpu_cores_per_server", ratio(facts.busy_cores_permille())}};
+}
+
+Json scale_up_json(const Facts& facts) {
+    if (!facts.setup.scale_up || !facts.result.scale_up) return nullptr;
+    const sim::Setup& setup = *facts.setup.scale_up;
+    const sim::Result& result = *facts.result.scale_up;
+    return {{"fabric", setup.fabric_name},
+            {"hosts", setup.graph.host_count()},
+            {"switches", setup.graph.switch_count()},
+            {"totals", totals_json(result.totals)},
+            {"messages", messages_json(result.message_latency)}};
+}
+
 Json disagreements_json(const Facts& facts) {
     Json json = Json::array();
     for (const sim::Disagreement& at : facts.result.disagreements)
@@ -158,25 +201,36 @@ Json disagreements_json(const Facts& facts) {
 
 }  // namespace
 
-std::string json_report(const Facts& facts, const Verdict& verdict) {
+Json run_json(const Facts& facts, const Verdict& verdict) {
     const topology::Graph& graph = facts.setup.graph;
-    const Json json = {{"scenario", facts.setup.name},
-                       {"fabric", facts.setup.fabric_name},
-                       {"hosts", graph.host_count()},
-                       {"switches", graph.switch_count()},
-                       {"seed", facts.setup.seed},
-                       {"hash", fmt::format("{:016x}", facts.result.hash)},
-                       {"time_ns", ns(facts.result.time)},
-                       {"end", end_name(facts.result.end)},
-                       {"end_reason", facts.result.stuck_reason},
-                       {"engine", engine_json(facts.result.engine)},
-                       {"totals", totals_json(facts.result.totals)},
-                       {"verdict", verdict_json(facts, verdict)},
-                       {"flows", flows_json(facts)},
-                       {"links", links_json(facts)},
-                       {"pauses", pauses_json(facts)},
-                       {"disagreements", disagreements_json(facts)}};
+    return {{"scenario", facts.setup.name},
+            {"fabric", facts.setup.fabric_name},
+            {"hosts", graph.host_count()},
+            {"switches", graph.switch_count()},
+            {"seed", facts.setup.seed},
+            {"hash", fmt::format("{:016x}", facts.result.hash)},
+            {"time_ns", ns(facts.result.time)},
+            {"end", end_name(facts.result.end)},
+            {"end_reason", facts.result.stuck_reason},
+            {"engine", engine_json(facts.result.engine)},
+            {"totals", totals_json(facts.result.totals)},
+            {"verdict", verdict_json(facts, verdict)},
+            {"collectives", collectives_json(facts)},
+            {"messages", messages_json(facts.message_latency())},
+            {"host", hosts_json(facts)},
+            {"scale_up", scale_up_json(facts)},
+            {"flows", flows_json(facts)},
+            {"links", links_json(facts)},
+            {"pauses", pauses_json(facts)},
+            {"disagreements", disagreements_json(facts)}};
+}
+
+std::string json_text(const Json& json) {
     return json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+std::string json_report(const Facts& facts, const Verdict& verdict) {
+    return json_text(run_json(facts, verdict));
 }
 
 }  // namespace tulle::report

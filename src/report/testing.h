@@ -64,6 +64,30 @@ struct MadeRun {
         return setup.flows.size() - 1;
     }
 
+    // A phase in which each rank, one on each host, sends to the next one. It begins where the one
+    // before ended.
+    size_t phase(const std::string& name, workload::Collective collective, uint64_t bytes,
+                 Duration time, bool finished = true) {
+        const auto ranks = static_cast<uint32_t>(setup.graph.host_count());
+        setup.ranks.clear();
+        for (uint32_t rank = 0; rank < ranks; ++rank) setup.ranks.push_back({rank});
+        const auto index = static_cast<uint32_t>(setup.program.phases.size());
+        setup.program.phases.push_back({name, collective, "ring", bytes, ranks, 0});
+        setup.program.jobs.resize(1);
+        for (uint32_t rank = 0; rank < ranks; ++rank) {
+            workload::Task task;
+            task.rank = rank;
+            task.peer = (rank + 1) % ranks;
+            task.bytes = bytes / ranks;
+            task.phase = index;
+            setup.program.add(task, {});
+        }
+        const Instant begin = result.time;
+        result.time = begin + time;
+        result.phases.push_back({finished, begin, result.time, ranks});
+        return index;
+    }
+
     // `from -> to` could not send, because of the port `culprit -> behind`.
     void blame(const std::string& from, const std::string& to, const std::string& culprit,
                const std::string& behind, Duration paused) {

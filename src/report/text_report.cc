@@ -83,7 +83,40 @@ void distribution(const Facts& facts, Table& table) {
     row("goodput", rates, rate_text);
 }
 
+std::string gigabytes_text(uint64_t bytes_per_second) {
+    return fmt::format("{}.{:02} GB/s", bytes_per_second / 1'000'000'000,
+                       bytes_per_second / 10'000'000 % 100);
+}
+
+std::string collectives(const Facts& facts) {
+    if (facts.collectives.empty()) return "";
+    Table table;
+    table.row({"phase", "size", "ranks", "time", "algbw", "busbw", "of the limit"});
+    for (const CollectiveFacts& phase : facts.collectives) {
+        const bool has_rate = phase.finished && has_bandwidth(phase.collective);
+        table.row({phase.name, base::bytes_to_string(phase.bytes), std::to_string(phase.ranks),
+                   phase.finished ? time_text(phase.time) : "did not end",
+                   has_rate ? gigabytes_text(phase.algorithm_bandwidth) : "-",
+                   has_rate ? gigabytes_text(phase.bus_bandwidth) : "-",
+                   phase.finished ? percent_text(phase.limit_permille) : "-"});
+    }
+    std::string text = "\nCollectives\n" + table.text();
+    const base::Histogram latency = facts.message_latency();
+    const auto at = [&](uint64_t parts, uint64_t out_of) {
+        return time_text({static_cast<int64_t>(latency.percentile(parts, out_of))});
+    };
+    if (!latency.empty())
+        text += fmt::format("  {} messages between servers: {} p50, {} p99, {} p99.9\n",
+                            latency.count(), at(1, 2), at(99, 100), at(999, 1000));
+    if (facts.result.cpu.ps > 0)
+        text += fmt::format("  {} of processors, {} cores in each of {}\n",
+                            time_text(facts.result.cpu), ratio_text(facts.busy_cores_permille()),
+                            counted(facts.servers(), "server"));
+    return text;
+}
+
 std::string flows(const Facts& facts) {
+    if (facts.flows() == 0 && !facts.collectives.empty()) return "";
     uint64_t bytes = 0;
     for (const sim::Flow& flow : facts.setup.flows) bytes += flow.bytes;
     std::string text =
@@ -203,8 +236,8 @@ std::string engine(const Facts& facts) {
 }  // namespace
 
 std::string text_report(const Facts& facts, const Verdict& verdict) {
-    return header(facts) + flows(facts) + links(facts) + pauses(facts) + packets(facts) +
-           disagreements(facts) + engine(facts) + "\n" + verdict_text(verdict);
+    return header(facts) + collectives(facts) + flows(facts) + links(facts) + pauses(facts) +
+           packets(facts) + disagreements(facts) + engine(facts) + "\n" + verdict_text(verdict);
 }
 
 std::string verdict_text(const Verdict& verdict) {

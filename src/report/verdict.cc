@@ -29,18 +29,28 @@ std::string pace_text(const Verdict& verdict) {
                        percent_text(verdict.bottleneck->busy_permille));
 }
 
-// That flows failed is the effect; what comes next is likely the cause.
+// That work did not end is the effect; what comes next is likely the cause.
 std::string failure_sentence(const std::vector<Finding>& findings) {
-    const bool has_cause =
-        findings.front().kind == FindingKind::flows_failed && findings.size() > 1;
-    return has_cause ? findings[0].sentence + "; " + findings[1].sentence : findings[0].sentence;
+    const auto is_effect = [](const Finding& finding) {
+        return finding.kind == FindingKind::flows_failed ||
+               finding.kind == FindingKind::phases_unfinished;
+    };
+    const auto cause = std::find_if_not(findings.begin(), findings.end(), is_effect);
+    if (!is_effect(findings.front()) || cause == findings.end()) return findings[0].sentence;
+    return findings[0].sentence + "; " + cause->sentence;
+}
+
+std::string interrupted_sentence(const Facts& facts) {
+    if (facts.flows() == 0)
+        return fmt::format("interrupted: {} of {} phases had ended", facts.phases_finished(),
+                           facts.collectives.size());
+    return fmt::format("interrupted: {} of {} flows had ended", facts.succeeded_count(),
+                       facts.flows());
 }
 
 std::string sentence_of(const Facts& facts, const Verdict& verdict) {
-    if (facts.flows() == 0) return "there was nothing to do";
-    if (facts.result.end == sim::Result::End::interrupted)
-        return fmt::format("interrupted: {} of {} flows had ended", facts.succeeded_count(),
-                           facts.flows());
+    if (!facts.has_work()) return "there was nothing to do";
+    if (facts.result.end == sim::Result::End::interrupted) return interrupted_sentence(facts);
     if (!verdict.findings.empty() && !verdict.complete) return failure_sentence(verdict.findings);
     if (!verdict.findings.empty())
         return fmt::format("{}: {}", share_text(verdict), verdict.findings.front().sentence);
@@ -51,7 +61,7 @@ std::string sentence_of(const Facts& facts, const Verdict& verdict) {
 
 Verdict judge(const Facts& facts) {
     Verdict verdict;
-    verdict.complete = facts.succeeded_count() == facts.flows();
+    verdict.complete = facts.is_complete();
     verdict.limit_permille = limit_permille(facts);
     if (const sim::LinkResult* link = busiest_link(facts))
         verdict.bottleneck = Bottleneck{facts.names.link(*link), facts.busy_permille(*link)};
@@ -60,6 +70,7 @@ Verdict judge(const Facts& facts) {
     std::vector<Finding>& findings = verdict.findings;
     find_deadlock(facts, findings);
     find_failed_flows(facts, findings);
+    find_unfinished_phases(facts, findings);
     find_pauses(facts, findings);
     find_losses(facts, findings);
     find_uneven_paths(facts, findings);
@@ -79,6 +90,7 @@ const char* kind_name(FindingKind kind) {
     switch (kind) {
         case FindingKind::deadlock: return "deadlock";
         case FindingKind::flows_failed: return "flows_failed";
+        case FindingKind::phases_unfinished: return "phases_unfinished";
         case FindingKind::slow_receiver: return "slow_receiver";
         case FindingKind::pauses: return "pauses";
         case FindingKind::victims: return "victims";

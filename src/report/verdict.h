@@ -14,6 +14,7 @@ namespace tulle::report {
 enum class FindingKind : uint8_t {
     deadlock,            // ports wait for each other in a circle
     flows_failed,        // did not end, or ended with an error
+    phases_unfinished,   // of the program
     slow_receiver,       // a host holds up the fabric
     pauses,              // a port that has more to send than it can holds up others
     victims,             // flows that do not cross the congested port suffer all the same
@@ -55,7 +56,7 @@ struct Sufferer {  // the flow that was slowed most
 };
 
 struct Verdict {
-    bool complete = false;        // every flow ended well
+    bool complete = false;        // every flow ended well, and every phase of the program
     uint64_t limit_permille = 0;  // 1000: no fabric with these links could be faster
     std::optional<Bottleneck> bottleneck;
     std::optional<Sufferer> slowest;

@@ -118,6 +118,10 @@ that nothing looks at, is an error with file and line, and so is whatever cannot
 A scenario that is `like` another one is that one with changes: its settings are put on top, and
 each other key that it has replaces the one below.
 
+A command line changes a scenario with `--set KEY=VALUE`: a setting (`fabric.ecn.kmin=200KB`), a value
+of one piece of work (`work.0.incast.bytes=1MB`, counted from 0), the size of all work (`bytes=1MB`), a
+parameter of a topology by name (`topology.spines=4`), or how many hosts it has (`hosts=32`).
+
 )";
 
 }  // namespace
@@ -127,6 +131,7 @@ std::string reference() {
         "{}## A scenario\n\n{}"
         "\n## topology\n\nOne word that names a builder:\n\n```\n{}```\n\nOr a map:\n\n{}"
         "\n## profile\n\nA built-in one, or a file with these keys:\n\n{}\n{}"
+        "\n## fabrics\n\nA list of names of profiles, or of maps:\n\n{}"
         "\n## fabric\n\n{}"
         "\n## hosts\n\n{}"
         "\n## work\n\nA list; each entry has one of the kinds below, and may have:\n\n{}"
@@ -135,8 +140,9 @@ std::string reference() {
         "\n## Configurations of the HPCC simulator\n\nThey run as they are, on the profile "
         "`peer-ns3-hpcc`. An unknown key is an error.\n\n{}",
         kHead, table(scenario_keys()), topology::spec_help(), table(topology_keys()),
-        table(profile_keys()), profiles_text(), settings_table("fabric."), settings_table("hosts."),
-        work_text(), table(fault_keys()), table(qos_keys()), hpcc_text());
+        table(profile_keys()), profiles_text(), table(fabric_choice_keys()),
+        settings_table("fabric."), settings_table("hosts."), work_text(), table(fault_keys()),
+        table(qos_keys()), hpcc_text());
 }
 
 }  // namespace tulle::scenario

@@ -1,7 +1,7 @@
 // A scenario is a stack of layers: the files that it is `like`, itself, and what a command line
 // sets. Settings of `fabric` and `hosts` are applied layer by layer on top of the profile; of all
-// else the last layer that has it counts. Only the last layer is asked whether all that it sets is
-// of use: what it makes useless below was right in its own place.
+// else the last layer that has it counts. Only the last layer, or what a command line adds, is
+// asked whether all that it sets is of use: what it makes useless below was right in its own place.
 #include "scenario/scenario.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/units.h"
+#include "scenario/edits.h"
 #include "scenario/faults.h"
 #include "scenario/profile.h"
 #include "scenario/settings.h"
@@ -28,6 +29,7 @@ constexpr KnownKey kScenarioKeys[] = {
     {"seed", "number", "of all random draws; 1 by default"},
     {"topology", "text or map", "hosts, switches and cables: see below"},
     {"profile", "name or file", "a built-in profile, or the path of one; roce-v2-400g by default"},
+    {"fabrics", "list", "what `tulle compare` compares: see below"},
     {"fabric", "settings", "what differs from the profile: see below"},
     {"hosts", "settings", "what differs from the profile: see below"},
     {"work", "list", "what hosts send: see below"},
@@ -44,6 +46,13 @@ constexpr KnownKey kTopologyKeys[] = {
     {"hosts", "list", "in place of a file: names, or {name, server, rail}"},
     {"switches", "list", "names, or {name, tier, ports}"},
     {"cables", "list", "[h0, leaf0], or {between: [h0, leaf0:3], rate, delay, length, loss}"},
+};
+
+constexpr KnownKey kFabricChoiceKeys[] = {
+    {"profile", "name or file", "a built-in profile, or the path of one"},
+    {"name", "text", "what reports call it; by default the profile"},
+    {"fabric", "settings", "what differs from the profile, on this fabric alone"},
+    {"hosts", "settings", "what differs from the profile, on this fabric alone"},
 };
 
 constexpr std::string_view kDefaultProfile = "roce-v2-400g";
@@ -86,9 +95,12 @@ public:
     base::Result<sim::Setup> compose(std::string_view text, std::string_view file,
                                      const Overrides& overrides) {
         load(text, std::string(file));
+        first_checked_ = layers_.size() - 1;
+        if (overrides.any() && !error()) first_checked_ = layers_.size();
+        if (overrides.fabric && !error()) load_choice(*overrides.fabric);
         if (overrides.any() && !error()) load(overrides);
         if (const base::Error* wrong = error()) return *wrong;
-        read_settings();
+        read_settings(overrides.unused_is_fine);
         read_small();
         if (!error()) read_graph();
         if (!error()) read_lists();
@@ -96,6 +108,16 @@ public:
             if (const Complaint wrong = set_line_rates(setup_)) last().notes.fail(1, *wrong);
         if (const base::Error* wrong = error()) return *wrong;
         return std::move(setup_);
+    }
+
+    base::Result<std::vector<FabricChoice>> fabrics(std::string_view text, std::string_view file) {
+        load(text, std::string(file));
+        std::vector<FabricChoice> choices;
+        if (const Found list = find("fabrics"); list && !error())
+            for (const Value& entry : list.value->items)
+                choices.push_back({text_of(entry, "name"), text_of(entry, "profile")});
+        if (const base::Error* wrong = error()) return *wrong;
+        return choices;
     }
 
 private:
@@ -116,6 +138,7 @@ private:
         }
         layer->root = std::move(*root);
         layer->notes.expect_map(layer->root, "a scenario", kScenarioKeys);
+        check_choices(layer->root, layer->notes);
         ++depth_;
         if (const Value* like = layer->root.find("like"); like && !layer->notes.failed())
             load_like(*like, layer->notes);
@@ -132,6 +155,52 @@ private:
         load(*text, path);
     }
 
+    static void check_choices(const Value& root, Notes& notes) {
+        const Value* list = root.find("fabrics");
+        if (list == nullptr || !notes.expect_list(*list, "fabrics")) return;
+        if (list->items.empty()) notes.fail(list->line, "fabrics: name at least one profile");
+        for (const Value& entry : list->items) {
+            if (entry.is_text()) continue;
+            if (!notes.expect_map(entry, "an entry of fabrics", kFabricChoiceKeys)) return;
+            if (entry.find("profile") == nullptr)
+                notes.fail(entry.line,
+                           "the entry of fabrics has no profile: see `tulle list "
+                           "profiles`");
+        }
+    }
+
+    static std::string text_of(const Value& choice, std::string_view key) {
+        if (choice.is_text()) return choice.text;
+        const Value* value = choice.find(key);
+        return value != nullptr ? value->text : text_of(choice, "profile");
+    }
+
+    // An entry of `fabrics` is a layer of its own, in the file that it is written in.
+    void load_choice(size_t index) {
+        const Found list = find("fabrics");
+        if (!list || index >= list.value->items.size())
+            return last().notes.fail(1, "there is no such entry of fabrics");
+        const Value& entry = list.value->items[index];
+        auto layer = std::make_unique<Layer>(list.layer->notes.file());
+        layer->root.kind = Value::Kind::map;
+        layer->root.line = entry.line;
+        Value profile = text_value(text_of(entry, "profile"));
+        profile.line = entry.line;
+        child(layer->root, "profile") = std::move(profile);
+        for (const std::string_view section : {"fabric", "hosts"})
+            if (const Value* map = entry.find(section)) child(layer->root, section) = *map;
+        layers_.push_back(std::move(layer));
+    }
+
+    // Changes what the last layer that has it says.
+    Complaint edit_part(std::string_view part, const std::string& path, const Value& value) {
+        for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
+            if ((*layer)->root.find(part) == nullptr) continue;
+            return edit(path, value, child((*layer)->root, part));
+        }
+        return fmt::format("{}: the scenario has no {}", path, part);
+    }
+
     void load(const Overrides& overrides) {
         auto layer = std::make_unique<Layer>("command line");
         Value& root = layer->root;
@@ -145,6 +214,14 @@ private:
             if (!value) {
                 layer->notes.adopt(value.error());
                 break;
+            }
+            const std::string_view part = edited_part(path, *value);
+            if (!part.empty()) {
+                if (const Complaint wrong = root.find(part) != nullptr
+                                                ? edit(path, *value, child(root, part))
+                                                : edit_part(part, path, *value))
+                    layer->notes.fail(1, *wrong);
+                continue;
             }
             Value* place = &root;
             std::string_view rest = path;
@@ -168,7 +245,7 @@ private:
 
     Layer& last() { return *layers_.back(); }
 
-    void read_settings() {
+    void read_settings(bool unused_is_fine) {
         std::string_view name = kDefaultProfile;
         Found profile = find("profile");
         if (profile && profile.layer->notes.expect_text(*profile.value, "profile", "ib-ndr"))
@@ -182,9 +259,10 @@ private:
                 if (const Value* map = layer->root.find(section))
                     apply_section(section, *map, target, layer->notes);
         if (error()) return;
-        for (const std::string_view section : {"fabric", "hosts"})
-            if (const Value* map = last().root.find(section))
-                check_used(section, *map, target, last().notes);
+        for (size_t i = first_checked_; i < layers_.size() && !unused_is_fine; ++i)
+            for (const std::string_view section : {"fabric", "hosts"})
+                if (const Value* map = layers_[i]->root.find(section))
+                    check_used(section, *map, target, layers_[i]->notes);
         if (const Complaint wrong = check_together(target)) last().notes.fail(1, *wrong);
         setup_.fabric_name = read.name;
         setup_.fabric = target.fabric;
@@ -278,6 +356,7 @@ private:
     const FileReader& files_;
     std::vector<std::unique_ptr<Layer>> layers_;
     size_t depth_ = 0;
+    size_t first_checked_ = 0;  // from this layer on, all that is set has to be of use
     sim::Setup setup_;
     bool hpcc_ids_ = false;
 };
@@ -290,6 +369,15 @@ std::span<const KnownKey> scenario_keys() {
 
 std::span<const KnownKey> topology_keys() {
     return kTopologyKeys;
+}
+
+std::span<const KnownKey> fabric_choice_keys() {
+    return kFabricChoiceKeys;
+}
+
+base::Result<std::vector<FabricChoice>> read_fabrics(std::string_view text, std::string_view file,
+                                                     const FileReader& files) {
+    return Composer(files).fabrics(text, file);
 }
 
 base::Result<sim::Setup> read_scenario(std::string_view text, std::string_view file,

@@ -23,9 +23,24 @@ struct Overrides {
     std::string topology;
     std::optional<uint64_t> seed;
     std::vector<std::pair<std::string, std::string>> set;  // "fabric.pfc.xoff", "100KB"
+    std::optional<size_t> fabric;  // of the scenario's list `fabrics`: its profile and settings
+    // What has no effect is no mistake: one command line for several fabrics.
+    bool unused_is_fine = false;
 
-    bool any() const { return !profile.empty() || !topology.empty() || seed || !set.empty(); }
+    bool any() const {
+        return !profile.empty() || !topology.empty() || seed || !set.empty() || fabric;
+    }
 };
+
+// A fabric that a scenario is to be compared on.
+struct FabricChoice {
+    std::string name;  // as reports call it
+    std::string profile;
+};
+
+// The list `fabrics` of a scenario; empty where it has none.
+base::Result<std::vector<FabricChoice>> read_fabrics(std::string_view text, std::string_view file,
+                                                     const FileReader& files);
 
 // `file` is the path of the text: other files are named from its folder. Errors are one sentence
 // that begins with "file:line: ".
@@ -40,6 +55,7 @@ base::Result<sim::Setup> from_connection_matrix(std::string_view text, std::stri
 // What may stand at the top of a scenario.
 std::span<const KnownKey> scenario_keys();
 std::span<const KnownKey> topology_keys();
+std::span<const KnownKey> fabric_choice_keys();
 
 // The rates that congestion control starts from, those of the hosts' own links; or a sentence if
 // its slowest rate is faster. For all readers.

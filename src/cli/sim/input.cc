@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "cli/input.h"
+#include "cli/scenario_input.h"
 #include "scenario/hpcc.h"
 #include "scenario/names.h"
 #include "scenario/scenario.h"
@@ -16,25 +16,14 @@ namespace {
 using base::Error;
 using base::Result;
 
-Result<std::string> read_text(const std::string& path) {
-    auto text = read_file(path);
-    if (text)
-        if (auto error = scenario::check_file_size(path, text->size())) return *error;
-    return text;
-}
-
 Result<scenario::Overrides> overrides_of(const SimInput& input) {
     scenario::Overrides overrides;
     overrides.profile = input.profile;
     overrides.topology = input.topology;
     overrides.seed = input.seed;
-    for (const std::string& setting : input.set) {
-        const size_t equals = setting.find('=');
-        if (equals == std::string::npos || equals == 0)
-            return Error{
-                fmt::format("--set {}: write KEY=VALUE, such as fabric.pfc.xoff=100KB", setting)};
-        overrides.set.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
-    }
+    auto set = parse_settings(input.set);
+    if (!set) return set.error();
+    overrides.set = std::move(*set);
     return overrides;
 }
 

@@ -7,9 +7,8 @@
 #include "report/timeline.h"
 
 namespace tulle::cli {
-namespace {
 
-std::string content(SimFile kind, const report::Facts& facts, const report::Verdict& verdict) {
+std::string sim_file(SimFile kind, const report::Facts& facts, const report::Verdict& verdict) {
     switch (kind) {
         case SimFile::json: return report::json_report(facts, verdict);
         case SimFile::flows_csv: return report::flows_csv(facts);
@@ -22,49 +21,6 @@ std::string content(SimFile kind, const report::Facts& facts, const report::Verd
         }
     }
     return {};
-}
-
-}  // namespace
-
-base::Result<SimOutputs> SimOutputs::open(const std::vector<Wanted>& wanted) {
-    SimOutputs outputs;
-    for (const Wanted& one : wanted) {
-        if (one.path.empty()) continue;
-        if (one.path == "-") {
-            if (outputs.takes_standard_output())
-                return base::Error{"only one file can go to standard output; name the others"};
-            outputs.places_.push_back({one.kind, std::nullopt});
-            continue;
-        }
-        auto file = FileToBe::create(one.path);
-        if (!file) return file.error();
-        outputs.places_.push_back({one.kind, std::optional<FileToBe>(std::move(*file))});
-    }
-    return outputs;
-}
-
-bool SimOutputs::takes_standard_output() const {
-    for (const Place& place : places_)
-        if (!place.file) return true;
-    return false;
-}
-
-std::optional<base::Error> SimOutputs::write(const report::Facts& facts,
-                                             const report::Verdict& verdict) {
-    for (Place& place : places_) {
-        const std::string text = content(place.kind, facts, verdict);
-        if (place.file) {
-            place.file->output().write(text);
-            continue;
-        }
-        Output standard = Output::standard();
-        standard.write(text);
-        if (auto error = standard.finish()) return error;
-    }
-    for (Place& place : places_)
-        if (place.file)
-            if (auto error = place.file->commit()) return error;
-    return std::nullopt;
 }
 
 }  // namespace tulle::cli

@@ -23,14 +23,6 @@ uint64_t millionths(uint64_t part, uint64_t whole) {
     return static_cast<uint64_t>(base::uint128_t{std::min(part, whole)} * kMillion / whole);
 }
 
-std::string time_left(uint64_t done, milliseconds elapsed) {
-    if (done < kMillion / 1000) return "time left unknown";
-    const auto ms = static_cast<uint64_t>(elapsed.count());
-    const uint64_t seconds = ms * (kMillion - done) / done / 1000;
-    if (seconds < 100) return fmt::format("{} s left", seconds + 1);
-    return fmt::format("{} min left", seconds / 60 + 1);
-}
-
 }  // namespace
 
 uint64_t done_millionths(const drive::Progress& progress, base::Instant stop) {
@@ -50,26 +42,36 @@ std::string progress_text(const drive::Progress& progress, base::Instant stop,
                        static_cast<double>(progress.hops) / 1e6, time_left(done, elapsed));
 }
 
-ProgressLine::ProgressLine(base::Instant stop)
-    : stop_(stop),
-      began_(std::chrono::steady_clock::now()),
-      is_terminal_(::isatty(STDERR_FILENO) != 0) {}
+std::string time_left(uint64_t done, milliseconds elapsed) {
+    if (done < kMillion / 1000) return "time left unknown";
+    const auto ms = static_cast<uint64_t>(elapsed.count());
+    const uint64_t seconds = ms * (kMillion - done) / done / 1000;
+    if (seconds < 100) return fmt::format("{} s left", seconds + 1);
+    return fmt::format("{} min left", seconds / 60 + 1);
+}
 
-void ProgressLine::show(const drive::Progress& progress) {
+TerminalLine::TerminalLine()
+    : began_(std::chrono::steady_clock::now()), is_terminal_(::isatty(STDERR_FILENO) != 0) {}
+
+void TerminalLine::show(const std::function<std::string(milliseconds elapsed)>& text) {
     if (!is_terminal_) return;
     const auto elapsed =
         std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began_);
     if (elapsed < kQuietFor) return;
-    fmt::print(stderr, "{}{}", kEraseLine, progress_text(progress, stop_, elapsed));
+    fmt::print(stderr, "{}{}", kEraseLine, text(elapsed));
     std::fflush(stderr);
     is_shown_ = true;
 }
 
-void ProgressLine::clear() {
+void TerminalLine::clear() {
     if (!is_shown_) return;
     fmt::print(stderr, "{}", kEraseLine);
     std::fflush(stderr);
     is_shown_ = false;
+}
+
+void ProgressLine::show(const drive::Progress& progress) {
+    line_.show([&](milliseconds elapsed) { return progress_text(progress, stop_, elapsed); });
 }
 
 }  // namespace tulle::cli

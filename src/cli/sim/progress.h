@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -17,21 +18,34 @@ uint64_t done_millionths(const drive::Progress& progress, base::Instant stop);
 std::string progress_text(const drive::Progress& progress, base::Instant stop,
                           std::chrono::milliseconds elapsed);
 
-class ProgressLine {
-public:
-    explicit ProgressLine(base::Instant stop);
-    ~ProgressLine() { clear(); }
-    ProgressLine(const ProgressLine&) = delete;
-    ProgressLine& operator=(const ProgressLine&) = delete;
+// "12 s left": if what is done took so long.
+std::string time_left(uint64_t done_millionths, std::chrono::milliseconds elapsed);
 
-    void show(const drive::Progress& progress);
+// A line that is written anew, once two seconds have passed.
+class TerminalLine {
+public:
+    TerminalLine();
+    ~TerminalLine() { clear(); }
+    TerminalLine(const TerminalLine&) = delete;
+    TerminalLine& operator=(const TerminalLine&) = delete;
+
+    void show(const std::function<std::string(std::chrono::milliseconds elapsed)>& text);
     void clear();
 
 private:
-    base::Instant stop_;
     std::chrono::steady_clock::time_point began_;
     bool is_terminal_;
     bool is_shown_ = false;
+};
+
+class ProgressLine {
+public:
+    explicit ProgressLine(base::Instant stop) : stop_(stop) {}
+    void show(const drive::Progress& progress);
+
+private:
+    base::Instant stop_;
+    TerminalLine line_;
 };
 
 }  // namespace tulle::cli

@@ -14,6 +14,7 @@ inline constexpr uint64_t kSlowedPermille = 1500;
 
 void find_deadlock(const Facts& facts, std::vector<Finding>& findings);
 void find_failed_flows(const Facts& facts, std::vector<Finding>& findings);
+void find_unfinished_phases(const Facts& facts, std::vector<Finding>& findings);
 void find_pauses(const Facts& facts, std::vector<Finding>& findings);  // and their victims
 void find_uneven_paths(const Facts& facts, std::vector<Finding>& findings);
 void find_idle_paths(const Facts& facts, std::vector<Finding>& findings);

@@ -92,6 +92,24 @@ void find_failed_flows(const Facts& facts, std::vector<Finding>& findings) {
          std::move(sentence)});
 }
 
+void find_unfinished_phases(const Facts& facts, std::vector<Finding>& findings) {
+    std::vector<std::string> names;
+    for (const CollectiveFacts& phase : facts.collectives)
+        if (!phase.finished) names.push_back(phase.name);
+    if (names.empty()) return;
+    const std::string culprit = names.front();
+    const uint64_t count = names.size();
+    std::string sentence = fmt::format("{} of {} did not end, the first of them {}", count,
+                                       counted(facts.collectives.size(), "phase"), culprit);
+    if (!facts.result.stuck_reason.empty()) sentence += "; " + facts.result.stuck_reason;
+    if (facts.result.end == sim::Result::End::stop_time) sentence += "; the run ended at its stop";
+    findings.push_back({FindingKind::phases_unfinished,
+                        Severity::failure,
+                        culprit,
+                        {{"count", count}, {"phases", std::move(names)}},
+                        std::move(sentence)});
+}
+
 void find_disagreements(const Facts& facts, std::vector<Finding>& findings) {
     for (const sim::Disagreement& at : facts.result.disagreements) {
         const std::string cable = facts.names.cable(at.cable);
@@ -104,7 +122,7 @@ void find_disagreements(const Facts& facts, std::vector<Finding>& findings) {
 }
 
 void find_pace(const Facts& facts, std::vector<Finding>& findings) {
-    if (facts.flows() == 0 || limit_permille(facts) >= kNearLimitPermille) return;
+    if (!facts.has_work() || limit_permille(facts) >= kNearLimitPermille) return;
     if (std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
             return finding.severity != Severity::note || finding.kind != FindingKind::pauses;
         }))

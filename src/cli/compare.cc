@@ -1,0 +1,173 @@
+#include "cli/compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "cli/compare/input.h"
+#include "cli/compare/progress.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/result_files.h"
+#include "cli/scenario_input.h"
+#include "drive/together.h"
+#include "report/compare/compare_json.h"
+#include "report/compare/compare_text.h"
+#include "scenario/prices.h"
+
+namespace tulle::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  tulle compare                                     an AI cluster on the usual fabrics
+  tulle compare incast.yaml --fabrics ib-ndr,roce-v2-400g
+  tulle compare incast.yaml --fabrics ib-ndr,my-switches.yaml --cost quotes.yaml
+  tulle compare --sweep bytes=64KiB,1MiB,16MiB      bandwidth against size, with a chart
+  tulle compare incast.yaml --sweep fabric.ecn.kmin=50KB,200KB,800KB --csv kmin.csv
+  tulle compare --html report.html                  one page with tables and charts
+
+`tulle list profiles` names the fabrics. `man tulle-compare` explains the table, the verdict, the
+file of prices and every key of the JSON.)";
+
+struct Options {
+    CompareInput input;
+    uint32_t threads = 0;
+    std::string cost;
+    std::string json;
+    std::string csv;
+    std::string html;
+    bool quiet = false;
+};
+
+using Results = std::vector<std::optional<base::Result<sim::Result>>>;
+
+int fail(const base::Error& error, int exit_code) {
+    fmt::print(stderr, "tulle compare: {}\n", error.message);
+    return exit_code;
+}
+
+base::Result<scenario::Prices> read_prices(const std::string& file) {
+    if (file.empty()) return scenario::sample_prices();
+    const auto text = read_text(file);
+    if (!text) return text.error();
+    return scenario::read_prices(*text, file);
+}
+
+Results run_all(const ComparisonTask& task, uint32_t threads) {
+    TogetherLine line(task.setups);
+    drive::TogetherOptions how;
+    how.workers = threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+    how.interrupt = &interrupt_flag();
+    how.on_progress = [&](size_t run, const drive::Progress& progress) {
+        line.show(run, progress);
+    };
+    how.on_end = [&](size_t run) { line.end(run); };
+    return drive::run_together(task.setups, how);
+}
+
+// A run that was interrupted is as missing as one that never began.
+bool is_finished(const std::optional<base::Result<sim::Result>>& result) {
+    return result && result->ok() && (*result)->end != sim::Result::End::interrupted;
+}
+
+std::unique_ptr<report::Comparison> compare(const ComparisonTask& task, const Results& results,
+                                            const scenario::Prices& prices) {
+    std::vector<report::FinishedRun> finished;
+    std::vector<std::string> missing;
+    for (size_t i = 0; i < results.size(); ++i) {
+        if (is_finished(results[i])) {
+            finished.push_back({task.fabrics[i], task.values[i], &task.setups[i], &**results[i]});
+            continue;
+        }
+        missing.push_back(task.values[i].empty()
+                              ? task.fabrics[i]
+                              : fmt::format("{} at {}", task.fabrics[i], task.values[i]));
+    }
+    auto comparison = std::make_unique<report::Comparison>(finished, prices);
+    comparison->sweep_key = task.sweep_key;
+    comparison->missing = std::move(missing);
+    return comparison;
+}
+
+std::optional<base::Error> print(const Options& options, const report::Comparison& comparison) {
+    Output standard = Output::standard();
+    standard.write(options.quiet ? report::compare_verdict_text(comparison)
+                                 : report::compare_text(comparison));
+    return standard.finish();
+}
+
+int report_all(const Options& options, const report::Comparison& comparison, ResultFiles& files) {
+    if (!files.takes_standard_output())
+        if (const auto error = print(options, comparison)) return fail(*error, kRunFailed);
+    if (const auto error = files.write()) return fail(*error, kRunFailed);
+    if (!comparison.missing.empty())
+        return fail({fmt::format("interrupted; missing: {}", fmt::join(comparison.missing, ", "))},
+                    kRunFailed);
+    const bool is_any_complete =
+        std::any_of(comparison.runs.begin(), comparison.runs.end(),
+                    [](const report::ComparedRun& run) { return run.verdict.complete; });
+    return is_any_complete ? kDone : kRunFailed;
+}
+
+int run(const Options& options) {
+    catch_interrupts();
+    const auto prices = read_prices(options.cost);
+    if (!prices) return fail(prices.error(), kInputWrong);
+    const auto task = read_comparison(options.input);
+    if (!task) return fail(task.error(), kInputWrong);
+    std::unique_ptr<report::Comparison> comparison;
+    auto files = ResultFiles::open(
+        {{options.json, [&] { return report::json_text(report::comparison_json(*comparison)); }},
+         {options.csv, [&] { return report::compare_csv(*comparison); }}});
+    if (!files) return fail(files.error(), kInputWrong);
+    if (!options.quiet)
+        for (const std::string& note : task->notes)
+            fmt::print(stderr, "tulle compare: note: {}\n", note);
+    const Results results = run_all(*task, options.threads);
+    for (size_t i = 0; i < results.size(); ++i)
+        if (results[i] && !results[i]->ok())
+            return fail({fmt::format("{}: {}", task->fabrics[i], results[i]->error().message)},
+                        kInputWrong);
+    comparison = compare(*task, results, *prices);
+    return report_all(options, *comparison, *files);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, int& exit_code) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* command =
+        app.add_subcommand("compare", "The same work on several fabrics, side by side");
+    command->footer(kExamples);
+    CompareInput& input = options->input;
+    command->add_option("SCENARIO", input.scenario, "What to compare; by default an AI cluster")
+        ->option_text(" ");
+    command->add_option("--fabrics", input.fabrics, "Profiles, by name or file")
+        ->option_text("A,B,...")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    command->add_option("--seed", input.seed, "Of all that is drawn by chance")->option_text("N");
+    command->add_option("--set", input.set, "Another value for a setting, on every fabric")
+        ->option_text("KEY=VALUE")
+        ->allow_extra_args(false);
+    command->add_option("--sweep", input.sweep, "The same with several values of a setting")
+        ->option_text("KEY=A,B,...");
+    command->add_option("--cost", options->cost, "Prices of parts; by default a sample")
+        ->option_text("FILE");
+    command->add_option("--json", options->json, "Write everything as JSON; - is standard output")
+        ->option_text("FILE");
+    command->add_option("--csv", options->csv, "Write a row for each run and collective")
+        ->option_text("FILE");
+    command->add_option("--threads", options->threads, "Runs at a time; by default all cores")
+        ->option_text("N")
+        ->check(CLI::Range(1, 1024));
+    command->add_flag("-q,--quiet", options->quiet, "The verdict alone");
+    command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace tulle::cli

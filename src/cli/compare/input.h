@@ -1,0 +1,34 @@
+// From the words of the command line to the runs of a comparison.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "sim/setup.h"
+
+namespace tulle::cli {
+
+struct CompareInput {
+    std::string scenario;  // empty: the one that is built in
+    std::vector<std::string> fabrics;
+    std::optional<uint64_t> seed;
+    std::vector<std::string> set;  // "key=value"
+    std::string sweep;             // "key=a,b,c"
+    bool trace = false;
+};
+
+struct ComparisonTask {
+    std::string sweep_key;
+    std::vector<std::string> fabrics;  // of each run
+    std::vector<std::string> values;   // of each run, of what is swept
+    std::vector<sim::Setup> setups;
+    std::vector<std::string> notes;  // a sentence for each setting that is of no use somewhere
+};
+
+// What is wrong is one sentence; no run has begun.
+base::Result<ComparisonTask> read_comparison(const CompareInput& input);
+
+}  // namespace tulle::cli

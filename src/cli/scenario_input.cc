@@ -1,0 +1,30 @@
+#include "cli/scenario_input.h"
+
+#include <fmt/format.h>
+
+#include "cli/input.h"
+#include "scenario/files.h"
+
+namespace tulle::cli {
+
+base::Result<std::string> read_text(const std::string& path) {
+    auto text = read_file(path);
+    if (text)
+        if (auto error = scenario::check_file_size(path, text->size())) return *error;
+    return text;
+}
+
+base::Result<std::vector<std::pair<std::string, std::string>>> parse_settings(
+    const std::vector<std::string>& settings) {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (const std::string& setting : settings) {
+        const size_t equals = setting.find('=');
+        if (equals == std::string::npos || equals == 0)
+            return base::Error{
+                fmt::format("--set {}: write KEY=VALUE, such as fabric.pfc.xoff=100KB", setting)};
+        pairs.emplace_back(setting.substr(0, equals), setting.substr(equals + 1));
+    }
+    return pairs;
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,209 @@
+#include "report/collective_limits.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/int128.h"
+#include "report/ideal.h"
+
+namespace tulle::report {
+namespace {
+
+using base::Duration;
+using workload::Collective;
+using workload::Task;
+using workload::Tier;
+
+// Who takes part in a phase, and what it uses.
+struct Participants {
+    std::vector<bool> ranks;
+    bool uses_scale_up = false;
+    bool uses_scale_out = false;
+    bool reduces_in_switch = false;
+    std::map<uint32_t, uint64_t> bytes_out;  // of messages between servers, by endpoint
+    std::map<uint32_t, uint64_t> bytes_in;
+    std::map<uint32_t, Duration> computing;  // by rank
+};
+
+// A side of a cut: ranks that share adapters, or one rank.
+struct Side {
+    uint64_t ranks = 0;
+    base::uint128_t bps = 0;
+};
+
+uint64_t bps_of(const base::Rate& rate) {
+    return static_cast<uint64_t>(base::uint128_t{8'000'000'000'000u} * 1'000'000 /
+                                 static_cast<uint64_t>(rate.time_for(1'000'000).ps));
+}
+
+class Limits {
+public:
+    explicit Limits(const sim::Setup& setup)
+        : setup_(setup), out_rates_(endpoint_rates(setup)), hosts_(setup.graph.endpoints()) {
+        if (setup.scale_up) up_rates_ = endpoint_rates(*setup.scale_up);
+    }
+
+    std::vector<Duration> all() {
+        std::vector<Participants> phases(setup_.program.phases.size());
+        for (Participants& one : phases) one.ranks.resize(setup_.ranks.size());
+        for (const Task& task : setup_.program.tasks()) note(task, phases[task.phase]);
+        std::vector<Duration> limits;
+        for (size_t i = 0; i < phases.size(); ++i)
+            limits.push_back(of(setup_.program.phases[i], phases[i]));
+        return limits;
+    }
+
+private:
+    static std::vector<uint64_t> endpoint_rates(const sim::Setup& setup) {
+        const std::vector<uint32_t> hosts = setup.graph.endpoints();
+        std::vector<uint64_t> by_node(setup.graph.nodes.size());
+        for (const topology::Cable& cable : setup.graph.cables)
+            for (const topology::CableEnd end : {cable.a, cable.b})
+                by_node[end.node] += bps_of(cable_rate(setup, cable));
+        std::vector<uint64_t> rates;
+        for (const uint32_t host : hosts) rates.push_back(by_node[host]);
+        return rates;
+    }
+
+    void note(const Task& task, Participants& phase) const {
+        phase.ranks[task.rank] = true;
+        if (task.kind == Task::Kind::compute) {
+            phase.computing[task.rank] += task.duration;
+            return;
+        }
+        if (task.kind == Task::Kind::send || task.kind == Task::Kind::read)
+            phase.ranks[task.peer] = true;
+        phase.reduces_in_switch |= task.kind == Task::Kind::contribute;
+        if (task.tier == Tier::scale_up) {
+            phase.uses_scale_up = true;
+            return;
+        }
+        phase.uses_scale_out = true;
+        const bool is_read = task.kind == Task::Kind::read;
+        const uint32_t from = setup_.ranks[is_read ? task.peer : task.rank].endpoint;
+        const uint32_t to = setup_.ranks[is_read ? task.rank : task.peer].endpoint;
+        if (from == to) return;
+        phase.bytes_out[from] += task.bytes;
+        phase.bytes_in[to] += task.bytes;
+    }
+
+    Duration of(const workload::Phase& phase, const Participants& who) const {
+        switch (phase.collective) {
+            case Collective::compute: return longest(who);
+            case Collective::storage_read:
+            case Collective::storage_write: return busiest(who);
+            case Collective::all_reduce:
+            case Collective::reduce_scatter:
+            case Collective::all_gather:
+            case Collective::all_to_all:
+            case Collective::broadcast: break;
+        }
+        if (who.uses_scale_out) return across(phase, sides(who));
+        return who.uses_scale_up ? inside(phase, who) : Duration{};
+    }
+
+    static Duration longest(const Participants& who) {
+        Duration most{};
+        for (const auto& [rank, time] : who.computing) most = std::max(most, time);
+        return most;
+    }
+
+    // The endpoint that has most to send or to take.
+    Duration busiest(const Participants& who) const {
+        Duration most{};
+        for (const auto* load : {&who.bytes_out, &who.bytes_in})
+            for (const auto& [endpoint, bytes] : *load)
+                most = std::max(most, time_for(setup_, bytes, out_rates_[endpoint]));
+        return most;
+    }
+
+    std::vector<Side> sides(const Participants& who) const {
+        std::map<uint32_t, Side> by_place;
+        for (uint32_t rank = 0; rank < who.ranks.size(); ++rank) {
+            if (!who.ranks[rank]) continue;
+            const uint32_t endpoint = setup_.ranks[rank].endpoint;
+            const uint32_t server = setup_.graph.nodes[hosts_[endpoint]].server;
+            ++by_place[who.uses_scale_up ? server : endpoint].ranks;
+        }
+        for (uint32_t endpoint = 0; endpoint < hosts_.size(); ++endpoint) {
+            const uint32_t server = setup_.graph.nodes[hosts_[endpoint]].server;
+            const auto side = by_place.find(who.uses_scale_up ? server : endpoint);
+            if (side != by_place.end()) side->second.bps += out_rates_[endpoint];
+        }
+        std::vector<Side> sides;
+        for (const auto& [place, side] : by_place) sides.push_back(side);
+        return sides;
+    }
+
+    Duration across(const workload::Phase& phase, const std::vector<Side>& sides) const {
+        base::uint128_t all_bps = 0;
+        base::uint128_t most_bps = 0;
+        uint64_t ranks = 0;
+        for (const Side& side : sides) {
+            all_bps += side.bps;
+            most_bps = std::max(most_bps, side.bps);
+            ranks += side.ranks;
+        }
+        if (sides.size() < 2 || most_bps == 0) return {};
+        const base::uint128_t bytes = phase.bytes;
+        const uint64_t others = sides.size() - 1;
+        switch (phase.collective) {
+            case Collective::all_reduce: return time_for(setup_, bytes * 2 * others, all_bps);
+            case Collective::reduce_scatter:
+            case Collective::all_gather: return time_for(setup_, bytes * others, all_bps);
+            case Collective::all_to_all: break;
+            default: return time_for(setup_, bytes, most_bps);
+        }
+        Duration most{};
+        for (const Side& side : sides)
+            if (side.bps != 0)
+                most = std::max(
+                    most,
+                    time_for(setup_, bytes * side.ranks * (ranks - side.ranks) / ranks, side.bps));
+        return most;
+    }
+
+    Duration inside(const workload::Phase& phase, const Participants& who) const {
+        base::uint128_t bps = 0;
+        uint64_t ranks = 0;
+        for (uint32_t rank = 0; rank < who.ranks.size(); ++rank) {
+            if (!who.ranks[rank]) continue;
+            ++ranks;
+            if (setup_.ranks[rank].scale_up < up_rates_.size())
+                bps = std::max<base::uint128_t>(bps, up_rates_[setup_.ranks[rank].scale_up]);
+        }
+        if (ranks < 2 || bps == 0 || !setup_.scale_up) return {};
+        const base::uint128_t bytes = phase.bytes;
+        const sim::Setup& scale_up = *setup_.scale_up;
+        switch (phase.collective) {
+            case Collective::all_reduce: {
+                const uint64_t parts = who.reduces_in_switch ? ranks + 1 : 2 * (ranks - 1);
+                return time_for(scale_up, bytes * parts / ranks, bps);
+            }
+            case Collective::broadcast: return time_for(scale_up, bytes, bps);
+            default: return time_for(scale_up, bytes * (ranks - 1) / ranks, bps);
+        }
+    }
+
+    // Payload in full packets at a rate.
+    static Duration time_for(const sim::Setup& setup, base::uint128_t bytes, base::uint128_t bps) {
+        if (bps == 0) return {};
+        const uint32_t mtu = setup.host.mtu;
+        const uint64_t wire = data_wire_bytes(setup, sim::Operation::write, mtu, false, false);
+        constexpr base::uint128_t kBitPicoseconds = 8'000'000'000'000u;
+        return {static_cast<int64_t>(bytes * wire / mtu * kBitPicoseconds / bps)};
+    }
+
+    const sim::Setup& setup_;
+    std::vector<uint64_t> out_rates_;  // bits a second, by endpoint
+    std::vector<uint64_t> up_rates_;
+    std::vector<uint32_t> hosts_;
+};
+
+}  // namespace
+
+std::vector<Duration> collective_limits(const sim::Setup& setup) {
+    return Limits(setup).all();
+}
+
+}  // namespace tulle::report

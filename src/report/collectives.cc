@@ -1,0 +1,81 @@
+#include "report/collectives.h"
+
+#include <algorithm>
+
+#include "base/int128.h"
+#include "report/collective_limits.h"
+#include "workload/bus_bandwidth.h"
+
+namespace tulle::report {
+namespace {
+
+using base::Duration;
+using base::uint128_t;
+using workload::Collective;
+
+uint64_t bytes_per_second(uint64_t bytes, Duration time) {
+    if (time.ps <= 0) return 0;
+    return static_cast<uint64_t>(uint128_t{bytes} * 1'000'000'000'000u /
+                                 static_cast<uint64_t>(time.ps));
+}
+
+CollectiveFacts facts_of(const workload::Phase& phase, const sim::PhaseResult& found,
+                         base::Instant end_of_run, Duration limit) {
+    CollectiveFacts facts;
+    facts.name = phase.name;
+    facts.collective = phase.collective;
+    facts.algorithm = phase.algorithm;
+    facts.bytes = phase.bytes;
+    facts.ranks = phase.ranks;
+    facts.job = phase.job;
+    facts.messages = found.messages;
+    facts.finished = found.finished;
+    facts.begin = found.begin;
+    facts.time = std::max(Duration{}, (found.finished ? found.end : end_of_run) - found.begin);
+    facts.limit = limit;
+    if (facts.time.ps > 0 && found.finished)
+        facts.limit_permille = std::min<uint64_t>(
+            1000, static_cast<uint64_t>((uint128_t{static_cast<uint64_t>(limit.ps)} * 1000 +
+                                         static_cast<uint64_t>(facts.time.ps) / 2) /
+                                        static_cast<uint64_t>(facts.time.ps)));
+    if (!found.finished || !has_bandwidth(phase.collective)) return facts;
+    facts.algorithm_bandwidth = bytes_per_second(phase.bytes, facts.time);
+    const workload::BusFactor factor = workload::bus_factor(phase.collective, phase.ranks);
+    facts.bus_bandwidth = static_cast<uint64_t>(uint128_t{facts.algorithm_bandwidth} *
+                                                factor.numerator / factor.denominator);
+    return facts;
+}
+
+}  // namespace
+
+std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim::Result& result) {
+    std::vector<CollectiveFacts> all;
+    if (setup.program.phases.empty()) return all;
+    const std::vector<Duration> limits = collective_limits(setup);
+    for (size_t i = 0; i < setup.program.phases.size(); ++i) {
+        const sim::PhaseResult found =
+            i < result.phases.size() ? result.phases[i] : sim::PhaseResult{};
+        all.push_back(facts_of(setup.program.phases[i], found, result.time, limits[i]));
+    }
+    return all;
+}
+
+const char* collective_name(Collective collective) {
+    switch (collective) {
+        case Collective::all_reduce: return "all_reduce";
+        case Collective::reduce_scatter: return "reduce_scatter";
+        case Collective::all_gather: return "all_gather";
+        case Collective::all_to_all: return "all_to_all";
+        case Collective::broadcast: return "broadcast";
+        case Collective::compute: return "compute";
+        case Collective::storage_read: return "storage_read";
+        case Collective::storage_write: return "storage_write";
+    }
+    return "unknown";
+}
+
+bool has_bandwidth(Collective collective) {
+    return collective != Collective::compute;
+}
+
+}  // namespace tulle::report

@@ -1,0 +1,39 @@
+// The phases of a run's program as a person measures them: time, and bandwidth as nccl-tests counts
+// it, against what the hosts' links allow.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/result.h"
+#include "sim/setup.h"
+
+namespace tulle::report {
+
+struct CollectiveFacts {
+    std::string name;
+    workload::Collective collective = workload::Collective::all_reduce;
+    std::string algorithm;
+    uint64_t bytes = 0;
+    uint32_t ranks = 0;
+    uint32_t job = 0;
+    uint64_t messages = 0;
+    bool finished = false;
+    base::Instant begin{};
+    base::Duration time{};             // of one that did not end: as if it ended with the run
+    uint64_t algorithm_bandwidth = 0;  // bytes a second; 0 if it did not end
+    uint64_t bus_bandwidth = 0;
+    // No algorithm could be faster over these links: what has to leave the servers, or the ranks
+    // where there is no network inside servers, at the rate of their adapters, headers included.
+    base::Duration limit{};
+    uint64_t limit_permille = 0;
+};
+
+// As Setup::program has the phases.
+std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim::Result& result);
+
+// "all_reduce": as scenarios and JSON have it.
+const char* collective_name(workload::Collective collective);
+bool has_bandwidth(workload::Collective collective);
+
+}  // namespace tulle::report

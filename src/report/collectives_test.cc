@@ -1,0 +1,111 @@
+#include "report/collectives.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/json_report.h"
+#include "report/testing.h"
+#include "report/text_report.h"
+#include "workload/bus_bandwidth.h"
+
+namespace tulle::report {
+namespace {
+
+using namespace testing;
+using workload::Collective;
+
+TEST(bus_factor, is_that_of_nccl_tests) {
+    const auto is = [](Collective collective, uint64_t numerator, uint64_t denominator) {
+        const workload::BusFactor factor = workload::bus_factor(collective, 8);
+        return factor.numerator * denominator == numerator * factor.denominator;
+    };
+    EXPECT_TRUE(is(Collective::all_reduce, 14, 8));
+    EXPECT_TRUE(is(Collective::reduce_scatter, 7, 8));
+    EXPECT_TRUE(is(Collective::all_gather, 7, 8));
+    EXPECT_TRUE(is(Collective::all_to_all, 7, 8));
+    EXPECT_TRUE(is(Collective::broadcast, 1, 1));
+}
+
+TEST(collectives, bandwidth_is_bytes_over_time_and_the_factor) {
+    MadeRun run = star(4);
+    run.phase("sum", Collective::all_reduce, 40'000'000, 2_ms);
+    const auto facts = collective_facts(run.setup, run.result);
+    ASSERT_EQ(facts.size(), 1u);
+    EXPECT_EQ(facts[0].algorithm_bandwidth, 20'000'000'000u);
+    EXPECT_EQ(facts[0].bus_bandwidth, 30'000'000'000u);
+    EXPECT_EQ(facts[0].time, 2_ms);
+}
+
+// Four ranks on four hosts: each must send 2 * 3/4 of the buffer, and headers with it.
+TEST(collectives, the_limit_is_what_must_cross_the_hosts_links) {
+    MadeRun run = star(4);
+    run.phase("sum", Collective::all_reduce, 4096 * 1000, 2_ms);
+    run.phase("exchange", Collective::all_to_all, 4096 * 1000, 1_ms);
+    const uint64_t wire =
+        data_wire_bytes(run.setup, sim::Operation::write, run.setup.host.mtu, false, false) * 4096 /
+        run.setup.host.mtu;
+    const base::Rate rate = run.setup.fabric.link.rate;
+    const auto facts = collective_facts(run.setup, run.result);
+    EXPECT_NEAR(static_cast<double>(facts[0].limit.ps),
+                static_cast<double>(rate.time_for(wire * 1500).ps), 2000.0);
+    EXPECT_NEAR(static_cast<double>(facts[1].limit.ps),
+                static_cast<double>(rate.time_for(wire * 750).ps), 2000.0);
+    const Facts all(run.setup, run.result);
+    EXPECT_EQ(all.limit, facts[0].limit + facts[1].limit);
+    EXPECT_EQ(all.span, 3_ms);
+}
+
+// Two servers of two adapters: what the ranks of a server reduce among themselves does not cross.
+TEST(collectives, a_network_inside_servers_leaves_less_to_cross) {
+    MadeRun apart = star(4);
+    apart.phase("sum", Collective::all_reduce, 1 << 20, 1_ms);
+    MadeRun joined = apart;
+    for (uint32_t host = 0; host < 4; ++host) joined.setup.graph.nodes[host].server = host / 2;
+    sim::Setup islands = star(4).setup;
+    joined.setup.scale_up = std::make_shared<const sim::Setup>(islands);
+    for (uint32_t rank = 0; rank < 4; ++rank) joined.setup.ranks[rank].scale_up = rank;
+    workload::Task inside;
+    inside.tier = workload::Tier::scale_up;
+    inside.peer = 1;
+    inside.bytes = 1 << 19;
+    joined.setup.program.add(inside, {});
+    const Duration alone = collective_facts(apart.setup, apart.result)[0].limit;
+    const Duration together = collective_facts(joined.setup, joined.result)[0].limit;
+    // 2 * 3 buffers over four adapters against 2 * 1.
+    EXPECT_NEAR(static_cast<double>(alone.ps), static_cast<double>(together.ps * 3), 10.0);
+}
+
+TEST(collectives, one_that_did_not_end_has_no_bandwidth_and_fails_the_run) {
+    MadeRun run = star(4);
+    run.phase("sum", Collective::all_reduce, 1 << 20, 1_ms, false);
+    const auto facts = collective_facts(run.setup, run.result);
+    EXPECT_EQ(facts[0].bus_bandwidth, 0u);
+    const Verdict verdict = run.verdict();
+    EXPECT_FALSE(verdict.complete);
+    const Finding* finding = find(verdict, FindingKind::phases_unfinished);
+    ASSERT_NE(finding, nullptr);
+    EXPECT_EQ(finding->culprit, "sum");
+}
+
+TEST(collectives, stand_in_the_report_of_a_run) {
+    MadeRun run = star(4);
+    run.phase("sum", Collective::all_reduce, 40'000'000, 2_ms);
+    run.result.message_latency.record(5'000'000, 12);
+    const Facts facts(run.setup, run.result);
+    const Verdict verdict = judge(facts);
+    const std::string text = text_report(facts, verdict);
+    EXPECT_NE(text.find("30.00 GB/s"), std::string::npos) << text;
+    EXPECT_NE(text.find("12 messages between servers: 5"), std::string::npos) << text;
+    const auto json = nlohmann::json::parse(json_report(facts, verdict));
+    const auto& sum = json["collectives"][0];
+    EXPECT_EQ(sum["name"], "sum");
+    EXPECT_EQ(sum["kind"], "all_reduce");
+    EXPECT_EQ(sum["bytes"], 40'000'000);
+    EXPECT_EQ(sum["time_us"], 2000.0);
+    EXPECT_EQ(sum["algbw_GBps"], 20.0);
+    EXPECT_EQ(sum["busbw_GBps"], 30.0);
+}
+
+}  // namespace
+}  // namespace tulle::report

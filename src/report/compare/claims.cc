@@ -1,0 +1,219 @@
+#include "report/compare/claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/findings/findings.h"
+
+namespace tulle::report {
+namespace {
+
+constexpr size_t kMostReasons = 2;
+// What is worth being a reason: noticeable by itself, and clearly more than the best has of it.
+constexpr uint64_t kTimesMore = 2;
+constexpr uint64_t kBusyCoresPermille = 100;
+constexpr uint64_t kHeadersPermille = 10;
+constexpr int64_t kPausedPart = 100;  // of the run, summed over its links
+constexpr uint64_t kSlowerMessages = 1200;
+
+struct Reason {
+    std::string text;
+    std::vector<std::string> fields;  // below the run
+};
+
+using Reasons = std::vector<Reason>;
+// The best, and those as fast: what they have too is no reason.
+using Leaders = std::vector<const ComparedRun*>;
+
+uint64_t median(const ComparedRun& run) {
+    return run.latency.percentile(1, 2);
+}
+
+std::string latency_text(uint64_t picoseconds) {
+    return base::to_string(Duration{static_cast<int64_t>(picoseconds)});
+}
+
+template <class Value>
+uint64_t most_of(const Leaders& leaders, Value&& value) {
+    uint64_t most = 0;
+    for (const ComparedRun* leader : leaders) most = std::max(most, value(*leader));
+    return most;
+}
+
+void add_losses(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
+    const uint64_t drops = run.facts->drops();
+    const uint64_t again = run.facts->result.totals.retransmitted;
+    const uint64_t usual = most_of(leaders, [](const auto& one) { return one.facts->drops(); });
+    if (drops <= kTimesMore * usual || again == 0) return;
+    reasons.push_back({fmt::format("it lost {} and sent {} again", counted(drops, "packet"), again),
+                       {"totals/dropped", "totals/retransmitted"}});
+}
+
+void add_processors(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
+    const auto cores = [](const ComparedRun& one) { return one.facts->busy_cores_permille(); };
+    if (cores(run) < kBusyCoresPermille || cores(run) <= kTimesMore * most_of(leaders, cores))
+        return;
+    reasons.push_back(
+        {fmt::format("processors carry its data: {} of their time, {} cores busy in each server",
+                     base::to_string(run.facts->result.cpu), ratio_text(cores(run))),
+         {"host/cpu_us", "host/cpu_cores_per_server"}});
+}
+
+// A lack of credits is part of how InfiniBand works, a pause is not: only alike is compared.
+void add_pauses(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
+    const auto paused = [](const ComparedRun& one) {
+        return static_cast<uint64_t>(one.facts->result.totals.paused.ps);
+    };
+    const uint64_t usual = most_of(leaders, [&](const ComparedRun& one) {
+        const bool is_alike =
+            one.facts->setup.fabric.flow_control == run.facts->setup.fabric.flow_control;
+        return is_alike ? paused(one) : 0;
+    });
+    if (paused(run) * kPausedPart < static_cast<uint64_t>(run.facts->span.ps) ||
+        paused(run) <= kTimesMore * usual)
+        return;
+    reasons.push_back({fmt::format("its links were held up for {} in all",
+                                   base::to_string(run.facts->result.totals.paused)),
+                       {"totals/paused_ns"}});
+}
+
+// Settings that a run has found wanting by itself.
+void add_settings(const ComparedRun& run, const Leaders&, Reasons& reasons) {
+    for (const Finding& finding : run.verdict.findings)
+        if (finding.kind == FindingKind::pfc_only_brake ||
+            finding.kind == FindingKind::needless_resending ||
+            finding.kind == FindingKind::uneven_paths) {
+            reasons.push_back({finding.sentence, {"verdict/findings"}});
+            return;
+        }
+}
+
+void add_notifications(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
+    const auto cnps = [](const ComparedRun& one) { return one.facts->result.totals.cnps; };
+    if (cnps(run) == 0 || cnps(run) <= kTimesMore * most_of(leaders, cnps)) return;
+    reasons.push_back({fmt::format("congestion control slowed its senders: {}, {}",
+                                   counted(run.facts->result.totals.ecn_marked, "mark"),
+                                   counted(cnps(run), "CNP")),
+                       {"totals/ecn_marked", "totals/cnps"}});
+}
+
+void add_latency(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
+    const uint64_t usual = most_of(leaders, median);
+    if (usual == 0 || median(run) * 1000 < usual * kSlowerMessages) return;
+    reasons.push_back({fmt::format("half of its messages take longer than {}, of {}'s {}",
+                                   latency_text(median(run)), leaders.front()->fabric,
+                                   latency_text(median(*leaders.front()))),
+                       {"messages/p50_ns"}});
+}
+
+void add_headers(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
+    const auto headers = [](const ComparedRun& one) { return one.facts->header_permille(); };
+    if (headers(run) < most_of(leaders, headers) + kHeadersPermille) return;
+    reasons.push_back(
+        {fmt::format("headers come to {} of its data, of {}'s to {}", percent_text(headers(run)),
+                     leaders.front()->fabric, percent_text(headers(*leaders.front()))),
+         {"host/header_ratio"}});
+}
+
+// The likeliest first.
+Reasons reasons_for(const ComparedRun& run, const Leaders& leaders) {
+    Reasons reasons;
+    for (const auto add : {add_losses, add_processors, add_settings, add_pauses, add_notifications,
+                           add_latency, add_headers})
+        add(run, leaders, reasons);
+    if (reasons.empty()) reasons.push_back({run.verdict.sentence, {"verdict/sentence"}});
+    if (reasons.size() > kMostReasons) reasons.resize(kMostReasons);
+    return reasons;
+}
+
+std::string field(size_t run, const std::string& name) {
+    return fmt::format("/runs/{}/{}", run, name);
+}
+
+std::string behind_text(uint64_t permille) {
+    if (permille >= 1000) return fmt::format("{} times as long", ratio_text(permille + 1000));
+    return fmt::format("{} longer", percent_text(permille));
+}
+
+Claim fastest(const Comparison& comparison, size_t index) {
+    const ComparedRun& run = comparison.runs[index];
+    return {ClaimKind::fastest,
+            index,
+            fmt::format("{} is fastest: {}, {} % of the limit", run.fabric,
+                        base::to_string(run.facts->span), (run.verdict.limit_permille + 5) / 10),
+            {field(index, "verdict/span_ns"), field(index, "verdict/limit_ratio")}};
+}
+
+Claim alike(const Comparison& comparison, size_t index, size_t best) {
+    const ComparedRun& run = comparison.runs[index];
+    return {ClaimKind::alike,
+            index,
+            fmt::format("{} is as fast: {}", run.fabric,
+                        behind_text(behind_permille(run, comparison.runs[best]))),
+            {field(index, "verdict/span_ns"), field(best, "verdict/span_ns")}};
+}
+
+Claim behind(const Comparison& comparison, size_t index, size_t best, const Leaders& leaders) {
+    const ComparedRun& run = comparison.runs[index];
+    Claim claim{ClaimKind::behind,
+                index,
+                fmt::format("{} takes {}", run.fabric,
+                            behind_text(behind_permille(run, comparison.runs[best]))),
+                {field(index, "verdict/span_ns"), field(best, "verdict/span_ns")}};
+    const char* joint = ": ";
+    for (const Reason& reason : reasons_for(run, leaders)) {
+        claim.sentence.append(joint).append(reason.text);
+        joint = "; ";
+        for (const std::string& name : reason.fields)
+            for (const size_t of : {index, best}) claim.evidence.push_back(field(of, name));
+    }
+    return claim;
+}
+
+Claim failed(const Comparison& comparison, size_t index) {
+    const ComparedRun& run = comparison.runs[index];
+    return {ClaimKind::failed,
+            index,
+            fmt::format("{} did not complete the work: {}", run.fabric, run.verdict.sentence),
+            {field(index, "verdict/complete"), field(index, "verdict/sentence")}};
+}
+
+}  // namespace
+
+std::vector<Claim> claims_of(const Comparison& comparison, const std::string& value) {
+    std::vector<Claim> claims;
+    const std::vector<size_t> order = comparison.ranking(value);
+    Leaders leaders;
+    for (const size_t index : order) {
+        const ComparedRun& run = comparison.runs[index];
+        const bool leads = behind_permille(run, comparison.runs[order.front()]) <= kAlikePermille;
+        if (run.verdict.complete && leads) leaders.push_back(&run);
+    }
+    for (const size_t index : order) {
+        const ComparedRun& run = comparison.runs[index];
+        const ComparedRun& best = comparison.runs[order.front()];
+        if (!run.verdict.complete)
+            claims.push_back(failed(comparison, index));
+        else if (index == order.front())
+            claims.push_back(fastest(comparison, index));
+        else if (behind_permille(run, best) <= kAlikePermille)
+            claims.push_back(alike(comparison, index, order.front()));
+        else
+            claims.push_back(behind(comparison, index, order.front(), leaders));
+    }
+    return claims;
+}
+
+const char* claim_name(ClaimKind kind) {
+    switch (kind) {
+        case ClaimKind::fastest: return "fastest";
+        case ClaimKind::alike: return "alike";
+        case ClaimKind::behind: return "behind";
+        case ClaimKind::failed: return "failed";
+    }
+    return "unknown";
+}
+
+}  // namespace tulle::report

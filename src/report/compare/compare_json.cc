@@ -1,0 +1,143 @@
+#include "report/compare/compare_json.h"
+
+#include <fmt/format.h>
+
+#include "report/compare/claims.h"
+#include "report/compare/rules.h"
+#include "report/csv_values.h"
+
+namespace tulle::report {
+namespace {
+
+Json one_run(const Comparison& comparison, const ComparedRun& run) {
+    Json json = {{"name", run.fabric}};
+    json["sweep"] = comparison.sweep_key.empty()
+                        ? Json(nullptr)
+                        : Json{{"key", comparison.sweep_key}, {"value", run.value}};
+    json.update(run_json(*run.facts, run.verdict));
+    return json;
+}
+
+Json cost_json(const ComparedRun& run) {
+    const Bill& bill = run.bill;
+    Json lines = Json::array();
+    for (const BillLine& line : bill.lines)
+        lines.push_back({{"part", line.part},
+                         {"count", line.count},
+                         {"price", line.is_priced ? ratio(line.price) : Json(nullptr)},
+                         {"watts", line.is_priced ? ratio(line.milliwatts) : Json(nullptr)}});
+    return {{"name", run.fabric},
+            {"switches", bill.switches},
+            {"switch_ports", bill.switch_ports},
+            {"adapters", bill.adapters},
+            {"cables", bill.cables},
+            {"copper_cables", bill.copper_cables},
+            {"transceivers", bill.transceivers},
+            {"currency", bill.currency},
+            {"price", ratio(bill.price)},
+            {"watts", ratio(bill.milliwatts)},
+            {"unpriced_parts", bill.unpriced},
+            {"lines", std::move(lines)}};
+}
+
+// Fields with the values that they have in this very document.
+Json evidence_json(const std::vector<std::string>& fields, const Json& document) {
+    Json json = Json::array();
+    for (const std::string& field : fields)
+        json.push_back({{"field", field}, {"value", document.at(Json::json_pointer(field))}});
+    return json;
+}
+
+Json sweep_value(const std::string& value) {
+    return value.empty() ? Json(nullptr) : Json(value);
+}
+
+Json verdict_json(const Comparison& comparison, const Json& document) {
+    Json claims = Json::array();
+    Json ranking = Json::array();
+    for (const std::string& value : comparison.values) {
+        Json names = Json::array();
+        for (const size_t index : comparison.ranking(value))
+            names.push_back(comparison.runs[index].fabric);
+        ranking.push_back({{"value", sweep_value(value)}, {"fabrics", std::move(names)}});
+        for (const Claim& claim : claims_of(comparison, value))
+            claims.push_back({{"value", sweep_value(value)},
+                              {"kind", claim_name(claim.kind)},
+                              {"run", claim.run},
+                              {"fabric", comparison.runs[claim.run].fabric},
+                              {"sentence", claim.sentence},
+                              {"evidence", evidence_json(claim.evidence, document)}});
+    }
+    return {{"ranking", std::move(ranking)}, {"claims", std::move(claims)}};
+}
+
+Json rules_json(const Comparison& comparison, const Json& document) {
+    Json rules = Json::array();
+    for (const std::string& value : comparison.values)
+        for (const Advice& one : advice_on(comparison, value))
+            rules.push_back({{"value", sweep_value(value)},
+                             {"id", one.id},
+                             {"about", topic_name(one.topic)},
+                             {"basis", one.is_opinion ? "opinion" : "found"},
+                             {"sentence", one.sentence},
+                             {"evidence", evidence_json(one.evidence, document)}});
+    return rules;
+}
+
+std::string run_cells(const ComparedRun& run) {
+    const sim::Totals& totals = run.facts->result.totals;
+    const auto percentile = [&](uint64_t parts, uint64_t out_of) {
+        return csv_ns(static_cast<int64_t>(run.latency.percentile(parts, out_of)));
+    };
+    return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_ns(run.facts->span.ps),
+                       csv_ratio(run.verdict.limit_permille), percentile(1, 2), percentile(99, 100),
+                       percentile(999, 1000), run.facts->drops(), totals.retransmitted,
+                       totals.ecn_marked, totals.cnps, csv_ns(totals.paused.ps),
+                       csv_ratio(run.facts->header_permille()), csv_ns(run.facts->result.cpu.ps),
+                       csv_ratio(run.bill.price));
+}
+
+std::string collective_cells(const CollectiveFacts& phase) {
+    const auto gigabytes = [](uint64_t bytes) { return csv_ratio(bytes / 1'000'000); };
+    return fmt::format("{},{},{},{},{},{},{},{}", csv_quoted(phase.name),
+                       collective_name(phase.collective), phase.bytes, phase.ranks,
+                       phase.finished ? csv_ns(phase.time.ps) : "",
+                       gigabytes(phase.algorithm_bandwidth), gigabytes(phase.bus_bandwidth),
+                       csv_ratio(phase.limit_permille));
+}
+
+}  // namespace
+
+Json comparison_json(const Comparison& comparison) {
+    Json json = {{"scenario", comparison.scenario},
+                 {"sweep_key", sweep_value(comparison.sweep_key)},
+                 {"runs", Json::array()},
+                 {"missing", comparison.missing},
+                 {"prices", comparison.prices_file},
+                 {"cost", Json::array()}};
+    for (const ComparedRun& run : comparison.runs) {
+        json["runs"].push_back(one_run(comparison, run));
+        json["cost"].push_back(cost_json(run));
+    }
+    json["verdict"] = verdict_json(comparison, json);
+    json["rules"] = rules_json(comparison, json);
+    return json;
+}
+
+std::string compare_csv(const Comparison& comparison) {
+    std::string text =
+        "fabric,sweep_key,sweep_value,complete,time_ns,limit_ratio,p50_ns,p99_ns,p999_ns,dropped,"
+        "retransmitted,ecn_marked,cnps,paused_ns,header_ratio,cpu_ns,price,collective,kind,bytes,"
+        "ranks,collective_ns,algbw_GBps,busbw_GBps,collective_limit_ratio\n";
+    for (const ComparedRun& run : comparison.runs) {
+        const std::string head =
+            fmt::format("{},{},{},{},{}", csv_quoted(run.fabric), csv_quoted(comparison.sweep_key),
+                        csv_quoted(run.value), run.verdict.complete ? "yes" : "no", run_cells(run));
+        if (run.facts->collectives.empty()) text += head + ",,,,,,,,\n";
+        for (const CollectiveFacts& phase : run.facts->collectives)
+            text += head + "," + collective_cells(phase) + "\n";
+    }
+    return text;
+}
+
+}  // namespace tulle::report

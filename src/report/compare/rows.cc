@@ -1,0 +1,135 @@
+#include "report/compare/rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/units.h"
+
+namespace tulle::report {
+namespace {
+
+using Cell = std::function<std::string(const ComparedRun&)>;
+
+struct Row {
+    std::string label;
+    Cell cell;
+    bool is_of_processors = false;  // left out where none has worked
+};
+
+const CollectiveFacts* phase_of(const ComparedRun& run, size_t phase) {
+    return phase < run.facts->collectives.size() ? &run.facts->collectives[phase] : nullptr;
+}
+
+void add_collectives(const std::vector<const ComparedRun*>& runs, std::vector<Row>& rows) {
+    for (size_t i = 0; i < runs.front()->facts->collectives.size(); ++i) {
+        const CollectiveFacts& first = runs.front()->facts->collectives[i];
+        if (!has_bandwidth(first.collective)) continue;
+        const auto of = [i](auto&& text) {
+            return [i, text](const ComparedRun& run) -> std::string {
+                const CollectiveFacts* phase = phase_of(run, i);
+                return phase != nullptr && phase->finished ? text(*phase) : "-";
+            };
+        };
+        rows.push_back({fmt::format("{}, {}", first.name, base::bytes_to_string(first.bytes)),
+                        of([](const CollectiveFacts& phase) { return short_time(phase.time); })});
+        rows.push_back({"  algbw, busbw  GB/s", of([](const CollectiveFacts& phase) {
+                            return fmt::format("{} {}", gigabytes_text(phase.algorithm_bandwidth),
+                                               gigabytes_text(phase.bus_bandwidth));
+                        })});
+        rows.push_back({"  of the limit", of([](const CollectiveFacts& phase) {
+                            return percent_text(phase.limit_permille);
+                        })});
+    }
+}
+
+std::vector<Row> rows_of(const std::vector<const ComparedRun*>& runs) {
+    const auto totals = [](auto&& value) {
+        return [value](const ComparedRun& run) { return std::to_string(value(run)); };
+    };
+    const auto latency = [](uint64_t parts, uint64_t out_of) {
+        return [=](const ComparedRun& run) {
+            const auto ps = static_cast<int64_t>(run.latency.percentile(parts, out_of));
+            return run.latency.empty() ? "-" : short_time({ps});
+        };
+    };
+    std::vector<Row> rows = {
+        {"time",
+         [](const ComparedRun& run) {
+             return run.verdict.complete ? short_time(run.facts->span) : "failed";
+         }},
+        {"of the limit",
+         [](const ComparedRun& run) {
+             return run.verdict.complete ? percent_text(run.verdict.limit_permille) : "-";
+         }},
+    };
+    add_collectives(runs, rows);
+    const std::vector<Row> rest = {
+        {"message latency p50", latency(1, 2)},
+        {"  p99", latency(99, 100)},
+        {"  p99.9", latency(999, 1000)},
+        {"packets lost", totals([](const ComparedRun& run) { return run.facts->drops(); })},
+        {"packets sent again",
+         totals([](const ComparedRun& run) { return run.facts->result.totals.retransmitted; })},
+        {"marks, CNPs",
+         [](const ComparedRun& run) {
+             const sim::Totals& of = run.facts->result.totals;
+             return fmt::format("{}, {}", of.ecn_marked, of.cnps);
+         }},
+        {"links paused, in all",
+         [](const ComparedRun& run) { return short_time(run.facts->result.totals.paused); }},
+        {"header overhead",
+         [](const ComparedRun& run) { return percent_text(run.facts->header_permille()); }},
+        {"host CPU time", [](const ComparedRun& run) { return short_time(run.facts->result.cpu); },
+         true},
+        {"  cores a server",
+         [](const ComparedRun& run) { return ratio_text(run.facts->busy_cores_permille()); }, true},
+        {fmt::format("price, {}", runs.front()->bill.currency),
+         [](const ComparedRun& run) {
+             return fmt::format("{}{}", price_text(run.bill.price),
+                                run.bill.unpriced != 0 ? "+" : "");
+         }},
+        {"power", [](const ComparedRun& run) { return watts_text(run.bill.milliwatts); }},
+    };
+    rows.insert(rows.end(), rest.begin(), rest.end());
+    return rows;
+}
+
+}  // namespace
+
+std::vector<ComparedRow> compared_rows(const std::vector<const ComparedRun*>& runs) {
+    std::vector<ComparedRow> table;
+    if (runs.empty()) return table;
+    const bool has_cpu = std::any_of(runs.begin(), runs.end(), [](const ComparedRun* run) {
+        return run->facts->result.cpu.ps > 0;
+    });
+    for (const Row& row : rows_of(runs)) {
+        if (row.is_of_processors && !has_cpu) continue;
+        ComparedRow& one = table.emplace_back(ComparedRow{row.label, {}});
+        for (const ComparedRun* run : runs) one.cells.push_back(row.cell(*run));
+    }
+    return table;
+}
+
+std::string short_time(Duration duration) {
+    struct Unit {
+        int64_t ps;
+        const char* name;
+    };
+    constexpr Unit kUnits[] = {
+        {1'000'000'000'000, "s"}, {1'000'000'000, "ms"}, {1'000'000, "us"}, {1'000, "ns"}};
+    for (const Unit& unit : kUnits)
+        if (duration.ps >= unit.ps) {
+            const int64_t hundredths = (duration.ps * 100 + unit.ps / 2) / unit.ps;
+            return fmt::format("{}.{:02} {}", hundredths / 100, hundredths % 100, unit.name);
+        }
+    return duration.ps == 0 ? "0" : fmt::format("{} ps", duration.ps);
+}
+
+std::string gigabytes_text(uint64_t bytes_per_second) {
+    const uint64_t hundredths = (bytes_per_second + 5'000'000) / 10'000'000;
+    return fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
+}
+
+}  // namespace tulle::report

@@ -1,0 +1,21 @@
+// The table of a comparison: a row a figure, a cell a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/compare/comparison.h"
+
+namespace tulle::report {
+
+struct ComparedRow {
+    std::string label;
+    std::vector<std::string> cells;
+};
+
+std::vector<ComparedRow> compared_rows(const std::vector<const ComparedRun*>& runs);
+
+std::string short_time(Duration duration);              // "1.23 ms"
+std::string gigabytes_text(uint64_t bytes_per_second);  // "371.02", without its unit
+
+}  // namespace tulle::report

@@ -1,0 +1,26 @@
+// "Which should I choose?": what the comparison found first, opinion last, and labelled so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/compare/comparison.h"
+
+namespace tulle::report {
+
+enum class Topic : uint8_t { speed, budget, scale, skills, workload };
+
+struct Advice {
+    const char* id = "";
+    Topic topic = Topic::speed;
+    bool is_opinion = false;
+    std::string sentence;
+    std::vector<std::string> evidence;  // fields of the JSON; none where it is opinion
+};
+
+// For the runs of one value.
+std::vector<Advice> advice_on(const Comparison& comparison, const std::string& value);
+
+const char* topic_name(Topic topic);
+
+}  // namespace tulle::report

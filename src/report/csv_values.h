@@ -1,0 +1,15 @@
+// Values as cells of comma-separated text (RFC 4180).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tulle::report {
+
+// A name with a comma, a quote or a line break in it stands in quotes.
+std::string csv_quoted(const std::string& name);
+// Nanoseconds with up to three decimals.
+std::string csv_ns(int64_t picoseconds);
+std::string csv_ratio(uint64_t permille);
+
+}  // namespace tulle::report

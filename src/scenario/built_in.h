@@ -1,0 +1,20 @@
+// Files of the project that are compiled in: they are found wherever the program is started.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace tulle::scenario {
+
+struct BuiltInText {
+    std::string_view name;  // of the file, without folder and ending
+    std::string_view text;
+};
+
+// examples/compare.yaml and cost/sample.yaml.
+std::span<const BuiltInText> built_in_texts();
+
+// One that is known to be there.
+std::string_view built_in_text(std::string_view name);
+
+}  // namespace tulle::scenario

@@ -1,0 +1,190 @@
+"""`tulle compare` from the outside: fabrics, files, sweeps, prices, and Ctrl-C."""
+
+import csv
+import io
+import json
+import pathlib
+import pty
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from program import TULLE, main, tulle
+
+SMALL = """
+name: small
+topology: star:4
+work: [{incast: {to: 0, bytes: 200KB}}]
+"""
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self.path = pathlib.Path(self._folder.name)
+        self.write("small.yaml", SMALL)
+
+    def write(self, name, text):
+        (self.path / name).write_text(text)
+
+    def compare(self, *arguments):
+        return tulle("compare", *arguments, cwd=self.path)
+
+    def json(self, *arguments):
+        result = self.compare("--json", "-", *arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
+
+
+class Compare(Folder):
+    def test_fabrics_stand_side_by_side_in_the_order_of_the_command_line(self):
+        result = self.compare("small.yaml", "--fabrics", "roce-v2-100g,ib-ndr")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = result.stdout.decode()
+        self.assertLess(text.index("roce-v2-100g"), text.index("ib-ndr"))
+        self.assertIn("ib-ndr is fastest", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
+
+    def test_a_run_is_the_same_as_by_itself_and_with_any_number_of_threads(self):
+        one = self.json("small.yaml", "--fabrics", "ib-ndr,roce-v2-400g", "--threads", "1")
+        two = self.json("small.yaml", "--fabrics", "ib-ndr,roce-v2-400g", "--threads", "2")
+        alone = json.loads(tulle("sim", "small.yaml", "--profile", "ib-ndr", "--json", "-",
+                                 cwd=self.path).stdout)
+        for run in one["runs"] + two["runs"] + [alone]:
+            del run["engine"]
+        self.assertEqual(one, two)
+        self.assertEqual({k: one["runs"][0][k] for k in alone}, alone)
+
+    def test_every_claim_rests_on_a_field(self):
+        found = self.json("small.yaml", "--fabrics", "ib-ndr,roce-v2-100g")
+        self.assertEqual([run["name"] for run in found["runs"]], ["ib-ndr", "roce-v2-100g"])
+        for claim in found["verdict"]["claims"]:
+            self.assertTrue(claim["evidence"])
+            for one in claim["evidence"]:
+                value = found
+                for step in one["field"].split("/")[1:]:
+                    value = value[int(step)] if isinstance(value, list) else value[step]
+                self.assertEqual(value, one["value"])
+
+    def test_the_scenario_names_the_fabrics_and_their_settings(self):
+        self.write("listed.yaml", SMALL + """
+fabrics:
+  - roce-v2-400g
+  - {profile: roce-v2-400g, name: no-pfc, fabric: {flow_control: none, switch: {buffer: 64KiB}}}
+""")
+        found = self.json("listed.yaml")
+        self.assertEqual([run["name"] for run in found["runs"]], ["roce-v2-400g", "no-pfc"])
+        self.assertEqual(found["runs"][0]["totals"]["dropped"]["buffer_full"], 0)
+        self.assertGreater(found["runs"][1]["totals"]["dropped"]["buffer_full"], 0)
+        chosen = self.json("listed.yaml", "--fabrics", "no-pfc,ib-ndr")
+        self.assertEqual(chosen["runs"][0]["hash"], found["runs"][1]["hash"])
+
+    def test_a_fabric_may_be_a_file(self):
+        self.write("mine.yaml", "name: mine\nlike: roce-v2-400g\nfabric: {link: {delay: 1us}}\n")
+        found = self.json("small.yaml", "--fabrics", "roce-v2-400g,./mine.yaml")
+        self.assertEqual(found["runs"][1]["fabric"], "mine")
+        self.assertGreater(found["runs"][1]["time_ns"], found["runs"][0]["time_ns"])
+
+    def test_a_setting_that_is_of_use_on_one_fabric_is_noted_on_the_other(self):
+        arguments = ("small.yaml", "--fabrics", "ib-ndr,roce-v2-400g", "--set",
+                     "fabric.ecn.kmin=9KB")
+        result = self.compare(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"note: on ib-ndr: ", result.stderr)
+        useless = self.compare("small.yaml", "--fabrics", "ib-ndr", "--set", "fabric.ecn.kmin=9KB")
+        self.assertEqual(useless.returncode, 2)
+        self.assertIn(b"has no effect", useless.stderr)
+
+    def test_what_is_wrong_is_said_before_anything_runs(self):
+        for arguments, words in [
+            (("missing.yaml",), b"cannot open missing.yaml"),
+            (("small.yaml", "--fabrics", "ib-ndx"), b"did you mean 'ib-ndr'"),
+            (("small.yaml", "--fabrics", "ib-ndr,ib-ndr"), b"compared with itself"),
+            (("small.yaml", "--sweep", "bytes"), b"write KEY=A,B,C"),
+            (("small.yaml", "--sweep", "fabric.link.speed=1,2"), b"unknown key 'speed'"),
+            (("small.yaml", "--cost", "small.yaml"), b"unknown key 'name'"),
+        ]:
+            with self.subTest(arguments=arguments):
+                result = self.compare(*arguments, "--json", "out.json")
+                self.assertEqual(result.returncode, 2)
+                self.assertIn(words, result.stderr)
+                self.assertFalse((self.path / "out.json").exists())
+
+    def test_prices_are_the_users(self):
+        self.write("prices.yaml", """
+currency: EUR
+switches: [{name: box, ports: 8, rate: 400Gbps, price: 1000, watts: 100}]
+adapters: [{name: card, rate: 400Gbps, price: 10, watts: 1}]
+copper: [{name: wire, rate: 400Gbps, reach: 100m, price: 0.5, watts: 0}]
+""")
+        found = self.json("small.yaml", "--fabrics", "ib-ndr", "--cost", "prices.yaml")
+        cost = found["cost"][0]
+        self.assertEqual((cost["price"], cost["watts"], cost["currency"]), (1042.0, 104.0, "EUR"))
+        self.assertEqual(cost["copper_cables"], 4)
+
+
+class Sweep(Folder):
+    def test_a_row_for_each_value_and_fabric(self):
+        result = self.compare("small.yaml", "--fabrics", "ib-ndr,roce-v2-400g", "--sweep",
+                              "bytes=10KB,20KB,40KB", "--csv", "out.csv")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = list(csv.DictReader(io.StringIO((self.path / "out.csv").read_text())))
+        self.assertEqual([(row["sweep_value"], row["fabric"]) for row in rows],
+                         [(v, f) for v in ("10KB", "20KB", "40KB")
+                          for f in ("ib-ndr", "roce-v2-400g")])
+        times = [float(row["time_ns"]) for row in rows if row["fabric"] == "ib-ndr"]
+        self.assertEqual(times, sorted(times))
+        self.assertIn("time against bytes", result.stdout.decode())
+        self.assertIn("█", result.stdout.decode())
+
+    def test_hosts_and_settings_can_be_swept(self):
+        found = self.json("small.yaml", "--fabrics", "ib-ndr", "--sweep", "hosts=3,6")
+        self.assertEqual([run["hosts"] for run in found["runs"]], [3, 6])
+        self.assertEqual(found["sweep_key"], "hosts")
+        self.assertEqual(found["runs"][1]["sweep"], {"key": "hosts", "value": "6"})
+        found = self.json("small.yaml", "--fabrics", "roce-v2-400g", "--sweep",
+                          "fabric.ecn.kmin=1KB,500KB", "--set", "fabric.ecn.kmax=500KB")
+        marks = [run["totals"]["ecn_marked"] for run in found["runs"]]
+        self.assertGreater(marks[0], marks[1])
+
+
+class Interrupt(Folder):
+    def test_finished_fabrics_are_told_and_what_is_missing_too(self):
+        # The first fabric fails at once; the second would take hours.
+        self.write("slow.yaml", """
+topology: pair
+work: [{flows: [{from: 0, to: 1, bytes: 900GB}]}]
+fabrics:
+  - profile: ib-ndr
+    name: brief
+    fabric: {link: {error_rate: 0.001}}
+    hosts: {retry_count: 0, ack_timeout: 1}
+  - {profile: ib-ndr, name: endless}
+""")
+        command = [TULLE, "compare", "slow.yaml", "--threads", "1", "--json", "out.json"]
+        leader, follower = pty.openpty()  # progress is for terminals, and says how far it is
+        process = subprocess.Popen(command, cwd=self.path, stdout=subprocess.PIPE, stderr=follower)
+        os.close(follower)
+        shown = b""
+        deadline = time.monotonic() + 50
+        while b"1 of 2 runs done" not in shown and time.monotonic() < deadline:
+            if select.select([leader], [], [], 1)[0]:
+                shown += os.read(leader, 4096)
+        process.send_signal(signal.SIGINT)
+        text = process.communicate(timeout=60)[0].decode()
+        os.close(leader)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("brief did not complete the work", text)
+        self.assertIn("Missing: endless did not come to an end.", text)
+        found = json.loads((self.path / "out.json").read_text())
+        self.assertEqual(found["missing"], ["endless"])
+        self.assertEqual(len(found["runs"]), 1)
+
+
+if __name__ == "__main__":
+    main()
