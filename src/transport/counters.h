@@ -42,9 +42,9 @@ struct Counters {
     // our own
     uint64_t retransmitted_packets = 0;
     uint64_t retransmitted_bytes = 0;  // payload of those
-    uint64_t dropped_no_qp = 0;      // for a queue pair that does not exist
-    uint64_t dropped_bad_state = 0;  // for one that does not receive
-    uint64_t dropped_silently = 0;   // what the specification says to drop without a word
+    uint64_t dropped_no_qp = 0;        // for a queue pair that does not exist
+    uint64_t dropped_bad_state = 0;    // for one that does not receive
+    uint64_t dropped_silently = 0;     // what the specification says to drop without a word
 };
 
 }  // namespace tulle::transport
