@@ -399,6 +399,8 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     adapter.reorder_tolerance = setup_.host.reorder_tolerance;
     adapter.reorder_packets = std::max(adapter.reorder_packets, 2 * adapter.reorder_tolerance);
     adapter.coalesces_acks = setup_.host.coalesce_acks;
+    // Receives of a connection are posted again at once, so senders need not wait for credits.
+    adapter.grants_credits = share_.connections == nullptr || share_.connections->empty();
     if (setup_.host.window_packets != 0)
         adapter.max_packets_outstanding = setup_.host.window_packets;
     adapter.reorder_packets = std::max(adapter.reorder_packets, setup_.host.window_packets);

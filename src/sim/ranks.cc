@@ -208,6 +208,8 @@ void Ranks::note_end(Part& part, const Event& event) {
     const bool is_end_of_task = is_end(event);
     if (is_end_of_task) ++part.done[program_[event.task].phase];
     if (!is_end_of_task && !event.has_arrived) return;
+    const Task& task = program_[event.task];
+    if (task.kind == Task::Kind::compute && task.duration.ps == 0) return;  // a meeting point
     PhaseResult& phase = part.phases[program_[event.task].phase];
     phase.end = std::max(phase.end, event.at);
 }

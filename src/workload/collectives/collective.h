@@ -22,7 +22,7 @@ struct CollectiveOptions {
     bool in_switch = false;               // of two_level: inside servers
     bool pxn = false;                     // of all_to_all: by way of the receiver's rail
     uint16_t channels = 0;                // 0: usual_channels()
-    Chunking chunking;
+    Chunking chunking{};
     uint32_t peers = 8;  // of direct: others that a member serves at once; 0: all
     uint32_t root = 0;   // of broadcast: a member
 };
