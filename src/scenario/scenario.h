@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "scenario/files.h"
+#include "scenario/jobs.h"
 #include "scenario/notes.h"
 #include "scenario/tree.h"
 #include "sim/setup.h"
@@ -23,6 +24,7 @@ struct Overrides {
     std::string topology;
     std::optional<uint64_t> seed;
     std::vector<std::pair<std::string, std::string>> set;  // "fabric.pfc.xoff", "100KB"
+    uint64_t most_tasks = kMostTasks;                      // of programs; larger ones are refused
 
     bool any() const { return !profile.empty() || !topology.empty() || seed || !set.empty(); }
 };
