@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -112,6 +113,53 @@ base::Error Names::unknown(std::string_view name, std::string_view what, bool ho
             fmt::format("there is no {} '{}'; did you mean '{}'?", what, name.substr(0, 60), like)};
     return {fmt::format("there is no {} '{}'; they are called {}, ...", what, name.substr(0, 60),
                         names.empty() ? std::string_view("nothing") : names.front())};
+}
+
+namespace {
+
+// "8-15", both numbers; a name may have a dash too.
+bool is_range(std::string_view word) {
+    const size_t dash = word.find('-');
+    if (dash == 0 || dash == std::string_view::npos || dash + 1 == word.size()) return false;
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    return std::count_if(word.begin(), word.end(), is_digit) + 1 ==
+           static_cast<int64_t>(word.size());
+}
+
+}  // namespace
+
+std::vector<uint32_t> read_list_of(std::string_view what, const Value& list, std::string_view key,
+                                   const Lookup& one, Notes& notes) {
+    std::vector<uint32_t> found;
+    if (!notes.expect_list(list, key)) return found;
+    const auto look_up = [&](const Value& item, std::string_view word) -> uint32_t {
+        const auto number = one(word);
+        if (number) return *number;
+        notes.fail(item.line, fmt::format("{}: {}", key, number.error().message));
+        return 0;
+    };
+    for (const Value& item : list.items) {
+        if (notes.failed() || !notes.expect_text(item, key, "0")) break;
+        const std::string_view word = item.text;
+        const size_t dash = is_range(word) ? word.find('-') : word.size();
+        const uint32_t last = look_up(item, dash == word.size() ? word : word.substr(dash + 1));
+        const uint32_t first = look_up(item, word.substr(0, dash));
+        if (first > last && !notes.failed())
+            notes.fail(item.line,
+                       fmt::format("{}: {} ends before it begins", key, word.substr(0, 40)));
+        for (uint32_t i = first; i <= last && !notes.failed(); ++i) found.push_back(i);
+    }
+    std::sort(found.begin(), found.end());
+    const auto twice = std::adjacent_find(found.begin(), found.end());
+    if (twice != found.end())
+        notes.fail(list.line, fmt::format("{}: {} {} is written twice", key, what, *twice));
+    return found;
+}
+
+std::vector<uint32_t> read_hosts(const Value& list, std::string_view key, const Names& names,
+                                 Notes& notes) {
+    return read_list_of(
+        "host", list, key, [&](std::string_view word) { return names.host(word); }, notes);
 }
 
 }  // namespace tulle::scenario

@@ -1,11 +1,14 @@
 // Nodes, hosts and cables of a graph by what a person calls them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
+#include "scenario/notes.h"
 #include "topology/graph.h"
 
 namespace tulle::scenario {
@@ -39,5 +42,14 @@ private:
     std::vector<uint32_t> ranks_;  // of each node among the hosts; kNone for switches
     std::unordered_map<std::string_view, uint32_t> nodes_;
 };
+
+// What one word of a list means.
+using Lookup = std::function<base::Result<uint32_t>(std::string_view word)>;
+
+// [1, h2, 8-15] in ascending order, each once; `what` is "host" or "rank".
+std::vector<uint32_t> read_list_of(std::string_view what, const Value& list, std::string_view key,
+                                   const Lookup& one, Notes& notes);
+std::vector<uint32_t> read_hosts(const Value& list, std::string_view key, const Names& names,
+                                 Notes& notes);
 
 }  // namespace tulle::scenario

@@ -21,6 +21,12 @@ struct KnownKey {
     std::string_view meaning;
 };
 
+// An entry of a list that is one of several kinds, told by the key that it has.
+struct WorkKind {
+    KnownKey key;
+    std::vector<KnownKey> keys;  // below it; none where it is the name of a file
+};
+
 class Notes {
 public:
     explicit Notes(std::string file) : file_(std::move(file)) {}

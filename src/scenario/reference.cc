@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "scenario/faults.h"
+#include "scenario/gpus.h"
 #include "scenario/hpcc.h"
 #include "scenario/profile.h"
 #include "scenario/scenario.h"
@@ -64,12 +65,17 @@ std::string settings_table(std::string_view section) {
     return text;
 }
 
+std::string gpus_text() {
+    return fmt::format("{}\nA map of `scale_up`:\n\n{}", table(gpu_keys()), table(scale_up_keys()));
+}
+
 std::string work_text() {
     std::string text = table(work_keys());
     for (const WorkKind& kind : work_kinds()) {
         text +=
             fmt::format("\n### {}\n\nA {}: {}.\n", kind.key.name, kind.key.type, kind.key.meaning);
         if (!kind.keys.empty()) text += fmt::format("\n{}", table(kind.keys));
+        if (kind.key.name == "job") text += fmt::format("\nA step:\n\n{}", table(step_keys()));
     }
     return text;
 }
@@ -134,6 +140,8 @@ std::string reference() {
         "\n## fabrics\n\nA list of names of profiles, or of maps:\n\n{}"
         "\n## fabric\n\n{}"
         "\n## hosts\n\n{}"
+        "\n## gpus\n\nRanks of collectives, jobs and storage are GPUs, counted in the order of the "
+        "hosts that have one.\n\n{}"
         "\n## work\n\nA list; each entry has one of the kinds below, and may have:\n\n{}"
         "\n## faults\n\nA list; each entry has one of cable, switch and host.\n\n{}"
         "\n## qos\n\nA list of nodes whose settings differ from `fabric`.\n\n{}"
@@ -141,8 +149,8 @@ std::string reference() {
         "`peer-ns3-hpcc`. An unknown key is an error.\n\n{}",
         kHead, table(scenario_keys()), topology::spec_help(), table(topology_keys()),
         table(profile_keys()), profiles_text(), table(fabric_choice_keys()),
-        settings_table("fabric."), settings_table("hosts."), work_text(), table(fault_keys()),
-        table(qos_keys()), hpcc_text());
+        settings_table("fabric."), settings_table("hosts."), gpus_text(), work_text(),
+        table(fault_keys()), table(qos_keys()), hpcc_text());
 }
 
 }  // namespace tulle::scenario

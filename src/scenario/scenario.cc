@@ -32,6 +32,7 @@ constexpr KnownKey kScenarioKeys[] = {
     {"fabrics", "list", "what `tulle compare` compares: see below"},
     {"fabric", "settings", "what differs from the profile: see below"},
     {"hosts", "settings", "what differs from the profile: see below"},
+    {"gpus", "map", "which hosts have one, and the network inside servers: see below"},
     {"work", "list", "what hosts send: see below"},
     {"faults", "list", "what breaks, and when: see below"},
     {"qos", "list", "nodes that are set up differently, as DCBX finds out: see below"},
@@ -103,7 +104,7 @@ public:
         read_settings(overrides.unused_is_fine);
         read_small();
         if (!error()) read_graph();
-        if (!error()) read_lists();
+        if (!error()) read_lists(overrides.most_tasks);
         if (!error())
             if (const Complaint wrong = set_line_rates(setup_)) last().notes.fail(1, *wrong);
         if (const base::Error* wrong = error()) return *wrong;
@@ -337,20 +338,36 @@ private:
         setup_.graph = *graph;
     }
 
-    void read_lists() {
+    void read_lists(uint64_t most_tasks) {
         const Names names(setup_.graph);
+        const Found gpus = find("gpus");
+        Notes& gpu_notes = gpus ? gpus.layer->notes : last().notes;
+        WorkPlace place{.names = names, .files = files_, .hpcc_ids = hpcc_ids_};
+        place.gpus = read_gpus(gpus.value, names, files_, gpu_notes, setup_);
+        place.most_tasks = most_tasks;
+        if (error()) return;
         if (const Found work = find("work")) {
-            const WorkPlace place{.names = names, .files = files_, .hpcc_ids = hpcc_ids_};
             read_work(*work.value, place, work.layer->notes, setup_);
-            if (setup_.flows.empty()) work.layer->notes.fail(work.value->line, "no work is given");
+            if (setup_.flows.empty() && setup_.program.empty())
+                work.layer->notes.fail(work.value->line, "no work is given");
         } else {
             last().notes.fail(1, "the work is missing; write work: [{permutation: {bytes: 1MB}}]");
         }
+        if (setup_.program.empty()) forget_gpus(gpus);
         if (const Found faults = find("faults"))
             read_faults(*faults.value, names, faults.layer->notes, setup_);
         if (const Found qos = find("qos")) read_qos(*qos.value, names, qos.layer->notes, setup_);
         if (const Found capture = find("capture"))
             read_capture(*capture.value, names, capture.layer->notes, setup_);
+    }
+
+    // Flows alone know hosts, not GPUs.
+    void forget_gpus(const Found& gpus) {
+        setup_.ranks.clear();
+        setup_.scale_up.reset();
+        if (gpus && gpus.layer == &last())
+            last().notes.fail(gpus.value->line,
+                              "gpus has no effect: no work is a collective, a job or storage");
     }
 
     const FileReader& files_;

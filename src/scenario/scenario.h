@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "scenario/files.h"
+#include "scenario/jobs.h"
 #include "scenario/notes.h"
 #include "scenario/tree.h"
 #include "sim/setup.h"
@@ -26,6 +27,7 @@ struct Overrides {
     std::optional<size_t> fabric;  // of the scenario's list `fabrics`: its profile and settings
     // What has no effect is no mistake: one command line for several fabrics.
     bool unused_is_fine = false;
+    uint64_t most_tasks = kMostTasks;  // of programs; larger ones are refused
 
     bool any() const {
         return !profile.empty() || !topology.empty() || seed || !set.empty() || fabric;

@@ -22,7 +22,7 @@ constexpr KnownKey kCommonKeys[] = {
     {"paths", "file", "the paths of `hpcc_flows`: `src dst | nodes of the data | of the ACKs`"},
 };
 
-const std::vector<WorkKind> kKinds = {
+const std::vector<WorkKind> kFlowKinds = {
     {{"permutation", "map", "each host sends to one other and receives from one other, at random"},
      {{"bytes", "size", "of each message"},
       {"count", "number", "hosts that send; all by default"}}},
@@ -46,6 +46,17 @@ const std::vector<WorkKind> kKinds = {
     {{"hpcc_flows", "file", "a flow file of the HPCC simulator, SimAI or ASTRA-sim"}, {}},
 };
 
+std::vector<WorkKind> all_kinds() {
+    std::vector<WorkKind> kinds = kFlowKinds;
+    kinds.insert(kinds.end(), job_kinds().begin(), job_kinds().end());
+    return kinds;
+}
+
+bool is_job(const WorkKind& kind) {
+    return std::any_of(job_kinds().begin(), job_kinds().end(),
+                       [&](const WorkKind& job) { return job.key.name == kind.key.name; });
+}
+
 // Streams of random draws: one for each entry of the list.
 constexpr uint32_t kWorkStream = 0x776f726b;
 
@@ -56,7 +67,10 @@ uint8_t most_level(const fabric::Settings& fabric) {
 class WorkReader {
 public:
     WorkReader(const WorkPlace& place, Notes& notes, sim::Setup& setup)
-        : place_(place), notes_(notes), setup_(setup) {}
+        : place_(place),
+          notes_(notes),
+          setup_(setup),
+          jobs_({place.names, place.gpus, place.most_tasks}, notes, setup) {}
 
     void read_entry(const Value& entry, uint32_t index) {
         const WorkKind* kind = kind_of(entry);
@@ -64,8 +78,18 @@ public:
         const Value& value = *entry.find(kind->key.name);
         random_ = base::RandomStream({setup_.seed, kWorkStream, index});
         const size_t first = setup_.flows.size();
-        read_common(entry, *kind);
+        const std::string title = read_common(entry, *kind);
         const std::string_view name = kind->key.name;
+        if (is_job(*kind)) {
+            workload::Job job;
+            job.name = title;
+            job.start = pattern_.start;
+            job.service_level = pattern_.service_level;
+            job.traffic_class = pattern_.traffic_class;
+            return jobs_.read(*kind, value, job);
+        }
+        pattern_.group = static_cast<uint32_t>(setup_.groups.size());
+        setup_.groups.push_back(title);
         if (name == "flows") return read_flows(value);
         if (kind->keys.empty()) return read_file(name, value, entry.find("paths"), first);
         if (!notes_.expect_map(value, name, kind->keys)) return;
@@ -81,12 +105,12 @@ private:
     const WorkKind* kind_of(const Value& entry) {
         std::vector<KnownKey> known;
         std::vector<std::string_view> names;
-        for (const WorkKind& kind : kKinds) known.push_back(kind.key);
-        for (const WorkKind& kind : kKinds) names.push_back(kind.key.name);
+        for (const WorkKind& kind : work_kinds()) known.push_back(kind.key);
+        for (const WorkKind& kind : work_kinds()) names.push_back(kind.key.name);
         known.insert(known.end(), std::begin(kCommonKeys), std::end(kCommonKeys));
         if (!notes_.expect_map(entry, "an entry of work", known)) return nullptr;
         const WorkKind* found = nullptr;
-        for (const WorkKind& kind : kKinds) {
+        for (const WorkKind& kind : work_kinds()) {
             if (entry.find(kind.key.name) == nullptr) continue;
             if (found != nullptr) {
                 notes_.fail(entry.line, fmt::format("the entry is both {} and {}; make two of it",
@@ -101,13 +125,12 @@ private:
         return found;
     }
 
-    void read_common(const Value& entry, const WorkKind& kind) {
+    // Returns what it is called.
+    std::string read_common(const Value& entry, const WorkKind& kind) {
         pattern_ = default_flow(setup_.fabric);
         std::string name(kind.key.name);
         if (const Value* value = entry.find("name"))
             if (notes_.expect_text(*value, "name", "victim")) name = value->text;
-        pattern_.group = static_cast<uint32_t>(setup_.groups.size());
-        setup_.groups.push_back(name);
         if (const Value* value = entry.find("start")) pattern_.start = start(*value);
         if (const Value* value = entry.find("level")) pattern_.service_level = level(*value);
         if (const Value* value = entry.find("dscp")) set_dscp(*value);
@@ -117,6 +140,11 @@ private:
             notes_.fail(value->line, "paths has no effect here; it goes with hpcc_flows");
         if (const Value* value = entry.find("level"); value && is_hpcc)
             notes_.fail(value->line, "level has no effect here; the file has priority groups");
+        if (const Value* value = entry.find("operation"); value && is_job(kind))
+            notes_.fail(value->line, fmt::format("operation has no effect beside {}; it goes with "
+                                                 "flows",
+                                                 kind.key.name));
+        return name;
     }
 
     // Where switches trust it, hosts sort by it too.
@@ -189,31 +217,6 @@ private:
         return 0;
     }
 
-    // [1, h2, 8-15]
-    std::vector<uint32_t> host_list(const Value& list) {
-        std::vector<uint32_t> found;
-        if (!notes_.expect_list(list, "from")) return found;
-        for (const Value& item : list.items) {
-            if (notes_.failed()) break;
-            const size_t dash = item.text.find('-');
-            const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-            const bool is_range = dash != std::string::npos && dash > 0 &&
-                                  std::count_if(item.text.begin(), item.text.end(), is_digit) + 1 ==
-                                      static_cast<int64_t>(item.text.size());
-            Value end = item;
-            if (is_range) end.text = item.text.substr(dash + 1);
-            Value begin = item;
-            if (is_range) begin.text = item.text.substr(0, dash);
-            const uint32_t last = one_host(end, "from");
-            for (uint32_t i = one_host(begin, "from"); i <= last; ++i) found.push_back(i);
-        }
-        std::sort(found.begin(), found.end());
-        const auto twice = std::adjacent_find(found.begin(), found.end());
-        if (twice != found.end())
-            notes_.fail(list.line, fmt::format("from: host {} is written twice", *twice));
-        return found;
-    }
-
     void read_permutation(const Value& map) {
         const Value* count = map.find("count");
         const uint64_t senders = count ? number(*count, "count", 1, hosts()) : hosts();
@@ -229,7 +232,7 @@ private:
             return notes_.fail(senders->line, "senders has no effect beside from; remove one");
         std::vector<uint32_t> sources;
         if (from) {
-            sources = host_list(*from);
+            sources = read_hosts(*from, "from", place_.names, notes_);
             if (std::find(sources.begin(), sources.end(), to) != sources.end())
                 return notes_.fail(from->line,
                                    fmt::format("from: host {} would send to itself", to));
@@ -255,7 +258,7 @@ private:
     void read_flows(const Value& list) {
         if (!notes_.expect_list(list, "flows")) return;
         const std::vector<KnownKey>& keys =
-            std::find_if(kKinds.begin(), kKinds.end(), [](const WorkKind& kind) {
+            std::find_if(kFlowKinds.begin(), kFlowKinds.end(), [](const WorkKind& kind) {
                 return kind.key.name == "flows";
             })->keys;
         for (const Value& item : list.items) {
@@ -327,6 +330,7 @@ private:
     const WorkPlace& place_;
     Notes& notes_;
     sim::Setup& setup_;
+    JobReader jobs_;
     sim::Flow pattern_;
     base::RandomStream random_{{}};
 };
@@ -338,7 +342,8 @@ std::span<const KnownKey> work_keys() {
 }
 
 std::span<const WorkKind> work_kinds() {
-    return kKinds;
+    static const std::vector<WorkKind> kinds = all_kinds();
+    return kinds;
 }
 
 void read_work(const Value& list, const WorkPlace& place, Notes& notes, sim::Setup& setup) {

@@ -6,6 +6,8 @@
 
 #include "scenario/fields.h"
 #include "scenario/files.h"
+#include "scenario/gpus.h"
+#include "scenario/jobs.h"
 #include "scenario/names.h"
 #include "scenario/notes.h"
 #include "sim/setup.h"
@@ -16,10 +18,6 @@ namespace tulle::scenario {
 // What each entry may say besides its kind.
 std::span<const KnownKey> work_keys();
 
-struct WorkKind {
-    KnownKey key;
-    std::vector<KnownKey> keys;  // below it; none where it is the name of a file
-};
 std::span<const WorkKind> work_kinds();
 
 struct WorkPlace {
@@ -27,9 +25,11 @@ struct WorkPlace {
     const FileReader& files;
     bool hpcc_ids = false;  // the topology is HPCC's, so its flow files count all its nodes
     size_t most_flows = workload::kMostMessages;
+    Gpus gpus{};
+    uint64_t most_tasks = kMostTasks;
 };
 
-// Adds the flows of the list to the setup, whose graph, fabric and seed are there already.
+// Adds the flows and jobs of the list to the setup, whose graph, fabric and seed are there already.
 void read_work(const Value& list, const WorkPlace& place, Notes& notes, sim::Setup& setup);
 
 // Adds the flows of a file as one group. Gives flow files' ports and priority groups.

@@ -25,9 +25,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const FileReader files = [&](const std::string&) { return tulle::base::Result(text); };
     Overrides overrides;
     overrides.topology = "leaf-spine:leaves=2,spines=2,hosts=4";
+    overrides.most_tasks = 20'000;
     const auto setup = read_scenario(text, "s.yaml", files, overrides);
     if (setup) {
-        TULLE_CHECK(!setup->flows.empty());
+        TULLE_CHECK(!setup->flows.empty() || !setup->program.empty());
+        TULLE_CHECK(!setup->program.check(static_cast<uint32_t>(setup->ranks.size())));
         for (const auto& flow : setup->flows) {
             TULLE_CHECK(flow.source < 8 && flow.destination < 8);
             TULLE_CHECK(flow.source != flow.destination && flow.start.ps >= 0);

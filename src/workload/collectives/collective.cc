@@ -36,6 +36,11 @@ uint64_t times(uint64_t a, uint64_t b) {
     return __builtin_mul_overflow(a, b, &product) ? ~uint64_t{0} : product;
 }
 
+uint64_t plus(uint64_t a, uint64_t b) {
+    uint64_t sum = 0;
+    return __builtin_add_overflow(a, b, &sum) ? ~uint64_t{0} : sum;
+}
+
 // The order of a broadcast: the ring, begun at its root.
 std::vector<uint32_t> order_from(const Placement& placement, uint32_t root, uint16_t channel) {
     std::vector<uint32_t> order = ring_order(placement, channel);
@@ -183,15 +188,39 @@ std::optional<base::Error> check(const CollectiveOptions& options, const Placeme
     return std::nullopt;
 }
 
+// Each formula counts the messages of the algorithm with rounded-up numbers of pieces; a task more
+// for each member ends the phase.
 uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement) {
     const uint64_t n = placement.size();
+    const uint64_t servers = placement.server_count();
+    const uint64_t places = placement.largest_server();
     const uint64_t channels =
         options.channels != 0 ? options.channels : usual_channels(options, placement);
-    // Messages of one byte or more and of a chunk at most. In each of the algorithms a member sends
-    // less than four messages a channel to each other one, and less than four times its buffer
-    // (twice for each level); all_to_all by rail sends each part twice.
-    const uint64_t pieces = options.bytes / options.chunking.chunk + 1;
-    return times(times(4 * n, channels), n + pieces);
+    const uint64_t data = options.bytes / channels + 1;  // of a channel
+    const auto pieces = [&](uint64_t parts) {
+        return parts_of(data / parts + 1, options.chunking.chunk);
+    };
+    const auto all_reduce = [&](Algorithm algorithm, uint64_t members, uint64_t parts) {
+        if (algorithm == Algorithm::ring)
+            return times(2 * members, times(members, plus(1, pieces(parts * members))));
+        if (algorithm == Algorithm::tree) return times(4 * members, pieces(2 * parts));
+        return times(members, plus(64, times(4, pieces(parts))));
+    };
+    uint64_t tasks = 0;
+    switch (options.algorithm) {
+        case Algorithm::direct: tasks = times(2 * n, times(n, pieces(n))); break;
+        case Algorithm::two_level:
+        case Algorithm::in_switch:
+            if (options.collective != Collective::all_reduce) {
+                tasks = times(2 * n, times(n, pieces(n)));
+                break;
+            }
+            tasks = times(times(2 * n, places), plus(1 + servers, pieces(places)));
+            tasks = plus(tasks, times(places, all_reduce(options.between, servers, places)));
+            break;
+        default: tasks = all_reduce(options.algorithm, n, 1);
+    }
+    return plus(times(tasks, channels), n);
 }
 
 void append(JobBuilder& job, const std::string& name, const CollectiveOptions& asked) {

@@ -343,6 +343,9 @@ TEST(collectives, a_program_for_a_thousand_ranks_stays_lean) {
     JobBuilder job(program, {}, servers(128, 8));
     append(job, "", options_of(Collective::all_reduce, Algorithm::two_level, 128 << 20));
     EXPECT_FALSE(program.check(1024));
+    EXPECT_LT(most_tasks(options_of(Collective::all_reduce, Algorithm::two_level, 128 << 20),
+                         servers(128, 8)),
+              8u * program.size());
     const size_t bytes = program.size() * (sizeof(Task) + sizeof(uint32_t)) +
                          program.need_count() * sizeof(uint32_t);
     EXPECT_LT(bytes, 60u << 20);

@@ -1,0 +1,35 @@
+// The key `gpus` of a scenario: which hosts have GPUs, which of them share a server, and the
+// network inside servers. Gives each GPU a rank, in the order of the hosts, and then every other
+// host one.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "scenario/files.h"
+#include "scenario/names.h"
+#include "scenario/notes.h"
+#include "sim/setup.h"
+#include "workload/placement.h"
+
+namespace tulle::scenario {
+
+std::span<const KnownKey> gpu_keys();
+std::span<const KnownKey> scale_up_keys();
+
+struct Gpus {
+    std::vector<workload::Member> members;  // by rank
+    std::vector<uint32_t> rank_of;          // by endpoint
+    uint32_t per_server = 0;                // 0: servers have different numbers
+    bool scale_up = false;
+    bool reduction = false;  // the switches inside servers add up
+
+    uint32_t count() const { return static_cast<uint32_t>(members.size()); }
+};
+
+// `map` may be null: nothing is said of GPUs. Sets ranks and scale_up of the setup, whose graph and
+// seed are there already.
+Gpus read_gpus(const Value* map, const Names& names, const FileReader& files, Notes& notes,
+               sim::Setup& setup);
+
+}  // namespace tulle::scenario

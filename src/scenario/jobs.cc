@@ -1,0 +1,419 @@
+#include "scenario/jobs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "scenario/fields.h"
+#include "workload/storage.h"
+
+namespace tulle::scenario {
+namespace {
+
+using workload::Algorithm;
+using workload::Collective;
+using workload::CollectiveOptions;
+using workload::Placement;
+
+constexpr uint64_t kMostRepeats = 1'000'000;
+constexpr uint64_t kMostChannels = 1024;
+constexpr uint32_t kMostChannelsOfAll = 0xffff;
+
+constexpr KnownKey kBytes = {"bytes", "size",
+                             "of the larger of a rank's two buffers, as nccl-tests counts"};
+constexpr KnownKey kSizes = {"sizes", "map of from, to and factor",
+                             "instead of `bytes`: one after the other, such as {from: 8B, to: "
+                             "1GiB, factor: 2}"};
+constexpr KnownKey kRanks = {"ranks", "GPUs", "that take part, such as [0-7, 16]; all by default"};
+constexpr KnownKey kRepeat = {"repeat", "number", "so many times; 1 by default"};
+constexpr KnownKey kChannels = {"channels", "number",
+                                "parts of the data that go their own way, 1 to 1024; by default a "
+                                "ring or tree for each rail, otherwise 1"};
+constexpr KnownKey kChunk = {"chunk", "size", "of a message at most; 512KiB by default"};
+constexpr KnownKey kWindow = {"window", "number",
+                              "messages of a connection on their way; 8 by default, 0: any number"};
+constexpr KnownKey kBetween = {"between", "one of ring, tree, halving_doubling",
+                               "of two_level: along the rails; ring by default"};
+constexpr KnownKey kInSwitch = {"in_switch", "yes or no",
+                                "of two_level: the switches inside servers add up and copy"};
+constexpr KnownKey kPeers = {"peers", "number",
+                             "of direct: others outside the server that a rank sends to at once; 8 "
+                             "by default, 0: all"};
+constexpr KnownKey kPxn = {"pxn", "yes or no",
+                           "by way of the own server's GPU on the receiver's rail, as NCCL's PXN"};
+constexpr KnownKey kRoot = {"root", "GPU", "whose data it is; the first by default"};
+
+KnownKey algorithm_key(std::string_view type) {
+    return {"algorithm", type,
+            "by default two_level where there is a network inside servers, otherwise the first"};
+}
+
+const std::vector<WorkKind> kKinds = {
+    {{"all_reduce", "map", "all get the sum of what each has"},
+     {kBytes, kSizes, kRanks, kRepeat,
+      algorithm_key("one of ring, tree, halving_doubling, two_level, in_switch"), kBetween,
+      kInSwitch, kChannels, kChunk, kWindow}},
+    {{"reduce_scatter", "map", "each gets a part of the sum of what each has"},
+     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of ring, direct, two_level"), kInSwitch,
+      kPeers, kChannels, kChunk, kWindow}},
+    {{"all_gather", "map", "all get what each has"},
+     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of ring, direct, two_level"), kInSwitch,
+      kPeers, kChannels, kChunk, kWindow}},
+    {{"all_to_all", "map", "each has something for each"},
+     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("direct"), kPxn, kPeers, kChannels, kChunk,
+      kWindow}},
+    {{"broadcast", "map", "all get what one has"},
+     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of ring, tree"), kRoot, kChannels, kChunk,
+      kWindow}},
+    {{"job", "map", "several steps one after the other; jobs run at the same time"},
+     {kRanks,
+      kRepeat,
+      {"steps", "list", "each is one of the collectives above without ranks, or compute: 1ms"}}},
+    {{"storage", "map", "reads or writes in the background, of the shape of NVMe over fabrics"},
+     {{"targets", "hosts", "such as [storage0]; by default all hosts without a GPU"},
+      {"initiators", "GPUs", "that read or write; all by default"},
+      {"operation", "one of read, write", "read by default"},
+      {"bytes", "size", "of each initiator in all"},
+      {"block", "size", "of one command; 128KiB by default"},
+      {"depth", "number", "commands outstanding; 32 by default"}}},
+};
+
+constexpr KnownKey kStepKeys[] = {
+    {"all_reduce", "map", "as an entry of work"},
+    {"reduce_scatter", "map", "as an entry of work"},
+    {"all_gather", "map", "as an entry of work"},
+    {"all_to_all", "map", "as an entry of work"},
+    {"broadcast", "map", "as an entry of work"},
+    {"compute", "duration", "that each rank takes"},
+    {"name", "text", "what reports call the step; by default its kind"},
+};
+
+constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduce_scatter,
+                                       Collective::all_gather, Collective::all_to_all,
+                                       Collective::broadcast};
+
+const WorkKind& kind_named(std::string_view name) {
+    return *std::find_if(kKinds.begin(), kKinds.end(),
+                         [&](const WorkKind& kind) { return kind.key.name == name; });
+}
+
+}  // namespace
+
+std::span<const WorkKind> job_kinds() {
+    return kKinds;
+}
+
+std::span<const KnownKey> step_keys() {
+    return kStepKeys;
+}
+
+void JobReader::read(const WorkKind& kind, const Value& map, const workload::Job& job) {
+    if (notes_.failed() || !notes_.expect_map(map, kind.key.name, kind.keys)) return;
+    if (kind.key.name == "storage") return read_storage(map, job);
+    const std::vector<uint32_t> who = ranks(map, "ranks");
+    const uint64_t repeat = number(map, "repeat", 1, 1, kMostRepeats);
+    if (notes_.failed()) return;
+    const Placement where = placement(who);
+    std::vector<Step> steps;
+    if (kind.key.name == "job") {
+        const Value* list = map.find("steps");
+        if (list == nullptr)
+            return notes_.fail(map.line, "the steps are missing; write steps: [{compute: 1ms}]");
+        steps = read_steps(*list, where);
+    } else {
+        steps.push_back(read_collective(kind.key.name, map, where));
+        steps.back().name = job.name;
+    }
+    if (!notes_.failed()) add(job, where, steps, repeat);
+}
+
+std::vector<uint32_t> JobReader::ranks(const Value& map, std::string_view key) {
+    const uint32_t count = place_.gpus.count();
+    std::vector<uint32_t> all(count);
+    for (uint32_t i = 0; i < count; ++i) all[i] = i;
+    if (count == 0) notes_.fail(map.line, "no host has a GPU; write gpus: {hosts: [0-7]}");
+    const Value* list = map.find(key);
+    if (list == nullptr) return all;
+    const auto one = [&](std::string_view word) -> base::Result<uint32_t> {
+        Value value;
+        value.kind = Value::Kind::text;
+        value.text = word;
+        uint64_t rank = 0;
+        if (detail::not_a_number(value, 0, count - 1, rank))
+            return base::Error{fmt::format("there is no GPU '{}'; the {} GPUs count from 0 to {}",
+                                           word.substr(0, 40), count, count - 1)};
+        return static_cast<uint32_t>(rank);
+    };
+    if (notes_.failed()) return all;
+    std::vector<uint32_t> found = read_list_of("GPU", *list, key, one, notes_);
+    if (found.empty()) notes_.fail(list->line, fmt::format("{}: name at least one GPU", key));
+    return found;
+}
+
+Placement JobReader::placement(const std::vector<uint32_t>& who) const {
+    std::vector<workload::Member> members;
+    for (const uint32_t rank : who) members.push_back(place_.gpus.members[rank]);
+    return Placement(std::move(members), place_.gpus.scale_up);
+}
+
+uint64_t JobReader::number(const Value& map, std::string_view key, uint64_t otherwise,
+                           uint64_t least, uint64_t most) {
+    const Value* value = map.find(key);
+    if (value == nullptr) return otherwise;
+    uint64_t number = otherwise;
+    if (const Complaint wrong = detail::not_a_number(*value, least, most, number))
+        notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
+    return number;
+}
+
+uint64_t JobReader::size(const Value& map, std::string_view key, uint64_t otherwise) {
+    const Value* value = map.find(key);
+    if (value == nullptr) return otherwise;
+    uint64_t bytes = otherwise;
+    Target unused;
+    const Field field = size64([&](Target&) -> uint64_t& { return bytes; });
+    if (const Complaint wrong = field.read(unused, *value))
+        notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
+    else if (bytes == 0)
+        notes_.fail(value->line, fmt::format("{}: it is at least one byte", key));
+    return bytes;
+}
+
+bool JobReader::yes(const Value& map, std::string_view key) {
+    const Value* value = map.find(key);
+    if (value == nullptr) return false;
+    bool is_yes = false;
+    Target unused;
+    if (const Complaint wrong =
+            yes_no([&](Target&) -> bool& { return is_yes; }).read(unused, *value))
+        notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
+    return is_yes;
+}
+
+void JobReader::refuse(const Value& map, std::string_view key, std::string_view goes_with) {
+    if (const Value* value = map.find(key))
+        notes_.fail(value->line, fmt::format("{} has no effect here; it goes with algorithm: {}",
+                                             key, goes_with));
+}
+
+std::vector<JobReader::Step> JobReader::read_steps(const Value& list, const Placement& where) {
+    std::vector<Step> steps;
+    if (!notes_.expect_list(list, "steps")) return steps;
+    if (list.items.empty()) notes_.fail(list.line, "a job has at least one step");
+    for (const Value& item : list.items) {
+        if (notes_.failed()) break;
+        steps.push_back(read_step(item, where));
+    }
+    return steps;
+}
+
+JobReader::Step JobReader::read_step(const Value& map, const Placement& where) {
+    Step step;
+    if (!notes_.expect_map(map, "a step", kStepKeys)) return step;
+    const Value* name = map.find("name");
+    const size_t kinds = map.keys.size() - (name != nullptr ? 1 : 0);
+    if (kinds != 1) {
+        notes_.fail(map.line,
+                    "a step is one thing; write one of all_reduce, reduce_scatter, "
+                    "all_gather, all_to_all, broadcast, compute");
+        return step;
+    }
+    const size_t at = map.keys.front().name == "name" ? 1 : 0;
+    const std::string& kind = map.keys[at].name;
+    const Value& value = map.items[at];
+    if (kind == "compute") {
+        base::Duration duration{};
+        Target unused;
+        const Field field = positive_duration([&](Target&) -> base::Duration& { return duration; });
+        if (const Complaint wrong = field.read(unused, value))
+            notes_.fail(value.line, fmt::format("compute: {}", *wrong));
+        step.compute = duration;
+    } else if (notes_.expect_map(value, kind, kind_named(kind).keys)) {
+        for (const std::string_view key : {"ranks", "repeat"})
+            if (const Value* of_job = value.find(key))
+                notes_.fail(of_job->line,
+                            fmt::format("{} belongs to the job, not to a step of it", key));
+        step = read_collective(kind, value, where);
+    }
+    step.name = kind;
+    step.line = map.line;
+    if (name != nullptr && notes_.expect_text(*name, "name", "gradients")) step.name = name->text;
+    return step;
+}
+
+JobReader::Step JobReader::read_collective(std::string_view kind, const Value& map,
+                                           const Placement& where) {
+    Step step;
+    step.line = map.line;
+    CollectiveOptions& options = step.options;
+    for (const Collective collective : kCollectives)
+        if (workload::name_of(collective) == kind) options.collective = collective;
+    step.sizes = read_sizes(map);
+    options.channels =
+        static_cast<uint16_t>(number(map, "channels", options.channels, 1, kMostChannels));
+    options.chunking.chunk = size(map, "chunk", options.chunking.chunk);
+    options.chunking.window =
+        static_cast<uint32_t>(number(map, "window", options.chunking.window, 0, 1 << 20));
+    options.peers = static_cast<uint32_t>(number(map, "peers", options.peers, 0, 1 << 20));
+    options.pxn = yes(map, "pxn");
+    options.in_switch = yes(map, "in_switch");
+    if (const Value* root = map.find("root")) {
+        const uint64_t rank = number(map, "root", 0, 0, place_.gpus.count() - 1);
+        options.root = where.size();
+        for (uint32_t i = 0; i < where.size(); ++i)
+            if (where[i].rank == rank) options.root = i;
+        if (options.root == where.size())
+            notes_.fail(root->line, fmt::format("root: GPU {} is not one of the ranks", rank));
+    }
+    read_algorithm(map, where, options);
+    if (notes_.failed()) return step;
+    if (options.in_switch || options.algorithm == Algorithm::in_switch) check_switches(map, where);
+    if (const auto wrong = workload::check(options, where)) notes_.fail(map.line, wrong->message);
+    return step;
+}
+
+void JobReader::read_algorithm(const Value& map, const Placement& where,
+                               CollectiveOptions& options) {
+    const auto read = [&](std::string_view key, std::span<const Algorithm> known, Algorithm& into) {
+        const Value* value = map.find(key);
+        if (value == nullptr || !notes_.expect_text(*value, key, "ring")) return;
+        std::vector<std::string_view> names;
+        for (const Algorithm algorithm : known) {
+            names.push_back(workload::name_of(algorithm));
+            if (value->text != names.back()) continue;
+            into = algorithm;
+            return;
+        }
+        notes_.fail(value->line, fmt::format("{}: '{}' is none of {}", key,
+                                             value->text.substr(0, 40), fmt::join(names, ", ")));
+    };
+    options.algorithm = workload::usual_algorithm(options.collective, where);
+    read("algorithm", workload::algorithms_of(options.collective), options.algorithm);
+    constexpr Algorithm kBetweenServers[] = {Algorithm::ring, Algorithm::tree,
+                                             Algorithm::halving_doubling};
+    read("between", kBetweenServers, options.between);
+    if (options.algorithm != Algorithm::two_level) {
+        refuse(map, "between", "two_level");
+        refuse(map, "in_switch", "two_level");
+    }
+    if (options.algorithm != Algorithm::direct) refuse(map, "peers", "direct");
+}
+
+// A group of the switch is all of a server: it waits for everybody's part.
+void JobReader::check_switches(const Value& map, const Placement& where) {
+    if (!place_.gpus.scale_up) return;  // which is said better elsewhere
+    if (!place_.gpus.reduction)
+        notes_.fail(map.line,
+                    "in_switch: the switches inside servers do not add up; take a "
+                    "scale_up with switch.reduction, such as nvlink4");
+    for (uint32_t server = 0; server < where.server_count(); ++server)
+        if (where.count_of(server) != place_.gpus.per_server)
+            notes_.fail(map.line,
+                        "in_switch needs all GPUs of each server; take more ranks, or "
+                        "write in_switch: no");
+}
+
+std::vector<uint64_t> JobReader::read_sizes(const Value& map) {
+    static constexpr KnownKey kKeys[] = {{"from", "size", "the smallest"},
+                                         {"to", "size", "the largest"},
+                                         {"factor", "number", "from one to the next"}};
+    const Value* bytes = map.find("bytes");
+    const Value* sizes = map.find("sizes");
+    if ((bytes == nullptr) == (sizes == nullptr)) {
+        notes_.fail(map.line, bytes == nullptr ? "how much is missing; write bytes: 64MiB"
+                                               : "bytes has no effect beside sizes; remove one");
+        return {};
+    }
+    if (bytes != nullptr) return {size(map, "bytes", 1)};
+    if (!notes_.expect_map(*sizes, "sizes", kKeys)) return {};
+    if (sizes->find("from") == nullptr || sizes->find("to") == nullptr)
+        notes_.fail(sizes->line, "sizes has an end missing; write {from: 8B, to: 1GiB, factor: 2}");
+    const uint64_t from = size(*sizes, "from", 1);
+    const uint64_t to = size(*sizes, "to", 1);
+    const uint64_t factor = number(*sizes, "factor", 2, 2, 1 << 20);
+    if (from > to) notes_.fail(sizes->line, "sizes: from is larger than to");
+    std::vector<uint64_t> all;
+    for (uint64_t one = from; one <= to && !notes_.failed(); one *= factor) all.push_back(one);
+    return all;
+}
+
+bool JobReader::has_room(uint32_t line, uint64_t tasks) {
+    const uint64_t left =
+        place_.most_tasks - std::min<uint64_t>(place_.most_tasks, setup_.program.size());
+    if (tasks > left)
+        notes_.fail(line, fmt::format("it takes more than {} messages; take larger chunks, or "
+                                      "fewer of them",
+                                      place_.most_tasks));
+    else if (next_channel_ > kMostChannelsOfAll - 4 * kMostChannels)
+        notes_.fail(line, "there are too many jobs and channels");
+    return !notes_.failed();
+}
+
+void JobReader::add(const workload::Job& job, const Placement& where,
+                    const std::vector<Step>& steps, uint64_t repeat) {
+    workload::JobBuilder builder(setup_.program, job, where, next_channel_);
+    for (uint64_t turn = 0; turn < repeat; ++turn)
+        for (const Step& step : steps) {
+            const std::string name =
+                turn == 0 ? step.name : fmt::format("{} #{}", step.name, turn + 1);
+            if (step.compute) {
+                if (!has_room(step.line, where.size())) return;
+                builder.compute(name, *step.compute);
+            }
+            for (const uint64_t bytes : step.sizes) {
+                CollectiveOptions options = step.options;
+                options.bytes = bytes;
+                if (!has_room(step.line, workload::most_tasks(options, where))) return;
+                workload::append(builder, name, options);
+            }
+        }
+    builder.end();
+    next_channel_ = builder.end_channel();
+}
+
+std::vector<uint32_t> JobReader::read_targets(const Value& map) {
+    std::vector<uint32_t> found;
+    if (const Value* list = map.find("targets")) {
+        for (const uint32_t host : read_hosts(*list, "targets", place_.names, notes_))
+            found.push_back(place_.gpus.rank_of[host]);
+        if (found.empty()) notes_.fail(list->line, "targets: name at least one host");
+        return found;
+    }
+    for (uint32_t rank = place_.gpus.count(); rank < setup_.ranks.size(); ++rank)
+        found.push_back(rank);
+    if (found.empty())
+        notes_.fail(map.line,
+                    "storage has no targets; write targets: [h7], or a topology with "
+                    "storage=1");
+    return found;
+}
+
+void JobReader::read_storage(const Value& map, const workload::Job& job) {
+    workload::Storage storage;
+    storage.initiators = ranks(map, "initiators");
+    storage.targets = read_targets(map);
+    if (map.find("bytes") == nullptr)
+        notes_.fail(map.line, "how much is missing; write bytes: 64MiB");
+    storage.bytes = size(map, "bytes", 1);
+    storage.block = size(map, "block", storage.block);
+    storage.depth = static_cast<uint32_t>(number(map, "depth", storage.depth, 1, 65536));
+    if (const Value* value = map.find("operation")) {
+        storage.writes = value->text == "write";
+        if (value->text != "read" && value->text != "write")
+            notes_.fail(value->line, fmt::format("operation: '{}' is none of read, write",
+                                                 value->text.substr(0, 40)));
+    }
+    for (const uint32_t target : storage.targets)
+        if (std::find(storage.initiators.begin(), storage.initiators.end(), target) !=
+            storage.initiators.end())
+            notes_.fail(map.line,
+                        fmt::format("GPU {} is an initiator and a target of storage", target));
+    if (notes_.failed()) return;
+    const uint64_t blocks = storage.bytes / storage.block + 1;
+    if (!has_room(map.line, blocks * 3 * storage.initiators.size())) return;
+    workload::append_storage(setup_.program, job, storage, next_channel_++);
+}
+
+}  // namespace tulle::scenario

@@ -1,0 +1,77 @@
+// Entries of `work` that are programs: collectives, jobs made of several steps, storage.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "scenario/gpus.h"
+#include "scenario/names.h"
+#include "scenario/notes.h"
+#include "sim/setup.h"
+#include "workload/collectives/collective.h"
+
+namespace tulle::scenario {
+
+// Programs above this are refused: a task is a message of a chunk, or one that waits.
+inline constexpr uint64_t kMostTasks = 16'000'000;
+
+std::span<const WorkKind> job_kinds();
+// What a step of a job may be.
+std::span<const KnownKey> step_keys();
+
+struct JobPlace {
+    const Names& names;
+    const Gpus& gpus;
+    uint64_t most_tasks = kMostTasks;
+};
+
+class JobReader {
+public:
+    JobReader(const JobPlace& place, Notes& notes, sim::Setup& setup)
+        : place_(place), notes_(notes), setup_(setup) {}
+
+    // Adds the job of an entry to the setup's program.
+    void read(const WorkKind& kind, const Value& map, const workload::Job& job);
+
+private:
+    // A collective of each of the sizes in turn, or computing.
+    struct Step {
+        std::string name;
+        uint32_t line = 0;
+        std::optional<base::Duration> compute;
+        workload::CollectiveOptions options;
+        std::vector<uint64_t> sizes;
+    };
+
+    std::vector<uint32_t> ranks(const Value& map, std::string_view key);
+    workload::Placement placement(const std::vector<uint32_t>& ranks) const;
+    uint64_t number(const Value& map, std::string_view key, uint64_t otherwise, uint64_t least,
+                    uint64_t most);
+    uint64_t size(const Value& map, std::string_view key, uint64_t otherwise);
+    bool yes(const Value& map, std::string_view key);
+    void refuse(const Value& map, std::string_view key, std::string_view goes_with);
+
+    std::vector<Step> read_steps(const Value& list, const workload::Placement& placement);
+    Step read_step(const Value& map, const workload::Placement& placement);
+    Step read_collective(std::string_view kind, const Value& map,
+                         const workload::Placement& placement);
+    void read_algorithm(const Value& map, const workload::Placement& placement,
+                        workload::CollectiveOptions& options);
+    void check_switches(const Value& map, const workload::Placement& placement);
+    std::vector<uint64_t> read_sizes(const Value& map);
+    void read_storage(const Value& map, const workload::Job& job);
+    std::vector<uint32_t> read_targets(const Value& map);
+    void add(const workload::Job& job, const workload::Placement& placement,
+             const std::vector<Step>& steps, uint64_t repeat);
+    bool has_room(uint32_t line, uint64_t tasks);
+
+    JobPlace place_;
+    Notes& notes_;
+    sim::Setup& setup_;
+    uint16_t next_channel_ = 0;  // jobs do not share channels, hence no queue pairs
+};
+
+}  // namespace tulle::scenario

@@ -1,0 +1,254 @@
+// Collectives, jobs and storage as a scenario writes them.
+#include "scenario/jobs.h"
+
+#include <gtest/gtest.h>
+
+#include "scenario/fields.h"
+#include "scenario/files_test.h"
+
+namespace tulle::scenario {
+namespace {
+
+using workload::Collective;
+using workload::Program;
+using workload::Task;
+using workload::Tier;
+
+constexpr std::string_view kRails = "topology: rail:servers=2,rails=4,storage=1\n";
+
+// On two servers of four GPUs and a storage node.
+std::string on_rails(std::string_view entry, std::string_view gpus = "{scale_up: nvlink4}") {
+    return std::string(kRails) + "gpus: " + std::string(gpus) + "\nwork:\n  - " +
+           std::string(entry);
+}
+
+std::string said(std::string_view entry, std::string_view gpus = "{scale_up: nvlink4}") {
+    return answer(on_rails(entry, gpus));
+}
+
+sim::Setup made(const std::string& text) {
+    auto setup = read_scenario(text, "s.yaml", files_in_memory({}));
+    EXPECT_TRUE(setup.ok()) << setup.error().message;
+    return setup ? *setup : sim::Setup{};
+}
+
+TEST(gpus, are_ranks_in_the_order_of_hosts_and_then_come_the_others) {
+    const sim::Setup setup = made(on_rails("all_reduce: {bytes: 1MiB}"));
+    ASSERT_EQ(setup.ranks.size(), 9u);
+    for (uint32_t rank = 0; rank < 9; ++rank) EXPECT_EQ(setup.ranks[rank].endpoint, rank);
+    for (uint32_t rank = 0; rank < 8; ++rank) EXPECT_EQ(setup.ranks[rank].scale_up, rank);
+    EXPECT_EQ(setup.ranks[8].scale_up, topology::kNone);
+    ASSERT_NE(setup.scale_up, nullptr);
+    EXPECT_EQ(setup.scale_up->fabric_name, "NVLink 4");
+    EXPECT_EQ(setup.scale_up->graph.host_count(), 8u);
+    EXPECT_EQ(setup.scale_up->graph.switch_count(), 2u);
+    EXPECT_EQ(setup.scale_up->host.dcqcn.line_rate_bps, 2'966'400'000'000u);
+}
+
+TEST(gpus, may_be_some_of_the_hosts_and_share_servers_that_the_topology_does_not_know) {
+    const sim::Setup setup = made(
+        "topology: star:6\n"
+        "gpus: {hosts: [1-4], per_server: 2, scale_up: {profile: nvlink4, fabric: {link: {rate: "
+        "1000Gbps}}}}\n"
+        "work: [{all_reduce: {bytes: 1MiB}}]\n");
+    const uint32_t endpoints[] = {1, 2, 3, 4, 0, 5};
+    ASSERT_EQ(setup.ranks.size(), 6u);
+    for (uint32_t rank = 0; rank < 6; ++rank)
+        EXPECT_EQ(setup.ranks[rank].endpoint, endpoints[rank]);
+    EXPECT_EQ(setup.scale_up->graph.switch_count(), 2u);
+    EXPECT_EQ(to_bits_per_second(setup.scale_up->fabric.link.rate), 1'000'000'000'000u);
+    EXPECT_EQ(setup.program.phases[0].ranks, 4u);
+    EXPECT_EQ(setup.program.phases[0].algorithm, "two_level");
+}
+
+TEST(gpus, without_a_word_each_host_has_one_and_servers_have_no_network_inside) {
+    const sim::Setup setup = made("topology: star:4\nwork: [{all_reduce: {bytes: 1MiB}}]\n");
+    EXPECT_EQ(setup.ranks.size(), 4u);
+    EXPECT_EQ(setup.scale_up, nullptr);
+    EXPECT_EQ(setup.program.phases[0].algorithm, "ring");
+    EXPECT_TRUE(made("topology: star:4\nwork: [{shift: {by: 1, bytes: 1}}]\n").ranks.empty());
+}
+
+TEST(gpus, what_is_wrong_with_them_is_said) {
+    const std::string_view entry = "all_reduce: {bytes: 1}";
+    EXPECT_EQ(said(entry, "{scale_up: none}"), "read");
+    EXPECT_EQ(said(entry, "{hosts: [0-9]}"),
+              "s.yaml:2: hosts: there is no host 9; the 9 hosts count from 0 to 8");
+    EXPECT_EQ(said(entry, "{hosts: [3-1]}"), "s.yaml:2: hosts: 3-1 ends before it begins");
+    EXPECT_EQ(said(entry, "{hosts: []}"), "s.yaml:2: hosts: name at least one");
+    EXPECT_EQ(said(entry, "{per_server: 3}"), "s.yaml:2: per_server: 3 does not divide the 8 GPUs");
+    EXPECT_EQ(said(entry, "{per_server: 9}"),
+              "s.yaml:2: per_server: '9' is no whole number from 1 to 8");
+    EXPECT_EQ(said(entry, "{scale_up: nvlink}").substr(0, 42),
+              "s.yaml:2: there is no profile 'nvlink'; di");
+    EXPECT_EQ(said(entry, "{scale_up: {fabric: {}}}"),
+              "s.yaml:2: the profile is missing; write profile: nvlink4");
+    EXPECT_EQ(said(entry, "{scale_up: {profile: nvlink4, fabric: {ecn: {kmin: 1KB}}}}"),
+              "s.yaml:2: fabric.ecn.kmin has no effect, because marking is not ecn; change "
+              "that, or remove this");
+    EXPECT_EQ(said(entry, "{scale_up: nvlink4, per_server: 1}"),
+              "s.yaml:2: scale_up: each server has one GPU; write per_server: 8 or so");
+    EXPECT_EQ(said(entry, "{scale_up: nvlink4, hosts: [0-4]}"),
+              "s.yaml:2: scale_up: servers have different numbers of GPUs; write per_server: 8 or "
+              "so");
+    EXPECT_EQ(said(entry, "{per_sever: 4}"),
+              "s.yaml:2: unknown key 'per_sever' in gpus; did you mean 'per_server'?");
+    EXPECT_EQ(answer("topology: star:4\ngpus: {per_server: 2}\nwork: [{shift: {by: 1, bytes: 1}}]"),
+              "s.yaml:2: gpus has no effect: no work is a collective, a job or storage");
+}
+
+TEST(jobs, a_collective_is_a_job_of_one_phase) {
+    const sim::Setup setup =
+        made(on_rails("{all_to_all: {bytes: 8MiB, ranks: [0-3, 6]}, name: experts, start: 3us}"));
+    ASSERT_EQ(setup.program.jobs.size(), 1u);
+    EXPECT_EQ(setup.program.jobs[0].name, "experts");
+    EXPECT_EQ(setup.program.jobs[0].start.ps, 3'000'000);
+    EXPECT_EQ(setup.program.jobs[0].traffic_class & 3, 2);  // as flows have it on this profile
+    ASSERT_EQ(setup.program.phases.size(), 1u);
+    EXPECT_EQ(setup.program.phases[0].name, "experts");
+    EXPECT_EQ(setup.program.phases[0].collective, Collective::all_to_all);
+    EXPECT_EQ(setup.program.phases[0].bytes, 8u << 20);
+    EXPECT_EQ(setup.program.phases[0].ranks, 5u);
+    EXPECT_TRUE(setup.groups.empty());
+    for (const Task& task : setup.program.tasks())
+        EXPECT_TRUE(task.rank <= 3 || task.rank == 6) << task.rank;
+}
+
+TEST(jobs, options_of_a_collective_are_taken) {
+    const sim::Setup setup = made(on_rails(
+        "all_reduce: {bytes: 1MiB, algorithm: two_level, between: tree, in_switch: yes, chunk: "
+        "64KiB, window: 2, channels: 2}"));
+    bool contributes = false;
+    for (const Task& task : setup.program.tasks()) {
+        contributes |= task.kind == Task::Kind::contribute;
+        EXPECT_LE(task.bytes, 64u << 10);
+    }
+    EXPECT_TRUE(contributes);
+    const sim::Setup from_5 = made(on_rails("broadcast: {bytes: 1KiB, root: 5, algorithm: ring}"));
+    EXPECT_EQ(from_5.program[0].rank, 5u);
+    const sim::Setup by_rail = made(on_rails("all_to_all: {bytes: 1MiB, pxn: yes}"));
+    for (const Task& task : by_rail.program.tasks())
+        EXPECT_TRUE(task.tier == Tier::scale_up || task.rank % 4 == task.peer % 4);
+}
+
+TEST(jobs, sizes_are_swept_phase_by_phase) {
+    const sim::Setup setup = made(on_rails("all_reduce: {sizes: {from: 8B, to: 1KiB, factor: 4}}"));
+    std::vector<uint64_t> sizes;
+    for (const workload::Phase& phase : setup.program.phases) sizes.push_back(phase.bytes);
+    EXPECT_EQ(sizes, (std::vector<uint64_t>{8, 32, 128, 512}));
+}
+
+TEST(jobs, steps_follow_one_another_and_are_repeated) {
+    const sim::Setup setup = made(
+        on_rails("job: {repeat: 2, steps: [{compute: 1ms, name: forward}, {all_gather: {bytes: "
+                 "1MiB}}]}"));
+    std::vector<std::string> names;
+    for (const workload::Phase& phase : setup.program.phases) names.push_back(phase.name);
+    EXPECT_EQ(names,
+              (std::vector<std::string>{"forward", "all_gather", "forward #2", "all_gather #2"}));
+    EXPECT_EQ(setup.program[0].duration.ps, 1'000'000'000);
+    EXPECT_EQ(setup.program.jobs.size(), 1u);
+}
+
+TEST(jobs, several_run_at_once_on_channels_of_their_own) {
+    const sim::Setup setup = made(on_rails(
+        "all_reduce: {bytes: 1MiB}\n  - job: {ranks: [0-3], steps: [{broadcast: {bytes: 1KiB}}]}\n"
+        "  - shift: {by: 1, bytes: 1KB}\n  - storage: {bytes: 1MiB}"));
+    EXPECT_EQ(setup.program.jobs.size(), 3u);
+    EXPECT_EQ(setup.flows.size(), 9u);
+    uint32_t end[3] = {};
+    for (const Task& task : setup.program.tasks()) {
+        const uint32_t job = setup.program.phases[task.phase].job;
+        const bool is_message = task.bytes != 0;
+        EXPECT_TRUE(!is_message || job == 0 || task.channel >= end[job - 1]);
+        end[job] = std::max<uint32_t>(end[job], task.channel + 1);
+    }
+    EXPECT_FALSE(setup.program.check(9));
+}
+
+TEST(jobs, storage_reads_from_hosts_without_a_gpu) {
+    const sim::Setup setup = made(on_rails("storage: {bytes: 300KiB, initiators: [0, 5]}"));
+    ASSERT_EQ(setup.program.size(), 2u * 3 * 2);
+    EXPECT_EQ(setup.program.phases[0].collective, Collective::storage_read);
+    for (const Task& task : setup.program.tasks()) EXPECT_TRUE(task.rank == 8 || task.peer == 8);
+    const sim::Setup writes = made(
+        on_rails("storage: {bytes: 300KiB, operation: write, targets: [s1r0], initiators: [0-3], "
+                 "block: 64KiB, depth: 1}"));
+    EXPECT_EQ(writes.program.phases[0].collective, Collective::storage_write);
+    EXPECT_EQ(writes.program[0].peer, 4u);
+}
+
+TEST(jobs, what_is_wrong_with_a_collective_is_said) {
+    EXPECT_EQ(said("all_reduce: {}"), "s.yaml:4: how much is missing; write bytes: 64MiB");
+    EXPECT_EQ(said("all_reduce: {bytes: 0}"), "s.yaml:4: bytes: it is at least one byte");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, sizes: {from: 1, to: 2}}"),
+              "s.yaml:4: bytes has no effect beside sizes; remove one");
+    EXPECT_EQ(said("all_reduce: {sizes: {from: 1}}"),
+              "s.yaml:4: sizes has an end missing; write {from: 8B, to: 1GiB, factor: 2}");
+    EXPECT_EQ(said("all_reduce: {sizes: {from: 2, to: 1}}"),
+              "s.yaml:4: sizes: from is larger than to");
+    EXPECT_EQ(said("all_reduce: {sizes: {from: 1, to: 2, factor: 1}}"),
+              "s.yaml:4: factor: '1' is no whole number from 2 to 1048576");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: rign}"),
+              "s.yaml:4: algorithm: 'rign' is none of ring, tree, halving_doubling, two_level, "
+              "in_switch");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: ring, between: tree}"),
+              "s.yaml:4: between has no effect here; it goes with algorithm: two_level");
+    EXPECT_EQ(said("all_gather: {bytes: 1, algorithm: ring, peers: 2}"),
+              "s.yaml:4: peers has no effect here; it goes with algorithm: direct");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: in_switch}"),
+              "s.yaml:4: in_switch reduces inside one server; between servers write algorithm: "
+              "two_level and in_switch: yes");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, ranks: [0-2], algorithm: in_switch}"),
+              "s.yaml:4: in_switch needs all GPUs of each server; take more ranks, or write "
+              "in_switch: no");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, in_switch: yes}", "{scale_up: ualink-200}"),
+              "s.yaml:4: in_switch: the switches inside servers do not add up; take a scale_up "
+              "with switch.reduction, such as nvlink4");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: two_level, in_switch: yes}", "{}"),
+              "s.yaml:4: in_switch needs a network inside servers; write gpus: {scale_up: ...}");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, ranks: [0-4], algorithm: two_level}"),
+              "s.yaml:4: two_level needs the same GPUs of each server");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, ranks: [0-8]}"),
+              "s.yaml:4: ranks: there is no GPU '8'; the 8 GPUs count from 0 to 7");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, ranks: [1, 0-2]}"),
+              "s.yaml:4: ranks: GPU 1 is written twice");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, ranks: []}"), "s.yaml:4: ranks: name at least one GPU");
+    EXPECT_EQ(said("broadcast: {bytes: 1, ranks: [0-3], root: 4}"),
+              "s.yaml:4: root: GPU 4 is not one of the ranks");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, channels: 0}"),
+              "s.yaml:4: channels: '0' is no whole number from 1 to 1024");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, pxn: yes}").substr(0, 43),
+              "s.yaml:4: unknown key 'pxn' in all_reduce; ");
+    EXPECT_EQ(said("{all_reduce: {bytes: 1}, operation: send}"),
+              "s.yaml:4: operation has no effect beside all_reduce; it goes with flows");
+    EXPECT_EQ(said("all_reduce: {bytes: 1GiB, chunk: 1B}"),
+              "s.yaml:4: it takes more than 16000000 messages; take larger chunks, or fewer of "
+              "them");
+}
+
+TEST(jobs, what_is_wrong_with_a_job_or_with_storage_is_said) {
+    EXPECT_EQ(said("job: {}"), "s.yaml:4: the steps are missing; write steps: [{compute: 1ms}]");
+    EXPECT_EQ(said("job: {steps: []}"), "s.yaml:4: a job has at least one step");
+    EXPECT_EQ(said("job: {steps: [{compute: 1ms, all_reduce: {bytes: 1}}]}"),
+              "s.yaml:4: a step is one thing; write one of all_reduce, reduce_scatter, all_gather, "
+              "all_to_all, broadcast, compute");
+    EXPECT_EQ(said("job: {steps: [{name: nothing}]}").substr(0, 34),
+              "s.yaml:4: a step is one thing; wri");
+    EXPECT_EQ(said("job: {steps: [{all_reduce: {bytes: 1, ranks: [0]}}]}"),
+              "s.yaml:4: ranks belongs to the job, not to a step of it");
+    EXPECT_EQ(said("job: {steps: [{compute: soon}]}").substr(0, 18), "s.yaml:4: compute:");
+    EXPECT_EQ(said("job: {steps: [{storage: {bytes: 1}}]}").substr(0, 45),
+              "s.yaml:4: unknown key 'storage' in a step; th");
+    EXPECT_EQ(said("storage: {}"), "s.yaml:4: how much is missing; write bytes: 64MiB");
+    EXPECT_EQ(said("storage: {bytes: 1, operation: send}"),
+              "s.yaml:4: operation: 'send' is none of read, write");
+    EXPECT_EQ(said("storage: {bytes: 1, targets: [s0r1]}"),
+              "s.yaml:4: GPU 1 is an initiator and a target of storage");
+    EXPECT_EQ(answer("topology: star:4\nwork: [{storage: {bytes: 1}}]"),
+              "s.yaml:2: storage has no targets; write targets: [h7], or a topology with "
+              "storage=1");
+}
+
+}  // namespace
+}  // namespace tulle::scenario
