@@ -20,7 +20,7 @@ build: ## Build the program: build/release/tulle
 	cmake --preset release
 	cmake --build --preset release
 
-demo: build ## Build, then read captures and simulate a fabric twice
+demo: build ## Build, then compare fabrics on an AI cluster
 	@scripts/demo
 
 test: ## Build and run all quick tests (minutes)
