@@ -4,7 +4,7 @@
 BUILD_PACKAGES = g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev \
                  libpcap-dev libyaml-cpp-dev libgtest-dev libbenchmark-dev
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-14-dev llvm-14
-TEST_PACKAGES = $(FUZZ_PACKAGES) binutils clang-format mandoc python3 tshark valgrind
+TEST_PACKAGES = $(FUZZ_PACKAGES) binutils chromium clang-format mandoc python3 tshark valgrind
 
 PREFIX ?= /usr/local
 .DEFAULT_GOAL = help
@@ -20,7 +20,7 @@ build: ## Build the program: build/release/tulle
 	cmake --preset release
 	cmake --build --preset release
 
-demo: build ## Build, then read captures and simulate a fabric twice
+demo: build ## Build, then compare fabrics on an AI cluster
 	@scripts/demo
 
 test: ## Build and run all quick tests (minutes)

@@ -1,6 +1,6 @@
-# tulle_embed(ROOM HEADER TYPE FUNCTION FILE...): compiles files into the library of the room as texts
-# with names, so that the program finds them wherever it is started. FUNCTION, which HEADER declares,
-# gives them as a span of TYPE{name, text}. They are written into a source when one changes.
+# tulle_embed(ROOM HEADER TYPE FUNCTION FILE...): compiles files into the library of the room as
+# texts with names, so that the program finds them wherever it is started. FUNCTION, which HEADER
+# declares, gives them as a span of TYPE{name, text}. A source is written when one of them changes.
 function(tulle_embed room header type function)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
     set(entries)

@@ -18,6 +18,7 @@
 #include "drive/together.h"
 #include "report/compare/compare_json.h"
 #include "report/compare/compare_text.h"
+#include "report/compare/page.h"
 #include "scenario/prices.h"
 
 namespace tulle::cli {
@@ -58,7 +59,15 @@ base::Result<scenario::Prices> read_prices(const std::string& file) {
     return scenario::read_prices(*text, file);
 }
 
-Results run_all(const ComparisonTask& task, uint32_t threads) {
+// What the runs left. A trace is long, so what charts need is taken of it as soon as its run ends.
+struct Runs {
+    Results results;
+    std::vector<report::TimeSeries> series;
+};
+
+Runs run_all(const ComparisonTask& task, uint32_t threads) {
+    Runs runs;
+    runs.series.resize(task.setups.size());
     TogetherLine line(task.setups);
     drive::TogetherOptions how;
     how.workers = threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
@@ -66,8 +75,14 @@ Results run_all(const ComparisonTask& task, uint32_t threads) {
     how.on_progress = [&](size_t run, const drive::Progress& progress) {
         line.show(run, progress);
     };
-    how.on_end = [&](size_t run) { line.end(run); };
-    return drive::run_together(task.setups, how);
+    how.on_end = [&](size_t run, sim::Result* result) {
+        line.end(run);
+        if (result == nullptr) return;
+        runs.series[run] = report::series_of(*result);
+        result->trace = {};
+    };
+    runs.results = drive::run_together(task.setups, how);
+    return runs;
 }
 
 // A run that was interrupted is as missing as one that never began.
@@ -75,13 +90,15 @@ bool is_finished(const std::optional<base::Result<sim::Result>>& result) {
     return result && result->ok() && (*result)->end != sim::Result::End::interrupted;
 }
 
-std::unique_ptr<report::Comparison> compare(const ComparisonTask& task, const Results& results,
+std::unique_ptr<report::Comparison> compare(const ComparisonTask& task, const Runs& runs,
                                             const scenario::Prices& prices) {
     std::vector<report::FinishedRun> finished;
     std::vector<std::string> missing;
+    const Results& results = runs.results;
     for (size_t i = 0; i < results.size(); ++i) {
         if (is_finished(results[i])) {
-            finished.push_back({task.fabrics[i], task.values[i], &task.setups[i], &**results[i]});
+            finished.push_back(
+                {task.fabrics[i], task.values[i], &task.setups[i], &**results[i], runs.series[i]});
             continue;
         }
         missing.push_back(task.values[i].empty()
@@ -123,17 +140,19 @@ int run(const Options& options) {
     std::unique_ptr<report::Comparison> comparison;
     auto files = ResultFiles::open(
         {{options.json, [&] { return report::json_text(report::comparison_json(*comparison)); }},
-         {options.csv, [&] { return report::compare_csv(*comparison); }}});
+         {options.csv, [&] { return report::compare_csv(*comparison); }},
+         {options.html, [&] { return report::compare_page(*comparison); }}});
     if (!files) return fail(files.error(), kInputWrong);
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle compare: note: {}\n", note);
-    const Results results = run_all(*task, options.threads);
+    const Runs runs = run_all(*task, options.threads);
+    const Results& results = runs.results;
     for (size_t i = 0; i < results.size(); ++i)
         if (results[i] && !results[i]->ok())
             return fail({fmt::format("{}: {}", task->fabrics[i], results[i]->error().message)},
                         kInputWrong);
-    comparison = compare(*task, results, *prices);
+    comparison = compare(*task, runs, *prices);
     return report_all(options, *comparison, *files);
 }
 
@@ -163,11 +182,16 @@ void add_compare(CLI::App& app, int& exit_code) {
         ->option_text("FILE");
     command->add_option("--csv", options->csv, "Write a row for each run and collective")
         ->option_text("FILE");
+    command->add_option("--html", options->html, "Write one page with tables and charts")
+        ->option_text("FILE");
     command->add_option("--threads", options->threads, "Runs at a time; by default all cores")
         ->option_text("N")
         ->check(CLI::Range(1, 1024));
     command->add_flag("-q,--quiet", options->quiet, "The verdict alone");
-    command->callback([options, &exit_code] { exit_code = run(*options); });
+    command->callback([options, &exit_code] {
+        options->input.trace = !options->html.empty();
+        exit_code = run(*options);
+    });
 }
 
 }  // namespace tulle::cli

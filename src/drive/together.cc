@@ -24,7 +24,8 @@ std::vector<std::optional<base::Result<sim::Result>>> run_together(
             };
             results[mine] = run(setups[mine], how);
             const std::scoped_lock lock(reports);
-            if (options.on_end) options.on_end(mine);
+            if (options.on_end)
+                options.on_end(mine, results[mine]->ok() ? &**results[mine] : nullptr);
         }
     };
     {

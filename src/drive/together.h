@@ -17,7 +17,8 @@ struct TogetherOptions {
     const std::atomic<bool>* interrupt = nullptr;  // set: those that run stop, no other begins
     // Both are called by one thread at a time, but not always the same.
     std::function<void(size_t run, const Progress&)> on_progress{};
-    std::function<void(size_t run)> on_end{};
+    // May take what it wants of a result that nobody needs as a whole; none if the run was refused.
+    std::function<void(size_t run, sim::Result* result)> on_end{};
 };
 
 // Results in the order of the setups, whichever ended first; nothing for one that never began.

@@ -38,7 +38,7 @@ TEST(together, after_an_interrupt_no_other_run_begins) {
     std::atomic<bool> interrupt{false};
     TogetherOptions options;
     options.interrupt = &interrupt;
-    options.on_end = [&](size_t) { interrupt = true; };
+    options.on_end = [&](size_t, sim::Result*) { interrupt = true; };
     const auto results = run_together(setups, options);
     ASSERT_TRUE(results[0].has_value());
     EXPECT_EQ((*results[0])->end, sim::Result::End::done);

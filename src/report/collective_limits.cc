@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/int128.h"
 #include "report/ideal.h"
@@ -38,9 +39,12 @@ uint64_t bps_of(const base::Rate& rate) {
 
 class Limits {
 public:
-    explicit Limits(const sim::Setup& setup)
-        : setup_(setup), out_rates_(endpoint_rates(setup)), hosts_(setup.graph.endpoints()) {
-        if (setup.scale_up) up_rates_ = endpoint_rates(*setup.scale_up);
+    explicit Limits(const sim::Setup& setup) : setup_(setup), out_rates_(endpoint_rates(setup)) {
+        if (!setup.scale_up) return;
+        up_rates_ = endpoint_rates(*setup.scale_up);
+        const topology::Ports ports(setup.scale_up->graph);
+        for (const uint32_t host : setup.scale_up->graph.endpoints())
+            islands_.push_back(ports.of(host).front().peer.node);
     }
 
     std::vector<Duration> all() {
@@ -117,18 +121,23 @@ private:
         return most;
     }
 
+    // Ranks of one switch inside a server are one side where that network is used.
+    uint32_t side_of(const sim::RankPlace& place, bool uses_scale_up) const {
+        if (!uses_scale_up || place.scale_up >= islands_.size())
+            return static_cast<uint32_t>(setup_.graph.nodes.size()) + place.endpoint;
+        return islands_[place.scale_up];
+    }
+
     std::vector<Side> sides(const Participants& who) const {
         std::map<uint32_t, Side> by_place;
-        for (uint32_t rank = 0; rank < who.ranks.size(); ++rank) {
-            if (!who.ranks[rank]) continue;
-            const uint32_t endpoint = setup_.ranks[rank].endpoint;
-            const uint32_t server = setup_.graph.nodes[hosts_[endpoint]].server;
-            ++by_place[who.uses_scale_up ? server : endpoint].ranks;
-        }
-        for (uint32_t endpoint = 0; endpoint < hosts_.size(); ++endpoint) {
-            const uint32_t server = setup_.graph.nodes[hosts_[endpoint]].server;
-            const auto side = by_place.find(who.uses_scale_up ? server : endpoint);
-            if (side != by_place.end()) side->second.bps += out_rates_[endpoint];
+        for (uint32_t rank = 0; rank < who.ranks.size(); ++rank)
+            if (who.ranks[rank]) ++by_place[side_of(setup_.ranks[rank], who.uses_scale_up)].ranks;
+        // Ranks that do not take part lend their adapters.
+        std::set<uint32_t> counted;
+        for (const sim::RankPlace& place : setup_.ranks) {
+            const auto side = by_place.find(side_of(place, who.uses_scale_up));
+            if (side != by_place.end() && counted.insert(place.endpoint).second)
+                side->second.bps += out_rates_[place.endpoint];
         }
         std::vector<Side> sides;
         for (const auto& [place, side] : by_place) sides.push_back(side);
@@ -197,7 +206,7 @@ private:
     const sim::Setup& setup_;
     std::vector<uint64_t> out_rates_;  // bits a second, by endpoint
     std::vector<uint64_t> up_rates_;
-    std::vector<uint32_t> hosts_;
+    std::vector<uint32_t> islands_;  // of an endpoint inside a server, the switch that it is on
 };
 
 }  // namespace

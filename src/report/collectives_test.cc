@@ -61,9 +61,14 @@ TEST(collectives, a_network_inside_servers_leaves_less_to_cross) {
     MadeRun apart = star(4);
     apart.phase("sum", Collective::all_reduce, 1 << 20, 1_ms);
     MadeRun joined = apart;
-    for (uint32_t host = 0; host < 4; ++host) joined.setup.graph.nodes[host].server = host / 2;
-    sim::Setup islands = star(4).setup;
-    joined.setup.scale_up = std::make_shared<const sim::Setup>(islands);
+    MadeRun islands;
+    for (uint32_t host = 0; host < 4; ++host) islands.add_host();
+    for (uint32_t server = 0; server < 2; ++server) {
+        const uint32_t hub = islands.add_switch(topology::kLeafTier);
+        for (uint32_t local = 0; local < 2; ++local)
+            islands.setup.graph.connect(server * 2 + local, hub);
+    }
+    joined.setup.scale_up = std::make_shared<const sim::Setup>(islands.setup);
     for (uint32_t rank = 0; rank < 4; ++rank) joined.setup.ranks[rank].scale_up = rank;
     workload::Task inside;
     inside.tier = workload::Tier::scale_up;

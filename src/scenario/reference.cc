@@ -124,9 +124,10 @@ that nothing looks at, is an error with file and line, and so is whatever cannot
 A scenario that is `like` another one is that one with changes: its settings are put on top, and
 each other key that it has replaces the one below.
 
-A command line changes a scenario with `--set KEY=VALUE`: a setting (`fabric.ecn.kmin=200KB`), a value
-of one piece of work (`work.0.incast.bytes=1MB`, counted from 0), the size of all work (`bytes=1MB`), a
-parameter of a topology by name (`topology.spines=4`), or how many hosts it has (`hosts=32`).
+A command line changes a scenario with `--set KEY=VALUE`: a setting (`fabric.ecn.kmin=200KB`), a
+value of one piece of work (`work.0.incast.bytes=1MB`, counted from 0), the size of all work
+(`bytes=1MB`), a parameter of a topology by name (`topology.spines=4`), or how many hosts it has
+(`hosts=32`).
 
 )";
 

@@ -1,10 +1,12 @@
-"""What README.md says that commands print is what they print.
+"""What README.md and docs/GUIDE.md say that commands print is what they print.
 
 usage: readme_test.py TULLE CAPTURES [--update]
 
 A line of three dots stands for lines that the page leaves out, such as those that depend on the
-machine; everything else is there to the letter and in this order. `--update` writes into the page
+machine; everything else is there to the letter and in this order. `--update` writes into the pages
 what the commands print now: dots stay where they are, and between them as many lines as before.
+
+A file that a page shows, lines behind `$ cat NAME`, is there for the commands that follow.
 """
 
 import difflib
@@ -18,20 +20,22 @@ import unittest
 from program import CAPTURES, main, tulle
 
 ROOT = CAPTURES.resolve().parents[1]
-PAGE = ROOT / "README.md"
+PAGES = [page for page in (ROOT / "README.md", ROOT / "docs" / "GUIDE.md") if page.exists()]
 INDENT = "    "
 PROMPT = INDENT + "$ build/release/tulle "
+SHOWN_FILE = INDENT + "$ cat "
 LEFT_OUT = "..."
 
 
 class Session:
     """A command of the page, and the lines `begin` to `end` that are said to follow it."""
 
-    def __init__(self, lines, number):
-        self.command = lines[number][len(PROMPT):]
+    def __init__(self, lines, number, prompt=PROMPT):
+        self.command = lines[number][len(prompt):]
         self.begin = number + 1
         follows = itertools.takewhile(
-            lambda line: not line or line.startswith(INDENT) and not line.startswith(PROMPT),
+            lambda line: not line or line.startswith(INDENT) and
+            not line.startswith((PROMPT, SHOWN_FILE)),
             lines[self.begin:])
         self.shown = [line[len(INDENT):] for line in follows]
         while self.shown and not self.shown[-1]:
@@ -69,13 +73,24 @@ def sessions(text):
     return [Session(lines, n) for n, line in enumerate(lines) if line.startswith(PROMPT)]
 
 
-def outputs(commands):
-    """What each command prints. Files that one writes another may read, and nobody else."""
+def shown_files(text):
+    """Names and texts of the files that a page shows."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith(SHOWN_FILE):
+            file = Session(lines, number, SHOWN_FILE)
+            yield file.command, "\n".join(file.shown) + "\n"
+
+
+def outputs(text):
+    """What each command of a page prints. Files that one writes another may read, and nobody else."""
     with tempfile.TemporaryDirectory() as folder:
+        for name, content in shown_files(text):
+            (pathlib.Path(folder) / name).write_text(content)
         for name in ("examples", "tests"):
             (pathlib.Path(folder) / name).symlink_to(ROOT / name)
-        for command in commands:
-            printed = tulle(*shlex.split(command), cwd=folder).stdout.decode()
+        for session in sessions(text):
+            printed = tulle(*shlex.split(session.command), cwd=folder).stdout.decode()
             yield [line.rstrip() for line in printed.splitlines()]
 
 
@@ -93,31 +108,37 @@ def shown_of(session, output):
     return [line for chunk in chunks for line in [LEFT_OUT, *chunk]][1:]
 
 
-def update():
-    lines = PAGE.read_text().splitlines()
-    found = sessions(PAGE.read_text())
-    printed = list(outputs(session.command for session in found))
+def update(page):
+    lines = page.read_text().splitlines()
+    found = sessions(page.read_text())
+    printed = list(outputs(page.read_text()))
     for session, output in reversed(list(zip(found, printed))):
         shown = [line and INDENT + line for line in shown_of(session, output)]
         lines[session.begin:session.end] = shown
-    PAGE.write_text("\n".join(lines) + "\n")
+    page.write_text("\n".join(lines) + "\n")
 
 
-class Readme(unittest.TestCase):
+class Pages(unittest.TestCase):
     def test_every_command_prints_what_the_page_shows(self):
-        found = sessions(PAGE.read_text())
-        self.assertGreaterEqual(len(found), 3)
-        for session, output in zip(found, outputs(s.command for s in found), strict=True):
-            with self.subTest(command=session.command):
-                if session.shown and LEFT_OUT not in session.shown:
-                    self.assertEqual(len(session.shown), len(output))
-                for chunk, at in session.places(output, sameness):
-                    shown = [line.rstrip() for line in chunk]
-                    self.assertEqual(shown, output[at:at + len(chunk)])
+        for page in PAGES:
+            text = page.read_text()
+            found = sessions(text)
+            self.assertGreaterEqual(len(found), 3)
+            for session, output in zip(found, outputs(text), strict=True):
+                with self.subTest(page=page.name, command=session.command):
+                    self.compare(session, output)
+
+    def compare(self, session, output):
+        if session.shown and LEFT_OUT not in session.shown:
+            self.assertEqual(len(session.shown), len(output))
+        for chunk, at in session.places(output, sameness):
+            shown = [line.rstrip() for line in chunk]
+            self.assertEqual(shown, output[at:at + len(chunk)])
 
 
 if __name__ == "__main__":
     if "--update" in sys.argv:
-        update()
+        for one in PAGES:
+            update(one)
     else:
         main()

@@ -25,6 +25,7 @@ Comparison::Comparison(const std::vector<FinishedRun>& finished, const scenario:
         run.verdict = judge(*run.facts);
         run.bill = bill_of(*one.setup, prices);
         run.latency = run.facts->message_latency();
+        run.series = one.series;
         add(fabrics, one.fabric);
         add(values, one.value);
         if (scenario.empty()) scenario = one.setup->name;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/compare/bill.h"
+#include "report/compare/series.h"
 #include "report/verdict.h"
 
 namespace tulle::report {
@@ -18,6 +19,7 @@ struct FinishedRun {
     std::string value;   // of the key that is swept; empty where nothing is
     const sim::Setup* setup = nullptr;
     const sim::Result* result = nullptr;
+    TimeSeries series{};
 };
 
 struct ComparedRun {
@@ -27,6 +29,7 @@ struct ComparedRun {
     Verdict verdict;
     Bill bill;
     base::Histogram latency;  // picoseconds
+    TimeSeries series;
 
     // "ib-ndr", or "ib-ndr at 64KiB".
     std::string name() const;

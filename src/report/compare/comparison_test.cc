@@ -132,6 +132,47 @@ TEST(comparison, fits_one_hundred_columns_and_shows_every_fabric) {
         EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
 }
 
+TEST(comparison, many_sizes_have_a_row_each) {
+    Made made;
+    for (const char* name : {"a", "b"}) {
+        MadeRun run = star(4);
+        for (const uint64_t mebibytes : {1, 2, 4, 8, 16})
+            run.phase("all_reduce", Collective::all_reduce, mebibytes << 20, 1_ms);
+        made.add(name, std::move(run));
+    }
+    const std::string text = compare_text(made.compare());
+    EXPECT_NE(text.find("all_reduce, 16 MiB, busbw  25.17 GB/s  25.17 GB/s"), std::string::npos)
+        << text;
+    EXPECT_EQ(text.find("algbw"), std::string::npos);
+}
+
+TEST(series, are_the_deepest_queue_and_the_ports_held_up_in_each_part_of_the_run) {
+    sim::Result result;
+    result.time = Instant{} + 2400_us;
+    const auto add = [&](int64_t us, sim::TraceEvent::Kind kind, uint64_t value = 0) {
+        sim::TraceEvent event;
+        event.at = {us * 1'000'000};
+        event.kind = kind;
+        event.value = value;
+        result.trace.push_back(event);
+    };
+    EXPECT_TRUE(series_of(result).empty());
+    add(10, sim::TraceEvent::Kind::queue_bytes, 5000);
+    add(10, sim::TraceEvent::Kind::queue_bytes, 3000);
+    add(1200, sim::TraceEvent::Kind::pause_begin);
+    add(1800, sim::TraceEvent::Kind::pause_end);
+    add(2399, sim::TraceEvent::Kind::pause_begin);
+    const TimeSeries series = series_of(result);
+    ASSERT_FALSE(series.empty());
+    const auto bin = [&](int64_t us) {
+        return static_cast<size_t>(us * 1'000'000 / series.bin.ps);
+    };
+    EXPECT_EQ(series.queue_bytes[bin(10)], 5000u);
+    EXPECT_EQ(series.queue_bytes[bin(100)], 0u);
+    EXPECT_EQ(series.paused_ports[bin(1500)], 1000u);
+    EXPECT_EQ(series.paused_ports[bin(1900)], 0u);
+}
+
 TEST(comparison, says_what_is_missing) {
     const Made made = usual();
     Comparison comparison = made.compare();

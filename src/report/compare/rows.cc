@@ -22,25 +22,46 @@ const CollectiveFacts* phase_of(const ComparedRun& run, size_t phase) {
     return phase < run.facts->collectives.size() ? &run.facts->collectives[phase] : nullptr;
 }
 
+// Of one phase, where it ended.
+template <class Text>
+Cell cell_of(size_t phase, Text text) {
+    return [phase, text](const ComparedRun& run) -> std::string {
+        const CollectiveFacts* found = phase_of(run, phase);
+        return found != nullptr && found->finished ? text(*found) : "-";
+    };
+}
+
+void add_collective(size_t phase, const CollectiveFacts& first, std::vector<Row>& rows) {
+    rows.push_back({fmt::format("{}, {}", first.name, base::bytes_to_string(first.bytes)),
+                    cell_of(phase, [](const auto& found) { return short_time(found.time); })});
+    rows.push_back({"  algbw, busbw GB/s", cell_of(phase, [](const auto& found) {
+                        return fmt::format("{} {}", gigabytes_text(found.algorithm_bandwidth),
+                                           gigabytes_text(found.bus_bandwidth));
+                    })});
+    rows.push_back({"  of the limit", cell_of(phase, [](const auto& found) {
+                        return percent_text(found.limit_permille);
+                    })});
+}
+
+// Many phases, such as all sizes of a test, have a row each.
 void add_collectives(const std::vector<const ComparedRun*>& runs, std::vector<Row>& rows) {
-    for (size_t i = 0; i < runs.front()->facts->collectives.size(); ++i) {
-        const CollectiveFacts& first = runs.front()->facts->collectives[i];
-        if (!has_bandwidth(first.collective)) continue;
-        const auto of = [i](auto&& text) {
-            return [i, text](const ComparedRun& run) -> std::string {
-                const CollectiveFacts* phase = phase_of(run, i);
-                return phase != nullptr && phase->finished ? text(*phase) : "-";
-            };
-        };
-        rows.push_back({fmt::format("{}, {}", first.name, base::bytes_to_string(first.bytes)),
-                        of([](const CollectiveFacts& phase) { return short_time(phase.time); })});
-        rows.push_back({"  algbw, busbw  GB/s", of([](const CollectiveFacts& phase) {
-                            return fmt::format("{} {}", gigabytes_text(phase.algorithm_bandwidth),
-                                               gigabytes_text(phase.bus_bandwidth));
-                        })});
-        rows.push_back({"  of the limit", of([](const CollectiveFacts& phase) {
-                            return percent_text(phase.limit_permille);
-                        })});
+    constexpr size_t kMostInFull = 3;
+    const std::vector<CollectiveFacts>& phases = runs.front()->facts->collectives;
+    const auto counts = [](const CollectiveFacts& phase) {
+        return has_bandwidth(phase.collective);
+    };
+    const auto count = std::count_if(phases.begin(), phases.end(), counts);
+    for (size_t i = 0; i < phases.size(); ++i) {
+        if (!counts(phases[i])) continue;
+        if (static_cast<size_t>(count) <= kMostInFull) {
+            add_collective(i, phases[i], rows);
+            continue;
+        }
+        rows.push_back(
+            {fmt::format("{}, {}, busbw", phases[i].name, base::bytes_to_string(phases[i].bytes)),
+             cell_of(i, [](const auto& found) {
+                 return fmt::format("{} GB/s", gigabytes_text(found.bus_bandwidth));
+             })});
     }
 }
 
