@@ -15,6 +15,8 @@ constexpr uint64_t kUnevenPermille = 1300;  // the fullest against the mean
 // How much of the run the fullest was busy for longer than the mean: what evenness would have
 // saved.
 constexpr uint64_t kExcessPermille = 100;
+// A path that was idle for longer than this did not set the pace.
+constexpr uint64_t kFullPermille = 500;
 constexpr size_t kMostNamed = 5;
 
 // Ports of one switch between which it chooses.
@@ -78,8 +80,8 @@ bool has_busy_port(const Facts& facts, uint32_t node) {
 
 const char* chooser(const Facts& facts) {
     const auto& flows = facts.setup.flows;
-    if (std::all_of(flows.begin(), flows.end(),
-                    [](const sim::Flow& flow) { return flow.path >= 0; }))
+    const auto is_given = [](const sim::Flow& flow) { return flow.path >= 0; };
+    if (!flows.empty() && std::all_of(flows.begin(), flows.end(), is_given))
         return "the paths that were given";
     switch (facts.setup.fabric.route.choice) {
         case fabric::PathChoice::ecmp: return "the ECMP hash";
@@ -115,9 +117,10 @@ void find_uneven_paths(const Facts& facts, std::vector<Finding>& findings) {
     }
     if (!worst) return;
     const std::string culprit = facts.names.link(*worst->fullest);
+    const bool is_full = facts.busy_permille(*worst->fullest) >= kFullPermille;
     findings.push_back(
         {FindingKind::uneven_paths,
-         Severity::warning,
+         is_full ? Severity::warning : Severity::note,
          culprit,
          {{"switch", facts.names.node(worst->node)},
           {"fullest", culprit},
