@@ -78,4 +78,9 @@ bool has_bandwidth(Collective collective) {
     return collective != Collective::compute;
 }
 
+bool is_collective(Collective collective) {
+    return has_bandwidth(collective) && collective != Collective::storage_read &&
+           collective != Collective::storage_write;
+}
+
 }  // namespace tulle::report

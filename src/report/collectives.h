@@ -35,5 +35,7 @@ std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim
 // "all_reduce": as scenarios and JSON have it.
 const char* collective_name(workload::Collective collective);
 bool has_bandwidth(workload::Collective collective);
+// Among ranks: what bus bandwidth is meant for.
+bool is_collective(workload::Collective collective);
 
 }  // namespace tulle::report

@@ -79,15 +79,36 @@ void add_pauses(const ComparedRun& run, const Leaders& leaders, Reasons& reasons
                        {"totals/paused_ns"}});
 }
 
-// Settings that a run has found wanting by itself.
-void add_settings(const ComparedRun& run, const Leaders&, Reasons& reasons) {
-    for (const Finding& finding : run.verdict.findings)
-        if (finding.kind == FindingKind::pfc_only_brake ||
-            finding.kind == FindingKind::needless_resending ||
-            finding.kind == FindingKind::uneven_paths) {
-            reasons.push_back({finding.sentence, {"verdict/findings"}});
-            return;
-        }
+bool has_finding(const ComparedRun& run, FindingKind kind) {
+    return std::any_of(run.verdict.findings.begin(), run.verdict.findings.end(),
+                       [&](const Finding& finding) { return finding.kind == kind; });
+}
+
+// What a run has found wanting by itself, and no leader has.
+void add_finding(FindingKind kind, const char* words, const ComparedRun& run,
+                 const Leaders& leaders, Reasons& reasons) {
+    const bool is_usual = std::any_of(leaders.begin(), leaders.end(), [&](const ComparedRun* one) {
+        return has_finding(*one, kind);
+    });
+    if (has_finding(run, kind) && !is_usual) reasons.push_back({words, {"verdict/findings"}});
+}
+
+void add_settings(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
+    add_finding(FindingKind::pfc_only_brake,
+                "pauses were its only brake, since marks came too late", run, leaders, reasons);
+    add_finding(FindingKind::needless_resending, "it sent packets again although none was lost",
+                run, leaders, reasons);
+}
+
+void add_paths(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
+    add_finding(FindingKind::uneven_paths, "its equal paths were not used equally", run, leaders,
+                reasons);
+}
+
+// Those who share the lane of a congested port wait, whoever they send to.
+void add_victims(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
+    add_finding(FindingKind::victims, "messages stood behind others that wait for a congested port",
+                run, leaders, reasons);
 }
 
 void add_notifications(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
@@ -120,8 +141,8 @@ void add_headers(const ComparedRun& run, const Leaders& leaders, Reasons& reason
 // The likeliest first.
 Reasons reasons_for(const ComparedRun& run, const Leaders& leaders) {
     Reasons reasons;
-    for (const auto add : {add_losses, add_processors, add_settings, add_pauses, add_notifications,
-                           add_latency, add_headers})
+    for (const auto add : {add_losses, add_processors, add_settings, add_pauses, add_victims,
+                           add_notifications, add_paths, add_latency, add_headers})
         add(run, leaders, reasons);
     if (reasons.empty()) reasons.push_back({run.verdict.sentence, {"verdict/sentence"}});
     if (reasons.size() > kMostReasons) reasons.resize(kMostReasons);

@@ -120,7 +120,7 @@ std::vector<Measure> measures(const Comparison& comparison) {
     std::vector<Measure> all;
     for (size_t i = 0; i < comparison.runs.front().facts->collectives.size(); ++i) {
         const CollectiveFacts& phase = comparison.runs.front().facts->collectives[i];
-        if (!has_bandwidth(phase.collective)) continue;
+        if (!is_collective(phase.collective)) continue;
         const auto bandwidth = [i](const ComparedRun& run) {
             const CollectiveFacts* of = phase_of(run, i);
             return of != nullptr ? of->bus_bandwidth : 0;

@@ -132,6 +132,16 @@ TEST(comparison, fits_one_hundred_columns_and_shows_every_fabric) {
         EXPECT_NE(text.find(word), std::string::npos) << word << "\n" << text;
 }
 
+TEST(comparison, storage_has_a_time_and_a_limit_but_no_bus_bandwidth) {
+    Made made;
+    MadeRun run = star(4);
+    run.phase("checkpoint", Collective::storage_write, 1 << 20, 1_ms);
+    made.add("a", std::move(run));
+    const std::string text = compare_text(made.compare());
+    EXPECT_NE(text.find("checkpoint, 1 MiB"), std::string::npos) << text;
+    EXPECT_EQ(text.find("busbw"), std::string::npos);
+}
+
 TEST(comparison, many_sizes_have_a_row_each) {
     Made made;
     for (const char* name : {"a", "b"}) {

@@ -97,7 +97,7 @@ Json load_json(const Facts& facts) {
 Json collectives_json(const Facts& facts) {
     Json json = Json::array();
     for (const CollectiveFacts& phase : facts.collectives)
-        if (has_bandwidth(phase.collective) && phase.finished)
+        if (is_collective(phase.collective) && phase.finished)
             json.push_back({{"name", phase.name},
                             {"bytes", phase.bytes},
                             {"busbw", gigabytes(phase.bus_bandwidth)},

@@ -34,10 +34,11 @@ Cell cell_of(size_t phase, Text text) {
 void add_collective(size_t phase, const CollectiveFacts& first, std::vector<Row>& rows) {
     rows.push_back({fmt::format("{}, {}", first.name, base::bytes_to_string(first.bytes)),
                     cell_of(phase, [](const auto& found) { return short_time(found.time); })});
-    rows.push_back({"  algbw, busbw GB/s", cell_of(phase, [](const auto& found) {
-                        return fmt::format("{} {}", gigabytes_text(found.algorithm_bandwidth),
-                                           gigabytes_text(found.bus_bandwidth));
-                    })});
+    if (is_collective(first.collective))
+        rows.push_back({"  algbw, busbw GB/s", cell_of(phase, [](const auto& found) {
+                            return fmt::format("{} {}", gigabytes_text(found.algorithm_bandwidth),
+                                               gigabytes_text(found.bus_bandwidth));
+                        })});
     rows.push_back({"  of the limit", cell_of(phase, [](const auto& found) {
                         return percent_text(found.limit_permille);
                     })});
