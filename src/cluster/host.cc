@@ -162,10 +162,13 @@ void Host::store(Instant now, uint32_t index) {
     start(now);
 }
 
-// A slow receiver is slow about whole packets; what goes to memory is payload.
+// A slow receiver is slow about whole packets. What goes to memory is payload, and it goes as it
+// comes, so the toll is under way when the last bit is here.
 Instant Host::pay(Instant now, uint32_t index) {
-    return receiver_->pay(now, is_slow_receiver_ ? cabling_.store[index].wire_bytes
-                                                 : cabling_.store.packet(index).payload_length);
+    const uint32_t wire_bytes = cabling_.store[index].wire_bytes;
+    if (is_slow_receiver_) return receiver_->pay(now, wire_bytes);
+    const Instant first_bit = now - cabling_.rate(plan_.port).time_for(wire_bytes);
+    return std::max(now, receiver_->pay(first_bit, cabling_.store.packet(index).payload_length));
 }
 
 void Host::on_received(Instant now, Ends& ends) {

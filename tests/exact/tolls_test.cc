@@ -58,14 +58,17 @@ TEST(Tolls, of_a_sender_do_not_hold_up_what_is_sent_first) {
     EXPECT_EQ(completion(setup, 64), without);
 }
 
-// The packet on its way in, and nothing for the acknowledgement, which has no payload.
+// The packet as it comes in, so its time on the line counts; and for its payload alone, of which an
+// acknowledgement has none.
 TEST(Tolls, of_a_receiver_are_paid_before_the_adapter_has_a_packet) {
     Lab setup = plain("pair");
     const Duration without = completion(setup, 64);
     setup.host.receive_toll.rate = gigabits(10);
-    EXPECT_EQ(completion(setup, 64), without + gigabits(10).time_for(64));
+    const base::Rate line = setup.fabric.link.rate;
+    const Duration packet = line.time_for(kOverhead + kReth + 64);
+    EXPECT_EQ(completion(setup, 64), without + gigabits(10).time_for(64) - packet);
     setup.host.receive_toll = {.per_packet = 1_us, .rate = {}};
-    EXPECT_EQ(completion(setup, 64), without + 2_us);
+    EXPECT_EQ(completion(setup, 64), without + 2_us - packet - line.time_for(kAckBytes));
 }
 
 TEST(Tolls, that_keep_up_with_the_line_change_nothing) {

@@ -36,6 +36,10 @@ class Run:
     def slowest_us(self):
         return max(f["fct_ns"] for f in self.json["flows"]) / 1000
 
+    def busbw(self, name):
+        """Bus bandwidth in GB/s of the last phase of the name."""
+        return [c["busbw_GBps"] for c in self.json["collectives"] if c["name"] == name][-1]
+
     def lost(self, cause=None):
         dropped = self.totals["dropped"]
         return sum(dropped.values()) if cause is None else dropped[cause]
@@ -50,6 +54,8 @@ def expectations(run):
     collisions = run["ecmp-collisions"]
     adaptive = run["ecmp-collisions-adaptive"]
     hoq = run["ring-deadlock-hoq"]
+    levels = run["two-level-all-reduce"]
+    nvlink = run["nvlink-in-switch"]
     return {
         "InfiniBand drops nothing for lack of buffer": ib.lost() == 0 and ib.status == 0,
         "RoCE without PFC loses": collapse.blames("losses") and collapse.lost("buffer_full") > 0,
@@ -85,6 +91,15 @@ def expectations(run):
         "go-back-N under spraying retransmits without loss":
             run["spraying-go-back-n"].blames("needless_resending")
             and run["spraying-go-back-n"].lost() == 0,
+        "a ring on one leaf comes within two percent of the rate of its links":
+            49 < run["ring-all-reduce"].busbw("all_reduce") < 50,
+        "two levels beat rings through all servers":
+            levels.busbw("two levels") > 1.2 * levels.busbw("rings"),
+        "a switch that adds up beats a ring inside a server":
+            nvlink.busbw("in the switch") > 1.2 * nvlink.busbw("ring"),
+        "an all-to-all and storage end side by side":
+            run["all-to-all-beside-storage"].status == 0
+            and run["all-to-all-beside-storage"].lost() == 0,
     }
 
 

@@ -23,7 +23,7 @@ public:
         const Chunking& chunking = exchange_.chunking();
         for (uint16_t channel = 0; channel < options_.channels; ++channel) {
             const Range data = part(range, options_.channels, channel);
-            const uint64_t share = data.size() / places_ + 1;
+            const uint64_t share = (data.size() + places_ - 1) / places_;
             const uint64_t turns =
                 chunking.window == 0 ? 1
                                      : parts_of(share, chunking.chunk * chunking.window * servers_);
