@@ -83,7 +83,7 @@ def shown_files(text):
 
 
 def outputs(text):
-    """What each command of a page prints. Files that one writes another may read, and nobody else."""
+    """What each command of a page prints. Files of one are there for the next, and nobody else."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in shown_files(text):
             (pathlib.Path(folder) / name).write_text(content)
