@@ -7,25 +7,12 @@
 #include "report/json_report.h"
 #include "report/testing.h"
 #include "report/text_report.h"
-#include "workload/bus_bandwidth.h"
 
 namespace tulle::report {
 namespace {
 
 using namespace testing;
 using workload::Collective;
-
-TEST(bus_factor, is_that_of_nccl_tests) {
-    const auto is = [](Collective collective, uint64_t numerator, uint64_t denominator) {
-        const workload::BusFactor factor = workload::bus_factor(collective, 8);
-        return factor.numerator * denominator == numerator * factor.denominator;
-    };
-    EXPECT_TRUE(is(Collective::all_reduce, 14, 8));
-    EXPECT_TRUE(is(Collective::reduce_scatter, 7, 8));
-    EXPECT_TRUE(is(Collective::all_gather, 7, 8));
-    EXPECT_TRUE(is(Collective::all_to_all, 7, 8));
-    EXPECT_TRUE(is(Collective::broadcast, 1, 1));
-}
 
 TEST(collectives, bandwidth_is_bytes_over_time_and_the_factor) {
     MadeRun run = star(4);

@@ -140,7 +140,7 @@ TEST(profiles, that_of_tcp_has_its_segments_and_pays_for_them) {
     EXPECT_EQ(tcp.host.congestion, transport::Algorithm::dctcp);
     EXPECT_EQ(tcp.host.notifications.way, transport::NotificationSettings::Way::answer);
     EXPECT_TRUE(tcp.host.staging.is_on);
-    constexpr uint64_t kCores = 4;
+    constexpr uint64_t kCores = 2;
     const auto a_kib_of_a_core = [](const sim::Toll& toll) {
         return static_cast<double>((toll.rate->time_for(1024) * kCores).ps);
     };

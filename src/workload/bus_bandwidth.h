@@ -11,6 +11,7 @@ namespace tulle::workload {
 struct BusFactor {
     uint64_t numerator = 1;
     uint64_t denominator = 1;
+    bool operator==(const BusFactor&) const = default;
 };
 
 constexpr BusFactor bus_factor(Collective collective, uint32_t ranks) {

@@ -9,6 +9,7 @@
 #include "scenario/profile.h"
 #include "scenario/scenario.h"
 #include "topology/builders.h"
+#include "workload/bus_bandwidth.h"
 #include "workload/collectives/collective.h"
 
 namespace tulle::collectives {
@@ -104,7 +105,7 @@ inline Duration time_of(const sim::Setup& setup) {
 // As nccl-tests prints it, in thousandths of a GB/s.
 inline uint64_t bus_bandwidth(const sim::Setup& setup, Duration time) {
     const workload::Phase& phase = setup.program.phases[0];
-    const workload::Ratio factor = workload::bus_factor(phase.collective, phase.ranks);
+    const workload::BusFactor factor = workload::bus_factor(phase.collective, phase.ranks);
     const base::uint128_t bytes = base::uint128_t{phase.bytes} * factor.numerator;
     return static_cast<uint64_t>(
         bytes * 1'000'000 / (base::uint128_t{factor.denominator} * static_cast<uint64_t>(time.ps)));

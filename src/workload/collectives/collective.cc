@@ -246,19 +246,4 @@ void append(JobBuilder& job, const std::string& name, const CollectiveOptions& a
     job.end();
 }
 
-Ratio bus_factor(Collective collective, uint32_t ranks) {
-    TULLE_CHECK(ranks > 0);
-    switch (collective) {
-        case Collective::all_reduce: return {2 * (uint64_t{ranks} - 1), ranks};
-        case Collective::reduce_scatter:
-        case Collective::all_gather:
-        case Collective::all_to_all: return {uint64_t{ranks} - 1, ranks};
-        case Collective::broadcast:
-        case Collective::storage_read:
-        case Collective::storage_write: return {1, 1};
-        case Collective::compute: return {0, 1};
-    }
-    return {0, 1};
-}
-
 }  // namespace tulle::workload

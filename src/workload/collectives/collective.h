@@ -46,13 +46,4 @@ uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement
 // Adds it as the job's next phase. The options are in order.
 void append(JobBuilder& job, const std::string& name, const CollectiveOptions& options);
 
-// Bus bandwidth as nccl-tests defines it: bytes over time, times this. It is what a link carries
-// at best, so it can be compared with the rate of one.
-struct Ratio {
-    uint64_t numerator = 0;
-    uint64_t denominator = 1;
-    bool operator==(const Ratio&) const = default;
-};
-Ratio bus_factor(Collective collective, uint32_t ranks);
-
 }  // namespace tulle::workload

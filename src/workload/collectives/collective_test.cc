@@ -1,3 +1,4 @@
+#include "workload/bus_bandwidth.h"
 #include "workload/collectives/collective.h"
 
 #include <gtest/gtest.h>
@@ -370,11 +371,11 @@ TEST(collectives, what_does_not_go_together_is_a_sentence) {
 }
 
 TEST(collectives, bus_bandwidth_is_what_nccl_tests_calls_so) {
-    EXPECT_EQ(bus_factor(Collective::all_reduce, 8), (Ratio{14, 8}));
-    EXPECT_EQ(bus_factor(Collective::reduce_scatter, 8), (Ratio{7, 8}));
-    EXPECT_EQ(bus_factor(Collective::all_gather, 8), (Ratio{7, 8}));
-    EXPECT_EQ(bus_factor(Collective::all_to_all, 8), (Ratio{7, 8}));
-    EXPECT_EQ(bus_factor(Collective::broadcast, 8), (Ratio{1, 1}));
+    EXPECT_EQ(bus_factor(Collective::all_reduce, 8), (BusFactor{14, 8}));
+    EXPECT_EQ(bus_factor(Collective::reduce_scatter, 8), (BusFactor{7, 8}));
+    EXPECT_EQ(bus_factor(Collective::all_gather, 8), (BusFactor{7, 8}));
+    EXPECT_EQ(bus_factor(Collective::all_to_all, 8), (BusFactor{7, 8}));
+    EXPECT_EQ(bus_factor(Collective::broadcast, 8), (BusFactor{1, 1}));
 }
 
 TEST(collectives, servers_with_a_network_inside_are_used_on_two_levels) {
