@@ -37,25 +37,14 @@ public:
 
     void set(uint32_t source, base::Instant at) { set_key(source, key_of(at, source)); }
     // For an instant that is known to lie before the horizon.
-    void set_near(uint32_t source, base::Instant at) {
-        set_key(source, static_cast<uint64_t>(at.ps) << kSourceBits | source);
+    static uint64_t near_key_of(base::Instant at, uint32_t source) {
+        return static_cast<uint64_t>(at.ps) << kSourceBits | source;
     }
+    void set_near(uint32_t source, base::Instant at) { set_key(source, near_key_of(at, source)); }
     void clear(uint32_t source) { set_key(source, kNever); }
-
-    static base::Instant instant_of(uint64_t key) {
-        return {static_cast<int64_t>(key >> kSourceBits)};
-    }
-    void prefetch() const { __builtin_prefetch(keys_.get()); }
-    uint64_t first_key() const { return first_; }
-    base::Instant first_at() const {
-        return first_ == kNever ? base::Instant::never() : instant_of(first_);
-    }
-    uint32_t first_source() const { return first_ & (kMaxSources - 1); }
-
-private:
     void set_key(uint32_t source, uint64_t key) {
         uint64_t* const keys = keys_.get();
-        uint32_t place = leaves_ + source;
+        size_t place = leaves_ + source;
         keys[place] = key;
         while (true) {
             key = std::min(key, keys[place ^ 1]);
@@ -66,8 +55,24 @@ private:
         first_ = key;
     }
 
+    static base::Instant instant_of(uint64_t key) {
+        return {static_cast<int64_t>(key >> kSourceBits)};
+    }
+    static uint32_t source_of(uint64_t key) { return key & kSources; }
+    // No key of the same instant is greater.
+    static uint64_t end_of_instant(uint64_t key) { return key | kSources; }
+    void prefetch() const { __builtin_prefetch(keys_.get()); }
+    uint64_t first_key() const { return first_; }
+    base::Instant first_at() const {
+        return first_ == kNever ? base::Instant::never() : instant_of(first_);
+    }
+    uint32_t first_source() const { return source_of(first_); }
+
+private:
+    static constexpr uint64_t kSources = kMaxSources - 1;
+
     uint64_t first_ = kNever;
-    uint32_t leaves_;
+    size_t leaves_;
     std::unique_ptr<uint64_t[]> keys_;
 };
 
