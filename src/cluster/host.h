@@ -107,17 +107,17 @@ private:
     }
     void on_rare(Instant now, std::vector<FlowEnd>& ends);
 
-    void on_packet(Instant now, std::vector<FlowEnd>& ends);
+    TULLE_HOT void on_packet(Instant now, std::vector<FlowEnd>& ends);
     void on_control(Instant now);
     void on_line_free(Instant now);
     void on_received(Instant now, std::vector<FlowEnd>& ends);
     void on_processed(Instant now, std::vector<FlowEnd>& ends);
-    void accept(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
+    TULLE_HOT void accept(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
     void on_posting(Instant now);
     void on_timer(Instant now);
     void on_change(Instant now);
 
-    void deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
+    TULLE_HOT void deliver(Instant now, uint32_t index, std::vector<FlowEnd>& ends);
     void store(Instant now, uint32_t index);
     void collect(Instant now, std::vector<FlowEnd>& ends);
     void start(Instant now);
@@ -125,7 +125,7 @@ private:
         port_->is_awaited = true;
         next_[kLine] = port_->busy_until;
     }
-    void transmit(Instant now, uint32_t index);
+    TULLE_HOT void transmit(Instant now, uint32_t index);
     void post(const Posting& posting);
     uint32_t flow_of(const wire::Packet& packet, uint8_t& flags) const;
     // The adapter's deadline may have moved, and it may have something to send.
