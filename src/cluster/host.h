@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/hot.h"
 #include "cluster/framing.h"
 #include "fabric/intake.h"
 #include "fabric/switch.h"

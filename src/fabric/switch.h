@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/hot.h"
 #include "base/random.h"
 #include "fabric/arbitration.h"
 #include "fabric/cabling.h"
@@ -20,10 +21,6 @@
 #include "fabric/routes.h"
 #include "fabric/time_tree.h"
 #include "fabric/timers.h"
-
-// The way of a packet is one function to the machine and several to the reader: a call costs as
-// much as what most of them do (a third of all instructions a hop).
-#define TULLE_HOT [[gnu::always_inline]] inline
 
 namespace tulle::fabric {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -96,10 +97,11 @@ public:
     void pop(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table);
     // The first goes behind the last.
     void rotate(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table) {
-        const uint32_t index = lists_[lane].first;
-        if (lists_[lane].last == index) return;
-        pop(lane, table);
-        push(lane, index, table);
+        List& list = lists_[lane];
+        if (list.last == list.first) return;
+        const uint32_t second = std::exchange(table[list.first]->next_ready, kNone);
+        table[list.last]->next_ready = list.first;
+        list.last = std::exchange(list.first, second);
     }
 
 private:
