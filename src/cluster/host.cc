@@ -44,11 +44,11 @@ void Host::begin() {
 }
 
 Instant Host::advance(Instant until, std::vector<FlowEnd>& ends) {
-    cabling_.take_fresh(plan_.port, 1, [&](uint32_t p) {
-        const fabric::Cabling::Inbound& inbound = cabling_.inbound(p);
+    if (cabling_.take_fresh(plan_.port)) {
+        const fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
         if (!inbound.packets.empty()) next_[kPackets] = cabling_.store[inbound.packets.head].at;
         if (!inbound.control.empty()) set(kControl, cabling_.store[inbound.control.head].at);
-    });
+    }
     for (;; ++events_) {
         const auto first = std::ranges::min_element(next_);
         const Instant now = *first;

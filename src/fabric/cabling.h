@@ -63,6 +63,14 @@ public:
     template <class Visitor>
     void take_fresh(uint32_t first_port, uint32_t count, Visitor&& visit);
 
+    // Whether anything new came first to this port.
+    bool take_fresh(uint32_t p) {
+        const uint64_t bit = uint64_t{1} << (p % 64);
+        if ((fresh_[p / 64] & bit) == 0) return false;
+        fresh_[p / 64] &= ~bit;
+        return true;
+    }
+
     // Puts a packet on the line at `now`; returns when the line is free again.
     Instant transmit(Port& from, uint32_t index, Instant now);
     // How long the line is busy with so many bytes, if it was idle.
