@@ -159,7 +159,10 @@ void Switch::on_line_free(Instant now, uint32_t port) {
         to.sending_bytes = 0;
         release(now, to.sending_in_port, to.sending_in_lane, bytes);
     }
-    if (!to.is_awaited) use_line(now, port);
+    if (to.is_awaited) return;
+    // Whoever waited is gone, and another packet went straight.
+    if (now < to.busy_until) return await_line(port);
+    use_line(now, port);
     if (!to.is_awaited) lines_.clear(port);
 }
 
