@@ -14,6 +14,10 @@ constexpr uint16_t bit_of(uint32_t lane) {
     return static_cast<uint16_t>(1u << lane);
 }
 
+constexpr bool is_several(uint32_t lanes) {
+    return (lanes & (lanes - 1)) != 0;
+}
+
 // The high bits of a product instead of a division.
 size_t scale(uint64_t hash, size_t count) {
     return static_cast<size_t>((hash >> 32) * count >> 32);
@@ -328,7 +332,7 @@ void Switch::drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause)
 }
 
 void Switch::drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause) {
-    drop_stored(now, port, take_first(now, port, lane, out(port, lane)), cause);
+    drop_stored(now, port, take_first(now, port, lane), cause);
 }
 
 void Switch::drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause) {
@@ -342,38 +346,50 @@ void Switch::start_idle(Instant now, uint32_t port) {
 }
 
 void Switch::use_line(Instant now, uint32_t port) {
+    const uint32_t lane = lane_to_send(now, port);
+    if (lane == kNoLane) return;
     Port& to = ports_[port];
-    if (!to.is_up) return;
+    const uint32_t index = take_first(now, port, lane);
+    const Transit& transit = cabling_.store[index];
+    const uint16_t in = transit.in_port;
+    const uint8_t in_lane = transit.in_lane;
+    const uint32_t bytes = transit.wire_bytes;
+    send(now, port, index);
+    if (has_credits_) {
+        to.sending_bytes = bytes;
+        to.sending_in_port = in;
+        to.sending_in_lane = in_lane;
+    } else {
+        intake_.release_bytes(now, input(in, in_lane), bytes);
+        if (ports_[in].owed.any()) start(now, in);
+    }
+    await_next(port);
+}
+
+// Whose first packet goes now. None: something else has gone, or nothing may.
+uint32_t Switch::lane_to_send(Instant now, uint32_t port) {
+    Port& to = ports_[port];
+    const auto eligible = static_cast<uint32_t>(to.filled & ~to.held);
+    if (!to.lets_through || to.owed.any() || is_several(eligible)) [[unlikely]]
+        return lane_with_care(now, port, eligible);
+    return eligible == 0 ? kNoLane : static_cast<uint32_t>(std::countr_zero(eligible));
+}
+
+uint32_t Switch::lane_with_care(Instant now, uint32_t port, uint32_t eligible) {
+    Port& to = ports_[port];
+    if (!to.is_up) return kNoLane;
     if (to.owed.any()) {
         to.busy_until = cabling_.transmit_owed(global(port), now);
-    } else {
-        const auto eligible = static_cast<uint32_t>(to.filled & ~to.held);
-        if (eligible == 0) return;
-        auto lane = static_cast<uint32_t>(std::countr_zero(eligible));
-        if (has_credits_ || (eligible & (eligible - 1)) != 0) {
-            lane = pick(now, port);
-            if (lane == kNoLane) return;
-        }
-        LaneOut& queue = out(port, lane);
-        if (cuts_through_ && must_wait_for_tail(now, port, cabling_.store[queue.queue.head]))
-            return;
-        const uint32_t index = take_first(now, port, lane, queue);
-        const Transit& transit = cabling_.store[index];
-        const uint16_t in = transit.in_port;
-        const uint8_t in_lane = transit.in_lane;
-        const uint32_t bytes = transit.wire_bytes;
-        send(now, port, index);
-        if (has_credits_) {
-            to.sending_bytes = bytes;
-            to.sending_in_port = in;
-            to.sending_in_lane = in_lane;
-        } else {
-            intake_.release_bytes(now, input(in, in_lane), bytes);
-            if (ports_[in].owed.any()) start(now, in);
-        }
+        await_next(port);
+        return kNoLane;
     }
-    if (!to.is_awaited && (to.filled != 0 || to.sending_bytes != 0 || to.owed.any()))
-        await_line(port);
+    if (eligible == 0) return kNoLane;
+    const bool has_choice = has_credits_ || is_several(eligible);
+    const uint32_t lane =
+        has_choice ? pick(now, port) : static_cast<uint32_t>(std::countr_zero(eligible));
+    if (lane == kNoLane || !cuts_through_) return lane;
+    const Transit& first = cabling_.store[out(port, lane).queue.head];
+    return must_wait_for_tail(now, port, first) ? kNoLane : lane;
 }
 
 void Switch::send(Instant now, uint32_t port, uint32_t index) {
@@ -403,14 +419,15 @@ uint32_t Switch::pick(Instant now, uint32_t port) {
                       port, lane);
     }
     if (eligible == 0) return kNoLane;
-    if ((eligible & (eligible - 1)) == 0) return static_cast<uint32_t>(std::countr_zero(eligible));
+    if (!is_several(eligible)) return static_cast<uint32_t>(std::countr_zero(eligible));
     if (settings_.arbitration == Arbitration::vl_tables)
         return pick_vl(settings_.vl_arbitration, rounds_[port], eligible, head_bytes);
     return pick_ets(plan_.ets, to, std::span(&wait(port, 0), lanes_), eligible, head_bytes);
 }
 
-uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane, LaneOut& from) {
+uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
     Port& to = ports_[port];
+    LaneOut& from = out(port, lane);
     const uint32_t index = from.queue.pop(cabling_.store);
     const uint32_t bytes = cabling_.store[index].wire_bytes;
     from.bytes -= bytes;

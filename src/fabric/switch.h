@@ -138,11 +138,19 @@ private:
         ports_[port].is_awaited = true;
         lines_.set_near(port, ports_[port].busy_until);
     }
+    // The line is busy now: somebody may wait for its end.
+    void await_next(uint32_t port) {
+        const Port& to = ports_[port];
+        if (!to.is_awaited && (to.filled != 0 || to.sending_bytes != 0 || to.owed.any()))
+            await_line(port);
+    }
     void start_idle(Instant now, uint32_t port);
     TULLE_HOT void use_line(Instant now, uint32_t port);
+    TULLE_HOT uint32_t lane_to_send(Instant now, uint32_t port);
+    uint32_t lane_with_care(Instant now, uint32_t port, uint32_t eligible);
     TULLE_HOT void send(Instant now, uint32_t port, uint32_t index);
     uint32_t pick(Instant now, uint32_t port);
-    TULLE_HOT uint32_t take_first(Instant now, uint32_t port, uint32_t lane, LaneOut& from);
+    TULLE_HOT uint32_t take_first(Instant now, uint32_t port, uint32_t lane);
     bool must_wait_for_tail(Instant now, uint32_t port, const Transit& transit);
 
     void on_paused(Instant now, uint16_t port, uint32_t lane, Instant until);
