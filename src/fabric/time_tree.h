@@ -1,6 +1,7 @@
 // When does which of a node's ports have something to do next? A tournament: each source has a
 // leaf with its next instant, each inner place the earlier of its two children. Setting a leaf
-// walks up and touches one place a level, without a branch to mispredict.
+// walks up and touches one place a level, without a branch to mispredict; the last four are
+// compared at once, which is cheaper than two more levels.
 //
 // A key is the instant and the number of the source, so that at one instant sources come in the
 // order of their numbers, whatever happened before.
@@ -25,7 +26,7 @@ public:
     static constexpr uint64_t kNever = UINT64_MAX;
 
     explicit TimeTree(uint32_t sources)
-        : leaves_(std::bit_ceil(std::max(sources, 2u))), keys_(new uint64_t[2 * leaves_]) {
+        : leaves_(std::bit_ceil(std::max(sources, 2 * kTop))), keys_(new uint64_t[2 * leaves_]) {
         TULLE_CHECK(sources <= kMaxSources);
         std::fill_n(keys_.get(), 2 * leaves_, kNever);
     }
@@ -46,13 +47,13 @@ public:
         uint64_t* const keys = keys_.get();
         size_t place = leaves_ + source;
         keys[place] = key;
-        while (true) {
+        do {
             key = std::min(key, keys[place ^ 1]);
             place /= 2;
-            if (place == 1) break;
             keys[place] = key;
-        }
-        first_ = key;
+        } while (place >= 2 * kTop);
+        first_ = std::min(std::min(keys[kTop], keys[kTop + 1]),
+                          std::min(keys[kTop + 2], keys[kTop + 3]));
     }
 
     static base::Instant instant_of(uint64_t key) {
@@ -70,6 +71,7 @@ public:
 
 private:
     static constexpr uint64_t kSources = kMaxSources - 1;
+    static constexpr uint32_t kTop = 4;  // the first place of the last four, where walks end
 
     uint64_t first_ = kNever;
     size_t leaves_;
