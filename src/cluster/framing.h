@@ -32,8 +32,7 @@ public:
             kind.overhead = framing.envelope_bytes + info.header_size;
             if (is_data && framing.fixed_header_bytes != 0)
                 kind.overhead = framing.fixed_header_bytes;
-            if (!is_data && framing.fixed_ack_bytes != 0)
-                kind.overhead = framing.fixed_ack_bytes;
+            if (!is_data && framing.fixed_ack_bytes != 0) kind.overhead = framing.fixed_ack_bytes;
             if (info.header_size != 0 && kind.overhead > around + info.header_size)
                 shortfall_ = std::max(shortfall_, kind.overhead - around - info.header_size);
         }

@@ -254,7 +254,8 @@ void on_atomic_response(Core& core, QueuePair& qp, Instant now, const Packet& pa
 }  // namespace
 
 void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
-    if (!is_awaited(qp.requester, packet) || (qp.state != QpState::rts && qp.state != QpState::sqd)) {
+    if (!is_awaited(qp.requester, packet) ||
+        (qp.state != QpState::rts && qp.state != QpState::sqd)) {
         ++core.counters.dropped_silently;
         return;
     }
