@@ -29,14 +29,15 @@ public:
         for (size_t opcode = 0; opcode < kinds_.size(); ++opcode) {
             const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(opcode));
             Kind& kind = kinds_[opcode];
-            kind.is_data = info.payload || !(info.response || opcode == wire::kCnpOpcode);
-            kind.is_first = info.position == wire::Position::first ||
-                            (info.position == wire::Position::only && kind.is_data);
+            const bool is_data = info.payload || !(info.response || opcode == wire::kCnpOpcode);
+            const bool is_first = info.position == wire::Position::first ||
+                                  (info.position == wire::Position::only && is_data);
+            kind.flags = static_cast<uint8_t>((is_data ? fabric::Transit::kData : 0) |
+                                              (is_first ? fabric::Transit::kFirst : 0));
             kind.overhead = framing.envelope_bytes + info.header_size;
-            if (kind.is_data && framing.fixed_header_bytes != 0)
+            if (is_data && framing.fixed_header_bytes != 0)
                 kind.overhead = framing.fixed_header_bytes;
-            if (!kind.is_data && framing.fixed_ack_bytes != 0)
-                kind.overhead = framing.fixed_ack_bytes;
+            if (!is_data && framing.fixed_ack_bytes != 0) kind.overhead = framing.fixed_ack_bytes;
             if (info.header_size != 0 && kind.overhead > around + info.header_size)
                 shortfall_ = std::max(shortfall_, kind.overhead - around - info.header_size);
         }
@@ -65,17 +66,12 @@ public:
             return static_cast<uint16_t>(stretched(frame + gap_));
         return static_cast<uint16_t>(frame + gap_);
     }
-    uint8_t flags(const wire::Packet& packet) const {
-        const Kind& kind = kinds_[packet.opcode];
-        return static_cast<uint8_t>((kind.is_data ? fabric::Transit::kData : 0) |
-                                    (kind.is_first ? fabric::Transit::kFirst : 0));
-    }
+    uint8_t flags(const wire::Packet& packet) const { return kinds_[packet.opcode].flags; }
 
 private:
     struct Kind {
         uint32_t overhead = 0;
-        bool is_data = false;
-        bool is_first = false;
+        uint8_t flags = 0;  // of Transit
     };
     static constexpr uint32_t kMaxPadding = 3;
 

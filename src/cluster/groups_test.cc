@@ -172,7 +172,7 @@ Count count(Partition& partition) {
         count.reduced += partition.cabling().counters(p).reduced;
         count.replicated += partition.cabling().counters(p).replicated;
         if (partition.cabling().port(p).is_host)
-            count.sent += partition.cabling().port(p).packets[1];
+            count.sent += partition.cabling().port(p).data_packets();
     }
     for (const Host& host : partition.hosts()) {
         const transport::Counters& counters = host.adapter().counters();

@@ -56,11 +56,11 @@ void Host::begin() {
 }
 
 Instant Host::advance(Instant until, Ends& ends) {
-    cabling_.take_fresh(plan_.port, 1, [&](uint32_t p) {
-        const fabric::Cabling::Inbound& inbound = cabling_.inbound(p);
+    if (cabling_.take_fresh(plan_.port)) {
+        const fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
         if (!inbound.packets.empty()) next_[kPackets] = cabling_.store[inbound.packets.head].at;
         if (!inbound.control.empty()) set(kControl, cabling_.store[inbound.control.head].at);
-    });
+    }
     for (;; ++events_) {
         const auto first = std::ranges::min_element(next_);
         const Instant now = *first;
@@ -236,7 +236,7 @@ void Host::start(Instant now) {
     if (port_->is_awaited) return;
     if (now < port_->busy_until) return await_line();
     if (!port_->is_up) return;
-    if (port_->owes()) {
+    if (port_->owed.any()) {
         port_->busy_until = cabling_.transmit_owed(plan_.port, now);
         return await_line();
     }
@@ -252,10 +252,11 @@ void Host::transmit(Instant now, uint32_t index) {
     Transit& transit = cabling_.store[index];
     transit.destination = packet.destination;
     transit.wire_bytes = framing_.wire_bytes(packet);
-    transit.flags = framing_.flags(packet);
-    if ((transit.flags & Transit::kData) != 0 && (packet.traffic_class & 3) != 0)
-        transit.flags |= Transit::kEcnCapable;
-    transit.flow = flow_of(packet, transit.flags);
+    uint8_t flags = framing_.flags(packet);
+    if ((flags & Transit::kData) != 0 && (packet.traffic_class & 3) != 0)
+        flags |= Transit::kEcnCapable;
+    transit.flow = flow_of(packet, flags);
+    transit.flags = flags;
     transit.hops = 0;
     transit.tail_ps = 0;
     transit.lane = settings_.qos.trust == fabric::Trust::dscp
@@ -263,7 +264,7 @@ void Host::transmit(Instant now, uint32_t index) {
                        : settings_.qos.lane_of_level[packet.service_level];
     const uint8_t lane = transit.lane;
     const uint32_t payload = packet.payload_length;
-    port_->busy_until = cabling_.transmit(plan_.port, index, now);
+    port_->busy_until = cabling_.transmit(*port_, index, now);
     if (sender_) port_->busy_until = std::max(port_->busy_until, sender_->pay(now, payload));
     if (cabling_.has_credits()) update_room(lane);
 }
@@ -334,7 +335,7 @@ void Host::on_timer(Instant now) {
             break;
         case fabric::NodeTimer::Kind::pause_storm:
             if (!is_storming_) break;
-            cabling_.port(plan_.port).owed_pause |= cabling_.port(plan_.port).lossless;
+            cabling_.port(plan_.port).owed.pause |= cabling_.port(plan_.port).lossless;
             timers_.push({cabling_.told_again_at(plan_.port, now), timer.kind, 0, kOnlyPort});
             break;
         default: break;
@@ -368,7 +369,7 @@ void Host::on_change(Instant now) {
         case HostChange::Kind::pause_storm_end:
             is_storming_ = false;
             intake_.end_storm(now, kOnlyPort);
-            port.owed_resume |= port.lossless;
+            port.owed.resume |= port.lossless;
             break;
         case HostChange::Kind::slow_receiver:
             receiver_.emplace(TollPlan{plan_.receive_toll.per_packet, *change.rate});

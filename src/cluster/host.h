@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/hot.h"
 #include "cluster/framing.h"
 #include "cluster/toll.h"
 #include "fabric/intake.h"
@@ -72,7 +73,7 @@ struct HostPlan {
     uint64_t receive_buffer_bytes = 1 << 20;
     Duration receive_latency{};
     bool completes_when_sent = false;  // its queue pairs wait for no answer
-    TollPlan send_toll;  // paid with payload
+    TollPlan send_toll;                // paid with payload
     TollPlan receive_toll;
     transport::AdapterConfig adapter;
     std::vector<HostChange> changes;  // by time
@@ -132,17 +133,17 @@ private:
     }
     void on_rare(Instant now, Ends& ends);
 
-    void on_packet(Instant now, Ends& ends);
+    TULLE_HOT void on_packet(Instant now, Ends& ends);
     void on_control(Instant now);
     void on_line_free(Instant now, Ends& ends);
     void on_received(Instant now, Ends& ends);
     void on_processed(Instant now, Ends& ends);
-    void accept(Instant now, uint32_t index, Ends& ends);
+    TULLE_HOT void accept(Instant now, uint32_t index, Ends& ends);
     void on_posting(Instant now);
     void on_timer(Instant now);
     void on_change(Instant now);
 
-    void deliver(Instant now, uint32_t index, Ends& ends);
+    TULLE_HOT void deliver(Instant now, uint32_t index, Ends& ends);
     void store(Instant now, uint32_t index);
     void collect(Instant now, Ends& ends);
     void note(Instant now, const transport::Completion& completion, Ends& ends);
@@ -152,7 +153,7 @@ private:
         port_->is_awaited = true;
         next_[kLine] = port_->busy_until;
     }
-    void transmit(Instant now, uint32_t index);
+    TULLE_HOT void transmit(Instant now, uint32_t index);
     void post(const Posting& posting);
     uint32_t flow_of(const wire::Packet& packet, uint8_t& flags) const;
     // The adapter's deadline may have moved, and it may have something to send.

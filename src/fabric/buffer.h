@@ -27,34 +27,25 @@ public:
           is_lossy_dynamic_(settings.node.lossy_dynamic_threshold) {}
 
     bool admit_lossless(LaneIn& lane, uint32_t bytes, uint32_t headroom_limit) {
-        if (lane.used_bytes + bytes <= reserve_bytes_ && lane.headroom_bytes == 0) {
-            lane.used_bytes += bytes;
-            return true;
-        }
-        const uint64_t before = shared_part(lane.used_bytes);
-        const uint64_t after = shared_part(lane.used_bytes + bytes);
-        const bool fits = lane.headroom_bytes == 0 && after <= threshold() &&
-                          shared_used_ + after - before <= shared_bytes_;
-        if (!fits) {
+        if (lane.headroom_bytes != 0 || !takes(lane.used_bytes, lane.used_bytes + bytes)) {
             if (lane.headroom_bytes + bytes > headroom_limit) return false;
             lane.headroom_bytes += bytes;
             return true;
         }
         lane.used_bytes += bytes;
-        shared_used_ += after - before;
         return true;
     }
 
     void release_lossless(LaneIn& lane, uint32_t bytes) {
-        if (lane.used_bytes <= reserve_bytes_ && lane.headroom_bytes == 0) {
-            lane.used_bytes -= bytes;
-            return;
+        if (lane.headroom_bytes != 0) [[unlikely]] {
+            const uint32_t from_headroom = std::min(bytes, lane.headroom_bytes);
+            lane.headroom_bytes -= from_headroom;
+            bytes -= from_headroom;
         }
-        const uint32_t from_headroom = std::min(bytes, lane.headroom_bytes);
-        lane.headroom_bytes -= from_headroom;
-        const uint64_t before = shared_part(lane.used_bytes);
-        lane.used_bytes -= bytes - from_headroom;
-        shared_used_ -= before - shared_part(lane.used_bytes);
+        const uint64_t before = lane.used_bytes;
+        lane.used_bytes -= bytes;
+        if (before > reserve_bytes_)
+            shared_used_ -= before - std::max<uint64_t>(lane.used_bytes, reserve_bytes_);
     }
 
     bool wants_pause(const LaneIn& lane) const {
@@ -82,6 +73,14 @@ public:
 private:
     static constexpr uint64_t kAlphaUnit = 1 << 16;
 
+    // Lets a lossless input grow so far, if reserve and shared part allow.
+    bool takes(uint64_t before, uint64_t after) {
+        if (after <= reserve_bytes_) return true;
+        const uint64_t shared = shared_used_ + after - std::max(before, reserve_bytes_);
+        if (after - reserve_bytes_ > threshold() || shared > shared_bytes_) return false;
+        shared_used_ = shared;
+        return true;
+    }
     uint64_t share_of_free() const { return (shared_bytes_ - shared_used_) * alpha_ / kAlphaUnit; }
     uint64_t threshold() const { return is_dynamic_ ? share_of_free() : xoff_bytes_; }
     uint64_t shared_part(uint64_t used) const {

@@ -28,6 +28,7 @@ void Cabling::reserve(size_t ports) {
     error_places_.reserve(ports);
     counters_.reserve(ports);
     inbound_.reserve(ports);
+    nodes_.reserve(ports);
     outs_.reserve(ports * lanes_);
     waits_.reserve(ports * lanes_);
     ins_.reserve(ports * lanes_);
@@ -41,7 +42,8 @@ uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors
     error_places_.push_back(static_cast<uint32_t>(errors_.size()));
     if (!errors.is_clean()) errors_.push_back(errors);
     counters_.emplace_back();
-    inbound_.push_back({.packets = {}, .control = {}, .node = node});
+    inbound_.emplace_back();
+    nodes_.push_back(node);
     fresh_.resize(p / 64 + 1);
     outs_.resize(outs_.size() + lanes_);
     waits_.resize(waits_.size() + lanes_);
@@ -117,9 +119,9 @@ Instant Cabling::transmit_owed(uint32_t p, Instant now) {
     transit = {};
     Duration response{};
     uint32_t bytes = 0;
-    if (from.owed_credits != 0) {
-        const auto lane = static_cast<uint8_t>(std::countr_zero(from.owed_credits));
-        from.owed_credits = static_cast<uint16_t>(from.owed_credits & (from.owed_credits - 1));
+    if (from.owed.credits != 0) {
+        const auto lane = static_cast<uint8_t>(std::countr_zero(from.owed.credits));
+        from.owed.credits = static_cast<uint16_t>(from.owed.credits & (from.owed.credits - 1));
         CreditsGiven& given = in(p, lane).credits;
         given.last_limit = given.limit(capacity_blocks_);
         transit.lane = lane;
@@ -127,9 +129,9 @@ Instant Cabling::transmit_owed(uint32_t p, Instant now) {
         transit.flow = out(p, lane).credits.total_sent;
         bytes = settings_.credits.packet_bytes;
     } else {
-        transit.destination = from.owed_pause | uint32_t{from.owed_resume} << 16;
+        transit.destination = from.owed.pause | uint32_t{from.owed.resume} << 16;
         transit.flow = settings_.pfc.quanta;
-        from.owed_pause = from.owed_resume = 0;
+        from.owed.pause = from.owed.resume = 0;
         bytes = kPauseFrameBytes + settings_.link.gap_bytes;
         response = settings_.pfc.response_time;
     }

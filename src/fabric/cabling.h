@@ -38,7 +38,6 @@ public:
     struct Inbound {
         Fifo packets;
         Fifo control;
-        uint32_t node = 0;  // of the partition
     };
 
     Cabling(const Settings& settings, uint32_t lanes, size_t partitions);
@@ -64,8 +63,16 @@ public:
     template <class Visitor>
     void take_fresh(uint32_t first_port, uint32_t count, Visitor&& visit);
 
+    // Whether anything new came first to this port.
+    bool take_fresh(uint32_t p) {
+        const uint64_t bit = uint64_t{1} << (p % 64);
+        if ((fresh_[p / 64] & bit) == 0) return false;
+        fresh_[p / 64] &= ~bit;
+        return true;
+    }
+
     // Puts a packet on the line at `now`; returns when the line is free again.
-    Instant transmit(uint32_t p, uint32_t index, Instant now);
+    Instant transmit(Port& from, uint32_t index, Instant now);
     // How long the line is busy with so many bytes, if it was idle.
     Duration line_time(uint32_t p, uint32_t bytes) const;
     // Puts the flow-control packet that is owed on the line.
@@ -96,7 +103,7 @@ public:
     // A credit packet is owed once the limit has moved far enough.
     void note_news(uint32_t p, uint32_t lane) {
         if (in(p, lane).credits.news(capacity_blocks_) >= update_blocks_)
-            ports_[p].owed_credits |= static_cast<uint16_t>(1u << lane);
+            ports_[p].owed.credits |= static_cast<uint16_t>(1u << lane);
     }
 
     void drop(uint32_t p, uint32_t index, Drop cause);
@@ -113,8 +120,11 @@ public:
     void set_due(uint32_t node, Instant at) { due_[node] = at; }
 
 private:
+    uint32_t number_of(const Port& port) const {
+        return static_cast<uint32_t>(&port - ports_.data());
+    }
     void put(const Port& from, uint32_t index, bool is_control);
-    void wake(uint32_t inbound_port, uint32_t node, Instant at);
+    void wake(uint32_t inbound_port, Instant at);
     void put_here(uint32_t inbound_port, uint32_t index, bool is_control);
     Instant occupy(uint32_t p, Instant now, uint32_t bytes);
     Instant transmit_unusual(uint32_t p, uint32_t index, Instant now);
@@ -133,6 +143,7 @@ private:
     std::vector<LaneWait> waits_;
     std::vector<LaneIn> ins_;
     std::vector<Inbound> inbound_;
+    std::vector<uint32_t> nodes_;  // by port, of the partition
     std::vector<PortCounters> counters_;
     std::vector<ErrorModel> errors_;  // of ports that have any, as Port::has_errors says
     std::vector<uint32_t> error_places_;
@@ -153,8 +164,9 @@ void Cabling::take_fresh(uint32_t first_port, uint32_t count, Visitor&& visit) {
     }
 }
 
-inline void Cabling::wake(uint32_t inbound_port, uint32_t node, Instant at) {
+inline void Cabling::wake(uint32_t inbound_port, Instant at) {
     fresh_[inbound_port / 64] |= uint64_t{1} << (inbound_port % 64);
+    const uint32_t node = nodes_[inbound_port];
     if (at >= due_[node]) return;
     due_[node] = at;
     woken.push_back(node);
@@ -163,19 +175,16 @@ inline void Cabling::wake(uint32_t inbound_port, uint32_t node, Instant at) {
 inline void Cabling::put_here(uint32_t inbound_port, uint32_t index, bool is_control) {
     Inbound& to = inbound_[inbound_port];
     Fifo& list = is_control ? to.control : to.packets;
-    if (list.empty()) wake(inbound_port, to.node, store[index].at);
+    if (list.empty()) wake(inbound_port, store[index].at);
     list.push(store, index);
 }
 
-inline Instant Cabling::transmit(uint32_t p, uint32_t index, Instant now) {
-    Port& from = ports_[p];
+inline Instant Cabling::transmit(Port& from, uint32_t index, Instant now) {
     Transit& transit = store[index];
-    static_assert(Transit::kData == 1);
-    ++from.packets[transit.flags & Transit::kData];
-    if ((transit.flags & Transit::kFirst) != 0) ++from.first_packets;
+    ++from.packets[transit.flags & Transit::kCounted];
     if (has_credits_ && transit.lane != kManagementLane)
-        out(p, transit.lane).credits.spend(blocks_of(transit.wire_bytes));
-    if (from.is_unusual) return transmit_unusual(p, index, now);
+        out(number_of(from), transit.lane).credits.spend(blocks_of(transit.wire_bytes));
+    if (from.is_unusual) return transmit_unusual(number_of(from), index, now);
     from.wire_bytes += transit.wire_bytes;
     const Instant end{now.ps + int64_t{transit.wire_bytes} * from.ps_per_byte};
     transit.at = end + from.arrival_delay;

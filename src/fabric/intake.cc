@@ -24,8 +24,8 @@ Intake::Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, u
 
 void Intake::pause_peer(Instant now, uint16_t in, uint8_t lane) {
     Port& port = cabling_.port(first_port_ + in);
-    port.owed_resume = static_cast<uint16_t>(port.owed_resume & ~bit_of(lane));
-    port.owed_pause |= bit_of(lane);
+    port.owed.resume = static_cast<uint16_t>(port.owed.resume & ~bit_of(lane));
+    port.owed.pause |= bit_of(lane);
     LaneIn& input = cabling_.in(first_port_ + in, lane);
     input.told_at = now;
     if (input.has_timer) return;
@@ -37,8 +37,8 @@ void Intake::pause_peer(Instant now, uint16_t in, uint8_t lane) {
 void Intake::resume_peer(Instant now, uint16_t in, uint8_t lane) {
     blame_.end(cabling_.in(first_port_ + in, lane), in, lane, now);
     Port& port = cabling_.port(first_port_ + in);
-    port.owed_pause = static_cast<uint16_t>(port.owed_pause & ~bit_of(lane));
-    port.owed_resume |= bit_of(lane);
+    port.owed.pause = static_cast<uint16_t>(port.owed.pause & ~bit_of(lane));
+    port.owed.resume |= bit_of(lane);
 }
 
 // Before the pause that the peer was told of runs out.
@@ -55,10 +55,10 @@ void Intake::on_pause_again(Instant now, uint16_t in, uint8_t lane) {
 void Intake::tell_all(uint16_t in) {
     Port& port = cabling_.port(first_port_ + in);
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
-        if (cabling_.has_credits()) port.owed_credits |= bit_of(lane);
+        if (cabling_.has_credits()) port.owed.credits |= bit_of(lane);
         if (settings_.flow_control == FlowControl::pfc &&
             cabling_.in(first_port_ + in, lane).is_full)
-            port.owed_pause |= bit_of(lane);
+            port.owed.pause |= bit_of(lane);
     }
 }
 

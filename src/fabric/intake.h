@@ -13,19 +13,28 @@ namespace tulle::fabric {
 
 class Intake {
 public:
+    // A lane of an input port, and the numbers of both.
+    struct Input {
+        const Port& port;
+        LaneIn& lane;
+        uint16_t in;
+        uint8_t number;
+    };
+
     Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, uint32_t first_port,
            uint16_t ports, uint64_t shared_bytes);
 
     // False: no room for it.
-    bool admit(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
-        const Port& port = cabling_.port(first_port_ + in);
-        LaneIn& input = cabling_.in(first_port_ + in, lane);
-        if (!buffer_.admit_lossless(input, bytes, port.headroom_bytes)) return false;
-        if (!input.is_full && buffer_.wants_pause(input)) {
-            blame_.begin(input, culprit_of(lane), now);
-            pause_peer(now, in, lane);
+    bool admit(Instant now, const Input& input, uint32_t bytes) {
+        if (!buffer_.admit_lossless(input.lane, bytes, input.port.headroom_bytes)) return false;
+        if (!input.lane.is_full && buffer_.wants_pause(input.lane)) {
+            blame_.begin(input.lane, culprit_of(input.number), now);
+            pause_peer(now, input.in, input.number);
         }
         return true;
+    }
+    bool admit(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
+        return admit(now, input_of(in, lane), bytes);
     }
     bool admit_lossy(uint32_t queue_bytes, uint32_t bytes) {
         return buffer_.admit_lossy(queue_bytes, bytes);
@@ -42,17 +51,18 @@ public:
 
     // It has left the node.
     void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
-        Port& port = cabling_.port(first_port_ + in);
+        if (!cabling_.has_credits() || lane == kManagementLane)
+            return release_bytes(now, input_of(in, lane), bytes);
         LaneIn& input = cabling_.in(first_port_ + in, lane);
-        if (cabling_.has_credits() && lane != kManagementLane) {
-            cabling_.release_blocks(first_port_ + in, lane, bytes);
-            if (input.is_full && room_blocks(input) >= free_blocks_)
-                blame_.end(input, in, lane, now);
-            return;
-        }
-        if ((port.lossless >> lane & 1) == 0) return buffer_.release_lossy(bytes);
-        buffer_.release_lossless(input, bytes);
-        if (input.is_full && buffer_.wants_resume(input)) resume_peer(now, in, lane);
+        cabling_.release_blocks(first_port_ + in, lane, bytes);
+        if (input.is_full && room_blocks(input) >= free_blocks_) blame_.end(input, in, lane, now);
+    }
+    // The same where there are no credits.
+    void release_bytes(Instant now, const Input& input, uint32_t bytes) {
+        if ((input.port.lossless >> input.number & 1) == 0) return buffer_.release_lossy(bytes);
+        buffer_.release_lossless(input.lane, bytes);
+        if (input.lane.is_full && buffer_.wants_resume(input.lane))
+            resume_peer(now, input.in, input.number);
     }
 
     void pause_peer(Instant now, uint16_t in, uint8_t lane);
@@ -69,6 +79,9 @@ public:
     const BlameBook& blame() const { return blame_; }
 
 private:
+    Input input_of(uint16_t in, uint8_t lane) const {
+        return {cabling_.port(first_port_ + in), cabling_.in(first_port_ + in, lane), in, lane};
+    }
     uint32_t room_blocks(const LaneIn& input) const {
         return cabling_.capacity_blocks() - input.credits.used_blocks;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "base/random.h"
@@ -57,33 +58,41 @@ struct LaneIn {
     Instant told_at{};
 };
 
+// Lanes of which the peer must hear. Whether it is any is asked often, and is one word.
+struct Owed {
+    uint16_t pause = 0;
+    uint16_t resume = 0;
+    uint16_t credits = 0;
+    uint16_t unused = 0;
+
+    bool any() const { return std::bit_cast<uint64_t>(*this) != 0; }
+};
+
 // Two cache lines; the first has what each packet asks for.
 struct alignas(64) Port {
     uint32_t ps_per_byte = 0;  // 0: not a whole number; the cabling's line carries the rest
-    uint32_t queued_bytes = 0;
-    Duration arrival_delay{};    // from the last bit sent to where the peer acts on a packet
-    uint32_t peer = 0;           // port of the cabling that the other end is in
-    Instant busy_until{};        // the line is free from then on
-    uint32_t sending_bytes = 0;  // credits: of the packet on the line, to be given back at its end
-    uint16_t filled = 0;         // lanes with packets
-    uint16_t held = 0;           // lanes that may not send
-    bool is_awaited = false;     // something happens when the line falls free
-    bool is_up = true;
-    bool is_unusual = false;  // sending a packet takes more than usual, see below
-    bool is_odd = false;      // receiving one does: it is down, or behind a dateline
-    uint8_t sending_in_lane = 0;
-    uint16_t sending_in_port = 0;
-    uint16_t lossless = 0;  // priorities in which this input pauses its peer
-
-    uint64_t packets[2] = {0, 0};  // not data, data
+    uint32_t peer = 0;         // port of the cabling that the other end is in
+    Duration arrival_delay{};  // from the last bit sent to where the peer acts on a packet
+    Instant busy_until{};      // the line is free from then on
+    Owed owed;
     uint64_t wire_bytes = 0;
+    uint32_t queued_bytes = 0;
+    uint32_t sending_bytes = 0;  // credits: of the packet on the line, to be given back at its end
+    uint16_t sending_in_port = 0;
+    uint8_t sending_in_lane = 0;
+    bool is_awaited = false;  // something happens when the line falls free
+    uint16_t filled = 0;      // lanes with packets
+    uint16_t held = 0;        // lanes that may not send
     uint16_t storming = 0;    // lanes that the watchdog has taken out
-    uint16_t owed_pause = 0;  // lanes whose peer must stop, ...
-    uint16_t owed_resume = 0;
-    uint16_t owed_credits = 0;
-    Duration delay{};  // of cable and FEC
+    uint16_t lossless = 0;    // priorities in which this input pauses its peer
+    bool is_up = true;
+    bool is_unusual = false;    // sending a packet takes more than usual, see below
+    bool is_odd = false;        // receiving one does: it is down, or behind a dateline
+    bool lets_through = false;  // of a switch: a packet that finds it idle need not be stored
+
+    uint64_t packets[Transit::kCounted + 1] = {};  // by these flags
+    Duration delay{};                              // of cable and FEC
     uint32_t peak_queue_bytes = 0;
-    uint32_t first_packets = 0;   // of messages: how many flows went this way
     uint32_t headroom_bytes = 0;  // of each lossless priority of this input
     uint32_t cable = 0;
     uint16_t peer_partition = 0;
@@ -103,7 +112,10 @@ struct alignas(64) Port {
         if (rate.denominator() == 1 && rate.numerator() <= UINT32_MAX)
             ps_per_byte = static_cast<uint32_t>(rate.numerator());
     }
-    bool owes() const { return (owed_pause | owed_resume | owed_credits) != 0; }
+    uint64_t data_packets() const { return packets[1] + packets[3]; }
+    uint64_t control_packets() const { return packets[0] + packets[2]; }
+    // Of messages: how many flows went this way.
+    uint64_t first_packets() const { return packets[2] + packets[3]; }
     void settle() {
         is_odd = !is_up || is_behind_dateline;
         is_unusual = peer_is_elsewhere || peer_cuts_through || whole_nanoseconds || is_tapped ||

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 
@@ -254,7 +255,7 @@ public:
     RouteBuilder(const Graph& graph, const std::vector<bool>& cable_down,
                  const std::vector<bool>& node_down)
         : graph_(graph), ports_(graph), switches_(graph, ports_, cable_down, node_down) {
-        routes_.pool_.push_back(0);  // the empty list is list 0
+        routes_.pool_.push_back(0);  // Routes::kNoPorts
         find_targets();
         find_profiles();
     }

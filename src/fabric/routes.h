@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "topology/graph.h"
@@ -20,6 +19,20 @@ enum class RouteKind : uint8_t {
     spanning_tree,  // the one tree of layer 2, as for RoCE v1; all other cables are idle
 };
 
+// Ports in ascending order, somewhere in the tables: how many, then each.
+class PortList {
+public:
+    explicit PortList(const uint16_t* at) : at_(at) {}
+    size_t size() const { return *at_; }
+    bool empty() const { return size() == 0; }
+    uint16_t operator[](size_t i) const { return at_[1 + i]; }
+    const uint16_t* begin() const { return at_ + 1; }
+    const uint16_t* end() const { return begin() + size(); }
+
+private:
+    const uint16_t* at_;
+};
+
 class Routes {
 public:
     // `cable_down` and `node_down` name what is broken; empty: nothing is. The graph is in order
@@ -28,19 +41,18 @@ public:
                           const std::vector<bool>& cable_down = {},
                           const std::vector<bool>& node_down = {});
 
-    // The ports of `node` by which a packet for the endpoint may go, ascending. Empty: it cannot be
-    // reached, or the node is the endpoint itself.
-    std::span<const uint16_t> ports(uint32_t node, uint32_t endpoint) const {
+    // The ports of `node` by which a packet for the endpoint may go. Empty: it cannot be reached,
+    // or the node is the endpoint itself.
+    PortList ports(uint32_t node, uint32_t endpoint) const {
+        if (node == endpoints_[endpoint].node) return list_at(kNoPorts);
         return ports_of_row(row(node), node, endpoint);
     }
-    // The same for a node that asks often and keeps its row.
+    // The same for a switch, which asks often and keeps its row.
     const uint32_t* row(uint32_t node) const {
         return lists_.data() + size_t{rows_[node]} * target_count_;
     }
-    std::span<const uint16_t> ports_of_row(const uint32_t* row, uint32_t node,
-                                           uint32_t endpoint) const {
+    PortList ports_of_row(const uint32_t* row, uint32_t node, uint32_t endpoint) const {
         const Endpoint& to = endpoints_[endpoint];
-        if (node == to.node) return {};
         const uint32_t list = row[to.target];
         return list == kLastHop ? last_hop(node, to) : list_at(list);
     }
@@ -53,6 +65,7 @@ private:
     friend class RouteBuilder;
 
     static constexpr uint32_t kLastHop = 0xffff'ffff;  // in place of a list: the host is here
+    static constexpr uint32_t kNoPorts = 0;            // the list without any
 
     struct Endpoint {
         uint32_t node = 0;
@@ -65,15 +78,12 @@ private:
         uint32_t list = 0;
     };
 
-    // A list in pool_ is its length, then the ports.
-    std::span<const uint16_t> list_at(uint32_t list) const {
-        return std::span(pool_).subspan(list + 1, pool_[list]);
-    }
-    std::span<const uint16_t> last_hop(uint32_t node, const Endpoint& to) const {
+    PortList list_at(uint32_t list) const { return PortList(pool_.data() + list); }
+    PortList last_hop(uint32_t node, const Endpoint& to) const {
         const uint32_t end = (&to + 1)->first_hop_in;
         for (uint32_t i = to.first_hop_in; i < end; ++i)
             if (hops_in_[i].node == node) return list_at(hops_in_[i].list);
-        return {};
+        return list_at(kNoPorts);
     }
 
     uint32_t target_count_ = 0;

@@ -61,7 +61,7 @@ uint32_t hops(const Graph& graph, const Routes& routes, uint32_t from, uint32_t 
         if (node == hosts[to]) return count;
         const auto choices = routes.ports(node, to);
         if (choices.empty()) return 0;
-        node = ports.at({node, choices.back()}).peer.node;
+        node = ports.at({node, choices[choices.size() - 1]}).peer.node;
     }
     ADD_FAILURE() << "a packet from " << from << " to " << to << " goes round and round";
     return 0;

@@ -15,6 +15,10 @@ constexpr uint16_t bit_of(uint32_t lane) {
     return static_cast<uint16_t>(1u << lane);
 }
 
+constexpr bool is_several(uint32_t lanes) {
+    return (lanes & (lanes - 1)) != 0;
+}
+
 // The high bits of a product instead of a division.
 size_t scale(uint64_t hash, size_t count) {
     return static_cast<size_t>((hash >> 32) * count >> 32);
@@ -48,9 +52,16 @@ Switch::Switch(const Settings& settings, Cabling& cabling, SwitchPlan plan)
 void Switch::begin() {
     ports_ = &cabling_.port(plan_.first_port);
     outs_ = &cabling_.out(plan_.first_port, 0);
+    ins_ = &cabling_.in(plan_.first_port, 0);
     inbound_ = &cabling_.inbound(plan_.first_port);
     routes_row_ = plan_.routes->row(plan_.node);
     if (plan_.groups != nullptr) reductions_ = Reductions(*plan_.groups);
+    for (uint16_t port = 0; port < plan_.port_count; ++port) settle(ports_[port]);
+}
+
+void Switch::settle(Port& port) const {
+    port.settle();
+    port.lets_through = is_simple_ && port.is_up;
 }
 
 void Switch::prefetch() const {
@@ -71,20 +82,18 @@ Instant Switch::advance(Instant until) {
     });
     const uint64_t limit = TimeTree::key_of(until, 0);
     for (;; ++events_) {
+        // At one instant: what is rare first, then packets, then lines; each by port.
         const uint64_t packet = packets_.first_key();
         const uint64_t line = lines_.first_key();
-        const uint64_t usual = std::min(packet, line);
-        // At one instant: what is rare first, then packets, then lines; each by port.
-        constexpr uint64_t kSources = TimeTree::kMaxSources - 1;
-        if (rare_.first_key() <= (usual | kSources)) {
+        const bool is_packet = packet <= TimeTree::end_of_instant(line);
+        const uint64_t usual = is_packet ? packet : line;
+        if (rare_.first_key() <= TimeTree::end_of_instant(usual) || usual >= limit) [[unlikely]] {
             if (rare_.first_key() >= limit) break;
             on_rare(rare_.first_at());
-        } else if (usual >= limit) {
-            break;
-        } else if (packet <= (line | kSources)) {
-            on_packet(TimeTree::instant_of(packet), static_cast<uint16_t>(packet & kSources));
+        } else if (is_packet) {
+            on_packet(TimeTree::instant_of(packet), TimeTree::source_of(packet));
         } else {
-            on_line_free(TimeTree::instant_of(line), static_cast<uint16_t>(line & kSources));
+            on_line_free(TimeTree::instant_of(line), TimeTree::source_of(line));
         }
     }
     return std::min({packets_.first_at(), lines_.first_at(), rare_.first_at()});
@@ -97,42 +106,36 @@ void Switch::on_rare(Instant now) {
     on_control(now, static_cast<uint16_t>(source));
 }
 
-void Switch::on_packet(Instant now, uint16_t in) {
+void Switch::on_packet(Instant now, uint32_t in) {
     Fifo& coming = inbound_[in].packets;
     const uint32_t index = coming.head;
     Transit& transit = cabling_.store[index];
     coming.head = transit.next;
-    if (coming.empty()) {
-        packets_.clear(in);
-    } else {
-        const Transit& following = cabling_.store[coming.head];
-        packets_.set_near(in, following.at);
-        cabling_.store.prefetch(following.next);
-    }
+    packets_.set_key(in, coming.empty()
+                             ? TimeTree::kNever
+                             : TimeTree::near_key_of(cabling_.store[coming.head].at, in));
 
     const Port& from = ports_[in];
-    transit.in_port = in;
+    transit.in_port = static_cast<uint16_t>(in);
     transit.in_lane = transit.lane;
-    const bool spends = has_credits_ && transit.lane != kManagementLane;
-    if (spends) intake_.receive(in, transit.lane, transit.wire_bytes);
+    if (spends_credits(transit)) intake_.receive(in, transit.lane, transit.wire_bytes);
     ++transit.hops;
-    const bool is_odd = from.is_odd || (transit.flags & Transit::kCorrupt) != 0;
-    if (is_odd || transit.hops > kMaxHops) [[unlikely]] {
-        if (!from.is_up) return drop_arriving(now, in, index, Drop::link_down);
-        if ((transit.flags & Transit::kCorrupt) != 0)
-            return drop_arriving(now, in, index, Drop::corrupted);
-        if (transit.hops > kMaxHops) return drop_arriving(now, in, index, Drop::hop_limit);
-        if (transit.lane == 0) transit.lane = 1;  // it has crossed the dateline
+    const bool is_odd = from.is_odd || transit.hops > kMaxHops ||
+                        transit.destination >= kGroupBit ||
+                        (transit.flags & (Transit::kCorrupt | Transit::kFixedPath)) != 0;
+    if (is_odd) [[unlikely]] {
+        if (const auto flaw = flaw_of(from, transit)) return drop_arriving(now, in, index, *flaw);
+        if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
+        if (transit.destination >= kGroupBit && !leaves_group(now, in, index)) return;
     }
-    if (transit.destination >= kGroupBit && !leaves_group(now, in, index)) [[unlikely]]
-        return;
-    const uint16_t to = choose(now, transit);
+    const bool is_fixed = is_odd && (transit.flags & Transit::kFixedPath) != 0;
+    const uint32_t to = is_fixed ? fixed_port(transit) : choose(now, transit);
     if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
     if (can_go_straight(now, ports_[to])) return send(now, to, index);
     if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
-    if (spends) {
+    if (spends_credits(transit)) {
         intake_.watch_credits(now, in, transit.in_lane);
-        if (from.owes()) start(now, in);
+        if (from.owed.any()) start(now, in);
     } else if (!admit(now, in, to, index)) {
         const bool lossless = (from.lossless & bit_of(transit.in_lane)) != 0;
         sample(TraceSample::Kind::drop, now, to, transit.lane, 1);
@@ -157,14 +160,17 @@ void Switch::on_control(Instant now, uint16_t port) {
     start(now, port);
 }
 
-void Switch::on_line_free(Instant now, uint16_t port) {
+void Switch::on_line_free(Instant now, uint32_t port) {
     Port& to = ports_[port];
     to.is_awaited = false;
     if (const uint32_t bytes = to.sending_bytes; bytes != 0) {
         to.sending_bytes = 0;
         release(now, to.sending_in_port, to.sending_in_lane, bytes);
     }
-    start(now, port);
+    if (to.is_awaited) return;
+    // Whoever waited is gone, and another packet went straight.
+    if (now < to.busy_until) return await_line(port);
+    use_line(now, port);
     if (!to.is_awaited) lines_.clear(port);
 }
 
@@ -226,7 +232,7 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
         enqueue_copy(now, in, copy);
     }
     if (spends) intake_.watch_credits(now, in, original.in_lane);
-    if (ports_[in].owes()) start(now, in);
+    if (ports_[in].owed.any()) start(now, in);
 }
 
 void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index) {
@@ -260,17 +266,30 @@ void Switch::release_shared(Instant now, uint16_t room, uint8_t lane, uint32_t b
 
 // Where to.
 
+std::optional<Drop> Switch::flaw_of(const Port& from, const Transit& transit) const {
+    if (!from.is_up) return Drop::link_down;
+    if ((transit.flags & Transit::kCorrupt) != 0) return Drop::corrupted;
+    if (transit.hops > kMaxHops) return Drop::hop_limit;
+    return std::nullopt;
+}
+
+uint16_t Switch::fixed_port(const Transit& transit) const {
+    const auto& path = (*plan_.paths)[transit.flow];
+    return transit.hops <= path.size() ? path[transit.hops - 1u] : kNoPort;
+}
+
 uint16_t Switch::choose(Instant now, const Transit& transit) {
-    if ((transit.flags & Transit::kFixedPath) != 0) {
-        const auto& path = (*plan_.paths)[transit.flow];
-        return transit.hops <= path.size() ? path[transit.hops - 1u] : kNoPort;
-    }
-    const std::span<const uint16_t> ports =
-        plan_.routes->ports_of_row(routes_row_, plan_.node, transit.destination);
-    if (ports.size() <= 1) return ports.empty() ? kNoPort : ports[0];
+    const PortList ports = plan_.routes->ports_of_row(routes_row_, plan_.node, transit.destination);
+    if (ports.size() == 1) return ports[0];
+    if (settings_.route.choice == PathChoice::ecmp && !ports.empty())
+        return ports[scale(base::mix64(transit.flow ^ hash_seed_), ports.size())];
+    return choose_otherwise(now, ports, transit);
+}
+
+uint16_t Switch::choose_otherwise(Instant now, PortList ports, const Transit& transit) {
+    if (ports.empty()) return kNoPort;
     switch (settings_.route.choice) {
-        case PathChoice::ecmp:
-            return ports[scale(base::mix64(transit.flow ^ hash_seed_), ports.size())];
+        case PathChoice::ecmp: break;
         case PathChoice::adaptive:
             return choose_shortest(now, ports, base::mix64(++sprayed_ ^ hash_seed_));
         case PathChoice::flowlet:
@@ -281,7 +300,7 @@ uint16_t Switch::choose(Instant now, const Transit& transit) {
 }
 
 // The search begins at a place that changes, so that empty queues are used in turn.
-uint16_t Switch::choose_shortest(Instant now, std::span<const uint16_t> ports, uint64_t hash) {
+uint16_t Switch::choose_shortest(Instant now, PortList ports, uint64_t hash) {
     const size_t first = scale(hash, ports.size());
     uint16_t best = ports[first];
     uint64_t shortest = UINT64_MAX;
@@ -299,7 +318,7 @@ uint16_t Switch::choose_shortest(Instant now, std::span<const uint16_t> ports, u
     return best;
 }
 
-uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash) {
+uint16_t Switch::choose_flowlet(Instant now, PortList ports, uint64_t hash) {
     Flowlet& flowlet = flowlets_[hash % kFlowlets];
     const bool is_close = flowlet.last.ps != 0 && now - flowlet.last <= settings_.route.flowlet_gap;
     const bool goes_on = is_close && std::ranges::find(ports, flowlet.port) != ports.end() &&
@@ -311,26 +330,26 @@ uint16_t Switch::choose_flowlet(Instant now, std::span<const uint16_t> ports, ui
 
 // Storage.
 
-bool Switch::admit(Instant now, uint16_t in, uint16_t to, uint32_t index) {
+bool Switch::admit(Instant now, uint32_t in, uint32_t to, uint32_t index) {
     const Port& from = ports_[in];
     const Transit& transit = cabling_.store[index];
     if ((from.lossless & bit_of(transit.in_lane)) == 0) return admit_lossy(to, index);
-    if (!intake_.admit(now, in, transit.in_lane, transit.wire_bytes)) return false;
-    if (from.owed_pause != 0) {
+    if (!intake_.admit(now, input(in, transit.in_lane), transit.wire_bytes)) return false;
+    if (from.owed.pause != 0) {
         heed_timers();
         start(now, in);
     }
     return true;
 }
 
-bool Switch::admit_lossy(uint16_t to, uint32_t index) {
+bool Switch::admit_lossy(uint32_t to, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     if (intake_.admit_lossy(out(to, transit.lane).bytes, transit.wire_bytes)) return true;
     return settings_.overflow == Overflow::trim && admit_trimmed(to, index);
 }
 
 // Without its payload there may be room, in the lane of those that are cut.
-bool Switch::admit_trimmed(uint16_t to, uint32_t index) {
+bool Switch::admit_trimmed(uint32_t to, uint32_t index) {
     Transit& transit = cabling_.store[index];
     const uint32_t payload = (cabling_.store.packet(index).payload_length + 3) & ~3u;
     if (payload == 0 || (transit.flags & Transit::kTrimmed) != 0) return false;
@@ -345,16 +364,16 @@ bool Switch::admit_trimmed(uint16_t to, uint32_t index) {
     return true;
 }
 
-void Switch::release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
+void Switch::release(Instant now, uint32_t in, uint8_t lane, uint32_t bytes) {
     if (in >= plan_.port_count) [[unlikely]]
         return release_shared(now, in, lane, bytes);
     intake_.release(now, in, lane, bytes);
-    if (ports_[in].owes()) start(now, in);
+    if (ports_[in].owed.any()) start(now, in);
 }
 
 // Queues.
 
-void Switch::enqueue(Instant now, uint16_t port, uint32_t index) {
+void Switch::enqueue(Instant now, uint32_t port, uint32_t index) {
     Transit& transit = cabling_.store[index];
     Port& to = ports_[port];
     const uint16_t bit = bit_of(transit.lane);
@@ -370,16 +389,16 @@ void Switch::enqueue(Instant now, uint16_t port, uint32_t index) {
     to.peak_queue_bytes = std::max(to.peak_queue_bytes, to.queued_bytes);
     to.filled |= bit;
     sample(TraceSample::Kind::queue_bytes, now, port, transit.lane, lane.bytes);
-    start(now, port);
+    if (!to.is_awaited) start(now, port);
 }
 
 // Nobody waits, and nothing stands in the way: it would be stored and taken out at once.
 bool Switch::can_go_straight(Instant now, const Port& to) const {
-    return now >= to.busy_until && (to.filled | to.held | to.storming) == 0 && !to.owes() &&
-           is_simple_ && to.is_up;
+    return now >= to.busy_until && (to.filled | to.held | to.storming) == 0 && !to.owed.any() &&
+           to.lets_through;
 }
 
-void Switch::mark(uint16_t port, Transit& transit) {
+void Switch::mark(uint32_t port, Transit& transit) {
     const uint32_t queued = out(port, transit.lane).bytes;
     bool marks = false;
     if (settings_.marking == Marking::ecn) {
@@ -395,14 +414,13 @@ void Switch::mark(uint16_t port, Transit& transit) {
     ++cabling_.counters(global(port)).marked;
 }
 
-void Switch::drop_arriving(Instant now, uint16_t port, uint32_t index, Drop cause) {
+void Switch::drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause) {
     const Transit transit = cabling_.store[index];
     cabling_.drop(global(port), index, cause);
-    if (has_credits_ && transit.in_lane != kManagementLane)
-        release(now, transit.in_port, transit.in_lane, transit.wire_bytes);
+    if (spends_credits(transit)) release(now, transit.in_port, transit.in_lane, transit.wire_bytes);
 }
 
-void Switch::drop_stored(Instant now, uint16_t port, uint32_t index, Drop cause) {
+void Switch::drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause) {
     const Transit transit = cabling_.store[index];
     sample(TraceSample::Kind::drop, now, port, transit.lane, 1);
     cabling_.drop(global(port), index, cause);
@@ -419,46 +437,66 @@ void Switch::drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause) {
 
 // Lines.
 
-void Switch::start_idle(Instant now, uint16_t port) {
-    Port& to = ports_[port];
-    if (!to.is_up) return;
-    if (to.owes()) {
-        to.busy_until = cabling_.transmit_owed(global(port), now);
-    } else {
-        const auto eligible = static_cast<uint32_t>(to.filled & ~to.held);
-        if (eligible == 0) return;
-        auto lane = static_cast<uint32_t>(std::countr_zero(eligible));
-        if (has_credits_ || (eligible & (eligible - 1)) != 0) {
-            lane = pick(now, port);
-            if (lane == kNoLane) return;
-        }
-        if (cuts_through_ &&
-            must_wait_for_tail(now, port, cabling_.store[out(port, lane).queue.head]))
-            return;
-        const uint32_t index = take_first(now, port, lane);
-        const Transit& transit = cabling_.store[index];
-        const uint16_t in = transit.in_port;
-        const uint8_t in_lane = transit.in_lane;
-        const uint32_t bytes = transit.wire_bytes;
-        send(now, port, index);
-        if (has_credits_) {
-            to.sending_bytes = bytes;
-            to.sending_in_port = in;
-            to.sending_in_lane = in_lane;
-        } else {
-            release(now, in, in_lane, bytes);
-        }
-    }
-    if (!to.is_awaited && (to.filled != 0 || to.sending_bytes != 0 || to.owes())) await_line(port);
+void Switch::start_idle(Instant now, uint32_t port) {
+    use_line(now, port);
 }
 
-void Switch::send(Instant now, uint16_t port, uint32_t index) {
+void Switch::use_line(Instant now, uint32_t port) {
+    const uint32_t lane = lane_to_send(now, port);
+    if (lane == kNoLane) return;
+    Port& to = ports_[port];
+    const uint32_t index = take_first(now, port, lane);
+    const Transit& transit = cabling_.store[index];
+    const uint16_t in = transit.in_port;
+    const uint8_t in_lane = transit.in_lane;
+    const uint32_t bytes = transit.wire_bytes;
+    send(now, port, index);
+    if (has_credits_) {
+        to.sending_bytes = bytes;
+        to.sending_in_port = in;
+        to.sending_in_lane = in_lane;
+    } else if (in < plan_.port_count) [[likely]] {
+        intake_.release_bytes(now, input(in, in_lane), bytes);
+        if (ports_[in].owed.any()) start(now, in);
+    } else {
+        release_shared(now, in, in_lane, bytes);
+    }
+    await_next(port);
+}
+
+// Whose first packet goes now. None: something else has gone, or nothing may.
+uint32_t Switch::lane_to_send(Instant now, uint32_t port) {
+    Port& to = ports_[port];
+    const auto eligible = static_cast<uint32_t>(to.filled & ~to.held);
+    if (!to.lets_through || to.owed.any() || is_several(eligible)) [[unlikely]]
+        return lane_with_care(now, port, eligible);
+    return eligible == 0 ? kNoLane : static_cast<uint32_t>(std::countr_zero(eligible));
+}
+
+uint32_t Switch::lane_with_care(Instant now, uint32_t port, uint32_t eligible) {
+    Port& to = ports_[port];
+    if (!to.is_up) return kNoLane;
+    if (to.owed.any()) {
+        to.busy_until = cabling_.transmit_owed(global(port), now);
+        await_next(port);
+        return kNoLane;
+    }
+    if (eligible == 0) return kNoLane;
+    const bool has_choice = has_credits_ || is_several(eligible);
+    const uint32_t lane =
+        has_choice ? pick(now, port) : static_cast<uint32_t>(std::countr_zero(eligible));
+    if (lane == kNoLane || !cuts_through_) return lane;
+    const Transit& first = cabling_.store[out(port, lane).queue.head];
+    return must_wait_for_tail(now, port, first) ? kNoLane : lane;
+}
+
+void Switch::send(Instant now, uint32_t port, uint32_t index) {
     if (marks_at_dequeue_) mark(port, cabling_.store[index]);
-    ports_[port].busy_until = cabling_.transmit(global(port), index, now);
+    ports_[port].busy_until = cabling_.transmit(ports_[port], index, now);
 }
 
 // Of several lanes with packets. Those without credits for their first packet are held.
-uint32_t Switch::pick(Instant now, uint16_t port) {
+uint32_t Switch::pick(Instant now, uint32_t port) {
     Port& to = ports_[port];
     auto eligible = static_cast<uint16_t>(to.filled & ~to.held);
     std::array<uint16_t, kLanes> head_bytes;
@@ -479,13 +517,13 @@ uint32_t Switch::pick(Instant now, uint16_t port) {
                       port, lane);
     }
     if (eligible == 0) return kNoLane;
-    if ((eligible & (eligible - 1)) == 0) return static_cast<uint32_t>(std::countr_zero(eligible));
+    if (!is_several(eligible)) return static_cast<uint32_t>(std::countr_zero(eligible));
     if (settings_.arbitration == Arbitration::vl_tables)
         return pick_vl(settings_.vl_arbitration, rounds_[port], eligible, head_bytes);
     return pick_ets(plan_.ets, to, std::span(&wait(port, 0), lanes_), eligible, head_bytes);
 }
 
-uint32_t Switch::take_first(Instant now, uint16_t port, uint32_t lane) {
+uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
     Port& to = ports_[port];
     LaneOut& from = out(port, lane);
     const uint32_t index = from.queue.pop(cabling_.store);
@@ -493,7 +531,6 @@ uint32_t Switch::take_first(Instant now, uint16_t port, uint32_t lane) {
     from.bytes -= bytes;
     to.queued_bytes -= bytes;
     if (uses_lifetime_) wait(port, lane).head_since = now;
-    cabling_.store.prefetch(from.queue.head);
     if (from.bytes != 0) return index;
     to.filled = static_cast<uint16_t>(to.filled & ~bit_of(lane));
     if ((to.held & bit_of(lane)) != 0)
@@ -502,7 +539,7 @@ uint32_t Switch::take_first(Instant now, uint16_t port, uint32_t lane) {
 }
 
 // Cut-through to a faster line: it would run dry if it began before enough has come in.
-bool Switch::must_wait_for_tail(Instant now, uint16_t port, const Transit& transit) {
+bool Switch::must_wait_for_tail(Instant now, uint32_t port, const Transit& transit) {
     const Instant tail = transit.at + Duration{transit.tail_ps};
     const Duration takes = cabling_.line_time(global(port), transit.wire_bytes);
     if (tail <= now + takes) return false;

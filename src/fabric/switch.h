@@ -10,9 +10,10 @@
 // left.
 #pragma once
 
-#include <span>
+#include <optional>
 #include <vector>
 
+#include "base/hot.h"
 #include "base/random.h"
 #include "fabric/arbitration.h"
 #include "fabric/cabling.h"
@@ -21,10 +22,6 @@
 #include "fabric/routes.h"
 #include "fabric/time_tree.h"
 #include "fabric/timers.h"
-
-// The way of a packet is one function to the machine and several to the reader: a call costs as
-// much as what most of them do (a third of all instructions a hop).
-#define TULLE_HOT [[gnu::always_inline]] inline
 
 namespace tulle::fabric {
 
@@ -85,18 +82,25 @@ public:
 private:
     static constexpr uint16_t kNoPort = UINT16_MAX;
 
-    uint32_t global(uint16_t port) const { return plan_.first_port + port; }
-    LaneOut& out(uint16_t port, uint32_t lane) { return outs_[port * lanes_ + lane]; }
-    LaneWait& wait(uint16_t port, uint32_t lane) { return cabling_.wait(global(port), lane); }
+    // Settles a port that has come up, or gone down.
+    void settle(Port& port) const;
+
+    uint32_t global(uint32_t port) const { return plan_.first_port + port; }
+    LaneOut& out(uint32_t port, uint32_t lane) { return outs_[port * lanes_ + lane]; }
+    Intake::Input input(uint32_t port, uint32_t lane) {
+        return {ports_[port], ins_[port * lanes_ + lane], static_cast<uint16_t>(port),
+                static_cast<uint8_t>(lane)};
+    }
+    LaneWait& wait(uint32_t port, uint32_t lane) { return cabling_.wait(global(port), lane); }
 
     // What is neither a packet nor a line: control packets of any port, timers, changes.
     uint32_t timer_source() const { return plan_.port_count; }
     uint32_t change_source() const { return timer_source() + 1u; }
     void on_rare(Instant now);
 
-    TULLE_HOT void on_packet(Instant now, uint16_t in);
+    TULLE_HOT void on_packet(Instant now, uint32_t in);
     void on_control(Instant now, uint16_t port);
-    TULLE_HOT void on_line_free(Instant now, uint16_t port);
+    TULLE_HOT void on_line_free(Instant now, uint32_t port);
     void on_timer(Instant now);
     void on_change(Instant now);
 
@@ -108,41 +112,56 @@ private:
     void readdress(uint32_t index, uint32_t number, const Group::Member& to);
     void release_shared(Instant now, uint16_t room, uint8_t lane, uint32_t bytes);
 
+    std::optional<Drop> flaw_of(const Port& from, const Transit& transit) const;
+    uint16_t fixed_port(const Transit& transit) const;
     TULLE_HOT uint16_t choose(Instant now, const Transit& transit);
-    uint16_t choose_shortest(Instant now, std::span<const uint16_t> ports, uint64_t hash);
-    uint16_t choose_flowlet(Instant now, std::span<const uint16_t> ports, uint64_t hash);
+    uint16_t choose_otherwise(Instant now, PortList ports, const Transit& transit);
+    uint16_t choose_shortest(Instant now, PortList ports, uint64_t hash);
+    uint16_t choose_flowlet(Instant now, PortList ports, uint64_t hash);
 
+    bool spends_credits(const Transit& transit) const {
+        return has_credits_ && transit.in_lane != kManagementLane;
+    }
     // Counts the packet as stored; false if there is no room for it.
-    TULLE_HOT bool admit(Instant now, uint16_t in, uint16_t out, uint32_t index);
-    bool admit_lossy(uint16_t out, uint32_t index);
-    bool admit_trimmed(uint16_t out, uint32_t index);
-    TULLE_HOT void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes);
+    TULLE_HOT bool admit(Instant now, uint32_t in, uint32_t out, uint32_t index);
+    bool admit_lossy(uint32_t out, uint32_t index);
+    bool admit_trimmed(uint32_t out, uint32_t index);
+    TULLE_HOT void release(Instant now, uint32_t in, uint8_t lane, uint32_t bytes);
 
-    TULLE_HOT void enqueue(Instant now, uint16_t out, uint32_t index);
+    TULLE_HOT void enqueue(Instant now, uint32_t out, uint32_t index);
     TULLE_HOT bool can_go_straight(Instant now, const Port& to) const;
-    void mark(uint16_t port, Transit& transit);
-    void drop_arriving(Instant now, uint16_t port, uint32_t index, Drop cause);
-    void drop_stored(Instant now, uint16_t port, uint32_t index, Drop cause);
+    void mark(uint32_t port, Transit& transit);
+    void drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause);
+    void drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause);
     void drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause);
 
     // Something waits for the line: it goes now, or when the line is free.
-    void start(Instant now, uint16_t port) {
+    void start(Instant now, uint32_t port) {
         if (ports_[port].is_awaited) return;
         if (now < ports_[port].busy_until)
             await_line(port);
         else
             start_idle(now, port);
     }
-    void await_line(uint16_t port) {
+    void await_line(uint32_t port) {
         ports_[port].is_awaited = true;
         lines_.set_near(port, ports_[port].busy_until);
     }
-    void start_idle(Instant now, uint16_t port);
-    TULLE_HOT void send(Instant now, uint16_t port, uint32_t index);
-    uint32_t pick(Instant now, uint16_t port);
-    TULLE_HOT uint32_t take_first(Instant now, uint16_t port, uint32_t lane);
-    bool must_wait_for_tail(Instant now, uint16_t port, const Transit& transit);
+    // The line is busy now: somebody may wait for its end.
+    void await_next(uint32_t port) {
+        const Port& to = ports_[port];
+        if (!to.is_awaited && (to.filled != 0 || to.sending_bytes != 0 || to.owed.any()))
+            await_line(port);
+    }
+    void start_idle(Instant now, uint32_t port);
+    TULLE_HOT void use_line(Instant now, uint32_t port);
+    TULLE_HOT uint32_t lane_to_send(Instant now, uint32_t port);
+    uint32_t lane_with_care(Instant now, uint32_t port, uint32_t eligible);
+    TULLE_HOT void send(Instant now, uint32_t port, uint32_t index);
+    uint32_t pick(Instant now, uint32_t port);
+    TULLE_HOT uint32_t take_first(Instant now, uint32_t port, uint32_t lane);
+    bool must_wait_for_tail(Instant now, uint32_t port, const Transit& transit);
 
     void on_paused(Instant now, uint16_t port, uint32_t lane, Instant until);
     void on_pause_ends(Instant now, uint16_t port, uint32_t lane);
@@ -150,10 +169,10 @@ private:
     void on_watchdog(Instant now, uint16_t port, uint32_t lane);
     void add_timer(NodeTimer::Kind kind, Instant at, uint16_t port, uint32_t lane);
     void heed_timers() { rare_.set(timer_source(), timers_.next_at()); }
-    void sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane, uint64_t value) {
+    void sample(TraceSample::Kind kind, Instant now, uint32_t port, uint32_t lane, uint64_t value) {
         if (plan_.trace != nullptr) keep_sample(kind, now, port, lane, value);
     }
-    void keep_sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane,
+    void keep_sample(TraceSample::Kind kind, Instant now, uint32_t port, uint32_t lane,
                      uint64_t value);
 
     struct Flowlet {
@@ -178,6 +197,7 @@ private:
     uint64_t events_ = 0;
     Port* ports_ = nullptr;  // of the cabling, from this switch's first on
     LaneOut* outs_ = nullptr;
+    LaneIn* ins_ = nullptr;
     Cabling::Inbound* inbound_ = nullptr;
     const uint32_t* routes_row_ = nullptr;  // of this node in the tables
     uint32_t lanes_;

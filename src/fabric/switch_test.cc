@@ -61,6 +61,20 @@ TEST(Switch, takes_packets_of_one_instant_by_their_ports) {
     for (uint16_t i = 0; i < 3; ++i) EXPECT_EQ(sent[i].in_port, i);
 }
 
+// Somebody waits for the line and is dropped. When it falls free, a packet of that instant takes it
+// first, and the next one waits for the end of that.
+TEST(Switch, a_line_that_was_waited_for_in_vain_is_not_used_twice_at_a_time) {
+    BenchOptions options = lossy();
+    options.changes = {{kStart + 1005_ns, NodeChange::Kind::port_down, 3},
+                       {kStart + 1010_ns, NodeChange::Kind::port_up, 3}};
+    SwitchBench bench(4, options);
+    for (const Duration at : {1_us, 1_us + kPacket})
+        for (const uint16_t port : {0, 1}) bench.arrive(kStart + at, port, {.destination = 3});
+    bench.run();
+    EXPECT_EQ(bench.dropped(3, Drop::link_down), 1u);
+    EXPECT_EQ(ends(bench.sent(3)), (std::vector{1020_ns, 1040_ns, 1060_ns}));
+}
+
 // Pauses: 100 quanta are 6,400 bytes of the line, 128 ns.
 
 TEST(Switch, stops_for_the_quanta_of_a_pause) {

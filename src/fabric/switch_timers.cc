@@ -84,7 +84,7 @@ void Switch::on_change(Instant now) {
     }
     Port& port = ports_[change.port];
     port.is_up = change.kind == NodeChange::Kind::port_up;
-    port.settle();
+    settle(port);
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) {
         if (!port.is_up) drop_lane(now, change.port, lane, Drop::link_down);
         cabling_.let_go(global(change.port), lane, now);
@@ -105,9 +105,10 @@ void Switch::finish(Instant now) {
         }
 }
 
-void Switch::keep_sample(TraceSample::Kind kind, Instant now, uint16_t port, uint32_t lane,
+void Switch::keep_sample(TraceSample::Kind kind, Instant now, uint32_t port, uint32_t lane,
                          uint64_t value) {
-    plan_.trace->push_back({now, kind, static_cast<uint8_t>(lane), port, plan_.node, value});
+    plan_.trace->push_back(
+        {now, kind, static_cast<uint8_t>(lane), static_cast<uint16_t>(port), plan_.node, value});
 }
 
 }  // namespace tulle::fabric

@@ -22,13 +22,14 @@ inline constexpr uint32_t kNoTransit = UINT32_MAX;
 
 struct Transit {
     enum Flag : uint8_t {
-        kData = 1 << 0,  // not an ACK, NAK or CNP
-        kEcnCapable = 1 << 1,
-        kMarked = 1 << 2,  // ECN or FECN, set by a switch
-        kTrimmed = 1 << 3,
-        kCorrupt = 1 << 4,    // the receiver of the link will throw it away
-        kFixedPath = 1 << 5,  // `flow` is a path of the setup, not a hash
-        kFirst = 1 << 6,      // of its message
+        kData = 1 << 0,   // not an ACK, NAK or CNP
+        kFirst = 1 << 1,  // of its message
+        kCounted = kData | kFirst,
+        kEcnCapable = 1 << 2,
+        kMarked = 1 << 3,  // ECN or FECN, set by a switch
+        kTrimmed = 1 << 4,
+        kCorrupt = 1 << 5,    // the receiver of the link will throw it away
+        kFixedPath = 1 << 6,  // `flow` is a path of the setup, not a hash
     };
 
     Instant at;  // when the node at the end of the cable acts on it
@@ -38,10 +39,11 @@ struct Transit {
     uint32_t tail_ps = 0;      // cut-through: its last bit comes so much after `at`
     uint16_t wire_bytes = 0;   // gap included
     uint16_t in_port = 0;
-    uint8_t lane = 0;
-    uint8_t flags = 0;
-    uint8_t hops = 0;
-    uint8_t in_lane = 0;  // of the input buffer that it is in
+    // Bytes all the same, but not to the compiler: what writes a uint8_t may have changed anything.
+    uint32_t lane : 8 = 0;
+    uint32_t flags : 8 = 0;
+    uint32_t hops : 8 = 0;
+    uint32_t in_lane : 8 = 0;  // of the input buffer that it is in
 };
 static_assert(sizeof(Transit) == 32);
 

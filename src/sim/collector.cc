@@ -87,8 +87,8 @@ private:
         link.cable = port.cable;
         link.peer_node = peer.node;
         link.peer_port = peer.port;
-        link.data_packets = port.packets[1];
-        link.control_packets = port.packets[0];
+        link.data_packets = port.data_packets();
+        link.control_packets = port.control_packets();
         link.wire_bytes = port.wire_bytes;
         link.busy = cabling.rate(p).time_for(port.wire_bytes);
         link.flow_control_packets = counters.flow_control_packets;
@@ -98,7 +98,7 @@ private:
         link.peak_queue_bytes = port.peak_queue_bytes;
         link.marked = counters.marked;
         std::ranges::copy(counters.dropped, link.dropped.begin());
-        link.flows = port.first_packets;
+        link.flows = port.first_packets();
         result_.links.push_back(link);
         result_.totals.reduced += counters.reduced;
         result_.totals.replicated += counters.replicated;

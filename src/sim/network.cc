@@ -27,7 +27,7 @@ uint64_t Network::hops() const {
     for (const auto& partition : partitions_) {
         fabric::Cabling& cabling = partition->cabling();
         for (uint32_t p = 0; p < cabling.ports(); ++p)
-            hops += cabling.port(p).packets[0] + cabling.port(p).packets[1];
+            hops += cabling.port(p).data_packets() + cabling.port(p).control_packets();
     }
     return hops;
 }

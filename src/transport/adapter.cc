@@ -30,12 +30,22 @@ bool partitions_match(wire::PKey a, wire::PKey b) {
            ((a.value | b.value) & kMembershipBit.value) != 0;
 }
 
-// A middle packet of a WRITE on which no check of passes_checks() and deliver() would stop.
-bool is_usual_write(const QueuePair& qp, const Packet& packet) {
-    return packet.opcode == wire::opcode_of(Service::rc, wire::Operation::write_middle) &&
-           qp.type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
+// A packet of a reliable connection on which no check of passes_checks() and deliver() would stop.
+bool is_usual(const QueuePair& qp, const Packet& packet) {
+    return qp.type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
            qp.migration == Migration::migrated && (qp.pkey.value & kMembershipBit.value) != 0 &&
            packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
+}
+
+// Most packets of all have short ways: the middle of a WRITE, and an ACK in the middle of anything.
+bool goes_short_way(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+    switch (packet.opcode) {
+        case wire::opcode_of(Service::rc, wire::Operation::write_middle):
+            return is_usual(qp, packet) && continue_write(core, qp, packet);
+        case wire::opcode_of(Service::rc, wire::Operation::acknowledge):
+            return is_usual(qp, packet) && acknowledge_middle(core, qp, now, packet);
+        default: return false;
+    }
 }
 
 // Verbs and the wire's own negotiation know powers of two; fabrics that are modelled do not all.
@@ -401,7 +411,7 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     ++core_.counters.port_rcv_packets;
     core_.counters.port_rcv_data_bytes += packet.payload_length;
     QueuePair* qp = core_.find(packet.dest_qp());
-    if (qp != nullptr && is_usual_write(*qp, packet) && continue_write(core_, *qp, packet)) return;
+    if (qp != nullptr && goes_short_way(core_, *qp, now, packet)) return;
     if (packet.payload_length > wire::kMaxPayload) return on_damaged_packet();
     if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
         return deliver_rd(now, packet);

@@ -11,6 +11,7 @@
 // valid until the next call.
 #pragma once
 
+#include "base/hot.h"
 #include "transport/core.h"
 
 namespace tulle::transport {
@@ -130,7 +131,7 @@ private:
     void deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh);
 
     bool send_notification(const Lanes& lanes, Packet& packet);
-    Turn take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet);
+    TULLE_HOT Turn take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet);
 
     Core core_;
     uint8_t next_lane_ = 0;

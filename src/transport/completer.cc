@@ -125,6 +125,12 @@ bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end, bool marked) {
     return false;
 }
 
+// Before the oldest PSN without an answer: an answer that came before. Behind what was sent: a
+// ghost of an earlier connection (9.7.5.1.3).
+bool is_awaited(const RequesterState& r, const Packet& packet) {
+    return !psn_before(packet.psn(), r.unacknowledged) && psn_before(packet.psn(), r.sent_end);
+}
+
 void take_credits(QueuePair& qp, uint8_t syndrome, uint32_t msn) {
     const uint8_t code = wire::ack_code(syndrome);
     RequesterState& r = qp.requester;
@@ -248,12 +254,8 @@ void on_atomic_response(Core& core, QueuePair& qp, Instant now, const Packet& pa
 }  // namespace
 
 void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
-    const RequesterState& r = qp.requester;
-    // Before the oldest PSN without an answer: an answer that came before. Behind what was sent: a
-    // ghost of an earlier connection (9.7.5.1.3).
-    const bool awaited =
-        !psn_before(packet.psn(), r.unacknowledged) && psn_before(packet.psn(), r.sent_end);
-    if (!awaited || (qp.state != QpState::rts && qp.state != QpState::sqd)) {
+    if (!is_awaited(qp.requester, packet) ||
+        (qp.state != QpState::rts && qp.state != QpState::sqd)) {
         ++core.counters.dropped_silently;
         return;
     }
@@ -264,6 +266,24 @@ void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
         default: on_read_response(core, qp, now, packet); break;
     }
     core.wake(qp);
+}
+
+bool acknowledge_middle(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+    RequesterState& r = qp.requester;
+    const uint8_t syndrome = packet.extended.ack.syndrome;
+    if (r.oldest == r.begun || wire::ack_kind(syndrome) != AckKind::ack || packet.trimmed ||
+        packet.payload_length != 0 || !is_awaited(r, packet))
+        return false;
+    const SendWork& work = (*qp.send_queue)[r.oldest];
+    const Psn end = psn_plus(packet.psn(), 1);
+    const uint32_t arrived = psn_distance(work.first_psn, end);
+    if (work.awaits_data() || arrived == 0 || arrived >= work.packets) return false;
+    take_credits(qp, syndrome, packet.extended.ack.msn);
+    const uint32_t packets = psn_distance(r.unacknowledged, end);
+    r.unacknowledged = end;
+    on_progress(core, qp, now, packets, false);
+    core.wake(qp);
+    return true;
 }
 
 void complete_done(Core& core, QueuePair& qp) {

@@ -9,6 +9,11 @@ namespace tulle::transport {
 // An ACK, a NAK, a READ response or an atomic's answer came.
 void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet);
 
+// The short way for an ACK of packets in the middle of the oldest request: true if it was one.
+// False if anything is out of the ordinary; on_response() then does all. The caller has made sure
+// that the packet is the peer's.
+bool acknowledge_middle(Core& core, QueuePair& qp, Instant now, const Packet& packet);
+
 // Requests from the front of the queue that are answered, or need no answer, complete.
 void complete_done(Core& core, QueuePair& qp);
 

@@ -171,15 +171,6 @@ QueuePair* Core::pop_due(Instant now) {
     return nullptr;
 }
 
-Instant Core::next_deadline() const {
-    return std::min(timers_.empty() ? Instant::never() : timers_.front().at, next_pace());
-}
-
-CompletionQueue* Core::completion_queue(CqId cq) {
-    if (cq.value == 0 || cq.value > completion_queues.size()) return nullptr;
-    return completion_queues[cq.value - 1].get();
-}
-
 SharedReceiveQueue* Core::shared_queue(SrqId srq) {
     if (srq.value == 0 || srq.value > shared_queues.size()) return nullptr;
     return shared_queues[srq.value - 1].get();

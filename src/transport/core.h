@@ -2,7 +2,9 @@
 // and whose time has come. Internal to the room; the public face is adapter.h.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -95,10 +97,11 @@ public:
     void pop(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table);
     // The first goes behind the last.
     void rotate(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table) {
-        const uint32_t index = lists_[lane].first;
-        if (lists_[lane].last == index) return;
-        pop(lane, table);
-        push(lane, index, table);
+        List& list = lists_[lane];
+        if (list.last == list.first) return;
+        const uint32_t second = std::exchange(table[list.first]->next_ready, kNone);
+        table[list.last]->next_ready = list.first;
+        list.last = std::exchange(list.first, second);
     }
 
 private:
@@ -162,7 +165,9 @@ public:
     void wake_paced(Instant now);
     // A queue pair whose time has come; nothing if there is none.
     QueuePair* pop_due(Instant now);
-    Instant next_deadline() const;
+    Instant next_deadline() const {
+        return std::min(timers_.empty() ? Instant::never() : timers_.front().at, next_pace());
+    }
 
     void complete(CqId cq, const Completion& completion, bool solicited = false);
     void raise(EventKind kind, uint32_t subject) {
@@ -171,7 +176,10 @@ public:
     }
     // Whether the shared queue that this queue pair takes its receives from has broken.
     bool has_broken_receives(const QueuePair& qp);
-    CompletionQueue* completion_queue(CqId cq);
+    CompletionQueue* completion_queue(CqId cq) {
+        if (cq.value == 0 || cq.value > completion_queues.size()) return nullptr;
+        return completion_queues[cq.value - 1].get();
+    }
     SharedReceiveQueue* shared_queue(SrqId srq);
     EndToEnd* end_to_end(wire::EeContext ee);
     // A receive was taken: tells, once, if fewer wait than the user wants to know of.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hot.h"
 #include "transport/completer.h"
 #include "transport/rd.h"
 #include "wire/syndrome.h"
@@ -37,7 +38,7 @@ bool may_be_read(const Core& core, const QueuePair& qp, const Answer& answer) {
 
 // An answer that is given again, for a late copy of its request, is given up if its memory is gone:
 // the requester has it, for otherwise nobody may take the memory away.
-Answer* waiting_answer(const Core& core, QueuePair& qp) {
+TULLE_HOT Answer* waiting_answer(const Core& core, QueuePair& qp) {
     for (Answer& answer : qp.responder.answers) {
         if (answer.next_psn == answer.end_psn) continue;
         if (!answer.was_given || may_be_read(core, qp, answer)) return &answer;

@@ -96,7 +96,8 @@ private:
         const Port& port = cabling.port(p);
         if (port.cable == topology::kNone || has_storms_) return;
         Cabling& there = simulation_.partition(port.peer_partition).cabling();
-        const bool will_hear = there.port(port.peer).owes() || !cabling.inbound(p).control.empty();
+        const bool will_hear =
+            there.port(port.peer).owed.any() || !cabling.inbound(p).control.empty();
         for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
             if ((port.held >> lane & 1) != 0 && !there.in(port.peer, lane).is_full && !will_hear)
                 fail(at_port("a lane is paused for no reason", p, lane));
@@ -182,7 +183,7 @@ private:
         if (!port.is_up) return;
         if (port.is_awaited) fail(at_port("a line is busy for ever", p, 0));
         if ((port.filled & ~port.held) != 0) fail(at_port("packets may go and do not", p, 0));
-        if (port.owes()) fail(at_port("what is owed is never said", p, 0));
+        if (port.owed.any()) fail(at_port("what is owed is never said", p, 0));
     }
 
     const sim::Setup& setup_;

@@ -28,8 +28,8 @@ DEFECTS = {
     ),
     "a pause is never taken back": (
         "src/fabric/intake.cc",
-        "    port.owed_resume |= bit_of(lane);",
-        "    port.owed_resume |= 0;",
+        "    port.owed.resume |= bit_of(lane);",
+        "    port.owed.resume |= 0;",
     ),
     "what crosses changes its order": (
         "src/cluster/partition.cc",

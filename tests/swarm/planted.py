@@ -34,6 +34,11 @@ DEFECTS = {
         "            acknowledge(core, qp, now, psn_plus(packet.psn(), 1), is_marked(packet));",
         "            acknowledge(core, qp, now, psn_plus(packet.psn(), 2), is_marked(packet));",
     ),
+    "an ACK in the middle covers one packet too many": (
+        "src/transport/completer.cc",
+        "    const Psn end = psn_plus(packet.psn(), 1);",
+        "    const Psn end = psn_plus(packet.psn(), 2);",
+    ),
     "an ACK answers READs too": (
         "src/transport/completer.cc",
         "        if (work.awaits_data()) {\n            answers_missing",
