@@ -59,9 +59,9 @@ struct Phase {
     std::string name;
     Collective collective = Collective::all_reduce;
     std::string algorithm{};  // as the scenario names it
-    uint64_t bytes = 0;     // as nccl-tests counts them: of the larger of the two buffers of a rank
-    uint32_t ranks = 0;     // that take part
-    uint32_t job = 0;       // of Program::jobs
+    uint64_t bytes = 0;  // as nccl-tests counts them: of the larger of the two buffers of a rank
+    uint32_t ranks = 0;  // that take part
+    uint32_t job = 0;    // of Program::jobs
 };
 
 struct Job {

@@ -15,7 +15,8 @@ constexpr uint64_t kUnevenPermille = 1300;  // the fullest against the mean
 // How much of the run the fullest was busy for longer than the mean: what evenness would have
 // saved.
 constexpr uint64_t kExcessPermille = 100;
-// A path that was idle for longer than this did not set the pace.
+// In a program, which is more than one piece of work: a path that was idle for longer than this did
+// not set the pace.
 constexpr uint64_t kFullPermille = 500;
 constexpr size_t kMostNamed = 5;
 
@@ -117,10 +118,11 @@ void find_uneven_paths(const Facts& facts, std::vector<Finding>& findings) {
     }
     if (!worst) return;
     const std::string culprit = facts.names.link(*worst->fullest);
-    const bool is_full = facts.busy_permille(*worst->fullest) >= kFullPermille;
+    const bool set_the_pace =
+        facts.setup.program.empty() || facts.busy_permille(*worst->fullest) >= kFullPermille;
     findings.push_back(
         {FindingKind::uneven_paths,
-         is_full ? Severity::warning : Severity::note,
+         set_the_pace ? Severity::warning : Severity::note,
          culprit,
          {{"switch", facts.names.node(worst->node)},
           {"fullest", culprit},

@@ -1,8 +1,8 @@
-#include "workload/bus_bandwidth.h"
 #include "workload/collectives/collective.h"
 
 #include <gtest/gtest.h>
 
+#include "workload/bus_bandwidth.h"
 #include "workload/testing.h"
 
 namespace tulle::workload {
