@@ -21,6 +21,7 @@ using transport::Refusal;
 constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they travel uncut
 constexpr uint32_t kPiecesOutstanding = 32;
 constexpr uint32_t kPollsToTrust = 64;
+constexpr uint32_t kPollsToYield = 256;
 constexpr base::Duration kBacklogLook{100'000'000};  // 100 us
 
 uint64_t random_word() {
@@ -40,7 +41,7 @@ std::unique_ptr<Host> Host::open(const Identity& who, Listener& listener) {
 }
 
 Host::~Host() {
-    watch_.reset();
+    if (watch_) watch_->stop();  // while all that it uses is still here
 }
 
 bool Host::set_up() {
@@ -344,13 +345,14 @@ void Host::progress(bool by_program) {
     if (by_program && next_deadline() < sleeps_until_) watch_->wake();
 }
 
-void Host::on_empty_poll() {
-    if (++empty_polls_ < kPollsToTrust) return;
-    empty_polls_ = 0;
+bool Host::on_empty_poll() {
+    if (++empty_polls_ < kPollsToTrust) return false;
     auto& wants_bell = board().wants_bell;
-    if (wants_bell.load(std::memory_order_relaxed) == 0) return;
-    wants_bell.store(0);
-    watch_->wake();
+    if (wants_bell.load(std::memory_order_relaxed) != 0) {
+        wants_bell.store(0);
+        watch_->wake();
+    }
+    return empty_polls_ >= kPollsToYield;
 }
 
 bool Host::has_arrivals() {

@@ -96,8 +96,10 @@ public:
     // Does what there is to do. `by_program`: a thread of the program, which will come again.
     void progress(bool by_program);
     // Nothing came of it: after some of these in a row the program is taken to be polling, and
-    // peers no longer ring.
-    void on_empty_poll();
+    // peers no longer ring. True if it has polled for long: the CPU may be of use to others, the
+    // peer that it waits for among them.
+    bool on_empty_poll();
+    void on_full_poll() { empty_polls_ = 0; }
     base::Instant next_deadline() const;
     // Another time at which the owner wants to be told of progress, for timers of its own.
     void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }

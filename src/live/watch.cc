@@ -30,6 +30,10 @@ bool add_to(int epoll, int file) {
 Watch::Watch(Host& host, Door door) : host_(host), door_(std::move(door)) {}
 
 Watch::~Watch() {
+    stop();
+}
+
+void Watch::stop() {
     if (!thread_.joinable()) return;
     stop_ = true;
     wake();
@@ -78,9 +82,14 @@ void Watch::run() {
 }
 
 int64_t Watch::look() {
-    const std::lock_guard guard(host_.lock());
-    host_.progress(false);
     auto& wants_bell = host_.board().wants_bell;
+    std::unique_lock guard(host_.lock(), std::defer_lock);
+    // A program that polls has the lock most of the time, and does all that is done here.
+    if (wants_bell.load() != 0)
+        guard.lock();
+    else if (!guard.try_lock())
+        return kTickNs;
+    host_.progress(false);
     const uint64_t polls = host_.polls_.load(std::memory_order_relaxed);
     const bool is_polling = polls != polls_seen_ && wants_bell.load() == 0;
     polls_seen_ = polls;

@@ -23,6 +23,8 @@ public:
     ~Watch();
 
     bool start();
+    // Returns when the thread is no more.
+    void stop();
     // For the host, with its lock: who has come and which sockets have closed since.
     bool has_news() const { return has_news_.load(std::memory_order_acquire); }
     void take_news(std::vector<Introduction>& callers, std::vector<int>& closed);

@@ -2,6 +2,7 @@
 
 #include <endian.h>
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,12 +16,15 @@ namespace {
 
 constexpr size_t kAtATime = 16;
 
-size_t take(Cq& cq, live::Host& host, std::span<transport::Completion> into) {
+size_t take(Cq& cq, live::Host& host, std::span<transport::Completion> into, bool& shall_yield) {
     size_t count = host.adapter().poll_completion(cq.id, into);
     if (count != 0) return count;
     host.progress(true);
     count = host.adapter().poll_completion(cq.id, into);
-    if (count == 0) host.on_empty_poll();
+    if (count == 0)
+        shall_yield = host.on_empty_poll();
+    else
+        host.on_full_poll();
     return count;
 }
 
@@ -38,8 +42,13 @@ ibv_cq* to_cq(ibv_cq_ex* cq) {
 int next_poll(ibv_cq_ex* shown) {
     Cq& cq = cq_of(to_cq(shown));
     live::Host& host = host_of(shown->context);
-    const std::lock_guard guard(host.lock());
-    if (take(cq, host, std::span(&cq.current, 1)) == 0) return ENOENT;
+    bool shall_yield = false;
+    std::unique_lock guard(host.lock());
+    if (take(cq, host, std::span(&cq.current, 1), shall_yield) == 0) {
+        guard.unlock();
+        if (shall_yield) sched_yield();
+        return ENOENT;
+    }
     show(host, cq.current, cq.current_shown);
     shown->wr_id = cq.current_shown.wr_id;
     shown->status = cq.current_shown.status;
@@ -135,16 +144,19 @@ int poll_cq(ibv_cq* shown, int count, ibv_wc* completions) {
     live::Host& host = host_of(shown->context);
     std::array<transport::Completion, kAtATime> found;
     int total = 0;
-    const std::lock_guard guard(host.lock());
+    bool shall_yield = false;
+    std::unique_lock guard(host.lock());
     while (total < count) {
         const size_t room = std::min<size_t>(kAtATime, static_cast<size_t>(count - total));
         const auto into = std::span(found).first(room);
         // Only an empty queue is worth looking further for.
-        const size_t got =
-            total == 0 ? take(cq, host, into) : host.adapter().poll_completion(cq.id, into);
+        const size_t got = total == 0 ? take(cq, host, into, shall_yield)
+                                      : host.adapter().poll_completion(cq.id, into);
         for (size_t i = 0; i < got; ++i) show(host, found[i], completions[total++]);
         if (got < room) break;
     }
+    guard.unlock();
+    if (shall_yield) sched_yield();
     return total;
 }
 

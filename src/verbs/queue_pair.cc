@@ -170,6 +170,16 @@ int translate(live::Host& host, const QueuePair& qp, const ibv_qp_attr& a, int m
     return 0;
 }
 
+// A half of an XRC connection is told of both halves by many programs; what is not its own is not
+// looked at.
+int own_part(QpType type, int mask) {
+    if (type == QpType::xrc_initiator)
+        return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    if (type == QpType::xrc_target)
+        return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+    return mask;
+}
+
 // Remembers what was set, for ibv_query_qp().
 void remember(ibv_qp_attr& kept, const ibv_qp_attr& a, int mask) {
     const auto has = [&](int bit) { return (mask & bit) != 0; };
@@ -244,6 +254,7 @@ TULLE_EXPORT int ibv_modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask)
     live::Host& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     if ((mask & (IBV_QP_CAP | IBV_QP_RATE_LIMIT)) != 0) return EINVAL;
+    mask = own_part(qp.type, mask);
     QpAttributes to;
     if (const int error = translate(host, qp, *attributes, mask, to)) return error;
     const auto refusal = host.modify_qp(qp.qpn, to, static_cast<uint32_t>(mask));

@@ -1,0 +1,136 @@
+"""Real programs, unmodified, between two processes of this machine.
+
+usage: interop.py TULLE NAME       runs one of the table below
+       interop.py --list           prints the names
+
+Each run is a world of its own, on TCP ports of its own, so that several may run at a time. Besides
+what a program says of itself, nothing of it may be left: no process, no socket, no file.
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SKIPPED = 77
+SECONDS = 240  # the machine may be busy
+
+PINGPONG = r"iters in"
+PERFTEST = r"#bytes\s+#iterations"
+
+
+def pair(program, options="", package="perftest", expect=PERFTEST, run=(), server="", client="",
+         host="localhost", port="-p {port}"):
+    """Both sides call one program, the client with the server's name behind its options."""
+    line = f"{program} {options} {port}"
+    return {"program": program, "package": package, "expect": expect, "run": list(run),
+            "pair": [f"{line} {server}", f"{line} {client} {host}"]}
+
+
+def alone(program, options="", package="ibverbs-utils", expect="", run=()):
+    return {"program": program, "package": package, "expect": expect, "run": list(run),
+            "command": [program, *options.split()]}
+
+
+def utils(program, options=""):
+    return pair(program, f"-g 3 {options}", "ibverbs-utils",
+                "success" if "xsrq" in program else PINGPONG)
+
+
+PROGRAMS = {
+    "devinfo": alone("ibv_devinfo", "-v", expect=r"GID\[  3\]:\s+::ffff:127.0.0.1, RoCE v2"),
+    "devices": alone("ibv_devices", expect=r"tulle0"),
+    "devinfo_infiniband": alone("ibv_devinfo", "-v", expect=r"link_layer:\s+InfiniBand",
+                                run=["--link-layer", "infiniband"]),
+    "rc_pingpong": utils("ibv_rc_pingpong", "-c"),
+    "rc_pingpong_events": utils("ibv_rc_pingpong", "-e -c"),
+    "rc_pingpong_builders": utils("ibv_rc_pingpong", "-N -t -c"),
+    "rc_pingpong_large": utils("ibv_rc_pingpong", "-s 1048576 -n 50 -m 1024 -c"),
+    "rc_pingpong_on_demand": utils("ibv_rc_pingpong", "-o -c"),
+    "rc_pingpong_infiniband": pair("ibv_rc_pingpong", "-c", "ibverbs-utils", PINGPONG,
+                                   run=["--link-layer", "infiniband"]),
+    "uc_pingpong": utils("ibv_uc_pingpong", "-c"),
+    "uc_pingpong_events": utils("ibv_uc_pingpong", "-e -c"),
+    "ud_pingpong": utils("ibv_ud_pingpong", "-c"),
+    "ud_pingpong_events": utils("ibv_ud_pingpong", "-e -c"),
+    "srq_pingpong": utils("ibv_srq_pingpong", "-c"),
+    "srq_pingpong_events": utils("ibv_srq_pingpong", "-e -c"),
+    "xsrq_pingpong": utils("ibv_xsrq_pingpong", "-n 200 -e"),
+    "send_bw": pair("ib_send_bw", "-n 500"),
+    "send_bw_events": pair("ib_send_bw", "-e -n 500"),
+    "send_bw_both_ways": pair("ib_send_bw", "-b -n 500"),
+    "send_bw_uc": pair("ib_send_bw", "-c UC -n 500"),
+    "send_bw_ud": pair("ib_send_bw", "-c UD -n 500"),
+    "send_bw_xrc": pair("ib_send_bw", "-c XRC -n 500"),
+    "send_bw_srq": pair("ib_send_bw", "--use-srq -n 500 -q 4"),
+    "send_bw_all": pair("ib_send_bw", "-a -n 20"),
+    "send_lat": pair("ib_send_lat", "-n 500"),
+    "send_lat_ud": pair("ib_send_lat", "-c UD -n 500"),
+    "send_lat_xrc": pair("ib_send_lat", "-c XRC -n 200"),
+    "write_bw": pair("ib_write_bw", "-n 500"),
+    "write_bw_16_qps": pair("ib_write_bw", "-q 16 -n 100"),
+    "write_bw_lists": pair("ib_write_bw", "-s 8 -l 16 -n 1600"),
+    "write_bw_uc": pair("ib_write_bw", "-c UC -n 500"),
+    "write_bw_both_ways": pair("ib_write_bw", "-b -n 500"),
+    "write_bw_all": pair("ib_write_bw", "-a -n 20"),
+    "write_lat": pair("ib_write_lat", "-n 500"),
+    "write_lat_inline": pair("ib_write_lat", "-I 64 -n 500"),
+    "read_bw": pair("ib_read_bw", "-n 500"),
+    "read_lat": pair("ib_read_lat", "-n 500"),
+    "atomic_bw": pair("ib_atomic_bw", "-n 500"),
+    "atomic_bw_fetch": pair("ib_atomic_bw", "-A FETCH_AND_ADD -n 500"),
+    "atomic_lat": pair("ib_atomic_lat", "-n 200"),
+    "write_bw_infiniband": pair("ib_write_bw", "-n 500", run=["--link-layer", "infiniband"]),
+}
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def leftovers(world, folder):
+    """What is still there of a run: names of sockets, files."""
+    names = Path("/proc/net/unix").read_text().splitlines()
+    yield from (line for line in names if f"@tulle/{world}/" in line)
+    yield from (str(path) for path in Path(folder).iterdir())
+
+
+def run(tulle, name):
+    test = PROGRAMS[name]
+    if not shutil.which(test["program"]):
+        print(f"SKIPPED: this test needs {test['program']} ({test['package']})")
+        return SKIPPED
+    world = f"interop-{name}-{os.getpid()}"
+    port = free_port()
+    command = [tulle, "run", *test["run"]]
+    if "pair" in test:
+        command += ["--pair", *(line.format(port=port) for line in test["pair"])]
+    else:
+        command += ["--", *test["command"]]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"TULLE_WORLD": world, "TMPDIR": folder}
+        result = subprocess.run(command, env=environment, capture_output=True, text=True,
+                                timeout=SECONDS, check=False)
+        left = list(leftovers(world, folder))
+    print(" ".join(command), result.stdout, result.stderr, sep="\n")
+    problems = []
+    if result.returncode != 0:
+        problems.append(f"exit code {result.returncode}")
+    if not re.search(test["expect"], result.stdout):
+        problems.append(f"the output has no {test['expect']!r}")
+    problems += [f"left behind: {what}" for what in left]
+    print(*problems, sep="\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--list":
+        print(*PROGRAMS, sep="\n")
+    else:
+        sys.exit(run(sys.argv[1], sys.argv[2]))
