@@ -50,6 +50,13 @@ struct RegionNote {
     std::atomic<uint64_t> host;
 };
 
+// A port of the connection manager that somebody listens on.
+struct PortNote {
+    std::atomic<uint32_t> number;  // protocol << 16 | port; zero is none
+    wire::Gid address;             // all zero: any of the host's
+};
+inline constexpr uint32_t kPorts = 256;
+
 inline constexpr uint32_t kRegionPlaces = 1 << 14;
 inline constexpr uint32_t kRegionProbes = 8;
 inline constexpr uint32_t kGids = 4;
@@ -65,6 +72,7 @@ struct Board {
     wire::Lid lid;
     bool cuts_packets;  // wants packets as they are on the wire
     std::atomic<uint32_t> wants_bell;
+    PortNote ports[kPorts];
     QueuePairNote queue_pairs[kQueuePairs];
     RegionNote regions[kRegionPlaces];
 };

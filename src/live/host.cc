@@ -24,6 +24,13 @@ constexpr uint32_t kPollsToTrust = 64;
 constexpr uint32_t kPollsToYield = 256;
 constexpr base::Duration kBacklogLook{100'000'000};  // 100 us
 
+constexpr uint8_t kLeastAckTimeout = 14;  // 67 ms
+
+// A process that shares a CPU with others answers later than an adapter would.
+uint8_t patient(uint8_t ack_timeout) {
+    return ack_timeout == 0 ? ack_timeout : std::max(ack_timeout, kLeastAckTimeout);
+}
+
 uint64_t random_word() {
     uint64_t word = 0;
     while (getrandom(&word, sizeof word, 0) != sizeof word) continue;
@@ -209,9 +216,8 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     if (is_shared && !is_datagram && (mask & transport::kPathMtu) != 0)
         attributes.path_mtu = kPiece;
     const uint8_t timeout = attributes.address.ack_timeout;
-    // Shared memory loses nothing; a peer that is slow is not silent, and one that dies is noticed.
     const bool is_alive = is_shared && (endpoint.value == 0 || !peers_[endpoint.value]->is_gone);
-    if (is_alive && timeout <= 31) attributes.address.ack_timeout = 0;
+    if (is_alive) attributes.address.ack_timeout = patient(timeout);
     const Refusal refusal = adapter_->modify_qp(qpn, attributes, mask);
     if (refusal != Refusal::none) return refusal;
     if ((mask & transport::kAddress) != 0) route.endpoint = endpoint;
@@ -219,6 +225,18 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     route.qpn = qpn;
     note_qp(*qp);
     return Refusal::none;
+}
+
+// A peer that has not read what we wrote is not silent: it had no time, or was stopped. Silence
+// counts from when it has.
+void Host::excuse_slow_peers(Instant time) {
+    for (uint32_t index = 1; index < peers_.size(); ++index) {
+        Peer& peer = *peers_[index];
+        if (peer.is_gone || !peer.can_send() || !peer.is_behind()) continue;
+        for (const QpRoute& route : routes_)
+            if (route.endpoint.value == index && route.qpn.value != 0)
+                adapter_->set_ack_timeout(time, route.qpn, patient(route.ack_timeout));
+    }
 }
 
 void Host::note_qp(const transport::QueuePair& qp) {
@@ -318,6 +336,12 @@ void Host::send_management(EndpointIndex to, std::span<const std::byte> bytes) {
     sending_.push_back(to.value);
 }
 
+// What is for ourselves is looked at by the thread: the owner is amid a call of its own.
+void Host::flush_management() {
+    flush_all();
+    if (!local_.empty() || next_deadline() < sleeps_until_) watch_->wake();
+}
+
 // ---- progress -----------------------------------------------------------------------------------
 
 void Host::progress(bool by_program) {
@@ -333,7 +357,10 @@ void Host::progress(bool by_program) {
     const Instant time = now();
     do {
         receive_all(time);
-        if (adapter_->next_deadline() <= time) adapter_->on_timer(time);
+        if (adapter_->next_deadline() <= time) {
+            excuse_slow_peers(time);
+            adapter_->on_timer(time);
+        }
         if (extra_deadline_ <= time) {
             extra_deadline_ = Instant::never();
             listener_.on_progress();

@@ -84,6 +84,16 @@ public:
     void publish_region(uint32_t rkey, const transport::RegionRequest& request);
     void withdraw_region(uint32_t rkey);
 
+    // Ports of the connection manager, named by protocol and number. One listener a host and port.
+    bool take_port(uint8_t protocol, uint16_t port, Descriptor& held) const;
+    bool show_port(uint8_t protocol, uint16_t port, const wire::Gid& address);
+    void hide_port(uint8_t protocol, uint16_t port);
+    // The end point whose program listens there; kNowhere if none does.
+    transport::EndpointIndex find_port(uint8_t protocol, uint16_t port, const wire::Gid& address);
+    const Board& board_of(transport::EndpointIndex index) {
+        return index.value == 0 ? board() : peers_[index.value]->board();
+    }
+
     // Multicast groups have an index each, the same for sending and receiving.
     transport::MulticastGroup group_of(const wire::Gid& gid);
     void meet_all();
@@ -92,6 +102,7 @@ public:
     transport::Refusal post_send(wire::Qpn qpn, const transport::SendRequest& request);
     void finish_posting();
     void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
+    void flush_management();
 
     // Does what there is to do. `by_program`: a thread of the program, which will come again.
     void progress(bool by_program);
@@ -130,6 +141,7 @@ private:
     void on_introduced(Introduction introduction);
     void on_socket_closed(int socket);
     void lose_peer(uint32_t index);
+    void excuse_slow_peers(base::Instant now);
     void note_qp(const transport::QueuePair& qp);
     bool wants_cut_packets(transport::EndpointIndex endpoint) const;
 

@@ -39,6 +39,8 @@ public:
     std::byte* reserve(size_t bytes);
     // Lets the peer see what was written, and wakes it if it sleeps.
     void flush();
+    // Whether it has not read all that was written.
+    bool is_behind() const { return !backlog_.empty() || writer_.is_behind(); }
     size_t backlog_bytes() const { return backlog_bytes_; }
 
     const uint64_t instance;

@@ -58,6 +58,7 @@ public:
         return record + sizeof length;
     }
 
+    bool is_behind() const { return memory_->read.load(std::memory_order_acquire) != written_; }
     bool has_unpublished() const { return written_ != published_; }
     void publish() {
         published_ = written_;
