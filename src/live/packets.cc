@@ -38,7 +38,11 @@ std::array<std::byte, kGrhBytes> grh_of(const Packet& packet, const wire::Gid& f
         ip.protocol = wire::kProtocolUdp;
         std::copy_n(from.bytes.begin() + 12, 4, ip.source.bytes.begin());
         std::copy_n(to.bytes.begin() + 12, 4, ip.destination.bytes.begin());
-        wire::write(ip, std::span(bytes).subspan(kGrhBytes - wire::Ipv4::kSize));
+        const auto header = std::span(bytes).subspan(kGrhBytes - wire::Ipv4::kSize);
+        wire::write(ip, header);
+        // Programs tell the two kinds apart by whether this is right.
+        ip.checksum = wire::Bits16{wire::ipv4_checksum(header)};
+        wire::write(ip, header);
         return bytes;
     }
     wire::Grh grh;

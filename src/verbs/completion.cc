@@ -123,7 +123,11 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
     shown.src_qp = completion.source_qp.value;
     shown.pkey_index = completion.pkey_index;
     shown.sl = completion.service_level;
-    if ((completion.flags & transport::kHasGrh) != 0) shown.wc_flags |= IBV_WC_GRH;
+    if ((completion.flags & transport::kHasGrh) != 0) {
+        shown.wc_flags |= IBV_WC_GRH;
+        // On Ethernet adapters say here which header it was, and UCX looks: RoCE v2 over IPv4.
+        if (host.identity().is_ethernet) shown.sl = 2;
+    }
     if ((completion.flags & transport::kWithImmediate) != 0) {
         shown.wc_flags |= IBV_WC_WITH_IMM;
         shown.imm_data = htobe32(completion.immediate_or_rkey);
