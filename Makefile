@@ -4,7 +4,8 @@
 BUILD_PACKAGES = g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev \
                  libpcap-dev libyaml-cpp-dev libgtest-dev libbenchmark-dev libibverbs-dev librdmacm-dev
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-14-dev llvm-14
-INTEROP_PACKAGES = ibverbs-utils perftest
+INTEROP_PACKAGES = ibverbs-utils perftest rdmacm-utils qperf fio ucx-utils openmpi-bin \
+                   libopenmpi-dev libfabric-bin
 TEST_PACKAGES = $(FUZZ_PACKAGES) $(INTEROP_PACKAGES) binutils clang-format mandoc python3 tshark \
                 valgrind
 

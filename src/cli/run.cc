@@ -13,6 +13,7 @@
 #include "cli/run/device_files.h"
 #include "cli/run/environment.h"
 #include "cli/run/ready.h"
+#include "cli/run/wire_options.h"
 
 namespace tulle::cli {
 namespace {
@@ -24,6 +25,8 @@ Examples:
   tulle run -- ib_send_lat                             a server; in another shell
   tulle run -- ib_send_lat localhost                   its client
   tulle run -n 4 -- ./my_program                       four hosts, TULLE_RANK says which
+  tulle run --loss 1% --seed 7 -- ./my_test            the same losses each time
+  tulle run --pcap out.pcap --pair 'rping -s -C 3' 'rping -c -C 3 -a 127.0.0.1'
 
 `man tulle-run` explains what programs find.)";
 
@@ -36,6 +39,7 @@ struct Options {
     std::vector<std::string> pair;
     std::string link_layer = "ethernet";
     std::vector<std::string> command;
+    WireOptions wire;
 };
 
 int fail(const std::string& message, int exit_code) {
@@ -45,8 +49,8 @@ int fail(const std::string& message, int exit_code) {
 
 class Run {
 public:
-    Run(const Options& options, std::string folder)
-        : options_(options), folder_(std::move(folder)) {}
+    Run(const Options& options, std::string folder, std::string wire)
+        : options_(options), folder_(std::move(folder)), wire_(std::move(wire)) {}
 
     int copies();
     int pair();
@@ -57,6 +61,7 @@ private:
 
     const Options& options_;
     const std::string folder_;
+    const std::string wire_;
     DeviceFiles files_;
     Children children_;
 };
@@ -67,7 +72,9 @@ pid_t Run::start(const std::vector<std::string>& command, uint32_t rank) {
     who.size = options_.pair.empty() ? options_.copies : 2;
     who.link_layer = options_.link_layer;
     who.device_files = files_.add(live::identity_of(rank, options_.link_layer == "ethernet"));
-    return children_.start(command, environment_for(folder_, who));
+    auto variables = environment_for(folder_, who);
+    if (!wire_.empty()) variables.emplace_back("TULLE_WIRE", wire_);
+    return children_.start(command, variables);
 }
 
 // The first failure is the run's.
@@ -126,7 +133,9 @@ int run_programs(const Options& options) {
         return fail("--pair is two programs; -n does not go with it", kInputWrong);
     const auto folder = library_folder();
     if (!folder) return fail(folder.error().message, kRunFailed);
-    Run run(options, *folder);
+    const auto wire = wire_setting(options.wire, options.link_layer == "ethernet");
+    if (!wire) return fail(wire.error().message, kInputWrong);
+    Run run(options, *folder, *wire);
     return options.pair.empty() ? run.copies() : run.pair();
 }
 
@@ -145,6 +154,7 @@ void add_run(CLI::App& app, int& exit_code) {
     command->add_option("--link-layer", options->link_layer, "ethernet (RoCE) or infiniband")
         ->check(CLI::IsMember({"ethernet", "infiniband"}))
         ->type_name("LAYER");
+    add_wire_options(*command, options->wire);
     command->add_option("program", options->command, "The program and its arguments, behind --")
         ->type_name("");
     command->callback([options, &exit_code] { exit_code = run_programs(*options); });

@@ -49,6 +49,10 @@ std::unique_ptr<Host> Host::open(const Identity& who, Listener& listener) {
 
 Host::~Host() {
     if (watch_) watch_->stop();  // while all that it uses is still here
+    if (!wire_) return;
+    // What is on the wire arrives, whoever has gone meanwhile.
+    deliver_wire(Instant::never());
+    flush_all();
 }
 
 bool Host::set_up() {
@@ -66,6 +70,9 @@ bool Host::set_up() {
     shown.gid_count = static_cast<uint32_t>(std::min<size_t>(who_.gids.size(), kGids));
     std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
     shown.lid = who_.lid;
+    if (const WireSettings settings = wire_settings_from_environment(); settings.is_on)
+        wire_ = std::make_unique<WirePath>(who_, settings);
+    shown.cuts_packets = wire_ != nullptr;
     shown.magic = kBoardMagic;
     // Where a security module restricts it, peers of this user may reach our memory all the same.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -202,7 +209,7 @@ std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
 
 bool Host::wants_cut_packets(EndpointIndex endpoint) const {
     if (endpoint == kNowhere || endpoint.value == 0) return false;
-    return peers_[endpoint.value]->board().cuts_packets;
+    return wire_ != nullptr || peers_[endpoint.value]->board().cuts_packets;
 }
 
 Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask) {
@@ -235,8 +242,12 @@ void Host::excuse_slow_peers(Instant time) {
         if (peer.is_gone || !peer.can_send() || !peer.is_behind()) continue;
         for (const QpRoute& route : routes_)
             if (route.endpoint.value == index && route.qpn.value != 0)
-                adapter_->set_ack_timeout(time, route.qpn, patient(route.ack_timeout));
+                adapter_->set_ack_timeout(time, route.qpn, ack_timeout_of(route));
     }
+}
+
+uint8_t Host::ack_timeout_of(const QpRoute& route) const {
+    return wants_cut_packets(route.endpoint) ? route.ack_timeout : patient(route.ack_timeout);
 }
 
 void Host::note_qp(const transport::QueuePair& qp) {
@@ -301,7 +312,7 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
     const uint32_t index = qp->address.endpoint.value;
     if (index < peers_.size() && qp->requester.oldest == qp->requester.end) {
         Peer& peer = *peers_[index];
-        if (peer.is_reachable && !peer.is_gone && peer.can_send() &&
+        if (peer.is_reachable && !peer.is_gone && peer.can_send() && wire_ == nullptr &&
             direct_.add(peer, *adapter_, *qp, outside_of(qpn), cookie_, request))
             return Refusal::none;
     }
@@ -313,6 +324,7 @@ void Host::finish_posting() {
     direct_.flush(*adapter_);
     const Instant time = now();
     transmit(time);
+    if (wire_) deliver_wire(time);
     if (!local_.empty()) return progress(true);
     flush_all();
     tell_events();
@@ -366,6 +378,7 @@ void Host::progress(bool by_program) {
             listener_.on_progress();
         }
         transmit(time);
+        if (wire_) deliver_wire(time);
         tell_events();
     } while (!local_.empty());
     flush_all();
@@ -392,6 +405,7 @@ bool Host::has_arrivals() {
 
 Instant Host::next_deadline() const {
     Instant at = std::min(adapter_->next_deadline(), extra_deadline_);
+    if (wire_) at = std::min(at, wire_->next_deadline());
     if (backlog_bytes_ != 0) at = std::min(at, now() + kBacklogLook);
     return at;
 }

@@ -4,7 +4,7 @@
 // One lock guards all of it. Whoever calls verbs takes it and makes progress inline; where no one
 // does, a thread that sleeps in the kernel is woken by peers (watch.h). The engine below is
 // transport's, untouched: its packets go through rings in shared memory (peer.h) uncut, or as they
-// would be on the wire where a capture or faults are asked for (packet_path.h), and WRITEs and
+// would be on the wire where a capture or faults are asked for (wire_path.h), and WRITEs and
 // READs go the short way where they may (direct.h).
 //
 // The engine's table of end points is `peers_`: an end point is a process, and one that has died
@@ -22,6 +22,7 @@
 #include "live/direct.h"
 #include "live/identity.h"
 #include "live/peer.h"
+#include "live/wire_path.h"
 #include "transport/adapter.h"
 
 namespace tulle::live {
@@ -154,6 +155,10 @@ private:
     void transmit(base::Instant now);
     void send(const wire::Packet& packet);
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
+    void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group);
+    void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes);
+    void deliver_wire(base::Instant now);
+    uint8_t ack_timeout_of(const QpRoute& route) const;
     void flush_all();
     void tell_events();
     bool has_arrivals();
@@ -179,6 +184,9 @@ private:
     base::Instant sleeps_until_ = base::Instant::never();  // the thread
     std::atomic<uint64_t> polls_{0};
     uint32_t empty_polls_ = 0;
+    base::Instant time_{};            // of the progress that is being made
+    std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
+    std::unique_ptr<WirePath> wire_reader_;
     std::unique_ptr<Watch> watch_;
 };
 

@@ -67,6 +67,7 @@ wire::Gid destination_of(std::span<const std::byte> grh) {
 
 void Host::transmit(Instant time) {
     const transport::Lanes lanes = transport::Lanes::open();
+    time_ = time;
     Packet packet;
     while (backlog_bytes_ < kMostBacklog && adapter_->poll_transmit(time, lanes, packet))
         send(packet);
@@ -74,7 +75,10 @@ void Host::transmit(Instant time) {
 
 void Host::send(const Packet& packet) {
     const uint32_t to = packet.destination;
-    if (!is_datagram(packet)) return send_to(to, packet, {});
+    if (!is_datagram(packet)) {
+        if (to != 0 && wire_) return send_over_wire(to, packet, nullptr);
+        return send_to(to, packet, {});
+    }
     Packet datagram = packet;
     datagram.extended.send.source_qp = outside_of(packet.extended.send.source_qp);
     const wire::Gid& own = who_.gids.back();
@@ -82,10 +86,15 @@ void Host::send(const Packet& packet) {
         if (to == 0 || to > groups_.size()) return;
         // A group's address is a full GID: an IPv4 one would not fit the way back to it.
         const auto grh = grh_of(packet, who_.gids.front(), groups_[to - 1]);
-        for (uint32_t index = 1; index < peers_.size(); ++index) send_to(index, datagram, grh);
+        for (uint32_t index = 1; index < peers_.size(); ++index)
+            if (wire_)
+                send_over_wire(index, datagram, &groups_[to - 1]);
+            else
+                send_to(index, datagram, grh);
         return;
     }
     if (to >= peers_.size()) return;
+    if (to != 0 && wire_) return send_over_wire(to, datagram, nullptr);
     const Board& there = to == 0 ? board() : peers_[to]->board();
     if (there.gid_count == 0) return;
     send_to(to, datagram, grh_of(packet, own, there.gids[std::min(there.gid_count, kGids) - 1]));
@@ -114,6 +123,33 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
     place += grh.size();
     if (payload != nullptr) std::memcpy(place, payload, packet.payload_length);
     if (sending_.empty() || sending_.back() != index) sending_.push_back(index);
+}
+
+// A peer that asks for packets as they are on the wire takes those that were only cut, too.
+void Host::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group) {
+    if (index >= peers_.size() || peers_[index]->is_gone || !peers_[index]->has_board()) return;
+    wire_->send(time_, index, peers_[index]->board(), packet, group);
+}
+
+void Host::deliver_wire(Instant time) {
+    while (auto sent = wire_->poll(time)) {
+        Peer& peer = *peers_[sent->peer];
+        if (peer.is_gone || (!peer.can_send() && !call_peer(peer))) continue;
+        const RecordHead head{RecordKind::frame, 0};
+        std::byte* place = peer.reserve(sizeof head + sent->bytes.size());
+        std::memcpy(place, &head, sizeof head);
+        std::memcpy(place + sizeof head, sent->bytes.data(), sent->bytes.size());
+        sending_.push_back(sent->peer);
+    }
+}
+
+void Host::receive_frame(uint32_t index, Instant time, std::span<const std::byte> bytes) {
+    // One who does not send over a wire has none to read from: settings of its own serve.
+    if (!wire_ && !wire_reader_) wire_reader_ = std::make_unique<WirePath>(who_, WireSettings{});
+    const WirePath& reader = wire_ ? *wire_ : *wire_reader_;
+    const auto received = reader.receive(bytes);
+    if (!received) return adapter_->on_damaged_packet();
+    deliver(index, time, received->packet, received->grh);
 }
 
 void Host::flush_all() {
@@ -158,6 +194,7 @@ void Host::receive_record(uint32_t index, Instant time, std::span<const std::byt
     record = record.subspan(sizeof head);
     if (head.kind == RecordKind::management)
         return listener_.on_management({transport::EndpointIndex{index}, record});
+    if (head.kind == RecordKind::frame) return receive_frame(index, time, record);
     if (head.kind != RecordKind::packet || record.size() < sizeof(Packet)) return;
     Packet packet;
     std::memcpy(static_cast<void*>(&packet), record.data(), sizeof packet);

@@ -25,7 +25,8 @@ def needed(library):
 def symbols(library, *options):
     text = subprocess.run(["nm", "-D", "--with-symbol-versions", *options, library], check=True,
                           capture_output=True, text=True).stdout
-    return [line.split()[-1] for line in text.splitlines()]
+    # Versions are symbols too, absolute ones.
+    return [line.split()[-1] for line in text.splitlines() if line.split()[-2] != "A"]
 
 
 def wanted(folder, library):

@@ -36,6 +36,41 @@ def alone(program, options="", package="ibverbs-utils", expect="", run=()):
             "command": [program, *options.split()]}
 
 
+def two(server, client, package, expect, run=(), environment=None):
+    """A server and a client that are called differently."""
+    return {"program": server.split()[0], "package": package, "expect": expect, "run": list(run),
+            "pair": [server, client], "environment": environment or {}}
+
+
+def ucx(test, transports="rc_v,ud_v"):
+    line = f"ucx_perftest -t {test} -n 500 -p {{port}}"
+    environment = {"UCX_TLS": transports, "UCX_NET_DEVICES": "tulle0:1"}
+    return two(line, f"{line} 127.0.0.1", "ucx-utils", r"Final:\s+500", environment=environment)
+
+
+def fabric(kind):
+    line = f"fi_pingpong -p verbs -e {kind} -I 50"
+    return two(f"{line} -B {{port}}", f"{line} -P {{port}} 127.0.0.1", "libfabric-bin",
+               r"4k\s+50" if kind == "dgram" else r"1m\s+50")
+
+
+def fio(verb):
+    line = "fio --name=one --ioengine=rdma --port={port} --bs=64k --size=16m --iodepth=8"
+    return two(f"{line} --rw=read", f"{line} --rw=write --verb={verb} --hostname=127.0.0.1", "fio",
+               r"err= 0")
+
+
+def mpi(ranks):
+    """Ring and all-reduce, results checked, by Open MPI over UCX."""
+    source = Path(__file__).with_name("ring.c")
+    environment = {"UCX_TLS": "rc_v,ud_v,self", "UCX_NET_DEVICES": "tulle0:1",
+                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    line = (f"mpicc -o $TMPDIR/ring {source} && mpirun -np {ranks} --oversubscribe --mca pml ucx "
+            "--mca btl ^openib,tcp,vader $TMPDIR/ring; code=$?; rm -f $TMPDIR/ring; exit $code")
+    return {"program": "mpirun", "package": "openmpi-bin libopenmpi-dev", "expect": "right",
+            "run": [], "command": ["sh", "-c", line], "environment": environment}
+
+
 def utils(program, options=""):
     return pair(program, f"-g 3 {options}", "ibverbs-utils",
                 "success" if "xsrq" in program else PINGPONG)
@@ -85,7 +120,45 @@ PROGRAMS = {
     "atomic_bw_fetch": pair("ib_atomic_bw", "-A FETCH_AND_ADD -n 500"),
     "atomic_lat": pair("ib_atomic_lat", "-n 200"),
     "write_bw_infiniband": pair("ib_write_bw", "-n 500", run=["--link-layer", "infiniband"]),
+    "write_bw_cm": pair("ib_write_bw", "-R -n 200", host="127.0.0.1"),
+    "send_lat_cm": pair("ib_send_lat", "-R -n 200", host="127.0.0.1"),
+    "rping": two("rping -s -v -V -C 20 -a 127.0.0.1 -p {port}",
+                 "rping -c -v -V -C 20 -a 127.0.0.1 -p {port}", "rdmacm-utils", "rdma-ping-19"),
+    "ucmatose": two("ucmatose -p {port}", "ucmatose -p {port} -s 127.0.0.1", "rdmacm-utils",
+                    r"return status 0[\s\S]*return status 0"),
+    "ucmatose_many": two("ucmatose -c 20 -p {port}", "ucmatose -c 20 -p {port} -s 127.0.0.1",
+                         "rdmacm-utils", r"return status 0[\s\S]*return status 0"),
+    "udaddy": two("udaddy", "udaddy -s 127.0.0.1", "rdmacm-utils",
+                  r"return status 0[\s\S]*return status 0"),
+    "mckey": two("mckey -m 239.1.2.3", "sleep 0.5; mckey -m 239.1.2.3 -s",
+                 "rdmacm-utils", r"return status 0[\s\S]*return status 0"),
+    "qperf": two("qperf -lp {port}", "qperf -lp {port} 127.0.0.1 -t 1 -cm 1 rc_bw rc_lat "
+                 "rc_rdma_write_bw; qperf -lp {port} 127.0.0.1 quit", "qperf",
+                 r"rc_rdma_write_bw:\s+bw +="),
+    "qperf_infiniband": two("qperf -lp {port}", "qperf -lp {port} 127.0.0.1 -t 1 rc_bw ud_lat uc_bw "
+                            "rc_rdma_read_lat rc_compare_swap_mr; qperf -lp {port} 127.0.0.1 quit",
+                            "qperf", r"rc_compare_swap_mr:\s+msg_rate +=",
+                            run=["--link-layer", "infiniband"]),
+    "fio_write": fio("write"),
+    "fio_read": fio("read"),
+    "ucx_tag": ucx("tag_lat"),
+    "ucx_tag_bw": ucx("tag_bw"),
+    "ucx_put": ucx("ucp_put_lat"),
+    "ucx_get": ucx("ucp_get"),
+    "ucx_atomic": ucx("ucp_add"),
+    "ucx_ud": ucx("tag_lat", "ud_v"),
+    "openmpi_2": mpi(2),
+    "openmpi_4": mpi(4),
+    "fabric_msg": fabric("msg"),
+    "fabric_dgram": fabric("dgram"),
+    "fabric_rdm": fabric("rdm"),
 }
+
+# The same again on a bad network. What is lost is sent again: nothing of the data is missing.
+FAULTS = ["--loss", "1%", "--reorder", "1%", "--duplicate", "1%", "--corrupt", "1%", "--seed", "7"]
+for _name in ("send_bw", "send_bw_both_ways", "send_lat", "write_bw", "write_bw_16_qps", "write_lat",
+              "read_bw", "atomic_bw", "send_bw_xrc", "rping"):
+    PROGRAMS[f"{_name}_faults"] = PROGRAMS[_name] | {"run": FAULTS}
 
 
 def free_port():
@@ -115,8 +188,9 @@ def run(tulle, name):
         command += ["--", *test["command"]]
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"TULLE_WORLD": world, "TMPDIR": folder}
+        environment |= test.get("environment", {})
         result = subprocess.run(command, env=environment, capture_output=True, text=True,
-                                timeout=SECONDS, check=False)
+                                timeout=SECONDS, check=False, stdin=subprocess.DEVNULL)
         left = list(leftovers(world, folder))
     print(" ".join(command), result.stdout, result.stderr, sep="\n")
     problems = []

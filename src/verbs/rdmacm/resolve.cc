@@ -89,7 +89,7 @@ int take_port(Id& id) {
 
 int bind_to(Id& id, const sockaddr* address) {
     if (id.is_bound) return EINVAL;
-    if (!is_ip(address)) return EINVAL;
+    if (address == nullptr || !is_ip(address)) return EINVAL;
     if (!is_any(address) && !is_local(address)) return ENODEV;
     rdma_addr& shown = id.shown.route.addr;
     std::memcpy(&shown.src_storage, address, size_of(address));
@@ -98,6 +98,14 @@ int bind_to(Id& id, const sockaddr* address) {
     if (const int error = take_port(id)) return error;
     id.is_bound = true;
     return 0;
+}
+
+// An address that the caller knows already, where looking up gave none.
+void take_hint(const sockaddr* hint, socklen_t length, sockaddr*& address, socklen_t& size) {
+    if (hint == nullptr || length == 0 || address != nullptr) return;
+    size = std::min<socklen_t>(length, sizeof(sockaddr_storage));
+    address = static_cast<sockaddr*>(std::calloc(1, sizeof(sockaddr_storage)));
+    if (address != nullptr) std::memcpy(address, hint, size);
 }
 
 void copy_address(sockaddr_storage& to, const wire::Gid& from, uint16_t port) {
@@ -180,7 +188,7 @@ TULLE_EXPORT int rdma_bind_addr(rdma_cm_id* shown, sockaddr* address) {
 TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr* destination,
                                    int) {
     Id& id = id_of(shown);
-    if (!is_ip(destination)) return refuse_call(EINVAL);
+    if (destination == nullptr || !is_ip(destination)) return refuse_call(EINVAL);
     if (source != nullptr && source->sa_family != 0 && !id.is_bound)
         if (const int error = bind_to(id, source)) return refuse_call(error);
     rdma_addr& addresses = shown->route.addr;
@@ -269,12 +277,13 @@ TULLE_EXPORT int rdma_getaddrinfo(const char* node, const char* service, const r
         (is_source ? answer->ai_src_len : answer->ai_dst_len) = found->ai_addrlen;
         freeaddrinfo(found);
     }
-    if (hints != nullptr && hints->ai_src_len != 0 && answer->ai_src_addr == nullptr) {
-        answer->ai_src_addr = static_cast<sockaddr*>(std::calloc(1, sizeof(sockaddr_storage)));
-        answer->ai_src_len = std::min<socklen_t>(hints->ai_src_len, sizeof(sockaddr_storage));
-        std::memcpy(answer->ai_src_addr, hints->ai_src_addr, answer->ai_src_len);
-        answer->ai_family = hints->ai_src_addr->sa_family;
+    if (hints != nullptr) {
+        take_hint(hints->ai_src_addr, hints->ai_src_len, answer->ai_src_addr, answer->ai_src_len);
+        take_hint(hints->ai_dst_addr, hints->ai_dst_len, answer->ai_dst_addr, answer->ai_dst_len);
     }
+    const sockaddr* given =
+        answer->ai_dst_addr != nullptr ? answer->ai_dst_addr : answer->ai_src_addr;
+    if (given != nullptr) answer->ai_family = given->sa_family;
     *result = answer.release();
     return 0;
 }
