@@ -6,6 +6,9 @@
 // clearly allow goes the long way, by packets, and meets the responder itself: errors are made in
 // one place.
 //
+// A copy is a call of the kernel, which costs more than a small WRITE; several are done by one,
+// where a program posts several before it looks for completions (Host::finish_posting).
+//
 // Revocation: a copy is announced in the link's `at_work`, which is odd from before the board is
 // read until the copy is done. Whoever takes a region off its board then waits until each peer's
 // word is even or has changed (Host::withdraw_region).
@@ -23,34 +26,36 @@ namespace tulle::live {
 
 class DirectPath {
 public:
-    static constexpr size_t kMostParts = 64;
     static constexpr size_t kMostWork = 32;
     static constexpr size_t kMostSges = 4;
     static constexpr size_t kMostInline = 256;
+    static constexpr size_t kMostParts = kMostWork * kMostSges;
 
-    // A request that may go this way is kept until flush(), together with those before it. False:
-    // it may not, and nothing was done.
+    // Keeps a request that may go this way, until flush(). False: it may not, and nothing was done.
+    // What was kept before goes first where both cannot go together.
     bool add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
              wire::Qpn own_number, uint64_t own_instance, const transport::SendRequest& request);
-    // Copies and completes what was kept. What the kernel refuses goes by packets.
+    // Checks, copies and completes what was kept. From the first that is not allowed on, and where
+    // the kernel refuses, all goes by packets.
     void flush(transport::Adapter& adapter);
     bool empty() const { return count_ == 0; }
 
 private:
     struct Work {
         wire::Qpn qpn;
+        wire::Qpn own_number;
+        uint64_t own_instance = 0;
         transport::SendRequest request;
         std::array<transport::Sge, kMostSges> sges;      // the request points here, or
         std::array<std::byte, kMostInline> inline_data;  // here
         uint32_t length = 0;
     };
 
-    bool add_parts(transport::Adapter& adapter, const transport::QueuePair& qp,
-                   const transport::SendRequest& request, uint64_t place);
-    void keep(wire::Qpn qpn, const transport::SendRequest& request, uint32_t length);
-    bool is_allowed(const Board& board, const transport::QueuePair& qp, wire::Qpn own_number,
-                    uint64_t own_instance, const transport::SendRequest& request, uint32_t length,
+    bool is_allowed(const Board& board, const transport::QueuePair& qp, const Work& work,
                     uint64_t& place) const;
+    bool add_parts(transport::Adapter& adapter, const transport::QueuePair& qp, const Work& work,
+                   uint64_t place);
+    bool prepare(transport::Adapter& adapter, const Work& work);
     bool copy();
 
     Peer* peer_ = nullptr;

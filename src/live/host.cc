@@ -22,6 +22,7 @@ constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they tra
 constexpr uint32_t kPiecesOutstanding = 32;
 constexpr uint32_t kPollsToTrust = 64;
 constexpr uint32_t kPollsToYield = 256;
+constexpr uint32_t kPostsToKeep = 8;
 constexpr base::Duration kBacklogLook{100'000'000};  // 100 us
 
 constexpr uint8_t kLeastAckTimeout = 14;  // 67 ms
@@ -216,6 +217,8 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     QpRoute& route = routes_[transport::Core::index_of(qpn)];
     const transport::QueuePair* qp = adapter_->query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
+    direct_.flush(*adapter_);
+    posts_packets_ = true;
     const bool is_datagram = qp->type == transport::QpType::ud;
     const EndpointIndex endpoint =
         (mask & transport::kAddress) != 0 ? attributes.address.endpoint : qp->address.endpoint;
@@ -265,6 +268,7 @@ void Host::note_qp(const transport::QueuePair& qp) {
 }
 
 Refusal Host::destroy_qp(wire::Qpn qpn) {
+    direct_.flush(*adapter_);
     const Refusal refusal = adapter_->destroy_qp(qpn);
     if (refusal != Refusal::none) return refusal;
     board().queue_pairs[transport::Core::index_of(qpn)].number.store(0);
@@ -282,6 +286,7 @@ void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request
 }
 
 void Host::withdraw_region(uint32_t rkey) {
+    direct_.flush(*adapter_);
     if (!remove_region(board(), rkey)) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
     for (const uint32_t index : receiving_) {
@@ -310,6 +315,7 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
     const transport::QueuePair* qp = adapter_->query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
     const uint32_t index = qp->address.endpoint.value;
+    ++posts_in_a_row_;
     if (index < peers_.size() && qp->requester.oldest == qp->requester.end) {
         Peer& peer = *peers_[index];
         if (peer.is_reachable && !peer.is_gone && peer.can_send() && wire_ == nullptr &&
@@ -317,11 +323,19 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
             return Refusal::none;
     }
     direct_.flush(*adapter_);  // work completes in the order in which it was posted
+    posts_packets_ = true;
     return adapter_->post_send(qpn, request);
 }
 
+// The first few go at once: the peer may wait for them, and the program for the peer. A program
+// that goes on posting without a look at its completions has time.
 void Host::finish_posting() {
-    direct_.flush(*adapter_);
+    if (posts_in_a_row_ < kPostsToKeep || posts_packets_ || !local_.empty())
+        direct_.flush(*adapter_);
+    else if (!direct_.empty())
+        return keep_posting();
+    if (!posts_packets_ && !adapter_->has_work()) return tell_events();
+    posts_packets_ = false;
     const Instant time = now();
     transmit(time);
     if (wire_) deliver_wire(time);
@@ -329,6 +343,14 @@ void Host::finish_posting() {
     flush_all();
     tell_events();
     if (next_deadline() < sleeps_until_) watch_->wake();
+}
+
+// What is kept goes with the next call, or when the thread looks: it does so often from now on.
+void Host::keep_posting() {
+    keeps_ = true;
+    if (sleeps_until_ == kOftenAwake) return;
+    sleeps_until_ = kOftenAwake;
+    watch_->wake();
 }
 
 void Host::send_management(EndpointIndex to, std::span<const std::byte> bytes) {
@@ -366,6 +388,8 @@ void Host::progress(bool by_program) {
         for (Introduction& caller : callers) on_introduced(std::move(caller));
         for (const int socket : closed) on_socket_closed(socket);
     }
+    posts_in_a_row_ = 0;
+    direct_.flush(*adapter_);
     const Instant time = now();
     do {
         receive_all(time);

@@ -102,6 +102,11 @@ public:
     // Work. After the last of a list comes finish_posting().
     transport::Refusal post_send(wire::Qpn qpn, const transport::SendRequest& request);
     void finish_posting();
+    // What was posted and kept is done now: before completions are looked for.
+    void finish_direct() {
+        posts_in_a_row_ = 0;
+        if (!direct_.empty()) direct_.flush(*adapter_);
+    }
     void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
     void flush_management();
 
@@ -162,6 +167,9 @@ private:
     void flush_all();
     void tell_events();
     bool has_arrivals();
+    void keep_posting();
+    // The thread looks again and again, as long as there is something to look at.
+    static constexpr base::Instant kOftenAwake{0};
 
     const Identity who_;
     Listener& listener_;
@@ -184,6 +192,9 @@ private:
     base::Instant sleeps_until_ = base::Instant::never();  // the thread
     std::atomic<uint64_t> polls_{0};
     uint32_t empty_polls_ = 0;
+    uint32_t posts_in_a_row_ = 0;
+    bool posts_packets_ = false;      // some of what was posted goes by packets
+    bool keeps_ = false;              // some was kept since the thread last looked
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
     std::unique_ptr<WirePath> wire_reader_;

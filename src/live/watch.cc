@@ -16,6 +16,7 @@ namespace tulle::live {
 namespace {
 
 constexpr int64_t kTickNs = 1'000'000;  // how often to see whether the program still polls
+constexpr int64_t kOftenNs = 100'000;   // while work is kept
 constexpr int64_t kForEver = -1;
 
 bool add_to(int epoll, int file) {
@@ -94,11 +95,15 @@ int64_t Watch::look() {
     const bool is_polling = polls != polls_seen_ && wants_bell.load() == 0;
     polls_seen_ = polls;
     if (is_polling) {
-        host_.sleeps_until_ = base::Instant::never();
+        host_.sleeps_until_ = Host::kOftenAwake;
         return kTickNs;
     }
     wants_bell.store(1);
     if (host_.has_arrivals()) return 0;
+    if (std::exchange(host_.keeps_, false)) {
+        host_.sleeps_until_ = Host::kOftenAwake;
+        return kOftenNs;
+    }
     const base::Instant deadline = host_.next_deadline();
     host_.sleeps_until_ = deadline;
     if (deadline == base::Instant::never()) return kForEver;

@@ -111,6 +111,8 @@ public:
     // A WRITE, READ or bind that the owner does by itself, without packets, while this queue pair
     // has no other work under way: it completes as if it had gone the usual way.
     bool has_sends(Qpn qpn);
+    // Whether some queue pair may have something to send.
+    bool has_work() const { return core_.ready.filled() != 0 || !core_.notifications.empty(); }
     void complete_elsewhere(Qpn qpn, const SendRequest& request, uint32_t byte_count);
     // Another time until silence counts as loss, whatever the state; 0 waits for ever. For owners
     // who know by other means that a peer is alive.

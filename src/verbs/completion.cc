@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kAtATime = 16;
 
 size_t take(Cq& cq, live::Host& host, std::span<transport::Completion> into, bool& shall_yield) {
+    host.finish_direct();
     size_t count = host.adapter().poll_completion(cq.id, into);
     if (count != 0) return count;
     host.progress(true);
