@@ -5,7 +5,7 @@ BUILD_PACKAGES = g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-j
                  libpcap-dev libyaml-cpp-dev libgtest-dev libbenchmark-dev libibverbs-dev librdmacm-dev
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-14-dev llvm-14
 INTEROP_PACKAGES = ibverbs-utils perftest rdmacm-utils qperf fio ucx-utils openmpi-bin \
-                   libopenmpi-dev libfabric-bin
+                   libopenmpi-dev libfabric-bin python3-pyverbs
 TEST_PACKAGES = $(FUZZ_PACKAGES) $(INTEROP_PACKAGES) binutils clang-format mandoc python3 tshark \
                 valgrind
 

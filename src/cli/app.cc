@@ -9,6 +9,7 @@
 #include <string>
 
 #include "cli/decode.h"
+#include "cli/doctor.h"
 #include "cli/exit_code.h"
 #include "cli/list.h"
 #include "cli/run.h"
@@ -65,6 +66,7 @@ int parse_and_run(int argc, const char* const* argv) {
     add_decode(app, exit_code);
     add_list(app, exit_code);
     add_run(app, exit_code);
+    add_doctor(app, exit_code);
     add_topo(app, exit_code);
     try {
         app.parse(argc, argv);

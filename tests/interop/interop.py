@@ -60,6 +60,14 @@ def fio(verb):
                r"err= 0")
 
 
+def pyverbs():
+    """Our own tests of argument checks and errors. The module is of the system's Python."""
+    script = Path(__file__).with_name("verbs_errors.py")
+    return {"program": "/usr/bin/python3", "package": "python3-pyverbs", "expect": "", "run": [],
+            "probe": ["/usr/bin/python3", "-c", "import pyverbs"],
+            "command": ["/usr/bin/python3", "-B", str(script)]}
+
+
 def mpi(ranks):
     """Ring and all-reduce, results checked, by Open MPI over UCX."""
     source = Path(__file__).with_name("ring.c")
@@ -149,6 +157,7 @@ PROGRAMS = {
     "ucx_ud": ucx("tag_lat", "ud_v"),
     "openmpi_2": mpi(2),
     "openmpi_4": mpi(4),
+    "pyverbs": pyverbs(),
     "fabric_msg": fabric("msg"),
     "fabric_dgram": fabric("dgram"),
     "fabric_rdm": fabric("rdm"),
@@ -167,6 +176,13 @@ def free_port():
         return one.getsockname()[1]
 
 
+def is_there(test):
+    if not shutil.which(test["program"]):
+        return False
+    probe = test.get("probe")
+    return not probe or subprocess.run(probe, capture_output=True, check=False).returncode == 0
+
+
 def leftovers(world, folder):
     """What is still there of a run: names of sockets, files."""
     names = Path("/proc/net/unix").read_text().splitlines()
@@ -176,7 +192,7 @@ def leftovers(world, folder):
 
 def run(tulle, name):
     test = PROGRAMS[name]
-    if not shutil.which(test["program"]):
+    if not is_there(test):
         print(f"SKIPPED: this test needs {test['program']} ({test['package']})")
         return SKIPPED
     world = f"interop-{name}-{os.getpid()}"
