@@ -1,8 +1,9 @@
-# tulle_room(NAME [FOREIGN_BYTES] USES room... LIBRARIES lib...)
+# tulle_room(NAME [FOREIGN_BYTES] [IN_LIBRARIES] USES room... LIBRARIES lib...)
 # A room is the folder src/NAME: foo.h and foo.cc make the library tulle_NAME, foo_test.cc the
 # test program NAME_test, foo_bench.cc the benchmark NAME_bench. New files are found by themselves.
 # FOREIGN_BYTES: the room reads what others wrote: its readers are fuzzed with AddressSanitizer in
 # each test run, and `make test-long` runs its tests with it (label foreign).
+# IN_LIBRARIES: the room is also part of the drop-in libraries (verbs), and hidden in them.
 
 # All programs whose tests have the label foreign.
 add_custom_target(foreign_tests)
@@ -11,7 +12,7 @@ add_custom_target(foreign_tests)
 add_custom_target(headers)
 
 function(tulle_room name)
-    cmake_parse_arguments(room "FOREIGN_BYTES" "" "USES;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(room "FOREIGN_BYTES;IN_LIBRARIES" "" "USES;LIBRARIES" ${ARGN})
     set(folder ${PROJECT_SOURCE_DIR}/src/${name})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
     set(tests ${sources})
@@ -25,6 +26,10 @@ function(tulle_room name)
     set_target_properties(tulle_${name} PROPERTIES LINKER_LANGUAGE CXX)
     target_include_directories(tulle_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(tulle_${name} PUBLIC ${uses} ${room_LIBRARIES})
+    if(room_IN_LIBRARIES)
+        set_target_properties(tulle_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                              CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    endif()
     set_property(GLOBAL APPEND PROPERTY TULLE_ROOMS ${name})
     tulle_headers(${name})
 

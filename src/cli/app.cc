@@ -10,8 +10,10 @@
 
 #include "cli/compare.h"
 #include "cli/decode.h"
+#include "cli/doctor.h"
 #include "cli/exit_code.h"
 #include "cli/list.h"
+#include "cli/run.h"
 #include "cli/sim.h"
 #include "cli/topo.h"
 
@@ -25,6 +27,7 @@ constexpr const char* kDescription =
 constexpr const char* kFooter = R"(Examples:
   tulle compare                   the same work on several fabrics, side by side
   tulle sim incast.yaml           one run of a scenario, in detail
+  tulle run -- ibv_devinfo -v     a program that needs an RDMA adapter
   tulle list profiles             the fabrics that are built in
   tulle decode trace.pcap         what is in a capture, packet by packet
   tulle topo fat-tree:k=8         hosts, switches and cables of a fabric
@@ -65,6 +68,8 @@ int parse_and_run(int argc, const char* const* argv) {
     add_sim(app, exit_code);
     add_decode(app, exit_code);
     add_list(app, exit_code);
+    add_run(app, exit_code);
+    add_doctor(app, exit_code);
     add_topo(app, exit_code);
     try {
         app.parse(argc, argv);

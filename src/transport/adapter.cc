@@ -49,15 +49,17 @@ bool goes_short_way(Core& core, QueuePair& qp, Instant now, const Packet& packet
 }
 
 // Verbs and the wire's own negotiation know powers of two; fabrics that are modelled do not all.
-bool is_mtu(uint32_t bytes) {
-    return bytes >= 256 && bytes % 4 == 0 && bytes <= wire::kMaxPayload;
+bool is_mtu(uint32_t bytes, uint32_t most) {
+    return bytes >= 256 && bytes % 4 == 0 && bytes <= most;
 }
 
-bool is_legal(const QueuePair& qp, const QpAttributes& attributes, uint32_t mask) {
+bool is_legal(const Core& core, const QueuePair& qp, const QpAttributes& attributes,
+              uint32_t mask) {
     const QpState to = (mask & kState) != 0 ? attributes.state : qp.state;
     if (!is_legal_change(qp.type, qp.state, to, mask)) return false;
     if ((mask & kCurrentState) != 0 && attributes.current_state != qp.state) return false;
-    if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu)) return false;
+    if ((mask & kPathMtu) != 0 && !is_mtu(attributes.path_mtu, core.config.max_payload))
+        return false;
     if ((mask & kMigrationState) != 0 && !may_order(qp, attributes.migration)) return false;
     if ((mask & kTimeout) != 0 && attributes.address.ack_timeout > 31) return false;
     if ((mask & kAlternatePath) != 0 && attributes.alternate.ack_timeout > 31) return false;
@@ -234,7 +236,7 @@ void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) 
 
 Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask) {
     QueuePair* qp = core_.find(qpn);
-    if (qp == nullptr || !is_legal(*qp, attributes, mask)) return Refusal::invalid_argument;
+    if (qp == nullptr || !is_legal(core_, *qp, attributes, mask)) return Refusal::invalid_argument;
     const QpState to = (mask & kState) != 0 ? attributes.state : qp->state;
     if (core_.is_broken && to != QpState::reset && to != QpState::error)
         return Refusal::invalid_argument;
@@ -275,7 +277,7 @@ std::optional<wire::EeContext> Adapter::create_ee(RdDomainId domain) {
 
 Refusal Adapter::modify_ee(wire::EeContext number, const QpAttributes& attributes, uint32_t mask) {
     EndToEnd* ee = core_.end_to_end(number);
-    if (ee == nullptr || !is_legal(*ee->requester, attributes, mask))
+    if (ee == nullptr || !is_legal(core_, *ee->requester, attributes, mask))
         return Refusal::invalid_argument;
     apply(*ee->requester, attributes, mask);
     apply(*ee->responder, attributes, mask);
@@ -412,7 +414,7 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     core_.counters.port_rcv_data_bytes += packet.payload_length;
     QueuePair* qp = core_.find(packet.dest_qp());
     if (qp != nullptr && goes_short_way(core_, *qp, now, packet)) return;
-    if (packet.payload_length > wire::kMaxPayload) return on_damaged_packet();
+    if (packet.payload_length > core_.config.max_payload) return on_damaged_packet();
     if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
         return deliver_rd(now, packet);
     if (packet.dest_qp().value == kMulticastQpn) return deliver_multicast(now, packet, grh);
@@ -606,6 +608,32 @@ std::optional<AdapterEvent> Adapter::poll_event() {
     if (!core_.losers.empty()) end_losers(core_);
     if (core_.events.empty()) return std::nullopt;
     return core_.events.pop_front();
+}
+
+bool Adapter::has_sends(Qpn qpn) {
+    const QueuePair* qp = core_.find(qpn);
+    return qp != nullptr && qp->requester.oldest != qp->requester.end;
+}
+
+void Adapter::complete_elsewhere(Qpn qpn, const SendRequest& request, uint32_t byte_count) {
+    const QueuePair* qp = core_.find(qpn);
+    TULLE_CHECK(qp != nullptr && !has_sends(qpn));
+    if (!qp->signal_all && (request.flags & kSignalled) == 0) return;
+    Completion completion;
+    completion.id = request.id;
+    completion.kind = CompletionKind::write;
+    if (request.work == Work::read) completion.kind = CompletionKind::read;
+    if (request.work == Work::bind_window) completion.kind = CompletionKind::bind_window;
+    completion.byte_count = byte_count;
+    completion.qpn = qpn;
+    core_.complete(qp->send_cq, completion);
+}
+
+void Adapter::set_ack_timeout(Instant now, Qpn qpn, uint8_t code) {
+    QueuePair* qp = core_.find(qpn);
+    if (qp == nullptr) return;
+    qp->address.ack_timeout = code;
+    start_timer(core_, *qp, now);
 }
 
 }  // namespace tulle::transport

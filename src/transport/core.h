@@ -49,6 +49,9 @@ struct AdapterConfig {
     uint32_t envelope_bytes = 46;  // around BTH, extended headers and payload, on the wire
     std::array<uint8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     NotificationSettings notifications{};
+    // The longest payload of a packet, and so the largest MTU: more than the wire's where packets
+    // travel through shared memory.
+    uint32_t max_payload = wire::kMaxPayload;
 };
 
 struct SharedReceiveQueue {

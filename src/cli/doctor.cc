@@ -1,0 +1,130 @@
+#include "cli/doctor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/run/environment.h"
+#include "live/meeting.h"
+#include "live/shared_memory.h"
+
+namespace tulle::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What was found: `works` is needed, `helps` only makes things faster or better.
+struct Finding {
+    enum class Kind { works, helps, fails } kind;
+    std::string what;
+};
+
+constexpr size_t kPage = 4096;
+
+Finding look_for_libraries() {
+    const auto folder = library_folder();
+    if (!folder) return {Finding::Kind::fails, folder.error().message};
+    return {Finding::Kind::works, "the libraries are in " + *folder};
+}
+
+Finding look_at_memory() {
+    const auto memory = live::SharedMemory::create(kPage, live::SharedMemory::Peers::read);
+    if (memory) return {Finding::Kind::works, "processes can share anonymous memory"};
+    return {Finding::Kind::fails,
+            fmt::format("no anonymous shared memory: memfd_create says {}", std::strerror(errno))};
+}
+
+Finding look_at_sockets() {
+    const auto name = live::take_name("doctor-" + std::to_string(getpid()), "try");
+    if (name) return {Finding::Kind::works, "processes can find each other by abstract sockets"};
+    return {Finding::Kind::fails,
+            fmt::format("no abstract Unix sockets: {}", std::strerror(errno))};
+}
+
+// Whether a child's memory can be read, as that of another program of this user would be.
+Finding look_at_reach() {
+    const uint64_t word = 0x7475'6c6c'65;
+    int ready[2];
+    if (pipe2(ready, O_CLOEXEC) != 0) return {Finding::Kind::helps, "no pipe to try with"};
+    const pid_t child = fork();
+    if (child == 0) {
+        close(ready[1]);
+        char end = 0;
+        const bool done = read(ready[0], &end, 1) >= 0;  // until the parent has looked
+        _exit(done ? 0 : 1);
+    }
+    uint64_t found = 0;
+    const iovec here{&found, sizeof found};
+    const iovec there{const_cast<uint64_t*>(&word), sizeof found};
+    const bool reached =
+        process_vm_readv(child, &here, 1, &there, 1, 0) == sizeof found && found == word;
+    const int error = errno;
+    close(ready[1]);
+    close(ready[0]);
+    waitpid(child, nullptr, 0);
+    if (reached)
+        return {Finding::Kind::works, "WRITEs and READs go the short way, from memory to memory"};
+    return {Finding::Kind::helps,
+            fmt::format("WRITEs and READs take the long way, through shared memory: "
+                        "process_vm_readv says {} (a container may need CAP_SYS_PTRACE or another "
+                        "seccomp profile)",
+                        std::strerror(error))};
+}
+
+Finding look_at_processors() {
+    const long count = sysconf(_SC_NPROCESSORS_ONLN);
+    if (count >= 2)
+        return {Finding::Kind::works, fmt::format("{} processors: a pair can run at once", count)};
+    return {Finding::Kind::helps,
+            "one processor: programs that poll take turns, and latencies are those of the scheduler"};
+}
+
+Finding look_for_adapters() {
+    std::error_code error;
+    std::string names;
+    for (fs::directory_iterator it("/sys/class/infiniband", error), end; !error && it != end;
+         it.increment(error))
+        names.append(names.empty() ? "" : ", ").append(it->path().filename().string());
+    if (names.empty()) return {Finding::Kind::works, "the machine has no RDMA adapter of its own"};
+    return {Finding::Kind::works,
+            "programs will not see the machine's own adapters: " + names};
+}
+
+int examine() {
+    bool fails = false;
+    for (const Finding& finding :
+         {look_for_libraries(), look_at_memory(), look_at_sockets(), look_at_reach(),
+          look_at_processors(), look_for_adapters()}) {
+        const char* mark = finding.kind == Finding::Kind::works   ? "yes "
+                           : finding.kind == Finding::Kind::helps ? "slow"
+                                                                  : "no  ";
+        fmt::print("{}  {}\n", mark, finding.what);
+        fails = fails || finding.kind == Finding::Kind::fails;
+    }
+    fmt::print("\n{}\n", fails ? "tulle run will not work here." : "tulle run will work here.");
+    return fails ? kRunFailed : kDone;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int& exit_code) {
+    CLI::App* command =
+        app.add_subcommand("doctor", "Say what of `tulle run` will work on this machine");
+    command->callback([&exit_code] { exit_code = examine(); });
+}
+
+}  // namespace tulle::cli

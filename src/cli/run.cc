@@ -1,0 +1,163 @@
+#include "cli/run.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/exit_code.h"
+#include "cli/run/children.h"
+#include "cli/run/device_files.h"
+#include "cli/run/environment.h"
+#include "cli/run/ready.h"
+#include "cli/run/wire_options.h"
+
+namespace tulle::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  tulle run -- ibv_devinfo -v                          the adapter that programs find
+  tulle run --pair 'ib_write_bw' 'ib_write_bw localhost'
+  tulle run -- ib_send_lat                             a server; in another shell
+  tulle run -- ib_send_lat localhost                   its client
+  tulle run -n 4 -- ./my_program                       four hosts, TULLE_RANK says which
+  tulle run --loss 1% --seed 7 -- ./my_test            the same losses each time
+  tulle run --pcap out.pcap --pair 'rping -s -C 3' 'rping -c -C 3 -a 127.0.0.1'
+
+`man tulle-run` explains what programs find.)";
+
+constexpr int kLookEveryMs = 10;
+constexpr int kReadyMs = 20'000;
+constexpr int kFarewellMs = 5'000;
+
+struct Options {
+    uint32_t copies = 1;
+    std::vector<std::string> pair;
+    std::string link_layer = "ethernet";
+    std::vector<std::string> command;
+    WireOptions wire;
+};
+
+int fail(const std::string& message, int exit_code) {
+    fmt::print(stderr, "tulle run: {}\n", message);
+    return exit_code;
+}
+
+class Run {
+public:
+    Run(const Options& options, std::string folder, std::string wire)
+        : options_(options), folder_(std::move(folder)), wire_(std::move(wire)) {}
+
+    int copies();
+    int pair();
+
+private:
+    pid_t start(const std::vector<std::string>& command, uint32_t rank);
+    bool wait_until_ready(pid_t server, std::optional<Children::Ended>& ended);
+
+    const Options& options_;
+    const std::string folder_;
+    const std::string wire_;
+    DeviceFiles files_;
+    Children children_;
+};
+
+pid_t Run::start(const std::vector<std::string>& command, uint32_t rank) {
+    RunIdentity who;
+    who.rank = rank;
+    who.size = options_.pair.empty() ? options_.copies : 2;
+    who.link_layer = options_.link_layer;
+    who.device_files = files_.add(live::identity_of(rank, options_.link_layer == "ethernet"));
+    auto variables = environment_for(folder_, who);
+    if (!wire_.empty()) variables.emplace_back("TULLE_WIRE", wire_);
+    return children_.start(command, variables);
+}
+
+// The first failure is the run's.
+int Run::copies() {
+    for (uint32_t rank = 0; rank < options_.copies; ++rank)
+        if (start(options_.command, rank) < 0)
+            return fail("cannot start another process", kRunFailed);
+    int exit_code = kDone;
+    while (children_.running() != 0)
+        if (const auto ended = children_.wait(-1); ended && exit_code == kDone)
+            exit_code = ended->exit_code;
+    return exit_code;
+}
+
+bool Run::wait_until_ready(pid_t server, std::optional<Children::Ended>& ended) {
+    for (int waited = 0; waited < kReadyMs; waited += kLookEveryMs) {
+        if (waits_for_connections(server)) return true;
+        ended = children_.wait(kLookEveryMs);
+        if (ended) return false;
+    }
+    return true;  // it may be ready in a way that cannot be seen
+}
+
+int Run::pair() {
+    const auto shell = [](const std::string& line) {
+        return std::vector<std::string>{"sh", "-c", line};
+    };
+    const pid_t server = start(shell(options_.pair[0]), 0);
+    std::optional<Children::Ended> ended;
+    if (!wait_until_ready(server, ended))
+        return ended->exit_code != kDone
+                   ? ended->exit_code
+                   : fail("the server ended before its client began", kRunFailed);
+    const pid_t client = start(shell(options_.pair[1]), 0);
+    int exit_code = kDone;
+    bool client_ended = false;
+    while (children_.running() != 0) {
+        ended = children_.wait(client_ended ? kFarewellMs : -1);
+        if (!ended) {
+            fmt::print(stderr, "tulle run: the client has ended, the server has not: stopped\n");
+            children_.stop_all();
+            break;
+        }
+        if (exit_code == kDone) exit_code = ended->exit_code;
+        client_ended = client_ended || ended->process == client;
+    }
+    return exit_code;
+}
+
+int run_programs(const Options& options) {
+    if (options.pair.empty() == options.command.empty())
+        return fail(options.pair.empty() ? "name a program to run, behind --"
+                                         : "--pair names both programs; there is nothing to add",
+                    kInputWrong);
+    if (!options.pair.empty() && options.copies != 1)
+        return fail("--pair is two programs; -n does not go with it", kInputWrong);
+    const auto folder = library_folder();
+    if (!folder) return fail(folder.error().message, kRunFailed);
+    const auto wire = wire_setting(options.wire, options.link_layer == "ethernet");
+    if (!wire) return fail(wire.error().message, kInputWrong);
+    Run run(options, *folder, *wire);
+    return options.pair.empty() ? run.copies() : run.pair();
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& exit_code) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = app.add_subcommand("run", "Run RDMA programs on this machine");
+    command->footer(kExamples);
+    command->add_option("-n", options->copies, "Start so many copies, as hosts of their own")
+        ->check(CLI::Range(1u, live::kMaxRank + 1))
+        ->type_name("N");
+    command->add_option("--pair", options->pair, "Start a server and, when it is ready, a client")
+        ->expected(2)
+        ->type_name("SERVER CLIENT");
+    command->add_option("--link-layer", options->link_layer, "ethernet (RoCE) or infiniband")
+        ->check(CLI::IsMember({"ethernet", "infiniband"}))
+        ->type_name("LAYER");
+    add_wire_options(*command, options->wire);
+    command->add_option("program", options->command, "The program and its arguments, behind --")
+        ->type_name("");
+    command->callback([options, &exit_code] { exit_code = run_programs(*options); });
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,113 @@
+#include "cli/run/children.h"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+namespace tulle::cli {
+namespace {
+
+constexpr std::array kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+constexpr int kPatienceMs = 3000;
+
+sigset_t awaited() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (const int signal : kPassedOn) sigaddset(&set, signal);
+    return set;
+}
+
+[[noreturn]] void become(const std::vector<std::string>& command,
+                         const std::vector<Variable>& variables, pid_t parent) {
+    const sigset_t set = awaited();
+    sigprocmask(SIG_UNBLOCK, &set, nullptr);
+    std::signal(SIGPIPE, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(1);  // it was gone before we asked
+    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    fmt::print(stderr, "tulle run: cannot start '{}': {}\n", command[0], std::strerror(errno));
+    std::fflush(stderr);
+    _exit(kNotFound);
+}
+
+}  // namespace
+
+Children::Children() {
+    const sigset_t set = awaited();
+    sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+Children::~Children() {
+    stop_all();
+}
+
+pid_t Children::start(const std::vector<std::string>& command,
+                      const std::vector<Variable>& variables) {
+    const pid_t parent = getpid();
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) become(command, variables, parent);
+    if (child > 0) running_.push_back(child);
+    return child;
+}
+
+std::optional<Children::Ended> Children::reap() {
+    for (const pid_t process : running_) {
+        int status = 0;
+        if (waitpid(process, &status, WNOHANG) != process) continue;
+        std::erase(running_, process);
+        return Ended{process, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+    }
+    return std::nullopt;
+}
+
+// What a terminal sends it sends to all of its group, the children among them.
+void Children::pass_on(int signal, bool from_terminal) {
+    if (from_terminal) return;
+    for (const pid_t process : running_) kill(process, signal);
+}
+
+std::optional<Children::Ended> Children::wait(int milliseconds) {
+    const sigset_t set = awaited();
+    timespec end{};
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    const int64_t end_ms = int64_t{end.tv_sec} * 1000 + end.tv_nsec / 1'000'000 + milliseconds;
+    while (!running_.empty()) {
+        if (const auto ended = reap()) return ended;
+        timespec now{};
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        const int64_t left = end_ms - (int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000);
+        if (milliseconds >= 0 && left <= 0) return std::nullopt;
+        const timespec time{left / 1000, left % 1000 * 1'000'000};
+        siginfo_t info{};
+        const int signal =
+            milliseconds < 0 ? sigwaitinfo(&set, &info) : sigtimedwait(&set, &info, &time);
+        if (signal > 0 && signal != SIGCHLD) pass_on(signal, info.si_code == SI_KERNEL);
+    }
+    return std::nullopt;
+}
+
+void Children::stop_all() {
+    for (const pid_t process : running_) kill(process, SIGTERM);
+    while (!running_.empty())
+        if (!wait(kPatienceMs)) break;
+    for (const pid_t process : running_) kill(process, SIGKILL);
+    while (!running_.empty()) (void)wait(-1);
+}
+
+}  // namespace tulle::cli

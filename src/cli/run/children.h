@@ -1,0 +1,43 @@
+// Programs that were started, and how they end: signals to this process go on to them, and they do
+// not outlive it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/run/environment.h"
+
+namespace tulle::cli {
+
+inline constexpr int kNotFound = 127;  // as shells say it
+
+class Children {
+public:
+    Children();  // from here on signals wait until they are asked for
+    ~Children();
+
+    // Starts a program of the path, or ends this one with a sentence. Returns its process.
+    pid_t start(const std::vector<std::string>& command, const std::vector<Variable>& variables);
+
+    struct Ended {
+        pid_t process = 0;
+        int exit_code = 0;  // 128 and the signal, where it was one
+    };
+    // The next that ends; passes signals on meanwhile. Nothing if none did in that time; negative
+    // waits for ever.
+    std::optional<Ended> wait(int milliseconds);
+    size_t running() const { return running_.size(); }
+    // Asks all to end, and insists after a while.
+    void stop_all();
+
+private:
+    std::optional<Ended> reap();
+    void pass_on(int signal, bool from_terminal);
+
+    std::vector<pid_t> running_;
+};
+
+}  // namespace tulle::cli

@@ -1,0 +1,143 @@
+#include "cli/run/device_files.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace tulle::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "tulle-run-";
+constexpr const char* kPciPath = "devices/pci0000:00/0000:00:05.0";
+
+fs::path temporary_folder() {
+    std::error_code error;
+    const fs::path folder = fs::temp_directory_path(error);
+    return error ? fs::path("/tmp") : folder;
+}
+
+// Those of runs that are no more: the name says whose.
+void sweep(const fs::path& folder) {
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+        const std::string name = it->path().filename().string();
+        if (!name.starts_with(kPrefix)) continue;
+        const auto process =
+            static_cast<pid_t>(std::atoi(name.c_str() + std::char_traits<char>::length(kPrefix)));
+        std::error_code ignored;
+        if (process > 0 && kill(process, 0) != 0 && errno == ESRCH)
+            fs::remove_all(it->path(), ignored);
+    }
+}
+
+void put(const fs::path& file, const std::string& text) {
+    std::error_code error;
+    fs::create_directories(file.parent_path(), error);
+    std::ofstream(file) << text << '\n';
+}
+
+std::string guid_text(wire::Guid guid) {
+    return fmt::format("{:04x}:{:04x}:{:04x}:{:04x}", guid.value >> 48 & 0xffff,
+                       guid.value >> 32 & 0xffff, guid.value >> 16 & 0xffff, guid.value & 0xffff);
+}
+
+std::string gid_text(const wire::Gid& gid) {
+    std::string text;
+    for (size_t i = 0; i < gid.bytes.size(); i += 2)
+        text += fmt::format("{}{:02x}{:02x}", i == 0 ? "" : ":", gid.bytes[i], gid.bytes[i + 1]);
+    return text;
+}
+
+void write_port(const fs::path& port, const live::Identity& who) {
+    put(port / "state", "4: ACTIVE");
+    put(port / "phys_state", "5: LinkUp");
+    put(port / "rate", "100 Gb/sec (4X EDR)");
+    put(port / "lid", fmt::format("0x{:x}", who.lid.value));
+    put(port / "sm_lid", who.is_ethernet ? "0x0" : "0x1");
+    put(port / "lid_mask_count", "0");
+    put(port / "sm_sl", "0");
+    put(port / "cap_mask", "0x04010000");
+    put(port / "link_layer", who.is_ethernet ? "Ethernet" : "InfiniBand");
+    put(port / "pkeys/0", "0xffff");
+    for (size_t i = 0; i < who.gids.size(); ++i) {
+        const std::string index = std::to_string(i);
+        put(port / "gids" / index, gid_text(who.gids[i]));
+        const bool is_v2 = who.is_ethernet && i % 2 != 0;
+        put(port / "gid_attrs/types" / index, is_v2 ? "RoCE v2" : "IB/RoCE v1");
+        if (who.is_ethernet) put(port / "gid_attrs/ndevs" / index, "lo");
+    }
+    for (const char* name :
+         {"port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets",
+          "port_rcv_errors", "port_xmit_wait", "port_xmit_discards", "symbol_error", "link_downed"})
+        put(port / "counters" / name, "0");
+}
+
+void write_pci(const fs::path& pci, const std::string& device) {
+    put(pci / "vendor", "0x544c");
+    put(pci / "device", "0x0001");
+    put(pci / "class", "0x020700");
+    put(pci / "numa_node", "-1");
+    const long cpus = std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
+    put(pci / "local_cpulist", fmt::format("0-{}", cpus - 1));
+    put(pci / "local_cpus", fmt::format("{:x}", (uint64_t{1} << std::min(cpus, 63L)) - 1));
+    put(pci / "max_link_speed", "16.0 GT/s PCIe");
+    put(pci / "max_link_width", "16");
+    put(pci / "current_link_speed", "16.0 GT/s PCIe");
+    put(pci / "current_link_width", "16");
+    std::error_code error;
+    fs::create_directories(pci / "infiniband" / device, error);
+    fs::create_directories(pci / "infiniband_verbs/uverbs0", error);
+}
+
+}  // namespace
+
+DeviceFiles::DeviceFiles() {
+    const fs::path folder = temporary_folder();
+    sweep(folder);
+    std::string name = (folder / fmt::format("{}{}-XXXXXX", kPrefix, getpid())).string();
+    if (mkdtemp(name.data()) != nullptr) root_ = name;
+}
+
+DeviceFiles::~DeviceFiles() {
+    std::error_code error;
+    if (!root_.empty()) fs::remove_all(root_, error);
+}
+
+std::string DeviceFiles::add(const live::Identity& who) {
+    if (root_.empty()) return {};
+    const char* wanted = std::getenv("TULLE_DEVICE");
+    const std::string device = wanted != nullptr && *wanted != 0 ? wanted : "tulle0";
+    const fs::path tree = fs::path(root_) / std::to_string(who.rank);
+    const fs::path adapter = tree / "class/infiniband" / device;
+    put(adapter / "node_guid", guid_text(who.guid));
+    put(adapter / "sys_image_guid", guid_text(who.guid));
+    put(adapter / "node_type", "1: CA");
+    put(adapter / "node_desc", fmt::format("tulle host {}", who.rank));
+    put(adapter / "fw_ver", "0.1.0");
+    put(adapter / "hca_type", "Tulle");
+    put(adapter / "hw_rev", "1");
+    put(adapter / "board_id", "TULLE0000000001");
+    write_port(adapter / "ports/1", who);
+    write_pci(tree / kPciPath, device);
+    const fs::path uverbs = tree / "class/infiniband_verbs/uverbs0";
+    put(tree / "class/infiniband_verbs/abi_version", "6");
+    put(uverbs / "ibdev", device);
+    put(uverbs / "abi_version", "1");
+    put(uverbs / "dev", "231:192");
+    std::error_code error;
+    for (const fs::path& folder : {adapter, uverbs})
+        fs::create_directory_symlink(fs::path("../../..") / kPciPath, folder / "device", error);
+    fs::create_directories(tree / "dev/infiniband", error);
+    for (const char* node : {"uverbs0", "rdma_cm"})
+        fs::create_symlink("/dev/null", tree / "dev/infiniband" / node, error);
+    return tree.string();
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,28 @@
+// Files that say there is an adapter, for programs that look into /sys/class/infiniband and
+// /dev/infiniband: a tree of our own, which the shim in front of the C library shows in their
+// place. It goes when this object does; one that was left by a run that was killed goes with the
+// next.
+#pragma once
+
+#include <string>
+
+#include "live/identity.h"
+
+namespace tulle::cli {
+
+class DeviceFiles {
+public:
+    // Empty path() if there is no room for it; programs then see the machine's own.
+    DeviceFiles();
+    ~DeviceFiles();
+    DeviceFiles(const DeviceFiles&) = delete;
+    DeviceFiles& operator=(const DeviceFiles&) = delete;
+
+    // The tree of one host.
+    std::string add(const live::Identity& who);
+
+private:
+    std::string root_;
+};
+
+}  // namespace tulle::cli

@@ -1,0 +1,49 @@
+#include "cli/run/environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace tulle::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What goes in front of a list of the environment, with a colon between.
+std::string in_front(const std::string& first, const char* variable) {
+    const char* rest = std::getenv(variable);
+    return rest == nullptr || *rest == 0 ? first : first + ":" + rest;
+}
+
+}  // namespace
+
+base::Result<std::string> library_folder() {
+    if (const char* set = std::getenv("TULLE_LIBRARIES"); set != nullptr && *set != 0) return {set};
+    std::error_code error;
+    const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+    for (const char* place : {"lib/tulle", "../lib/tulle", "../" TULLE_LIBDIR "/tulle"}) {
+        const fs::path folder = (here / place).lexically_normal();
+        if (fs::exists(folder / "libibverbs.so.1", error)) return folder.string();
+    }
+    return base::Error{fmt::format(
+        "libibverbs.so.1 is neither in {}/lib/tulle nor in {}; TULLE_LIBRARIES may name its folder",
+        here.string(), (here / "../lib/tulle").lexically_normal().string())};
+}
+
+std::vector<Variable> environment_for(const std::string& folder, const RunIdentity& who) {
+    std::vector<Variable> variables = {
+        {"LD_LIBRARY_PATH", in_front(folder, "LD_LIBRARY_PATH")},
+        {"TULLE_RANK", std::to_string(who.rank)},
+        {"TULLE_SIZE", std::to_string(who.size)},
+        {"TULLE_LINK_LAYER", who.link_layer},
+    };
+    if (!who.device_files.empty()) {
+        variables.emplace_back("TULLE_SYSFS", who.device_files);
+        variables.emplace_back("LD_PRELOAD",
+                               in_front(folder + "/libtulle-preload.so", "LD_PRELOAD"));
+    }
+    return variables;
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,27 @@
+// What a program needs in its environment to find the adapter: the drop-in libraries first on its
+// path, the shim in front of the C library, and who it is.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tulle::cli {
+
+using Variable = std::pair<std::string, std::string>;
+
+// The folder of the libraries: beside this program where it was built, or where it was installed.
+base::Result<std::string> library_folder();
+
+struct RunIdentity {
+    uint32_t rank = 0;
+    uint32_t size = 1;
+    std::string link_layer = "ethernet";
+    std::string device_files;  // the tree that stands for /sys and /dev
+};
+
+std::vector<Variable> environment_for(const std::string& folder, const RunIdentity& who);
+
+}  // namespace tulle::cli

@@ -1,0 +1,45 @@
+#include "live/board.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace tulle::live {
+namespace {
+
+TEST(BoardTest, a_region_is_found_by_its_key_until_it_is_removed) {
+    auto board = std::make_unique<Board>();
+    put_region(*board, 0x1234, 7, 3, 0x1000, 64, 0x2000);
+    const RegionNote* note = find_region(*board, 0x1234);
+    ASSERT_NE(note, nullptr);
+    EXPECT_EQ(note->pd.load(), 7u);
+    EXPECT_EQ(note->host.load(), 0x2000u);
+    EXPECT_EQ(find_region(*board, 0x1235), nullptr);
+    EXPECT_TRUE(remove_region(*board, 0x1234));
+    EXPECT_EQ(find_region(*board, 0x1234), nullptr);
+    EXPECT_FALSE(remove_region(*board, 0x1234));
+}
+
+TEST(BoardTest, thousands_of_regions_have_a_place_and_the_key_zero_has_none) {
+    auto board = std::make_unique<Board>();
+    uint32_t found = 0;
+    for (uint32_t i = 1; i <= 8000; ++i) put_region(*board, i * 2654435761u, 1, 1, i, 1, i);
+    for (uint32_t i = 1; i <= 8000; ++i) {
+        const RegionNote* note = find_region(*board, i * 2654435761u);
+        if (note != nullptr && note->address.load() == i) ++found;
+    }
+    EXPECT_GT(found, 7900u);
+    put_region(*board, 0, 1, 1, 1, 1, 1);
+    EXPECT_EQ(find_region(*board, 0), nullptr);
+}
+
+TEST(BoardTest, a_number_of_the_world_says_which_process_and_which_queue_pair) {
+    const wire::Qpn own{0x300123};  // the third use of place 0x123
+    const wire::Qpn shown = outside(own, 0xab);
+    EXPECT_EQ(slot_of(shown), 0xabu);
+    EXPECT_EQ(inside(shown), own);
+    EXPECT_NE(outside(own, 1), outside(own, 2));
+}
+
+}  // namespace
+}  // namespace tulle::live

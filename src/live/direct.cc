@@ -1,0 +1,145 @@
+#include "live/direct.h"
+
+#include <algorithm>
+
+namespace tulle::live {
+namespace {
+
+using transport::SendRequest;
+
+constexpr uint64_t kMostBytes = 1 << 30;  // of one call; the kernel takes less than two of these
+constexpr uint64_t kMostKept = 64 << 10;  // larger ones gain nothing by waiting
+
+uint64_t length_of(const SendRequest& request) {
+    if ((request.flags & transport::kInline) != 0) return request.inline_data.size();
+    uint64_t sum = 0;
+    for (const transport::Sge& sge : request.sges) sum += sge.length;
+    return sum;
+}
+
+bool contains(uint64_t outer, uint64_t outer_length, uint64_t inner, uint64_t inner_length) {
+    return inner >= outer && inner_length <= outer_length &&
+           inner - outer <= outer_length - inner_length;
+}
+
+}  // namespace
+
+// The responder's checks: the queue pair is the peer's of this one and offers the operation, the
+// key is of its protection domain, and the region gives the right and holds the range.
+bool DirectPath::is_allowed(const Board& board, const transport::QueuePair& qp, const Work& work,
+                            uint64_t& place) const {
+    const SendRequest& request = work.request;
+    const uint32_t needed = is_read_ ? transport::kRemoteRead : transport::kRemoteWrite;
+    const QueuePairNote& note = board.queue_pairs[qp.dest_qpn.value % kQueuePairs];
+    if (note.number.load() != qp.dest_qpn.value || note.peer.load() != work.own_number.value ||
+        note.peer_instance.load() != work.own_instance || (note.access.load() & needed) == 0)
+        return false;
+    const RegionNote* region = find_region(board, request.rkey);
+    if (region == nullptr || region->pd.load() != note.pd.load()) return false;
+    const uint64_t address = region->address.load();
+    if ((region->access.load() & needed) == 0 ||
+        !contains(address, region->length.load(), request.remote_address, work.length))
+        return false;
+    place = region->host.load() + (request.remote_address - address);
+    return true;
+}
+
+bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePair& qp,
+                           const Work& work, uint64_t place) {
+    const size_t first = parts_;
+    const auto put = [&](const std::byte* here, size_t length) {
+        here_[parts_] = {const_cast<std::byte*>(here), length};
+        there_[parts_++] = {reinterpret_cast<void*>(place), length};
+        place += length;
+    };
+    if ((work.request.flags & transport::kInline) != 0) {
+        put(work.inline_data.data(), work.length);
+        return true;
+    }
+    const uint32_t access = is_read_ ? transport::kLocalWrite : 0u;
+    for (const transport::Sge& sge : work.request.sges) {
+        if (sge.length == 0) continue;
+        const auto grant =
+            adapter.memory().check(sge.lkey, qp.asker(), sge.address, sge.length, access);
+        if (!grant || grant->host == nullptr) {
+            parts_ = first;
+            return false;
+        }
+        put(grant->host, sge.length);
+    }
+    return true;
+}
+
+bool DirectPath::prepare(transport::Adapter& adapter, const Work& work) {
+    const transport::QueuePair* qp = adapter.query_qp(work.qpn);
+    uint64_t place = 0;
+    return qp != nullptr && is_allowed(peer_->board(), *qp, work, place) &&
+           add_parts(adapter, *qp, work, place);
+}
+
+bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
+                     wire::Qpn own_number, uint64_t own_instance, const SendRequest& request) {
+    const bool is_read = request.work == transport::Work::read;
+    if (!is_read && request.work != transport::Work::write) return false;
+    const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
+    if (!is_connected || qp.state != transport::QpState::rts || (is_read && qp.max_reads == 0) ||
+        (is_read && qp.type == transport::QpType::uc))
+        return false;
+    if (request.sges.size() > std::min<size_t>(kMostSges, qp.send_size.sges)) return false;
+    const bool is_inline = (request.flags & transport::kInline) != 0;
+    if (is_inline && (is_read || request.inline_data.size() >
+                                     std::min<size_t>(kMostInline, qp.send_size.inline_bytes)))
+        return false;
+    const uint64_t length = length_of(request);
+    if (length == 0 || length > kMostBytes) return false;
+    if (count_ != 0 && (peer_ != &peer || is_read_ != is_read || count_ == kMostWork ||
+                        bytes_ + length > kMostKept))
+        flush(adapter);
+    peer_ = &peer;
+    is_read_ = is_read;
+    Work& work = work_[count_++];
+    work.qpn = qp.number;
+    work.own_number = own_number;
+    work.own_instance = own_instance;
+    work.request = request;
+    work.length = static_cast<uint32_t>(length);
+    if (is_inline) {
+        std::ranges::copy(request.inline_data, work.inline_data.begin());
+        work.request.inline_data = std::span(work.inline_data).first(length);
+    } else {
+        std::ranges::copy(request.sges, work.sges.begin());
+        work.request.sges = std::span(work.sges).first(request.sges.size());
+    }
+    bytes_ += length;
+    return true;
+}
+
+// A call that stops half way has met memory that is not there; what it did is done again.
+bool DirectPath::copy() {
+    size_t bytes = 0;
+    for (size_t i = 0; i < parts_; ++i) bytes += here_[i].iov_len;
+    const auto move = is_read_ ? process_vm_readv : process_vm_writev;
+    return move(peer_->pid, here_.data(), parts_, there_.data(), parts_, 0) ==
+           static_cast<ssize_t>(bytes);
+}
+
+void DirectPath::flush(transport::Adapter& adapter) {
+    if (count_ == 0) return;
+    parts_ = 0;
+    std::atomic<uint32_t>& at_work = peer_->outgoing().at_work;
+    at_work.fetch_add(1);  // odd: from here on regions stay
+    size_t allowed = 0;
+    while (allowed < count_ && prepare(adapter, work_[allowed])) ++allowed;
+    if (allowed != 0 && !copy()) allowed = 0;
+    at_work.fetch_add(1);
+    for (size_t i = 0; i < count_; ++i) {
+        const Work& work = work_[i];
+        if (i < allowed)
+            adapter.complete_elsewhere(work.qpn, work.request, work.length);
+        else
+            (void)adapter.post_send(work.qpn, work.request);
+    }
+    count_ = bytes_ = 0;
+}
+
+}  // namespace tulle::live

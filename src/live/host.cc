@@ -1,0 +1,441 @@
+#include "live/host.h"
+
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "live/clock.h"
+#include "live/record.h"
+#include "live/watch.h"
+
+namespace tulle::live {
+namespace {
+
+using base::Instant;
+using transport::EndpointIndex;
+using transport::QpState;
+using transport::Refusal;
+
+constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they travel uncut
+constexpr uint32_t kPiecesOutstanding = 32;
+constexpr uint32_t kPollsToTrust = 64;
+constexpr uint32_t kPollsToYield = 256;
+constexpr uint32_t kPostsToKeep = 8;
+constexpr base::Duration kBacklogLook{100'000'000};  // 100 us
+
+constexpr uint8_t kLeastAckTimeout = 14;  // 67 ms
+
+// A process that shares a CPU with others answers later than an adapter would.
+uint8_t patient(uint8_t ack_timeout) {
+    return ack_timeout == 0 ? ack_timeout : std::max(ack_timeout, kLeastAckTimeout);
+}
+
+uint64_t random_word() {
+    uint64_t word = 0;
+    while (getrandom(&word, sizeof word, 0) != sizeof word) continue;
+    return word | 1;
+}
+
+}  // namespace
+
+Host::Host(const Identity& who, Listener& listener) : who_(who), listener_(listener) {}
+
+std::unique_ptr<Host> Host::open(const Identity& who, Listener& listener) {
+    std::unique_ptr<Host> host(new Host(who, listener));
+    if (!host->set_up()) return nullptr;
+    return host;
+}
+
+Host::~Host() {
+    if (watch_) watch_->stop();  // while all that it uses is still here
+    if (!wire_) return;
+    // What is on the wire arrives, whoever has gone meanwhile.
+    deliver_wire(Instant::never());
+    flush_all();
+}
+
+bool Host::set_up() {
+    board_ = SharedMemory::create(sizeof(Board), SharedMemory::Peers::read);
+    bell_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    auto door = Door::open(who_.world);
+    if (!board_ || !bell_ || !door) return false;
+    slot_ = door->slot();
+    cookie_ = random_word();
+    Board& shown = board();
+    shown.instance = cookie_;
+    shown.cookie_place = reinterpret_cast<uint64_t>(&cookie_);
+    shown.slot = slot_;
+    shown.rank = who_.rank;
+    shown.gid_count = static_cast<uint32_t>(std::min<size_t>(who_.gids.size(), kGids));
+    std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
+    shown.lid = who_.lid;
+    if (const WireSettings settings = wire_settings_from_environment(); settings.is_on)
+        wire_ = std::make_unique<WirePath>(who_, settings);
+    shown.cuts_packets = wire_ != nullptr;
+    shown.magic = kBoardMagic;
+    // Where a security module restricts it, peers of this user may reach our memory all the same.
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+
+    transport::AdapterConfig config;
+    config.seed = random_word();
+    config.max_payload = kPiece;
+    config.max_packets_outstanding = kPiecesOutstanding;
+    adapter_ = std::make_unique<transport::Adapter>(config);
+    routes_.resize(kQueuePairs);
+    peers_.push_back(std::make_unique<Peer>(cookie_, slot_));
+    by_slot_[slot_] = 0;
+    watch_ = std::make_unique<Watch>(*this, std::move(*door));
+    return watch_->start();
+}
+
+Card Host::card() const {
+    return {cookie_, slot_, board_.file(), bell_.get(), -1};
+}
+
+void Host::abandon() {
+    watch_->abandon();
+    bell_.reset();
+    for (auto& peer : peers_) peer.reset();
+    board_ = {};
+}
+
+// ---- peers --------------------------------------------------------------------------------------
+
+Peer& Host::peer_for(uint64_t instance, uint32_t slot) {
+    const auto known =
+        std::ranges::find(peers_, instance, [](const auto& peer) { return peer->instance; });
+    if (known != peers_.end()) return **known;
+    by_slot_[slot] = static_cast<uint32_t>(peers_.size());
+    peers_.push_back(std::make_unique<Peer>(instance, slot));
+    return *peers_.back();
+}
+
+void Host::on_introduced(Introduction introduction) {
+    Peer& peer = peer_for(introduction.instance, introduction.slot);
+    if (peer.is_gone || !peer.meet(introduction, cookie_)) return;
+    const int socket = introduction.socket.get();
+    if (!peer.take_incoming(std::move(introduction))) return;
+    receiving_.push_back(by_slot_[peer.slot]);
+    watch_->attend(socket);
+}
+
+EndpointIndex Host::resolve_slot(uint32_t slot) {
+    if (slot == slot_) return EndpointIndex{0};
+    const auto known = by_slot_.find(slot);
+    if (known != by_slot_.end()) {
+        Peer& peer = *peers_[known->second];
+        if (!peer.is_gone && (peer.can_send() || call_peer(peer)))
+            return EndpointIndex{known->second};
+        if (!peer.is_gone) return kNowhere;
+    }
+    SharedMemory ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
+    if (!ring) return kNowhere;
+    Card mine = card();
+    mine.ring = ring.file();
+    auto found = call(who_.world, slot, mine);
+    if (!found) return kNowhere;
+    Peer& peer = peer_for(found->instance, slot);
+    if (peer.is_gone || !peer.meet(*found, cookie_)) return kNowhere;
+    watch_->attend(found->socket.get());
+    peer.take_outgoing(std::move(*found), std::move(ring));
+    return EndpointIndex{by_slot_[slot]};
+}
+
+// To a process that has called us already.
+bool Host::call_peer(Peer& peer) {
+    if (peer.was_called) return false;
+    peer.was_called = true;
+    SharedMemory ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
+    if (!ring) return false;
+    Card mine = card();
+    mine.ring = ring.file();
+    auto found = call(who_.world, peer.slot, mine);
+    if (!found || found->instance != peer.instance) return false;
+    watch_->attend(found->socket.get());
+    return peer.take_outgoing(std::move(*found), std::move(ring));
+}
+
+EndpointIndex Host::resolve(const Destination& destination, wire::Qpn qpn) {
+    if (destination.has_gid && destination.gid.bytes[0] == 0xff) return kNowhere;
+    const EndpointIndex found = resolve_slot(slot_of(qpn));
+    if (found == kNowhere) return found;
+    const Board& there = found.value == 0 ? board() : peers_[found.value]->board();
+    const wire::Gid* end = there.gids + std::min(there.gid_count, kGids);
+    const bool matches = destination.has_gid ? std::find(there.gids, end, destination.gid) != end
+                                             : there.lid == destination.lid && !who_.is_ethernet;
+    return matches ? found : kNowhere;
+}
+
+void Host::meet_all() {
+    for (uint32_t slot = 0; slot < kSlots; ++slot) (void)resolve_slot(slot);
+}
+
+void Host::on_socket_closed(int socket) {
+    for (uint32_t index = 1; index < peers_.size(); ++index) {
+        Peer& peer = *peers_[index];
+        if (peer.incoming_socket() == socket || peer.outgoing_socket() == socket)
+            return lose_peer(index);
+    }
+}
+
+// What it sent before it went is still good. Its queue pairs are silent from now on, and that is
+// what their peers notice, in the time that they said.
+void Host::lose_peer(uint32_t index) {
+    Peer& peer = *peers_[index];
+    if (peer.is_gone) return;
+    const Instant time = now();
+    while (peer.can_receive() && receive_from(index, time)) continue;
+    peer.is_gone = true;
+    std::erase(receiving_, index);
+    std::erase(sending_, index);
+    peer.stop_receiving();
+    for (uint32_t i = 0; i < kQueuePairs; ++i)
+        if (routes_[i].endpoint.value == index && routes_[i].qpn.value != 0)
+            adapter_->set_ack_timeout(time, routes_[i].qpn, routes_[i].ack_timeout);
+    listener_.on_gone(EndpointIndex{index});
+}
+
+// ---- queue pairs --------------------------------------------------------------------------------
+
+std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
+    const auto qpn = adapter_->create_qp(setup);
+    if (qpn && transport::Core::index_of(*qpn) >= kQueuePairs) {
+        (void)adapter_->destroy_qp(*qpn);
+        return std::nullopt;
+    }
+    return qpn;
+}
+
+bool Host::wants_cut_packets(EndpointIndex endpoint) const {
+    if (endpoint == kNowhere || endpoint.value == 0) return false;
+    return wire_ != nullptr || peers_[endpoint.value]->board().cuts_packets;
+}
+
+Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask) {
+    QpRoute& route = routes_[transport::Core::index_of(qpn)];
+    const transport::QueuePair* qp = adapter_->query_qp(qpn);
+    if (qp == nullptr) return Refusal::invalid_argument;
+    direct_.flush(*adapter_);
+    posts_packets_ = true;
+    const bool is_datagram = qp->type == transport::QpType::ud;
+    const EndpointIndex endpoint =
+        (mask & transport::kAddress) != 0 ? attributes.address.endpoint : qp->address.endpoint;
+    const bool is_shared = endpoint != kNowhere && !wants_cut_packets(endpoint);
+    if (is_shared && !is_datagram && (mask & transport::kPathMtu) != 0)
+        attributes.path_mtu = kPiece;
+    const uint8_t timeout = attributes.address.ack_timeout;
+    const bool is_alive = is_shared && (endpoint.value == 0 || !peers_[endpoint.value]->is_gone);
+    if (is_alive) attributes.address.ack_timeout = patient(timeout);
+    const Refusal refusal = adapter_->modify_qp(qpn, attributes, mask);
+    if (refusal != Refusal::none) return refusal;
+    if ((mask & transport::kAddress) != 0) route.endpoint = endpoint;
+    if ((mask & transport::kTimeout) != 0) route.ack_timeout = timeout;
+    route.qpn = qpn;
+    note_qp(*qp);
+    return Refusal::none;
+}
+
+// A peer that has not read what we wrote is not silent: it had no time, or was stopped. Silence
+// counts from when it has.
+void Host::excuse_slow_peers(Instant time) {
+    for (uint32_t index = 1; index < peers_.size(); ++index) {
+        Peer& peer = *peers_[index];
+        if (peer.is_gone || !peer.can_send() || !peer.is_behind()) continue;
+        for (const QpRoute& route : routes_)
+            if (route.endpoint.value == index && route.qpn.value != 0)
+                adapter_->set_ack_timeout(time, route.qpn, ack_timeout_of(route));
+    }
+}
+
+uint8_t Host::ack_timeout_of(const QpRoute& route) const {
+    return wants_cut_packets(route.endpoint) ? route.ack_timeout : patient(route.ack_timeout);
+}
+
+void Host::note_qp(const transport::QueuePair& qp) {
+    QueuePairNote& note = board().queue_pairs[transport::Core::index_of(qp.number)];
+    note.number.store(0);
+    const EndpointIndex endpoint = qp.address.endpoint;
+    const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
+    if (!is_connected || !qp.receives() || endpoint == kNowhere || wants_cut_packets(endpoint))
+        return;
+    note.peer.store(qp.dest_qpn.value);
+    note.peer_instance.store(peers_[endpoint.value]->instance);
+    note.access.store(qp.access);
+    note.pd.store(qp.pd.value);
+    note.number.store(outside_of(qp.number).value);
+}
+
+Refusal Host::destroy_qp(wire::Qpn qpn) {
+    direct_.flush(*adapter_);
+    const Refusal refusal = adapter_->destroy_qp(qpn);
+    if (refusal != Refusal::none) return refusal;
+    board().queue_pairs[transport::Core::index_of(qpn)].number.store(0);
+    routes_[transport::Core::index_of(qpn)] = {};
+    return refusal;
+}
+
+// ---- memory -------------------------------------------------------------------------------------
+
+void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request) {
+    constexpr uint32_t kOpen = transport::kRemoteRead | transport::kRemoteWrite;
+    if ((request.access & kOpen) == 0) return;
+    put_region(board(), rkey, request.pd.value, request.access, request.address, request.length,
+               reinterpret_cast<uint64_t>(request.host));
+}
+
+void Host::withdraw_region(uint32_t rkey) {
+    direct_.flush(*adapter_);
+    if (!remove_region(board(), rkey)) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    for (const uint32_t index : receiving_) {
+        const std::atomic<uint32_t>& at_work = peers_[index]->incoming().at_work;
+        const uint32_t seen = at_work.load();
+        // A peer that was killed amid its work never finishes it, and never will.
+        for (uint32_t spins = 0; seen % 2 != 0 && at_work.load() == seen; ++spins) {
+            if (spins < 1000) continue;
+            if (peers_[index]->is_dead()) break;
+            const timespec moment{0, 20'000};
+            nanosleep(&moment, nullptr);
+        }
+    }
+}
+
+transport::MulticastGroup Host::group_of(const wire::Gid& gid) {
+    const auto known = std::ranges::find(groups_, gid);
+    if (known != groups_.end()) return {static_cast<uint32_t>(known - groups_.begin() + 1)};
+    groups_.push_back(gid);
+    return {static_cast<uint32_t>(groups_.size())};
+}
+
+// ---- work ---------------------------------------------------------------------------------------
+
+Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
+    const transport::QueuePair* qp = adapter_->query_qp(qpn);
+    if (qp == nullptr) return Refusal::invalid_argument;
+    const uint32_t index = qp->address.endpoint.value;
+    ++posts_in_a_row_;
+    if (index < peers_.size() && qp->requester.oldest == qp->requester.end) {
+        Peer& peer = *peers_[index];
+        if (peer.is_reachable && !peer.is_gone && peer.can_send() && wire_ == nullptr &&
+            direct_.add(peer, *adapter_, *qp, outside_of(qpn), cookie_, request))
+            return Refusal::none;
+    }
+    direct_.flush(*adapter_);  // work completes in the order in which it was posted
+    posts_packets_ = true;
+    return adapter_->post_send(qpn, request);
+}
+
+// The first few go at once: the peer may wait for them, and the program for the peer. A program
+// that goes on posting without a look at its completions has time.
+void Host::finish_posting() {
+    if (posts_in_a_row_ < kPostsToKeep || posts_packets_ || !local_.empty())
+        direct_.flush(*adapter_);
+    else if (!direct_.empty())
+        return keep_posting();
+    if (!posts_packets_ && !adapter_->has_work()) return tell_events();
+    posts_packets_ = false;
+    const Instant time = now();
+    transmit(time);
+    if (wire_) deliver_wire(time);
+    if (!local_.empty()) return progress(true);
+    flush_all();
+    tell_events();
+    if (next_deadline() < sleeps_until_) watch_->wake();
+}
+
+// What is kept goes with the next call, or when the thread looks: it does so often from now on.
+void Host::keep_posting() {
+    keeps_ = true;
+    if (sleeps_until_ == kOftenAwake) return;
+    sleeps_until_ = kOftenAwake;
+    watch_->wake();
+}
+
+void Host::send_management(EndpointIndex to, std::span<const std::byte> bytes) {
+    if (to.value >= peers_.size() || peers_[to.value]->is_gone) return;
+    if (to.value == 0) {
+        LocalPacket& local = local_.emplace_back();
+        local.payload.assign(bytes.begin(), bytes.end());
+        local.is_management = true;
+        return;
+    }
+    Peer& peer = *peers_[to.value];
+    if (!peer.can_send() && !call_peer(peer)) return;
+    const RecordHead head{RecordKind::management, 0};
+    std::byte* place = peer.reserve(sizeof head + bytes.size());
+    std::memcpy(place, &head, sizeof head);
+    std::memcpy(place + sizeof head, bytes.data(), bytes.size());
+    sending_.push_back(to.value);
+}
+
+// What is for ourselves is looked at by the thread: the owner is amid a call of its own.
+void Host::flush_management() {
+    flush_all();
+    if (!local_.empty() || next_deadline() < sleeps_until_) watch_->wake();
+}
+
+// ---- progress -----------------------------------------------------------------------------------
+
+void Host::progress(bool by_program) {
+    if (by_program)
+        polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (watch_->has_news()) {
+        std::vector<Introduction> callers;
+        std::vector<int> closed;
+        watch_->take_news(callers, closed);
+        for (Introduction& caller : callers) on_introduced(std::move(caller));
+        for (const int socket : closed) on_socket_closed(socket);
+    }
+    posts_in_a_row_ = 0;
+    direct_.flush(*adapter_);
+    const Instant time = now();
+    do {
+        receive_all(time);
+        if (adapter_->next_deadline() <= time) {
+            excuse_slow_peers(time);
+            adapter_->on_timer(time);
+        }
+        if (extra_deadline_ <= time) {
+            extra_deadline_ = Instant::never();
+            listener_.on_progress();
+        }
+        transmit(time);
+        if (wire_) deliver_wire(time);
+        tell_events();
+    } while (!local_.empty());
+    flush_all();
+    if (by_program && next_deadline() < sleeps_until_) watch_->wake();
+}
+
+bool Host::on_empty_poll() {
+    if (++empty_polls_ < kPollsToTrust) return false;
+    auto& wants_bell = board().wants_bell;
+    if (wants_bell.load(std::memory_order_relaxed) != 0) {
+        wants_bell.store(0);
+        watch_->wake();
+    }
+    return empty_polls_ >= kPollsToYield;
+}
+
+bool Host::has_arrivals() {
+    for (const uint32_t index : receiving_) peers_[index]->incoming().bell_rung.store(0);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (watch_->has_news()) return true;
+    return std::ranges::any_of(receiving_,
+                               [&](uint32_t index) { return !peers_[index]->reader.empty(); });
+}
+
+Instant Host::next_deadline() const {
+    Instant at = std::min(adapter_->next_deadline(), extra_deadline_);
+    if (wire_) at = std::min(at, wire_->next_deadline());
+    if (backlog_bytes_ != 0) at = std::min(at, now() + kBacklogLook);
+    return at;
+}
+
+void Host::tell_events() {
+    while (const auto event = adapter_->poll_event()) listener_.on_event(*event);
+}
+
+}  // namespace tulle::live

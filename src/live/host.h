@@ -1,0 +1,204 @@
+// A process's place in its world: the adapter that its program uses, the processes that it talks
+// to, and who makes progress.
+//
+// One lock guards all of it. Whoever calls verbs takes it and makes progress inline; where no one
+// does, a thread that sleeps in the kernel is woken by peers (watch.h). The engine below is
+// transport's, untouched: its packets go through rings in shared memory (peer.h) uncut, or as they
+// would be on the wire where a capture or faults are asked for (wire_path.h), and WRITEs and
+// READs go the short way where they may (direct.h).
+//
+// The engine's table of end points is `peers_`: an end point is a process, and one that has died
+// stays in its place, so that nothing reaches whoever takes its slot later.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "live/direct.h"
+#include "live/identity.h"
+#include "live/peer.h"
+#include "live/wire_path.h"
+#include "transport/adapter.h"
+
+namespace tulle::live {
+
+class Watch;
+
+// Where a queue pair's packets or a datagram go, as verbs says it.
+struct Destination {
+    bool has_gid = false;
+    wire::Gid gid;
+    wire::Lid lid;
+};
+
+// A message of the connection manager. `peer` is an end point.
+struct ManagementMessage {
+    transport::EndpointIndex peer;
+    std::span<const std::byte> bytes;
+};
+
+// What the owner is told while the host makes progress, with the lock held.
+class Listener {
+public:
+    virtual ~Listener() = default;
+    virtual void on_event(const transport::AdapterEvent& event) = 0;
+    virtual void on_management(const ManagementMessage& message) = 0;
+    virtual void on_gone(transport::EndpointIndex peer) = 0;
+    // The time that it asked for has come.
+    virtual void on_progress() = 0;
+};
+
+class Host {
+public:
+    static constexpr transport::EndpointIndex kNowhere{0xff'ffff};
+
+    // Takes a slot of the world and starts the thread. Nothing if the world is full or memory is.
+    static std::unique_ptr<Host> open(const Identity& who, Listener& listener);
+    ~Host();
+
+    std::mutex& lock() { return lock_; }
+    const Identity& identity() const { return who_; }
+    uint32_t slot() const { return slot_; }
+    // The calls below are made with the lock held.
+    transport::Adapter& adapter() { return *adapter_; }
+
+    // Queue pairs. Numbers are the adapter's; outside() is what the world knows.
+    std::optional<wire::Qpn> create_qp(const transport::QpSetup& setup);
+    transport::Refusal modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask);
+    transport::Refusal destroy_qp(wire::Qpn qpn);
+    wire::Qpn outside_of(wire::Qpn qpn) const { return outside(qpn, slot_); }
+
+    // The end point that serves this queue pair at this address; kNowhere if there is none.
+    transport::EndpointIndex resolve(const Destination& destination, wire::Qpn qpn);
+    // The process in this slot.
+    transport::EndpointIndex resolve_slot(uint32_t slot);
+    const Peer* peer(transport::EndpointIndex index) const {
+        return index.value < peers_.size() ? peers_[index.value].get() : nullptr;
+    }
+
+    // Regions that peers may reach by themselves. withdraw_region() returns when none does.
+    void publish_region(uint32_t rkey, const transport::RegionRequest& request);
+    void withdraw_region(uint32_t rkey);
+
+    // Ports of the connection manager, named by protocol and number. One listener a host and port.
+    bool take_port(uint8_t protocol, uint16_t port, Descriptor& held) const;
+    bool show_port(uint8_t protocol, uint16_t port, const wire::Gid& address);
+    void hide_port(uint8_t protocol, uint16_t port);
+    // The end point whose program listens there; kNowhere if none does.
+    transport::EndpointIndex find_port(uint8_t protocol, uint16_t port, const wire::Gid& address);
+    const Board& board_of(transport::EndpointIndex index) {
+        return index.value == 0 ? board() : peers_[index.value]->board();
+    }
+
+    // Multicast groups have an index each, the same for sending and receiving.
+    transport::MulticastGroup group_of(const wire::Gid& gid);
+    void meet_all();
+
+    // Work. After the last of a list comes finish_posting().
+    transport::Refusal post_send(wire::Qpn qpn, const transport::SendRequest& request);
+    void finish_posting();
+    // What was posted and kept is done now: before completions are looked for.
+    void finish_direct() {
+        posts_in_a_row_ = 0;
+        if (!direct_.empty()) direct_.flush(*adapter_);
+    }
+    void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
+    void flush_management();
+
+    // Does what there is to do. `by_program`: a thread of the program, which will come again.
+    void progress(bool by_program);
+    // Nothing came of it: after some of these in a row the program is taken to be polling, and
+    // peers no longer ring. True if it has polled for long: the CPU may be of use to others, the
+    // peer that it waits for among them.
+    bool on_empty_poll();
+    void on_full_poll() { empty_polls_ = 0; }
+    base::Instant next_deadline() const;
+    // Another time at which the owner wants to be told of progress, for timers of its own.
+    void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }
+
+    // In the child of a fork: lets go of everything that it shares with the parent.
+    void abandon();
+
+private:
+    friend class Watch;
+    struct QpRoute {
+        wire::Qpn qpn{};
+        transport::EndpointIndex endpoint{};
+        uint8_t ack_timeout = 0;  // what the program asked for
+    };
+    struct LocalPacket {
+        wire::Packet packet;
+        std::vector<std::byte> grh;
+        std::vector<std::byte> payload;
+        bool is_management = false;
+    };
+
+    Host(const Identity& who, Listener& listener);
+    bool set_up();
+    Card card() const;
+    Board& board() { return *reinterpret_cast<Board*>(board_.data()); }
+    Peer& peer_for(uint64_t instance, uint32_t slot);
+    bool call_peer(Peer& peer);
+    void on_introduced(Introduction introduction);
+    void on_socket_closed(int socket);
+    void lose_peer(uint32_t index);
+    void excuse_slow_peers(base::Instant now);
+    void note_qp(const transport::QueuePair& qp);
+    bool wants_cut_packets(transport::EndpointIndex endpoint) const;
+
+    void receive_all(base::Instant now);
+    bool receive_from(uint32_t index, base::Instant now);
+    void receive_record(uint32_t index, base::Instant now, std::span<const std::byte> record);
+    void receive_local(base::Instant now);
+    void deliver(uint32_t source, base::Instant now, wire::Packet packet,
+                 std::span<const std::byte> grh);
+    void transmit(base::Instant now);
+    void send(const wire::Packet& packet);
+    void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
+    void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group);
+    void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes);
+    void deliver_wire(base::Instant now);
+    uint8_t ack_timeout_of(const QpRoute& route) const;
+    void flush_all();
+    void tell_events();
+    bool has_arrivals();
+    void keep_posting();
+    // The thread looks again and again, as long as there is something to look at.
+    static constexpr base::Instant kOftenAwake{0};
+
+    const Identity who_;
+    Listener& listener_;
+    std::mutex lock_;
+    uint64_t cookie_ = 0;  // a word that peers look for, to see whether they reach our memory
+    uint32_t slot_ = 0;
+    SharedMemory board_;
+    Descriptor bell_;
+    std::unique_ptr<transport::Adapter> adapter_;
+    std::vector<std::unique_ptr<Peer>> peers_;  // 0 is this process itself
+    std::vector<uint32_t> receiving_;           // peers with an incoming ring
+    std::vector<uint32_t> sending_;             // peers that something was written for
+    std::map<uint32_t, uint32_t> by_slot_;
+    std::vector<QpRoute> routes_;  // by index of the queue pair
+    std::vector<wire::Gid> groups_;
+    std::deque<LocalPacket> local_;
+    DirectPath direct_;
+    size_t backlog_bytes_ = 0;  // of all peers, when they were last looked at
+    base::Instant extra_deadline_ = base::Instant::never();
+    base::Instant sleeps_until_ = base::Instant::never();  // the thread
+    std::atomic<uint64_t> polls_{0};
+    uint32_t empty_polls_ = 0;
+    uint32_t posts_in_a_row_ = 0;
+    bool posts_packets_ = false;      // some of what was posted goes by packets
+    bool keeps_ = false;              // some was kept since the thread last looked
+    base::Instant time_{};            // of the progress that is being made
+    std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
+    std::unique_ptr<WirePath> wire_reader_;
+    std::unique_ptr<Watch> watch_;
+};
+
+}  // namespace tulle::live

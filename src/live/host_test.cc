@@ -1,0 +1,229 @@
+// Two hosts in one process: what they share is shared memory all the same.
+#include "live/host.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <vector>
+
+namespace tulle::live {
+namespace {
+
+using transport::Completion;
+using transport::QpState;
+using transport::Refusal;
+using transport::Status;
+
+class Quiet : public Listener {
+public:
+    void on_event(const transport::AdapterEvent&) override {}
+    void on_management(const ManagementMessage&) override {}
+    void on_gone(transport::EndpointIndex) override { ++gone; }
+    void on_progress() override {}
+    int gone = 0;
+};
+
+// One side: a host with a queue pair, a completion queue and a region of its memory.
+class Side {
+public:
+    explicit Side(uint32_t rank) {
+        Identity who = identity_of(rank, true);
+        who.world = "test-" + std::to_string(getpid());
+        host = Host::open(who, listener);
+        const std::lock_guard guard(host->lock());
+        transport::QpSetup setup;
+        setup.pd = pd = host->adapter().memory().create_pd();
+        setup.send_cq = setup.receive_cq = cq = host->adapter().create_cq(64);
+        setup.send = {.requests = 16, .sges = 1, .inline_bytes = 64};
+        qpn = *host->create_qp(setup);
+        request.pd = pd;
+        request.address = reinterpret_cast<uint64_t>(memory.data());
+        request.length = memory.size();
+        request.host = memory.data();
+        request.access = transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead;
+        key = *host->adapter().memory().register_region(request);
+        host->publish_region(key, request);
+    }
+
+    wire::Qpn number() const { return host->outside_of(qpn); }
+
+    void connect(const Side& other, uint8_t timeout = 14) {
+        const std::lock_guard guard(host->lock());
+        transport::QpAttributes a;
+        a.state = QpState::init;
+        a.access = transport::kRemoteWrite | transport::kRemoteRead;
+        EXPECT_EQ(host->modify_qp(qpn, a,
+                                  transport::kState | transport::kPkeyIndex | transport::kPort |
+                                      transport::kAccessFlags),
+                  Refusal::none);
+        a.state = QpState::rtr;
+        a.dest_qpn = other.number();
+        Destination there;
+        there.has_gid = true;
+        there.gid = other.host->identity().gids.back();
+        a.address.endpoint = host->resolve(there, a.dest_qpn);
+        EXPECT_NE(a.address.endpoint, Host::kNowhere);
+        EXPECT_EQ(host->modify_qp(qpn, a,
+                                  transport::kState | transport::kAddress | transport::kPathMtu |
+                                      transport::kDestQpn | transport::kReceivePsn |
+                                      transport::kMaxIncomingReads | transport::kMinRnrTimer),
+                  Refusal::none);
+        a.state = QpState::rts;
+        a.address.ack_timeout = timeout;
+        a.retry_count = 1;
+        EXPECT_EQ(
+            host->modify_qp(qpn, a,
+                            transport::kState | transport::kTimeout | transport::kRetryCount |
+                                transport::kRnrRetry | transport::kMaxReads | transport::kSendPsn),
+            Refusal::none);
+    }
+
+    void post(transport::Work work, uint32_t length, uint64_t remote = 0, uint32_t rkey = 0) {
+        const std::lock_guard guard(host->lock());
+        const transport::Sge sge{request.address, length, key};
+        transport::SendRequest wanted;
+        wanted.id = ++posted;
+        wanted.work = work;
+        wanted.sges = std::span(&sge, 1);
+        wanted.remote_address = remote;
+        wanted.rkey = rkey;
+        EXPECT_EQ(host->post_send(qpn, wanted), Refusal::none);
+        host->finish_posting();
+    }
+
+    void receive(uint32_t length) {
+        const std::lock_guard guard(host->lock());
+        const transport::Sge sge{request.address, length, key};
+        EXPECT_EQ(host->adapter().post_receive(qpn, {1000, std::span(&sge, 1)}), Refusal::none);
+    }
+
+    bool take(Completion& completion) {
+        const std::lock_guard guard(host->lock());
+        host->progress(true);
+        return host->adapter().poll_completion(cq, std::span(&completion, 1)) == 1;
+    }
+    Completion next() {
+        Completion completion;
+        while (!take(completion)) continue;
+        return completion;
+    }
+
+    Quiet listener;
+    std::unique_ptr<Host> host;
+    transport::PdId pd;
+    transport::CqId cq;
+    wire::Qpn qpn;
+    std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
+    transport::RegionRequest request;
+    uint32_t key = 0;
+    uint64_t posted = 0;
+};
+
+class HostTest : public testing::Test {
+protected:
+    void connect() {
+        here.connect(there);
+        there.connect(here);
+    }
+    uint64_t remote() const { return there.request.address; }
+
+    Side here{0};
+    Side there{1};
+};
+
+TEST_F(HostTest, a_long_message_arrives_whole) {
+    connect();
+    for (size_t i = 0; i < here.memory.size(); ++i) here.memory[i] = std::byte(i * 31 >> 3);
+    there.receive(1 << 20);
+    here.post(transport::Work::send, 1 << 20);
+    const Completion received = there.next();
+    EXPECT_EQ(received.status, Status::success);
+    EXPECT_EQ(received.byte_count, 1u << 20);
+    EXPECT_EQ(here.next().status, Status::success);
+    EXPECT_EQ(there.memory, here.memory);
+}
+
+// The target does nothing here but to exist.
+TEST_F(HostTest, a_write_is_done_when_it_was_posted) {
+    connect();
+    std::memset(here.memory.data(), 0x5a, 4096);
+    here.post(transport::Work::write, 4096, remote(), there.key);
+    const std::lock_guard guard(here.host->lock());
+    Completion completion;
+    ASSERT_EQ(here.host->adapter().poll_completion(here.cq, std::span(&completion, 1)), 1u);
+    EXPECT_EQ(completion.status, Status::success);
+    EXPECT_EQ(there.memory[4095], std::byte{0x5a});
+    EXPECT_EQ(there.memory[4096], std::byte{0});
+}
+
+TEST_F(HostTest, a_read_brings_what_is_there) {
+    connect();
+    std::memset(there.memory.data(), 0x77, 100);
+    here.post(transport::Work::read, 100, remote(), there.key);
+    EXPECT_EQ(here.next().status, Status::success);
+    EXPECT_EQ(here.memory[99], std::byte{0x77});
+}
+
+TEST_F(HostTest, a_region_that_was_withdrawn_is_not_touched) {
+    connect();
+    {
+        const std::lock_guard guard(there.host->lock());
+        there.host->withdraw_region(there.key);
+        ASSERT_EQ(there.host->adapter().memory().deregister_region(there.key), Refusal::none);
+    }
+    std::memset(here.memory.data(), 0x5a, 64);
+    here.post(transport::Work::write, 64, remote(), there.key);
+    Completion completion;
+    while (!here.take(completion)) (void)there.take(completion);
+    EXPECT_EQ(completion.status, Status::remote_access_error);
+    EXPECT_EQ(there.memory[0], std::byte{0});
+}
+
+TEST_F(HostTest, a_write_beyond_the_region_is_refused_as_an_adapter_refuses_it) {
+    connect();
+    here.post(transport::Work::write, 64, remote() + there.memory.size() - 8, there.key);
+    EXPECT_EQ(here.next().status, Status::remote_access_error);
+}
+
+// A receiver that is slow is not a receiver that is silent.
+TEST_F(HostTest, a_peer_that_ends_leaves_silence_and_the_retry_counter_runs_out) {
+    here.connect(there, 1);
+    there.connect(here);
+    there.host.reset();
+    here.post(transport::Work::send, 8);
+    const Completion completion = here.next();
+    EXPECT_EQ(completion.status, Status::retry_exceeded);
+    EXPECT_EQ(completion.vendor_error, transport::kVendorRetryExceeded);
+    EXPECT_EQ(here.listener.gone, 1);
+}
+
+TEST_F(HostTest, nobody_is_found_at_another_address_or_in_an_empty_slot) {
+    const std::lock_guard guard(here.host->lock());
+    Destination wrong;
+    wrong.has_gid = true;
+    wrong.gid = wire::gid_of({{10, 0, 0, 1}});
+    EXPECT_EQ(here.host->resolve(wrong, there.number()), Host::kNowhere);
+    wrong.gid = there.host->identity().gids.back();
+    EXPECT_EQ(here.host->resolve(wrong, outside(there.qpn, 200)), Host::kNowhere);
+}
+
+TEST_F(HostTest, a_port_has_one_listener_and_is_found_by_all) {
+    Descriptor held;
+    Descriptor again;
+    ASSERT_TRUE(there.host->take_port(6, 7471, held));
+    EXPECT_FALSE(there.host->take_port(6, 7471, again));
+    EXPECT_TRUE(here.host->take_port(6, 7471, again));  // another host
+    {
+        const std::lock_guard guard(there.host->lock());
+        EXPECT_TRUE(there.host->show_port(6, 7471, {}));
+    }
+    const std::lock_guard guard(here.host->lock());
+    const auto found = here.host->find_port(6, 7471, there.host->identity().gids.back());
+    ASSERT_NE(found, Host::kNowhere);
+    EXPECT_EQ(here.host->board_of(found).rank, 1u);
+    EXPECT_EQ(here.host->find_port(17, 7471, there.host->identity().gids.back()), Host::kNowhere);
+}
+
+}  // namespace
+}  // namespace tulle::live

@@ -1,0 +1,53 @@
+#include "live/identity.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace tulle::live {
+namespace {
+
+constexpr uint64_t kGuidBase = 0x0254'4cff'fe00'0000;
+
+// fe80:: and the GUID; on Ethernet the one that the MAC gives (RFC 4291, appendix A).
+wire::Gid link_local(wire::Guid guid) {
+    wire::Gid gid;
+    gid.bytes[0] = 0xfe;
+    gid.bytes[1] = 0x80;
+    for (size_t i = 0; i < 8; ++i)
+        gid.bytes[8 + i] = static_cast<uint8_t>(guid.value >> (56 - 8 * i));
+    return gid;
+}
+
+}  // namespace
+
+Identity identity_of(uint32_t rank, bool is_ethernet) {
+    Identity who;
+    who.rank = std::min(rank, kMaxRank);
+    who.is_ethernet = is_ethernet;
+    who.guid = wire::Guid{kGuidBase + who.rank + 1};
+    const auto last = static_cast<uint8_t>(who.rank + 1);
+    who.mac.bytes = {0x00, 0x54, 0x4c, 0x00, 0x00, last};
+    who.lid = wire::Lid{static_cast<uint16_t>(is_ethernet ? 0 : who.rank + 1)};
+    who.ip.bytes = {127, 0, 0, last};
+    who.gids = {link_local(who.guid)};
+    if (is_ethernet) {
+        const wire::Gid routable = wire::gid_of(who.ip);
+        who.gids = {who.gids[0], who.gids[0], routable, routable};
+    }
+    return who;
+}
+
+Identity identity_from_environment() {
+    const char* rank = std::getenv("TULLE_RANK");
+    const char* layer = std::getenv("TULLE_LINK_LAYER");
+    const bool is_ethernet = layer == nullptr || std::string_view(layer) != "infiniband";
+    const auto number =
+        rank == nullptr ? 0 : static_cast<uint32_t>(std::strtoul(rank, nullptr, 10));
+    Identity who = identity_of(number, is_ethernet);
+    if (const char* world = std::getenv("TULLE_WORLD"); world != nullptr && *world != 0)
+        who.world = std::string_view(world).substr(0, 64);
+    return who;
+}
+
+}  // namespace tulle::live

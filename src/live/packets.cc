@@ -1,0 +1,236 @@
+// How the host's packets travel: out of the engine into rings, and back.
+#include <algorithm>
+
+#include "live/clock.h"
+#include "live/host.h"
+#include "live/record.h"
+#include "wire/ip.h"
+
+namespace tulle::live {
+namespace {
+
+using base::Instant;
+using wire::Packet;
+
+constexpr size_t kGrhBytes = 40;
+constexpr uint32_t kRecordsATime = 64;
+constexpr size_t kMostBacklog = 64 << 20;
+
+bool is_datagram(const Packet& packet) {
+    return wire::service_of(static_cast<uint8_t>(packet.opcode)) == wire::Service::ud;
+}
+
+bool is_ipv4(const wire::Gid& gid) {
+    return std::all_of(gid.bytes.begin(), gid.bytes.begin() + 10, [](auto b) { return b == 0; }) &&
+           gid.bytes[10] == 0xff && gid.bytes[11] == 0xff;
+}
+
+std::array<std::byte, kGrhBytes> grh_of(const Packet& packet, const wire::Gid& from,
+                                        const wire::Gid& to) {
+    std::array<std::byte, kGrhBytes> bytes{};
+    if (is_ipv4(from) && is_ipv4(to)) {
+        // RoCE v2: the IPv4 header in the last twenty bytes (annex A17.4.5.1).
+        wire::Ipv4 ip;
+        ip.dscp = static_cast<uint8_t>(packet.traffic_class >> 2);
+        ip.total_length = static_cast<uint16_t>(wire::Ipv4::kSize + 8 + 24 + packet.payload_length);
+        ip.dont_fragment = true;
+        ip.time_to_live = static_cast<uint8_t>(packet.hop_limit);
+        ip.protocol = wire::kProtocolUdp;
+        std::copy_n(from.bytes.begin() + 12, 4, ip.source.bytes.begin());
+        std::copy_n(to.bytes.begin() + 12, 4, ip.destination.bytes.begin());
+        const auto header = std::span(bytes).subspan(kGrhBytes - wire::Ipv4::kSize);
+        wire::write(ip, header);
+        // Programs tell the two kinds apart by whether this is right.
+        ip.checksum = wire::Bits16{wire::ipv4_checksum(header)};
+        wire::write(ip, header);
+        return bytes;
+    }
+    wire::Grh grh;
+    grh.traffic_class = static_cast<uint8_t>(packet.traffic_class);
+    grh.payload_length = static_cast<uint16_t>(24 + packet.payload_length);
+    grh.next_header = wire::kProtocolIba;
+    grh.hop_limit = static_cast<uint8_t>(packet.hop_limit);
+    grh.source = from;
+    grh.destination = to;
+    wire::write(grh, std::span(bytes));
+    return bytes;
+}
+
+// Where a datagram was sent to, by its route header.
+wire::Gid destination_of(std::span<const std::byte> grh) {
+    wire::Gid gid;
+    if (grh.size() == kGrhBytes) std::memcpy(gid.bytes.data(), grh.data() + 24, 16);
+    return gid;
+}
+
+}  // namespace
+
+void Host::transmit(Instant time) {
+    const transport::Lanes lanes = transport::Lanes::open();
+    time_ = time;
+    Packet packet;
+    while (backlog_bytes_ < kMostBacklog && adapter_->poll_transmit(time, lanes, packet))
+        send(packet);
+}
+
+void Host::send(const Packet& packet) {
+    const uint32_t to = packet.destination;
+    if (!is_datagram(packet)) {
+        if (to != 0 && wire_) return send_over_wire(to, packet, nullptr);
+        return send_to(to, packet, {});
+    }
+    Packet datagram = packet;
+    datagram.extended.send.source_qp = outside_of(packet.extended.send.source_qp);
+    const wire::Gid& own = who_.gids.back();
+    if (packet.dest_qp().value == kMulticastQpn) {
+        if (to == 0 || to > groups_.size()) return;
+        // A group's address is a full GID: an IPv4 one would not fit the way back to it.
+        const auto grh = grh_of(packet, who_.gids.front(), groups_[to - 1]);
+        for (uint32_t index = 1; index < peers_.size(); ++index)
+            if (wire_)
+                send_over_wire(index, datagram, &groups_[to - 1]);
+            else
+                send_to(index, datagram, grh);
+        return;
+    }
+    if (to >= peers_.size()) return;
+    if (to != 0 && wire_) return send_over_wire(to, datagram, nullptr);
+    const Board& there = to == 0 ? board() : peers_[to]->board();
+    if (there.gid_count == 0) return;
+    send_to(to, datagram, grh_of(packet, own, there.gids[std::min(there.gid_count, kGids) - 1]));
+}
+
+void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::byte> grh) {
+    const std::byte* payload = packet.payload_length == 0 ? nullptr : packet.payload.address();
+    if (index == 0) {
+        LocalPacket& local = local_.emplace_back();
+        local.packet = packet;
+        local.grh.assign(grh.begin(), grh.end());
+        if (payload != nullptr) local.payload.assign(payload, payload + packet.payload_length);
+        return;
+    }
+    if (index >= peers_.size() || peers_[index]->is_gone) return;
+    Peer& peer = *peers_[index];
+    if (!peer.can_send() && !call_peer(peer)) return;
+    const RecordHead head{RecordKind::packet, static_cast<uint32_t>(grh.size())};
+    std::byte* place =
+        peer.reserve(sizeof head + sizeof packet + grh.size() + packet.payload_length);
+    std::memcpy(place, &head, sizeof head);
+    place += sizeof head;
+    std::memcpy(place, static_cast<const void*>(&packet), sizeof packet);
+    place += sizeof packet;
+    if (!grh.empty()) std::memcpy(place, grh.data(), grh.size());
+    place += grh.size();
+    if (payload != nullptr) std::memcpy(place, payload, packet.payload_length);
+    if (sending_.empty() || sending_.back() != index) sending_.push_back(index);
+}
+
+// A peer that asks for packets as they are on the wire takes those that were only cut, too.
+void Host::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group) {
+    if (index >= peers_.size() || peers_[index]->is_gone || !peers_[index]->has_board()) return;
+    wire_->send(time_, index, peers_[index]->board(), packet, group);
+}
+
+void Host::deliver_wire(Instant time) {
+    while (auto sent = wire_->poll(time)) {
+        Peer& peer = *peers_[sent->peer];
+        if (peer.is_gone || (!peer.can_send() && !call_peer(peer))) continue;
+        const RecordHead head{RecordKind::frame, 0};
+        std::byte* place = peer.reserve(sizeof head + sent->bytes.size());
+        std::memcpy(place, &head, sizeof head);
+        std::memcpy(place + sizeof head, sent->bytes.data(), sent->bytes.size());
+        sending_.push_back(sent->peer);
+    }
+}
+
+void Host::receive_frame(uint32_t index, Instant time, std::span<const std::byte> bytes) {
+    // One who does not send over a wire has none to read from: settings of its own serve.
+    if (!wire_ && !wire_reader_) wire_reader_ = std::make_unique<WirePath>(who_, WireSettings{});
+    const WirePath& reader = wire_ ? *wire_ : *wire_reader_;
+    const auto received = reader.receive(bytes);
+    if (!received) return adapter_->on_damaged_packet();
+    deliver(index, time, received->packet, received->grh);
+}
+
+void Host::flush_all() {
+    backlog_bytes_ = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < sending_.size(); ++i) {
+        const uint32_t index = sending_[i];
+        Peer& peer = *peers_[index];
+        peer.flush();
+        if (peer.backlog_bytes() == 0 || peer.is_gone) continue;
+        if (std::find(sending_.begin(), sending_.begin() + static_cast<ptrdiff_t>(kept), index) !=
+            sending_.begin() + static_cast<ptrdiff_t>(kept))
+            continue;
+        backlog_bytes_ += peer.backlog_bytes();
+        sending_[kept++] = index;
+    }
+    sending_.resize(kept);
+}
+
+void Host::receive_all(Instant time) {
+    receive_local(time);
+    for (size_t i = 0; i < receiving_.size(); ++i) (void)receive_from(receiving_[i], time);
+}
+
+// Some of what has come. True if there was anything.
+bool Host::receive_from(uint32_t index, Instant time) {
+    Peer& peer = *peers_[index];
+    uint32_t count = 0;
+    for (; count < kRecordsATime; ++count) {
+        const auto record = peer.reader.front();
+        if (record.empty()) break;
+        receive_record(index, time, record);
+        peer.reader.pop();
+    }
+    return count != 0;
+}
+
+void Host::receive_record(uint32_t index, Instant time, std::span<const std::byte> record) {
+    RecordHead head{};
+    if (record.size() < sizeof head) return;
+    std::memcpy(&head, record.data(), sizeof head);
+    record = record.subspan(sizeof head);
+    if (head.kind == RecordKind::management)
+        return listener_.on_management({transport::EndpointIndex{index}, record});
+    if (head.kind == RecordKind::frame) return receive_frame(index, time, record);
+    if (head.kind != RecordKind::packet || record.size() < sizeof(Packet)) return;
+    Packet packet;
+    std::memcpy(static_cast<void*>(&packet), record.data(), sizeof packet);
+    record = record.subspan(sizeof packet);
+    if (head.grh_bytes > record.size()) return;
+    const auto grh = record.first(head.grh_bytes);
+    record = record.subspan(head.grh_bytes);
+    if (packet.payload_length != record.size() || record.size() > kMaxRecord) return;
+    packet.payload = wire::Payload::memory(record.data());
+    deliver(index, time, packet, grh);
+}
+
+void Host::receive_local(Instant time) {
+    for (size_t left = local_.size(); left > 0; --left) {
+        LocalPacket local = std::move(local_.front());
+        local_.pop_front();
+        if (local.is_management) {
+            listener_.on_management({transport::EndpointIndex{0}, local.payload});
+            continue;
+        }
+        local.packet.payload = wire::Payload::memory(local.payload.data());
+        deliver(0, time, local.packet, local.grh);
+    }
+}
+
+void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const std::byte> grh) {
+    packet.source = source & 0xff'ffff;
+    if (packet.dest_qp().value == kMulticastQpn) {
+        const auto group = std::ranges::find(groups_, destination_of(grh));
+        if (group == groups_.end()) return;
+        packet.destination = static_cast<uint32_t>(group - groups_.begin() + 1) & 0xff'ffff;
+    } else {
+        if (slot_of(packet.dest_qp()) != slot_) return;
+        packet.set_dest_qp(inside(packet.dest_qp()));
+    }
+    adapter_->on_packet(time, packet, grh);
+}
+
+}  // namespace tulle::live

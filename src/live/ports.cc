@@ -1,0 +1,67 @@
+// Ports of the connection manager: who listens where.
+#include <algorithm>
+
+#include "live/host.h"
+
+namespace tulle::live {
+namespace {
+
+uint32_t number_of(uint8_t protocol, uint16_t port) {
+    return uint32_t{protocol} << 16 | port;
+}
+
+bool is_any(const wire::Gid& address) {
+    return address == wire::Gid{} || address == wire::gid_of(wire::Ipv4Address{});
+}
+
+// 127.0.0.n is host n - 1; every other address of the machine is whoever listens.
+bool may_be_host(const wire::Gid& address, uint32_t rank) {
+    const auto& b = address.bytes;
+    const bool is_loopback = b[10] == 0xff && b[11] == 0xff && b[12] == 127;
+    return !is_loopback || (b[13] == 0 && b[14] == 0 && b[15] == rank + 1);
+}
+
+bool listens(const Board& board, uint32_t number, const wire::Gid& address) {
+    if (!may_be_host(address, board.rank)) return false;
+    return std::ranges::any_of(board.ports, [&](const PortNote& note) {
+        return note.number.load() == number && (is_any(note.address) || note.address == address);
+    });
+}
+
+}  // namespace
+
+bool Host::take_port(uint8_t protocol, uint16_t port, Descriptor& held) const {
+    held = take_name(who_.world, "port/" + std::to_string(protocol) + "/" +
+                                     std::to_string(who_.rank) + "/" + std::to_string(port));
+    return static_cast<bool>(held);
+}
+
+bool Host::show_port(uint8_t protocol, uint16_t port, const wire::Gid& address) {
+    for (PortNote& note : board().ports) {
+        if (note.number.load() != 0) continue;
+        note.address = address;
+        note.number.store(number_of(protocol, port));
+        return true;
+    }
+    return false;
+}
+
+void Host::hide_port(uint8_t protocol, uint16_t port) {
+    for (PortNote& note : board().ports)
+        if (note.number.load() == number_of(protocol, port)) note.number.store(0);
+}
+
+transport::EndpointIndex Host::find_port(uint8_t protocol, uint16_t port,
+                                         const wire::Gid& address) {
+    const uint32_t number = number_of(protocol, port);
+    if (listens(board(), number, address)) return {0};
+    meet_all();
+    for (uint32_t index = 1; index < peers_.size(); ++index) {
+        const Peer& peer = *peers_[index];
+        if (!peer.is_gone && peer.has_board() && listens(peer.board(), number, address))
+            return {index};
+    }
+    return kNowhere;
+}
+
+}  // namespace tulle::live

@@ -1,0 +1,127 @@
+// A ring of records in shared memory, from one process to another: one writes, one reads.
+//
+// A record is a 64-bit length and so many bytes, at a multiple of 64. It lies in one piece but at
+// the end of the ring, where a mark says that the next is at the start. The reader does not trust
+// the writer: a length that cannot be ends the ring.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace tulle::live {
+
+inline constexpr size_t kRingBytes = 1 << 20;
+inline constexpr size_t kRecordAlignment = 64;
+inline constexpr size_t kMaxRecord = kRingBytes / 4;
+
+struct RingMemory {
+    alignas(64) std::atomic<uint64_t> written;
+    alignas(64) std::atomic<uint64_t> read;
+    alignas(64) std::atomic<uint32_t> bell_rung;  // the reader was told, and has not looked since
+    // Odd while the writer copies into the reader's memory, or out of it, by itself (direct.h).
+    alignas(64) std::atomic<uint32_t> at_work;
+    alignas(64) std::byte bytes[kRingBytes];
+};
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+inline constexpr uint64_t kWrapMark = UINT64_MAX;
+
+constexpr size_t record_space(size_t bytes) {
+    return (bytes + sizeof(uint64_t) + kRecordAlignment - 1) & ~(kRecordAlignment - 1);
+}
+
+class RingWriter {
+public:
+    explicit RingWriter(RingMemory* memory = nullptr) : memory_(memory) {}
+
+    // Room for a record of so many bytes, which is seen by the reader after publish(); nullptr if
+    // the ring is full.
+    std::byte* reserve(size_t bytes) {
+        const size_t space = record_space(bytes);
+        const size_t place = written_ % kRingBytes;
+        const size_t left = kRingBytes - place;
+        const size_t needed = space <= left ? space : left + space;
+        if (written_ + needed - read_ > kRingBytes) {
+            read_ = memory_->read.load(std::memory_order_acquire);
+            if (written_ + needed - read_ > kRingBytes) return nullptr;
+        }
+        if (space > left) {
+            std::memcpy(memory_->bytes + place, &kWrapMark, sizeof kWrapMark);
+            written_ += left;
+        }
+        std::byte* record = memory_->bytes + written_ % kRingBytes;
+        const uint64_t length = bytes;
+        std::memcpy(record, &length, sizeof length);
+        written_ += space;
+        return record + sizeof length;
+    }
+
+    bool is_behind() const { return memory_->read.load(std::memory_order_acquire) != written_; }
+    bool has_unpublished() const { return written_ != published_; }
+    void publish() {
+        published_ = written_;
+        memory_->written.store(written_, std::memory_order_release);
+    }
+
+private:
+    RingMemory* memory_;
+    uint64_t written_ = 0;
+    uint64_t published_ = 0;
+    uint64_t read_ = 0;
+};
+
+class RingReader {
+public:
+    explicit RingReader(RingMemory* memory = nullptr) : memory_(memory) {}
+
+    bool empty() {
+        if (read_ != written_) return false;
+        written_ = memory_->written.load(std::memory_order_acquire);
+        return read_ == written_;
+    }
+
+    // The oldest record; none if there is none. It stays until pop().
+    std::span<const std::byte> front() {
+        while (!is_broken_ && !empty()) {
+            const size_t place = read_ % kRingBytes;
+            uint64_t length = 0;
+            std::memcpy(&length, memory_->bytes + place, sizeof length);
+            if (length == kWrapMark) {
+                advance(kRingBytes - place);
+                continue;
+            }
+            const size_t left = kRingBytes - place;
+            if (length > kMaxRecord || record_space(length) > left ||
+                record_space(length) > written_ - read_) {
+                is_broken_ = true;
+                break;
+            }
+            space_ = record_space(length);
+            return {memory_->bytes + place + sizeof length, length};
+        }
+        return {};
+    }
+
+    void pop() { advance(space_); }
+    bool is_broken() const { return is_broken_; }
+
+private:
+    void advance(size_t space) {
+        if (space > written_ - read_) {
+            is_broken_ = true;
+            return;
+        }
+        read_ += space;
+        memory_->read.store(read_, std::memory_order_release);
+    }
+
+    RingMemory* memory_;
+    uint64_t read_ = 0;
+    uint64_t written_ = 0;
+    size_t space_ = 0;
+    bool is_broken_ = false;
+};
+
+}  // namespace tulle::live

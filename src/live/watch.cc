@@ -1,0 +1,152 @@
+#include "live/watch.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "live/clock.h"
+#include "live/host.h"
+
+namespace tulle::live {
+namespace {
+
+constexpr int64_t kTickNs = 1'000'000;  // how often to see whether the program still polls
+constexpr int64_t kOftenNs = 100'000;   // while work is kept
+constexpr int64_t kForEver = -1;
+
+bool add_to(int epoll, int file) {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLRDHUP;
+    event.data.fd = file;
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, file, &event) == 0;
+}
+
+}  // namespace
+
+Watch::Watch(Host& host, Door door) : host_(host), door_(std::move(door)) {}
+
+Watch::~Watch() {
+    stop();
+}
+
+void Watch::stop() {
+    if (!thread_.joinable()) return;
+    stop_ = true;
+    wake();
+    thread_.join();
+}
+
+bool Watch::start() {
+    epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+    if (!epoll_ || !add_to(epoll_.get(), door_.socket()) ||
+        !add_to(epoll_.get(), host_.bell_.get()))
+        return false;
+    // Signals are the program's; none is handled by a thread that it does not know.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "tulle");
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return true;
+}
+
+void Watch::wake() {
+    eventfd_write(host_.bell_.get(), 1);
+}
+
+void Watch::attend(int socket) {
+    add_to(epoll_.get(), socket);
+}
+
+void Watch::abandon() {
+    if (thread_.joinable()) thread_.detach();
+    door_.close();
+    epoll_.reset();
+}
+
+void Watch::take_news(std::vector<Introduction>& callers, std::vector<int>& closed) {
+    const std::lock_guard guard(news_lock_);
+    callers.swap(callers_);
+    closed.swap(closed_);
+    has_news_.store(false, std::memory_order_release);
+}
+
+void Watch::run() {
+    while (!stop_) sleep(look());
+}
+
+int64_t Watch::look() {
+    auto& wants_bell = host_.board().wants_bell;
+    std::unique_lock guard(host_.lock(), std::defer_lock);
+    // A program that polls has the lock most of the time, and does all that is done here.
+    if (wants_bell.load() != 0)
+        guard.lock();
+    else if (!guard.try_lock())
+        return kTickNs;
+    host_.progress(false);
+    const uint64_t polls = host_.polls_.load(std::memory_order_relaxed);
+    const bool is_polling = polls != polls_seen_ && wants_bell.load() == 0;
+    polls_seen_ = polls;
+    if (is_polling) {
+        host_.sleeps_until_ = Host::kOftenAwake;
+        return kTickNs;
+    }
+    wants_bell.store(1);
+    if (host_.has_arrivals()) return 0;
+    if (std::exchange(host_.keeps_, false)) {
+        host_.sleeps_until_ = Host::kOftenAwake;
+        return kOftenNs;
+    }
+    const base::Instant deadline = host_.next_deadline();
+    host_.sleeps_until_ = deadline;
+    if (deadline == base::Instant::never()) return kForEver;
+    return std::max<int64_t>(0, (deadline - now()).ps / 1000);
+}
+
+void Watch::sleep(int64_t ns) {
+    pollfd wait{epoll_.get(), POLLIN, 0};
+    const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+    ppoll(&wait, 1, ns < 0 ? nullptr : &time, nullptr);
+    std::array<epoll_event, 16> events;
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < count; ++i) on_ready(events[static_cast<size_t>(i)].data.fd);
+}
+
+void Watch::on_ready(int socket) {
+    if (socket == host_.bell_.get()) {
+        eventfd_t rings = 0;
+        eventfd_read(socket, &rings);
+        return;
+    }
+    if (socket == door_.socket()) {
+        Descriptor caller = door_.accept(host_.card());
+        if (!caller) return;
+        attend(caller.get());
+        strangers_.push_back(std::move(caller));
+        return;
+    }
+    const auto stranger = std::ranges::find(strangers_, socket, &Descriptor::get);
+    if (stranger != strangers_.end()) {
+        epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
+        auto caller = read_card(std::move(*stranger));
+        strangers_.erase(stranger);
+        if (!caller || !caller->ring) return;
+        const std::lock_guard guard(news_lock_);
+        callers_.push_back(std::move(*caller));
+        has_news_.store(true, std::memory_order_release);
+        return;
+    }
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
+    const std::lock_guard guard(news_lock_);
+    closed_.push_back(socket);
+    has_news_.store(true, std::memory_order_release);
+}
+
+}  // namespace tulle::live

@@ -1,0 +1,57 @@
+// The thread that makes progress while the program does not: asleep in the kernel until a bell
+// rings, a caller comes, a peer dies or a timer is due.
+//
+// While the program polls, the bell is off and the thread only looks now and then whether it still
+// does. Bringing a caller in needs no lock of the host, so that two processes that call each other
+// at once do not wait for each other.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "live/meeting.h"
+
+namespace tulle::live {
+
+class Host;
+
+class Watch {
+public:
+    Watch(Host& host, Door door);
+    ~Watch();
+
+    bool start();
+    // Returns when the thread is no more.
+    void stop();
+    // For the host, with its lock: who has come and which sockets have closed since.
+    bool has_news() const { return has_news_.load(std::memory_order_acquire); }
+    void take_news(std::vector<Introduction>& callers, std::vector<int>& closed);
+    // A socket whose end shall be noticed.
+    void attend(int socket);
+    void wake();
+    // Gives up the thread without ending it: in the child of a fork it does not exist.
+    void abandon();
+
+private:
+    void run();
+    // Returns how long to sleep; negative for ever.
+    int64_t look();
+    void sleep(int64_t ns);
+    void on_ready(int socket);
+
+    Host& host_;
+    Door door_;
+    Descriptor epoll_;
+    std::thread thread_;
+    std::atomic<bool> stop_{false};
+    std::atomic<bool> has_news_{false};
+    std::mutex news_lock_;
+    std::vector<Introduction> callers_;
+    std::vector<int> closed_;
+    std::vector<Descriptor> strangers_;  // callers whose card has not come yet; the thread's own
+    uint64_t polls_seen_ = 0;
+};
+
+}  // namespace tulle::live

@@ -1,0 +1,139 @@
+// Address handles and multicast groups.
+#include <endian.h>
+
+#include <cstring>
+
+#include "verbs/queue_pair.h"
+
+namespace tulle::verbs {
+namespace {
+
+bool is_multicast(const ibv_gid& gid) {
+    return gid.raw[0] == 0xff;
+}
+
+wire::Gid gid_of(const ibv_gid& gid) {
+    wire::Gid found;
+    std::memcpy(found.bytes.data(), gid.raw, sizeof gid.raw);
+    return found;
+}
+
+// A RoCE v2 header of IPv4 lies in the last twenty of the forty bytes (annex A17.4.5.1).
+bool is_ipv4_header(const unsigned char* grh) {
+    return grh[20] == 0x45 && grh[0] == 0;
+}
+
+ibv_gid ipv4_gid(const unsigned char* address) {
+    ibv_gid gid{};
+    gid.raw[10] = gid.raw[11] = 0xff;
+    std::memcpy(gid.raw + 12, address, 4);
+    return gid;
+}
+
+int sgid_index_of(live::Host& host, const ibv_gid& gid) {
+    const auto& gids = host.identity().gids;
+    for (size_t i = gids.size(); i-- > 0;)  // RoCE v2 comes behind v1
+        if (std::memcmp(gids[i].bytes.data(), gid.raw, sizeof gid.raw) == 0)
+            return static_cast<int>(i);
+    return -1;
+}
+
+}  // namespace
+
+int destination_of(live::Host& host, const ibv_ah_attr& a, live::Destination& found) {
+    const live::Identity& who = host.identity();
+    if (a.port_num != 1) return EINVAL;
+    if (who.is_ethernet && a.is_global == 0) return EINVAL;
+    if (a.is_global != 0 && a.grh.sgid_index >= who.gids.size()) return EINVAL;
+    found.has_gid = a.is_global != 0;
+    found.gid = gid_of(a.grh.dgid);
+    found.lid = wire::Lid{a.dlid};
+    return 0;
+}
+
+}  // namespace tulle::verbs
+
+using namespace tulle;
+using namespace tulle::verbs;
+
+TULLE_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
+    auto handle = std::make_unique<AddressHandle>();
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
+    if (const int error = destination_of(host, *attributes, handle->destination))
+        return fail(error);
+    handle->shown = {pd->context, pd, 0};
+    handle->attributes = *attributes;
+    handle->is_multicast = attributes->is_global != 0 && is_multicast(attributes->grh.dgid);
+    if (handle->is_multicast) {
+        (void)host.group_of(handle->destination.gid);
+        host.meet_all();
+    }
+    return &handle.release()->shown;
+}
+
+TULLE_EXPORT int ibv_destroy_ah(ibv_ah* handle) {
+    delete &object_of<AddressHandle>(handle);
+    return 0;
+}
+
+TULLE_EXPORT int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc* completion,
+                                     ibv_grh* grh, ibv_ah_attr* attributes) {
+    *attributes = {};
+    attributes->dlid = completion->slid;
+    attributes->sl = completion->sl;
+    attributes->src_path_bits = completion->dlid_path_bits;
+    attributes->port_num = port;
+    if ((completion->wc_flags & IBV_WC_GRH) == 0) return 0;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(grh);
+    const bool is_ipv4 = is_ipv4_header(bytes);
+    const ibv_gid source = is_ipv4 ? ipv4_gid(bytes + 32) : grh->sgid;
+    const ibv_gid own = is_ipv4 ? ipv4_gid(bytes + 36) : grh->dgid;
+    attributes->is_global = 1;
+    attributes->grh.dgid = source;
+    const int index = sgid_index_of(host_of(context), own);
+    if (index < 0) {
+        errno = EINVAL;
+        return -1;
+    }
+    attributes->grh.sgid_index = static_cast<uint8_t>(index);
+    attributes->grh.hop_limit = 64;
+    if (!is_ipv4) {
+        const uint32_t word = be32toh(grh->version_tclass_flow);
+        attributes->grh.flow_label = word & 0xf'ffff;
+        attributes->grh.traffic_class = static_cast<uint8_t>(word >> 20);
+    }
+    return 0;
+}
+
+TULLE_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* completion, ibv_grh* grh,
+                                           uint8_t port) {
+    ibv_ah_attr attributes{};
+    if (ibv_init_ah_from_wc(pd->context, port, completion, grh, &attributes) != 0) return nullptr;
+    return ibv_create_ah(pd, &attributes);
+}
+
+TULLE_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr* attributes, uint8_t* mac,
+                                             uint16_t* vlan) {
+    const uint8_t made[] = {0, 0x54, 0x4c, 0, 0, attributes->grh.dgid.raw[15]};
+    std::memcpy(mac, made, sizeof made);
+    if (vlan != nullptr) *vlan = 0xffff;
+    return 0;
+}
+
+TULLE_EXPORT int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
+    if (qp->qp_type != IBV_QPT_UD || !is_multicast(*gid)) return EINVAL;
+    live::Host& host = host_of(qp->context);
+    const std::lock_guard guard(host.lock());
+    const auto group = host.group_of(gid_of(*gid));
+    const auto refusal = host.adapter().attach_multicast(qp_of(qp).qpn, group);
+    if (refusal == transport::Refusal::none) host.meet_all();
+    return errno_of(refusal);
+}
+
+TULLE_EXPORT int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
+    if (qp->qp_type != IBV_QPT_UD) return EINVAL;
+    live::Host& host = host_of(qp->context);
+    const std::lock_guard guard(host.lock());
+    return errno_of(host.adapter().detach_multicast(qp_of(qp).qpn, host.group_of(gid_of(*gid))));
+}

@@ -1,0 +1,67 @@
+#include "verbs/bridge.h"
+
+#include <cstring>
+
+#include "live/clock.h"
+
+namespace tulle::verbs {
+namespace {
+
+wire::Gid gid_of(const uint8_t* bytes) {
+    wire::Gid gid;
+    std::memcpy(gid.bytes.data(), bytes, gid.bytes.size());
+    return gid;
+}
+
+void peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
+    live::Host& host = host_of(context);
+    const live::Board& board = host.board_of({peer});
+    *address = {};
+    address->port_num = 1;
+    address->is_global = 1;
+    address->dlid = board.lid.value;
+    const uint32_t last = std::min(board.gid_count, live::kGids) - 1;
+    std::memcpy(address->grh.dgid.raw, board.gids[last].bytes.data(), 16);
+    address->grh.sgid_index = static_cast<uint8_t>(host.identity().gids.size() - 1);
+    address->grh.hop_limit = 64;
+}
+
+constexpr Bridge kBridge = {
+    .lock = [](ibv_context* c) { host_of(c).lock().lock(); },
+    .unlock = [](ibv_context* c) { host_of(c).lock().unlock(); },
+    .now_ps = [] { return live::now().ps; },
+    .set_handler = [](const ManagementHandler& h) { Process::instance().management = h; },
+    .send =
+        [](ibv_context* c, uint32_t peer, const void* bytes, size_t length) {
+            host_of(c).send_management({peer}, {static_cast<const std::byte*>(bytes), length});
+        },
+    .flush =
+        [](ibv_context* c, int64_t deadline) {
+            host_of(c).set_extra_deadline(base::Instant{deadline});
+            host_of(c).flush_management();
+        },
+    .find_port =
+        [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
+            return host_of(c).find_port(protocol, port, gid_of(address)).value;
+        },
+    .take_port =
+        [](ibv_context* c, uint8_t protocol, uint16_t port) {
+            live::Descriptor held;
+            return host_of(c).take_port(protocol, port, held) ? held.release() : -1;
+        },
+    .show_port =
+        [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
+            return host_of(c).show_port(protocol, port, gid_of(address));
+        },
+    .hide_port = [](ibv_context* c, uint8_t protocol,
+                    uint16_t port) { host_of(c).hide_port(protocol, port); },
+    .peer_address = peer_address,
+};
+
+}  // namespace
+}  // namespace tulle::verbs
+
+extern "C" __attribute__((visibility("default"))) const tulle::verbs::Bridge* tulle_live_bridge(
+    uint32_t version) {
+    return version == tulle::verbs::kBridgeVersion ? &tulle::verbs::kBridge : nullptr;
+}

@@ -1,0 +1,276 @@
+#include "verbs/completion.h"
+
+#include <endian.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "verbs/process.h"
+
+namespace tulle::verbs {
+namespace {
+
+constexpr size_t kAtATime = 16;
+
+size_t take(Cq& cq, live::Host& host, std::span<transport::Completion> into, bool& shall_yield) {
+    host.finish_direct();
+    size_t count = host.adapter().poll_completion(cq.id, into);
+    if (count != 0) return count;
+    host.progress(true);
+    count = host.adapter().poll_completion(cq.id, into);
+    if (count == 0)
+        shall_yield = host.on_empty_poll();
+    else
+        host.on_full_poll();
+    return count;
+}
+
+uint64_t clock_ns(clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+ibv_cq* to_cq(ibv_cq_ex* cq) {
+    return ibv_cq_ex_to_cq(cq);
+}
+
+// The extended way to poll: one completion at a time, its parts read as they are asked for.
+int next_poll(ibv_cq_ex* shown) {
+    Cq& cq = cq_of(to_cq(shown));
+    live::Host& host = host_of(shown->context);
+    bool shall_yield = false;
+    std::unique_lock guard(host.lock());
+    if (take(cq, host, std::span(&cq.current, 1), shall_yield) == 0) {
+        guard.unlock();
+        if (shall_yield) sched_yield();
+        return ENOENT;
+    }
+    show(host, cq.current, cq.current_shown);
+    shown->wr_id = cq.current_shown.wr_id;
+    shown->status = cq.current_shown.status;
+    return 0;
+}
+
+int start_poll(ibv_cq_ex* shown, ibv_poll_cq_attr* attributes) {
+    if (attributes != nullptr && attributes->comp_mask != 0) return EINVAL;
+    return next_poll(shown);
+}
+
+void end_poll(ibv_cq_ex*) {}
+
+const ibv_wc& current(ibv_cq_ex* shown) {
+    return cq_of(to_cq(shown)).current_shown;
+}
+
+void set_readers(ibv_cq_ex& cq) {
+    cq.start_poll = start_poll;
+    cq.next_poll = next_poll;
+    cq.end_poll = end_poll;
+    cq.read_opcode = [](ibv_cq_ex* c) { return current(c).opcode; };
+    cq.read_vendor_err = [](ibv_cq_ex* c) { return current(c).vendor_err; };
+    cq.read_byte_len = [](ibv_cq_ex* c) { return current(c).byte_len; };
+    cq.read_imm_data = [](ibv_cq_ex* c) { return current(c).imm_data; };
+    cq.read_qp_num = [](ibv_cq_ex* c) { return current(c).qp_num; };
+    cq.read_src_qp = [](ibv_cq_ex* c) { return current(c).src_qp; };
+    cq.read_wc_flags = [](ibv_cq_ex* c) { return current(c).wc_flags; };
+    cq.read_slid = [](ibv_cq_ex* c) { return uint32_t{current(c).slid}; };
+    cq.read_sl = [](ibv_cq_ex* c) { return current(c).sl; };
+    cq.read_dlid_path_bits = [](ibv_cq_ex* c) { return current(c).dlid_path_bits; };
+    cq.read_completion_ts = [](ibv_cq_ex*) { return clock_ns(CLOCK_MONOTONIC); };
+    cq.read_completion_wallclock_ns = [](ibv_cq_ex*) { return clock_ns(CLOCK_REALTIME); };
+    cq.read_cvlan = [](ibv_cq_ex*) { return uint16_t{0}; };
+    cq.read_flow_tag = [](ibv_cq_ex*) { return uint32_t{0}; };
+    cq.read_tm_info = [](ibv_cq_ex*, ibv_wc_tm_info* info) { *info = {}; };
+}
+
+Cq* create(ibv_context* context, uint32_t entries, ibv_comp_channel* channel, void* user) {
+    if (entries == 0 || entries > static_cast<uint32_t>(kMaxCqe)) {
+        errno = EINVAL;
+        return nullptr;
+    }
+    auto cq = std::make_unique<Cq>();
+    ibv_cq_ex& shown = cq->shown;
+    shown.context = context;
+    shown.channel = channel;
+    shown.cq_context = user;
+    shown.cqe = static_cast<int>(entries);
+    pthread_mutex_init(&shown.mutex, nullptr);
+    pthread_cond_init(&shown.cond, nullptr);
+    set_readers(shown);
+    live::Host& host = host_of(context);
+    const std::lock_guard guard(host.lock());
+    cq->id = host.adapter().create_cq(entries);
+    shown.handle = cq->id.value;
+    Process::instance().add(*cq);
+    if (channel != nullptr) ++channel->refcnt;
+    return cq.release();
+}
+
+}  // namespace
+
+void show(live::Host& host, const transport::Completion& completion, ibv_wc& shown) {
+    shown = {};
+    shown.wr_id = completion.id;
+    shown.status = static_cast<ibv_wc_status>(completion.status);
+    shown.opcode = static_cast<ibv_wc_opcode>(completion.kind);
+    shown.vendor_err = completion.vendor_error;
+    shown.byte_len = completion.byte_count;
+    shown.qp_num = host.outside_of(completion.qpn).value;
+    shown.src_qp = completion.source_qp.value;
+    shown.pkey_index = completion.pkey_index;
+    shown.sl = completion.service_level;
+    if ((completion.flags & transport::kHasGrh) != 0) {
+        shown.wc_flags |= IBV_WC_GRH;
+        // On Ethernet adapters say here which header it was, and UCX looks: RoCE v2 over IPv4.
+        if (host.identity().is_ethernet) shown.sl = 2;
+    }
+    if ((completion.flags & transport::kWithImmediate) != 0) {
+        shown.wc_flags |= IBV_WC_WITH_IMM;
+        shown.imm_data = htobe32(completion.immediate_or_rkey);
+    }
+    if ((completion.flags & transport::kWithInvalidate) != 0) {
+        shown.wc_flags |= IBV_WC_WITH_INV;
+        shown.invalidated_rkey = completion.immediate_or_rkey;
+    }
+    const live::Peer* peer = host.peer(completion.source);
+    if (completion.source.value != 0 && peer != nullptr && peer->has_board())
+        shown.slid = peer->board().lid.value;
+    else
+        shown.slid = host.identity().lid.value;
+}
+
+int poll_cq(ibv_cq* shown, int count, ibv_wc* completions) {
+    Cq& cq = cq_of(shown);
+    live::Host& host = host_of(shown->context);
+    std::array<transport::Completion, kAtATime> found;
+    int total = 0;
+    bool shall_yield = false;
+    std::unique_lock guard(host.lock());
+    while (total < count) {
+        const size_t room = std::min<size_t>(kAtATime, static_cast<size_t>(count - total));
+        const auto into = std::span(found).first(room);
+        // Only an empty queue is worth looking further for.
+        const size_t got = total == 0 ? take(cq, host, into, shall_yield)
+                                      : host.adapter().poll_completion(cq.id, into);
+        for (size_t i = 0; i < got; ++i) show(host, found[i], completions[total++]);
+        if (got < room) break;
+    }
+    guard.unlock();
+    if (shall_yield) sched_yield();
+    return total;
+}
+
+int req_notify_cq(ibv_cq* shown, int solicited_only) {
+    live::Host& host = host_of(shown->context);
+    const std::lock_guard guard(host.lock());
+    using Wish = transport::CompletionQueue::Wish;
+    return errno_of(
+        host.adapter().arm_cq(cq_of(shown).id, solicited_only != 0 ? Wish::solicited : Wish::any));
+}
+
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
+    constexpr uint64_t kOffered = uint64_t{IBV_WC_STANDARD_FLAGS} |
+                                  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+                                  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+    constexpr uint32_t kKnown = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+    constexpr uint32_t kFlags =
+        IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+    if ((attributes->wc_flags & ~kOffered) != 0) return fail(EOPNOTSUPP);
+    if ((attributes->comp_mask & ~kKnown) != 0) return fail(EINVAL);
+    if ((attributes->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) != 0 &&
+        (attributes->flags & ~kFlags) != 0)
+        return fail(EOPNOTSUPP);
+    if (attributes->comp_vector >= static_cast<uint32_t>(context->num_comp_vectors))
+        return fail(EINVAL);
+    Cq* cq = create(context, attributes->cqe, attributes->channel, attributes->cq_context);
+    return cq == nullptr ? nullptr : &cq->shown;
+}
+
+int modify_cq(ibv_cq*, ibv_modify_cq_attr*) {
+    return EOPNOTSUPP;
+}
+
+int query_rt_values(ibv_context*, ibv_values_ex* values) {
+    const uint32_t asked = values->comp_mask;
+    values->comp_mask = 0;
+    if ((asked & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK}) != 0) return EINVAL;
+    if ((asked & IBV_VALUES_MASK_RAW_CLOCK) == 0) return 0;
+    // The unit is that of hca_core_clock: nanoseconds, all of them in the second field.
+    values->raw_clock = {0, static_cast<long>(clock_ns(CLOCK_MONOTONIC))};
+    values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+    return 0;
+}
+
+}  // namespace tulle::verbs
+
+using namespace tulle;
+using namespace tulle::verbs;
+
+TULLE_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+    auto channel = std::make_unique<Channel>();
+    if (!channel->events.is_open()) return fail(EMFILE);
+    channel->shown = {context, channel->events.file(), 0};
+    return &channel.release()->shown;
+}
+
+TULLE_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+    if (channel->refcnt != 0) return EBUSY;
+    delete &object_of<Channel>(channel);
+    return 0;
+}
+
+TULLE_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* user,
+                                   ibv_comp_channel* channel, int vector) {
+    if (entries <= 0 || vector < 0 || vector >= context->num_comp_vectors) return fail(EINVAL);
+    Cq* cq = create(context, static_cast<uint32_t>(entries), channel, user);
+    return cq == nullptr ? nullptr : cq->plain();
+}
+
+TULLE_EXPORT int ibv_resize_cq(ibv_cq* shown, int entries) {
+    if (entries <= 0 || entries > kMaxCqe) return EINVAL;
+    live::Host& host = host_of(shown->context);
+    const std::lock_guard guard(host.lock());
+    const auto refusal = host.adapter().resize_cq(cq_of(shown).id, static_cast<uint32_t>(entries));
+    if (refusal == transport::Refusal::none) shown->cqe = entries;
+    return errno_of(refusal);
+}
+
+TULLE_EXPORT int ibv_destroy_cq(ibv_cq* shown) {
+    Cq& cq = cq_of(shown);
+    live::Host& host = host_of(shown->context);
+    {
+        const std::lock_guard guard(host.lock());
+        const auto refusal = host.adapter().destroy_cq(cq.id);
+        if (refusal != transport::Refusal::none) return errno_of(refusal);
+        Process::instance().remove(cq);
+    }
+    if (shown->channel != nullptr) {
+        object_of<Channel>(shown->channel).events.remove_if([&](ibv_cq* c) { return c == shown; });
+        --shown->channel->refcnt;
+    }
+    context_of(shown->context).events.remove_if([&](const ibv_async_event& event) {
+        return event.event_type == IBV_EVENT_CQ_ERR && event.element.cq == shown;
+    });
+    cq.completions.wait();
+    cq.asynchronous.wait();
+    delete &cq;
+    return 0;
+}
+
+TULLE_EXPORT int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** user) {
+    const auto next = object_of<Channel>(channel).events.pop();
+    if (!next) return -1;
+    cq_of(*next).completions.add();
+    *cq = *next;
+    *user = (*next)->cq_context;
+    return 0;
+}
+
+TULLE_EXPORT void ibv_ack_cq_events(ibv_cq* cq, unsigned int count) {
+    cq_of(cq).completions.pay(count);
+}

@@ -1,0 +1,177 @@
+#include "verbs/device.h"
+
+#include <endian.h>
+#include <pthread.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "verbs/objects.h"
+#include "verbs/process.h"
+
+namespace tulle::verbs {
+namespace {
+
+// Provider libraries take an ibv_device for the beginning of a larger structure of their own and
+// read on behind it; there they find zeros.
+struct Device {
+    ibv_device shown{};
+    std::array<std::byte, 4096> behind{};
+};
+
+void copy_name(char* into, size_t room, const std::string& name) {
+    std::snprintf(into, room, "%s", name.c_str());
+}
+
+std::string device_name() {
+    const char* wanted = std::getenv("TULLE_DEVICE");
+    return wanted != nullptr && *wanted != 0 ? std::string(wanted) : std::string("tulle0");
+}
+
+}  // namespace
+
+std::string sysfs_root() {
+    const char* root = std::getenv("TULLE_SYSFS");
+    return root != nullptr && *root != 0 ? std::string(root) : std::string("/sys");
+}
+
+ibv_device* the_device() {
+    static Device* device = [] {
+        auto* made = new Device;
+        made->shown.node_type = IBV_NODE_CA;
+        made->shown.transport_type = IBV_TRANSPORT_IB;
+        const std::string name = device_name();
+        copy_name(made->shown.name, sizeof made->shown.name, name);
+        copy_name(made->shown.dev_name, sizeof made->shown.dev_name, "uverbs0");
+        copy_name(made->shown.dev_path, sizeof made->shown.dev_path,
+                  "/sys/class/infiniband_verbs/uverbs0");
+        copy_name(made->shown.ibdev_path, sizeof made->shown.ibdev_path,
+                  "/sys/class/infiniband/" + name);
+        return made;
+    }();
+    return &device->shown;
+}
+
+ibv_context* open_context() {
+    auto context = std::make_unique<Context>();
+    if (!context->events.is_open()) return fail(EMFILE);
+    context->host = Process::instance().acquire();
+    if (context->host == nullptr) return nullptr;
+    ibv_context& shown = *context->shown();
+    fill_operations(context->verbs);
+    shown.device = the_device();
+    shown.cmd_fd = -1;
+    shown.async_fd = context->events.file();
+    shown.num_comp_vectors = 1;
+    pthread_mutex_init(&shown.mutex, nullptr);
+    shown.abi_compat = __VERBS_ABI_IS_EXTENDED;
+    return context.release()->shown();
+}
+
+}  // namespace tulle::verbs
+
+using namespace tulle;
+using namespace tulle::verbs;
+
+TULLE_EXPORT ibv_device** ibv_get_device_list(int* count) {
+    auto** list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
+    if (count != nullptr) *count = list != nullptr ? 1 : 0;
+    if (list == nullptr) return fail(ENOMEM);
+    list[0] = the_device();
+    return list;
+}
+
+TULLE_EXPORT void ibv_free_device_list(ibv_device** list) {
+    std::free(list);
+}
+
+TULLE_EXPORT const char* ibv_get_device_name(ibv_device* device) {
+    return device->name;
+}
+
+TULLE_EXPORT int ibv_get_device_index(ibv_device*) {
+    return 0;
+}
+
+TULLE_EXPORT __be64 ibv_get_device_guid(ibv_device*) {
+    return htobe64(live::identity_from_environment().guid.value);
+}
+
+TULLE_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
+    if (device != the_device()) return fail(ENODEV);
+    return open_context();
+}
+
+// Opens the program's device for a provider library, which has its own way to do so.
+TULLE_EXPORT ibv_context* verbs_open_device(ibv_device* device, void*) {
+    return ibv_open_device(device);
+}
+
+TULLE_EXPORT int ibv_close_device(ibv_context* context) {
+    delete &context_of(context);
+    Process::instance().release();
+    return 0;
+}
+
+TULLE_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+    const auto next = context_of(context).events.pop();
+    if (!next) return -1;
+    *event = *next;
+    switch (event->event_type) {
+        case IBV_EVENT_CQ_ERR: cq_of(event->element.cq).asynchronous.add(); break;
+        case IBV_EVENT_SRQ_ERR:
+        case IBV_EVENT_SRQ_LIMIT_REACHED:
+            object_of<Srq>(event->element.srq).asynchronous.add();
+            break;
+        default: qp_of(event->element.qp).asynchronous.add(); break;
+    }
+    return 0;
+}
+
+TULLE_EXPORT void ibv_ack_async_event(ibv_async_event* event) {
+    switch (event->event_type) {
+        case IBV_EVENT_CQ_ERR: return cq_of(event->element.cq).asynchronous.pay(1);
+        case IBV_EVENT_SRQ_ERR:
+        case IBV_EVENT_SRQ_LIMIT_REACHED:
+            return object_of<Srq>(event->element.srq).asynchronous.pay(1);
+        default: return qp_of(event->element.qp).asynchronous.pay(1);
+    }
+}
+
+TULLE_EXPORT int ibv_fork_init() {
+    return 0;
+}
+
+// A fork needs no care: nobody writes to the parent's pages behind the kernel's back.
+TULLE_EXPORT ibv_fork_status ibv_is_fork_initialized() {
+    return IBV_FORK_UNNEEDED;
+}
+
+TULLE_EXPORT int ibv_dontfork_range(void*, size_t) {
+    return 0;
+}
+
+TULLE_EXPORT int ibv_dofork_range(void*, size_t) {
+    return 0;
+}
+
+TULLE_EXPORT const char* ibv_get_sysfs_path() {
+    static const std::string path = sysfs_root();
+    return path.c_str();
+}
+
+TULLE_EXPORT int ibv_read_sysfs_file(const char* folder, const char* file, char* text,
+                                     size_t room) {
+    std::string path = std::string(folder) + "/" + file;
+    const std::string root = sysfs_root();
+    if (root != "/sys" && path.starts_with("/sys/")) path = root + path.substr(4);
+    std::FILE* stream = std::fopen(path.c_str(), "re");
+    if (stream == nullptr) return -1;
+    size_t length = std::fread(text, 1, room, stream);
+    std::fclose(stream);
+    if (length > 0 && text[length - 1] == '\n') text[--length] = 0;
+    if (length < room) text[length] = 0;
+    return static_cast<int>(length);
+}

@@ -1,0 +1,213 @@
+// Protection domains, memory regions and windows.
+#include "verbs/memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "verbs/objects.h"
+
+namespace tulle::verbs {
+namespace {
+
+// Flags that this device knows; optional ones, from bit 20 on, may be ignored.
+constexpr unsigned kKnownAccess = 0x3ff;
+constexpr unsigned kOptionalAccess = 0x3ffu << 20;
+
+bool is_mapped(void* address, size_t length) {
+    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto first = reinterpret_cast<uintptr_t>(address) & ~(page - 1);
+    const uintptr_t end = reinterpret_cast<uintptr_t>(address) + length;
+    // The ends tell most mistakes; whole ranges would cost as much as pinning them.
+    unsigned char present = 0;
+    const auto has = [&](uintptr_t at) {
+        return mincore(reinterpret_cast<void*>(at), 1, &present) == 0;
+    };
+    return has(first) && has((end - 1) & ~(page - 1));
+}
+
+// A region of all that there is: on-demand paging without an address.
+bool is_implicit(void* address, size_t length, unsigned access) {
+    return address == nullptr && length == SIZE_MAX && (access & IBV_ACCESS_ON_DEMAND) != 0;
+}
+
+int check_request(void* address, size_t length, unsigned access) {
+    if ((access & ~(kKnownAccess | kOptionalAccess)) != 0) return EINVAL;
+    const bool writes = (access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0;
+    if (writes && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
+    if (is_implicit(address, length, access)) return 0;
+    if (length == 0 || reinterpret_cast<uintptr_t>(address) + length < length) return EINVAL;
+    return is_mapped(address, length) ? 0 : EFAULT;
+}
+
+transport::RegionRequest request_for(ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                                     unsigned access) {
+    transport::RegionRequest request;
+    request.pd = pd_of(pd).id;
+    request.address = iova;
+    request.length = length;
+    request.host = static_cast<std::byte*>(address);
+    request.access = access & kKnownAccess;
+    if (is_implicit(address, length, access)) {
+        // Without its first page, which holds nothing: an address of zero stands for no memory.
+        request.address = 4096;
+        request.host = reinterpret_cast<std::byte*>(4096);
+        request.length = (uint64_t{1} << 47) - 4096;
+    }
+    return request;
+}
+
+}  // namespace
+
+ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova, unsigned access) {
+    if (const int error = check_request(address, length, access)) return fail(error);
+    if ((access & IBV_ACCESS_ZERO_BASED) != 0) iova = 0;
+    auto region = std::make_unique<Region>();
+    region->request = request_for(pd, address, length, iova, access);
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
+    const auto key = host.adapter().memory().register_region(region->request);
+    if (!key) return fail(ENOMEM);
+    host.publish_region(*key, region->request);
+    region->shown = {pd->context, pd, address, length, *key, *key, *key};
+    return &region.release()->shown;
+}
+
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
+    if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return fail(EINVAL);
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
+    const auto key = host.adapter().memory().create_window(
+        pd_of(pd).id,
+        type == IBV_MW_TYPE_1 ? transport::WindowType::type1 : transport::WindowType::type2);
+    if (!key) return fail(ENOMEM);
+    auto window = std::make_unique<Window>();
+    window->shown = {pd->context, pd, *key, *key, type};
+    return &window.release()->shown;
+}
+
+int dealloc_mw(ibv_mw* mw) {
+    live::Host& host = host_of(mw->context);
+    const std::lock_guard guard(host.lock());
+    const auto refusal = host.adapter().memory().destroy_window(mw->rkey);
+    if (refusal == transport::Refusal::none) delete &object_of<Window>(mw);
+    return errno_of(refusal);
+}
+
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes) {
+    constexpr uint32_t kKnown =
+        IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+    if (attributes->pd == nullptr || (attributes->comp_mask & ~kKnown) != 0) return fail(EINVAL);
+    ProtectionDomain& parent = pd_of(attributes->pd);
+    auto domain = std::make_unique<ProtectionDomain>();
+    domain->shown.context = context;
+    domain->id = parent.id;
+    domain->parent = &parent;
+    ++parent.children;
+    return &domain.release()->shown;
+}
+
+int advise_mr(ibv_pd*, ibv_advise_mr_advice, uint32_t, ibv_sge*, uint32_t) {
+    return 0;  // pages come when they are touched
+}
+
+}  // namespace tulle::verbs
+
+using namespace tulle;
+using namespace tulle::verbs;
+
+TULLE_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
+    auto domain = std::make_unique<ProtectionDomain>();
+    live::Host& host = host_of(context);
+    const std::lock_guard guard(host.lock());
+    domain->id = host.adapter().memory().create_pd();
+    domain->shown = {context, domain->id.value};
+    return &domain.release()->shown;
+}
+
+TULLE_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
+    ProtectionDomain& domain = pd_of(pd);
+    if (domain.children != 0) return EBUSY;
+    if (domain.parent != nullptr) {
+        --domain.parent->children;
+        delete &domain;
+        return 0;
+    }
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
+    const auto refusal = host.adapter().memory().destroy_pd(domain.id);
+    if (refusal == transport::Refusal::none) delete &domain;
+    return errno_of(refusal);
+}
+
+TULLE_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {
+    return register_region(pd, address, length, reinterpret_cast<uint64_t>(address),
+                           static_cast<unsigned>(access));
+}
+
+TULLE_EXPORT ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                                     int access) {
+    return register_region(pd, address, length, iova, static_cast<unsigned>(access));
+}
+
+TULLE_EXPORT ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, uint64_t iova,
+                                      unsigned int access) {
+    return register_region(pd, address, length, iova, access);
+}
+
+TULLE_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
+    return fail(EOPNOTSUPP);
+}
+
+TULLE_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
+    live::Host& host = host_of(mr->context);
+    const std::lock_guard guard(host.lock());
+    // First the peers let go of it, then it is the program's alone.
+    host.withdraw_region(mr->rkey);
+    const auto refusal = host.adapter().memory().deregister_region(mr->lkey);
+    if (refusal == transport::Refusal::none)
+        delete &object_of<Region>(mr);
+    else
+        host.publish_region(mr->rkey, object_of<Region>(mr).request);
+    return errno_of(refusal);
+}
+
+TULLE_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length,
+                              int access) {
+    constexpr int kKnown =
+        IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+    const auto refuse = [](int error, int code) {
+        errno = error;
+        return code;
+    };
+    if (flags == 0 || (flags & ~kKnown) != 0) return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
+    Region& region = object_of<Region>(mr);
+    const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+    if (moves && (address == nullptr || length == 0)) return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
+    if ((flags & IBV_REREG_MR_CHANGE_PD) != 0 && pd == nullptr)
+        return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
+    ibv_pd* new_pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? pd : mr->pd;
+    void* new_address = moves ? address : mr->addr;
+    const size_t new_length = moves ? length : mr->length;
+    const unsigned new_access = (flags & IBV_REREG_MR_CHANGE_ACCESS) != 0
+                                    ? static_cast<unsigned>(access)
+                                    : region.request.access;
+    if (const int error = check_request(new_address, new_length, new_access))
+        return refuse(error, IBV_REREG_MR_ERR_INPUT);
+    const uint64_t iova = moves ? reinterpret_cast<uint64_t>(new_address) : region.request.address;
+    const auto request = request_for(new_pd, new_address, new_length, iova, new_access);
+    live::Host& host = host_of(mr->context);
+    const std::lock_guard guard(host.lock());
+    host.withdraw_region(mr->rkey);
+    const auto refusal = host.adapter().memory().reregister_region(mr->lkey, request);
+    if (refusal == transport::Refusal::none) {
+        region.request = request;
+        mr->pd = new_pd;
+        mr->addr = new_address;
+        mr->length = new_length;
+    }
+    host.publish_region(mr->rkey, region.request);
+    return refusal == transport::Refusal::none ? 0
+                                               : refuse(errno_of(refusal), IBV_REREG_MR_ERR_CMD);
+}

@@ -1,0 +1,15 @@
+// Memory as contexts offer it besides the functions that the library exports.
+#pragma once
+
+#include "verbs/api.h"
+
+namespace tulle::verbs {
+
+ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova, unsigned access);
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
+int dealloc_mw(ibv_mw* mw);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes);
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* sges,
+              uint32_t count);
+
+}  // namespace tulle::verbs

@@ -1,0 +1,167 @@
+// What the program's handles are: each begins with the structure that the interface shows, so that
+// a pointer to one is a pointer to the other.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <vector>
+
+#include "live/host.h"
+#include "verbs/api.h"
+#include "verbs/event_queue.h"
+
+namespace tulle::verbs {
+
+inline constexpr int kMaxQueuePairs = live::kQueuePairs - 2;
+inline constexpr int kMaxWork = 1 << 15;
+inline constexpr int kMaxSges = 32;
+inline constexpr int kMaxInline = 1024;
+inline constexpr int kMaxCqe = (1 << 22) - 1;
+inline constexpr int kMaxReads = 16;
+inline constexpr int kMaxSharedWork = 1 << 15;
+
+struct Context {
+    verbs_context verbs{};
+    EventQueue<ibv_async_event> events;
+    live::Host* host = nullptr;
+
+    ibv_context* shown() { return &verbs.context; }
+};
+
+// How many events of an object were handed out and not acknowledged: it is not destroyed before.
+class Owed {
+public:
+    void add() {
+        const std::lock_guard guard(lock_);
+        ++owed_;
+    }
+    void pay(uint32_t count) {
+        const std::lock_guard guard(lock_);
+        owed_ -= std::min(owed_, count);
+        if (owed_ == 0) paid_.notify_all();
+    }
+    void wait() {
+        std::unique_lock guard(lock_);
+        paid_.wait(guard, [&] { return owed_ == 0; });
+    }
+
+private:
+    std::mutex lock_;
+    std::condition_variable paid_;
+    uint32_t owed_ = 0;
+};
+
+struct ProtectionDomain {
+    ibv_pd shown{};
+    transport::PdId id{};
+    ProtectionDomain* parent = nullptr;  // of a parent domain: the one whose memory it uses
+    uint32_t children = 0;
+};
+
+struct Region {
+    ibv_mr shown{};
+    transport::RegionRequest request{};
+};
+
+struct Window {
+    ibv_mw shown{};
+};
+
+struct Channel {
+    ibv_comp_channel shown{};
+    EventQueue<ibv_cq*> events;
+};
+
+struct Cq {
+    ibv_cq_ex shown{};
+    transport::CqId id{};
+    Owed completions;
+    Owed asynchronous;
+    transport::Completion current{};  // of the extended way to poll
+    ibv_wc current_shown{};
+    uint64_t wc_flags = 0;
+
+    ibv_cq* plain() { return reinterpret_cast<ibv_cq*>(&shown); }
+};
+
+struct Srq {
+    ibv_srq shown{};
+    transport::SrqId id{};
+    ibv_srq_attr attributes{};
+    ibv_srq_type type = IBV_SRQT_BASIC;
+    ibv_xrcd* xrcd = nullptr;
+    ibv_cq* cq = nullptr;
+    Owed asynchronous;
+};
+
+struct XrcDomain {
+    ibv_xrcd shown{};
+    transport::XrcDomainId id{};
+    uint32_t users = 1;  // how often the program has opened it
+    uint64_t device = 0;
+    uint64_t inode = 0;
+};
+
+struct AddressHandle {
+    ibv_ah shown{};
+    live::Destination destination{};
+    bool is_multicast = false;
+    ibv_ah_attr attributes{};
+};
+
+// A request that is being put together, of the extended way to post.
+struct PendingWork {
+    ibv_send_wr request{};
+    std::vector<ibv_sge> sges;
+    std::vector<std::byte> inline_data;
+    std::array<std::byte, 8> word{};  // what an atomic write stores
+    bool has_data = false;
+};
+
+struct QueuePair {
+    ibv_qp_ex shown{};
+    transport::Qpn qpn{};
+    transport::QpType type = transport::QpType::rc;
+    ibv_qp_init_attr init{};
+    ibv_qp_attr attributes{};
+    bool has_builders = false;
+    uint64_t builders = 0;
+    std::vector<PendingWork> pending;
+    int pending_error = 0;
+    Owed asynchronous;
+
+    ibv_qp& plain() { return shown.qp_base; }
+};
+
+template <class Object, class Shown>
+Object& object_of(Shown* shown) {
+    return *reinterpret_cast<Object*>(shown);
+}
+
+inline Context& context_of(ibv_context* context) {
+    return *reinterpret_cast<Context*>(verbs_get_ctx(context));
+}
+inline live::Host& host_of(ibv_context* context) {
+    return *context_of(context).host;
+}
+inline Cq& cq_of(ibv_cq* cq) {
+    return object_of<Cq>(cq);
+}
+inline QueuePair& qp_of(ibv_qp* qp) {
+    return object_of<QueuePair>(qp);
+}
+inline ProtectionDomain& pd_of(ibv_pd* pd) {
+    return object_of<ProtectionDomain>(pd);
+}
+
+// The errno that stands for a refusal.
+int errno_of(transport::Refusal refusal);
+
+// Sets errno, for calls that answer with a pointer.
+inline std::nullptr_t fail(int error) {
+    errno = error;
+    return nullptr;
+}
+
+}  // namespace tulle::verbs

@@ -1,0 +1,111 @@
+// Names that provider libraries want when they are loaded, and nothing ever calls: there is no
+// kernel device for them to drive. perftest, UCX and libfabric load libmlx5 and libefa whatever
+// device they find. Also entry points of old that this device does not offer.
+#include "verbs/api.h"
+#include "verbs/unsupported.h"
+
+#define TULLE_REFUSED(name)                      \
+    TULLE_EXPORT int name() {                    \
+        return tulle::verbs::unsupported<int>(); \
+    }
+#define TULLE_REFUSED_POINTER(name)                \
+    TULLE_EXPORT void* name() {                    \
+        return tulle::verbs::unsupported<void*>(); \
+    }
+#define TULLE_IGNORED(name) \
+    TULLE_EXPORT void name() {}
+
+TULLE_REFUSED(__ioctl_final_num_attrs)
+TULLE_IGNORED(__verbs_log)
+TULLE_REFUSED_POINTER(_verbs_init_and_alloc_context)
+TULLE_REFUSED(execute_ioctl)
+TULLE_REFUSED(ibv_cmd_advise_mr)
+TULLE_REFUSED(ibv_cmd_alloc_dm)
+TULLE_REFUSED(ibv_cmd_alloc_mw)
+TULLE_REFUSED(ibv_cmd_alloc_pd)
+TULLE_REFUSED(ibv_cmd_attach_mcast)
+TULLE_REFUSED(ibv_cmd_close_xrcd)
+TULLE_REFUSED(ibv_cmd_create_ah)
+TULLE_REFUSED(ibv_cmd_create_counters)
+TULLE_REFUSED(ibv_cmd_create_cq)
+TULLE_REFUSED(ibv_cmd_create_cq_ex)
+TULLE_REFUSED(ibv_cmd_create_flow)
+TULLE_REFUSED(ibv_cmd_create_flow_action_esp)
+TULLE_REFUSED(ibv_cmd_create_qp)
+TULLE_REFUSED(ibv_cmd_create_qp_ex)
+TULLE_REFUSED(ibv_cmd_create_qp_ex2)
+TULLE_REFUSED(ibv_cmd_create_rwq_ind_table)
+TULLE_REFUSED(ibv_cmd_create_srq)
+TULLE_REFUSED(ibv_cmd_create_srq_ex)
+TULLE_REFUSED(ibv_cmd_create_wq)
+TULLE_REFUSED(ibv_cmd_dealloc_mw)
+TULLE_REFUSED(ibv_cmd_dealloc_pd)
+TULLE_REFUSED(ibv_cmd_dereg_mr)
+TULLE_REFUSED(ibv_cmd_destroy_ah)
+TULLE_REFUSED(ibv_cmd_destroy_counters)
+TULLE_REFUSED(ibv_cmd_destroy_cq)
+TULLE_REFUSED(ibv_cmd_destroy_flow)
+TULLE_REFUSED(ibv_cmd_destroy_flow_action)
+TULLE_REFUSED(ibv_cmd_destroy_qp)
+TULLE_REFUSED(ibv_cmd_destroy_rwq_ind_table)
+TULLE_REFUSED(ibv_cmd_destroy_srq)
+TULLE_REFUSED(ibv_cmd_destroy_wq)
+TULLE_REFUSED(ibv_cmd_detach_mcast)
+TULLE_REFUSED(ibv_cmd_free_dm)
+TULLE_REFUSED(ibv_cmd_get_context)
+TULLE_REFUSED(ibv_cmd_modify_cq)
+TULLE_REFUSED(ibv_cmd_modify_flow_action_esp)
+TULLE_REFUSED(ibv_cmd_modify_qp)
+TULLE_REFUSED(ibv_cmd_modify_qp_ex)
+TULLE_REFUSED(ibv_cmd_modify_srq)
+TULLE_REFUSED(ibv_cmd_modify_wq)
+TULLE_REFUSED(ibv_cmd_open_qp)
+TULLE_REFUSED(ibv_cmd_open_xrcd)
+TULLE_REFUSED(ibv_cmd_poll_cq)
+TULLE_REFUSED(ibv_cmd_post_recv)
+TULLE_REFUSED(ibv_cmd_post_send)
+TULLE_REFUSED(ibv_cmd_post_srq_recv)
+TULLE_REFUSED(ibv_cmd_query_context)
+TULLE_REFUSED(ibv_cmd_query_device_any)
+TULLE_REFUSED(ibv_cmd_query_mr)
+TULLE_REFUSED(ibv_cmd_query_port)
+TULLE_REFUSED(ibv_cmd_query_qp)
+TULLE_REFUSED(ibv_cmd_query_srq)
+TULLE_REFUSED(ibv_cmd_read_counters)
+TULLE_REFUSED(ibv_cmd_reg_dm_mr)
+TULLE_REFUSED(ibv_cmd_reg_dmabuf_mr)
+TULLE_REFUSED(ibv_cmd_reg_mr)
+TULLE_REFUSED(ibv_cmd_req_notify_cq)
+TULLE_REFUSED(ibv_cmd_rereg_mr)
+TULLE_REFUSED(ibv_cmd_resize_cq)
+TULLE_REFUSED(ibv_read_ibdev_sysfs_file)
+TULLE_IGNORED(verbs_init_cq)
+TULLE_IGNORED(verbs_register_driver_34)
+TULLE_IGNORED(verbs_set_ops)
+TULLE_IGNORED(verbs_uninit_context)
+TULLE_IGNORED(ibv_copy_path_rec_from_kern)
+TULLE_IGNORED(ibv_copy_path_rec_to_kern)
+TULLE_IGNORED(ibv_copy_qp_attr_from_kern)
+TULLE_IGNORED(ibv_copy_ah_attr_from_kern)
+TULLE_IGNORED(ibv_register_driver)
+
+// A datum, not a function.
+TULLE_EXPORT bool verbs_allow_disassociate_destroy;
+bool verbs_allow_disassociate_destroy = false;
+
+// Handles of other processes.
+TULLE_EXPORT ibv_context* ibv_import_device(int) {
+    return tulle::verbs::unsupported<ibv_context*>();
+}
+TULLE_EXPORT ibv_pd* ibv_import_pd(ibv_context*, uint32_t) {
+    return tulle::verbs::unsupported<ibv_pd*>();
+}
+TULLE_EXPORT ibv_mr* ibv_import_mr(ibv_pd*, uint32_t) {
+    return tulle::verbs::unsupported<ibv_mr*>();
+}
+TULLE_EXPORT ibv_dm* ibv_import_dm(ibv_context*, uint32_t) {
+    return tulle::verbs::unsupported<ibv_dm*>();
+}
+TULLE_EXPORT void ibv_unimport_pd(ibv_pd*) {}
+TULLE_EXPORT void ibv_unimport_mr(ibv_mr*) {}
+TULLE_EXPORT void ibv_unimport_dm(ibv_dm*) {}

@@ -1,0 +1,127 @@
+#include "verbs/process.h"
+
+#include <pthread.h>
+
+namespace tulle::verbs {
+namespace {
+
+using transport::EventKind;
+
+}  // namespace
+
+Process& Process::instance() {
+    // Never destroyed: the program's own destructors may still call verbs.
+    static Process* process = [] {
+        auto* made = new Process;
+        pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+        return made;
+    }();
+    return *process;
+}
+
+live::Host* Process::acquire() {
+    const std::lock_guard guard(lock_);
+    if (!host_) host_ = live::Host::open(live::identity_from_environment(), *this);
+    if (!host_) return fail(ENODEV);
+    ++users_;
+    return host_.get();
+}
+
+void Process::release() {
+    const std::lock_guard guard(lock_);
+    if (--users_ == 0) host_.reset();
+}
+
+// The lock is held across the fork, so that the child finds nothing half done.
+void Process::before_fork() {
+    Process& process = instance();
+    process.lock_.lock();
+    if (process.host_) process.host_->lock().lock();
+}
+
+void Process::after_fork_in_parent() {
+    Process& process = instance();
+    if (process.host_) process.host_->lock().unlock();
+    process.lock_.unlock();
+}
+
+// The thread is not in the child, and rings have one writer: the child lets go of all of it. It may
+// open devices of its own; handles of before are the parent's.
+void Process::after_fork_in_child() {
+    Process& process = instance();
+    if (process.host_) {
+        process.host_->abandon();
+        process.host_->lock().unlock();
+        (void)process.host_.release();
+    }
+    process.users_ = 0;
+    process.cqs_.clear();
+    process.srqs_.clear();
+    process.qps_.fill(nullptr);
+    process.lock_.unlock();
+}
+
+void Process::on_event(const transport::AdapterEvent& event) {
+    ibv_async_event shown{};
+    shown.event_type = static_cast<ibv_event_type>(event.kind);
+    const auto tell = [&](ibv_context* context) { context_of(context).events.push(shown); };
+    switch (event.kind) {
+        case EventKind::completion: {
+            Cq* cq = event.subject < cqs_.size() ? cqs_[event.subject] : nullptr;
+            if (cq != nullptr && cq->shown.channel != nullptr)
+                object_of<Channel>(cq->shown.channel).events.push(cq->plain());
+            return;
+        }
+        case EventKind::cq_error: {
+            Cq* cq = event.subject < cqs_.size() ? cqs_[event.subject] : nullptr;
+            if (cq == nullptr) return;
+            shown.element.cq = cq->plain();
+            return tell(cq->shown.context);
+        }
+        case EventKind::srq_error:
+        case EventKind::srq_limit_reached: {
+            Srq* srq = event.subject < srqs_.size() ? srqs_[event.subject] : nullptr;
+            if (srq == nullptr) return;
+            if (event.kind == EventKind::srq_limit_reached) srq->attributes.srq_limit = 0;
+            shown.element.srq = &srq->shown;
+            return tell(srq->shown.context);
+        }
+        case EventKind::device_fatal:
+        case EventKind::ee_context_error: return;
+        default: break;
+    }
+    QueuePair* subject = qp(transport::Qpn{event.subject});
+    if (subject == nullptr) return;
+    if (event.kind == EventKind::communication_established && management.on_established != nullptr)
+        management.on_established(management.self, subject->plain().qp_num);
+    shown.element.qp = &subject->plain();
+    tell(subject->plain().context);
+}
+
+void Process::on_management(const live::ManagementMessage& message) {
+    if (management.on_message == nullptr) return;
+    management.on_message(management.self, message.peer.value, message.bytes.data(),
+                          message.bytes.size());
+}
+
+void Process::on_gone(transport::EndpointIndex peer) {
+    if (management.on_gone != nullptr) management.on_gone(management.self, peer.value);
+}
+
+void Process::on_progress() {
+    if (management.on_progress != nullptr) management.on_progress(management.self);
+}
+
+int errno_of(transport::Refusal refusal) {
+    switch (refusal) {
+        case transport::Refusal::none: return 0;
+        case transport::Refusal::invalid_argument: return EINVAL;
+        case transport::Refusal::queue_full:
+        case transport::Refusal::out_of_resources: return ENOMEM;
+        case transport::Refusal::busy: return EBUSY;
+        case transport::Refusal::not_supported: return EOPNOTSUPP;
+    }
+    return EINVAL;
+}
+
+}  // namespace tulle::verbs

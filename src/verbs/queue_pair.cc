@@ -1,0 +1,314 @@
+#include "verbs/queue_pair.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "verbs/process.h"
+
+namespace tulle::verbs {
+namespace {
+
+using transport::QpAttributes;
+using transport::QpState;
+using transport::QpType;
+
+std::optional<QpType> type_of(ibv_qp_type type) {
+    switch (type) {
+        case IBV_QPT_RC: return QpType::rc;
+        case IBV_QPT_UC: return QpType::uc;
+        case IBV_QPT_UD: return QpType::ud;
+        case IBV_QPT_XRC_SEND: return QpType::xrc_initiator;
+        case IBV_QPT_XRC_RECV: return QpType::xrc_target;
+        default: return std::nullopt;
+    }
+}
+
+std::optional<QpState> state_of(ibv_qp_state state) {
+    switch (state) {
+        case IBV_QPS_RESET: return QpState::reset;
+        case IBV_QPS_INIT: return QpState::init;
+        case IBV_QPS_RTR: return QpState::rtr;
+        case IBV_QPS_RTS: return QpState::rts;
+        case IBV_QPS_SQD: return QpState::sqd;
+        case IBV_QPS_SQE: return QpState::sqe;
+        case IBV_QPS_ERR: return QpState::error;
+        default: return std::nullopt;
+    }
+}
+
+ibv_qp_state shown_state(QpState state) {
+    switch (state) {
+        case QpState::reset: return IBV_QPS_RESET;
+        case QpState::init: return IBV_QPS_INIT;
+        case QpState::rtr: return IBV_QPS_RTR;
+        case QpState::rts: return IBV_QPS_RTS;
+        case QpState::sqd: return IBV_QPS_SQD;
+        case QpState::sqe: return IBV_QPS_SQE;
+        case QpState::error: return IBV_QPS_ERR;
+    }
+    return IBV_QPS_UNKNOWN;
+}
+
+// Refused at creation, never later: an errno, or 0.
+int check_setup(const ibv_qp_init_attr_ex& a) {
+    constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+                                IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    if (!type_of(a.qp_type)) return EOPNOTSUPP;
+    if ((a.comp_mask & ~kKnown) != 0) return EOPNOTSUPP;
+    if ((a.comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 && a.create_flags != 0)
+        return EOPNOTSUPP;
+    if ((a.comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 && !offers_builders(a.send_ops_flags))
+        return EOPNOTSUPP;
+    if (a.qp_type == IBV_QPT_XRC_RECV)
+        return (a.comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 && a.xrcd != nullptr ? 0 : EINVAL;
+    if ((a.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || a.pd == nullptr || a.send_cq == nullptr)
+        return EINVAL;
+    if (a.qp_type != IBV_QPT_XRC_SEND && a.recv_cq == nullptr) return EINVAL;
+    const ibv_qp_cap& cap = a.cap;
+    const bool fits = cap.max_send_wr <= kMaxWork && cap.max_send_sge <= kMaxSges &&
+                      cap.max_recv_sge <= kMaxSges && cap.max_inline_data <= kMaxInline &&
+                      (a.srq != nullptr || cap.max_recv_wr <= kMaxWork);
+    return fits ? 0 : EINVAL;
+}
+
+transport::QpSetup setup_of(const ibv_qp_init_attr_ex& a) {
+    transport::QpSetup setup;
+    setup.type = *type_of(a.qp_type);
+    if (setup.type == QpType::xrc_target) {
+        setup.xrc_domain = object_of<XrcDomain>(a.xrcd).id;
+        setup.send = {};
+        return setup;
+    }
+    setup.pd = pd_of(a.pd).id;
+    setup.send_cq = cq_of(a.send_cq).id;
+    setup.send = {a.cap.max_send_wr, std::max(1u, a.cap.max_send_sge), a.cap.max_inline_data};
+    setup.signal_all = a.sq_sig_all != 0;
+    if (setup.type == QpType::xrc_initiator) return setup;
+    setup.receive_cq = cq_of(a.recv_cq).id;
+    if (a.srq != nullptr) setup.srq = object_of<Srq>(a.srq).id;
+    setup.receive_requests = a.srq != nullptr ? 0 : a.cap.max_recv_wr;
+    setup.receive_sges = std::max(1u, a.cap.max_recv_sge);
+    return setup;
+}
+
+void fill_shown(QueuePair& qp, ibv_context* context, const ibv_qp_init_attr_ex& a,
+                uint32_t number) {
+    ibv_qp& shown = qp.plain();
+    shown.context = context;
+    shown.qp_context = a.qp_context;
+    shown.pd = (a.comp_mask & IBV_QP_INIT_ATTR_PD) != 0 ? a.pd : nullptr;
+    shown.send_cq = a.send_cq;
+    shown.recv_cq = a.recv_cq;
+    shown.srq = a.srq;
+    shown.handle = shown.qp_num = number;
+    shown.state = IBV_QPS_RESET;
+    shown.qp_type = a.qp_type;
+    pthread_mutex_init(&shown.mutex, nullptr);
+    pthread_cond_init(&shown.cond, nullptr);
+    qp.init = {a.qp_context, a.send_cq, a.recv_cq, a.srq, a.cap, a.qp_type, a.sq_sig_all};
+    qp.attributes.cap = a.cap;
+    qp.attributes.path_mtu = IBV_MTU_4096;
+}
+
+// The way to a peer. False if the attributes name none that could be.
+int address_of(live::Host& host, const ibv_ah_attr& a, uint32_t peer, transport::Address& address) {
+    live::Destination destination;
+    if (const int error = destination_of(host, a, destination)) return error;
+    address.endpoint = host.resolve(destination, transport::Qpn{peer});
+    address.service_level = a.sl & 0xf;
+    address.traffic_class = a.is_global != 0 ? a.grh.traffic_class : 0;
+    address.hop_limit = a.is_global != 0 && a.grh.hop_limit != 0 ? a.grh.hop_limit : 64;
+    address.entropy = static_cast<uint16_t>(0xc000 | ((peer ^ peer >> 14) & 0x3fff));
+    return 0;
+}
+
+int translate(live::Host& host, const QueuePair& qp, const ibv_qp_attr& a, int mask,
+              QpAttributes& to) {
+    const auto has = [&](int bit) { return (mask & bit) != 0; };
+    if (has(IBV_QP_STATE)) {
+        const auto state = state_of(a.qp_state);
+        if (!state) return EINVAL;
+        to.state = *state;
+    }
+    if (has(IBV_QP_CUR_STATE)) {
+        const auto state = state_of(a.cur_qp_state);
+        if (!state) return EINVAL;
+        to.current_state = *state;
+    }
+    if (has(IBV_QP_PORT) && a.port_num != 1) return EINVAL;
+    if (has(IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return EINVAL;
+    if (has(IBV_QP_PATH_MTU) && (a.path_mtu < IBV_MTU_256 || a.path_mtu > IBV_MTU_4096))
+        return EINVAL;
+    if (has(IBV_QP_MAX_QP_RD_ATOMIC) && a.max_rd_atomic > kMaxReads) return EINVAL;
+    if (has(IBV_QP_MAX_DEST_RD_ATOMIC) && a.max_dest_rd_atomic > kMaxReads) return EINVAL;
+    if (has(IBV_QP_DEST_QPN) && a.dest_qp_num > 0xff'ffff) return EINVAL;
+    const uint32_t peer = has(IBV_QP_DEST_QPN) ? a.dest_qp_num : qp.attributes.dest_qp_num;
+    if (has(IBV_QP_AV))
+        if (const int error = address_of(host, a.ah_attr, peer, to.address)) return error;
+    if (has(IBV_QP_ALT_PATH))
+        if (const int error = address_of(host, a.alt_ah_attr, peer, to.alternate)) return error;
+    to.drain_notify = a.en_sqd_async_notify != 0;
+    to.access = a.qp_access_flags;
+    to.qkey = transport::QKey{a.qkey};
+    to.path_mtu = 128u << std::clamp<unsigned>(a.path_mtu, 1, 5);
+    to.address.ack_timeout = a.timeout;
+    to.alternate.ack_timeout = a.alt_timeout;
+    to.retry_count = a.retry_cnt;
+    to.rnr_retry = a.rnr_retry;
+    to.receive_psn = transport::Psn{a.rq_psn & 0xff'ffff};
+    to.send_psn = transport::Psn{a.sq_psn & 0xff'ffff};
+    to.max_reads = a.max_rd_atomic;
+    to.max_incoming_reads = a.max_dest_rd_atomic;
+    to.min_rnr_timer = a.min_rnr_timer;
+    to.dest_qpn = transport::Qpn{a.dest_qp_num};
+    if (has(IBV_QP_PATH_MIG_STATE)) {
+        if (a.path_mig_state > IBV_MIG_ARMED) return EINVAL;
+        to.migration = static_cast<transport::Migration>(a.path_mig_state);
+    }
+    return 0;
+}
+
+// A half of an XRC connection is told of both halves by many programs; what is not its own is not
+// looked at.
+int own_part(QpType type, int mask) {
+    if (type == QpType::xrc_initiator)
+        return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    if (type == QpType::xrc_target)
+        return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
+    return mask;
+}
+
+// Remembers what was set, for ibv_query_qp().
+void remember(ibv_qp_attr& kept, const ibv_qp_attr& a, int mask) {
+    const auto has = [&](int bit) { return (mask & bit) != 0; };
+    if (has(IBV_QP_ACCESS_FLAGS)) kept.qp_access_flags = a.qp_access_flags;
+    if (has(IBV_QP_PKEY_INDEX)) kept.pkey_index = a.pkey_index;
+    if (has(IBV_QP_PORT)) kept.port_num = a.port_num;
+    if (has(IBV_QP_QKEY)) kept.qkey = a.qkey;
+    if (has(IBV_QP_AV)) kept.ah_attr = a.ah_attr;
+    if (has(IBV_QP_PATH_MTU)) kept.path_mtu = a.path_mtu;
+    if (has(IBV_QP_TIMEOUT)) kept.timeout = a.timeout;
+    if (has(IBV_QP_RETRY_CNT)) kept.retry_cnt = a.retry_cnt;
+    if (has(IBV_QP_RNR_RETRY)) kept.rnr_retry = a.rnr_retry;
+    if (has(IBV_QP_RQ_PSN)) kept.rq_psn = a.rq_psn & 0xff'ffff;
+    if (has(IBV_QP_MAX_QP_RD_ATOMIC)) kept.max_rd_atomic = a.max_rd_atomic;
+    if (has(IBV_QP_MIN_RNR_TIMER)) kept.min_rnr_timer = a.min_rnr_timer;
+    if (has(IBV_QP_SQ_PSN)) kept.sq_psn = a.sq_psn & 0xff'ffff;
+    if (has(IBV_QP_MAX_DEST_RD_ATOMIC)) kept.max_dest_rd_atomic = a.max_dest_rd_atomic;
+    if (has(IBV_QP_DEST_QPN)) kept.dest_qp_num = a.dest_qp_num;
+    if (has(IBV_QP_ALT_PATH)) {
+        kept.alt_ah_attr = a.alt_ah_attr;
+        kept.alt_pkey_index = a.alt_pkey_index;
+        kept.alt_port_num = a.alt_port_num;
+        kept.alt_timeout = a.alt_timeout;
+    }
+    if (has(IBV_QP_STATE) && a.qp_state == IBV_QPS_RESET) {
+        const ibv_qp_cap cap = kept.cap;
+        kept = {};
+        kept.cap = cap;
+        kept.path_mtu = IBV_MTU_4096;
+    }
+}
+
+}  // namespace
+
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
+    if (const int error = check_setup(*attributes)) return fail(error);
+    auto qp = std::make_unique<QueuePair>();
+    qp->type = *type_of(attributes->qp_type);
+    live::Host& host = host_of(context);
+    const std::lock_guard guard(host.lock());
+    const auto number = host.create_qp(setup_of(*attributes));
+    if (!number) return fail(ENOMEM);
+    qp->qpn = *number;
+    fill_shown(*qp, context, *attributes, host.outside_of(*number).value);
+    if ((attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
+        set_builders(*qp, attributes->send_ops_flags);
+    Process::instance().add(*qp);
+    return &qp.release()->plain();
+}
+
+}  // namespace tulle::verbs
+
+using namespace tulle;
+using namespace tulle::verbs;
+
+TULLE_EXPORT ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+    ibv_qp_init_attr_ex extended{};
+    std::memcpy(static_cast<void*>(&extended), attributes, sizeof *attributes);
+    extended.comp_mask = IBV_QP_INIT_ATTR_PD;
+    extended.pd = pd;
+    ibv_qp* qp = create_qp_ex(pd->context, &extended);
+    if (qp != nullptr) attributes->cap = extended.cap;
+    return qp;
+}
+
+TULLE_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
+    return qp_of(qp).has_builders ? &qp_of(qp).shown : nullptr;
+}
+
+TULLE_EXPORT int ibv_modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask) {
+    QueuePair& qp = qp_of(shown);
+    live::Host& host = host_of(shown->context);
+    const std::lock_guard guard(host.lock());
+    if ((mask & (IBV_QP_CAP | IBV_QP_RATE_LIMIT)) != 0) return EINVAL;
+    mask = own_part(qp.type, mask);
+    QpAttributes to;
+    if (const int error = translate(host, qp, *attributes, mask, to)) return error;
+    const auto refusal = host.modify_qp(qp.qpn, to, static_cast<uint32_t>(mask));
+    if (refusal != transport::Refusal::none) return errno_of(refusal);
+    remember(qp.attributes, *attributes, mask);
+    if ((mask & IBV_QP_STATE) != 0) shown->state = attributes->qp_state;
+    host.finish_posting();
+    return 0;
+}
+
+TULLE_EXPORT int ibv_query_qp(ibv_qp* shown, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init) {
+    QueuePair& qp = qp_of(shown);
+    live::Host& host = host_of(shown->context);
+    const std::lock_guard guard(host.lock());
+    const transport::QueuePair* now = host.adapter().query_qp(qp.qpn);
+    if (now == nullptr) return EINVAL;
+    *attributes = qp.attributes;
+    attributes->qp_state = attributes->cur_qp_state = shown_state(now->state);
+    attributes->path_mig_state = static_cast<ibv_mig_state>(now->migration);
+    attributes->sq_draining =
+        now->state == QpState::sqd && now->requester.oldest != now->requester.begun ? 1 : 0;
+    shown->state = attributes->qp_state;
+    if (init != nullptr) *init = qp.init;
+    return 0;
+}
+
+TULLE_EXPORT int ibv_destroy_qp(ibv_qp* shown) {
+    QueuePair& qp = qp_of(shown);
+    live::Host& host = host_of(shown->context);
+    {
+        const std::lock_guard guard(host.lock());
+        const auto refusal = host.destroy_qp(qp.qpn);
+        if (refusal != transport::Refusal::none) return errno_of(refusal);
+        Process::instance().remove(qp);
+    }
+    context_of(shown->context).events.remove_if([&](const ibv_async_event& event) {
+        const bool is_qp_event =
+            event.event_type >= IBV_EVENT_QP_FATAL && event.event_type <= IBV_EVENT_PATH_MIG_ERR;
+        return (is_qp_event || event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED) &&
+               event.element.qp == shown;
+    });
+    qp.asynchronous.wait();
+    delete &qp;
+    return 0;
+}
+
+TULLE_EXPORT int ibv_query_ece(ibv_qp*, ibv_ece*) {
+    return EOPNOTSUPP;
+}
+
+TULLE_EXPORT int ibv_set_ece(ibv_qp*, ibv_ece*) {
+    return EOPNOTSUPP;
+}
+
+TULLE_EXPORT int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
+    return 0;
+}

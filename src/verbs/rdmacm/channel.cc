@@ -1,0 +1,190 @@
+// Event channels, and ids themselves.
+#include <condition_variable>
+#include <mutex>
+
+#include "verbs/rdmacm/connect.h"
+#include "verbs/rdmacm/manager.h"
+
+namespace tulle::verbs {
+namespace {
+
+// What is left to do for an event before the program sees it.
+void prepare(CmEventBox& box) {
+    Id& id = id_of(box.shown.id);
+    if (box.finishes_connect) finish_connect(id, box);
+    if (box.shown.event == RDMA_CM_EVENT_MULTICAST_JOIN) join_group(id, box);
+    if (box.shown.event == RDMA_CM_EVENT_CONNECT_REQUEST) prepare_request(id);
+}
+
+// One for all ids: an id may be gone as soon as its last event is acknowledged.
+std::mutex acknowledging;
+std::condition_variable acknowledged;
+
+void hand_out(rdma_cm_id* shown) {
+    if (shown == nullptr) return;
+    const std::lock_guard guard(acknowledging);
+    ++id_of(shown).events_out;
+}
+
+void take_back(rdma_cm_id* shown) {
+    if (shown == nullptr) return;
+    const std::lock_guard guard(acknowledging);
+    if (--id_of(shown).events_out == 0) acknowledged.notify_all();
+}
+
+// Waits until the program has acknowledged all events of the id, as the interface has it.
+void wait_for_acknowledgements(const Id& id) {
+    std::unique_lock guard(acknowledging);
+    acknowledged.wait(guard, [&] { return id.events_out == 0; });
+}
+
+CmEventBox* next_event(CmChannel& channel) {
+    const auto box = channel.events.pop();
+    if (!box) return nullptr;
+    prepare(**box);
+    hand_out((*box)->shown.id);
+    hand_out((*box)->shown.listen_id);
+    return *box;
+}
+
+void drop_events(rdma_event_channel* channel, const rdma_cm_id* shown) {
+    std::vector<CmEventBox*> dropped;
+    channel_of(channel).events.remove_if([&](CmEventBox* box) {
+        if (box->shown.id != shown && box->shown.listen_id != shown) return false;
+        dropped.push_back(box);
+        return true;
+    });
+    for (CmEventBox* box : dropped) {
+        rdma_cm_id* orphan = box->shown.id;
+        const bool is_request = box->shown.listen_id == shown && orphan != shown;
+        delete box;
+        if (is_request) rdma_destroy_id(orphan);  // nobody will ever hear of it
+    }
+}
+
+int create_id(rdma_event_channel* channel, rdma_cm_id** result, void* context,
+              rdma_port_space space, ibv_qp_type type) {
+    auto id = std::make_unique<Id>();
+    id->shown.context = context;
+    id->shown.ps = space;
+    id->shown.qp_type = type;
+    id->is_synchronous = channel == nullptr;
+    id->owns_channel = channel == nullptr;
+    id->shown.channel = channel != nullptr ? channel : rdma_create_event_channel();
+    if (id->shown.channel == nullptr) return -1;
+    Manager& manager = Manager::instance();
+    if (manager.context() == nullptr) return -1;
+    const Manager::Guard guard(manager);
+    manager.ids().push_back(id.get());
+    *result = &id.release()->shown;
+    return 0;
+}
+
+}  // namespace
+
+int wait_if_synchronous(Id& id) {
+    if (!id.is_synchronous) return 0;
+    if (id.shown.event != nullptr) {
+        rdma_ack_cm_event(id.shown.event);
+        id.shown.event = nullptr;
+    }
+    if (rdma_get_cm_event(id.shown.channel, &id.shown.event) != 0) return -1;
+    const rdma_cm_event& event = *id.shown.event;
+    if (event.status == 0) return 0;
+    if (event.event == RDMA_CM_EVENT_REJECTED) return refuse_call(ECONNREFUSED);
+    return refuse_call(event.status < 0 ? -event.status : event.status);
+}
+
+}  // namespace tulle::verbs
+
+using namespace tulle;
+using namespace tulle::verbs;
+
+TULLE_EXPORT rdma_event_channel* rdma_create_event_channel() {
+    auto channel = std::make_unique<CmChannel>();
+    if (!channel->events.is_open()) return fail(EMFILE);
+    channel->shown.fd = channel->events.file();
+    return &channel.release()->shown;
+}
+
+TULLE_EXPORT void rdma_destroy_event_channel(rdma_event_channel* channel) {
+    delete &channel_of(channel);
+}
+
+TULLE_EXPORT int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, void* context,
+                                rdma_port_space space) {
+    if (space != RDMA_PS_TCP && space != RDMA_PS_UDP && space != RDMA_PS_IPOIB &&
+        space != RDMA_PS_IB)
+        return refuse_call(EPROTONOSUPPORT);
+    const bool is_datagram = space == RDMA_PS_UDP || space == RDMA_PS_IPOIB;
+    return create_id(channel, id, context, space, is_datagram ? IBV_QPT_UD : IBV_QPT_RC);
+}
+
+TULLE_EXPORT int rdma_destroy_id(rdma_cm_id* shown) {
+    Id& id = id_of(shown);
+    Manager& manager = Manager::instance();
+    {
+        const Manager::Guard guard(manager);
+        if (id.is_listening) {
+            (void)manager.engine().stop_listening(id.listener);
+            manager.bridge().hide_port(shown->verbs, protocol_of(shown->ps),
+                                       address_port(shown->route.addr.src_storage));
+        }
+        if (id.handle) (void)manager.engine().abandon(manager.now(), id.handle);
+        manager.forget(id);
+        std::erase(manager.ids(), &id);
+    }
+    if (shown->event != nullptr) {
+        rdma_ack_cm_event(shown->event);
+        shown->event = nullptr;
+    }
+    drop_events(shown->channel, shown);
+    wait_for_acknowledgements(id);
+    if (id.owns_channel) rdma_destroy_event_channel(shown->channel);
+    delete &id;
+    return 0;
+}
+
+TULLE_EXPORT int rdma_migrate_id(rdma_cm_id* shown, rdma_event_channel* channel) {
+    Id& id = id_of(shown);
+    rdma_event_channel* old = shown->channel;
+    if (shown->event != nullptr) {
+        rdma_ack_cm_event(shown->event);
+        shown->event = nullptr;
+    }
+    wait_for_acknowledgements(id);
+    rdma_event_channel* target = channel != nullptr ? channel : rdma_create_event_channel();
+    if (target == nullptr) return -1;
+    {
+        Manager& manager = Manager::instance();
+        const Manager::Guard guard(manager);
+        std::vector<CmEventBox*> moved;
+        channel_of(old).events.remove_if([&](CmEventBox* box) {
+            if (box->shown.id != shown) return false;
+            moved.push_back(box);
+            return true;
+        });
+        shown->channel = target;
+        for (CmEventBox* box : moved) channel_of(target).events.push(box);
+    }
+    if (id.owns_channel) rdma_destroy_event_channel(old);
+    id.owns_channel = id.is_synchronous = channel == nullptr;
+    return 0;
+}
+
+TULLE_EXPORT int rdma_get_cm_event(rdma_event_channel* channel, rdma_cm_event** event) {
+    CmEventBox* box = next_event(channel_of(channel));
+    if (box == nullptr) return -1;
+    *event = &box->shown;
+    return 0;
+}
+
+TULLE_EXPORT int rdma_ack_cm_event(rdma_cm_event* event) {
+    if (event == nullptr) return refuse_call(EINVAL);
+    rdma_cm_id* id = event->id;
+    rdma_cm_id* listener = event->listen_id;
+    delete &object_of<CmEventBox>(event);
+    take_back(listener);
+    take_back(id);
+    return 0;
+}

@@ -1,0 +1,173 @@
+// Queue pairs, receive queues and end points of ids.
+#include <cstring>
+
+#include "verbs/rdmacm/connect.h"
+#include "verbs/rdmacm/manager.h"
+
+namespace tulle::verbs {
+namespace {
+
+void destroy_queues(Id& id) {
+    rdma_cm_id& shown = id.shown;
+    if (!id.owns_cqs) return;
+    if (shown.recv_cq != nullptr) ibv_destroy_cq(shown.recv_cq);
+    if (shown.send_cq != nullptr && shown.send_cq != shown.recv_cq) ibv_destroy_cq(shown.send_cq);
+    if (shown.recv_cq_channel != nullptr) ibv_destroy_comp_channel(shown.recv_cq_channel);
+    if (shown.send_cq_channel != nullptr && shown.send_cq_channel != shown.recv_cq_channel)
+        ibv_destroy_comp_channel(shown.send_cq_channel);
+    shown.recv_cq = shown.send_cq = nullptr;
+    shown.recv_cq_channel = shown.send_cq_channel = nullptr;
+    id.owns_cqs = false;
+}
+
+// Completion queues for a program that brought none.
+int create_queues(Id& id, const ibv_qp_init_attr_ex& a) {
+    rdma_cm_id& shown = id.shown;
+    if (a.recv_cq == nullptr) {
+        shown.recv_cq_channel = ibv_create_comp_channel(shown.verbs);
+        if (shown.recv_cq_channel == nullptr) return ENOMEM;
+        id.owns_cqs = true;
+        const int entries = std::max(1, static_cast<int>(a.cap.max_recv_wr));
+        shown.recv_cq = ibv_create_cq(shown.verbs, entries, &shown, shown.recv_cq_channel, 0);
+        if (shown.recv_cq == nullptr) return ENOMEM;
+    }
+    if (a.send_cq == nullptr) {
+        shown.send_cq_channel = ibv_create_comp_channel(shown.verbs);
+        if (shown.send_cq_channel == nullptr) return ENOMEM;
+        id.owns_cqs = true;
+        const int entries = std::max(1, static_cast<int>(a.cap.max_send_wr));
+        shown.send_cq = ibv_create_cq(shown.verbs, entries, &shown, shown.send_cq_channel, 0);
+        if (shown.send_cq == nullptr) return ENOMEM;
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace tulle::verbs
+
+using namespace tulle;
+using namespace tulle::verbs;
+
+TULLE_EXPORT int rdma_create_qp_ex(rdma_cm_id* shown, ibv_qp_init_attr_ex* wanted) {
+    Id& id = id_of(shown);
+    if (shown->qp != nullptr || shown->verbs == nullptr) return refuse_call(EINVAL);
+    ibv_qp_init_attr_ex a = *wanted;
+    if ((a.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || a.pd == nullptr) {
+        a.comp_mask |= IBV_QP_INIT_ATTR_PD;
+        a.pd = shown->pd != nullptr ? shown->pd : Manager::instance().domain();
+    }
+    if (const int error = create_queues(id, a)) {
+        destroy_queues(id);
+        return refuse_call(error);
+    }
+    if (a.send_cq == nullptr) a.send_cq = shown->send_cq;
+    if (a.recv_cq == nullptr) a.recv_cq = shown->recv_cq;
+    if (a.srq == nullptr && shown->srq != nullptr) a.srq = shown->srq;
+    ibv_qp* qp = ibv_create_qp_ex(a.pd->context, &a);
+    if (qp == nullptr) {
+        const int error = errno;
+        destroy_queues(id);
+        return refuse_call(error);
+    }
+    const int error = a.qp_type == IBV_QPT_UD ? start_datagrams(id, qp) : to_init(id, qp);
+    if (error != 0) {
+        ibv_destroy_qp(qp);
+        destroy_queues(id);
+        return refuse_call(error);
+    }
+    wanted->cap = a.cap;
+    shown->pd = a.pd;
+    shown->send_cq = a.send_cq;
+    shown->recv_cq = a.recv_cq;
+    shown->qp = qp;
+    return 0;
+}
+
+TULLE_EXPORT int rdma_create_qp(rdma_cm_id* shown, ibv_pd* pd, ibv_qp_init_attr* attributes) {
+    ibv_qp_init_attr_ex extended{};
+    std::memcpy(static_cast<void*>(&extended), attributes, sizeof *attributes);
+    extended.comp_mask = IBV_QP_INIT_ATTR_PD;
+    extended.pd = pd != nullptr ? pd : shown->pd;
+    const int result = rdma_create_qp_ex(shown, &extended);
+    if (result == 0) attributes->cap = extended.cap;
+    return result;
+}
+
+TULLE_EXPORT void rdma_destroy_qp(rdma_cm_id* shown) {
+    if (shown->qp == nullptr) return;
+    Id& id = id_of(shown);
+    for (Multicast& group : id.groups)
+        if (group.is_attached) {
+            ibv_detach_mcast(shown->qp, &group.group, 0);
+            group.is_attached = false;
+        }
+    ibv_destroy_qp(shown->qp);
+    shown->qp = nullptr;
+    destroy_queues(id);
+}
+
+TULLE_EXPORT int rdma_create_srq_ex(rdma_cm_id* shown, ibv_srq_init_attr_ex* attributes) {
+    if (shown->srq != nullptr || shown->verbs == nullptr) return refuse_call(EINVAL);
+    if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) {
+        attributes->pd = shown->pd != nullptr ? shown->pd : Manager::instance().domain();
+        attributes->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
+    }
+    shown->srq = ibv_create_srq_ex(attributes->pd->context, attributes);
+    if (shown->srq == nullptr) return -1;
+    if (shown->pd == nullptr) shown->pd = attributes->pd;
+    return 0;
+}
+
+TULLE_EXPORT int rdma_create_srq(rdma_cm_id* shown, ibv_pd* pd, ibv_srq_init_attr* attributes) {
+    ibv_srq_init_attr_ex extended{};
+    extended.srq_context = attributes->srq_context;
+    extended.attr = attributes->attr;
+    extended.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+    extended.srq_type = IBV_SRQT_BASIC;
+    extended.pd = pd;
+    return rdma_create_srq_ex(shown, &extended);
+}
+
+TULLE_EXPORT void rdma_destroy_srq(rdma_cm_id* shown) {
+    if (shown->srq == nullptr) return;
+    ibv_destroy_srq(shown->srq);
+    shown->srq = nullptr;
+}
+
+TULLE_EXPORT int rdma_create_ep(rdma_cm_id** result, rdma_addrinfo* where, ibv_pd* pd,
+                                ibv_qp_init_attr* attributes) {
+    rdma_cm_id* shown = nullptr;
+    if (rdma_create_id(nullptr, &shown, nullptr,
+                       static_cast<rdma_port_space>(where->ai_port_space)) != 0)
+        return -1;
+    Id& id = id_of(shown);
+    shown->qp_type = static_cast<ibv_qp_type>(where->ai_qp_type);
+    const bool is_passive = (where->ai_flags & RAI_PASSIVE) != 0;
+    bool done = is_passive
+                    ? rdma_bind_addr(shown, where->ai_src_addr) == 0
+                    : rdma_resolve_addr(shown, where->ai_src_addr, where->ai_dst_addr, 2000) == 0 &&
+                          rdma_resolve_route(shown, 2000) == 0;
+    if (done && attributes != nullptr) {
+        attributes->qp_type = shown->qp_type;
+        if (is_passive && shown->ps != RDMA_PS_UDP) {
+            if (pd != nullptr) shown->pd = pd;
+            id.qp_attributes = *attributes;
+            id.creates_qp = true;
+        } else {
+            done = rdma_create_qp(shown, pd, attributes) == 0;
+        }
+    }
+    if (!done) {
+        const int error = errno;
+        rdma_destroy_ep(shown);
+        return refuse_call(error);
+    }
+    *result = shown;
+    return 0;
+}
+
+TULLE_EXPORT void rdma_destroy_ep(rdma_cm_id* shown) {
+    rdma_destroy_qp(shown);
+    rdma_destroy_srq(shown);
+    rdma_destroy_id(shown);
+}

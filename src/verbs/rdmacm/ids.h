@@ -1,0 +1,95 @@
+// What the handles of the connection manager's interface are: each begins with the structure that
+// programs see.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "live/descriptor.h"
+#include "transport/cm/connection_manager.h"
+#include "verbs/bridge.h"
+#include "verbs/event_queue.h"
+#include "verbs/objects.h"
+
+#pragma GCC visibility push(default)
+#include <rdma/rdma_cma.h>
+#pragma GCC visibility pop
+
+namespace tulle::verbs {
+
+struct Id;
+
+// An event, with the private data that it points to. What has to be done before the program sees it
+// is done when it asks for it, by a thread of its own.
+struct CmEventBox {
+    rdma_cm_event shown{};
+    std::array<uint8_t, 256> private_data{};
+    bool finishes_connect = false;  // a reply came: the queue pair goes to RTS, then RTU
+};
+
+struct CmChannel {
+    rdma_event_channel shown{};
+    EventQueue<CmEventBox*> events;
+};
+
+struct Multicast {
+    sockaddr_storage address{};
+    ibv_gid group{};
+    bool is_attached = false;
+};
+
+struct Id {
+    rdma_cm_id shown{};
+    bool is_synchronous = false;  // the program gave no channel: calls wait for their event
+    bool owns_channel = false;
+    bool is_bound = false;
+    bool is_listening = false;
+    bool is_passive = false;
+    live::Descriptor port;  // held
+    transport::CmListener listener{};
+    transport::CmHandle handle{};
+    uint32_t peer = kNobody;
+    ibv_sa_path_rec path{};
+    uint8_t ack_timeout = 0;
+    uint8_t type_of_service = 0;
+    // Of the connection, as agreed.
+    uint32_t own_qpn = 0;
+    uint32_t remote_qpn = 0;
+    uint32_t remote_qkey = 0;
+    uint32_t own_psn = 0;
+    uint32_t remote_psn = 0;
+    uint8_t responder_resources = 0;
+    uint8_t initiator_depth = 0;
+    uint8_t retry_count = 7;
+    uint8_t rnr_retry_count = 7;
+    uint8_t min_rnr_timer = 0;
+    bool has_srq = false;
+    Id* listen_id = nullptr;
+    std::vector<Id*> waiting;  // of a listener without a channel: requests that came
+    std::vector<Multicast> groups;
+    ibv_qp_init_attr qp_attributes{};  // of an end point that listens: for those that it accepts
+    bool creates_qp = false;
+    bool owns_cqs = false;
+    uint32_t events_out = 0;  // handed to the program and not acknowledged
+};
+
+inline Id& id_of(rdma_cm_id* id) {
+    return object_of<Id>(id);
+}
+inline CmChannel& channel_of(rdma_event_channel* channel) {
+    return object_of<CmChannel>(channel);
+}
+
+// Sets errno and answers as these calls do.
+inline int refuse_call(int error) {
+    errno = error;
+    return -1;
+}
+
+inline uint8_t protocol_of(rdma_port_space space) {
+    return static_cast<uint8_t>(space);  // TCP 0x106, UDP 0x111, IB 0x13f
+}
+
+}  // namespace tulle::verbs

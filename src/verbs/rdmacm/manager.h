@@ -1,0 +1,98 @@
+// The connection manager of a process: the engine of transport, fed with messages of peers and with
+// time, and its events given to the ids that they are about. Its state is guarded by the lock of
+// the host, which whoever calls into it holds.
+#pragma once
+
+#include <map>
+
+#include "verbs/rdmacm/ids.h"
+
+namespace tulle::verbs {
+
+class Manager {
+public:
+    static Manager& instance();
+
+    // Opens the device; nullptr, and errno, if it cannot be.
+    ibv_context* context();
+    ibv_pd* domain();  // the one that ids have without being given one
+    const Bridge& bridge() const { return *bridge_; }
+    std::vector<Id*>& ids() { return ids_; }
+
+    class Guard {
+    public:
+        explicit Guard(Manager& manager) : manager_(manager) {
+            manager_.bridge_->lock(manager_.context_);
+        }
+        ~Guard() {
+            manager_.drain();
+            manager_.bridge_->unlock(manager_.context_);
+        }
+        Guard(const Guard&) = delete;
+        Guard& operator=(const Guard&) = delete;
+
+    private:
+        Manager& manager_;
+    };
+
+    // With the lock held.
+    transport::ConnectionManager& engine() { return *engine_; }
+    base::Instant now() const { return base::Instant{bridge_->now_ps()}; }
+    uint32_t next_psn() { return static_cast<uint32_t>(random_.next()) & 0xff'ffff; }
+    void own(transport::CmHandle handle, Id& id) { by_handle_[handle.bits] = &id; }
+    void forget(Id& id);
+
+    // An event for the program, on the channel of its id. It is filled in and then, when the lock
+    // is let go, shown.
+    CmEventBox& tell(Id& id, rdma_cm_event_type type, int status = 0);
+
+private:
+    Manager() = default;
+    bool open();
+    void drain();
+    void on_event(const transport::CmEvent& event);
+    void on_what(Id& id, const transport::CmReplyArrived& what);
+    void on_what(Id& id, const transport::CmEstablished& what);
+    void on_what(Id& id, const transport::CmRejected& what);
+    void on_what(Id& id, const transport::CmUnreachable& what);
+    void on_what(Id& id, const transport::CmDisconnected& what);
+    void on_what(Id& id, const transport::CmTimeWaitOver& what);
+    void on_what(Id& id, const transport::CmServiceAnswered& what);
+    template <class What>
+    void on_what(Id&, const What&) {}  // path migration and redirection are not offered
+    void on_request(transport::CmHandle handle, const transport::CmRequestArrived& what);
+    void on_service(transport::CmHandle handle, const transport::CmServiceRequested& what);
+    Id* new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer);
+    void on_gone(uint32_t peer);
+
+    const Bridge* bridge_ = nullptr;
+    ibv_context* context_ = nullptr;
+    ibv_pd* domain_ = nullptr;
+    std::unique_ptr<transport::ConnectionManager> engine_;
+    base::RandomStream random_{{}};
+    std::mutex opening_;
+    std::vector<Id*> ids_;
+    std::map<uint32_t, Id*> by_handle_;
+    bool is_draining_ = false;
+    std::vector<CmEventBox*> outbox_;
+};
+
+// Puts an event into its box, private data copied.
+template <class Bytes>
+void carry(CmEventBox& box, const Bytes& bytes) {
+    const size_t length = std::min(box.private_data.size(), std::size(bytes));
+    std::copy_n(std::begin(bytes), length, box.private_data.begin());
+    box.shown.param.conn.private_data = box.private_data.data();
+    box.shown.param.conn.private_data_len = static_cast<uint8_t>(std::min<size_t>(length, 255));
+}
+
+// Fills in the id's addresses of a connection that came (resolve.cc).
+void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint16_t local_port);
+void set_path(Id& id);
+wire::Gid address_gid(const sockaddr_storage& address);
+uint16_t address_port(const sockaddr_storage& address);
+
+// For an id without a channel: takes the event that a call has caused, and answers as it ended.
+int wait_if_synchronous(Id& id);
+
+}  // namespace tulle::verbs

@@ -1,0 +1,99 @@
+// Multicast groups of ids.
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "verbs/rdmacm/connect.h"
+#include "verbs/rdmacm/manager.h"
+
+namespace tulle::verbs {
+namespace {
+
+// The group's GID: of an IPv4 group as IP over InfiniBand maps it (RFC 4391), the low 28 bits
+// behind a fixed prefix; an IPv6 group is one already.
+bool group_of(const sockaddr* address, ibv_gid& gid) {
+    gid = {};
+    if (address->sa_family == AF_INET6) {
+        const auto& six = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+        std::memcpy(gid.raw, &six, sizeof gid.raw);
+        return gid.raw[0] == 0xff;
+    }
+    if (address->sa_family != AF_INET) return false;
+    const uint32_t four = ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr);
+    if (!IN_MULTICAST(four)) return false;
+    constexpr uint8_t kPrefix[] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff};
+    std::memcpy(gid.raw, kPrefix, sizeof kPrefix);
+    const uint32_t low = htonl(four & 0x0fff'ffff);
+    std::memcpy(gid.raw + 12, &low, sizeof low);
+    return true;
+}
+
+}  // namespace
+
+void join_group(Id& id, CmEventBox& box) {
+    for (Multicast& group : id.groups) {
+        const bool is_this = std::memcmp(group.group.raw, box.shown.param.ud.ah_attr.grh.dgid.raw,
+                                         sizeof group.group.raw) == 0;
+        if (!is_this || group.is_attached || id.shown.qp == nullptr) continue;
+        const int error = ibv_attach_mcast(id.shown.qp, &group.group, 0);
+        group.is_attached = error == 0;
+        if (error == 0) continue;
+        box.shown.event = RDMA_CM_EVENT_MULTICAST_ERROR;
+        box.shown.status = -error;
+    }
+}
+
+}  // namespace tulle::verbs
+
+using namespace tulle;
+using namespace tulle::verbs;
+
+TULLE_EXPORT int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void* context) {
+    Id& id = id_of(shown);
+    Multicast group;
+    if (shown->verbs == nullptr || !group_of(address, group.group)) return refuse_call(EINVAL);
+    std::memcpy(&group.address, address,
+                address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    ibv_port_attr port{};
+    verbs_get_ctx(shown->verbs)->query_port(shown->verbs, 1, &port, sizeof port);
+    {
+        Manager& manager = Manager::instance();
+        const Manager::Guard guard(manager);
+        id.groups.push_back(group);
+        CmEventBox& box = manager.tell(id, RDMA_CM_EVENT_MULTICAST_JOIN);
+        rdma_ud_param& shown_param = box.shown.param.ud;
+        // Which join it answers, as the interface has it.
+        shown_param.private_data = context;
+        shown_param.ah_attr.is_global = 1;
+        shown_param.ah_attr.port_num = 1;
+        shown_param.ah_attr.grh.dgid = group.group;
+        shown_param.ah_attr.grh.hop_limit = 64;
+        shown_param.ah_attr.grh.sgid_index = static_cast<uint8_t>(port.gid_tbl_len - 1);
+        shown_param.qp_num = 0xff'ffff;
+        shown_param.qkey = RDMA_UDP_QKEY;
+    }
+    return wait_if_synchronous(id);
+}
+
+TULLE_EXPORT int rdma_join_multicast_ex(rdma_cm_id* shown, rdma_cm_join_mc_attr_ex* attributes,
+                                        void* context) {
+    constexpr uint32_t kNeeded = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+    if (attributes->comp_mask != kNeeded) return refuse_call(EINVAL);
+    if (attributes->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED) return refuse_call(EINVAL);
+    return rdma_join_multicast(shown, attributes->addr, context);
+}
+
+TULLE_EXPORT int rdma_leave_multicast(rdma_cm_id* shown, sockaddr* address) {
+    Id& id = id_of(shown);
+    ibv_gid gid{};
+    if (!group_of(address, gid)) return refuse_call(EINVAL);
+    const auto found = std::ranges::find_if(id.groups, [&](const Multicast& group) {
+        return std::memcmp(group.group.raw, gid.raw, sizeof gid.raw) == 0;
+    });
+    if (found == id.groups.end()) return refuse_call(EADDRNOTAVAIL);
+    if (found->is_attached && shown->qp != nullptr) ibv_detach_mcast(shown->qp, &found->group, 0);
+    const Manager::Guard guard(Manager::instance());
+    id.groups.erase(found);
+    return 0;
+}

@@ -1,0 +1,312 @@
+// Addresses: binding, resolving, and what programs ask about them.
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "verbs/rdmacm/manager.h"
+
+namespace tulle::verbs {
+namespace {
+
+constexpr uint16_t kFirstFreePort = 32'768;
+constexpr uint16_t kFreePorts = 28'000;
+
+socklen_t size_of(const sockaddr* address) {
+    return address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+}
+
+bool is_ip(const sockaddr* address) {
+    return address->sa_family == AF_INET || address->sa_family == AF_INET6;
+}
+
+__be16& port_in(sockaddr_storage& address) {
+    return address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                                         : reinterpret_cast<sockaddr_in&>(address).sin_port;
+}
+
+// An address as GID tables have it; ::1 is the host itself, as 127.0.0.1 is.
+wire::Gid gid_of(const sockaddr* address) {
+    wire::Gid gid;
+    if (address->sa_family == AF_INET6) {
+        const auto& six = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+        if (IN6_IS_ADDR_LOOPBACK(&six)) return wire::gid_of({{127, 0, 0, 1}});
+        std::memcpy(gid.bytes.data(), &six, 16);
+        return gid;
+    }
+    wire::Ipv4Address ip;
+    std::memcpy(ip.bytes.data(), &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, 4);
+    return wire::gid_of(ip);
+}
+
+// Whether this machine has the address: it lets a socket bind to it.
+bool is_local(const sockaddr* address) {
+    sockaddr_storage plain{};
+    std::memcpy(&plain, address, size_of(address));
+    port_in(plain) = 0;
+    const live::Descriptor socket(::socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return socket && bind(socket.get(), reinterpret_cast<sockaddr*>(&plain), size_of(address)) == 0;
+}
+
+bool is_any(const sockaddr* address) {
+    if (address->sa_family == AF_INET)
+        return reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr == INADDR_ANY;
+    return IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+}
+
+bool attach(Id& id) {
+    Manager& manager = Manager::instance();
+    id.shown.verbs = manager.context();
+    if (id.shown.verbs == nullptr) return false;
+    id.shown.port_num = 1;
+    if (id.shown.pd == nullptr) id.shown.pd = manager.domain();
+    return id.shown.pd != nullptr;
+}
+
+// A port of the id's own: the one in its address, or one that is free.
+int take_port(Id& id) {
+    Manager& manager = Manager::instance();
+    const Manager::Guard guard(manager);
+    __be16& port = port_in(id.shown.route.addr.src_storage);
+    const uint8_t protocol = protocol_of(id.shown.ps);
+    if (port != 0) {
+        id.port =
+            live::Descriptor(manager.bridge().take_port(id.shown.verbs, protocol, ntohs(port)));
+        return id.port ? 0 : EADDRINUSE;
+    }
+    for (uint32_t tries = 0; tries < 256; ++tries) {
+        const auto wanted = static_cast<uint16_t>(kFirstFreePort + manager.next_psn() % kFreePorts);
+        id.port = live::Descriptor(manager.bridge().take_port(id.shown.verbs, protocol, wanted));
+        if (!id.port) continue;
+        port = htons(wanted);
+        return 0;
+    }
+    return EADDRNOTAVAIL;
+}
+
+int bind_to(Id& id, const sockaddr* address) {
+    if (id.is_bound) return EINVAL;
+    if (address == nullptr || !is_ip(address)) return EINVAL;
+    if (!is_any(address) && !is_local(address)) return ENODEV;
+    rdma_addr& shown = id.shown.route.addr;
+    std::memcpy(&shown.src_storage, address, size_of(address));
+    // A wildcard names no device; one that programs can ask is there all the same when needed.
+    if (!attach(id)) return errno;
+    if (const int error = take_port(id)) return error;
+    id.is_bound = true;
+    return 0;
+}
+
+// An address that the caller knows already, where looking up gave none.
+void take_hint(const sockaddr* hint, socklen_t length, sockaddr*& address, socklen_t& size) {
+    if (hint == nullptr || length == 0 || address != nullptr) return;
+    size = std::min<socklen_t>(length, sizeof(sockaddr_storage));
+    address = static_cast<sockaddr*>(std::calloc(1, sizeof(sockaddr_storage)));
+    if (address != nullptr) std::memcpy(address, hint, size);
+}
+
+void copy_address(sockaddr_storage& to, const wire::Gid& from, uint16_t port) {
+    const auto& b = from.bytes;
+    const bool is_four = b[10] == 0xff && b[11] == 0xff && b[0] == 0;
+    to = {};
+    if (is_four) {
+        auto& four = reinterpret_cast<sockaddr_in&>(to);
+        four.sin_family = AF_INET;
+        std::memcpy(&four.sin_addr, b.data() + 12, 4);
+    } else {
+        auto& six = reinterpret_cast<sockaddr_in6&>(to);
+        six.sin6_family = AF_INET6;
+        std::memcpy(&six.sin6_addr, b.data(), 16);
+    }
+    port_in(to) = htons(port);
+}
+
+}  // namespace
+
+wire::Gid address_gid(const sockaddr_storage& address) {
+    return gid_of(reinterpret_cast<const sockaddr*>(&address));
+}
+
+uint16_t address_port(const sockaddr_storage& address) {
+    auto copy = address;
+    return ntohs(port_in(copy));
+}
+
+void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint16_t local_port) {
+    if (!ip) return;
+    rdma_addr& shown = id.shown.route.addr;
+    copy_address(shown.src_storage, ip->destination, local_port);
+    copy_address(shown.dst_storage, ip->source, ip->source_port);
+}
+
+// The path, as the subnet's administration would have told it.
+void set_path(Id& id) {
+    Manager& manager = Manager::instance();
+    ibv_gid own{};
+    ibv_port_attr port{};
+    verbs_get_ctx(id.shown.verbs)->query_port(id.shown.verbs, 1, &port, sizeof port);
+    ibv_query_gid(id.shown.verbs, 1, port.gid_tbl_len - 1, &own);
+    ibv_ah_attr peer{};
+    if (id.peer != kNobody)
+        manager.bridge().peer_address(id.shown.verbs, id.peer, &peer);
+    else
+        std::memcpy(peer.grh.dgid.raw, address_gid(id.shown.route.addr.dst_storage).bytes.data(),
+                    16);
+    ibv_sa_path_rec& path = id.path;
+    path.sgid = own;
+    path.dgid = peer.grh.dgid;
+    path.slid = htons(port.lid);
+    path.dlid = htons(peer.dlid);
+    path.hop_limit = 64;
+    path.reversible = 1;
+    path.numb_path = 1;
+    path.pkey = htons(0xffff);
+    path.mtu_selector = path.rate_selector = path.packet_life_time_selector = 2;
+    path.mtu = static_cast<uint8_t>(port.active_mtu);
+    path.rate = IBV_RATE_100_GBPS;
+    path.packet_life_time = 14;
+    id.shown.route.path_rec = &path;
+    id.shown.route.num_paths = 1;
+    id.shown.route.addr.addr.ibaddr.sgid = own;
+    id.shown.route.addr.addr.ibaddr.dgid = peer.grh.dgid;
+    id.shown.route.addr.addr.ibaddr.pkey = htons(0xffff);
+}
+
+}  // namespace tulle::verbs
+
+using namespace tulle;
+using namespace tulle::verbs;
+
+TULLE_EXPORT int rdma_bind_addr(rdma_cm_id* shown, sockaddr* address) {
+    const int error = bind_to(id_of(shown), address);
+    return error == 0 ? 0 : refuse_call(error);
+}
+
+TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr* destination,
+                                   int) {
+    Id& id = id_of(shown);
+    if (destination == nullptr || !is_ip(destination)) return refuse_call(EINVAL);
+    if (source != nullptr && source->sa_family != 0 && !id.is_bound)
+        if (const int error = bind_to(id, source)) return refuse_call(error);
+    rdma_addr& addresses = shown->route.addr;
+    std::memcpy(&addresses.dst_storage, destination, size_of(destination));
+    if (!attach(id)) return -1;
+    Manager& manager = Manager::instance();
+    const bool is_reachable =
+        is_local(destination) ||
+        IN_MULTICAST(ntohl(destination->sa_family == AF_INET
+                               ? reinterpret_cast<sockaddr_in*>(destination)->sin_addr.s_addr
+                               : 0)) ||
+        (destination->sa_family == AF_INET6 &&
+         IN6_IS_ADDR_MULTICAST(&reinterpret_cast<sockaddr_in6*>(destination)->sin6_addr));
+    if (!is_reachable) {
+        const Manager::Guard guard(manager);
+        manager.tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
+    } else {
+        // Without an address of its own it has the one that a socket would have.
+        auto* own = reinterpret_cast<sockaddr*>(&addresses.src_storage);
+        if (!id.is_bound || is_any(own)) {
+            const uint16_t port = id.is_bound ? address_port(addresses.src_storage) : 0;
+            live::Identity who = live::identity_from_environment();
+            const bool is_four = destination->sa_family == AF_INET;
+            if (is_four)
+                copy_address(addresses.src_storage, wire::gid_of(who.ip), port);
+            else
+                std::memcpy(&addresses.src_storage, destination, size_of(destination));
+            port_in(addresses.src_storage) = htons(port);
+        }
+        if (!id.is_bound) {
+            if (const int error = take_port(id)) return refuse_call(error);
+            id.is_bound = true;
+        }
+        set_path(id);
+        const Manager::Guard guard(manager);
+        manager.tell(id, RDMA_CM_EVENT_ADDR_RESOLVED);
+    }
+    return wait_if_synchronous(id);
+}
+
+TULLE_EXPORT int rdma_resolve_route(rdma_cm_id* shown, int) {
+    Id& id = id_of(shown);
+    if (shown->verbs == nullptr) return refuse_call(EINVAL);
+    {
+        Manager& manager = Manager::instance();
+        const Manager::Guard guard(manager);
+        set_path(id);
+        manager.tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED);
+    }
+    return wait_if_synchronous(id);
+}
+
+TULLE_EXPORT __be16 rdma_get_src_port(rdma_cm_id* id) {
+    return port_in(id->route.addr.src_storage);
+}
+
+TULLE_EXPORT __be16 rdma_get_dst_port(rdma_cm_id* id) {
+    return port_in(id->route.addr.dst_storage);
+}
+
+TULLE_EXPORT int rdma_getaddrinfo(const char* node, const char* service, const rdma_addrinfo* hints,
+                                  rdma_addrinfo** result) {
+    if (node == nullptr && service == nullptr && hints == nullptr) return refuse_call(EINVAL);
+    const int flags = hints != nullptr ? hints->ai_flags : 0;
+    auto answer = std::make_unique<rdma_addrinfo>();
+    answer->ai_flags = flags;
+    answer->ai_qp_type =
+        hints != nullptr && hints->ai_qp_type != 0 ? hints->ai_qp_type : int{IBV_QPT_RC};
+    const int space = hints != nullptr ? hints->ai_port_space : 0;
+    answer->ai_port_space =
+        space != 0 ? space : int{answer->ai_qp_type == IBV_QPT_UD ? RDMA_PS_UDP : RDMA_PS_TCP};
+    addrinfo wish{};
+    wish.ai_flags = ((flags & RAI_PASSIVE) != 0 ? AI_PASSIVE : 0) |
+                    ((flags & RAI_NUMERICHOST) != 0 ? AI_NUMERICHOST : 0);
+    wish.ai_family = (flags & RAI_FAMILY) != 0 && hints != nullptr ? hints->ai_family : AF_UNSPEC;
+    wish.ai_socktype = answer->ai_port_space == RDMA_PS_UDP ? SOCK_DGRAM : SOCK_STREAM;
+    addrinfo* found = nullptr;
+    if (node != nullptr || service != nullptr) {
+        const int error = getaddrinfo(node, service, &wish, &found);
+        if (error != 0) return error == EAI_SYSTEM ? -1 : error;
+        auto* copy = static_cast<sockaddr*>(std::calloc(1, sizeof(sockaddr_storage)));
+        std::memcpy(copy, found->ai_addr, found->ai_addrlen);
+        answer->ai_family = found->ai_family;
+        const bool is_source = (flags & RAI_PASSIVE) != 0;
+        (is_source ? answer->ai_src_addr : answer->ai_dst_addr) = copy;
+        (is_source ? answer->ai_src_len : answer->ai_dst_len) = found->ai_addrlen;
+        freeaddrinfo(found);
+    }
+    if (hints != nullptr) {
+        take_hint(hints->ai_src_addr, hints->ai_src_len, answer->ai_src_addr, answer->ai_src_len);
+        take_hint(hints->ai_dst_addr, hints->ai_dst_len, answer->ai_dst_addr, answer->ai_dst_len);
+    }
+    const sockaddr* given =
+        answer->ai_dst_addr != nullptr ? answer->ai_dst_addr : answer->ai_src_addr;
+    if (given != nullptr) answer->ai_family = given->sa_family;
+    *result = answer.release();
+    return 0;
+}
+
+TULLE_EXPORT void rdma_freeaddrinfo(rdma_addrinfo* list) {
+    while (list != nullptr) {
+        rdma_addrinfo* next = list->ai_next;
+        std::free(list->ai_src_addr);
+        std::free(list->ai_dst_addr);
+        delete list;
+        list = next;
+    }
+}
+
+TULLE_EXPORT ibv_context** rdma_get_devices(int* count) {
+    ibv_context* context = Manager::instance().context();
+    auto** list = static_cast<ibv_context**>(std::calloc(2, sizeof(ibv_context*)));
+    if (list == nullptr) return fail(ENOMEM);
+    list[0] = context;
+    if (count != nullptr) *count = context != nullptr ? 1 : 0;
+    return list;
+}
+
+TULLE_EXPORT void rdma_free_devices(ibv_context** list) {
+    std::free(list);
+}

@@ -1,0 +1,226 @@
+"""Real programs, unmodified, between two processes of this machine.
+
+usage: interop.py TULLE NAME       runs one of the table below
+       interop.py --list           prints the names
+
+Each run is a world of its own, on TCP ports of its own, so that several may run at a time. Besides
+what a program says of itself, nothing of it may be left: no process, no socket, no file.
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SKIPPED = 77
+SECONDS = 240  # the machine may be busy
+
+PINGPONG = r"iters in"
+PERFTEST = r"#bytes\s+#iterations"
+
+
+def pair(program, options="", package="perftest", expect=PERFTEST, run=(), server="", client="",
+         host="localhost", port="-p {port}"):
+    """Both sides call one program, the client with the server's name behind its options."""
+    line = f"{program} {options} {port}"
+    return {"program": program, "package": package, "expect": expect, "run": list(run),
+            "pair": [f"{line} {server}", f"{line} {client} {host}"]}
+
+
+def alone(program, options="", package="ibverbs-utils", expect="", run=()):
+    return {"program": program, "package": package, "expect": expect, "run": list(run),
+            "command": [program, *options.split()]}
+
+
+def two(server, client, package, expect, run=(), environment=None):
+    """A server and a client that are called differently."""
+    return {"program": server.split()[0], "package": package, "expect": expect, "run": list(run),
+            "pair": [server, client], "environment": environment or {}}
+
+
+def ucx(test, transports="rc_v,ud_v"):
+    line = f"ucx_perftest -t {test} -n 500 -p {{port}}"
+    environment = {"UCX_TLS": transports, "UCX_NET_DEVICES": "tulle0:1"}
+    return two(line, f"{line} 127.0.0.1", "ucx-utils", r"Final:\s+500", environment=environment)
+
+
+def fabric(kind):
+    line = f"fi_pingpong -p verbs -e {kind} -I 50"
+    return two(f"{line} -B {{port}}", f"{line} -P {{port}} 127.0.0.1", "libfabric-bin",
+               r"4k\s+50" if kind == "dgram" else r"1m\s+50")
+
+
+def fio(verb):
+    line = "fio --name=one --ioengine=rdma --port={port} --bs=64k --size=16m --iodepth=8"
+    return two(f"{line} --rw=read", f"{line} --rw=write --verb={verb} --hostname=127.0.0.1", "fio",
+               r"err= 0")
+
+
+def pyverbs():
+    """Our own tests of argument checks and errors. The module is of the system's Python."""
+    script = Path(__file__).with_name("verbs_errors.py")
+    return {"program": "/usr/bin/python3", "package": "python3-pyverbs", "expect": "", "run": [],
+            "probe": ["/usr/bin/python3", "-c", "import pyverbs"],
+            "command": ["/usr/bin/python3", "-B", str(script)]}
+
+
+def mpi(ranks):
+    """Ring and all-reduce, results checked, by Open MPI over UCX."""
+    source = Path(__file__).with_name("ring.c")
+    environment = {"UCX_TLS": "rc_v,ud_v,self", "UCX_NET_DEVICES": "tulle0:1",
+                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    line = (f"mpicc -o $TMPDIR/ring {source} && mpirun -np {ranks} --oversubscribe --mca pml ucx "
+            "--mca btl ^openib,tcp,vader $TMPDIR/ring; code=$?; rm -f $TMPDIR/ring; exit $code")
+    return {"program": "mpirun", "package": "openmpi-bin libopenmpi-dev", "expect": "right",
+            "run": [], "command": ["sh", "-c", line], "environment": environment}
+
+
+def utils(program, options=""):
+    return pair(program, f"-g 3 {options}", "ibverbs-utils",
+                "success" if "xsrq" in program else PINGPONG)
+
+
+PROGRAMS = {
+    "devinfo": alone("ibv_devinfo", "-v", expect=r"GID\[  3\]:\s+::ffff:127.0.0.1, RoCE v2"),
+    "devices": alone("ibv_devices", expect=r"tulle0"),
+    "devinfo_infiniband": alone("ibv_devinfo", "-v", expect=r"link_layer:\s+InfiniBand",
+                                run=["--link-layer", "infiniband"]),
+    "rc_pingpong": utils("ibv_rc_pingpong", "-c"),
+    "rc_pingpong_events": utils("ibv_rc_pingpong", "-e -c"),
+    "rc_pingpong_builders": utils("ibv_rc_pingpong", "-N -t -c"),
+    "rc_pingpong_large": utils("ibv_rc_pingpong", "-s 1048576 -n 50 -m 1024 -c"),
+    "rc_pingpong_on_demand": utils("ibv_rc_pingpong", "-o -c"),
+    "rc_pingpong_infiniband": pair("ibv_rc_pingpong", "-c", "ibverbs-utils", PINGPONG,
+                                   run=["--link-layer", "infiniband"]),
+    "uc_pingpong": utils("ibv_uc_pingpong", "-c"),
+    "uc_pingpong_events": utils("ibv_uc_pingpong", "-e -c"),
+    "ud_pingpong": utils("ibv_ud_pingpong", "-c"),
+    "ud_pingpong_events": utils("ibv_ud_pingpong", "-e -c"),
+    "srq_pingpong": utils("ibv_srq_pingpong", "-c"),
+    "srq_pingpong_events": utils("ibv_srq_pingpong", "-e -c"),
+    "xsrq_pingpong": utils("ibv_xsrq_pingpong", "-n 200 -e"),
+    "send_bw": pair("ib_send_bw", "-n 500"),
+    "send_bw_events": pair("ib_send_bw", "-e -n 500"),
+    "send_bw_both_ways": pair("ib_send_bw", "-b -n 500"),
+    "send_bw_uc": pair("ib_send_bw", "-c UC -n 500"),
+    "send_bw_ud": pair("ib_send_bw", "-c UD -n 500"),
+    "send_bw_xrc": pair("ib_send_bw", "-c XRC -n 500"),
+    "send_bw_srq": pair("ib_send_bw", "--use-srq -n 500 -q 4"),
+    "send_bw_all": pair("ib_send_bw", "-a -n 20"),
+    "send_lat": pair("ib_send_lat", "-n 500"),
+    "send_lat_ud": pair("ib_send_lat", "-c UD -n 500"),
+    "send_lat_xrc": pair("ib_send_lat", "-c XRC -n 200"),
+    "write_bw": pair("ib_write_bw", "-n 500"),
+    "write_bw_16_qps": pair("ib_write_bw", "-q 16 -n 100"),
+    "write_bw_lists": pair("ib_write_bw", "-s 8 -l 16 -n 1600"),
+    "write_bw_uc": pair("ib_write_bw", "-c UC -n 500"),
+    "write_bw_both_ways": pair("ib_write_bw", "-b -n 500"),
+    "write_bw_all": pair("ib_write_bw", "-a -n 20"),
+    "write_lat": pair("ib_write_lat", "-n 500"),
+    "write_lat_inline": pair("ib_write_lat", "-I 64 -n 500"),
+    "read_bw": pair("ib_read_bw", "-n 500"),
+    "read_lat": pair("ib_read_lat", "-n 500"),
+    "atomic_bw": pair("ib_atomic_bw", "-n 500"),
+    "atomic_bw_fetch": pair("ib_atomic_bw", "-A FETCH_AND_ADD -n 500"),
+    "atomic_lat": pair("ib_atomic_lat", "-n 200"),
+    "write_bw_infiniband": pair("ib_write_bw", "-n 500", run=["--link-layer", "infiniband"]),
+    "write_bw_cm": pair("ib_write_bw", "-R -n 200", host="127.0.0.1"),
+    "send_lat_cm": pair("ib_send_lat", "-R -n 200", host="127.0.0.1"),
+    "rping": two("rping -s -v -V -C 20 -a 127.0.0.1 -p {port}",
+                 "rping -c -v -V -C 20 -a 127.0.0.1 -p {port}", "rdmacm-utils", "rdma-ping-19"),
+    "ucmatose": two("ucmatose -p {port}", "ucmatose -p {port} -s 127.0.0.1", "rdmacm-utils",
+                    r"return status 0[\s\S]*return status 0"),
+    "ucmatose_many": two("ucmatose -c 20 -p {port}", "ucmatose -c 20 -p {port} -s 127.0.0.1",
+                         "rdmacm-utils", r"return status 0[\s\S]*return status 0"),
+    "udaddy": two("udaddy", "udaddy -s 127.0.0.1", "rdmacm-utils",
+                  r"return status 0[\s\S]*return status 0"),
+    "mckey": two("mckey -m 239.1.2.3", "sleep 0.5; mckey -m 239.1.2.3 -s",
+                 "rdmacm-utils", r"return status 0[\s\S]*return status 0"),
+    "qperf": two("qperf -lp {port}", "qperf -lp {port} 127.0.0.1 -t 1 -cm 1 rc_bw rc_lat "
+                 "rc_rdma_write_bw; qperf -lp {port} 127.0.0.1 quit", "qperf",
+                 r"rc_rdma_write_bw:\s+bw +="),
+    "qperf_infiniband": two("qperf -lp {port}", "qperf -lp {port} 127.0.0.1 -t 1 rc_bw ud_lat uc_bw "
+                            "rc_rdma_read_lat rc_compare_swap_mr; qperf -lp {port} 127.0.0.1 quit",
+                            "qperf", r"rc_compare_swap_mr:\s+msg_rate +=",
+                            run=["--link-layer", "infiniband"]),
+    "fio_write": fio("write"),
+    "fio_read": fio("read"),
+    "ucx_tag": ucx("tag_lat"),
+    "ucx_tag_bw": ucx("tag_bw"),
+    "ucx_put": ucx("ucp_put_lat"),
+    "ucx_get": ucx("ucp_get"),
+    "ucx_atomic": ucx("ucp_add"),
+    "ucx_ud": ucx("tag_lat", "ud_v"),
+    "openmpi_2": mpi(2),
+    "openmpi_4": mpi(4),
+    "pyverbs": pyverbs(),
+    "fabric_msg": fabric("msg"),
+    "fabric_dgram": fabric("dgram"),
+    "fabric_rdm": fabric("rdm"),
+}
+
+# The same again on a bad network. What is lost is sent again: nothing of the data is missing.
+FAULTS = ["--loss", "1%", "--reorder", "1%", "--duplicate", "1%", "--corrupt", "1%", "--seed", "7"]
+for _name in ("send_bw", "send_bw_both_ways", "send_lat", "write_bw", "write_bw_16_qps", "write_lat",
+              "read_bw", "atomic_bw", "send_bw_xrc", "rping"):
+    PROGRAMS[f"{_name}_faults"] = PROGRAMS[_name] | {"run": FAULTS}
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def is_there(test):
+    if not shutil.which(test["program"]):
+        return False
+    probe = test.get("probe")
+    return not probe or subprocess.run(probe, capture_output=True, check=False).returncode == 0
+
+
+def leftovers(world, folder):
+    """What is still there of a run: names of sockets, files."""
+    names = Path("/proc/net/unix").read_text().splitlines()
+    yield from (line for line in names if f"@tulle/{world}/" in line)
+    yield from (str(path) for path in Path(folder).iterdir())
+
+
+def run(tulle, name):
+    test = PROGRAMS[name]
+    if not is_there(test):
+        print(f"SKIPPED: this test needs {test['program']} ({test['package']})")
+        return SKIPPED
+    world = f"interop-{name}-{os.getpid()}"
+    port = free_port()
+    command = [tulle, "run", *test["run"]]
+    if "pair" in test:
+        command += ["--pair", *(line.format(port=port) for line in test["pair"])]
+    else:
+        command += ["--", *test["command"]]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"TULLE_WORLD": world, "TMPDIR": folder}
+        environment |= test.get("environment", {})
+        result = subprocess.run(command, env=environment, capture_output=True, text=True,
+                                timeout=SECONDS, check=False, stdin=subprocess.DEVNULL)
+        left = list(leftovers(world, folder))
+    print(" ".join(command), result.stdout, result.stderr, sep="\n")
+    problems = []
+    if result.returncode != 0:
+        problems.append(f"exit code {result.returncode}")
+    if not re.search(test["expect"], result.stdout):
+        problems.append(f"the output has no {test['expect']!r}")
+    problems += [f"left behind: {what}" for what in left]
+    print(*problems, sep="\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--list":
+        print(*PROGRAMS, sep="\n")
+    else:
+        sys.exit(run(sys.argv[1], sys.argv[2]))
