@@ -2,7 +2,8 @@
 # that it needs and that are missing (scripts/packages); CMakePresets.json lists the builds.
 
 BUILD_PACKAGES = g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-json3-dev \
-                 libpcap-dev libyaml-cpp-dev libgtest-dev libbenchmark-dev libibverbs-dev librdmacm-dev
+                 libpcap-dev libyaml-cpp-dev libgtest-dev libbenchmark-dev libibverbs-dev \
+                 librdmacm-dev
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-14-dev llvm-14
 INTEROP_PACKAGES = ibverbs-utils perftest rdmacm-utils qperf fio ucx-utils openmpi-bin \
                    libopenmpi-dev libfabric-bin python3-pyverbs
