@@ -90,7 +90,7 @@ Finding look_at_processors() {
     if (count >= 2)
         return {Finding::Kind::works, fmt::format("{} processors: a pair can run at once", count)};
     return {Finding::Kind::helps,
-            "one processor: programs that poll take turns, and latencies are those of the scheduler"};
+            "one processor: programs that poll take turns, and the scheduler sets latencies"};
 }
 
 Finding look_for_adapters() {
@@ -100,15 +100,13 @@ Finding look_for_adapters() {
          it.increment(error))
         names.append(names.empty() ? "" : ", ").append(it->path().filename().string());
     if (names.empty()) return {Finding::Kind::works, "the machine has no RDMA adapter of its own"};
-    return {Finding::Kind::works,
-            "programs will not see the machine's own adapters: " + names};
+    return {Finding::Kind::works, "programs will not see the machine's own adapters: " + names};
 }
 
 int examine() {
     bool fails = false;
-    for (const Finding& finding :
-         {look_for_libraries(), look_at_memory(), look_at_sockets(), look_at_reach(),
-          look_at_processors(), look_for_adapters()}) {
+    for (const Finding& finding : {look_for_libraries(), look_at_memory(), look_at_sockets(),
+                                   look_at_reach(), look_at_processors(), look_for_adapters()}) {
         const char* mark = finding.kind == Finding::Kind::works   ? "yes "
                            : finding.kind == Finding::Kind::helps ? "slow"
                                                                   : "no  ";

@@ -47,10 +47,23 @@ int fail(const std::string& message, int exit_code) {
     return exit_code;
 }
 
+// A line of one command becomes that command: a shell in between would outlive it, or it the shell.
+std::vector<std::string> shell_for(const std::string& line) {
+    const size_t word = line.find_first_not_of(' ');
+    const std::string first =
+        word == std::string::npos ? "" : line.substr(word, line.find(' ', word) - word);
+    const bool is_simple = line.find_first_of(";&|<>()\n") == std::string::npos &&
+                           first.find('=') == std::string::npos && !first.empty();
+    return {"sh", "-c", is_simple ? "exec " + line : line};
+}
+
 class Run {
 public:
     Run(const Options& options, std::string folder, std::string wire)
-        : options_(options), folder_(std::move(folder)), wire_(std::move(wire)) {}
+        : options_(options),
+          folder_(std::move(folder)),
+          wire_(std::move(wire)),
+          children_(!options.pair.empty() || options.copies > 1) {}
 
     int copies();
     int pair();
@@ -99,16 +112,13 @@ bool Run::wait_until_ready(pid_t server, std::optional<Children::Ended>& ended) 
 }
 
 int Run::pair() {
-    const auto shell = [](const std::string& line) {
-        return std::vector<std::string>{"sh", "-c", line};
-    };
-    const pid_t server = start(shell(options_.pair[0]), 0);
+    const pid_t server = start(shell_for(options_.pair[0]), 0);
     std::optional<Children::Ended> ended;
     if (!wait_until_ready(server, ended))
         return ended->exit_code != kDone
                    ? ended->exit_code
                    : fail("the server ended before its client began", kRunFailed);
-    const pid_t client = start(shell(options_.pair[1]), 0);
+    const pid_t client = start(shell_for(options_.pair[1]), 0);
     int exit_code = kDone;
     bool client_ended = false;
     while (children_.running() != 0) {

@@ -95,6 +95,7 @@ Card Host::card() const {
 }
 
 void Host::abandon() {
+    waiting_.clear();
     watch_->abandon();
     bell_.reset();
     for (auto& peer : peers_) peer.reset();

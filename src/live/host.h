@@ -89,6 +89,8 @@ public:
     bool take_port(uint8_t protocol, uint16_t port, Descriptor& held) const;
     bool show_port(uint8_t protocol, uint16_t port, const wire::Gid& address);
     void hide_port(uint8_t protocol, uint16_t port);
+    // A queue pair waits for what is sent to a multicast group.
+    void show_group();
     // The end point whose program listens there; kNowhere if none does.
     transport::EndpointIndex find_port(uint8_t protocol, uint16_t port, const wire::Gid& address);
     const Board& board_of(transport::EndpointIndex index) {
@@ -140,6 +142,7 @@ private:
 
     Host(const Identity& who, Listener& listener);
     bool set_up();
+    Descriptor waiting_name(uint32_t number) const;
     Card card() const;
     Board& board() { return *reinterpret_cast<Board*>(board_.data()); }
     Peer& peer_for(uint64_t instance, uint32_t slot);
@@ -185,6 +188,7 @@ private:
     std::map<uint32_t, uint32_t> by_slot_;
     std::vector<QpRoute> routes_;  // by index of the queue pair
     std::vector<wire::Gid> groups_;
+    std::map<uint32_t, Descriptor> waiting_;  // names, by port; 0 for multicast
     std::deque<LocalPacket> local_;
     DirectPath direct_;
     size_t backlog_bytes_ = 0;  // of all peers, when they were last looked at

@@ -31,7 +31,7 @@ bool listens(const Board& board, uint32_t number, const wire::Gid& address) {
 }  // namespace
 
 bool Host::take_port(uint8_t protocol, uint16_t port, Descriptor& held) const {
-    held = take_name(who_.world, "port/" + std::to_string(protocol) + "/" +
+    held = take_name(who_.world, "bound/" + std::to_string(protocol) + "/" +
                                      std::to_string(who_.rank) + "/" + std::to_string(port));
     return static_cast<bool>(held);
 }
@@ -41,6 +41,7 @@ bool Host::show_port(uint8_t protocol, uint16_t port, const wire::Gid& address) 
         if (note.number.load() != 0) continue;
         note.address = address;
         note.number.store(number_of(protocol, port));
+        waiting_[number_of(protocol, port)] = waiting_name(number_of(protocol, port));
         return true;
     }
     return false;
@@ -49,6 +50,16 @@ bool Host::show_port(uint8_t protocol, uint16_t port, const wire::Gid& address) 
 void Host::hide_port(uint8_t protocol, uint16_t port) {
     for (PortNote& note : board().ports)
         if (note.number.load() == number_of(protocol, port)) note.number.store(0);
+    waiting_.erase(number_of(protocol, port));
+}
+
+void Host::show_group() {
+    if (!waiting_.contains(0)) waiting_[0] = waiting_name(0);
+}
+
+// Says to whoever looks at the machine's sockets that this process waits for others.
+Descriptor Host::waiting_name(uint32_t number) const {
+    return take_name(who_.world, "port/" + std::to_string(slot_) + "/" + std::to_string(number));
 }
 
 transport::EndpointIndex Host::find_port(uint8_t protocol, uint16_t port,

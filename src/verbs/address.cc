@@ -127,7 +127,10 @@ TULLE_EXPORT int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
     const std::lock_guard guard(host.lock());
     const auto group = host.group_of(gid_of(*gid));
     const auto refusal = host.adapter().attach_multicast(qp_of(qp).qpn, group);
-    if (refusal == transport::Refusal::none) host.meet_all();
+    if (refusal == transport::Refusal::none) {
+        host.meet_all();
+        host.show_group();
+    }
     return errno_of(refusal);
 }
 

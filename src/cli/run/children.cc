@@ -1,5 +1,6 @@
 #include "cli/run/children.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -29,7 +30,12 @@ sigset_t awaited() {
 }
 
 [[noreturn]] void become(const std::vector<std::string>& command,
-                         const std::vector<Variable>& variables, pid_t parent) {
+                         const std::vector<Variable>& variables, pid_t parent, bool is_apart) {
+    if (is_apart) {
+        setpgid(0, 0);
+        const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+    }
     const sigset_t set = awaited();
     sigprocmask(SIG_UNBLOCK, &set, nullptr);
     std::signal(SIGPIPE, SIG_DFL);
@@ -47,7 +53,7 @@ sigset_t awaited() {
 
 }  // namespace
 
-Children::Children() {
+Children::Children(bool are_several) : are_several_(are_several) {
     const sigset_t set = awaited();
     sigprocmask(SIG_BLOCK, &set, nullptr);
 }
@@ -61,7 +67,7 @@ pid_t Children::start(const std::vector<std::string>& command,
     const pid_t parent = getpid();
     std::fflush(nullptr);
     const pid_t child = fork();
-    if (child == 0) become(command, variables, parent);
+    if (child == 0) become(command, variables, parent, are_several_);
     if (child > 0) running_.push_back(child);
     return child;
 }
@@ -76,10 +82,14 @@ std::optional<Children::Ended> Children::reap() {
     return std::nullopt;
 }
 
-// What a terminal sends it sends to all of its group, the children among them.
+void Children::send(pid_t process, int signal) const {
+    if (!are_several_ || kill(-process, signal) != 0) kill(process, signal);
+}
+
+// What a terminal sends it sends to all of its group, a child that is alone among them.
 void Children::pass_on(int signal, bool from_terminal) {
-    if (from_terminal) return;
-    for (const pid_t process : running_) kill(process, signal);
+    if (from_terminal && !are_several_) return;
+    for (const pid_t process : running_) send(process, signal);
 }
 
 std::optional<Children::Ended> Children::wait(int milliseconds) {
@@ -103,10 +113,10 @@ std::optional<Children::Ended> Children::wait(int milliseconds) {
 }
 
 void Children::stop_all() {
-    for (const pid_t process : running_) kill(process, SIGTERM);
+    for (const pid_t process : running_) send(process, SIGTERM);
     while (!running_.empty())
         if (!wait(kPatienceMs)) break;
-    for (const pid_t process : running_) kill(process, SIGKILL);
+    for (const pid_t process : running_) send(process, SIGKILL);
     while (!running_.empty()) (void)wait(-1);
 }
 

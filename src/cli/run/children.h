@@ -16,7 +16,10 @@ inline constexpr int kNotFound = 127;  // as shells say it
 
 class Children {
 public:
-    Children();  // from here on signals wait until they are asked for
+    // From here on signals wait until they are asked for. Of several programs each is the leader of
+    // a group of its own, so that what a shell has started ends with it; they have no terminal to
+    // read from. One alone stays in the terminal's foreground.
+    explicit Children(bool are_several);
     ~Children();
 
     // Starts a program of the path, or ends this one with a sentence. Returns its process.
@@ -36,7 +39,9 @@ public:
 private:
     std::optional<Ended> reap();
     void pass_on(int signal, bool from_terminal);
+    void send(pid_t process, int signal) const;
 
+    const bool are_several_;
     std::vector<pid_t> running_;
 };
 
