@@ -6,6 +6,7 @@ import json
 import pathlib
 import pty
 import os
+import re
 import select
 import signal
 import subprocess
@@ -13,7 +14,9 @@ import tempfile
 import time
 import unittest
 
-from program import TULLE, main, tulle
+from program import CAPTURES, TULLE, main, tulle
+
+ROOT = CAPTURES.resolve().parents[1]
 
 SMALL = """
 name: small
@@ -126,6 +129,42 @@ copper: [{name: wire, rate: 400Gbps, reach: 100m, price: 0.5, watts: 0}]
         cost = found["cost"][0]
         self.assertEqual((cost["price"], cost["watts"], cost["currency"]), (1042.0, 104.0, "EUR"))
         self.assertEqual(cost["copper_cables"], 4)
+
+
+# Every part of the document is there: two networks, flows, pauses, a cable whose ends differ.
+EVERYTHING = """
+topology: rail:servers=2,rails=2,storage=1
+gpus: {scale_up: nvlink4}
+work:
+  - all_reduce: {bytes: 64KiB}
+  - storage: {bytes: 64KiB}
+  - incast: {to: 0, bytes: 1MB}
+fabric: {pfc: {threshold: static, xoff: 20KB}}
+qos: [{node: storage0, pfc_priorities: [4], willing: no}]
+"""
+
+
+def keys_of(value):
+    """Names of all fields, but those of a finding, which go by its kind."""
+    if isinstance(value, list):
+        return set().union(*map(keys_of, value))
+    if not isinstance(value, dict):
+        return set()
+    below = [keys_of(one) for key, one in value.items() if key != "fields"]
+    return set(value).union(*below)
+
+
+class Manual(Folder):
+    def test_every_key_of_the_json_is_explained(self):
+        self.write("everything.yaml", EVERYTHING)
+        found = self.json("everything.yaml", "--fabrics", "roce-v2-100g,roce-v1", "--sweep",
+                          "work.0.all_reduce.bytes=1KiB,64KiB")
+        for part in ("collectives", "scale_up", "flows", "links", "pauses", "disagreements"):
+            self.assertTrue(any(run[part] for run in found["runs"]), part)
+        pages = [(ROOT / "docs" / "man" / f"tulle-{name}.1").read_text()
+                 for name in ("compare", "sim")]
+        words = set(re.findall(r"\w+", " ".join(page.partition(".Ss JSON")[2] for page in pages)))
+        self.assertEqual(keys_of(found) - words, set())
 
 
 class Sweep(Folder):

@@ -17,7 +17,7 @@ GOLDEN = pathlib.Path(__file__).parent / "golden"
 def tulle(*arguments, **keywords):
     """The finished process; standard output and error are bytes."""
     command = [TULLE, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, timeout=60, **keywords)
+    return subprocess.run(command, capture_output=True, timeout=200, **keywords)
 
 
 def decode_json(capture):
