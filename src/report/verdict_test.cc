@@ -448,5 +448,15 @@ TEST(Verdict, the_gravest_finding_comes_first) {
     EXPECT_EQ(verdict.findings[2].kind, FindingKind::pauses);
 }
 
+TEST(Verdict, a_program_that_sent_packets_again_for_nothing_has_no_flow_to_name) {
+    MadeRun run = star(4);
+    run.phase("all_reduce", workload::Collective::all_reduce, 64 << 20, 40_ms);
+    run.result.totals.retransmitted = 10;
+    const Verdict verdict = run.verdict();
+    const Finding* finding = find(verdict, FindingKind::needless_resending);
+    expect_says(finding, {"10 packets sent again although none was lost"});
+    EXPECT_EQ(finding->sentence.find("flow"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tulle::report
