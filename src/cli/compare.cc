@@ -125,10 +125,10 @@ int report_all(const Options& options, const report::Comparison& comparison, Res
     if (!comparison.missing.empty())
         return fail({fmt::format("interrupted; missing: {}", fmt::join(comparison.missing, ", "))},
                     kRunFailed);
-    const bool is_any_complete =
-        std::any_of(comparison.runs.begin(), comparison.runs.end(),
+    const bool are_all_complete =
+        std::all_of(comparison.runs.begin(), comparison.runs.end(),
                     [](const report::ComparedRun& run) { return run.verdict.complete; });
-    return is_any_complete ? kDone : kRunFailed;
+    return are_all_complete ? kDone : kRunFailed;
 }
 
 int run(const Options& options) {

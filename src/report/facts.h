@@ -76,6 +76,8 @@ public:
     size_t servers() const;
     // Processors that were busy with communication in each server, in thousandths.
     uint64_t busy_cores_permille() const;
+    // Senders wait for credits where others are paused.
+    bool has_credits() const { return setup.fabric.flow_control == fabric::FlowControl::credits; }
     bool is_host(uint32_t node) const { return setup.graph.nodes[node].is_host(); }
     // Which lane the data of a flow takes.
     uint8_t lane_of(const sim::Flow& flow) const;

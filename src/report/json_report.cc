@@ -34,7 +34,17 @@ Json engine_json(const sim::EngineFigures& engine) {
             {"threads", engine.threads}};
 }
 
-Json totals_json(const sim::Totals& totals) {
+// What makes a sender of this fabric wait.
+const char* brake_name(fabric::FlowControl flow_control) {
+    switch (flow_control) {
+        case fabric::FlowControl::none: return "nothing";
+        case fabric::FlowControl::pfc: return "pauses";
+        case fabric::FlowControl::credits: return "credits";
+    }
+    return "unknown";
+}
+
+Json totals_json(const sim::Setup& setup, const sim::Totals& totals) {
     return {{"data_packets", totals.data_packets},
             {"control_packets", totals.control_packets},
             {"delivered", totals.delivered},
@@ -47,7 +57,8 @@ Json totals_json(const sim::Totals& totals) {
             {"pause_frames", totals.pause_frames},
             {"credit_packets", totals.credit_packets},
             {"watchdog_fired", totals.watchdog_fired},
-            {"paused_ns", ns(totals.paused)}};
+            {"paused_ns", ns(totals.paused)},
+            {"held_up_by", brake_name(setup.fabric.flow_control)}};
 }
 
 Json flows_json(const Facts& facts) {
@@ -188,7 +199,7 @@ Json scale_up_json(const Facts& facts) {
     return {{"fabric", setup.fabric_name},
             {"hosts", setup.graph.host_count()},
             {"switches", setup.graph.switch_count()},
-            {"totals", totals_json(result.totals)},
+            {"totals", totals_json(*facts.setup.scale_up, result.totals)},
             {"messages", messages_json(result.message_latency)}};
 }
 
@@ -213,7 +224,7 @@ Json run_json(const Facts& facts, const Verdict& verdict) {
             {"end", end_name(facts.result.end)},
             {"end_reason", facts.result.stuck_reason},
             {"engine", engine_json(facts.result.engine)},
-            {"totals", totals_json(facts.result.totals)},
+            {"totals", totals_json(facts.setup, facts.result.totals)},
             {"verdict", verdict_json(facts, verdict)},
             {"collectives", collectives_json(facts)},
             {"messages", messages_json(facts.message_latency())},

@@ -156,7 +156,8 @@ std::string links(const Facts& facts) {
     const std::vector<const LinkResult*> order = by_load(facts);
     if (order.empty()) return "";
     Table table;
-    table.row({"link", "busy", "flows", "peak queue", "paused", "marked", "lost"});
+    table.row({"link", "busy", "flows", "peak queue", facts.has_credits() ? "no credits" : "paused",
+               "marked", "lost"});
     for (size_t i = 0; i < std::min(order.size(), kMostLinks); ++i) {
         const LinkResult& link = *order[i];
         table.row({facts.names.link(link), percent_text(facts.busy_permille(link)),
@@ -182,7 +183,9 @@ std::string pauses(const Facts& facts) {
     std::stable_sort(order.begin(), order.end(), [](const sim::Blame* a, const sim::Blame* b) {
         return a->paused > b->paused;
     });
-    std::string text = fmt::format("\nHeld up: {} in all\n", time_text(facts.result.totals.paused));
+    std::string text =
+        fmt::format("\nHeld up{}: {} in all\n", facts.has_credits() ? " for lack of credits" : "",
+                    time_text(facts.result.totals.paused));
     for (size_t i = 0; i < std::min(order.size(), kMostBlames); ++i)
         text += fmt::format("  {} held up {} for {} ({})\n", culprit_text(facts, *order[i]),
                             facts.names.port(order[i]->node, order[i]->port),

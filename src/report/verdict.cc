@@ -102,6 +102,7 @@ const char* kind_name(FindingKind kind) {
         case FindingKind::noisy_neighbour: return "noisy_neighbour";
         case FindingKind::dcbx_disagreement: return "dcbx_disagreement";
         case FindingKind::full_link: return "full_link";
+        case FindingKind::host_set_the_pace: return "host_set_the_pace";
         case FindingKind::senders_held_back: return "senders_held_back";
     }
     return "unknown";

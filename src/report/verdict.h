@@ -17,7 +17,7 @@ enum class FindingKind : uint8_t {
     phases_unfinished,   // of the program
     slow_receiver,       // a host holds up the fabric
     pauses,              // a port that has more to send than it can holds up others
-    victims,             // flows that do not cross the congested port suffer all the same
+    victims,             // flows or phases that do not cross the congested port suffer all the same
     uneven_paths,        // equal paths that were not used equally
     idle_paths,          // cables that the spanning tree leaves out
     losses,              // one for each cause
@@ -26,6 +26,7 @@ enum class FindingKind : uint8_t {
     noisy_neighbour,     // one class of traffic slows another one down in the same lane
     dcbx_disagreement,   // two ends of a cable are set differently
     full_link,           // a link between switches was full, the hosts' links were not
+    host_set_the_pace,   // between its memory and its adapter
     senders_held_back,   // nothing was full, paused or lost, and yet it took long
 };
 

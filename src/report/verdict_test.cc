@@ -414,8 +414,78 @@ TEST(Verdict, senders_that_hold_back_are_told_where_no_link_was_full) {
     for (uint32_t i = 0; i < 4; ++i) run.flow(i, 4 + i, 4000);
     run.link("s0", "s2").busy = run.result.flows[0].completion * 40 / 100;
     run.result.totals.ecn_marked = 5;
+    run.setup.host.congestion = transport::Algorithm::dcqcn;
     expect_says(find(run.verdict(), FindingKind::senders_held_back),
                 {"40.0 % busy", "5 marks", "congestion control"});
+    run.setup.host.congestion = transport::Algorithm::none;
+    EXPECT_EQ(run.verdict().sentence.find("congestion"), std::string::npos);
+}
+
+TEST(Verdict, a_host_that_is_busy_with_its_own_data_sets_the_pace) {
+    MadeRun run = star(4);
+    run.phase("all_reduce", workload::Collective::all_reduce, 64 << 20, 40_ms);
+    run.setup.host.receive_toll.rate = base::Rate::bits_per_second(10'000'000'000);
+    run.setup.host.cpu.per_byte_received_e18 = 1;
+    sim::LinkResult& link = run.link("s0", "h2");
+    link.busy = 4_ms;
+    link.wire_bytes = 46 << 20;  // at 10 Gb/s nearly all of the time
+    link.data_packets = link.wire_bytes / 4178;
+    const Verdict verdict = run.verdict();
+    const Finding* finding = find(verdict, FindingKind::host_set_the_pace);
+    expect_says(finding, {"processors of h2", "10 Gb/s", "hosts.receive_toll", "10.0 % busy"});
+    EXPECT_EQ(find(verdict, FindingKind::senders_held_back), nullptr);
+}
+
+// h0 and h1 write to h3 what fills its port; the job of h0 and h2, in the same lane, stands behind.
+MadeRun stalled_by_storage() {
+    MadeRun run = leaf_spine(2, 1, 2);
+    const size_t storage =
+        run.phase("checkpoint", workload::Collective::storage_write, 1 << 20, 1_ms);
+    const size_t reduce = run.phase("all_reduce", workload::Collective::all_reduce, 1 << 20, 1_ms);
+    workload::Program program;
+    program.phases = run.setup.program.phases;
+    program.jobs = run.setup.program.jobs;
+    const auto message = [&](size_t phase, uint32_t from, uint32_t to) {
+        workload::Task task;
+        task.rank = from;
+        task.peer = to;
+        task.bytes = 1 << 20;
+        task.phase = static_cast<uint32_t>(phase);
+        program.add(task, {});
+    };
+    message(storage, 0, 3);
+    message(storage, 1, 3);
+    message(reduce, 0, 2);
+    run.setup.program = std::move(program);
+    run.result.phases[reduce].begin = {};
+    run.blame("s0", "s2", "s2", "s1", 500_us);
+    run.blame("s2", "s1", "s1", "h3", 500_us);
+    run.link("s1", "h3").busy = 900_us;
+    return run;
+}
+
+TEST(Verdict, a_phase_that_stood_behind_another_one_is_named_and_so_is_the_other_one) {
+    MadeRun run = stalled_by_storage();
+    const Verdict verdict = run.verdict();
+    expect_says(find(verdict, FindingKind::pauses), {"s1[1] -> h3", "of checkpoint"});
+    expect_says(find(verdict, FindingKind::victims),
+                {"checkpoint filled s1[1] -> h3", "2 ports", "all_reduce took"});
+    EXPECT_EQ(verdict.sentence.find("nothing"), std::string::npos);
+}
+
+TEST(Verdict, a_phase_that_began_when_the_other_one_had_ended_did_not_stand_behind_it) {
+    MadeRun run = stalled_by_storage();
+    run.result.phases[1].begin = run.result.phases[0].end;
+    EXPECT_EQ(find(run.verdict(), FindingKind::victims), nullptr);
+}
+
+TEST(Verdict, a_phase_in_another_lane_did_not_stand_behind_it) {
+    MadeRun run = stalled_by_storage();
+    run.setup.fabric.qos.trust = fabric::Trust::service_level;
+    run.setup.fabric.qos.lane_of_level[1] = 1;
+    run.setup.program.jobs.push_back({"training", {}, 1, 0});
+    run.setup.program.phases[1].job = 1;
+    EXPECT_EQ(find(run.verdict(), FindingKind::victims), nullptr);
 }
 
 TEST(Verdict, senders_that_hold_back_come_before_pauses_that_explain_little) {
@@ -446,6 +516,16 @@ TEST(Verdict, the_gravest_finding_comes_first) {
     EXPECT_EQ(verdict.findings[0].kind, FindingKind::flows_failed);
     EXPECT_EQ(verdict.findings[1].kind, FindingKind::victims);
     EXPECT_EQ(verdict.findings[2].kind, FindingKind::pauses);
+}
+
+TEST(Verdict, a_program_that_sent_packets_again_for_nothing_has_no_flow_to_name) {
+    MadeRun run = star(4);
+    run.phase("all_reduce", workload::Collective::all_reduce, 64 << 20, 40_ms);
+    run.result.totals.retransmitted = 10;
+    const Verdict verdict = run.verdict();
+    const Finding* finding = find(verdict, FindingKind::needless_resending);
+    expect_says(finding, {"10 packets sent again although none was lost"});
+    EXPECT_EQ(finding->sentence.find("flow"), std::string::npos);
 }
 
 }  // namespace

@@ -224,5 +224,24 @@ TEST(Ranks, a_rank_that_reacts_in_no_time_is_refused) {
     EXPECT_NE(built.error().message.find("hosts.reaction"), std::string::npos);
 }
 
+TEST(Ranks, a_read_over_an_unreliable_connection_is_refused) {
+    auto program = star(2);
+    program.host.service = Service::unreliable;
+    auto flows = program;
+    workload::Task task = message(0, 1, 64);
+    task.kind = workload::Task::Kind::read;
+    add(program, task);
+    Flow flow;
+    flow.destination = 1;
+    flow.bytes = 64;
+    flow.operation = Operation::read;
+    flows.flows.push_back(flow);
+    for (const sim::Setup& setup : {program, flows}) {
+        const auto built = Simulation::build(setup, 1);
+        ASSERT_FALSE(built);
+        EXPECT_NE(built.error().message.find("hosts.service"), std::string::npos);
+    }
+}
+
 }  // namespace
 }  // namespace tulle::sim

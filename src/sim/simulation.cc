@@ -12,6 +12,12 @@ using base::Error;
 using workload::Task;
 using workload::Tier;
 
+// Answers would have to be numbered and asked for again: only a reliable connection can.
+Error reads_unreliably(const Setup& network) {
+    return Error{"there are reads, which the unreliable connections of " + network.fabric_name +
+                 " cannot do: write hosts.service: reliable, or choose another profile"};
+}
+
 std::optional<Error> check_ranks(const Setup& setup) {
     const size_t hosts = setup.graph.host_count();
     const size_t ports = setup.scale_up ? setup.scale_up->graph.host_count() : 0;
@@ -32,6 +38,9 @@ std::optional<Error> check_ranks(const Setup& setup) {
             return Error{"a collective adds up in the switches inside servers, which " +
                          (setup.scale_up ? setup.scale_up->fabric_name : "there are none of") +
                          " does not: choose another algorithm or another scale_up network"};
+        const Setup& network = is_up ? *setup.scale_up : setup;
+        if (task.kind == Task::Kind::read && network.host.service == Service::unreliable)
+            return reads_unreliably(network);
         if (is_up && (from.scale_up == topology::kNone || to.scale_up == topology::kNone))
             return Error{"a message goes inside a server that has no network of its own"};
         if (!is_up && from.endpoint == to.endpoint)
@@ -67,6 +76,10 @@ base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, 
     if (setup.scale_up)
         if (auto error = setup.scale_up->graph.check()) return *error;
     if (auto error = check_ranks(setup)) return *error;
+    if (setup.host.service == Service::unreliable &&
+        std::ranges::any_of(setup.flows,
+                            [](const Flow& flow) { return flow.operation == Operation::read; }))
+        return reads_unreliably(setup);
     std::unique_ptr<Simulation> simulation(new Simulation(setup));
     if (auto error = simulation->build(partitions)) return *error;
     return simulation;

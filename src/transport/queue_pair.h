@@ -115,6 +115,7 @@ struct Answer {
     Psn first_psn{};
     Psn end_psn{};
     Psn next_psn{};   // of the next response packet; end_psn once all are out
+    Psn sent_end{};   // what comes before it went already, once at least
     Psn burst_psn{};  // where the present burst of responses began: its first packet says so
     bool is_atomic = false;
     bool is_empty = false;   // FLUSH and ATOMIC WRITE: a response without data

@@ -247,11 +247,6 @@ void time_round_trip(QueuePair& qp, Instant now, const Packet& packet) {
     r.timed_at = now;
 }
 
-void count_again(Core& core, uint32_t bytes) {
-    ++core.counters.retransmitted_packets;
-    core.counters.retransmitted_bytes += bytes;
-}
-
 void move_on(QueuePair& qp, const RequestPlan& plan) {
     RequesterState& r = qp.requester;
     const SendWork& work = (*qp.send_queue)[plan.number];
@@ -339,7 +334,7 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
     RequesterState& r = qp.requester;
     r.asks_next = false;
     time_round_trip(qp, now, packet);
-    if (psn_before(plan.psn, r.sent_end)) count_again(core, plan.length);
+    if (psn_before(plan.psn, r.sent_end)) core.counters.count_again(plan.length);
     const bool in_turn = !r.resend;
     move_on(qp, plan);
     if (in_turn && !work.awaits_data()) keep_stream(qp, work, plan, packet);
@@ -372,7 +367,7 @@ bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Pac
     time_round_trip(qp, now, packet);
     const Psn next = psn_plus(r.send_psn, 1);
     if (psn_before(r.send_psn, r.sent_end))
-        count_again(core, qp.mtu);
+        core.counters.count_again(qp.mtu);
     else
         r.sent_end = next;
     r.send_psn = r.stream_psn = next;

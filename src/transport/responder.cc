@@ -300,6 +300,7 @@ void carry_out_with_answer(Core& core, QueuePair& qp, const Packet& packet) {
     const Operation operation = operation_of(packet);
     Answer answer;
     answer.first_psn = answer.next_psn = answer.burst_psn = packet.psn();
+    answer.sent_end = answer.first_psn;
     answer.end_psn = psn_plus(packet.psn(), psns_of(qp, packet));
     answer.grant = r.write_grant;
     answer.is_atomic = is_atomic(operation);

@@ -130,7 +130,9 @@ void make_response(Core& core, QueuePair& qp, Packet& packet) {
     if (length != 0 && answer.grant.host != nullptr)
         packet.payload = wire::Payload::memory(answer.grant.host + offset_of(qp, answer));
     packet.extended.ack = {answer.original, answer.msn, ack_syndrome(core, qp)};
+    if (psn_before(answer.next_psn, answer.sent_end)) core.counters.count_again(length);
     answer.next_psn = psn_plus(answer.next_psn, 1);
+    if (psn_before(answer.sent_end, answer.next_psn)) answer.sent_end = answer.next_psn;
     if (answer.next_psn == answer.end_psn) answer.was_given = true;
 }
 

@@ -63,6 +63,26 @@ class Compare(Folder):
         self.assertEqual(one, two)
         self.assertEqual({k: one["runs"][0][k] for k in alone}, alone)
 
+    def test_names_and_values_that_are_empty_or_there_twice_are_refused(self):
+        for arguments in (["--fabrics", ""], ["--fabrics", "ib-ndr,ib-ndr"],
+                          ["--sweep", "bytes=1KiB,2KiB,1KiB"], ["--sweep", "bytes="]):
+            result = self.compare("small.yaml", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (2, b""), arguments)
+            self.assertEqual(result.stderr.count(b"\n"), 1, result.stderr)
+
+    def test_one_fabric_that_does_not_complete_the_work_is_a_failure_and_all_are_shown(self):
+        self.write("hurried.yaml", SMALL + "stop: 40us\n")
+        result = self.compare("hurried.yaml", "--fabrics", "roce-v1,ib-ndr")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(b"ib-ndr is fastest", result.stdout)
+        self.assertIn(b"roce-v1 did not complete the work", result.stdout)
+
+    def test_reads_on_a_network_that_cannot_read_are_refused_in_a_sentence(self):
+        self.write("reads.yaml", SMALL.replace("}}]", "}, operation: read}]"))
+        result = self.compare("reads.yaml", "--fabrics", "ib-ndr,nvlink4")
+        self.assertEqual((result.returncode, result.stdout), (2, b""), result.stderr)
+        self.assertIn(b"nvlink4: there are reads", result.stderr)
+
     def test_every_claim_rests_on_a_field(self):
         found = self.json("small.yaml", "--fabrics", "ib-ndr,roce-v2-100g")
         self.assertEqual([run["name"] for run in found["runs"]], ["ib-ndr", "roce-v2-100g"])

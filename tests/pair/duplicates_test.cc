@@ -119,6 +119,9 @@ TEST(Duplicates, a_read_asked_again_from_the_middle_begins_with_a_first_packet_t
     const Sent& again = pair.wire.find(Operation::read_response_first, 2);
     EXPECT_EQ(again.packet.psn(), wire::psn_plus(Psn{0x10'0000}, 1));
     EXPECT_EQ(again.packet.payload_length, 1024u);
+    // Of four answers the second was lost, so the last three were not taken.
+    EXPECT_EQ(pair.server.counters().retransmitted_packets, 3u);
+    EXPECT_EQ(pair.server.counters().retransmitted_bytes, 3u * 1024);
 }
 
 TEST(Duplicates, a_read_asked_again_with_another_range_is_not_answered) {

@@ -51,6 +51,9 @@ Result<std::vector<Choice>> choose_fabrics(const Source& source,
     for (size_t i = 0; i < listed->size() && wanted.empty(); ++i)
         choices.push_back({(*listed)[i].name, "", i});
     for (const std::string& name : wanted) {
+        if (name.empty())
+            return Error{
+                "--fabrics has an empty name; `tulle list profiles` shows which there are"};
         const auto place = std::find_if(listed->begin(), listed->end(),
                                         [&](const auto& one) { return one.name == name; });
         if (place == listed->end())
@@ -89,6 +92,10 @@ Result<Sweep> parse_sweep(const std::string& text) {
     if (sweep.key.empty() || sweep.values.empty())
         return Error{
             fmt::format("--sweep {}: write KEY=A,B,C, such as bytes=64KiB,1MiB,16MiB", text)};
+    for (size_t i = 0; i < sweep.values.size(); ++i)
+        for (size_t j = 0; j < i; ++j)
+            if (sweep.values[i] == sweep.values[j])
+                return Error{fmt::format("--sweep {}: {} is there twice", text, sweep.values[i])};
     return sweep;
 }
 

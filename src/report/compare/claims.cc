@@ -1,9 +1,12 @@
 #include "report/compare/claims.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
 
+#include "base/int128.h"
 #include "base/units.h"
 #include "report/findings/findings.h"
 
@@ -74,23 +77,33 @@ void add_pauses(const ComparedRun& run, const Leaders& leaders, Reasons& reasons
     if (paused(run) * kPausedPart < static_cast<uint64_t>(run.facts->span.ps) ||
         paused(run) <= kTimesMore * usual)
         return;
-    reasons.push_back({fmt::format("its links were held up for {} in all",
+    reasons.push_back({fmt::format("its links {} for {} in all",
+                                   run.facts->has_credits() ? "waited for credits" : "were paused",
                                    base::to_string(run.facts->result.totals.paused)),
-                       {"totals/paused_ns"}});
+                       {"totals/paused_ns", "totals/held_up_by"}});
 }
 
-bool has_finding(const ComparedRun& run, FindingKind kind) {
-    return std::any_of(run.verdict.findings.begin(), run.verdict.findings.end(),
-                       [&](const Finding& finding) { return finding.kind == kind; });
+// What a run complains of by itself. A note only tells: it is no reason.
+const Finding* complaint(const ComparedRun& run, FindingKind kind) {
+    const auto place = std::find_if(
+        run.verdict.findings.begin(), run.verdict.findings.end(), [&](const Finding& finding) {
+            return finding.kind == kind && finding.severity != Severity::note;
+        });
+    return place == run.verdict.findings.end() ? nullptr : &*place;
 }
 
-// What a run has found wanting by itself, and no leader has.
+// None where a leader has the same complaint.
+const Finding* own_complaint(const ComparedRun& run, FindingKind kind, const Leaders& leaders) {
+    const bool is_usual = std::any_of(leaders.begin(), leaders.end(), [&](const ComparedRun* one) {
+        return complaint(*one, kind) != nullptr;
+    });
+    return is_usual ? nullptr : complaint(run, kind);
+}
+
 void add_finding(FindingKind kind, const char* words, const ComparedRun& run,
                  const Leaders& leaders, Reasons& reasons) {
-    const bool is_usual = std::any_of(leaders.begin(), leaders.end(), [&](const ComparedRun* one) {
-        return has_finding(*one, kind);
-    });
-    if (has_finding(run, kind) && !is_usual) reasons.push_back({words, {"verdict/findings"}});
+    if (own_complaint(run, kind, leaders) != nullptr)
+        reasons.push_back({words, {"verdict/findings"}});
 }
 
 void add_settings(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
@@ -105,10 +118,57 @@ void add_paths(const ComparedRun& run, const Leaders& leaders, Reasons& reasons)
                 reasons);
 }
 
+template <class Value>
+const Value* field_of(const Finding& finding, std::string_view name) {
+    for (const Field& field : finding.fields)
+        if (field.name == name) return std::get_if<Value>(&field.value);
+    return nullptr;
+}
+
+using Names = std::vector<std::string>;
+
+// The phase of those named that lost most against the fastest run.
+struct Delayed {
+    size_t phase = 0;
+    uint64_t times_permille = 0;
+};
+
+Delayed most_delayed(const Names& names, const ComparedRun& run, const ComparedRun& best) {
+    const auto& own = run.facts->collectives;
+    const auto& others = best.facts->collectives;
+    Delayed most;
+    for (size_t i = 0; i < std::min(own.size(), others.size()); ++i) {
+        if (std::find(names.begin(), names.end(), own[i].name) == names.end()) continue;
+        if (others[i].time.ps <= 0) continue;
+        const auto times =
+            static_cast<uint64_t>(base::uint128_t{static_cast<uint64_t>(own[i].time.ps)} * 1000 /
+                                  static_cast<uint64_t>(others[i].time.ps));
+        if (times > most.times_permille) most = {i, times};
+    }
+    return most;
+}
+
 // Those who share the lane of a congested port wait, whoever they send to.
 void add_victims(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
-    add_finding(FindingKind::victims, "messages stood behind others that wait for a congested port",
-                run, leaders, reasons);
+    const Finding* finding = own_complaint(run, FindingKind::victims, leaders);
+    if (finding == nullptr) return;
+    const auto* phases = field_of<Names>(*finding, "phases");
+    const auto* filled_by = field_of<Names>(*finding, "filled_by");
+    const auto* ports = field_of<uint64_t>(*finding, "ports");
+    const Delayed delayed =
+        phases == nullptr ? Delayed{} : most_delayed(*phases, run, *leaders.front());
+    if (delayed.times_permille < kSlowerMessages || filled_by == nullptr || ports == nullptr) {
+        reasons.push_back(
+            {"messages stood behind others that wait for a congested port", {"verdict/findings"}});
+        return;
+    }
+    reasons.push_back(
+        {fmt::format("{} filled {}, and {} spread to {}: {} took {} times as long as on {}",
+                     fmt::join(*filled_by, ", "), finding->culprit,
+                     run.facts->has_credits() ? "lack of credits" : "pauses",
+                     counted(*ports, "port"), run.facts->collectives[delayed.phase].name,
+                     ratio_text(delayed.times_permille), leaders.front()->fabric),
+         {"verdict/findings", fmt::format("collectives/{}/time_us", delayed.phase)}});
 }
 
 void add_notifications(const ComparedRun& run, const Leaders& leaders, Reasons& reasons) {
@@ -141,7 +201,7 @@ void add_headers(const ComparedRun& run, const Leaders& leaders, Reasons& reason
 // The likeliest first.
 Reasons reasons_for(const ComparedRun& run, const Leaders& leaders) {
     Reasons reasons;
-    for (const auto add : {add_losses, add_processors, add_settings, add_pauses, add_victims,
+    for (const auto add : {add_losses, add_processors, add_victims, add_settings, add_pauses,
                            add_notifications, add_paths, add_latency, add_headers})
         add(run, leaders, reasons);
     if (reasons.empty()) reasons.push_back({run.verdict.sentence, {"verdict/sentence"}});

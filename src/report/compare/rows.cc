@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "base/units.h"
 
@@ -42,6 +43,19 @@ void add_collective(size_t phase, const CollectiveFacts& first, std::vector<Row>
     rows.push_back({"  of the limit", cell_of(phase, [](const auto& found) {
                         return percent_text(found.limit_permille);
                     })});
+}
+
+// What senders waited for, and the lane in which they did so longest.
+std::string held_up_by(const ComparedRun& run) {
+    const Facts& facts = *run.facts;
+    std::map<uint8_t, Duration> by_lane;
+    for (const sim::Blame& blame : facts.result.blames) by_lane[blame.lane] += blame.paused;
+    const auto most =
+        std::max_element(by_lane.begin(), by_lane.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most == by_lane.end()) return "-";
+    return facts.has_credits() ? fmt::format("credits, VL {}", most->first)
+                               : fmt::format("PFC, prio {}", most->first);
 }
 
 // Many phases, such as all sizes of a test, have a row each.
@@ -99,8 +113,9 @@ std::vector<Row> rows_of(const std::vector<const ComparedRun*>& runs) {
              const sim::Totals& of = run.facts->result.totals;
              return fmt::format("{}, {}", of.ecn_marked, of.cnps);
          }},
-        {"links paused, in all",
+        {"links held up, in all",
          [](const ComparedRun& run) { return short_time(run.facts->result.totals.paused); }},
+        {"  mostly by", held_up_by},
         {"header overhead",
          [](const ComparedRun& run) { return percent_text(run.facts->header_permille()); }},
         {"host CPU time", [](const ComparedRun& run) { return short_time(run.facts->result.cpu); },

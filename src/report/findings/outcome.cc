@@ -11,19 +11,111 @@ namespace {
 
 constexpr uint64_t kFullPermille = 950;
 
-Finding senders_held_back(const Facts& facts, const std::string& link, uint64_t busy_permille) {
+// The busiest link between servers, or inside them if there was more to do.
+struct Busiest {
+    std::string link;
+    uint64_t permille = 0;
+    const sim::LinkResult* between = nullptr;  // none: it is inside a server
+};
+
+std::optional<Busiest> busiest_of_all(const Facts& facts) {
+    std::optional<Busiest> busiest;
+    if (const sim::LinkResult* link = busiest_link(facts))
+        busiest = Busiest{facts.names.link(*link), facts.busy_permille(*link), link};
+    if (!facts.setup.scale_up || !facts.result.scale_up) return busiest;
+    const auto& inside = facts.result.scale_up->links;
+    const auto most = std::max_element(
+        inside.begin(), inside.end(), [](const auto& a, const auto& b) { return a.busy < b.busy; });
+    const uint64_t busy = most == inside.end() ? 0 : facts.busy_permille(*most);
+    if (busy > (busiest ? busiest->permille : 0))
+        busiest = Busiest{Names(*facts.setup.scale_up).link(*most), busy, nullptr};
+    return busiest;
+}
+
+// What may hold senders back where no link is full. Congestion control that nobody spoke to did
+// not.
+std::string brakes_text(const Facts& facts) {
+    using transport::Algorithm;
+    const sim::Totals& totals = facts.result.totals;
+    std::string text = "windows or latency";
+    if (!facts.setup.program.empty()) text = "windows, latency or waiting for one another";
+    switch (facts.setup.host.congestion) {
+        case Algorithm::none: return text;
+        case Algorithm::fixed_rate: return "their fixed rate, " + text;
+        case Algorithm::timely: return "congestion control, " + text;
+        case Algorithm::dcqcn:
+        case Algorithm::ib_cc:
+        case Algorithm::dctcp: break;
+    }
+    if (totals.ecn_marked == 0 && totals.cnps == 0) return text;
+    return fmt::format("congestion control ({}, {}), {}", counted(totals.ecn_marked, "mark"),
+                       counted(totals.cnps, "CNP"), text);
+}
+
+Finding senders_held_back(const Facts& facts, const Busiest& busiest) {
     const sim::Totals& totals = facts.result.totals;
     return {FindingKind::senders_held_back,
             Severity::note,
-            link,
-            {{"link", link},
-             {"busy_permille", busy_permille},
+            busiest.link,
+            {{"link", busiest.link},
+             {"busy_permille", busiest.permille},
              {"ecn_marked", totals.ecn_marked},
              {"cnps", totals.cnps}},
-            fmt::format("no link was full ({} most, {} busy): the senders held back, by congestion "
-                        "control ({}, {}), windows or latency",
-                        link, percent_text(busy_permille), counted(totals.ecn_marked, "mark"),
-                        counted(totals.cnps, "CNP"))};
+            fmt::format("no link was full ({} most, {} busy): the senders held back, by {}",
+                        busiest.link, percent_text(busiest.permille), brakes_text(facts))};
+}
+
+// A host that was busy for most of the run with moving data between its memory and its adapter.
+struct BusyHost {
+    const sim::LinkResult* link = nullptr;
+    bool receives = false;
+    uint64_t permille = 0;
+};
+
+Duration toll_of(const Facts& facts, const sim::Toll& toll, const sim::LinkResult& link) {
+    const uint64_t mtu = facts.setup.host.mtu;
+    const uint64_t packet = data_wire_bytes(facts.setup, sim::Operation::write, mtu, false, false);
+    Duration time = toll.per_packet * static_cast<int64_t>(link.data_packets);
+    if (toll.rate) time += toll.rate->time_for(link.wire_bytes / packet * mtu);
+    return time;
+}
+
+BusyHost busiest_host(const Facts& facts) {
+    const sim::HostSettings& host = facts.setup.host;
+    BusyHost busiest;
+    for (const sim::LinkResult& link : facts.result.links) {
+        const bool sends = facts.is_host(link.node);
+        if (!sends && !facts.is_host(link.peer_node)) continue;
+        const uint64_t busy =
+            facts.permille(toll_of(facts, sends ? host.send_toll : host.receive_toll, link));
+        if (busy > busiest.permille) busiest = {&link, !sends, busy};
+    }
+    return busiest;
+}
+
+Finding host_set_the_pace(const Facts& facts, const BusyHost& busy) {
+    const sim::LinkResult& link = *busy.link;
+    const std::string& name = facts.names.node(busy.receives ? link.peer_node : link.node);
+    const char* setting = busy.receives ? "hosts.receive_toll" : "hosts.send_toll";
+    const sim::HostSettings& host = facts.setup.host;
+    const sim::Toll& toll = busy.receives ? host.receive_toll : host.send_toll;
+    const bool by_processors =
+        (busy.receives ? host.cpu.per_byte_received_e18 : host.cpu.per_byte_sent_e18) != 0;
+    const std::string rate =
+        toll.rate ? fmt::format(" at {}", base::to_string(*toll.rate)) : std::string();
+    return {
+        FindingKind::host_set_the_pace,
+        Severity::note,
+        name,
+        {{"host", name},
+         {"setting", std::string(setting)},
+         {"host_busy_permille", busy.permille},
+         {"link", facts.names.link(link)},
+         {"link_busy_permille", facts.busy_permille(link)}},
+        fmt::format("{} of {} set the pace: {} data{} ({}), {} of the time; {} was {} busy",
+                    by_processors ? "the processors" : "the bus", name,
+                    busy.receives ? "taking" : "giving", rate, setting, percent_text(busy.permille),
+                    facts.names.link(link), percent_text(facts.busy_permille(link)))};
 }
 
 }  // namespace
@@ -127,22 +219,27 @@ void find_pace(const Facts& facts, std::vector<Finding>& findings) {
             return finding.severity != Severity::note || finding.kind != FindingKind::pauses;
         }))
         return;
-    const sim::LinkResult* link = busiest_link(facts);
-    if (link == nullptr) return;
-    const std::string name = facts.names.link(*link);
-    const uint64_t busy = facts.busy_permille(*link);
-    if (busy < kFullPermille) {
-        findings.insert(findings.begin(), senders_held_back(facts, name, busy));
+    const std::optional<Busiest> busiest = busiest_of_all(facts);
+    if (!busiest) return;
+    if (busiest->permille < kFullPermille) {
+        const BusyHost host = busiest_host(facts);
+        const bool is_host = host.permille >= kNearLimitPermille;
+        findings.insert(findings.begin(), is_host ? host_set_the_pace(facts, host)
+                                                  : senders_held_back(facts, *busiest));
         return;
     }
-    if (!findings.empty() || facts.is_host(link->node) || facts.is_host(link->peer_node)) return;
+    const sim::LinkResult* link = busiest->between;
+    if (link == nullptr || !findings.empty() || facts.is_host(link->node) ||
+        facts.is_host(link->peer_node))
+        return;
     findings.push_back({FindingKind::full_link,
                         Severity::warning,
-                        name,
-                        {{"link", name}, {"busy_permille", busy}},
+                        busiest->link,
+                        {{"link", busiest->link}, {"busy_permille", busiest->permille}},
                         fmt::format("{} was {} busy with {}: there is too little between the "
                                     "switches for what the hosts send",
-                                    name, percent_text(busy), counted(link->flows, "flow"))});
+                                    busiest->link, percent_text(busiest->permille),
+                                    counted(link->flows, "flow"))});
 }
 
 }  // namespace tulle::report

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "report/findings/findings.h"
+#include "report/findings/phase_traffic.h"
 
 namespace tulle::report {
 namespace {
@@ -155,21 +156,48 @@ Finding of_host(const Facts& facts, const Root& root) {
                         facts.names.lane(root.lane), held_up_text(facts, root))};
 }
 
-Finding of_port(const Facts& facts, const Root& root) {
+std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (size_t i = 0; i < std::min(names.size(), kMostNamed); ++i)
+        text.append(i == 0 ? "" : ", ").append(names[i]);
+    if (names.size() > kMostNamed) text += fmt::format(" and {} more", names.size() - kMostNamed);
+    return text;
+}
+
+// The phases whose messages go where it is congested.
+std::vector<size_t> filled_by(const Facts& facts, const PhaseTraffic& traffic, const Root& root) {
+    std::vector<size_t> phases;
+    for (size_t i = 0; i < facts.collectives.size(); ++i)
+        if (traffic.lane_of(i) == root.lane &&
+            traffic.may_cross(i, root.port.first, root.port.second))
+            phases.push_back(i);
+    return phases;
+}
+
+std::vector<std::string> phase_names(const Facts& facts, const std::vector<size_t>& phases) {
+    std::vector<std::string> names;
+    for (const size_t phase : phases) names.push_back(facts.collectives[phase].name);
+    return names;
+}
+
+Finding of_port(const Facts& facts, const Root& root, const std::vector<std::string>& phases) {
     const sim::LinkResult* link = facts.link_at(root.port.first, root.port.second);
     const std::string name = facts.names.link(root.port.first, root.port.second);
     const uint64_t busy = link == nullptr ? 0 : facts.busy_permille(*link);
     const bool is_full = busy >= kFullPermille;
     std::string sentence =
-        fmt::format("{} {}{} ({} busy, {}); held up: {}",
+        fmt::format("{} {}{} ({} busy, {}{}{}); held up: {}",
                     is_full ? "more was sent to" : "buffers were full of packets for", name,
                     is_full ? " than it carries" : "", percent_text(busy),
-                    counted(link == nullptr ? 0 : link->flows, "flow"), held_up_text(facts, root));
+                    counted(link == nullptr ? 0 : link->flows, "flow"),
+                    phases.empty() ? "" : " of ", joined(phases), held_up_text(facts, root));
     return {FindingKind::pauses, Severity::note, name, {}, std::move(sentence)};
 }
 
-void add_root(const Facts& facts, const Root& root, std::vector<Finding>& findings) {
-    Finding finding = root.host ? of_host(facts, root) : of_port(facts, root);
+void add_root(const Facts& facts, const PhaseTraffic& traffic, const Root& root,
+              std::vector<Finding>& findings) {
+    std::vector<std::string> phases = phase_names(facts, filled_by(facts, traffic, root));
+    Finding finding = root.host ? of_host(facts, root) : of_port(facts, root, phases);
     std::vector<std::string> names;
     for (const auto& [port, paused] : longest_held_up(root))
         names.push_back(facts.names.port(port.first, port.second));
@@ -177,7 +205,8 @@ void add_root(const Facts& facts, const Root& root, std::vector<Finding>& findin
                       {"lane", uint64_t{root.lane}},
                       {"paused_ns", whole_nanoseconds(root.paused)},
                       {"longest_ns", whole_nanoseconds(root.longest)},
-                      {"held_up", std::move(names)}};
+                      {"held_up", std::move(names)},
+                      {"filled_by", std::move(phases)}};
     findings.push_back(std::move(finding));
 }
 
@@ -213,13 +242,8 @@ void find_victims(const Facts& facts, const std::vector<Root>& roots,
     if (victims.empty()) return;
     const std::string culprit = culprit_of(facts, roots.front());
     std::vector<std::string> names;
-    std::string shown;
-    for (size_t i = 0; i < victims.size(); ++i) {
-        names.push_back(facts.names.flow(victims[i]));
-        if (i < kMostNamed) shown.append(i == 0 ? "" : ", ").append(names.back());
-    }
-    if (victims.size() > kMostNamed)
-        shown += fmt::format(" and {} more", victims.size() - kMostNamed);
+    for (const size_t victim : victims) names.push_back(facts.names.flow(victim));
+    const std::string shown = joined(names);
     const uint64_t worst = facts.slowdown_permille(victims.front());
     findings.push_back(
         {FindingKind::victims,
@@ -236,6 +260,63 @@ void find_victims(const Facts& facts, const std::vector<Root>& roots,
              roots.front().host ? "go to" : "cross", culprit, ratio_text(worst), shown)});
 }
 
+// Phases that were under way together with one that fills a port, in the same lane and through the
+// ports that this held up, and do not go there themselves.
+std::vector<size_t> stalled_phases(const Facts& facts, const PhaseTraffic& traffic,
+                                   const std::vector<Root>& roots,
+                                   const std::vector<size_t>& guilty) {
+    const auto crosses_root = [&](size_t phase) {
+        return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+            return traffic.may_cross(phase, root.port.first, root.port.second);
+        });
+    };
+    auto held_up = longest_held_up(roots.front());
+    if (held_up.size() > kMostHeldUp) held_up.resize(kMostHeldUp);
+    std::vector<size_t> stalled;
+    for (size_t i = 0; i < facts.collectives.size(); ++i) {
+        if (traffic.slowdown_permille(i) < kSlowedPermille ||
+            traffic.lane_of(i) != roots.front().lane || crosses_root(i))
+            continue;
+        const bool met = std::any_of(guilty.begin(), guilty.end(),
+                                     [&](size_t phase) { return traffic.overlap(i, phase); });
+        const bool crosses = std::any_of(held_up.begin(), held_up.end(), [&](const auto& held) {
+            return traffic.may_cross(i, held.first.first, held.first.second);
+        });
+        if (met && crosses) stalled.push_back(i);
+    }
+    std::stable_sort(stalled.begin(), stalled.end(), [&](size_t a, size_t b) {
+        return traffic.slowdown_permille(a) > traffic.slowdown_permille(b);
+    });
+    return stalled;
+}
+
+void find_stalled_phases(const Facts& facts, const PhaseTraffic& traffic,
+                         const std::vector<Root>& roots, std::vector<Finding>& findings) {
+    const std::vector<size_t> guilty = filled_by(facts, traffic, roots.front());
+    const std::vector<size_t> stalled = stalled_phases(facts, traffic, roots, guilty);
+    if (stalled.empty()) return;
+    std::set<PortKey> ports;
+    for (const Root& root : roots)
+        for (const auto& [port, paused] : root.held_up) ports.insert(port);
+    const std::string culprit = culprit_of(facts, roots.front());
+    const uint64_t worst = traffic.slowdown_permille(stalled.front());
+    std::vector<std::string> names = phase_names(facts, stalled);
+    std::vector<std::string> filled = phase_names(facts, guilty);
+    std::string sentence = fmt::format(
+        "{} filled {}, and others stood behind it in {}: {} took up to {} times the limit",
+        joined(filled), culprit, counted(ports.size(), "port"), joined(names), ratio_text(worst));
+    findings.push_back({FindingKind::victims,
+                        Severity::warning,
+                        culprit,
+                        {{"root", culprit},
+                         {"count", uint64_t{stalled.size()}},
+                         {"worst_slowdown_permille", worst},
+                         {"phases", std::move(names)},
+                         {"filled_by", std::move(filled)},
+                         {"ports", uint64_t{ports.size()}}},
+                        std::move(sentence)});
+}
+
 // Pauses that nobody is blamed for are still told.
 void find_unexplained(const Facts& facts, std::vector<Finding>& findings) {
     const auto& links = facts.result.links;
@@ -249,7 +330,8 @@ void find_unexplained(const Facts& facts, std::vector<Finding>& findings) {
          Severity::note,
          peer,
          {{"root", peer}, {"paused_ns", whole_nanoseconds(most->paused)}},
-         fmt::format("{} was paused by {} for {}", facts.names.link(*most), peer,
+         fmt::format("{} {} {} for {}", facts.names.link(*most),
+                     facts.has_credits() ? "waited for credits of" : "was paused by", peer,
                      base::to_string(most->paused))});
 }
 
@@ -266,9 +348,11 @@ void find_pauses(const Facts& facts, std::vector<Finding>& findings) {
         if (facts.result.blames.empty()) find_unexplained(facts, findings);
         return;
     }
+    const PhaseTraffic traffic(facts);
     for (size_t i = 0; i < std::min(roots.size(), kMostRoots); ++i)
-        add_root(facts, roots[i], findings);
+        add_root(facts, traffic, roots[i], findings);
     find_victims(facts, roots, findings);
+    find_stalled_phases(facts, traffic, roots, findings);
 }
 
 }  // namespace tulle::report

@@ -130,6 +130,15 @@ bool find_noise(const Facts& facts, uint8_t lane, const ClassFacts& quiet, const
     return true;
 }
 
+// Empty where there is none: the work may be a program.
+std::string slowest_flow_name(const Facts& facts) {
+    if (facts.flows() == 0) return "";
+    size_t worst = 0;
+    for (size_t i = 0; i < facts.flows(); ++i)
+        if (facts.slowdown_permille(i) > facts.slowdown_permille(worst)) worst = i;
+    return facts.names.flow(worst);
+}
+
 }  // namespace
 
 void find_pfc_only_brake(const Facts& facts, std::vector<Finding>& findings) {
@@ -164,19 +173,16 @@ void find_needless_resending(const Facts& facts, std::vector<Finding>& findings)
                                 "which go-back-N takes for a loss"
         : reorders            ? "packets of a flow took several paths and arrived out of order"
                               : "acknowledgements came after the timeout";
-    size_t worst = 0;
-    for (size_t i = 0; i < facts.flows(); ++i)
-        if (facts.slowdown_permille(i) > facts.slowdown_permille(worst)) worst = i;
+    const std::string slowest = slowest_flow_name(facts);
     const std::string culprit = reorders ? "spraying" : "the acknowledgement timeout";
     findings.push_back(
         {FindingKind::needless_resending,
          Severity::warning,
          culprit,
-         {{"retransmitted", totals.retransmitted},
-          {"slowest_flow", facts.names.flow(worst)},
-          {"reason", reason}},
-         fmt::format("{} sent again although none was lost: {}; {} suffered most",
-                     counted(totals.retransmitted, "packet"), reason, facts.names.flow(worst))});
+         {{"retransmitted", totals.retransmitted}, {"slowest_flow", slowest}, {"reason", reason}},
+         fmt::format("{} sent again although none was lost: {}{}",
+                     counted(totals.retransmitted, "packet"), reason,
+                     slowest.empty() ? "" : fmt::format("; {} suffered most", slowest))});
 }
 
 void find_noisy_neighbour(const Facts& facts, std::vector<Finding>& findings) {
