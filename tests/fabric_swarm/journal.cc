@@ -84,7 +84,10 @@ private:
         if (toll.is_free() || packet.trimmed || has_slow_receivers_) return {};
         Duration all = toll.per_packet;
         if (toll.rate) all += toll.rate->time_for(packet.payload_length);
-        const Duration on_line = line.time_for(framing_.wire_bytes(packet));
+        // What a switch sends on takes as much of the line as what came for it.
+        wire::Packet sent = packet;
+        if ((packet.source & fabric::kGroupBit) != 0) sent.destination = packet.source;
+        const Duration on_line = line.time_for(framing_.wire_bytes(sent));
         return all > on_line ? all - on_line : Duration{};
     }
 

@@ -71,7 +71,7 @@ void make_lossless(fabric::Settings& fabric) {
 
 void draw_islands(uint64_t seed, const Servers& servers, sim::Setup& setup) {
     Draw draw(seed, Drawer::islands, 0);
-    if (servers.gpus < 2 || !draw.percent(70)) return;
+    if (servers.gpus < 2 || !draw.percent(80)) return;
     const auto inside = std::make_shared<sim::Setup>();
     inside->fabric_name = "islands";
     inside->seed = seed;
@@ -106,7 +106,7 @@ Servers draw_ranks(uint64_t seed, sim::Setup& setup) {
     if (draw.percent(50)) draw.shuffle(endpoints);
     const auto most = std::min(static_cast<uint32_t>(endpoints.size()), kMostGpus);
     Servers servers;
-    servers.gpus = draw.between(1, std::min(4u, most));
+    servers.gpus = std::min(draw.pick<uint32_t>({1, 2, 2, 3, 4}), most);
     servers.count = std::max(1u, draw.between(1, most) / servers.gpus);
     if (draw.percent(50)) servers.count = most / servers.gpus;
     draw_islands(seed, servers, setup);
@@ -177,6 +177,9 @@ private:
                         Collective::all_gather, Collective::all_to_all, Collective::broadcast});
         const auto known = workload::algorithms_of(options.collective);
         options.algorithm = known[draw_.between(0, static_cast<uint32_t>(known.size() - 1))];
+        if (computes && options.collective == Collective::all_reduce && draw_.percent(50))
+            options.algorithm = placement.server_count() > 1 ? workload::Algorithm::two_level
+                                                             : workload::Algorithm::in_switch;
         options.between = draw_.pick({workload::Algorithm::ring, workload::Algorithm::tree,
                                       workload::Algorithm::halving_doubling});
         options.in_switch = draw_.percent(60);

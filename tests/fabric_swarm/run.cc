@@ -15,12 +15,13 @@ using sim::Result;
 using sim::Simulation;
 
 constexpr uint64_t kMostWindows = 20'000'000;
-constexpr uint64_t kMostHopsForThreads = 20'000;
+constexpr uint64_t kMostWindowsForThreads = 5'000;
 constexpr uint64_t kWindowsBetweenLooks = 7;  // few enough, and in step with nothing
 
 struct Watched {
     std::string failure;
     uint64_t hash = 0;
+    uint64_t windows = 0;
     Result result;
 };
 
@@ -39,15 +40,14 @@ Seen look_at(sim::Network& network) {
 Watched watch(const sim::Setup& setup, Simulation& simulation) {
     Watched watched;
     sim::Course course(setup, simulation);
-    uint64_t windows = 0;
     for (; !course.is_over(); course.choose()) {
         for (size_t p = 0; p < simulation.partitions(); ++p) simulation.advance(p, course.window());
         for (size_t p = 0; p < simulation.partitions(); ++p) simulation.exchange(p);
-        if (++windows == kMostWindows) {
+        if (++watched.windows == kMostWindows) {
             watched.failure = "the run does not end";
             return watched;
         }
-        if (windows % kWindowsBetweenLooks != 0 && windows > 100) continue;
+        if (watched.windows % kWindowsBetweenLooks != 0 && watched.windows > 100) continue;
         watched.failure = check_between_windows(setup, simulation);
         if (!watched.failure.empty()) return watched;
     }
@@ -151,6 +151,7 @@ Tally& Tally::operator+=(const Tally& other) {
 
 Outcome run_seed(uint64_t seed, bool verbose) {
     Outcome outcome;
+    uint64_t windows = 0;
     const sim::Setup setup = draw_setup(seed);
     if (verbose) tell(setup);
     for (const size_t partitions : {1, 2, 3, 5}) {
@@ -169,6 +170,7 @@ Outcome run_seed(uint64_t seed, bool verbose) {
         }
         if (partitions == 1) {
             outcome.hash = watched.hash;
+            windows = watched.windows;
             outcome.tally = tally_of(watched.result);
         } else if (watched.hash != outcome.hash) {
             outcome.failure = count + " partitions give another result than one";
@@ -176,7 +178,7 @@ Outcome run_seed(uint64_t seed, bool verbose) {
         }
     }
     // Threads that meet at every window are slow where others use the cores.
-    if (outcome.tally.hops > kMostHopsForThreads) return outcome;
+    if (windows > kMostWindowsForThreads) return outcome;
     for (const uint32_t threads : {1u, 2u + static_cast<uint32_t>(seed % 3)}) {
         drive::Options options;
         options.threads = threads;
