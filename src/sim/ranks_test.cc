@@ -253,6 +253,26 @@ TEST(Ranks, a_message_that_fails_is_named) {
         << result.stuck_reason;
 }
 
+// Timers of that network may be the longest.
+TEST(Ranks, a_message_that_was_lost_inside_a_server_has_time_to_be_sent_again) {
+    constexpr Duration kOneMillisecond{1'000'000'000};
+    auto setup = star(2);
+    setup.host.ack_timeout = 0;
+    auto inside = std::make_shared<sim::Setup>(star(2));
+    inside->program = {};
+    inside->host.ack_timeout = 16;  // 268 ms
+    inside->faults = {{Fault::Kind::cable_down, Instant{}, 1},
+                      {Fault::Kind::cable_up, Instant{} + kOneMillisecond * 150, 1}};
+    setup.scale_up = inside;
+    setup.ranks = {{0, 0}, {1, 1}};
+    Task up = message(0, 1, 64);
+    up.tier = Tier::scale_up;
+    add(setup, up);
+    const Result result = run(setup);
+    EXPECT_TRUE(result.phases[0].finished) << result.stuck_reason;
+    EXPECT_EQ(result.scale_up->totals.retransmitted, 1u);
+}
+
 // Around a ring, each to the host two switches on.
 TEST(Ranks, messages_that_wait_in_a_circle_are_named) {
     auto setup = star(5);
