@@ -77,6 +77,7 @@ public:
     uint16_t take(uint16_t in_port, uint32_t copies);
     // One copy has left; the input port, if it was the last.
     std::optional<uint16_t> release(uint16_t room);
+    uint16_t input_of(uint16_t room) const { return rooms_[room].in_port; }
 
 private:
     std::vector<Room> rooms_;

@@ -76,6 +76,12 @@ public:
     uint32_t first_port() const { return plan_.first_port; }
     uint16_t port_count() const { return plan_.port_count; }
     const Intake& intake() const { return intake_; }
+    // The input whose buffer a packet lies in, of what its transit says; copies share one place.
+    uint16_t input_of(uint16_t in_port) const {
+        return in_port < plan_.port_count
+                   ? in_port
+                   : shared_rooms_.input_of(static_cast<uint16_t>(in_port - plan_.port_count));
+    }
     // Settles what is under way, for the report.
     void finish(Instant now);
 

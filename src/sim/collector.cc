@@ -12,8 +12,8 @@ namespace tulle::sim {
 
 class Collector {
 public:
-    Collector(Network& simulation, Result::End end)
-        : network_(simulation), setup_(simulation.setup_) {
+    Collector(Network& simulation, Result::End end, bool program_is_done)
+        : network_(simulation), setup_(simulation.setup_), all_ended_(program_is_done) {
         result_.end = end;
     }
 
@@ -23,7 +23,7 @@ public:
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) take_node(node);
         take_totals();
         result_.disagreements = network_.disagreements_;
-        if (unfinished_ != 0) take_deadlock();
+        if (!all_ended_) take_deadlock();
         take_records();
         check_conservation();
         say_why_stuck();
@@ -42,11 +42,11 @@ private:
                 flow.completion = end.at - setup_.flows[end.flow].start;
                 result_.time = std::max(result_.time, end.at);
             }
-        for (const FlowResult& flow : result_.flows) unfinished_ += flow.finished ? 0 : 1;
+        all_ended_ &= std::ranges::all_of(result_.flows, &FlowResult::finished);
         for (auto& partition : network_.partitions_)
             settled_ = std::max(settled_, partition->acted_until());
         settled_ = std::max(settled_, result_.time);
-        if (unfinished_ != 0 || result_.end != Result::End::done) result_.time = settled_;
+        if (!all_ended_ || result_.end != Result::End::done) result_.time = settled_;
     }
 
     // What is under way lasts until now, which may be later than the last flow's end.
@@ -276,12 +276,12 @@ private:
     Network& network_;
     const Setup& setup_;
     Result result_;
-    size_t unfinished_ = 0;
+    bool all_ended_;     // flows and the program
     Instant settled_{};  // nothing happened later
 };
 
-Result Network::finish(Result::End end) {
-    return Collector(*this, end).collect();
+Result Network::finish(Result::End end, bool program_is_done) {
+    return Collector(*this, end, program_is_done).collect();
 }
 
 }  // namespace tulle::sim

@@ -14,15 +14,20 @@ constexpr int64_t kTimeouts = 8;             // it may take up to four times as 
 
 Course::Course(const Setup& setup, Simulation& simulation)
     : setup_(setup), simulation_(simulation), quiet_(kSlowestPace) {
-    if (const uint8_t timeout = setup.host.ack_timeout; timeout != 0)
-        quiet_ = std::max(quiet_, kTimeoutUnit * (kTimeouts << timeout));
+    look_at(setup);
+    if (setup.scale_up) look_at(*setup.scale_up);
     for (const Flow& flow : setup.flows)
         last_input_ = std::max(last_input_, flow.start + setup.host.send_latency);
     for (const workload::Job& job : setup.program.jobs)
         last_input_ = std::max(last_input_, job.start);
-    for (const Fault& fault : setup.faults)
-        last_input_ = std::max(last_input_, fault.at + setup.fabric.route.reroute_delay);
     choose();
+}
+
+void Course::look_at(const Setup& network) {
+    if (const uint8_t timeout = network.host.ack_timeout; timeout != 0)
+        quiet_ = std::max(quiet_, kTimeoutUnit * (kTimeouts << timeout));
+    for (const Fault& fault : network.faults)
+        last_input_ = std::max(last_input_, fault.at + network.fabric.route.reroute_delay);
 }
 
 void Course::choose() {

@@ -24,6 +24,8 @@ public:
     Result::End end() const { return end_; }
 
 private:
+    // How long its timers wait, and when it is disturbed for the last time.
+    void look_at(const Setup& network);
     bool is_idle(Instant at);
     bool all_work_ended();
 

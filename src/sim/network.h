@@ -69,7 +69,8 @@ public:
     size_t flows_done() const;
     uint64_t hops() const;
 
-    Result finish(Result::End end);
+    // Where ranks post, whether they have all done what they wanted to.
+    Result finish(Result::End end, bool program_is_done);
 
 private:
     friend class Builder;

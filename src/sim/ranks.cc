@@ -182,12 +182,21 @@ void Ranks::see(Part& part, const Event& event) {
         part.latency[index_of(task.tier)].record(static_cast<uint64_t>(latency.ps));
     }
     note_end(part, event);
+    if (!event.has_arrived && comes_back(event.task)) return;
     for (uint32_t i = first_dependant_[event.task]; i < first_dependant_[event.task + 1]; ++i) {
         const uint32_t next = dependants_[i];
         if (program_[next].rank != event.rank) continue;
         at_[next] = std::max(at_[next], event.at);
         if (--waiting_[next] == 0) start(part, next, at_[next]);
     }
+}
+
+// Whoever sends it also receives it. It is seen when it has come, and not twice.
+bool Ranks::comes_back(uint32_t number) const {
+    const Task& task = program_[number];
+    const bool is_own_sum =
+        task.kind == Task::Kind::contribute && task.reduction == number && task.rank == task.peer;
+    return is_own_sum || task.kind == Task::Kind::multicast;
 }
 
 // A message has ended once it is where it should be, even if its sender does not know yet. Through
@@ -282,6 +291,8 @@ void Ranks::finish(Result& result, Result* scale_up) const {
             done += part.done[i];
         }
         phase.finished = done == tasks[i];
+        if (phase.finished)
+            phase.end = std::max(phase.end, phase.begin);  // of meeting points alone
         result.time = std::max(result.time, phase.end);
     }
     for (const Part& part : parts_) {

@@ -76,6 +76,7 @@ private:
     void start(Part& part, uint32_t task, Instant at);
     void post(Part& part, uint32_t task, Instant at);
     Instant copy(Part& part, Instant& free, Instant at, uint64_t bytes) const;
+    bool comes_back(uint32_t task) const;
     bool is_end(const Event& event) const;
     void note_end(Part& part, const Event& event);
     const HostSettings& host_settings(workload::Tier tier) const;

@@ -159,6 +159,59 @@ TEST(Ranks, a_switch_adds_up_for_one_rank_and_copies_to_all) {
     for (const size_t partitions : {2, 4}) EXPECT_EQ(run(setup, partitions).hash, result.hash);
 }
 
+// A server of two whose switch adds up and copies.
+Setup server_of_two() {
+    auto setup = star(2);
+    auto inside = std::make_shared<sim::Setup>(star(2));
+    inside->program = {};
+    inside->graph = *topology::build(topology::Islands{1, 2});
+    inside->host.service = Service::unreliable;
+    inside->fabric.flow_control = fabric::FlowControl::credits;
+    inside->fabric.node.reduction = true;
+    setup.scale_up = inside;
+    setup.ranks = {{0, 0}, {1, 1}};
+    return setup;
+}
+
+Task copies_of(uint32_t rank, uint64_t bytes) {
+    Task copies = message(rank, rank, bytes);
+    copies.kind = Task::Kind::multicast;
+    copies.tier = Tier::scale_up;
+    return copies;
+}
+
+// It sees twice that its message is out: when it was sent, and as a copy of its own.
+TEST(Ranks, who_sends_copies_waits_for_its_own_and_for_all_else) {
+    auto setup = server_of_two();
+    const uint32_t copied = add(setup, copies_of(0, 64));
+    const uint32_t large = add(setup, message(1, 0, 1'000'000));
+    add(setup, message(0, 1, 64, 1), {copied, large});
+    const Result result = run(setup);
+    ASSERT_TRUE(result.phases[1].finished);
+    EXPECT_EQ(result.phases[1].begin, result.phases[0].end);
+}
+
+TEST(Ranks, who_sends_copies_goes_on_when_its_own_has_come) {
+    auto setup = server_of_two();
+    const uint32_t copied = add(setup, copies_of(0, 64));
+    add(setup, message(0, 1, 64, 1), {copied});
+    const Result result = run(setup);
+    ASSERT_TRUE(result.phases[1].finished);
+    EXPECT_EQ(result.phases[1].begin, result.phases[0].end);
+}
+
+TEST(Ranks, a_phase_without_anything_to_do_ends_when_it_begins) {
+    auto setup = star(2);
+    const Instant start{5'000'000};
+    setup.program.jobs[0].start = start;
+    add(setup, {.kind = Task::Kind::compute});
+    add(setup, message(0, 1, 64, 1), {0});
+    const Result result = run(setup);
+    ASSERT_TRUE(result.phases[0].finished);
+    EXPECT_EQ(result.phases[0].begin, start);
+    EXPECT_EQ(result.phases[0].end, start);
+}
+
 TEST(Ranks, a_network_that_adds_nothing_up_is_not_asked_to) {
     auto setup = star(2);
     auto inside = std::make_shared<sim::Setup>(star(2));
@@ -198,6 +251,39 @@ TEST(Ranks, a_message_that_fails_is_named) {
     EXPECT_EQ(result.end, Result::End::stuck);
     EXPECT_NE(result.stuck_reason.find("from rank 0 to rank 1 in first"), std::string::npos)
         << result.stuck_reason;
+}
+
+// Timers of that network may be the longest.
+TEST(Ranks, a_message_that_was_lost_inside_a_server_has_time_to_be_sent_again) {
+    constexpr Duration kOneMillisecond{1'000'000'000};
+    auto setup = star(2);
+    setup.host.ack_timeout = 0;
+    auto inside = std::make_shared<sim::Setup>(star(2));
+    inside->program = {};
+    inside->host.ack_timeout = 16;  // 268 ms
+    inside->faults = {{Fault::Kind::cable_down, Instant{}, 1},
+                      {Fault::Kind::cable_up, Instant{} + kOneMillisecond * 150, 1}};
+    setup.scale_up = inside;
+    setup.ranks = {{0, 0}, {1, 1}};
+    Task up = message(0, 1, 64);
+    up.tier = Tier::scale_up;
+    add(setup, up);
+    const Result result = run(setup);
+    EXPECT_TRUE(result.phases[0].finished) << result.stuck_reason;
+    EXPECT_EQ(result.scale_up->totals.retransmitted, 1u);
+}
+
+// Around a ring, each to the host two switches on.
+TEST(Ranks, messages_that_wait_in_a_circle_are_named) {
+    auto setup = star(5);
+    setup.graph = *topology::build(topology::Ring{5, 1});
+    setup.fabric.flow_control = fabric::FlowControl::credits;
+    setup.fabric.credits.lane_buffer_bytes = 16 << 10;
+    setup.host.ack_timeout = 0;
+    for (uint32_t rank = 0; rank < 5; ++rank) add(setup, message(rank, (rank + 2) % 5, 4'000'000));
+    const Result result = run(setup);
+    EXPECT_EQ(result.end, Result::End::stuck);
+    EXPECT_EQ(result.deadlock.size(), 5u);
 }
 
 TEST(Ranks, partitions_do_not_matter) {

@@ -127,9 +127,10 @@ void Simulation::exchange(size_t partition) {
 }
 
 Result Simulation::finish(Result::End end) {
-    Result result = network_->finish(end);
+    const bool is_done = setup_.program.empty() || ranks_.is_done();
+    Result result = network_->finish(end, is_done);
     std::shared_ptr<Result> inside;
-    if (scale_up_) inside = std::make_shared<Result>(scale_up_->finish(end));
+    if (scale_up_) inside = std::make_shared<Result>(scale_up_->finish(end, is_done));
     if (!setup_.program.empty()) {
         ranks_.finish(result, inside.get());
         base::Hash hash;
@@ -139,7 +140,7 @@ Result Simulation::finish(Result::End end) {
             hash.add(static_cast<uint64_t>(phase.begin.ps))
                 .add(static_cast<uint64_t>(phase.end.ps));
         result.hash = hash.value();
-        if (!ranks_.is_done() && result.end == Result::End::done) {
+        if (!is_done && result.end == Result::End::done) {
             result.end = Result::End::stuck;
             const std::string why = ranks_.why_unfinished();
             result.stuck_reason =

@@ -26,6 +26,10 @@ public:
     size_t partitions() const { return network_->partitions(); }
     // For those who look: progress, invariants. Of the network between servers.
     cluster::Partition& partition(size_t p) { return network_->partition(p); }
+    // That inside servers only where there is one.
+    Network& network(workload::Tier tier) {
+        return tier == workload::Tier::scale_up ? *scale_up_ : *network_;
+    }
     uint64_t next_window() const;
     void advance(size_t partition, uint64_t window);
     // When the last window that was advanced ended; told by whoever drives.

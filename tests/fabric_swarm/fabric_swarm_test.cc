@@ -24,6 +24,11 @@ void tell(const Tally& tally) {
         "credit packets, %llu watchdogs\n",
         number(tally.dropped), number(tally.trimmed), number(tally.marked), number(tally.pauses),
         number(tally.credits), number(tally.watchdogs));
+    std::printf(
+        "fabric_swarm: %llu programs, %llu of them with a network inside servers; %llu of %llu "
+        "phases finished, with %llu messages; %llu packets added up\n",
+        number(tally.programs), number(tally.inside), number(tally.phases_finished),
+        number(tally.phases), number(tally.messages), number(tally.reduced));
 }
 
 }  // namespace
@@ -59,7 +64,9 @@ int main(int count, char** arguments) {
                 static_cast<unsigned long long>(options->count),
                 static_cast<unsigned long long>(options->first),
                 static_cast<unsigned long long>(hash));
-    const bool enough = tally.finished * 100 >= tally.flows * 60 || options->count < 100;
+    const bool enough = (tally.finished * 100 >= tally.flows * 60 &&
+                         tally.phases_finished * 100 >= tally.phases * 60) ||
+                        options->count < 100;
     if (!enough) std::puts("fabric_swarm: FAILED: too little finishes to test anything");
     return enough ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 #include "invariants.h"
 
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace tulle::fabric_swarm {
@@ -33,15 +34,15 @@ struct Stored {
 
 class Inspector {
 public:
-    Inspector(const sim::Setup& setup, sim::Simulation& simulation)
-        : setup_(setup), simulation_(simulation) {
+    Inspector(const sim::Setup& setup, sim::Network& network, base::Instant now)
+        : setup_(setup), network_(network), now_(now) {
         for (const sim::Fault& fault : setup.faults)
             has_storms_ |= fault.kind == sim::Fault::Kind::pause_storm;
     }
 
     std::string between_windows() {
-        for (size_t p = 0; p < simulation_.partitions() && wrong_.empty(); ++p) {
-            Partition& partition = simulation_.partition(p);
+        for (size_t p = 0; p < network_.partitions() && wrong_.empty(); ++p) {
+            Partition& partition = network_.partition(p);
             Cabling& cabling = partition.cabling();
             for (uint32_t port = 0; port < cabling.ports(); ++port) look_at_port(cabling, port);
             for (fabric::Switch& node : partition.switches()) look_at_switch(cabling, node);
@@ -51,8 +52,8 @@ public:
     }
 
     std::string at_rest() {
-        for (size_t p = 0; p < simulation_.partitions(); ++p) {
-            Partition& partition = simulation_.partition(p);
+        for (size_t p = 0; p < network_.partitions(); ++p) {
+            Partition& partition = network_.partition(p);
             for (fabric::Switch& node : partition.switches())
                 for (uint32_t i = 0; i < node.port_count(); ++i)
                     look_at_rest(partition.cabling(), node.first_port() + i);
@@ -69,7 +70,7 @@ private:
         const Port& port = cabling.port(p);
         for (const fabric::Fifo* list :
              {&cabling.inbound(p).packets, &cabling.inbound(p).control}) {
-            base::Instant last = simulation_.now();
+            base::Instant last = now_;
             each_in(cabling, *list, [&](const Transit& transit) {
                 if (transit.at < last) fail(at_port("a packet comes in the past", p, transit.lane));
                 last = transit.at;
@@ -95,7 +96,7 @@ private:
     void look_at_pauses(Cabling& cabling, uint32_t p) {
         const Port& port = cabling.port(p);
         if (port.cable == topology::kNone || has_storms_) return;
-        Cabling& there = simulation_.partition(port.peer_partition).cabling();
+        Cabling& there = network_.partition(port.peer_partition).cabling();
         const bool will_hear =
             there.port(port.peer).owed.any() || !cabling.inbound(p).control.empty();
         for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
@@ -111,7 +112,7 @@ private:
         if (((left.credit_limit - left.total_sent) & fabric::kCreditMask) >
             fabric::kMaxCreditBlocks)
             fail(at_port("more was sent than the credits allow", p, lane));
-        Cabling& there = simulation_.partition(port.peer_partition).cabling();
+        Cabling& there = network_.partition(port.peer_partition).cabling();
         const fabric::CreditsGiven& given = there.in(port.peer, lane).credits;
         uint64_t on_cable = 0;
         each_in(there, there.inbound(port.peer).packets, [&](const Transit& transit) {
@@ -126,15 +127,21 @@ private:
 
     void look_at_switch(Cabling& cabling, const fabric::Switch& node) {
         std::map<std::pair<uint32_t, uint32_t>, Stored> stored;
+        std::set<uint16_t> shared_places;
+        const auto add = [&](uint16_t in_port, uint8_t lane, uint32_t wire_bytes) {
+            const bool is_copy = in_port >= node.port_count();
+            if (is_copy && !shared_places.insert(in_port).second) return;
+            stored[{node.input_of(in_port), lane}].add(wire_bytes);
+        };
         for (uint32_t i = 0; i < node.port_count(); ++i) {
             const uint32_t p = node.first_port() + i;
             for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
                 each_in(cabling, cabling.out(p, lane).queue, [&](const Transit& transit) {
-                    stored[{transit.in_port, transit.in_lane}].add(transit.wire_bytes);
+                    add(transit.in_port, transit.in_lane, transit.wire_bytes);
                 });
             const Port& port = cabling.port(p);
             if (port.sending_bytes != 0)
-                stored[{port.sending_in_port, port.sending_in_lane}].add(port.sending_bytes);
+                add(port.sending_in_port, port.sending_in_lane, port.sending_bytes);
         }
         uint64_t shared = 0;
         for (uint32_t i = 0; i < node.port_count(); ++i)
@@ -169,6 +176,7 @@ private:
 
     // A host whose receiver was never slow keeps nothing.
     void look_at_host(Cabling& cabling, const cluster::Host& host) {
+        if (!setup_.host.receive_toll.is_free()) return;
         for (const sim::Fault& fault : setup_.faults)
             if (fault.kind == sim::Fault::Kind::slow_receiver && fault.subject == host.node())
                 return;
@@ -187,19 +195,31 @@ private:
     }
 
     const sim::Setup& setup_;
-    sim::Simulation& simulation_;
+    sim::Network& network_;
+    base::Instant now_;
     bool has_storms_ = false;
     std::string wrong_;
 };
 
+std::string in_all_networks(const sim::Setup& setup, sim::Simulation& simulation,
+                            std::string (Inspector::*look)()) {
+    using workload::Tier;
+    Inspector between(setup, simulation.network(Tier::scale_out), simulation.now());
+    std::string wrong = (between.*look)();
+    if (!wrong.empty() || !setup.scale_up) return wrong;
+    Inspector inside(*setup.scale_up, simulation.network(Tier::scale_up), simulation.now());
+    wrong = (inside.*look)();
+    return wrong.empty() ? wrong : "inside a server: " + wrong;
+}
+
 }  // namespace
 
 std::string check_between_windows(const sim::Setup& setup, sim::Simulation& simulation) {
-    return Inspector(setup, simulation).between_windows();
+    return in_all_networks(setup, simulation, &Inspector::between_windows);
 }
 
 std::string check_at_rest(const sim::Setup& setup, sim::Simulation& simulation) {
-    return Inspector(setup, simulation).at_rest();
+    return in_all_networks(setup, simulation, &Inspector::at_rest);
 }
 
 }  // namespace tulle::fabric_swarm

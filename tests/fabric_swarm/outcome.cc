@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "fastest.h"
+#include "journal.h"
 #include "report/ideal.h"
 
 namespace tulle::fabric_swarm {
@@ -73,16 +74,25 @@ std::string check_losses(const sim::Setup& setup, const Result& result) {
     return {};
 }
 
+bool keeps_order(const sim::Setup& setup) {
+    const bool waits = setup.host.ack_timeout == 0 || setup.host.service != sim::Service::reliable;
+    return setup.fabric.route.choice == fabric::PathChoice::ecmp && setup.faults.empty() && waits;
+}
+
+// Nothing happened to a network that a message would not survive.
+bool is_calm(const sim::Setup& setup, const Result& result) {
+    return keeps_order(setup) && dropped(result) == 0 && result.totals.trimmed == 0;
+}
+
 // A flow keeps its order, and without loss it has no reason to send anything again.
 std::string check_order(const sim::Setup& setup, const Result& result) {
-    const bool keeps_order = setup.fabric.route.choice == fabric::PathChoice::ecmp &&
-                             setup.faults.empty() && setup.host.ack_timeout == 0;
-    if (!keeps_order || dropped(result) != 0 || result.totals.trimmed != 0) return {};
+    if (!is_calm(setup, result)) return {};
     if (result.totals.retransmitted != 0) return "nothing was lost, but something was sent again";
     for (const sim::FlowResult& flow : result.flows)
         if (flow.status != transport::Status::success) return "nothing was lost, but a flow failed";
+    if (setup.scale_up && !is_calm(*setup.scale_up, *result.scale_up)) return {};
     if (result.end == Result::End::stuck && result.deadlock.empty())
-        return "nothing was lost and no circle waits, but flows are stuck";
+        return "nothing was lost and no circle waits, but this is stuck: " + result.stuck_reason;
     return {};
 }
 
@@ -97,6 +107,9 @@ std::string check_flows(const sim::Setup& setup, const Result& result) {
     if (result.end == Result::End::stuck && result.stuck_reason.empty()) return "stuck without why";
     if (setup.stop == base::Instant::never() && result.end == Result::End::stop_time)
         return "stopped at a time that nobody gave";
+    if (result.end == Result::End::done &&
+        !std::ranges::all_of(result.phases, &sim::PhaseResult::finished))
+        return "a phase has no end, and nobody says why";
     return {};
 }
 
@@ -150,15 +163,24 @@ std::string check_links(const sim::Setup& setup, const Result& result, base::Ins
     return {};
 }
 
-}  // namespace
-
-std::string check_result(const sim::Setup& setup, const Result& result, const Seen& seen) {
+std::string check_network(const sim::Setup& setup, const Result& result, const Seen& seen) {
     if (std::string wrong = check_losses(setup, result); !wrong.empty()) return wrong;
     if (std::string wrong = check_order(setup, result); !wrong.empty()) return wrong;
-    if (std::string wrong = check_flows(setup, result); !wrong.empty()) return wrong;
-    if (std::string wrong = check_times(setup, result); !wrong.empty()) return wrong;
     if (std::string wrong = check_marks(setup, result, seen); !wrong.empty()) return wrong;
     return check_links(setup, result, seen.ended);
+}
+
+}  // namespace
+
+std::string check_result(const sim::Setup& setup, const Result& result, const Seen& seen,
+                         const Seen& seen_inside) {
+    if (std::string wrong = check_network(setup, result, seen); !wrong.empty()) return wrong;
+    if (std::string wrong = check_flows(setup, result); !wrong.empty()) return wrong;
+    if (std::string wrong = check_times(setup, result); !wrong.empty()) return wrong;
+    if (std::string wrong = check_program(setup, result); !wrong.empty()) return wrong;
+    if (!setup.scale_up) return {};
+    std::string wrong = check_network(*setup.scale_up, *result.scale_up, seen_inside);
+    return wrong.empty() ? wrong : "inside a server: " + wrong;
 }
 
 uint64_t hash_of(const Result& result) {
@@ -173,6 +195,11 @@ uint64_t hash_of(const Result& result) {
         add(event.at.ps), add(event.kind), add(event.node), add(event.port), add(event.value);
     for (const sim::CapturedPacket& captured : result.captured)
         add(captured.at.ps), add(captured.packet.psn().value), add(captured.packet.opcode);
+    for (const sim::PhaseResult& phase : result.phases)
+        add(phase.begin.ps), add(phase.end.ps), add(phase.finished), add(phase.messages);
+    add(result.payload_bytes), add(result.cpu.ps), add(result.message_latency.count());
+    add(result.message_latency.max()), add(result.totals.reduced), add(result.totals.replicated);
+    if (result.scale_up) add(hash_of(*result.scale_up));
     return hash.value();
 }
 

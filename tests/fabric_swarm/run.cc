@@ -15,28 +15,39 @@ using sim::Result;
 using sim::Simulation;
 
 constexpr uint64_t kMostWindows = 20'000'000;
-constexpr uint64_t kMostHopsForThreads = 20'000;
+constexpr uint64_t kMostWindowsForThreads = 5'000;
 constexpr uint64_t kWindowsBetweenLooks = 7;  // few enough, and in step with nothing
 
 struct Watched {
     std::string failure;
     uint64_t hash = 0;
+    uint64_t windows = 0;
     Result result;
 };
+
+Seen look_at(sim::Network& network) {
+    Seen seen;
+    for (size_t p = 0; p < network.partitions(); ++p) {
+        cluster::Partition& partition = network.partition(p);
+        seen.ended = std::max(seen.ended, partition.acted_until());
+        for (const cluster::Host& host : partition.hosts())
+            seen.ecn_marks += host.adapter().counters().np_ecn_marked_roce_packets;
+    }
+    return seen;
+}
 
 // Partitions one after the other; looks into them now and then.
 Watched watch(const sim::Setup& setup, Simulation& simulation) {
     Watched watched;
     sim::Course course(setup, simulation);
-    uint64_t windows = 0;
     for (; !course.is_over(); course.choose()) {
         for (size_t p = 0; p < simulation.partitions(); ++p) simulation.advance(p, course.window());
         for (size_t p = 0; p < simulation.partitions(); ++p) simulation.exchange(p);
-        if (++windows == kMostWindows) {
+        if (++watched.windows == kMostWindows) {
             watched.failure = "the run does not end";
             return watched;
         }
-        if (windows % kWindowsBetweenLooks != 0 && windows > 100) continue;
+        if (watched.windows % kWindowsBetweenLooks != 0 && watched.windows > 100) continue;
         watched.failure = check_between_windows(setup, simulation);
         if (!watched.failure.empty()) return watched;
     }
@@ -44,15 +55,11 @@ Watched watch(const sim::Setup& setup, Simulation& simulation) {
     const bool is_at_rest = simulation.next_window() == Simulation::kNoWindow;
     if (is_at_rest && watched.failure.empty()) watched.failure = check_at_rest(setup, simulation);
     if (!watched.failure.empty()) return watched;
-    Seen seen;
-    for (size_t p = 0; p < simulation.partitions(); ++p) {
-        cluster::Partition& partition = simulation.partition(p);
-        seen.ended = std::max(seen.ended, partition.acted_until());
-        for (const cluster::Host& host : partition.hosts())
-            seen.ecn_marks += host.adapter().counters().np_ecn_marked_roce_packets;
-    }
+    const Seen seen = look_at(simulation.network(workload::Tier::scale_out));
+    const Seen inside =
+        setup.scale_up ? look_at(simulation.network(workload::Tier::scale_up)) : seen;
     watched.result = simulation.finish(course.end());
-    watched.failure = check_result(setup, watched.result, seen);
+    watched.failure = check_result(setup, watched.result, seen, inside);
     watched.hash = hash_of(watched.result);
     return watched;
 }
@@ -71,6 +78,14 @@ Tally tally_of(const Result& result) {
     tally.marked = result.totals.ecn_marked;
     tally.trimmed = result.totals.trimmed;
     tally.watchdogs = result.totals.watchdog_fired;
+    tally.programs = result.phases.empty() ? 0 : 1;
+    tally.inside = result.scale_up ? 1 : 0;
+    tally.phases = result.phases.size();
+    for (const sim::PhaseResult& phase : result.phases) {
+        tally.phases_finished += phase.finished ? 1 : 0;
+        tally.messages += phase.messages;
+    }
+    tally.reduced = result.scale_up ? result.scale_up->totals.reduced : 0;
     return tally;
 }
 
@@ -86,6 +101,10 @@ void tell(const sim::Setup& setup) {
     std::printf("mtu %u, gap %u, envelope %u, minimum %u, fixed %u and %u\n", setup.host.mtu,
                 f.link.gap_bytes, f.framing.envelope_bytes, f.framing.minimum_bytes,
                 f.framing.fixed_header_bytes, f.framing.fixed_ack_bytes);
+    std::printf("reaction %lld, %zu ranks, %u tasks%s\n",
+                static_cast<long long>(setup.host.reaction.ps), setup.ranks.size(),
+                setup.program.size(), setup.scale_up ? "; inside servers:" : "");
+    if (setup.scale_up) tell(*setup.scale_up);
     for (const sim::Fault& fault : setup.faults)
         std::printf("fault %d of %u at %lld\n", static_cast<int>(fault.kind), fault.subject,
                     static_cast<long long>(fault.at.ps));
@@ -98,6 +117,14 @@ void tell(const sim::Setup& setup, const Result& result) {
     for (const uint64_t count : result.totals.dropped)
         std::printf(" %llu", static_cast<unsigned long long>(count));
     std::printf("\n");
+    for (size_t i = 0; i < result.phases.size(); ++i)
+        std::printf("phase %zu: %s %s %llu bytes, %u ranks, job %u: %s, %lld to %lld ps\n", i,
+                    setup.program.phases[i].name.c_str(), setup.program.phases[i].algorithm.c_str(),
+                    static_cast<unsigned long long>(setup.program.phases[i].bytes),
+                    setup.program.phases[i].ranks, setup.program.phases[i].job,
+                    result.phases[i].finished ? "finished" : "not finished",
+                    static_cast<long long>(result.phases[i].begin.ps),
+                    static_cast<long long>(result.phases[i].end.ps));
     for (size_t i = 0; i < result.flows.size(); ++i)
         std::printf("flow %zu: %u to %u, %llu bytes, operation %d at %lld: %s %d after %lld ps\n",
                     i, setup.flows[i].source, setup.flows[i].destination,
@@ -116,12 +143,15 @@ Tally& Tally::operator+=(const Tally& other) {
     finished += other.finished, stuck += other.stuck, stopped += other.stopped;
     deadlocks += other.deadlocks, dropped += other.dropped, pauses += other.pauses;
     credits += other.credits, marked += other.marked, trimmed += other.trimmed;
-    watchdogs += other.watchdogs;
+    watchdogs += other.watchdogs, programs += other.programs, inside += other.inside;
+    phases += other.phases, phases_finished += other.phases_finished;
+    messages += other.messages, reduced += other.reduced;
     return *this;
 }
 
 Outcome run_seed(uint64_t seed, bool verbose) {
     Outcome outcome;
+    uint64_t windows = 0;
     const sim::Setup setup = draw_setup(seed);
     if (verbose) tell(setup);
     for (const size_t partitions : {1, 2, 3, 5}) {
@@ -140,6 +170,7 @@ Outcome run_seed(uint64_t seed, bool verbose) {
         }
         if (partitions == 1) {
             outcome.hash = watched.hash;
+            windows = watched.windows;
             outcome.tally = tally_of(watched.result);
         } else if (watched.hash != outcome.hash) {
             outcome.failure = count + " partitions give another result than one";
@@ -147,7 +178,7 @@ Outcome run_seed(uint64_t seed, bool verbose) {
         }
     }
     // Threads that meet at every window are slow where others use the cores.
-    if (outcome.tally.hops > kMostHopsForThreads) return outcome;
+    if (windows > kMostWindowsForThreads) return outcome;
     for (const uint32_t threads : {1u, 2u + static_cast<uint32_t>(seed % 3)}) {
         drive::Options options;
         options.threads = threads;

@@ -21,6 +21,12 @@ struct Tally {
     uint64_t marked = 0;
     uint64_t trimmed = 0;
     uint64_t watchdogs = 0;
+    uint64_t programs = 0;
+    uint64_t inside = 0;  // programs with a network inside servers
+    uint64_t phases = 0;
+    uint64_t phases_finished = 0;
+    uint64_t messages = 0;  // of programs
+    uint64_t reduced = 0;
 
     Tally& operator+=(const Tally& other);
 };

@@ -18,7 +18,7 @@ void draw_congestion(uint64_t seed, sim::HostSettings& host) {
     Draw draw(seed, Drawer::congestion, 0);
     host.congestion =
         draw.pick({Algorithm::none, Algorithm::none, Algorithm::fixed_rate, Algorithm::dcqcn,
-                   Algorithm::dcqcn, Algorithm::ib_cc, Algorithm::timely});
+                   Algorithm::dcqcn, Algorithm::ib_cc, Algorithm::timely, Algorithm::dctcp});
     host.fixed_rate_bps = draw.between(1, 400) * uint64_t{1'000'000'000};
     const uint64_t line = draw.between(10, 400) * uint64_t{1'000'000'000};
     host.dcqcn = draw.percent(50) ? transport::DcqcnSettings::of_paper(line)
@@ -37,6 +37,8 @@ void draw_congestion(uint64_t seed, sim::HostSettings& host) {
     host.timely.low = microseconds(draw.between(1, 20));
     host.timely.high = host.timely.low + microseconds(draw.between(1, 100));
     host.timely.smallest = microseconds(draw.between(1, 20));
+    host.dctcp.initial_window = draw.pick<uint32_t>({10, 2, 100});
+    host.dctcp.gain = transport::kDctcpOne >> draw.between(0, 6);
     using Way = transport::NotificationSettings::Way;
     host.notifications.way = draw.percent(50) ? Way::packet : Way::answer;
     host.notifications.service_level = static_cast<uint8_t>(draw.between(0, 15));
@@ -202,6 +204,7 @@ sim::Setup draw_setup(uint64_t seed) {
     draw_fabric(seed, setup);
     draw_hosts(seed, setup);
     draw_work(seed, setup);
+    draw_program(seed, setup);
     draw_faults(seed, setup);
     Draw draw(seed, Drawer::rest, 0);
     if (draw.percent(20)) setup.stop = base::Instant{} + microseconds(draw.between(0, 200));

@@ -21,6 +21,10 @@ enum class Drawer : uint32_t {
     paths,
     faults,
     rest,
+    program,
+    ranks,
+    islands,
+    jobs,
 };
 
 sim::Setup draw_setup(uint64_t seed);
@@ -30,6 +34,8 @@ topology::Graph draw_graph(uint64_t seed);
 void draw_fabric(uint64_t seed, sim::Setup& setup);
 void draw_hosts(uint64_t seed, sim::Setup& setup);
 void draw_work(uint64_t seed, sim::Setup& setup);
+// A part of the seeds has one, besides the flows.
+void draw_program(uint64_t seed, sim::Setup& setup);
 void draw_faults(uint64_t seed, sim::Setup& setup);
 
 }  // namespace tulle::fabric_swarm

@@ -50,7 +50,7 @@ def _prepare(source, copy, rooms, program, left_out):
     (copy / "CMakeLists.txt").write_text(BUILD.format(program=program, left_out=left_out))
     subprocess.run(
         ["cmake", "-G", "Ninja", "-S", copy, "-B", copy / "build", "-DCMAKE_BUILD_TYPE=Release",
-         f"-DCMAKE_CXX_COMPILER={sys.argv[2]}", "-DCMAKE_CXX_FLAGS=-O1"],
+         f"-DCMAKE_CXX_COMPILER={sys.argv[2]}", "-DCMAKE_CXX_FLAGS=-O1 -DFMT_HEADER_ONLY"],
         check=True, stdout=subprocess.DEVNULL)
 
 
