@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import pathlib
-import pty
 import os
 import re
 import select
@@ -14,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from program import CAPTURES, TULLE, main, tulle
+from program import CAPTURES, TULLE, main, open_terminal, tulle
 
 ROOT = CAPTURES.resolve().parents[1]
 
@@ -226,7 +225,7 @@ fabrics:
   - {profile: ib-ndr, name: endless}
 """)
         command = [TULLE, "compare", "slow.yaml", "--threads", "1", "--json", "out.json"]
-        leader, follower = pty.openpty()  # progress is for terminals, and says how far it is
+        leader, follower = open_terminal(self)  # progress is for terminals, and says how far it is
         process = subprocess.Popen(command, cwd=self.path, stdout=subprocess.PIPE, stderr=follower)
         os.close(follower)
         shown = b""

@@ -5,6 +5,7 @@ Every test script is called with the path of `tulle` and the folder of the captu
 
 import json
 import pathlib
+import pty
 import subprocess
 import sys
 import unittest
@@ -24,6 +25,15 @@ def decode_json(capture):
     result = tulle("decode", "--json", "-", capture)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)
+
+
+def open_terminal(test):
+    """A pseudo-terminal: its end that reads, and the one for a program. Skips where there is none."""
+    try:
+        return pty.openpty()
+    except OSError:
+        print("SKIPPED: there is no pseudo-terminal here (mount /dev/pts)")
+        return test.skipTest("no pseudo-terminal")
 
 
 def main():

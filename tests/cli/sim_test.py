@@ -5,13 +5,12 @@ import io
 import json
 import os
 import pathlib
-import pty
 import signal
 import subprocess
 import tempfile
 import unittest
 
-from program import CAPTURES, TULLE, main, tulle
+from program import CAPTURES, TULLE, main, open_terminal, tulle
 
 INCAST = """\
 name: small incast
@@ -223,11 +222,7 @@ class Interrupt(InAFolder):
         self.assertEqual(self.names(), ["endless.yaml", "incast.yaml", "run.json"])
 
     def test_a_terminal_shows_how_far_it_is(self):
-        try:
-            watcher, terminal = pty.openpty()
-        except OSError:
-            print("SKIPPED: there is no pseudo-terminal here (mount /dev/pts)")
-            self.skipTest("no pseudo-terminal")
+        watcher, terminal = open_terminal(self)
         process = self.begin(stdout=subprocess.DEVNULL, stderr=terminal)
         os.close(terminal)
         shown = b""
