@@ -28,7 +28,7 @@ def decode_json(capture):
 
 
 def open_terminal(test):
-    """A pseudo-terminal: its end that reads, and the one for a program. Skips where there is none."""
+    """A pseudo-terminal: the end that reads, and a program's. Skips where there is none."""
     try:
         return pty.openpty()
     except OSError:

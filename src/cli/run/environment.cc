@@ -38,8 +38,8 @@ std::vector<Variable> environment_for(const std::string& folder, const RunIdenti
         {"TULLE_SIZE", std::to_string(who.size)},
         {"TULLE_LINK_LAYER", who.link_layer},
     };
-    // NCCL 2.28 crashes when it is to choose this for an adapter that it does not know; 2 is the way
-    // through a proxy, which works with all of them.
+    // NCCL 2.28 crashes when it is to choose this for an adapter that it does not know; 2 is the
+    // way through a proxy, which works with all of them.
     if (std::getenv("NCCL_GIN_TYPE") == nullptr) variables.emplace_back("NCCL_GIN_TYPE", "2");
     if (!who.device_files.empty()) {
         variables.emplace_back("TULLE_SYSFS", who.device_files);
