@@ -60,20 +60,6 @@ std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim
     return all;
 }
 
-const char* collective_name(Collective collective) {
-    switch (collective) {
-        case Collective::all_reduce: return "all_reduce";
-        case Collective::reduce_scatter: return "reduce_scatter";
-        case Collective::all_gather: return "all_gather";
-        case Collective::all_to_all: return "all_to_all";
-        case Collective::broadcast: return "broadcast";
-        case Collective::compute: return "compute";
-        case Collective::storage_read: return "storage_read";
-        case Collective::storage_write: return "storage_write";
-    }
-    return "unknown";
-}
-
 bool has_bandwidth(Collective collective) {
     return collective != Collective::compute;
 }

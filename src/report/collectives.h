@@ -32,8 +32,6 @@ struct CollectiveFacts {
 // As Setup::program has the phases.
 std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim::Result& result);
 
-// "all_reduce": as scenarios and JSON have it.
-const char* collective_name(workload::Collective collective);
 bool has_bandwidth(workload::Collective collective);
 // Among ranks: what bus bandwidth is meant for.
 bool is_collective(workload::Collective collective);

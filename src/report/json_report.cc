@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "report/json_values.h"
+#include "workload/collectives/collective.h"
 
 namespace tulle::report {
 namespace {
@@ -158,7 +159,7 @@ Json collectives_json(const Facts& facts) {
     Json json = Json::array();
     for (const CollectiveFacts& phase : facts.collectives)
         json.push_back({{"name", phase.name},
-                        {"kind", collective_name(phase.collective)},
+                        {"kind", workload::name_of(phase.collective)},
                         {"algorithm", phase.algorithm},
                         {"bytes", phase.bytes},
                         {"ranks", phase.ranks},

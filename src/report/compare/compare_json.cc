@@ -5,6 +5,7 @@
 #include "report/compare/claims.h"
 #include "report/compare/rules.h"
 #include "report/csv_values.h"
+#include "workload/collectives/collective.h"
 
 namespace tulle::report {
 namespace {
@@ -100,7 +101,7 @@ std::string run_cells(const ComparedRun& run) {
 std::string collective_cells(const CollectiveFacts& phase) {
     const auto gigabytes = [](uint64_t bytes) { return csv_ratio(bytes / 1'000'000); };
     return fmt::format("{},{},{},{},{},{},{},{}", csv_quoted(phase.name),
-                       collective_name(phase.collective), phase.bytes, phase.ranks,
+                       workload::name_of(phase.collective), phase.bytes, phase.ranks,
                        phase.finished ? csv_ns(phase.time.ps) : "",
                        gigabytes(phase.algorithm_bandwidth), gigabytes(phase.bus_bandwidth),
                        csv_ratio(phase.limit_permille));

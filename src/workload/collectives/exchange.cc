@@ -25,29 +25,28 @@ Exchange::Exchange(JobBuilder& job, const Chunking& chunking)
       holdings_(job.placement().size()) {}
 
 uint32_t Exchange::copy(uint32_t from, uint32_t to, Range range, uint16_t channel, uint32_t after) {
-    Transfer transfer;
-    transfer.from = from;
-    transfer.to = to;
-    transfer.range = range;
-    transfer.channel = channel;
-    transfer.after = after;
-    const uint32_t task = add(transfer);
+    const uint32_t task = send(Content::Effect::copy, from, to, range, channel, after);
     if (task != kNoTask) holdings_[to].replace(range, task, lists_);
     return task;
 }
 
 uint32_t Exchange::reduce(uint32_t from, uint32_t to, Range range, uint16_t channel,
                           uint32_t after) {
+    const uint32_t task = send(Content::Effect::reduce, from, to, range, channel, after);
+    if (task != kNoTask) holdings_[to].extend(range, task, lists_);
+    return task;
+}
+
+uint32_t Exchange::send(Content::Effect effect, uint32_t from, uint32_t to, Range range,
+                        uint16_t channel, uint32_t after) {
     Transfer transfer;
-    transfer.effect = Content::Effect::reduce;
+    transfer.effect = effect;
     transfer.from = from;
     transfer.to = to;
     transfer.range = range;
     transfer.channel = channel;
     transfer.after = after;
-    const uint32_t task = add(transfer);
-    if (task != kNoTask) holdings_[to].extend(range, task, lists_);
-    return task;
+    return add(transfer);
 }
 
 // The owner comes last: the first contribution names what it receives, and what it does itself has

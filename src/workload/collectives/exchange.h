@@ -58,6 +58,8 @@ private:
         uint32_t after = kNoTask;
         uint32_t reduction = kNoTask;
     };
+    uint32_t send(Content::Effect effect, uint32_t from, uint32_t to, Range range, uint16_t channel,
+                  uint32_t after);
     uint32_t add(const Transfer& transfer);
     uint32_t task_in_the_way(const Transfer& transfer) const;
     void remember(const Transfer& transfer, uint32_t task);

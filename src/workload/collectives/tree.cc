@@ -57,6 +57,18 @@ std::vector<uint32_t> chain_from(const Placement& placement, uint32_t server, ui
     return chain;
 }
 
+// Half of the range goes by each of the two trees, piece by piece, on a channel of its own.
+template <class Visit>
+void each_piece_of_trees(const Exchange& exchange, uint32_t count, Range range, uint16_t channel,
+                         Visit&& visit) {
+    const Tree trees[] = {Tree(binary_tree(count)), Tree(complementary_tree(count))};
+    const uint64_t pieces = exchange.piece_count(part(range, 2, 1));
+    for (uint64_t piece = 0; piece < pieces; ++piece)
+        for (uint16_t i = 0; i < 2; ++i)
+            visit(trees[i], part(part(range, 2, i), pieces, piece),
+                  static_cast<uint16_t>(2 * channel + i));
+}
+
 }  // namespace
 
 // A node is as high as its lowest bit; its parent is the node one higher on whichever side there is
@@ -89,16 +101,11 @@ Chains tree_chains(const Placement& placement, uint32_t channel) {
 }
 
 void tree_all_reduce(Exchange& exchange, const Chains& chains, Range range, uint16_t channel) {
-    const auto count = static_cast<uint32_t>(chains.size());
-    const Tree trees[] = {Tree(binary_tree(count)), Tree(complementary_tree(count))};
-    const uint64_t pieces = exchange.piece_count(part(range, 2, 1));
-    for (uint64_t piece = 0; piece < pieces; ++piece)
-        for (uint16_t i = 0; i < 2; ++i) {
-            const Range data = part(part(range, 2, i), pieces, piece);
-            const auto its_channel = static_cast<uint16_t>(2 * channel + i);
-            reduce_up(exchange, chains, trees[i], data, its_channel);
-            copy_down(exchange, chains, trees[i], data, its_channel);
-        }
+    each_piece_of_trees(exchange, static_cast<uint32_t>(chains.size()), range, channel,
+                        [&](const Tree& tree, Range data, uint16_t its_channel) {
+                            reduce_up(exchange, chains, tree, data, its_channel);
+                            copy_down(exchange, chains, tree, data, its_channel);
+                        });
 }
 
 // The root's server hands the data to the member on the channel's rail, which feeds the trees.
@@ -113,22 +120,18 @@ void tree_broadcast(Exchange& exchange, uint32_t root, Range range, uint16_t cha
         others.push_back(chain_from(placement, server, channel % placement.count_of(server)));
     }
     const uint32_t feeder = at_home.empty() ? root : at_home.front();
-    const auto count = static_cast<uint32_t>(others.size());
-    const Tree trees[] = {Tree(binary_tree(count)), Tree(complementary_tree(count))};
-    const uint64_t pieces = exchange.piece_count(part(range, 2, 1));
-    for (uint64_t piece = 0; piece < pieces; ++piece)
-        for (uint16_t i = 0; i < 2; ++i) {
-            const Range data = part(part(range, 2, i), pieces, piece);
-            const auto its_channel = static_cast<uint16_t>(2 * channel + i);
-            uint32_t from = root;
-            for (const uint32_t to : at_home) {
-                exchange.copy(from, to, data, its_channel);
-                from = to;
-            }
-            if (others.empty()) continue;
-            exchange.copy(feeder, others[trees[i].down.front()].front(), data, its_channel);
-            copy_down(exchange, others, trees[i], data, its_channel);
-        }
+    each_piece_of_trees(exchange, static_cast<uint32_t>(others.size()), range, channel,
+                        [&](const Tree& tree, Range data, uint16_t its_channel) {
+                            uint32_t from = root;
+                            for (const uint32_t to : at_home) {
+                                exchange.copy(from, to, data, its_channel);
+                                from = to;
+                            }
+                            if (others.empty()) return;
+                            exchange.copy(feeder, others[tree.down.front()].front(), data,
+                                          its_channel);
+                            copy_down(exchange, others, tree, data, its_channel);
+                        });
 }
 
 }  // namespace tulle::workload
