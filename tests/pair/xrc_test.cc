@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "pair.h"
+#include "rules.h"
 #include "wire/syndrome.h"
 
 namespace tulle::transport {
@@ -60,23 +61,7 @@ TEST(Xrc, each_message_goes_to_the_queue_that_it_names) {
 
 TEST(Xrc, writes_reads_and_atomics_work_as_on_a_reliable_connection) {
     Pair pair(kXrc);
-    const uint64_t before = pair.server.word(0x9000);
-    pair.client.post({.work = Work::write, .length = 5000, .remote_offset = 100});
-    pair.client.post(
-        {.work = Work::read, .length = 5000, .offset = 0x1'0000, .remote_offset = 0x2'0000});
-    pair.client.post({.work = Work::fetch_add,
-                      .length = 8,
-                      .offset = 0x2'0000,
-                      .remote_offset = 0x9000,
-                      .compare_or_add = 3});
-    pair.client.post({.work = Work::write_with_immediate, .length = 10, .remote_offset = 6000});
-    pair.run();
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(pair.client.completion().status, Status::success);
-    EXPECT_TRUE(same_bytes(pair.client, 0, pair.server, 100, 5000));
-    EXPECT_TRUE(same_bytes(pair.client, 0x1'0000, pair.server, 0x2'0000, 5000));
-    EXPECT_EQ(pair.client.word(0x2'0000), before);
-    EXPECT_EQ(pair.server.word(0x9000), before + 3);
-    EXPECT_EQ(pair.server.receive_completion().kind, CompletionKind::receive_write_with_immediate);
+    expect_writes_reads_and_atomics(pair);
 }
 
 // What a request for this queue is told.

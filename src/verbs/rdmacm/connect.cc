@@ -73,18 +73,27 @@ void set_connection(Id& id, const rdma_conn_param* param) {
         id.shown.qp != nullptr ? id.shown.qp->srq != nullptr : param != nullptr && param->srq != 0;
 }
 
+wire::Bytes private_data_of(const rdma_conn_param* param) {
+    return param != nullptr ? bytes_of(param->private_data, param->private_data_len)
+                            : wire::Bytes{};
+}
+
+// What becomes of it is told to the id from now on.
+int follow(Manager& manager, Id& id, const transport::CmOpened& opened) {
+    if (opened.status != CmStatus::ok) return errno_of(opened.status);
+    id.handle = opened.handle;
+    manager.own(id.handle, id);
+    return 0;
+}
+
 int connect_datagram(Manager& manager, Id& id, const rdma_conn_param* param) {
     transport::ServiceRequest request;
     request.endpoint = id.peer;
     request.service_id = service_of(id, address_port(id.shown.route.addr.dst_storage));
     request.ip = addresses_of(id);
-    if (param != nullptr)
-        request.private_data = bytes_of(param->private_data, param->private_data_len);
+    request.private_data = private_data_of(param);
     const auto opened = manager.engine().resolve_service(manager.now(), request);
-    if (opened.status != CmStatus::ok) return errno_of(opened.status);
-    id.handle = opened.handle;
-    manager.own(id.handle, id);
-    return 0;
+    return follow(manager, id, opened);
 }
 
 int connect_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
@@ -106,13 +115,9 @@ int connect_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
     request.initiator_depth = id.initiator_depth;
     request.retry_count = id.retry_count;
     request.rnr_retry_count = id.rnr_retry_count;
-    if (param != nullptr)
-        request.private_data = bytes_of(param->private_data, param->private_data_len);
+    request.private_data = private_data_of(param);
     const auto opened = manager.engine().connect(manager.now(), request);
-    if (opened.status != CmStatus::ok) return errno_of(opened.status);
-    id.handle = opened.handle;
-    manager.own(id.handle, id);
-    return 0;
+    return follow(manager, id, opened);
 }
 
 int accept_datagram(Manager& manager, Id& id, const rdma_conn_param* param) {
@@ -120,8 +125,7 @@ int accept_datagram(Manager& manager, Id& id, const rdma_conn_param* param) {
     const uint32_t given = param != nullptr ? param->qp_num : 0;
     answer.qpn = wire::Qpn{id.shown.qp != nullptr ? id.shown.qp->qp_num : given};
     answer.qkey = wire::QKey{RDMA_UDP_QKEY};
-    if (param != nullptr)
-        answer.private_data = bytes_of(param->private_data, param->private_data_len);
+    answer.private_data = private_data_of(param);
     return errno_of(manager.engine().answer_service(manager.now(), id.handle, answer));
 }
 
@@ -135,8 +139,7 @@ int accept_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
         param != nullptr ? std::min<uint8_t>(param->rnr_retry_count, 7) : uint8_t{7};
     reply.srq = id.has_srq;
     reply.end_to_end_flow_control = param != nullptr && param->flow_control != 0;
-    if (param != nullptr)
-        reply.private_data = bytes_of(param->private_data, param->private_data_len);
+    reply.private_data = private_data_of(param);
     return errno_of(manager.engine().accept(manager.now(), id.handle, reply));
 }
 
