@@ -11,8 +11,7 @@ namespace {
 
 using fabric::Transit;
 
-constexpr uint64_t kMemoryBytes = uint64_t{1} << 46;   // modelled: an address is all there is
-constexpr uint64_t kMessageBytes = uint64_t{1} << 30;  // longer flows are several messages
+constexpr uint64_t kMemoryBytes = uint64_t{1} << 46;  // modelled: an address is all there is
 constexpr uint16_t kOnlyPort = 0;
 constexpr uint64_t kTask = uint64_t{1} << 32;  // in the name of a request: it belongs to a program
 

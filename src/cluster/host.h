@@ -19,6 +19,8 @@ namespace tulle::cluster {
 using base::Duration;
 using base::Instant;
 
+inline constexpr uint64_t kMessageBytes = uint64_t{1} << 30;  // longer flows are several messages
+
 // A message that the host's user posts at a given time, on a queue pair that is connected. One of a
 // program tells whoever receives it a number.
 struct Posting {

@@ -50,7 +50,6 @@ base::Result<std::unique_ptr<Network>> Builder::build() {
 // What cannot work.
 
 std::optional<Error> Builder::check() const {
-    if (auto error = setup_.graph.check()) return error;
     for (const Node& node : setup_.graph.nodes) {
         if (node.is_host() && node.port_count != 1)
             return Error{"host " + node.name + " has " + std::to_string(node.port_count) +

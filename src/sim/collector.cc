@@ -12,8 +12,8 @@ namespace tulle::sim {
 
 class Collector {
 public:
-    Collector(Network& simulation, Result::End end, bool program_is_done)
-        : network_(simulation), setup_(simulation.setup_), all_ended_(program_is_done) {
+    Collector(Network& network, Result::End end, bool program_is_done)
+        : network_(network), setup_(network.setup_), all_ended_(program_is_done) {
         result_.end = end;
     }
 

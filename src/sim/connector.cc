@@ -7,12 +7,12 @@
 namespace tulle::sim {
 namespace {
 
+using cluster::kMessageBytes;
 using transport::Qpn;
 
 constexpr uint32_t kFlowStream = 3;
 constexpr uint32_t kConnectionStream = 5;
 constexpr uint16_t kFirstEntropy = 0xc000;  // UDP source ports of RoCE v2 (IBTA annex A17)
-constexpr uint64_t kMessageBytes = uint64_t{1} << 30;  // longer flows are several messages
 // Receives that wait on a connection. The host posts them again at once, but what was lost and is
 // sent again may end several messages that came after it.
 constexpr uint32_t kReceives = 16;

@@ -51,7 +51,7 @@ class Network {
 public:
     static constexpr uint64_t kNoWindow = cluster::WindowWheel::kNone;
 
-    // What is wrong with a setup, before anything happens.
+    // What is wrong with a setup whose graph is in order, before anything happens.
     static base::Result<std::unique_ptr<Network>> build(const Setup& setup, size_t partitions,
                                                         const Share& share);
 
