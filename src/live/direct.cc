@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "live/clock.h"
+#include "live/record.h"
+
 namespace tulle::live {
 namespace {
 
@@ -9,6 +12,9 @@ using transport::SendRequest;
 
 constexpr uint64_t kMostBytes = 1 << 30;  // of one call; the kernel takes less than two of these
 constexpr uint64_t kMostKept = 64 << 10;  // larger ones gain nothing by waiting
+// A call of the kernel for a list of WRITEs costs about as much as copying so much for each.
+constexpr size_t kMostThroughRing = 1024;
+constexpr size_t kManyWrites = 8;
 
 uint64_t length_of(const SendRequest& request) {
     if ((request.flags & transport::kInline) != 0) return request.inline_data.size();
@@ -26,8 +32,7 @@ bool contains(uint64_t outer, uint64_t outer_length, uint64_t inner, uint64_t in
 
 // The responder's checks: the queue pair is the peer's of this one and offers the operation, the
 // key is of its protection domain, and the region gives the right and holds the range.
-bool DirectPath::is_allowed(const Board& board, const transport::QueuePair& qp, const Work& work,
-                            uint64_t& place) const {
+bool DirectPath::is_allowed(const Board& board, const transport::QueuePair& qp, Work& work) const {
     const SendRequest& request = work.request;
     const uint32_t needed = is_read_ ? transport::kRemoteRead : transport::kRemoteWrite;
     const QueuePairNote& note = board.queue_pairs[qp.dest_qpn.value % kQueuePairs];
@@ -40,13 +45,14 @@ bool DirectPath::is_allowed(const Board& board, const transport::QueuePair& qp, 
     if ((region->access.load() & needed) == 0 ||
         !contains(address, region->length.load(), request.remote_address, work.length))
         return false;
-    place = region->host.load() + (request.remote_address - address);
+    work.place = region->host.load() + (request.remote_address - address);
     return true;
 }
 
 bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePair& qp,
-                           const Work& work, uint64_t place) {
+                           Work& work) {
     const size_t first = parts_;
+    uint64_t place = work.place;
     const auto put = [&](const std::byte* here, size_t length) {
         here_[parts_] = {const_cast<std::byte*>(here), length};
         there_[parts_++] = {reinterpret_cast<void*>(place), length};
@@ -54,6 +60,7 @@ bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePa
     };
     if ((work.request.flags & transport::kInline) != 0) {
         put(work.inline_data.data(), work.length);
+        work.parts = 1;
         return true;
     }
     const uint32_t access = is_read_ ? transport::kLocalWrite : 0u;
@@ -67,14 +74,13 @@ bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePa
         }
         put(grant->host, sge.length);
     }
+    work.parts = static_cast<uint32_t>(parts_ - first);
     return true;
 }
 
-bool DirectPath::prepare(transport::Adapter& adapter, const Work& work) {
+bool DirectPath::prepare(transport::Adapter& adapter, Work& work) {
     const transport::QueuePair* qp = adapter.query_qp(work.qpn);
-    uint64_t place = 0;
-    return qp != nullptr && is_allowed(peer_->board(), *qp, work, place) &&
-           add_parts(adapter, *qp, work, place);
+    return qp != nullptr && is_allowed(peer_->board(), *qp, work) && add_parts(adapter, *qp, work);
 }
 
 bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
@@ -94,7 +100,7 @@ bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::Q
     if (length == 0 || length > kMostBytes) return false;
     if (count_ != 0 && (peer_ != &peer || is_read_ != is_read || count_ == kMostWork ||
                         bytes_ + length > kMostKept))
-        flush(adapter);
+        (void)flush(adapter);
     peer_ = &peer;
     is_read_ = is_read;
     Work& work = work_[count_++];
@@ -111,6 +117,7 @@ bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::Q
         work.request.sges = std::span(work.sges).first(request.sges.size());
     }
     bytes_ += length;
+    longest_ = std::max<size_t>(longest_, length);
     return true;
 }
 
@@ -123,23 +130,135 @@ bool DirectPath::copy() {
            static_cast<ssize_t>(bytes);
 }
 
-void DirectPath::flush(transport::Adapter& adapter) {
-    if (count_ == 0) return;
+bool DirectPath::goes_through_ring(base::Instant now) {
+    if (is_read_ || longest_ > kMostThroughRing) return false;
+    if (!peer_->stream.empty() || is_streaming_) return true;
+    if (count_ < kManyWrites || !peer_->stream.is_open(now)) return false;
+    if (!peer_->is_asleep()) return true;
+    // One that waits for it would wait for long: these go now, and later ones find it awake.
+    const WriteRecord nothing{{RecordKind::write, 0}, 0};
+    if (std::byte* place = peer_->reserve_in_ring(sizeof nothing)) {
+        std::memcpy(place, &nothing, sizeof nothing);
+        peer_->flush();
+    }
+    return false;
+}
+
+// As many as there is room for.
+size_t DirectPath::put_in_ring(size_t count, base::Instant now) {
+    if (peer_->stream.empty()) peer_->stream.note_progress(now);
+    const iovec* part = here_.data();
+    size_t put = 0;
+    for (; put < count; ++put) {
+        const Work& work = work_[put];
+        const WriteRecord record{{RecordKind::write, 0}, work.place};
+        std::byte* to = peer_->reserve_in_ring(sizeof record + work.length);
+        if (to == nullptr) break;
+        std::memcpy(to, &record, sizeof record);
+        to += sizeof record;
+        for (uint32_t i = 0; i < work.parts; ++i, ++part) {
+            std::memcpy(to, part->iov_base, part->iov_len);
+            to += part->iov_len;
+        }
+        peer_->stream.push(
+            {work.qpn, work.length, work.request.id, work.request.flags, peer_->position()});
+    }
+    if (peer_->stream.is_open(now))
+        peer_->flush();
+    else
+        peer_->publish();
+    if (put != 0 && std::ranges::find(awaited_, peer_) == awaited_.end()) awaited_.push_back(peer_);
+    return put;
+}
+
+bool DirectPath::flush(transport::Adapter& adapter) {
+    if (count_ == 0) return false;
     parts_ = 0;
+    const base::Instant time = now();
+    complete_done(adapter, *peer_, time);
+    const bool through_ring = goes_through_ring(time);
+    if (!through_ring) settle(adapter, time);
     std::atomic<uint32_t>& at_work = peer_->outgoing().at_work;
     at_work.fetch_add(1);  // odd: from here on regions stay
     size_t allowed = 0;
-    while (allowed < count_ && prepare(adapter, work_[allowed])) ++allowed;
-    if (allowed != 0 && !copy()) allowed = 0;
+    if (through_ring || peer_->stream.empty())
+        while (allowed < count_ && prepare(adapter, work_[allowed])) ++allowed;
+    if (through_ring)
+        allowed = put_in_ring(allowed, time);
+    else if (allowed != 0 && !copy())
+        allowed = 0;
     at_work.fetch_add(1);
-    for (size_t i = 0; i < count_; ++i) {
+    for (size_t i = through_ring ? allowed : 0; i < count_; ++i) {
         const Work& work = work_[i];
         if (i < allowed)
             adapter.complete_elsewhere(work.qpn, work.request, work.length);
         else
             (void)adapter.post_send(work.qpn, work.request);
     }
-    count_ = bytes_ = 0;
+    const bool is_sent_by_packets = allowed != count_;
+    count_ = bytes_ = longest_ = 0;
+    return is_sent_by_packets;
+}
+
+// ---- WRITEs in rings ----------------------------------------------------------------------------
+
+namespace {
+
+void complete(transport::Adapter& adapter, const StreamedWrite& write, transport::Status status) {
+    SendRequest request;
+    request.id = write.id;
+    request.flags = write.flags;
+    request.work = transport::Work::write;
+    adapter.complete_elsewhere(write.qpn, request, write.length, status);
+}
+
+// As if its packets had met silence.
+void fail(transport::Adapter& adapter, const StreamedWrite& write) {
+    const bool is_first = adapter.query_qp(write.qpn)->state != transport::QpState::error;
+    using transport::Status;
+    complete(adapter, write, is_first ? Status::retry_exceeded : Status::flushed);
+    transport::QpAttributes attributes;
+    attributes.state = transport::QpState::error;
+    if (is_first) (void)adapter.modify_qp(write.qpn, attributes, transport::kState);
+}
+
+}  // namespace
+
+void DirectPath::take_back(Peer& peer, base::Instant now) {
+    RingMemory& ring = peer.outgoing();
+    ring.at_work.fetch_add(1);
+    peer.stream.take_back(ring, peer.position(), peer.pid, now, [&] { return peer.is_dead(); });
+    ring.at_work.fetch_add(1);
+}
+
+void DirectPath::complete_done(transport::Adapter& adapter, Peer& peer, base::Instant now) {
+    WriteStream& stream = peer.stream;
+    for (; const StreamedWrite* write = stream.oldest_done(peer.outgoing()); stream.pop()) {
+        complete(adapter, *write, transport::Status::success);
+        stream.note_progress(now);
+    }
+}
+
+void DirectPath::settle(transport::Adapter& adapter, base::Instant now) {
+    std::erase_if(awaited_, [&](Peer* peer) {
+        WriteStream& stream = peer->stream;
+        complete_done(adapter, *peer, now);
+        if (!peer->is_gone && stream.is_stuck(now)) {
+            take_back(*peer, now);
+            complete_done(adapter, *peer, now);
+        }
+        for (; peer->is_gone && !stream.empty(); stream.pop()) fail(adapter, *stream.oldest());
+        return stream.empty();
+    });
+}
+
+void DirectPath::stop(transport::Adapter& adapter, wire::Qpn qpn, bool is_told) {
+    for (Peer* peer : awaited_)
+        peer->stream.remove_if([&](const StreamedWrite& write) {
+            if (write.qpn != qpn) return false;
+            if (is_told) complete(adapter, write, transport::Status::flushed);
+            return true;
+        });
 }
 
 }  // namespace tulle::live

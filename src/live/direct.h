@@ -6,18 +6,22 @@
 // clearly allow goes the long way, by packets, and meets the responder itself: errors are made in
 // one place.
 //
-// A copy is a call of the kernel, which costs more than a small WRITE; several are done by one,
-// where a program posts several before it looks for completions (Host::finish_posting).
+// A copy is a call of the kernel, which costs more than a small WRITE does. Where a program posts
+// many of these at once to a peer whose side is awake, or goes on posting without a look at its
+// completions, they go through the ring (write_stream.h). While some are under way, all else for
+// that peer follows them through the ring, as packets.
 //
 // Revocation: a copy is announced in the link's `at_work`, which is odd from before the board is
-// read until the copy is done. Whoever takes a region off its board then waits until each peer's
-// word is even or has changed (Host::withdraw_region).
+// read until the copy is done, or its record can be seen. Whoever takes a region off its board then
+// waits until each peer's word is even or has changed, and reads what is in the rings
+// (Host::withdraw_region).
 #pragma once
 
 #include <sys/uio.h>
 
 #include <array>
 #include <span>
+#include <vector>
 
 #include "live/peer.h"
 #include "transport/adapter.h"
@@ -35,10 +39,18 @@ public:
     // What was kept before goes first where both cannot go together.
     bool add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
              wire::Qpn own_number, uint64_t own_instance, const transport::SendRequest& request);
-    // Checks, copies and completes what was kept. From the first that is not allowed on, and where
-    // the kernel refuses, all goes by packets.
-    void flush(transport::Adapter& adapter);
-    bool empty() const { return count_ == 0; }
+    // Checks and copies what was kept. From the first that is not allowed on, and where the kernel
+    // refuses, all goes by packets. True if the engine has something to send for it.
+    bool flush(transport::Adapter& adapter);
+    // The program goes on posting, or it looks for completions.
+    void set_streaming(bool is_streaming) { is_streaming_ = is_streaming; }
+
+    // WRITEs in rings: completes those that are done, fails those to peers that are gone.
+    bool is_awaiting() const { return !awaited_.empty(); }
+    // Does itself what a peer does not.
+    void settle(transport::Adapter& adapter, base::Instant now);
+    // A queue pair stops: its WRITEs that are under way are flushed, or vanish.
+    void stop(transport::Adapter& adapter, wire::Qpn qpn, bool is_told);
 
 private:
     struct Work {
@@ -49,23 +61,30 @@ private:
         std::array<transport::Sge, kMostSges> sges;      // the request points here, or
         std::array<std::byte, kMostInline> inline_data;  // here
         uint32_t length = 0;
+        uint32_t parts = 0;
+        uint64_t place = 0;  // over there
     };
 
-    bool is_allowed(const Board& board, const transport::QueuePair& qp, const Work& work,
-                    uint64_t& place) const;
-    bool add_parts(transport::Adapter& adapter, const transport::QueuePair& qp, const Work& work,
-                   uint64_t place);
-    bool prepare(transport::Adapter& adapter, const Work& work);
+    bool is_allowed(const Board& board, const transport::QueuePair& qp, Work& work) const;
+    bool add_parts(transport::Adapter& adapter, const transport::QueuePair& qp, Work& work);
+    bool prepare(transport::Adapter& adapter, Work& work);
+    bool goes_through_ring(base::Instant now);
     bool copy();
+    size_t put_in_ring(size_t count, base::Instant now);
+    static void take_back(Peer& peer, base::Instant now);
+    static void complete_done(transport::Adapter& adapter, Peer& peer, base::Instant now);
 
     Peer* peer_ = nullptr;
     bool is_read_ = false;
+    bool is_streaming_ = false;
     size_t count_ = 0;
     size_t parts_ = 0;
     size_t bytes_ = 0;
+    size_t longest_ = 0;
     std::array<Work, kMostWork> work_;
     std::array<iovec, kMostParts> here_;
     std::array<iovec, kMostParts> there_;
+    std::vector<Peer*> awaited_;  // have not read all WRITEs from their rings
 };
 
 }  // namespace tulle::live

@@ -1,5 +1,6 @@
 #include "live/host.h"
 
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -22,8 +23,9 @@ constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they tra
 constexpr uint32_t kPiecesOutstanding = 32;
 constexpr uint32_t kPollsToTrust = 64;
 constexpr uint32_t kPollsToYield = 256;
-constexpr uint32_t kPostsToKeep = 8;
+constexpr uint32_t kPostsToStream = 8;
 constexpr base::Duration kBacklogLook{100'000'000};  // 100 us
+constexpr base::Duration kPatience{50'000'000};      // 50 us
 
 constexpr uint8_t kLeastAckTimeout = 14;  // 67 ms
 
@@ -218,7 +220,6 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     QpRoute& route = routes_[transport::Core::index_of(qpn)];
     const transport::QueuePair* qp = adapter_->query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
-    direct_.flush(*adapter_);
     posts_packets_ = true;
     const bool is_datagram = qp->type == transport::QpType::ud;
     const EndpointIndex endpoint =
@@ -229,6 +230,8 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     const uint8_t timeout = attributes.address.ack_timeout;
     const bool is_alive = is_shared && (endpoint.value == 0 || !peers_[endpoint.value]->is_gone);
     if (is_alive) attributes.address.ack_timeout = patient(timeout);
+    const bool stops = (mask & transport::kState) != 0 && attributes.state != QpState::rts;
+    if (stops) direct_.stop(*adapter_, qpn, attributes.state == QpState::error);
     const Refusal refusal = adapter_->modify_qp(qpn, attributes, mask);
     if (refusal != Refusal::none) return refusal;
     if ((mask & transport::kAddress) != 0) route.endpoint = endpoint;
@@ -269,7 +272,7 @@ void Host::note_qp(const transport::QueuePair& qp) {
 }
 
 Refusal Host::destroy_qp(wire::Qpn qpn) {
-    direct_.flush(*adapter_);
+    direct_.stop(*adapter_, qpn, false);
     const Refusal refusal = adapter_->destroy_qp(qpn);
     if (refusal != Refusal::none) return refusal;
     board().queue_pairs[transport::Core::index_of(qpn)].number.store(0);
@@ -287,19 +290,29 @@ void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request
 }
 
 void Host::withdraw_region(uint32_t rkey) {
-    direct_.flush(*adapter_);
     if (!remove_region(board(), rkey)) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
+    const Instant time = now();
     for (const uint32_t index : receiving_) {
-        const std::atomic<uint32_t>& at_work = peers_[index]->incoming().at_work;
-        const uint32_t seen = at_work.load();
-        // A peer that was killed amid its work never finishes it, and never will.
-        for (uint32_t spins = 0; seen % 2 != 0 && at_work.load() == seen; ++spins) {
-            if (spins < 1000) continue;
-            if (peers_[index]->is_dead()) break;
-            const timespec moment{0, 20'000};
-            nanosleep(&moment, nullptr);
-        }
+        Peer& peer = *peers_[index];
+        await_copies_of(peer);
+        // What it had checked before lies in the ring, unless it takes it back right now.
+        const uint64_t end = peer.incoming().written.load(std::memory_order_acquire);
+        while (!peer.reader.is_read_to(end)) (void)receive_from(index, time);
+        await_copies_of(peer);
+    }
+    if (adapter_->has_work()) watch_->wake();
+}
+
+// A peer that was killed amid its work never finishes it, and never will.
+void Host::await_copies_of(Peer& peer) {
+    const std::atomic<uint32_t>& at_work = peer.incoming().at_work;
+    const uint32_t seen = at_work.load();
+    for (uint32_t spins = 0; seen % 2 != 0 && at_work.load() == seen; ++spins) {
+        if (spins < 1000) continue;
+        if (peer.is_dead()) break;
+        const timespec moment{0, 20'000};
+        nanosleep(&moment, nullptr);
     }
 }
 
@@ -323,34 +336,36 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
             direct_.add(peer, *adapter_, *qp, outside_of(qpn), cookie_, request))
             return Refusal::none;
     }
-    direct_.flush(*adapter_);  // work completes in the order in which it was posted
+    (void)direct_.flush(*adapter_);  // work completes in the order in which it was posted
     posts_packets_ = true;
     return adapter_->post_send(qpn, request);
 }
 
-// The first few go at once: the peer may wait for them, and the program for the peer. A program
-// that goes on posting without a look at its completions has time.
 void Host::finish_posting() {
-    if (posts_in_a_row_ < kPostsToKeep || posts_packets_ || !local_.empty())
-        direct_.flush(*adapter_);
-    else if (!direct_.empty())
-        return keep_posting();
-    if (!posts_packets_ && !adapter_->has_work()) return tell_events();
-    posts_packets_ = false;
-    const Instant time = now();
-    transmit(time);
-    if (wire_) deliver_wire(time);
-    if (!local_.empty()) return progress(true);
-    flush_all();
+    direct_.set_streaming(posts_in_a_row_ > kPostsToStream);
+    if (direct_.flush(*adapter_)) posts_packets_ = true;
+    if (posts_packets_ || adapter_->has_work()) {
+        posts_packets_ = false;
+        const Instant time = now();
+        transmit(time);
+        if (wire_) deliver_wire(time);
+        if (!local_.empty()) return progress(true);
+        flush_all();
+    }
     tell_events();
-    if (next_deadline() < sleeps_until_) watch_->wake();
+    wake_thread_in_time();
 }
 
-// What is kept goes with the next call, or when the thread looks: it does so often from now on.
-void Host::keep_posting() {
-    keeps_ = true;
+void Host::settle() {
+    posts_in_a_row_ = 0;
+    if (direct_.is_awaiting()) direct_.settle(*adapter_, now());
+}
+
+void Host::wake_thread_in_time() {
     if (sleeps_until_ == kOftenAwake) return;
-    sleeps_until_ = kOftenAwake;
+    const Instant deadline = next_deadline();
+    if (deadline >= sleeps_until_) return;
+    sleeps_until_ = deadline;
     watch_->wake();
 }
 
@@ -390,9 +405,9 @@ void Host::progress(bool by_program) {
         for (const int socket : closed) on_socket_closed(socket);
     }
     posts_in_a_row_ = 0;
-    direct_.flush(*adapter_);
     const Instant time = now();
     do {
+        direct_.settle(*adapter_, time);  // before answers to what was posted later
         receive_all(time);
         if (adapter_->next_deadline() <= time) {
             excuse_slow_peers(time);
@@ -407,17 +422,60 @@ void Host::progress(bool by_program) {
         tell_events();
     } while (!local_.empty());
     flush_all();
-    if (by_program && next_deadline() < sleeps_until_) watch_->wake();
+    if (by_program) wake_thread_in_time();
 }
 
 bool Host::on_empty_poll() {
     if (++empty_polls_ < kPollsToTrust) return false;
-    auto& wants_bell = board().wants_bell;
-    if (wants_bell.load(std::memory_order_relaxed) != 0) {
-        wants_bell.store(0);
+    if (!is_polled_) {
+        is_polled_ = true;
+        board().wants_bell.store(0);
         watch_->wake();
     }
-    return empty_polls_ >= kPollsToYield;
+    // What is in rings is soon done or taken back.
+    return empty_polls_ >= kPollsToYield && !direct_.is_awaiting();
+}
+
+// An answer that comes soon is found before anybody has to be woken for it.
+bool Host::look_awhile(const std::function<bool()>& is_there) {
+    const Instant end = now() + kPatience;
+    do {
+        {
+            const std::lock_guard guard(lock_);
+            board().wants_bell.store(0);
+            progress(true);
+        }
+        if (is_there()) return true;
+        sched_yield();
+    } while (now() < end);
+    return false;
+}
+
+bool Host::await(const std::function<bool()>& is_there, int file) {
+    const bool is_found = look_awhile(is_there);
+    std::unique_lock guard(lock_);
+    if (is_found) {
+        if (is_polled_) return true;
+        board().wants_bell.store(1);
+        if (has_arrivals()) watch_->wake();
+        return true;
+    }
+    is_polled_ = false;
+    board().wants_bell.store(1);
+    watch_->lend_bell();
+    auto woken_by = Watch::Waker::bell;
+    while (woken_by == Watch::Waker::bell) {
+        const bool has_more = has_arrivals();
+        if (has_more) progress(true);
+        if (is_there()) break;
+        if (has_more) continue;
+        guard.unlock();
+        woken_by = watch_->sleep_for_bell(file);
+        guard.lock();
+        progress(true);
+    }
+    watch_->take_bell_back();
+    return woken_by != Watch::Waker::signal;
 }
 
 bool Host::has_arrivals() {
@@ -431,7 +489,7 @@ bool Host::has_arrivals() {
 Instant Host::next_deadline() const {
     Instant at = std::min(adapter_->next_deadline(), extra_deadline_);
     if (wire_) at = std::min(at, wire_->next_deadline());
-    if (backlog_bytes_ != 0) at = std::min(at, now() + kBacklogLook);
+    if (backlog_bytes_ != 0 || direct_.is_awaiting()) at = std::min(at, now() + kBacklogLook);
     return at;
 }
 

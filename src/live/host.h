@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -104,11 +105,8 @@ public:
     // Work. After the last of a list comes finish_posting().
     transport::Refusal post_send(wire::Qpn qpn, const transport::SendRequest& request);
     void finish_posting();
-    // What was posted and kept is done now: before completions are looked for.
-    void finish_direct() {
-        posts_in_a_row_ = 0;
-        if (!direct_.empty()) direct_.flush(*adapter_);
-    }
+    // Completes what has come about without packets: before completions are looked for.
+    void settle();
     void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
     void flush_management();
 
@@ -119,6 +117,9 @@ public:
     // peer that it waits for among them.
     bool on_empty_poll();
     void on_full_poll() { empty_polls_ = 0; }
+    // For a thread of the program that has nothing else to do: returns when that is there, or the
+    // file can be read. False, and errno, if a signal came that ends such waits.
+    bool await(const std::function<bool()>& is_there, int file);
     base::Instant next_deadline() const;
     // Another time at which the owner wants to be told of progress, for timers of its own.
     void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }
@@ -157,6 +158,7 @@ private:
     void receive_all(base::Instant now);
     bool receive_from(uint32_t index, base::Instant now);
     void receive_record(uint32_t index, base::Instant now, std::span<const std::byte> record);
+    void receive_write(Peer& peer, std::span<const std::byte> record);
     void receive_local(base::Instant now);
     void deliver(uint32_t source, base::Instant now, wire::Packet packet,
                  std::span<const std::byte> grh);
@@ -170,7 +172,9 @@ private:
     void flush_all();
     void tell_events();
     bool has_arrivals();
-    void keep_posting();
+    bool look_awhile(const std::function<bool()>& is_there);
+    void wake_thread_in_time();
+    void await_copies_of(Peer& peer);
     // The thread looks again and again, as long as there is something to look at.
     static constexpr base::Instant kOftenAwake{0};
 
@@ -194,11 +198,12 @@ private:
     size_t backlog_bytes_ = 0;  // of all peers, when they were last looked at
     base::Instant extra_deadline_ = base::Instant::never();
     base::Instant sleeps_until_ = base::Instant::never();  // the thread
+    std::atomic<bool> is_polled_{false};                   // by the program, again and again
     std::atomic<uint64_t> polls_{0};
     uint32_t empty_polls_ = 0;
     uint32_t posts_in_a_row_ = 0;
     bool posts_packets_ = false;      // some of what was posted goes by packets
-    bool keeps_ = false;              // some was kept since the thread last looked
+    bool took_writes_ = false;        // out of rings, since the thread last looked
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
     std::unique_ptr<WirePath> wire_reader_;

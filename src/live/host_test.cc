@@ -92,6 +92,36 @@ public:
         host->finish_posting();
     }
 
+    // Many WRITEs of eight bytes, one behind the other, posted at once. Returns with the lock: what
+    // is under way stays so until it is let go.
+    std::unique_lock<std::mutex> post_list(uint32_t count, const Side& to) {
+        std::unique_lock guard(host->lock());
+        for (uint32_t i = 0; i < count; ++i) {
+            const transport::Sge sge{request.address + 8 * i, 8, key};
+            transport::SendRequest wanted;
+            wanted.id = ++posted;
+            wanted.work = transport::Work::write;
+            wanted.sges = std::span(&sge, 1);
+            wanted.remote_address = to.request.address + 8 * i;
+            wanted.rkey = to.key;
+            EXPECT_EQ(host->post_send(qpn, wanted), Refusal::none);
+        }
+        host->finish_posting();
+        return guard;
+    }
+
+    // Polls until peers are told that they need not ring. Returns with the lock, so that nothing
+    // that comes is taken before it is let go.
+    std::unique_lock<std::mutex> lock_awake() {
+        Completion completion;
+        for (;;) {
+            while (host->board_of(transport::EndpointIndex{0}).wants_bell.load() != 0)
+                (void)take(completion);
+            std::unique_lock guard(host->lock());
+            if (host->board_of(transport::EndpointIndex{0}).wants_bell.load() == 0) return guard;
+        }
+    }
+
     void receive(uint32_t length) {
         const std::lock_guard guard(host->lock());
         const transport::Sge sge{request.address, length, key};
@@ -101,7 +131,9 @@ public:
     bool take(Completion& completion) {
         const std::lock_guard guard(host->lock());
         host->progress(true);
-        return host->adapter().poll_completion(cq, std::span(&completion, 1)) == 1;
+        if (host->adapter().poll_completion(cq, std::span(&completion, 1)) == 1) return true;
+        (void)host->on_empty_poll();
+        return false;
     }
     Completion next() {
         Completion completion;
@@ -178,6 +210,110 @@ TEST_F(HostTest, a_region_that_was_withdrawn_is_not_touched) {
     while (!here.take(completion)) (void)there.take(completion);
     EXPECT_EQ(completion.status, Status::remote_access_error);
     EXPECT_EQ(there.memory[0], std::byte{0});
+}
+
+constexpr uint32_t kList = 12;
+
+TEST_F(HostTest, a_list_of_small_writes_goes_through_the_ring_to_a_side_that_is_awake) {
+    connect();
+    std::memset(here.memory.data(), 0x5a, 8 * kList);
+    std::unique_lock awake = there.lock_awake();
+    std::unique_lock posting = here.post_list(kList, there);
+    EXPECT_EQ(there.memory[0], std::byte{0});
+    there.host->progress(true);
+    EXPECT_EQ(there.memory[8 * kList - 1], std::byte{0x5a});
+    awake.unlock();
+    posting.unlock();
+    for (uint32_t i = 1; i <= kList; ++i) {
+        const Completion completion = here.next();
+        EXPECT_EQ(completion.id, i);
+        EXPECT_EQ(completion.status, Status::success);
+    }
+}
+
+TEST_F(HostTest, writes_in_a_ring_that_nobody_reads_are_done_by_their_initiator) {
+    connect();
+    std::memset(here.memory.data(), 0x5a, 8 * kList);
+    const std::unique_lock awake = there.lock_awake();
+    std::unique_lock posting = here.post_list(kList, there);
+    EXPECT_EQ(there.memory[0], std::byte{0});
+    posting.unlock();
+    for (uint32_t i = 1; i <= kList; ++i) EXPECT_EQ(here.next().id, i);
+    EXPECT_EQ(there.memory[8 * kList - 1], std::byte{0x5a});
+}
+
+// Far more than the ring holds, while the other side has no CPU; then it has one again.
+TEST_F(HostTest, a_stream_of_small_writes_outlasts_a_side_that_does_not_look) {
+    connect();
+    std::unique_lock awake = there.lock_awake();
+    const auto stream = [&](int rounds) {
+        for (int round = 0; round < rounds; ++round) {
+            for (int i = 0; i < 12; ++i) here.post(transport::Work::write, 8, remote(), there.key);
+            for (int i = 0; i < 12; ++i) EXPECT_EQ(here.next().status, Status::success);
+        }
+    };
+    stream(100);
+    awake.unlock();
+    stream(2000);
+    there.receive(8);
+    here.post(transport::Work::send, 8);
+    EXPECT_EQ(here.next().status, Status::success);
+}
+
+TEST_F(HostTest, a_send_behind_writes_in_a_ring_completes_behind_them) {
+    connect();
+    std::memset(here.memory.data(), 0x5a, 8 * kList);
+    there.receive(8);
+    std::unique_lock awake = there.lock_awake();
+    here.post_list(kList, there).unlock();
+    here.post(transport::Work::send, 8);
+    awake.unlock();
+    EXPECT_EQ(there.next().status, Status::success);
+    EXPECT_EQ(there.memory[8 * kList - 1], std::byte{0x5a});
+    for (uint32_t i = 1; i <= kList + 1; ++i) EXPECT_EQ(here.next().id, i);
+}
+
+TEST_F(HostTest, a_region_is_withdrawn_when_writes_that_were_under_way_have_landed) {
+    connect();
+    std::memset(here.memory.data(), 0x5a, 8 * kList);
+    std::unique_lock awake = there.lock_awake();
+    std::unique_lock posting = here.post_list(kList, there);
+    there.host->withdraw_region(there.key);
+    EXPECT_EQ(there.memory[8 * kList - 1], std::byte{0x5a});
+    awake.unlock();
+    posting.unlock();
+    EXPECT_EQ(here.next().status, Status::success);
+}
+
+TEST_F(HostTest, writes_in_a_ring_are_flushed_when_their_queue_pair_stops) {
+    connect();
+    const std::unique_lock awake = there.lock_awake();
+    std::unique_lock posting = here.post_list(kList, there);
+    transport::QpAttributes a;
+    a.state = QpState::error;
+    ASSERT_EQ(here.host->modify_qp(here.qpn, a, transport::kState), Refusal::none);
+    posting.unlock();
+    for (uint32_t i = 1; i <= kList; ++i) {
+        const Completion completion = here.next();
+        EXPECT_EQ(completion.id, i);
+        EXPECT_EQ(completion.status, Status::flushed);
+    }
+}
+
+TEST_F(HostTest, writes_in_the_ring_of_a_peer_that_ends_fail_as_if_it_were_silent) {
+    connect();
+    std::unique_lock awake = there.lock_awake();
+    std::unique_lock posting = here.post_list(kList, there);
+    awake.unlock();
+    there.host.reset();
+    posting.unlock();
+    // What it took before it ended is done; of the rest the first has met silence.
+    Completion completion = here.next();
+    while (completion.status == Status::success && completion.id < kList) completion = here.next();
+    if (completion.status == Status::success) return;
+    EXPECT_EQ(completion.status, Status::retry_exceeded);
+    for (uint64_t i = completion.id + 1; i <= kList; ++i)
+        EXPECT_EQ(here.next().status, Status::flushed);
 }
 
 TEST_F(HostTest, a_write_beyond_the_region_is_refused_as_an_adapter_refuses_it) {

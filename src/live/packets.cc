@@ -191,6 +191,7 @@ void Host::receive_record(uint32_t index, Instant time, std::span<const std::byt
     RecordHead head{};
     if (record.size() < sizeof head) return;
     std::memcpy(&head, record.data(), sizeof head);
+    if (head.kind == RecordKind::write) return receive_write(*peers_[index], record);
     record = record.subspan(sizeof head);
     if (head.kind == RecordKind::management)
         return listener_.on_management({transport::EndpointIndex{index}, record});
@@ -205,6 +206,16 @@ void Host::receive_record(uint32_t index, Instant time, std::span<const std::byt
     if (packet.payload_length != record.size() || record.size() > kMaxRecord) return;
     packet.payload = wire::Payload::memory(record.data());
     deliver(index, time, packet, grh);
+}
+
+void Host::receive_write(Peer& peer, std::span<const std::byte> record) {
+    WriteRecord write{};
+    if (!peer.is_reachable || record.size() < sizeof write) return;
+    if (!claim_write(peer.incoming(), peer.reader.position(), peer.reader.end())) return;
+    std::memcpy(&write, record.data(), sizeof write);
+    const auto bytes = record.subspan(sizeof write);
+    std::memcpy(reinterpret_cast<void*>(write.place), bytes.data(), bytes.size());
+    took_writes_ = true;
 }
 
 void Host::receive_local(Instant time) {

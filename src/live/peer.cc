@@ -57,7 +57,8 @@ void Peer::stop_receiving() {
 }
 
 bool Peer::is_dead() const {
-    pollfd look{incoming_socket_.get(), 0, 0};
+    const Descriptor& socket = incoming_socket_ ? incoming_socket_ : outgoing_socket_;
+    pollfd look{socket.get(), 0, 0};
     return poll(&look, 1, 0) == 1 && (look.revents & (POLLHUP | POLLERR)) != 0;
 }
 
@@ -79,15 +80,22 @@ void Peer::drain_backlog() {
     }
 }
 
+void Peer::publish() {
+    writer_.publish();
+    is_untold_ = true;
+    if (writer_.unread() > kRingBytes / 2) flush();
+}
+
 void Peer::flush() {
     if (!can_send() || is_gone) return;
     if (!backlog_.empty()) drain_backlog();
-    if (!writer_.has_unpublished()) return;
+    if (!writer_.has_unpublished() && !is_untold_) return;
     writer_.publish();
+    is_untold_ = false;
     // The peer says that it sleeps, then looks at the ring once more; we write, then look whether
     // it sleeps. One of the two sees the other.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (board().wants_bell.load(std::memory_order_relaxed) == 0) return;
+    if (!is_asleep()) return;
     if (outgoing().bell_rung.exchange(1) != 0) return;
     eventfd_write(bell_.get(), 1);
 }

@@ -11,6 +11,7 @@
 #include "live/meeting.h"
 #include "live/ring.h"
 #include "live/shared_memory.h"
+#include "live/write_stream.h"
 
 namespace tulle::live {
 
@@ -37,11 +38,21 @@ public:
 
     // Room for a record: in the ring, or in the backlog where that is full.
     std::byte* reserve(size_t bytes);
+    // Room in the ring, or nullptr.
+    std::byte* reserve_in_ring(size_t bytes) {
+        return backlog_.empty() ? writer_.reserve(bytes) : nullptr;
+    }
     // Lets the peer see what was written, and wakes it if it sleeps.
     void flush();
+    // Lets it see that when it looks, unless so much is left to read that it shall look now.
+    void publish();
     // Whether it has not read all that was written.
     bool is_behind() const { return !backlog_.empty() || writer_.is_behind(); }
     size_t backlog_bytes() const { return backlog_bytes_; }
+
+    // Where the record that was reserved last ends.
+    uint64_t position() const { return writer_.position(); }
+    bool is_asleep() const { return board().wants_bell.load(std::memory_order_relaxed) != 0; }
 
     const uint64_t instance;
     const uint32_t slot;
@@ -51,6 +62,7 @@ public:
     bool is_gone = false;
     bool was_called = false;  // there is an outgoing ring, or nobody answered
     RingReader reader;
+    WriteStream stream;  // of ours, to it
 
 private:
     void drain_backlog();
@@ -64,6 +76,7 @@ private:
     Descriptor incoming_socket_;
     std::deque<std::vector<std::byte>> backlog_;
     size_t backlog_bytes_ = 0;
+    bool is_untold_ = false;  // of something that was published
 };
 
 }  // namespace tulle::live

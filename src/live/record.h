@@ -1,16 +1,22 @@
 // What lies in a ring: a head, and behind it a packet with its route header and payload, a frame as
-// it would be on the wire, or a message of the connection manager.
+// it would be on the wire, a message of the connection manager, or the bytes of a WRITE that its
+// initiator has checked (direct.h).
 #pragma once
 
 #include <cstdint>
 
 namespace tulle::live {
 
-enum class RecordKind : uint32_t { packet = 1, frame = 2, management = 3 };
+enum class RecordKind : uint32_t { packet = 1, frame = 2, management = 3, write = 4 };
 
 struct RecordHead {
     RecordKind kind;
     uint32_t grh_bytes;
+};
+
+struct WriteRecord {
+    RecordHead head;
+    uint64_t place;  // in the memory of the reader, who trusts a writer that reaches it anyway
 };
 
 }  // namespace tulle::live

@@ -22,6 +22,8 @@ struct RingMemory {
     alignas(64) std::atomic<uint32_t> bell_rung;  // the reader was told, and has not looked since
     // Odd while the writer copies into the reader's memory, or out of it, by itself (direct.h).
     alignas(64) std::atomic<uint32_t> at_work;
+    // Up to where WRITEs in the ring have somebody who puts them into place (write_stream.h).
+    alignas(64) std::atomic<uint64_t> claimed;
     alignas(64) std::byte bytes[kRingBytes];
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
@@ -31,6 +33,37 @@ inline constexpr uint64_t kWrapMark = UINT64_MAX;
 constexpr size_t record_space(size_t bytes) {
     return (bytes + sizeof(uint64_t) + kRecordAlignment - 1) & ~(kRecordAlignment - 1);
 }
+
+// The records between two positions, one after the other.
+class RingWalk {
+public:
+    RingWalk(const RingMemory& memory, uint64_t position, uint64_t end)
+        : memory_(memory), position_(position), end_(end) {
+        read_length();
+    }
+    explicit operator bool() const { return position_ < end_; }
+    std::span<const std::byte> bytes() const {
+        return {memory_.bytes + position_ % kRingBytes + sizeof length_, length_};
+    }
+    void next() {
+        position_ += record_space(length_);
+        read_length();
+    }
+
+private:
+    void read_length() {
+        if (position_ >= end_) return;
+        std::memcpy(&length_, memory_.bytes + position_ % kRingBytes, sizeof length_);
+        if (length_ != kWrapMark) return;
+        position_ += kRingBytes - position_ % kRingBytes;
+        read_length();
+    }
+
+    const RingMemory& memory_;
+    uint64_t position_;
+    uint64_t end_;
+    uint64_t length_ = 0;
+};
 
 class RingWriter {
 public:
@@ -58,7 +91,9 @@ public:
         return record + sizeof length;
     }
 
-    bool is_behind() const { return memory_->read.load(std::memory_order_acquire) != written_; }
+    uint64_t position() const { return written_; }
+    size_t unread() const { return written_ - memory_->read.load(std::memory_order_acquire); }
+    bool is_behind() const { return unread() != 0; }
     bool has_unpublished() const { return written_ != published_; }
     void publish() {
         published_ = written_;
@@ -106,6 +141,10 @@ public:
 
     void pop() { advance(space_); }
     bool is_broken() const { return is_broken_; }
+    // Where the oldest record begins and ends, once front() has shown it.
+    uint64_t position() const { return read_; }
+    uint64_t end() const { return read_ + space_; }
+    bool is_read_to(uint64_t position) const { return is_broken_ || read_ >= position; }
 
 private:
     void advance(size_t space) {

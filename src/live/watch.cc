@@ -16,14 +16,37 @@ namespace tulle::live {
 namespace {
 
 constexpr int64_t kTickNs = 1'000'000;  // how often to see whether the program still polls
-constexpr int64_t kOftenNs = 100'000;   // while work is kept
 constexpr int64_t kForEver = -1;
+// Whoever sends WRITEs through the ring often sends more of them.
+constexpr base::Duration kLinger{50'000'000};  // 50 us
+
+bool set_in(int epoll, int operation, int file, uint32_t events = EPOLLIN | EPOLLRDHUP) {
+    epoll_event event{};
+    event.events = events;
+    event.data.fd = file;
+    return epoll_ctl(epoll, operation, file, &event) == 0;
+}
 
 bool add_to(int epoll, int file) {
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLRDHUP;
-    event.data.fd = file;
-    return epoll_ctl(epoll, EPOLL_CTL_ADD, file, &event) == 0;
+    return set_in(epoll, EPOLL_CTL_ADD, file);
+}
+
+void clear(int bell) {
+    eventfd_t rings = 0;
+    eventfd_read(bell, &rings);
+}
+
+// A call that waits goes on after signals whose handlers want it so. Which signal came is not
+// known; that some handler does not want it is taken as the answer.
+bool are_waits_restarted() {
+    for (int number = 1; number < NSIG; ++number) {
+        struct sigaction action {};
+        if (sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_DFL ||
+            action.sa_handler == SIG_IGN)
+            continue;
+        if ((action.sa_flags & SA_RESTART) == 0) return false;
+    }
+    return true;
 }
 
 }  // namespace
@@ -43,8 +66,9 @@ void Watch::stop() {
 
 bool Watch::start() {
     epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
-    if (!epoll_ || !add_to(epoll_.get(), door_.socket()) ||
-        !add_to(epoll_.get(), host_.bell_.get()))
+    alarm_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!epoll_ || !alarm_ || !add_to(epoll_.get(), alarm_.get()) ||
+        !add_to(epoll_.get(), door_.socket()) || !add_to(epoll_.get(), host_.bell_.get()))
         return false;
     // Signals are the program's; none is handled by a thread that it does not know.
     sigset_t all;
@@ -58,7 +82,23 @@ bool Watch::start() {
 }
 
 void Watch::wake() {
-    eventfd_write(host_.bell_.get(), 1);
+    eventfd_write(alarm_.get(), 1);
+}
+
+void Watch::lend_bell() {
+    if (borrowers_++ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, host_.bell_.get(), 0);
+}
+
+void Watch::take_bell_back() {
+    if (--borrowers_ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, host_.bell_.get());
+}
+
+Watch::Waker Watch::sleep_for_bell(int file) {
+    std::array<pollfd, 2> waits{{{host_.bell_.get(), POLLIN, 0}, {file, POLLIN, 0}}};
+    while (poll(waits.data(), waits.size(), -1) < 0)
+        if (!are_waits_restarted()) return Waker::signal;
+    if (waits[0].revents != 0) clear(host_.bell_.get());
+    return waits[1].revents != 0 ? Waker::file : Waker::bell;
 }
 
 void Watch::attend(int socket) {
@@ -69,6 +109,7 @@ void Watch::abandon() {
     if (thread_.joinable()) thread_.detach();
     door_.close();
     epoll_.reset();
+    alarm_.reset();
 }
 
 void Watch::take_news(std::vector<Introduction>& callers, std::vector<int>& closed) {
@@ -83,27 +124,25 @@ void Watch::run() {
 }
 
 int64_t Watch::look() {
-    auto& wants_bell = host_.board().wants_bell;
     std::unique_lock guard(host_.lock(), std::defer_lock);
     // A program that polls has the lock most of the time, and does all that is done here.
-    if (wants_bell.load() != 0)
+    if (!host_.is_polled_)
         guard.lock();
     else if (!guard.try_lock())
         return kTickNs;
     host_.progress(false);
     const uint64_t polls = host_.polls_.load(std::memory_order_relaxed);
-    const bool is_polling = polls != polls_seen_ && wants_bell.load() == 0;
-    polls_seen_ = polls;
-    if (is_polling) {
+    if (polls == std::exchange(polls_seen_, polls)) host_.is_polled_ = false;
+    const base::Instant time = now();
+    if (std::exchange(host_.took_writes_, false)) lingers_until_ = time + kLinger;
+    auto& wants_bell = host_.board().wants_bell;
+    if (host_.is_polled_ || time < lingers_until_) {
         host_.sleeps_until_ = Host::kOftenAwake;
-        return kTickNs;
+        wants_bell.store(0);
+        return host_.is_polled_ ? kTickNs : 0;
     }
     wants_bell.store(1);
     if (host_.has_arrivals()) return 0;
-    if (std::exchange(host_.keeps_, false)) {
-        host_.sleeps_until_ = Host::kOftenAwake;
-        return kOftenNs;
-    }
     const base::Instant deadline = host_.next_deadline();
     host_.sleeps_until_ = deadline;
     if (deadline == base::Instant::never()) return kForEver;
@@ -111,20 +150,18 @@ int64_t Watch::look() {
 }
 
 void Watch::sleep(int64_t ns) {
-    pollfd wait{epoll_.get(), POLLIN, 0};
-    const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
-    ppoll(&wait, 1, ns < 0 ? nullptr : &time, nullptr);
+    if (ns != 0) {
+        pollfd wait{epoll_.get(), POLLIN, 0};
+        const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+        ppoll(&wait, 1, ns < 0 ? nullptr : &time, nullptr);
+    }
     std::array<epoll_event, 16> events;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
     for (int i = 0; i < count; ++i) on_ready(events[static_cast<size_t>(i)].data.fd);
 }
 
 void Watch::on_ready(int socket) {
-    if (socket == host_.bell_.get()) {
-        eventfd_t rings = 0;
-        eventfd_read(socket, &rings);
-        return;
-    }
+    if (socket == host_.bell_.get() || socket == alarm_.get()) return clear(socket);
     if (socket == door_.socket()) {
         Descriptor caller = door_.accept(host_.card());
         if (!caller) return;

@@ -2,8 +2,9 @@
 // rings, a caller comes, a peer dies or a timer is due.
 //
 // While the program polls, the bell is off and the thread only looks now and then whether it still
-// does. Bringing a caller in needs no lock of the host, so that two processes that call each other
-// at once do not wait for each other.
+// does. Where the program itself has gone to sleep for something to come, the bell wakes it instead
+// of the thread. Bringing a caller in needs no lock of the host, so that two processes that call
+// each other at once do not wait for each other.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/time.h"
 #include "live/meeting.h"
 
 namespace tulle::live {
@@ -31,6 +33,14 @@ public:
     // A socket whose end shall be noticed.
     void attend(int socket);
     void wake();
+
+    // The bell is heard by a thread of the program, in sleep_for_bell(), and not by this one. With
+    // the host's lock.
+    void lend_bell();
+    void take_bell_back();
+    enum class Waker { bell, file, signal };
+    Waker sleep_for_bell(int file);
+
     // Gives up the thread without ending it: in the child of a fork it does not exist.
     void abandon();
 
@@ -44,6 +54,8 @@ private:
     Host& host_;
     Door door_;
     Descriptor epoll_;
+    Descriptor alarm_;   // wakes the thread, from this process
+    int borrowers_ = 0;  // of the bell
     std::thread thread_;
     std::atomic<bool> stop_{false};
     std::atomic<bool> has_news_{false};
@@ -52,6 +64,7 @@ private:
     std::vector<int> closed_;
     std::vector<Descriptor> strangers_;  // callers whose card has not come yet; the thread's own
     uint64_t polls_seen_ = 0;
+    base::Instant lingers_until_{};
 };
 
 }  // namespace tulle::live

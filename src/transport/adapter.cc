@@ -615,12 +615,16 @@ bool Adapter::has_sends(Qpn qpn) {
     return qp != nullptr && qp->requester.oldest != qp->requester.end;
 }
 
-void Adapter::complete_elsewhere(Qpn qpn, const SendRequest& request, uint32_t byte_count) {
+void Adapter::complete_elsewhere(Qpn qpn, const SendRequest& request, uint32_t byte_count,
+                                 Status status) {
     const QueuePair* qp = core_.find(qpn);
-    TULLE_CHECK(qp != nullptr && !has_sends(qpn));
-    if (!qp->signal_all && (request.flags & kSignalled) == 0) return;
+    TULLE_CHECK(qp != nullptr);
+    const bool is_told = qp->signal_all || (request.flags & kSignalled) != 0;
+    if (!is_told && status == Status::success) return;
     Completion completion;
     completion.id = request.id;
+    completion.status = status;
+    completion.vendor_error = vendor_error_of(status);
     completion.kind = CompletionKind::write;
     if (request.work == Work::read) completion.kind = CompletionKind::read;
     if (request.work == Work::bind_window) completion.kind = CompletionKind::bind_window;

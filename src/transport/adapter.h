@@ -109,12 +109,13 @@ public:
     const Counters& counters() const { return core_.counters; }
     size_t queue_pairs() const;
 
-    // A WRITE, READ or bind that the owner does by itself, without packets, while this queue pair
-    // has no other work under way: it completes as if it had gone the usual way.
     bool has_sends(Qpn qpn);
     // Whether some queue pair may have something to send.
     bool has_work() const { return core_.ready.filled() != 0 || !core_.notifications.empty(); }
-    void complete_elsewhere(Qpn qpn, const SendRequest& request, uint32_t byte_count);
+    // A WRITE, READ or bind that the owner does by itself, without packets, and that was posted
+    // before all that this queue pair has under way: it completes as if it had gone the usual way.
+    void complete_elsewhere(Qpn qpn, const SendRequest& request, uint32_t byte_count,
+                            Status status = Status::success);
     // Another time until silence counts as loss, whatever the state; 0 waits for ever. For owners
     // who know by other means that a peer is alive.
     void set_ack_timeout(Instant now, Qpn qpn, uint8_t code);

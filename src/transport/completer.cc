@@ -33,15 +33,6 @@ CompletionKind kind_of(Work work) {
     }
 }
 
-uint32_t vendor_error(Status status) {
-    switch (status) {
-        case Status::flushed: return kVendorFlushed;
-        case Status::retry_exceeded: return kVendorRetryExceeded;
-        case Status::rnr_retry_exceeded: return kVendorRnrExceeded;
-        default: return 0;
-    }
-}
-
 void count_failure(Counters& counters, Status status) {
     if (status == Status::flushed) {
         ++counters.req_cqe_flush_error;
@@ -70,7 +61,7 @@ void complete_oldest(Core& core, QueuePair& qp, Status status) {
     completion.id = work.id;
     completion.status = status;
     completion.kind = kind_of(work.work);
-    completion.vendor_error = vendor_error(status);
+    completion.vendor_error = vendor_error_of(status);
     completion.byte_count = status == Status::success ? work.length : 0;
     completion.qpn = qp.number;
     core.complete(qp.send_cq, completion);

@@ -198,6 +198,15 @@ inline constexpr uint32_t kVendorRetryExceeded = 0x81;
 inline constexpr uint32_t kVendorRnrExceeded = 0x87;
 inline constexpr uint32_t kVendorFlushed = 0xf9;
 
+constexpr uint32_t vendor_error_of(Status status) {
+    switch (status) {
+        case Status::flushed: return kVendorFlushed;
+        case Status::retry_exceeded: return kVendorRetryExceeded;
+        case Status::rnr_retry_exceeded: return kVendorRnrExceeded;
+        default: return 0;
+    }
+}
+
 struct Completion {
     uint64_t id = 0;
     Status status = Status::success;

@@ -17,10 +17,9 @@ namespace tulle::verbs {
 namespace {
 
 constexpr size_t kAtATime = 16;
-constexpr base::Duration kPatience{50'000'000};  // 50 us
 
 size_t take(Cq& cq, live::Host& host, std::span<transport::Completion> into, bool& shall_yield) {
-    host.finish_direct();
+    host.settle();
     size_t count = host.adapter().poll_completion(cq.id, into);
     if (count != 0) return count;
     host.progress(true);
@@ -112,19 +111,6 @@ Cq* create(ibv_context* context, uint32_t entries, ibv_comp_channel* channel, vo
     Process::instance().add(*cq);
     if (channel != nullptr) ++channel->refcnt;
     return cq.release();
-}
-
-// An answer that comes soon is found before the thread and then this one have to be woken for it.
-void look_awhile(Channel& channel) {
-    live::Host& host = host_of(channel.shown.context);
-    const base::Instant end = live::now() + kPatience;
-    while (channel.events.is_empty() && live::now() < end) {
-        {
-            const std::lock_guard guard(host.lock());
-            host.progress(true);
-        }
-        if (channel.events.is_empty()) sched_yield();
-    }
 }
 
 }  // namespace
@@ -279,8 +265,12 @@ TULLE_EXPORT int ibv_destroy_cq(ibv_cq* shown) {
 }
 
 TULLE_EXPORT int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** user) {
-    if ((fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0) look_awhile(object_of<Channel>(channel));
-    const auto next = object_of<Channel>(channel).events.pop();
+    auto& events = object_of<Channel>(channel).events;
+    const bool may_wait = (fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0;
+    const auto is_there = [&] { return !events.is_empty(); };
+    if (may_wait && !is_there() && !host_of(channel->context).await(is_there, channel->fd))
+        return -1;
+    const auto next = events.pop();
     if (!next) return -1;
     cq_of(*next).completions.add();
     *cq = *next;

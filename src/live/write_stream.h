@@ -1,0 +1,85 @@
+// Small WRITEs that go through the ring to a peer whose side is awake, which puts them into place
+// (direct.h), and have not completed.
+//
+// Both sides may put a WRITE into place, and one of them does: whoever moves the ring's `claimed`
+// over it. The reader claims one at a time; a writer that sees no progress, because the reader has
+// no CPU, claims the rest and does them by calls of the kernel.
+#pragma once
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+
+#include "base/time.h"
+#include "live/ring.h"
+#include "wire/ids.h"
+
+namespace tulle::live {
+
+struct StreamedWrite {
+    wire::Qpn qpn;
+    uint32_t length = 0;
+    uint64_t id = 0;
+    uint8_t flags = 0;
+    uint64_t end = 0;  // where the ring has been read to when it is done
+};
+
+class WriteStream {
+public:
+    bool empty() const { return writes_.empty(); }
+    void push(const StreamedWrite& write) { writes_.push_back(write); }
+
+    // The oldest that is done, or nullptr.
+    const StreamedWrite* oldest_done(const RingMemory& ring);
+    const StreamedWrite* oldest() const { return writes_.empty() ? nullptr : &writes_.front(); }
+    void pop() { writes_.pop_front(); }
+    template <class Predicate>
+    void remove_if(Predicate&& is_unwanted) {
+        std::erase_if(writes_, is_unwanted);
+    }
+
+    // Whether the reader is trusted to do them. For a while after it had no CPU it is not: then the
+    // ring is where WRITEs gather that the writer does itself, several at a time.
+    bool is_open(base::Instant now) const { return now >= open_again_; }
+    // Whether nothing has been done for so long that it is time to take back.
+    bool is_stuck(base::Instant now) const {
+        return !writes_.empty() && (!is_open(now) || now > last_progress_ + kPatience);
+    }
+    void note_progress(base::Instant now) { last_progress_ = now; }
+    // Claims all that the reader has not, up to `end`, and puts it into that process's memory.
+    // `is_dead` is asked while the reader finishes the one that it has claimed.
+    template <class IsDead>
+    void take_back(RingMemory& ring, uint64_t end, pid_t reader, base::Instant now,
+                   IsDead&& is_dead) {
+        const uint64_t read = ring.read.load();  // first: the reader passes over what it may not do
+        uint64_t claimed = ring.claimed.load();
+        if (claimed >= end || !ring.claimed.compare_exchange_strong(claimed, end)) return;
+        const bool is_readers = claimed != taken_to_;
+        while (is_readers && ring.read.load(std::memory_order_acquire) < claimed && !is_dead())
+            continue;
+        copy(ring, std::max(read, claimed), end, reader);
+        taken_to_ = end;
+        if (is_open(now)) close(now);
+    }
+
+private:
+    static constexpr base::Duration kPatience{30'000'000};         // 30 us
+    static constexpr base::Duration kShortClosed{1'000'000'000};   // 1 ms
+    static constexpr base::Duration kLongClosed{100'000'000'000};  // 100 ms
+
+    void close(base::Instant now);
+    static void copy(RingMemory& ring, uint64_t from, uint64_t end, pid_t reader);
+
+    std::deque<StreamedWrite> writes_;
+    uint64_t taken_to_ = 0;
+    base::Instant last_progress_{};
+    base::Instant open_again_{};
+    base::Duration closed_ = kShortClosed;
+};
+
+// For the reader: whether the WRITE from `position` to `end` is its own to put into place.
+bool claim_write(RingMemory& ring, uint64_t position, uint64_t end);
+
+}  // namespace tulle::live
