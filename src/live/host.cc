@@ -291,7 +291,6 @@ void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request
 
 void Host::withdraw_region(uint32_t rkey) {
     if (!remove_region(board(), rkey)) return;
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     const Instant time = now();
     for (const uint32_t index : receiving_) {
         Peer& peer = *peers_[index];
@@ -480,7 +479,6 @@ bool Host::await(const std::function<bool()>& is_there, int file) {
 
 bool Host::has_arrivals() {
     for (const uint32_t index : receiving_) peers_[index]->incoming().bell_rung.store(0);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (watch_->has_news()) return true;
     return std::ranges::any_of(receiving_,
                                [&](uint32_t index) { return !peers_[index]->reader.empty(); });

@@ -141,12 +141,12 @@ public:
         return completion;
     }
 
+    std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
     Quiet listener;
     std::unique_ptr<Host> host;
     transport::PdId pd;
     transport::CqId cq;
     wire::Qpn qpn;
-    std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
     transport::RegionRequest request;
     uint32_t key = 0;
     uint64_t posted = 0;

@@ -94,7 +94,6 @@ void Peer::flush() {
     is_untold_ = false;
     // The peer says that it sleeps, then looks at the ring once more; we write, then look whether
     // it sleeps. One of the two sees the other.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!is_asleep()) return;
     if (outgoing().bell_rung.exchange(1) != 0) return;
     eventfd_write(bell_.get(), 1);

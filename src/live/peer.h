@@ -52,7 +52,7 @@ public:
 
     // Where the record that was reserved last ends.
     uint64_t position() const { return writer_.position(); }
-    bool is_asleep() const { return board().wants_bell.load(std::memory_order_relaxed) != 0; }
+    bool is_asleep() const { return board().wants_bell.load() != 0; }
 
     const uint64_t instance;
     const uint32_t slot;

@@ -97,7 +97,7 @@ public:
     bool has_unpublished() const { return written_ != published_; }
     void publish() {
         published_ = written_;
-        memory_->written.store(written_, std::memory_order_release);
+        memory_->written.store(written_);
     }
 
 private:
@@ -113,7 +113,7 @@ public:
 
     bool empty() {
         if (read_ != written_) return false;
-        written_ = memory_->written.load(std::memory_order_acquire);
+        written_ = memory_->written.load();
         return read_ == written_;
     }
 
