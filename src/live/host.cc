@@ -23,6 +23,8 @@ constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they tra
 constexpr uint32_t kPiecesOutstanding = 32;
 constexpr uint32_t kPollsToTrust = 64;
 constexpr uint32_t kPollsToYield = 256;
+constexpr uint32_t kLooksToYield = 16;
+constexpr uint32_t kFindsToTrust = 8;
 constexpr uint32_t kPostsToStream = 8;
 constexpr base::Duration kBacklogLook{100'000'000};  // 100 us
 constexpr base::Duration kPatience{50'000'000};      // 50 us
@@ -426,39 +428,41 @@ void Host::progress(bool by_program) {
 
 bool Host::on_empty_poll() {
     if (++empty_polls_ < kPollsToTrust) return false;
-    if (!is_polled_) {
-        is_polled_ = true;
-        board().wants_bell.store(0);
-        watch_->wake();
-    }
+    trust_program();
     // What is in rings is soon done or taken back.
     return empty_polls_ >= kPollsToYield && !direct_.is_awaiting();
 }
 
-// An answer that comes soon is found before anybody has to be woken for it.
+void Host::trust_program() {
+    if (is_polled_) return;
+    is_polled_ = true;
+    board().wants_bell.store(0);
+    watch_->wake();
+}
+
 bool Host::look_awhile(const std::function<bool()>& is_there) {
     const Instant end = now() + kPatience;
-    do {
+    bool is_found = is_there();
+    for (uint32_t looks = 1; !is_found && now() < end; ++looks) {
         {
             const std::lock_guard guard(lock_);
             board().wants_bell.store(0);
             progress(true);
         }
-        if (is_there()) return true;
-        sched_yield();
-    } while (now() < end);
-    return false;
+        is_found = is_there();
+        if (!is_found && looks % kLooksToYield == 0) sched_yield();
+    }
+    const std::lock_guard guard(lock_);
+    quick_finds_ = is_found ? quick_finds_ + 1 : 0;
+    if (quick_finds_ >= kFindsToTrust) trust_program();
+    if (is_polled_) return is_found;
+    board().wants_bell.store(1);
+    if (has_arrivals()) watch_->wake();
+    return is_found;
 }
 
-bool Host::await(const std::function<bool()>& is_there, int file) {
-    const bool is_found = look_awhile(is_there);
+bool Host::sleep(const std::function<bool()>& is_there, int file) {
     std::unique_lock guard(lock_);
-    if (is_found) {
-        if (is_polled_) return true;
-        board().wants_bell.store(1);
-        if (has_arrivals()) watch_->wake();
-        return true;
-    }
     is_polled_ = false;
     board().wants_bell.store(1);
     watch_->lend_bell();

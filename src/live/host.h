@@ -117,9 +117,12 @@ public:
     // peer that it waits for among them.
     bool on_empty_poll();
     void on_full_poll() { empty_polls_ = 0; }
-    // For a thread of the program that has nothing else to do: returns when that is there, or the
-    // file can be read. False, and errno, if a signal came that ends such waits.
-    bool await(const std::function<bool()>& is_there, int file);
+    // For a thread of the program that has nothing else to do. Looks whether that is there, and
+    // makes progress, for a while: an answer that comes soon is found before anybody is woken.
+    bool look_awhile(const std::function<bool()>& is_there);
+    // Returns when it is there, or the file can be read. False, and errno, if a signal came that
+    // ends such waits.
+    bool sleep(const std::function<bool()>& is_there, int file);
     base::Instant next_deadline() const;
     // Another time at which the owner wants to be told of progress, for timers of its own.
     void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }
@@ -172,8 +175,8 @@ private:
     void flush_all();
     void tell_events();
     bool has_arrivals();
-    bool look_awhile(const std::function<bool()>& is_there);
     void wake_thread_in_time();
+    void trust_program();  // to look again soon
     void await_copies_of(Peer& peer);
     // The thread looks again and again, as long as there is something to look at.
     static constexpr base::Instant kOftenAwake{0};
@@ -201,6 +204,7 @@ private:
     std::atomic<bool> is_polled_{false};                   // by the program, again and again
     std::atomic<uint64_t> polls_{0};
     uint32_t empty_polls_ = 0;
+    uint32_t quick_finds_ = 0;  // of look_awhile(), in a row
     uint32_t posts_in_a_row_ = 0;
     bool posts_packets_ = false;      // some of what was posted goes by packets
     bool took_writes_ = false;        // out of rings, since the thread last looked

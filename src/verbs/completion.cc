@@ -113,6 +113,24 @@ Cq* create(ibv_context* context, uint32_t entries, ibv_comp_channel* channel, vo
     return cq.release();
 }
 
+// The oldest event; waits for one unless the channel is set not to. Nothing, and errno, if there is
+// none.
+std::optional<ibv_cq*> next_event(Channel& channel) {
+    auto& events = channel.events;
+    live::Host& host = host_of(channel.shown.context);
+    const auto is_there = [&] { return !events.is_empty(); };
+    for (;;) {
+        if (auto event = events.take()) return event;
+        if ((fcntl(channel.shown.fd, F_GETFL) & O_NONBLOCK) != 0) return events.pop();
+        events.begin_looking();
+        (void)host.look_awhile(is_there);
+        auto event = events.take();
+        events.end_looking();
+        if (event) return event;
+        if (!host.sleep(is_there, channel.shown.fd)) return std::nullopt;
+    }
+}
+
 }  // namespace
 
 void show(live::Host& host, const transport::Completion& completion, ibv_wc& shown) {
@@ -265,12 +283,7 @@ TULLE_EXPORT int ibv_destroy_cq(ibv_cq* shown) {
 }
 
 TULLE_EXPORT int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** user) {
-    auto& events = object_of<Channel>(channel).events;
-    const bool may_wait = (fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0;
-    const auto is_there = [&] { return !events.is_empty(); };
-    if (may_wait && !is_there() && !host_of(channel->context).await(is_there, channel->fd))
-        return -1;
-    const auto next = events.pop();
+    const auto next = next_event(object_of<Channel>(channel));
     if (!next) return -1;
     cq_of(*next).completions.add();
     *cq = *next;

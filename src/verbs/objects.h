@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "live/event_queue.h"
 #include "live/host.h"
 #include "verbs/api.h"
-#include "verbs/event_queue.h"
 
 namespace tulle::verbs {
 
@@ -23,7 +23,7 @@ inline constexpr int kMaxSharedWork = 1 << 15;
 
 struct Context {
     verbs_context verbs{};
-    EventQueue<ibv_async_event> events;
+    live::EventQueue<ibv_async_event> events;
     live::Host* host = nullptr;
 
     ibv_context* shown() { return &verbs.context; }
@@ -70,7 +70,7 @@ struct Window {
 
 struct Channel {
     ibv_comp_channel shown{};
-    EventQueue<ibv_cq*> events;
+    live::EventQueue<ibv_cq*> events;
 };
 
 struct Cq {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "live/descriptor.h"
+#include "live/event_queue.h"
 #include "transport/cm/connection_manager.h"
 #include "verbs/bridge.h"
-#include "verbs/event_queue.h"
 #include "verbs/objects.h"
 
 #pragma GCC visibility push(default)
@@ -31,7 +31,7 @@ struct CmEventBox {
 
 struct CmChannel {
     rdma_event_channel shown{};
-    EventQueue<CmEventBox*> events;
+    live::EventQueue<CmEventBox*> events;
 };
 
 struct Multicast {

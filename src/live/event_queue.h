@@ -1,6 +1,9 @@
 // Events behind a file descriptor that a program may poll, read from with or without waiting, and
 // hand to others. The descriptor counts events and carries none of them, so that those of an object
 // that is destroyed can be taken out again.
+//
+// While a thread looks for events by itself, new ones are not counted on the descriptor: it takes
+// them without a call of the kernel, and what it leaves is counted when it stops looking.
 #pragma once
 
 #include <fcntl.h>
@@ -15,7 +18,7 @@
 
 #include "live/descriptor.h"
 
-namespace tulle::verbs {
+namespace tulle::live {
 
 template <class Event>
 class EventQueue {
@@ -26,11 +29,22 @@ public:
     int file() const { return file_.get(); }
 
     void push(const Event& event) {
-        {
-            const std::lock_guard guard(lock_);
-            events_.push_back(event);
-        }
-        eventfd_write(file_.get(), 1);
+        const std::lock_guard guard(lock_);
+        events_.push_back(event);
+        if (lookers_ > 0)
+            ++uncounted_;
+        else
+            eventfd_write(file_.get(), 1);
+    }
+
+    // The oldest event, if there is one.
+    std::optional<Event> take() {
+        const std::lock_guard guard(lock_);
+        if (events_.empty()) return std::nullopt;
+        const Event event = events_.front();
+        events_.pop_front();
+        discount();
+        return event;
     }
 
     // The oldest event; waits for one unless the descriptor is set not to. Nothing, and errno, if
@@ -47,6 +61,16 @@ public:
         }
     }
 
+    void begin_looking() {
+        const std::lock_guard guard(lock_);
+        ++lookers_;
+    }
+    void end_looking() {
+        const std::lock_guard guard(lock_);
+        if (--lookers_ == 0 && uncounted_ > 0) eventfd_write(file_.get(), uncounted_);
+        if (lookers_ == 0) uncounted_ = 0;
+    }
+
     bool is_empty() {
         const std::lock_guard guard(lock_);
         return events_.empty();
@@ -55,20 +79,26 @@ public:
     template <class Predicate>
     void remove_if(Predicate&& is_unwanted) {
         const std::lock_guard guard(lock_);
-        for (size_t left = std::erase_if(events_, is_unwanted); left > 0; --left) take_one();
+        for (size_t left = std::erase_if(events_, is_unwanted); left > 0; --left) discount();
     }
 
 private:
-    // One less on the descriptor, whichever way it is set.
-    void take_one() {
+    // One event less, whichever way the descriptor is set.
+    void discount() {
+        if (uncounted_ > 0) {
+            --uncounted_;
+            return;
+        }
         pollfd look{file_.get(), POLLIN, 0};
         eventfd_t one = 0;
         if (poll(&look, 1, 0) == 1) eventfd_read(file_.get(), &one);
     }
 
-    live::Descriptor file_;
+    Descriptor file_;
     std::mutex lock_;
     std::deque<Event> events_;
+    uint32_t lookers_ = 0;
+    uint32_t uncounted_ = 0;
 };
 
-}  // namespace tulle::verbs
+}  // namespace tulle::live

@@ -1,0 +1,55 @@
+#include "live/event_queue.h"
+
+#include <gtest/gtest.h>
+
+namespace tulle::live {
+namespace {
+
+bool is_readable(int file) {
+    pollfd look{file, POLLIN, 0};
+    return poll(&look, 1, 0) == 1;
+}
+
+TEST(EventQueue, the_descriptor_can_be_read_while_there_are_events) {
+    EventQueue<int> queue;
+    EXPECT_FALSE(is_readable(queue.file()));
+    queue.push(1);
+    queue.push(2);
+    EXPECT_EQ(queue.pop(), 1);
+    EXPECT_TRUE(is_readable(queue.file()));
+    EXPECT_EQ(queue.take(), 2);
+    EXPECT_FALSE(is_readable(queue.file()));
+    EXPECT_EQ(queue.take(), std::nullopt);
+}
+
+TEST(EventQueue, a_descriptor_that_does_not_wait_says_try_again) {
+    EventQueue<int> queue;
+    fcntl(queue.file(), F_SETFL, O_NONBLOCK);
+    EXPECT_EQ(queue.pop(), std::nullopt);
+    EXPECT_EQ(errno, EAGAIN);
+}
+
+TEST(EventQueue, events_of_something_that_is_destroyed_are_taken_out) {
+    EventQueue<int> queue;
+    queue.push(1);
+    queue.push(2);
+    queue.remove_if([](int event) { return event == 1; });
+    EXPECT_EQ(queue.pop(), 2);
+    EXPECT_FALSE(is_readable(queue.file()));
+}
+
+TEST(EventQueue, what_somebody_who_looks_leaves_is_counted_when_he_stops) {
+    EventQueue<int> queue;
+    queue.begin_looking();
+    queue.push(1);
+    queue.push(2);
+    EXPECT_FALSE(is_readable(queue.file()));
+    EXPECT_EQ(queue.take(), 1);
+    queue.end_looking();
+    EXPECT_TRUE(is_readable(queue.file()));
+    EXPECT_EQ(queue.pop(), 2);
+    EXPECT_FALSE(is_readable(queue.file()));
+}
+
+}  // namespace
+}  // namespace tulle::live
