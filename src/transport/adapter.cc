@@ -425,6 +425,16 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     deliver(now, *qp, packet, grh);
 }
 
+void Adapter::refuse_packet(Instant now, const Packet& packet, uint8_t syndrome) {
+    QueuePair* qp = core_.find(packet.dest_qp());
+    const bool is_request = !wire::opcode_info(static_cast<uint8_t>(packet.opcode)).response;
+    if (qp == nullptr || (qp->type != QpType::rc && qp->type != QpType::xrc_target) || !is_request)
+        return on_packet(now, packet);
+    ++core_.counters.port_rcv_packets;
+    core_.counters.port_rcv_data_bytes += packet.payload_length;
+    if (passes_checks(*qp, packet)) refuse_request(core_, *qp, now, packet, syndrome);
+}
+
 // The connection that a reliable datagram came over is its EE context.
 void Adapter::deliver_rd(Instant now, const Packet& packet) {
     QueuePair* half = half_for(core_, packet);

@@ -97,6 +97,9 @@ public:
     Refusal post_send(Qpn qpn, const SendRequest& request);
     Refusal post_receive(Qpn qpn, const ReceiveRequest& request);
     void on_packet(Instant now, const Packet& packet, wire::Bytes grh = {});
+    // One that its responder shall refuse with this syndrome (responder.h). What nobody refuses, a
+    // datagram or an answer, is taken as usual.
+    void refuse_packet(Instant now, const Packet& packet, uint8_t syndrome);
     // One that came damaged and was dropped by whoever checks CRCs: counted, nothing else.
     void on_damaged_packet() { ++core_.counters.port_rcv_errors; }
     void on_timer(Instant now);

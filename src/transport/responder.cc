@@ -475,6 +475,16 @@ void on_trimmed(Core& core, QueuePair& qp, const Packet& packet) {
     on_trimmed_turn(core, qp);
 }
 
+// What the responder would have found for this to be its answer.
+Verdict verdict_of(uint8_t syndrome) {
+    if (wire::ack_kind(syndrome) == wire::AckKind::rnr_nak) return Verdict::receiver_not_ready;
+    switch (static_cast<wire::NakCode>(wire::ack_code(syndrome))) {
+        case wire::NakCode::remote_access_error: return Verdict::remote_access_error;
+        case wire::NakCode::remote_operational_error: return Verdict::remote_operational_error;
+        default: return Verdict::invalid_request;
+    }
+}
+
 }  // namespace
 
 uint32_t psns_of(const QueuePair& qp, const Packet& packet) {
@@ -531,6 +541,15 @@ void on_request(Core& core, QueuePair& qp, Instant, const Packet& packet) {
     } else {
         on_gap(core, qp, packet);
     }
+}
+
+void refuse_request(Core& core, QueuePair& qp, Instant now, const Packet& packet,
+                    uint8_t syndrome) {
+    if (packet.psn() != qp.responder.expected) return on_request(core, qp, now, packet);
+    qp.responder.nak_sent = false;
+    if (syndrome == wire::syndrome_of(wire::NakCode::psn_sequence_error))
+        return ask_again(core, qp);
+    object(core, qp, packet, verdict_of(syndrome));
 }
 
 }  // namespace tulle::transport
