@@ -364,7 +364,7 @@ void Host::send_management(EndpointIndex to, std::span<const std::byte> bytes) {
     }
     Peer& peer = *peers_[to.value];
     if (!peer.can_send() && !call_peer(peer)) return;
-    const RecordHead head{RecordKind::management, 0};
+    const RecordHead head{RecordKind::management, 0, 0};
     std::byte* place = peer.reserve(sizeof head + bytes.size());
     std::memcpy(place, &head, sizeof head);
     std::memcpy(place + sizeof head, bytes.data(), bytes.size());

@@ -159,12 +159,13 @@ private:
     void receive_record(uint32_t index, base::Instant now, std::span<const std::byte> record);
     void receive_local(base::Instant now);
     void deliver(uint32_t source, base::Instant now, wire::Packet packet,
-                 std::span<const std::byte> grh);
+                 std::span<const std::byte> grh, uint8_t refusal = 0);
     void transmit(base::Instant now);
     void send(const wire::Packet& packet);
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
     void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group);
-    void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes);
+    void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes,
+                       uint8_t refusal);
     void deliver_wire(base::Instant now);
     uint8_t ack_timeout_of(const QpRoute& route) const;
     void flush_all();

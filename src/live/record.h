@@ -6,10 +6,11 @@
 
 namespace tulle::live {
 
-enum class RecordKind : uint32_t { packet = 1, frame = 2, management = 3 };
+enum class RecordKind : uint16_t { packet = 1, frame = 2, management = 3 };
 
 struct RecordHead {
     RecordKind kind;
+    uint16_t refusal;  // of a frame: the syndrome that its responder shall answer with; 0 is none
     uint32_t grh_bytes;
 };
 

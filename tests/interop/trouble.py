@@ -1,0 +1,140 @@
+"""Real programs in trouble that was made for them: rules for packets, and what is said of it.
+
+usage: trouble.py TULLE NAME       runs one of the functions below
+       trouble.py --list           prints their names
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from interop import SKIPPED, free_port
+
+SECONDS = 120
+
+
+class World:
+    """One test's own: a folder, a name for what runs in it, and what was said."""
+
+    def __init__(self, tulle, folder):
+        self.tulle = tulle
+        self.folder = Path(folder)
+        self.problems = []
+
+    def check(self, is_right, sentence):
+        if not is_right:
+            self.problems.append(sentence)
+
+    def run(self, *arguments, environment=None):
+        command = [self.tulle, "run", *arguments]
+        name = f"trouble-{os.getpid()}"
+        result = subprocess.run(command, env=os.environ | {"TULLE_WORLD": name} |
+                                (environment or {}), capture_output=True, text=True,
+                                timeout=SECONDS, check=False, stdin=subprocess.DEVNULL)
+        print(" ".join(command), result.stdout, result.stderr, sep="\n")
+        return result
+
+    def pair(self, rules, line, client="localhost"):
+        """Both sides of one program under these rules. Returns the result and the lines of the
+        log."""
+        (self.folder / "rules.yaml").write_text(rules)
+        line = f"{line} -p {free_port()}"
+        result = self.run("--faults", str(self.folder / "rules.yaml"),
+                          "--fault-log", str(self.folder / "log"), "--pair", line,
+                          f"{line} {client}")
+        log = (self.folder / "log").read_text()
+        print(log)
+        return result, log.splitlines()
+
+
+def a_packet_that_a_rule_drops_is_sent_again(world):
+    result, log = world.pair("faults:\n  - drop: {program: client, opcode: data, nth: 5}\n",
+                             "ibv_rc_pingpong -g 3 -c -n 100")
+    world.check(result.returncode == 0, "the data did not arrive")
+    world.check(len(log) == 1 and re.match(r"host 0 lost .* bytes 1024 line 2$", log[0]),
+                "the log does not say that one packet was lost")
+
+
+def a_receiver_that_is_called_not_ready_is_asked_again(world):
+    result, log = world.pair("faults:\n  - rnr: {program: client, opcode: send, nth: 3-4}\n",
+                             "ibv_rc_pingpong -g 3 -c -n 100")
+    world.check(result.returncode == 0, "the data did not arrive")
+    world.check([line.split()[2] for line in log] == ["refused"] * 2, "two were to be refused")
+
+
+def a_write_that_is_refused_completes_as_a_remote_access_error(world):
+    rules = "faults:\n  - nak: {program: client, opcode: write, nth: 4, code: remote_access}\n"
+    result, log = world.pair(rules, "ib_write_bw -n 100")
+    world.check(result.returncode != 0, "the program did not notice")
+    world.check(re.search(r"vendor_err .*[sS]tatus .*10|remote access error|status 10",
+                          result.stdout + result.stderr), "the status is not 10")
+    world.check(len(log) == 1 and " refused " in log[0], "one was to be refused")
+
+
+def a_link_that_is_down_for_longer_than_the_retries_ends_with_status_12(world):
+    result, log = world.pair("faults:\n  - link_down: {program: client, nth: 10, for: 60s}\n",
+                             "ibv_rc_pingpong -g 3 -n 100")
+    world.check(result.returncode != 0, "the program did not notice")
+    world.check("(12) for wr_id" in result.stdout + result.stderr, "the status is not 12")
+    world.check(log and " link-down " in log[0] and log[0].endswith("line 2"),
+                "the log does not begin with the link")
+    world.check(all(" lost " in line for line in log[1:]), "what followed was not lost")
+
+
+def every_other_act_leaves_the_data_whole(world):
+    rules = """faults:
+  - double: {opcode: data, nth: every 7}
+  - reorder: {opcode: data, nth: every 11}
+  - delay: {opcode: ack, nth: every 5, by: 200us}
+  - damage: {share: 2%}
+  - mark: {opcode: data, nth: every 3}
+  - nak: {opcode: send, nth: every 13, code: sequence}
+"""
+    result, log = world.pair(rules, "ibv_rc_pingpong -g 3 -c -n 200")
+    world.check(result.returncode == 0, "the data did not arrive")
+    words = {line.split()[2] for line in log}
+    world.check(words == {"doubled", "late", "delayed", "damaged", "marked", "refused"},
+                f"the log has {words}")
+
+
+def rules_that_cannot_be_read_start_nothing(world):
+    rules = world.folder / "rules.yaml"
+    rules.write_text("faults:\n  - drop: {nht: 5}\n")
+    result = world.run("--faults", str(rules), "--", "touch", str(world.folder / "started"))
+    world.check(result.returncode == 2, f"exit code {result.returncode}")
+    world.check(f"{rules}:2: unknown key 'nht' in drop; did you mean 'nth'?" in result.stderr,
+                "the sentence is another one")
+    world.check(not (world.folder / "started").exists(), "the program was started")
+
+
+TESTS = {test.__name__: test for test in (
+    a_packet_that_a_rule_drops_is_sent_again,
+    a_receiver_that_is_called_not_ready_is_asked_again,
+    a_write_that_is_refused_completes_as_a_remote_access_error,
+    a_link_that_is_down_for_longer_than_the_retries_ends_with_status_12,
+    every_other_act_leaves_the_data_whole,
+    rules_that_cannot_be_read_start_nothing,
+)}
+
+
+def main():
+    if sys.argv[1] == "--list":
+        print(*TESTS, sep="\n")
+        return 0
+    for program, package in (("ibv_rc_pingpong", "ibverbs-utils"), ("ib_write_bw", "perftest")):
+        if not shutil.which(program):
+            print(f"SKIPPED: this test needs {program} ({package})")
+            return SKIPPED
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(sys.argv[1], folder)
+        TESTS[sys.argv[2]](world)
+    print(*world.problems, sep="\n")
+    return 1 if world.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
