@@ -107,6 +107,9 @@ public:
     // Out.
     bool poll_transmit(Instant now, const Lanes& lanes, Packet& packet);
     std::optional<AdapterEvent> poll_event();
+    // Why the responder has refused the newest request that it did, since this was last asked.
+    bool has_objection() const { return core_.objection.cause != Objection::Cause::none; }
+    Objection take_objection() { return std::exchange(core_.objection, {}); }
     Instant next_deadline() const { return core_.next_deadline(); }
 
     const Counters& counters() const { return core_.counters; }
