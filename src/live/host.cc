@@ -206,6 +206,7 @@ std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
         (void)adapter_->destroy_qp(*qpn);
         return std::nullopt;
     }
+    if (qpn) note_qp(*adapter_->query_qp(*qpn));
     return qpn;
 }
 
@@ -257,6 +258,7 @@ uint8_t Host::ack_timeout_of(const QpRoute& route) const {
 void Host::note_qp(const transport::QueuePair& qp) {
     QueuePairNote& note = board().queue_pairs[transport::Core::index_of(qp.number)];
     note.number.store(0);
+    note.life.store(life_of(outside_of(qp.number), qp.state));
     const EndpointIndex endpoint = qp.address.endpoint;
     const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
     if (!is_connected || !qp.receives() || endpoint == kNowhere || wants_cut_packets(endpoint))
@@ -273,6 +275,7 @@ Refusal Host::destroy_qp(wire::Qpn qpn) {
     const Refusal refusal = adapter_->destroy_qp(qpn);
     if (refusal != Refusal::none) return refusal;
     board().queue_pairs[transport::Core::index_of(qpn)].number.store(0);
+    board().queue_pairs[transport::Core::index_of(qpn)].life.store(0);
     routes_[transport::Core::index_of(qpn)] = {};
     return refusal;
 }

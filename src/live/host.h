@@ -123,6 +123,10 @@ public:
     // Another time at which the owner wants to be told of progress, for timers of its own.
     void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }
 
+    // The likeliest cause of a completion that failed, in words (cause.cc); empty if nothing is
+    // known of it.
+    std::string likely_cause(const transport::Completion& completion);
+
     // In the child of a fork: lets go of everything that it shares with the parent.
     void abandon();
 
@@ -168,6 +172,10 @@ private:
                        uint8_t refusal);
     void deliver_wire(base::Instant now);
     uint8_t ack_timeout_of(const QpRoute& route) const;
+    void note_objection();
+    std::string name_of(transport::EndpointIndex endpoint) const;
+    std::string why_silent(const transport::QueuePair& qp);
+    std::string why_refused(const transport::QueuePair& qp);
     void flush_all();
     void tell_events();
     bool has_arrivals();

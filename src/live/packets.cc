@@ -129,6 +129,7 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
 void Host::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group) {
     if (index >= peers_.size() || peers_[index]->is_gone || !peers_[index]->has_board()) return;
     wire_->send(time_, index, peers_[index]->board(), packet, group);
+    if (wire_->was_down()) board().link_was_down.store(1, std::memory_order_relaxed);
 }
 
 void Host::deliver_wire(Instant time) {
@@ -234,8 +235,12 @@ void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const
         if (slot_of(packet.dest_qp()) != slot_) return;
         packet.set_dest_qp(inside(packet.dest_qp()));
     }
-    if (refusal != 0) return adapter_->refuse_packet(time, packet, refusal);
-    adapter_->on_packet(time, packet, grh);
+    if (refusal != 0) [[unlikely]]
+        adapter_->refuse_packet(time, packet, refusal);
+    else
+        adapter_->on_packet(time, packet, grh);
+    if (adapter_->has_objection()) [[unlikely]]
+        note_objection();
 }
 
 }  // namespace tulle::live

@@ -65,7 +65,9 @@ public:
     std::optional<Received> receive(std::span<const std::byte> bytes) const;
     // Whether what arrives now is lost, because the link is down.
     bool loses_arrival(base::Instant now, const wire::Packet& packet);
-    // Whether a rule has taken the link down at some time.
+    // What rules there are, and whether one has taken the link down.
+    bool may_lose() const { return rules_.has(wire::FaultAct::drop, wire::FaultAct::damage); }
+    bool may_refuse() const { return rules_.has(wire::FaultAct::refuse, wire::FaultAct::refuse); }
     bool was_down() const { return down_until_ != base::Instant{}; }
 
 private:

@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "live/clock.h"
+#include "verbs/explain.h"
 #include "verbs/process.h"
 
 namespace tulle::verbs {
@@ -130,6 +131,8 @@ void look_awhile(Channel& channel) {
 }  // namespace
 
 void show(live::Host& host, const transport::Completion& completion, ibv_wc& shown) {
+    if (completion.status != transport::Status::success) [[unlikely]]
+        explain(host, completion);
     shown = {};
     shown.wr_id = completion.id;
     shown.status = static_cast<ibv_wc_status>(completion.status);

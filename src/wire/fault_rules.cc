@@ -1,7 +1,7 @@
 #include "wire/fault_rules.h"
 
+#include <algorithm>
 #include <charconv>
-#include <concepts>
 
 namespace tulle::wire {
 namespace {
@@ -150,6 +150,11 @@ const FaultRule* FaultRules::judge(const Sighting& sighting) {
     for (size_t i = 0; i < rules_.size(); ++i)
         if (matches(rules_[i], sighting) && acts(rules_[i], progress_[i])) return &rules_[i];
     return nullptr;
+}
+
+bool FaultRules::has(FaultAct one, FaultAct other) const {
+    return std::ranges::any_of(
+        rules_, [&](const FaultRule& rule) { return rule.act == one || rule.act == other; });
 }
 
 uint64_t FaultRules::draw(const FaultRule& rule, uint64_t below) {

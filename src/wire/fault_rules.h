@@ -101,7 +101,8 @@ public:
     const FaultRule* judge(const Sighting& sighting);
     // Chance for what the rule does.
     uint64_t draw(const FaultRule& rule, uint64_t below);
-    bool empty() const { return rules_.empty(); }
+    // Whether a rule does one of these.
+    bool has(FaultAct one, FaultAct other) const;
 
 private:
     struct Progress {

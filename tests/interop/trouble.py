@@ -111,6 +111,75 @@ def rules_that_cannot_be_read_start_nothing(world):
     world.check(not (world.folder / "started").exists(), "the program was started")
 
 
+# What causes.py does, and the words that are expected of it.
+CAUSES = {
+    "no_receive": r"RNR retry counter exceeded \(status 13\): this process itself had no receive "
+                  r"posted on its queue pair 0x",
+    "unknown_key": r"remote access error \(status 10\): this process itself knows no memory with the "
+                   r"rkey 0x",
+    "other_domain": r"remote access error .* is of another protection domain than the queue pair",
+    "out_of_bounds": r"the WRITE of 16 bytes at 0x\w+ is out of the bounds of the memory that",
+    "missing_right": r"does not allow a WRITE: .* register it with IBV_ACCESS_REMOTE_WRITE",
+    "not_offered": r"remote invalid request error .* qp_access_flags lack IBV_ACCESS_REMOTE_WRITE",
+    "local_memory": r"local protection error \(status 4\): a local piece of the request",
+    "not_ready": r"transport retry counter exceeded \(status 12\): the queue pair 0x\w+ of this "
+                 r"process itself was not in RTR yet",
+    "dead_peer": r"transport retry counter exceeded \(status 12\): the peer, process \d+ of host 0, "
+                 r"has ended",
+}
+
+
+def sentences(world, name, environment=None):
+    """What is said of one mistake, a line each."""
+    script = Path(__file__).with_name("causes.py")
+    result = world.run("--", "/usr/bin/python3", "-B", str(script), name, environment=environment)
+    world.check(result.returncode == 0, f"{name}: exit code {result.returncode}")
+    return [line for line in result.stderr.splitlines() if line.startswith("tulle: ")]
+
+
+def a_failed_completion_is_explained_in_one_sentence(world):
+    for name, words in CAUSES.items():
+        said = sentences(world, name)
+        world.check(len(said) == 1, f"{name}: {len(said)} sentences")
+        start = r"^tulle: host 0, process \d+, QP 0x\w{6}: .*"
+        world.check(said and re.search(start + words + r".*\.$", said[0]), f"{name}: {said}")
+
+
+def both_ends_of_a_message_that_is_too_long_say_so(world):
+    said = sorted(sentences(world, "too_long"), key=lambda line: "remote" in line)
+    world.check(len(said) == 2, f"{len(said)} sentences")
+    for line, words in zip(said, ("longer than the receive buffer posted for it.",
+                                  "longer than the receive buffer that this process itself had")):
+        world.check(words in line, line)
+
+
+def a_queue_pair_is_explained_once(world):
+    said = sentences(world, "several")
+    world.check(len(said) == 2, f"{len(said)} sentences for two queue pairs")
+    world.check(said and "of this process itself is in the error state." in said[-1],
+                "the second does not know of the first")
+
+
+def nothing_is_said_where_nothing_failed_or_nobody_wants_to_know(world):
+    world.check(not sentences(world, "all_is_well"), "a sentence, and all was well")
+    world.check(not sentences(world, "no_receive", {"TULLE_QUIET": "1"}), "not quiet")
+
+
+def a_rule_that_made_the_failure_is_named(world):
+    result, _ = world.pair("faults:\n  - link_down: {program: client, nth: 10, for: 60s}\n",
+                           "ibv_rc_pingpong -g 3 -n 100")
+    world.check("the link was down, as a rule of --faults says." in result.stderr,
+                "the client does not know")
+    rules = "faults:\n  - nak: {program: client, opcode: write, nth: 4, code: remote_access}\n"
+    result, _ = world.pair(rules, "ib_write_bw -n 100")
+    world.check("(status 10): a rule of --faults had the request refused." in result.stderr,
+                "the refusal is not explained")
+    result, _ = world.pair("faults:\n  - drop: {program: client, opcode: data, nth: 5-}\n",
+                           "ibv_rc_pingpong -g 3 -n 100")
+    world.check("lost again and again, as the faults that were asked for say" in result.stderr,
+                "the losses are not explained")
+
+
 TESTS = {test.__name__: test for test in (
     a_packet_that_a_rule_drops_is_sent_again,
     a_receiver_that_is_called_not_ready_is_asked_again,
@@ -118,6 +187,11 @@ TESTS = {test.__name__: test for test in (
     a_link_that_is_down_for_longer_than_the_retries_ends_with_status_12,
     every_other_act_leaves_the_data_whole,
     rules_that_cannot_be_read_start_nothing,
+    a_failed_completion_is_explained_in_one_sentence,
+    both_ends_of_a_message_that_is_too_long_say_so,
+    a_queue_pair_is_explained_once,
+    nothing_is_said_where_nothing_failed_or_nobody_wants_to_know,
+    a_rule_that_made_the_failure_is_named,
 )}
 
 
@@ -129,6 +203,10 @@ def main():
         if not shutil.which(program):
             print(f"SKIPPED: this test needs {program} ({package})")
             return SKIPPED
+    if subprocess.run(["/usr/bin/python3", "-c", "import pyverbs"], capture_output=True,
+                      check=False).returncode != 0:
+        print("SKIPPED: this test needs pyverbs (python3-pyverbs)")
+        return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         world = World(sys.argv[1], folder)
         TESTS[sys.argv[2]](world)
