@@ -417,7 +417,10 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     if (packet.payload_length > core_.config.max_payload) return on_damaged_packet();
     if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
         return deliver_rd(now, packet);
-    if (packet.dest_qp().value == kMulticastQpn) return deliver_multicast(now, packet, grh);
+    if (packet.dest_qp().value == kMulticastQpn) {
+        ++core_.counters.multicast_rcv_packets;
+        return deliver_multicast(now, packet, grh);
+    }
     if (qp == nullptr) {
         ++core_.counters.dropped_no_qp;
         return;
@@ -543,7 +546,10 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     const uint32_t oldest = qp.requester.oldest;
     if (make_request(core_, qp, now, *plan, packet)) {
         // The fabric brings it to every member but those behind the port that it came from (10.5).
-        if (packet.dest_qp().value == kMulticastQpn) deliver_multicast(now, packet, {});
+        if (packet.dest_qp().value == kMulticastQpn) {
+            ++core_.counters.multicast_xmit_packets;
+            deliver_multicast(now, packet, {});
+        }
         return Turn::sent;
     }
     const bool is_gone = qp.requester.oldest != oldest;
