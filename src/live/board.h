@@ -78,11 +78,13 @@ inline constexpr uint32_t kPorts = 256;
 inline constexpr uint32_t kRegionPlaces = 1 << 14;
 inline constexpr uint32_t kRegionProbes = 8;
 inline constexpr uint32_t kGids = 4;
+inline constexpr size_t kPathRoom = 256;
 
 struct Board {
     uint64_t magic;
-    uint64_t instance;      // drawn at random: this process and no later one
-    uint64_t cookie_place;  // the address, over there, of eight bytes that hold `instance`
+    uint64_t instance;              // drawn at random: this process and no later one
+    char counters_file[kPathRoom];  // of its host (port_counters.h); empty if there is none
+    uint64_t cookie_place;          // the address, over there, of eight bytes that hold `instance`
     uint32_t slot;
     uint32_t rank;
     uint32_t gid_count;

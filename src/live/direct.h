@@ -39,6 +39,8 @@ public:
     // the kernel refuses, all goes by packets.
     void flush(transport::Adapter& adapter);
     bool empty() const { return count_ == 0; }
+    // Where it is counted: the port's counters of this host.
+    void set_counters(PortCounters* counters) { counters_ = counters; }
 
 private:
     struct Work {
@@ -57,7 +59,9 @@ private:
                    uint64_t place);
     bool prepare(transport::Adapter& adapter, const Work& work);
     bool copy();
+    void count(const Work& work, uint32_t mtu);
 
+    PortCounters* counters_ = nullptr;
     Peer* peer_ = nullptr;
     bool is_read_ = false;
     size_t count_ = 0;

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "live/clock.h"
 #include "live/record.h"
@@ -23,7 +24,8 @@ constexpr uint32_t kPiecesOutstanding = 32;
 constexpr uint32_t kPollsToTrust = 64;
 constexpr uint32_t kPollsToYield = 256;
 constexpr uint32_t kPostsToKeep = 8;
-constexpr base::Duration kBacklogLook{100'000'000};  // 100 us
+constexpr base::Duration kBacklogLook{100'000'000};    // 100 us
+constexpr base::Duration kTallyAfter{10'000'000'000};  // 10 ms
 
 constexpr uint8_t kLeastAckTimeout = 14;  // 67 ms
 
@@ -50,10 +52,12 @@ std::unique_ptr<Host> Host::open(const Identity& who, Listener& listener) {
 
 Host::~Host() {
     if (watch_) watch_->stop();  // while all that it uses is still here
-    if (!wire_) return;
-    // What is on the wire arrives, whoever has gone meanwhile.
-    deliver_wire(Instant::never());
-    flush_all();
+    if (wire_) {
+        // What is on the wire arrives, whoever has gone meanwhile.
+        deliver_wire(Instant::never());
+        flush_all();
+    }
+    if (adapter_) show_counters();
 }
 
 bool Host::set_up() {
@@ -71,6 +75,10 @@ bool Host::set_up() {
     shown.gid_count = static_cast<uint32_t>(std::min<size_t>(who_.gids.size(), kGids));
     std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
     shown.lid = who_.lid;
+    counters_ = PortCounters(who_.counters_file, slot_);
+    direct_.set_counters(&counters_);
+    if (counters_ && who_.counters_file.size() < kPathRoom)
+        std::ranges::copy(who_.counters_file, shown.counters_file);
     if (const WireSettings settings = wire_settings_from_environment(); settings.is_on)
         wire_ = std::make_unique<WirePath>(who_, settings);
     shown.cuts_packets = wire_ != nullptr;
@@ -100,6 +108,7 @@ void Host::abandon() {
     bell_.reset();
     for (auto& peer : peers_) peer.reset();
     board_ = {};
+    counters_ = {};
 }
 
 // ---- peers --------------------------------------------------------------------------------------
@@ -113,9 +122,18 @@ Peer& Host::peer_for(uint64_t instance, uint32_t slot) {
     return *peers_.back();
 }
 
+bool Host::meet(Peer& peer, Introduction& introduction) {
+    const bool is_new = !peer.has_board();
+    if (!peer.meet(introduction, cookie_)) return false;
+    const char* file = peer.board().counters_file;
+    if (is_new && peer.is_reachable)
+        peer.counters = PortCounters(std::string(file, strnlen(file, kPathRoom)), slot_);
+    return true;
+}
+
 void Host::on_introduced(Introduction introduction) {
     Peer& peer = peer_for(introduction.instance, introduction.slot);
-    if (peer.is_gone || !peer.meet(introduction, cookie_)) return;
+    if (peer.is_gone || !meet(peer, introduction)) return;
     const int socket = introduction.socket.get();
     if (!peer.take_incoming(std::move(introduction))) return;
     receiving_.push_back(by_slot_[peer.slot]);
@@ -138,7 +156,7 @@ EndpointIndex Host::resolve_slot(uint32_t slot) {
     auto found = call(who_.world, slot, mine);
     if (!found) return kNowhere;
     Peer& peer = peer_for(found->instance, slot);
-    if (peer.is_gone || !peer.meet(*found, cookie_)) return kNowhere;
+    if (peer.is_gone || !meet(peer, *found)) return kNowhere;
     watch_->attend(found->socket.get());
     peer.take_outgoing(std::move(*found), std::move(ring));
     return EndpointIndex{by_slot_[slot]};
@@ -410,7 +428,21 @@ void Host::progress(bool by_program) {
         tell_events();
     } while (!local_.empty());
     flush_all();
+    tally(time);
     if (by_program && next_deadline() < sleeps_until_) watch_->wake();
+}
+
+// What the adapter counts is shown now and then, and once more when it has become quiet.
+void Host::tally(Instant time) {
+    const transport::Counters& now_counted = adapter_->counters();
+    const uint64_t sum = now_counted.port_xmit_packets + now_counted.port_rcv_packets +
+                         now_counted.req_cqe_error + now_counted.local_ack_timeout_err;
+    if (sum == tallied_) return;
+    if (tally_at_ == Instant::never()) tally_at_ = time + kTallyAfter;
+    if (time < tally_at_) return;
+    show_counters();
+    tallied_ = sum;
+    tally_at_ = Instant::never();
 }
 
 bool Host::on_empty_poll() {
@@ -432,7 +464,7 @@ bool Host::has_arrivals() {
 }
 
 Instant Host::next_deadline() const {
-    Instant at = std::min(adapter_->next_deadline(), extra_deadline_);
+    Instant at = std::min({adapter_->next_deadline(), extra_deadline_, tally_at_});
     if (wire_) at = std::min(at, wire_->next_deadline());
     if (backlog_bytes_ != 0) at = std::min(at, now() + kBacklogLook);
     return at;

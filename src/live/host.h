@@ -127,6 +127,9 @@ public:
     // known of it.
     std::string likely_cause(const transport::Completion& completion);
 
+    // Shows what was counted to whoever reads the port's counters: before the process ends.
+    void show_counters() { counters_.publish(adapter_->counters()); }
+
     // In the child of a fork: lets go of everything that it shares with the parent.
     void abandon();
 
@@ -173,6 +176,8 @@ private:
     void deliver_wire(base::Instant now);
     uint8_t ack_timeout_of(const QpRoute& route) const;
     void note_objection();
+    bool meet(Peer& peer, Introduction& introduction);
+    void tally(base::Instant now);
     std::string name_of(transport::EndpointIndex endpoint) const;
     std::string why_silent(const transport::QueuePair& qp);
     std::string why_refused(const transport::QueuePair& qp);
@@ -211,6 +216,9 @@ private:
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
     std::unique_ptr<WirePath> wire_reader_;
+    PortCounters counters_;
+    uint64_t tallied_ = 0;                             // what was counted when it was last shown
+    base::Instant tally_at_ = base::Instant::never();  // when it will be shown
     std::unique_ptr<Watch> watch_;
 };
 

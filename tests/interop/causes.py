@@ -1,4 +1,5 @@
-"""Makes one mistake with an RDMA connection, for trouble.py, which looks at what is said of it.
+"""Makes one mistake with an RDMA connection, for trouble.py and counters.py, which look at what
+comes of it.
 
 usage: causes.py NAME       both queue pairs are in this process, but for those of `Two`
 """
@@ -7,6 +8,7 @@ import os
 import signal
 import sys
 import unittest
+from pathlib import Path
 
 import pyverbs.enums as e
 from pyverbs.mr import MR
@@ -73,6 +75,13 @@ class One(Base):
             for number in range(3):
                 self.post(qp, self.mr, wr_id=number)
         self.completions(6)
+
+    def test_counted(self):
+        self.test_no_receive()
+        counters = "/sys/class/infiniband/tulle0/ports/1/hw_counters"
+        for name in ("req_cqe_error", "rnr_nak_retry_err", "out_of_buffer"):
+            while Path(counters, name).read_text() != "1\n":
+                continue
 
     def test_all_is_well(self):
         self.write(self.mr.rkey, self.mr.buf)

@@ -4,51 +4,11 @@ usage: trouble.py TULLE NAME       runs one of the functions below
        trouble.py --list           prints their names
 """
 
-import os
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-from interop import SKIPPED, free_port
-
-SECONDS = 120
-
-
-class World:
-    """One test's own: a folder, a name for what runs in it, and what was said."""
-
-    def __init__(self, tulle, folder):
-        self.tulle = tulle
-        self.folder = Path(folder)
-        self.problems = []
-
-    def check(self, is_right, sentence):
-        if not is_right:
-            self.problems.append(sentence)
-
-    def run(self, *arguments, environment=None):
-        command = [self.tulle, "run", *arguments]
-        name = f"trouble-{os.getpid()}"
-        result = subprocess.run(command, env=os.environ | {"TULLE_WORLD": name} |
-                                (environment or {}), capture_output=True, text=True,
-                                timeout=SECONDS, check=False, stdin=subprocess.DEVNULL)
-        print(" ".join(command), result.stdout, result.stderr, sep="\n")
-        return result
-
-    def pair(self, rules, line, client="localhost"):
-        """Both sides of one program under these rules. Returns the result and the lines of the
-        log."""
-        (self.folder / "rules.yaml").write_text(rules)
-        line = f"{line} -p {free_port()}"
-        result = self.run("--faults", str(self.folder / "rules.yaml"),
-                          "--fault-log", str(self.folder / "log"), "--pair", line,
-                          f"{line} {client}")
-        log = (self.folder / "log").read_text()
-        print(log)
-        return result, log.splitlines()
+from world import main
 
 
 def a_packet_that_a_rule_drops_is_sent_again(world):
@@ -115,8 +75,8 @@ def rules_that_cannot_be_read_start_nothing(world):
 CAUSES = {
     "no_receive": r"RNR retry counter exceeded \(status 13\): this process itself had no receive "
                   r"posted on its queue pair 0x",
-    "unknown_key": r"remote access error \(status 10\): this process itself knows no memory with the "
-                   r"rkey 0x",
+    "unknown_key": r"remote access error \(status 10\): this process itself knows no memory with "
+                   r"the rkey 0x",
     "other_domain": r"remote access error .* is of another protection domain than the queue pair",
     "out_of_bounds": r"the WRITE of 16 bytes at 0x\w+ is out of the bounds of the memory that",
     "missing_right": r"does not allow a WRITE: .* register it with IBV_ACCESS_REMOTE_WRITE",
@@ -124,8 +84,8 @@ CAUSES = {
     "local_memory": r"local protection error \(status 4\): a local piece of the request",
     "not_ready": r"transport retry counter exceeded \(status 12\): the queue pair 0x\w+ of this "
                  r"process itself was not in RTR yet",
-    "dead_peer": r"transport retry counter exceeded \(status 12\): the peer, process \d+ of host 0, "
-                 r"has ended",
+    "dead_peer": r"transport retry counter exceeded \(status 12\): the peer, process \d+ of host "
+                 r"0, has ended",
 }
 
 
@@ -180,39 +140,17 @@ def a_rule_that_made_the_failure_is_named(world):
                 "the losses are not explained")
 
 
-TESTS = {test.__name__: test for test in (
-    a_packet_that_a_rule_drops_is_sent_again,
-    a_receiver_that_is_called_not_ready_is_asked_again,
-    a_write_that_is_refused_completes_as_a_remote_access_error,
-    a_link_that_is_down_for_longer_than_the_retries_ends_with_status_12,
-    every_other_act_leaves_the_data_whole,
-    rules_that_cannot_be_read_start_nothing,
-    a_failed_completion_is_explained_in_one_sentence,
-    both_ends_of_a_message_that_is_too_long_say_so,
-    a_queue_pair_is_explained_once,
-    nothing_is_said_where_nothing_failed_or_nobody_wants_to_know,
-    a_rule_that_made_the_failure_is_named,
-)}
-
-
-def main():
-    if sys.argv[1] == "--list":
-        print(*TESTS, sep="\n")
-        return 0
-    for program, package in (("ibv_rc_pingpong", "ibverbs-utils"), ("ib_write_bw", "perftest")):
-        if not shutil.which(program):
-            print(f"SKIPPED: this test needs {program} ({package})")
-            return SKIPPED
-    if subprocess.run(["/usr/bin/python3", "-c", "import pyverbs"], capture_output=True,
-                      check=False).returncode != 0:
-        print("SKIPPED: this test needs pyverbs (python3-pyverbs)")
-        return SKIPPED
-    with tempfile.TemporaryDirectory() as folder:
-        world = World(sys.argv[1], folder)
-        TESTS[sys.argv[2]](world)
-    print(*world.problems, sep="\n")
-    return 1 if world.problems else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main((
+        a_packet_that_a_rule_drops_is_sent_again,
+        a_receiver_that_is_called_not_ready_is_asked_again,
+        a_write_that_is_refused_completes_as_a_remote_access_error,
+        a_link_that_is_down_for_longer_than_the_retries_ends_with_status_12,
+        every_other_act_leaves_the_data_whole,
+        rules_that_cannot_be_read_start_nothing,
+        a_failed_completion_is_explained_in_one_sentence,
+        both_ends_of_a_message_that_is_too_long_say_so,
+        a_queue_pair_is_explained_once,
+        nothing_is_said_where_nothing_failed_or_nobody_wants_to_know,
+        a_rule_that_made_the_failure_is_named,
+    )))
