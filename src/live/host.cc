@@ -375,25 +375,9 @@ void Host::keep_posting() {
     watch_->wake();
 }
 
-void Host::send_management(EndpointIndex to, std::span<const std::byte> bytes) {
-    if (to.value >= peers_.size() || peers_[to.value]->is_gone) return;
-    if (to.value == 0) {
-        LocalPacket& local = local_.emplace_back();
-        local.payload.assign(bytes.begin(), bytes.end());
-        local.is_management = true;
-        return;
-    }
-    Peer& peer = *peers_[to.value];
-    if (!peer.can_send() && !call_peer(peer)) return;
-    const RecordHead head{RecordKind::management, 0, 0};
-    std::byte* place = peer.reserve(sizeof head + bytes.size());
-    std::memcpy(place, &head, sizeof head);
-    std::memcpy(place + sizeof head, bytes.data(), bytes.size());
-    sending_.push_back(to.value);
-}
-
 // What is for ourselves is looked at by the thread: the owner is amid a call of its own.
 void Host::flush_management() {
+    if (wire_) deliver_wire(now());
     flush_all();
     if (!local_.empty() || next_deadline() < sleeps_until_) watch_->wake();
 }

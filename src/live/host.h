@@ -174,6 +174,8 @@ private:
     void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes,
                        uint8_t refusal);
     void deliver_wire(base::Instant now);
+    void send_management_datagram(uint32_t index, std::span<const std::byte> bytes);
+    static bool is_management(const wire::Packet& packet);
     uint8_t ack_timeout_of(const QpRoute& route) const;
     void note_objection();
     bool meet(Peer& peer, Introduction& introduction);
@@ -216,6 +218,7 @@ private:
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
     std::unique_ptr<WirePath> wire_reader_;
+    uint32_t management_psn_ = 0;
     PortCounters counters_;
     uint64_t tallied_ = 0;                             // what was counted when it was last shown
     base::Instant tally_at_ = base::Instant::never();  // when it will be shown

@@ -152,6 +152,10 @@ void Host::receive_frame(uint32_t index, Instant time, std::span<const std::byte
     const auto received = reader.receive(bytes);
     if (!received) return adapter_->on_damaged_packet();
     if (wire_ && wire_->loses_arrival(time, received->packet)) return;
+    if (is_management(received->packet))
+        return listener_.on_management(
+            {transport::EndpointIndex{index},
+             {received->packet.payload.address(), received->packet.payload_length}});
     deliver(index, time, received->packet, received->grh, refusal);
 }
 

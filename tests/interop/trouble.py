@@ -5,9 +5,11 @@ usage: trouble.py TULLE NAME       runs one of the functions below
 """
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
+from interop import free_port
 from world import main
 
 
@@ -140,6 +142,25 @@ def a_rule_that_made_the_failure_is_named(world):
                 "the losses are not explained")
 
 
+def messages_of_the_connection_manager_meet_faults_and_captures(world):
+    """The first of the client is lost, and sent again after the four seconds that its time is."""
+    rules, log, capture = (world.folder / name for name in ("rules.yaml", "log", "pcap"))
+    rules.write_text("faults:\n  - drop: {program: client, qp: 1, nth: 1}\n")
+    line = f"-C 3 -a 127.0.0.1 -p {free_port()}"
+    result = world.run("--faults", str(rules), "--fault-log", str(log), "--pcap", str(capture),
+                       "--pair", f"rping -s {line}", f"rping -c -v {line}")
+    world.check(result.returncode == 0 and "rdma-ping-2" in result.stdout, "the data is missing")
+    world.check(len(re.findall(r"client DISCONNECT EVENT", result.stderr)) == 1,
+                "the client was told of the end more than once, or never")
+    world.check(re.fullmatch(r"host 0 lost qp 0x000001 .* bytes 256 line 2\n", log.read_text()),
+                "the log does not say that one was lost")
+    shown = subprocess.run([world.tulle, "decode", str(capture)], capture_output=True, text=True,
+                           check=True).stdout
+    said = re.findall(r"ComMgt Send (\w+)", shown)
+    world.check(said[:4] == ["ConnectRequest", "ConnectRequest", "ConnectReply", "ReadyToUse"] and
+                "DisconnectRequest" in said, f"the capture has {said}")
+
+
 if __name__ == "__main__":
     sys.exit(main((
         a_packet_that_a_rule_drops_is_sent_again,
@@ -153,4 +174,5 @@ if __name__ == "__main__":
         a_queue_pair_is_explained_once,
         nothing_is_said_where_nothing_failed_or_nobody_wants_to_know,
         a_rule_that_made_the_failure_is_named,
+        messages_of_the_connection_manager_meet_faults_and_captures,
     )))

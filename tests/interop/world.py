@@ -52,7 +52,8 @@ def main(tests):
     if sys.argv[1] == "--list":
         print(*tests, sep="\n")
         return 0
-    for program, package in (("ibv_rc_pingpong", "ibverbs-utils"), ("ib_write_bw", "perftest")):
+    for program, package in (("ibv_rc_pingpong", "ibverbs-utils"), ("ib_write_bw", "perftest"),
+                             ("rping", "rdmacm-utils")):
         if not shutil.which(program):
             print(f"SKIPPED: this test needs {program} ({package})")
             return SKIPPED
