@@ -26,6 +26,7 @@ Examples:
   tulle run -- ib_send_lat localhost                   its client
   tulle run -n 4 -- ./my_program                       four hosts, TULLE_RANK says which
   tulle run --loss 1% --seed 7 -- ./my_test            the same losses each time
+  tulle run --faults rules.yaml --fault-log log.txt -- ./my_test
   tulle run --pcap out.pcap --pair 'rping -s -C 3' 'rping -c -C 3 -a 127.0.0.1'
 
 `man tulle-run` explains what programs find.)";
@@ -69,7 +70,7 @@ public:
     int pair();
 
 private:
-    pid_t start(const std::vector<std::string>& command, uint32_t rank);
+    pid_t start(const std::vector<std::string>& command, uint32_t rank, uint32_t program);
     bool wait_until_ready(pid_t server, std::optional<Children::Ended>& ended);
 
     const Options& options_;
@@ -79,21 +80,24 @@ private:
     Children children_;
 };
 
-pid_t Run::start(const std::vector<std::string>& command, uint32_t rank) {
+pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_t program) {
     RunIdentity who;
     who.rank = rank;
     who.size = options_.pair.empty() ? options_.copies : 2;
     who.link_layer = options_.link_layer;
     who.device_files = files_.add(live::identity_of(rank, options_.link_layer == "ethernet"));
     auto variables = environment_for(folder_, who);
-    if (!wire_.empty()) variables.emplace_back("TULLE_WIRE", wire_);
+    if (!wire_.empty()) {
+        variables.emplace_back("TULLE_WIRE", wire_);
+        variables.emplace_back("TULLE_PROGRAM", std::to_string(program));
+    }
     return children_.start(command, variables);
 }
 
 // The first failure is the run's.
 int Run::copies() {
     for (uint32_t rank = 0; rank < options_.copies; ++rank)
-        if (start(options_.command, rank) < 0)
+        if (start(options_.command, rank, rank) < 0)
             return fail("cannot start another process", kRunFailed);
     int exit_code = kDone;
     while (children_.running() != 0)
@@ -112,13 +116,13 @@ bool Run::wait_until_ready(pid_t server, std::optional<Children::Ended>& ended) 
 }
 
 int Run::pair() {
-    const pid_t server = start(shell_for(options_.pair[0]), 0);
+    const pid_t server = start(shell_for(options_.pair[0]), 0, 0);
     std::optional<Children::Ended> ended;
     if (!wait_until_ready(server, ended))
         return ended->exit_code != kDone
                    ? ended->exit_code
                    : fail("the server ended before its client began", kRunFailed);
-    const pid_t client = start(shell_for(options_.pair[1]), 0);
+    const pid_t client = start(shell_for(options_.pair[1]), 0, 1);
     int exit_code = kDone;
     bool client_ended = false;
     while (children_.running() != 0) {

@@ -28,4 +28,34 @@ bool remove_region(Board& board, uint32_t rkey) {
     return false;
 }
 
+// A reader may find a note half written and tell a wrong story; nothing else depends on it.
+void put_objection(Board& board, wire::Qpn peer, const transport::Objection& objection) {
+    const uint32_t count = board.objection_count.load();
+    ObjectionNote& note = board.objections[count % kObjections];
+    note.peer.store(0);
+    note.cause.store(static_cast<uint32_t>(objection.cause));
+    note.work.store(static_cast<uint32_t>(objection.work));
+    note.rkey.store(objection.rkey);
+    note.address.store(objection.address);
+    note.length.store(objection.length);
+    note.peer.store(peer.value);
+    board.objection_count.store(count + 1);
+}
+
+std::optional<transport::Objection> find_objection(const Board& board, wire::Qpn peer) {
+    const uint32_t count = board.objection_count.load();
+    for (uint32_t back = 1; back <= kObjections; ++back) {
+        const ObjectionNote& note = board.objections[(count - back) % kObjections];
+        if (note.peer.load() != peer.value) continue;
+        transport::Objection found;
+        found.cause = static_cast<transport::Objection::Cause>(note.cause.load());
+        found.work = static_cast<transport::Work>(note.work.load());
+        found.rkey = note.rkey.load();
+        found.address = note.address.load();
+        found.length = note.length.load();
+        return found;
+    }
+    return std::nullopt;
+}
+
 }  // namespace tulle::live

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "transport/types.h"
 #include "wire/ids.h"
@@ -39,7 +40,13 @@ struct QueuePairNote {
     std::atomic<uint64_t> peer_instance;
     std::atomic<uint32_t> access;
     std::atomic<uint32_t> pd;
+    std::atomic<uint32_t> life;  // life_of() what is in this place, whatever its state; 0 is none
 };
+
+// What became of a queue pair, for peers that get no answer: its number, and its state above it.
+constexpr uint32_t life_of(wire::Qpn number, transport::QpState state) {
+    return (static_cast<uint32_t>(state) + 1) << 24 | number.value;
+}
 
 struct RegionNote {
     std::atomic<uint32_t> rkey;
@@ -49,6 +56,17 @@ struct RegionNote {
     std::atomic<uint64_t> length;
     std::atomic<uint64_t> host;
 };
+
+// A request that was refused for good, and why: more than the requester's adapter is told.
+struct ObjectionNote {
+    std::atomic<uint32_t> peer;  // the requester's number; zero is none
+    std::atomic<uint32_t> cause;
+    std::atomic<uint32_t> work;
+    std::atomic<uint32_t> rkey;
+    std::atomic<uint64_t> address;
+    std::atomic<uint64_t> length;
+};
+inline constexpr uint32_t kObjections = 64;
 
 // A port of the connection manager that somebody listens on.
 struct PortNote {
@@ -60,11 +78,13 @@ inline constexpr uint32_t kPorts = 256;
 inline constexpr uint32_t kRegionPlaces = 1 << 14;
 inline constexpr uint32_t kRegionProbes = 8;
 inline constexpr uint32_t kGids = 4;
+inline constexpr size_t kPathRoom = 256;
 
 struct Board {
     uint64_t magic;
-    uint64_t instance;      // drawn at random: this process and no later one
-    uint64_t cookie_place;  // the address, over there, of eight bytes that hold `instance`
+    uint64_t instance;              // drawn at random: this process and no later one
+    char counters_file[kPathRoom];  // of its host (port_counters.h); empty if there is none
+    uint64_t cookie_place;          // the address, over there, of eight bytes that hold `instance`
     uint32_t slot;
     uint32_t rank;
     uint32_t gid_count;
@@ -72,11 +92,14 @@ struct Board {
     wire::Lid lid;
     bool cuts_packets;  // wants packets as they are on the wire
     std::atomic<uint32_t> wants_bell;
+    std::atomic<uint32_t> link_was_down;  // a rule for faults said so
+    std::atomic<uint32_t> objection_count;
+    ObjectionNote objections[kObjections];  // the newest, each in its turn
     PortNote ports[kPorts];
     QueuePairNote queue_pairs[kQueuePairs];
     RegionNote regions[kRegionPlaces];
 };
-inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3031;
+inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3032;
 
 inline uint32_t region_place(uint32_t rkey, uint32_t probe) {
     return (rkey * 0x9e37'79b1u + probe * 0x1000'193u) >> 18;
@@ -96,5 +119,9 @@ void put_region(Board& board, uint32_t rkey, uint32_t pd, uint32_t access, uint6
                 uint64_t length, uint64_t host);
 // False if it was not there.
 bool remove_region(Board& board, uint32_t rkey);
+
+void put_objection(Board& board, wire::Qpn peer, const transport::Objection& objection);
+// The newest that concerns this requester.
+std::optional<transport::Objection> find_objection(const Board& board, wire::Qpn peer);
 
 }  // namespace tulle::live

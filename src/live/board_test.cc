@@ -41,5 +41,25 @@ TEST(BoardTest, a_number_of_the_world_says_which_process_and_which_queue_pair) {
     EXPECT_NE(outside(own, 1), outside(own, 2));
 }
 
+TEST(BoardTest, the_newest_objection_to_a_requester_is_found_and_old_ones_make_room) {
+    auto board = std::make_unique<Board>();
+    const wire::Qpn first{0x1002};
+    const wire::Qpn second{0x2003};
+    EXPECT_FALSE(find_objection(*board, first));
+    transport::Objection objection;
+    objection.cause = transport::Objection::Cause::out_of_bounds;
+    objection.rkey = 7;
+    put_objection(*board, first, objection);
+    objection.cause = transport::Objection::Cause::unknown_key;
+    objection.rkey = 8;
+    put_objection(*board, first, objection);
+    EXPECT_EQ(find_objection(*board, first)->rkey, 8u);
+    EXPECT_EQ(find_objection(*board, first)->cause, transport::Objection::Cause::unknown_key);
+    EXPECT_FALSE(find_objection(*board, second));
+    for (uint32_t i = 0; i < kObjections; ++i) put_objection(*board, second, objection);
+    EXPECT_FALSE(find_objection(*board, first));
+    EXPECT_TRUE(find_objection(*board, second));
+}
+
 }  // namespace
 }  // namespace tulle::live

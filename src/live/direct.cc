@@ -130,13 +130,20 @@ bool DirectPath::copy() {
            static_cast<ssize_t>(bytes);
 }
 
+// As if packets had gone. The target knows nothing of it, so that its host's counters are ours too.
+void DirectPath::count(const Work& work, uint32_t mtu) {
+    const PortCounters::Transfer transfer{work.length, (work.length + mtu - 1) / mtu, is_read_};
+    if (counters_ != nullptr) counters_->count_at_initiator(transfer);
+    peer_->counters.count_at_target(transfer);
+}
+
 bool DirectPath::goes_through_ring(base::Instant now) {
     if (is_read_ || longest_ > kMostThroughRing) return false;
     if (!peer_->stream.empty() || is_streaming_) return true;
     if (count_ < kManyWrites || !peer_->stream.is_open(now)) return false;
     if (!peer_->is_asleep()) return true;
     // One that waits for it would wait for long: these go now, and later ones find it awake.
-    const WriteRecord nothing{{RecordKind::write, 0}, 0};
+    const WriteRecord nothing{{RecordKind::write}, 0};
     if (std::byte* place = peer_->reserve_in_ring(sizeof nothing)) {
         std::memcpy(place, &nothing, sizeof nothing);
         peer_->flush();
@@ -151,7 +158,7 @@ size_t DirectPath::put_in_ring(size_t count, base::Instant now) {
     size_t put = 0;
     for (; put < count; ++put) {
         const Work& work = work_[put];
-        const WriteRecord record{{RecordKind::write, 0}, work.place};
+        const WriteRecord record{{RecordKind::write}, work.place};
         std::byte* to = peer_->reserve_in_ring(sizeof record + work.length);
         if (to == nullptr) break;
         std::memcpy(to, &record, sizeof record);
@@ -188,12 +195,13 @@ bool DirectPath::flush(transport::Adapter& adapter) {
     else if (allowed != 0 && !copy())
         allowed = 0;
     at_work.fetch_add(1);
-    for (size_t i = through_ring ? allowed : 0; i < count_; ++i) {
+    for (size_t i = 0; i < count_; ++i) {
         const Work& work = work_[i];
-        if (i < allowed)
-            adapter.complete_elsewhere(work.qpn, work.request, work.length);
-        else
+        if (i < allowed) count(work, adapter.query_qp(work.qpn)->mtu);
+        if (i >= allowed)
             (void)adapter.post_send(work.qpn, work.request);
+        else if (!through_ring)
+            adapter.complete_elsewhere(work.qpn, work.request, work.length);
     }
     const bool is_sent_by_packets = allowed != count_;
     count_ = bytes_ = longest_ = 0;

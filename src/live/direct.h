@@ -51,6 +51,8 @@ public:
     void settle(transport::Adapter& adapter, base::Instant now);
     // A queue pair stops: its WRITEs that are under way are flushed, or vanish.
     void stop(transport::Adapter& adapter, wire::Qpn qpn, bool is_told);
+    // Where it is counted: the port's counters of this host.
+    void set_counters(PortCounters* counters) { counters_ = counters; }
 
 private:
     struct Work {
@@ -70,10 +72,12 @@ private:
     bool prepare(transport::Adapter& adapter, Work& work);
     bool goes_through_ring(base::Instant now);
     bool copy();
+    void count(const Work& work, uint32_t mtu);
     size_t put_in_ring(size_t count, base::Instant now);
     static void take_back(Peer& peer, base::Instant now);
     static void complete_done(transport::Adapter& adapter, Peer& peer, base::Instant now);
 
+    PortCounters* counters_ = nullptr;
     Peer* peer_ = nullptr;
     bool is_read_ = false;
     bool is_streaming_ = false;

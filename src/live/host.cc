@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "live/clock.h"
 #include "live/record.h"
@@ -26,8 +27,9 @@ constexpr uint32_t kPollsToYield = 256;
 constexpr uint32_t kLooksToYield = 16;
 constexpr uint32_t kFindsToTrust = 8;
 constexpr uint32_t kPostsToStream = 8;
-constexpr base::Duration kBacklogLook{100'000'000};  // 100 us
-constexpr base::Duration kPatience{50'000'000};      // 50 us
+constexpr base::Duration kBacklogLook{100'000'000};    // 100 us
+constexpr base::Duration kPatience{50'000'000};        // 50 us
+constexpr base::Duration kTallyAfter{10'000'000'000};  // 10 ms
 
 constexpr uint8_t kLeastAckTimeout = 14;  // 67 ms
 
@@ -54,10 +56,12 @@ std::unique_ptr<Host> Host::open(const Identity& who, Listener& listener) {
 
 Host::~Host() {
     if (watch_) watch_->stop();  // while all that it uses is still here
-    if (!wire_) return;
-    // What is on the wire arrives, whoever has gone meanwhile.
-    deliver_wire(Instant::never());
-    flush_all();
+    if (wire_) {
+        // What is on the wire arrives, whoever has gone meanwhile.
+        deliver_wire(Instant::never());
+        flush_all();
+    }
+    if (adapter_) show_counters();
 }
 
 bool Host::set_up() {
@@ -75,6 +79,10 @@ bool Host::set_up() {
     shown.gid_count = static_cast<uint32_t>(std::min<size_t>(who_.gids.size(), kGids));
     std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
     shown.lid = who_.lid;
+    counters_ = PortCounters(who_.counters_file, slot_);
+    direct_.set_counters(&counters_);
+    if (counters_ && who_.counters_file.size() < kPathRoom)
+        std::ranges::copy(who_.counters_file, shown.counters_file);
     if (const WireSettings settings = wire_settings_from_environment(); settings.is_on)
         wire_ = std::make_unique<WirePath>(who_, settings);
     shown.cuts_packets = wire_ != nullptr;
@@ -104,6 +112,7 @@ void Host::abandon() {
     bell_.reset();
     for (auto& peer : peers_) peer.reset();
     board_ = {};
+    counters_ = {};
 }
 
 // ---- peers --------------------------------------------------------------------------------------
@@ -117,9 +126,18 @@ Peer& Host::peer_for(uint64_t instance, uint32_t slot) {
     return *peers_.back();
 }
 
+bool Host::meet(Peer& peer, Introduction& introduction) {
+    const bool is_new = !peer.has_board();
+    if (!peer.meet(introduction, cookie_)) return false;
+    const char* file = peer.board().counters_file;
+    if (is_new && peer.is_reachable)
+        peer.counters = PortCounters(std::string(file, strnlen(file, kPathRoom)), slot_);
+    return true;
+}
+
 void Host::on_introduced(Introduction introduction) {
     Peer& peer = peer_for(introduction.instance, introduction.slot);
-    if (peer.is_gone || !peer.meet(introduction, cookie_)) return;
+    if (peer.is_gone || !meet(peer, introduction)) return;
     const int socket = introduction.socket.get();
     if (!peer.take_incoming(std::move(introduction))) return;
     receiving_.push_back(by_slot_[peer.slot]);
@@ -142,7 +160,7 @@ EndpointIndex Host::resolve_slot(uint32_t slot) {
     auto found = call(who_.world, slot, mine);
     if (!found) return kNowhere;
     Peer& peer = peer_for(found->instance, slot);
-    if (peer.is_gone || !peer.meet(*found, cookie_)) return kNowhere;
+    if (peer.is_gone || !meet(peer, *found)) return kNowhere;
     watch_->attend(found->socket.get());
     peer.take_outgoing(std::move(*found), std::move(ring));
     return EndpointIndex{by_slot_[slot]};
@@ -210,6 +228,7 @@ std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
         (void)adapter_->destroy_qp(*qpn);
         return std::nullopt;
     }
+    if (qpn) note_qp(*adapter_->query_qp(*qpn));
     return qpn;
 }
 
@@ -262,6 +281,7 @@ uint8_t Host::ack_timeout_of(const QpRoute& route) const {
 void Host::note_qp(const transport::QueuePair& qp) {
     QueuePairNote& note = board().queue_pairs[transport::Core::index_of(qp.number)];
     note.number.store(0);
+    note.life.store(life_of(outside_of(qp.number), qp.state));
     const EndpointIndex endpoint = qp.address.endpoint;
     const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
     if (!is_connected || !qp.receives() || endpoint == kNowhere || wants_cut_packets(endpoint))
@@ -278,6 +298,7 @@ Refusal Host::destroy_qp(wire::Qpn qpn) {
     const Refusal refusal = adapter_->destroy_qp(qpn);
     if (refusal != Refusal::none) return refusal;
     board().queue_pairs[transport::Core::index_of(qpn)].number.store(0);
+    board().queue_pairs[transport::Core::index_of(qpn)].life.store(0);
     routes_[transport::Core::index_of(qpn)] = {};
     return refusal;
 }
@@ -370,25 +391,9 @@ void Host::wake_thread_in_time() {
     watch_->wake();
 }
 
-void Host::send_management(EndpointIndex to, std::span<const std::byte> bytes) {
-    if (to.value >= peers_.size() || peers_[to.value]->is_gone) return;
-    if (to.value == 0) {
-        LocalPacket& local = local_.emplace_back();
-        local.payload.assign(bytes.begin(), bytes.end());
-        local.is_management = true;
-        return;
-    }
-    Peer& peer = *peers_[to.value];
-    if (!peer.can_send() && !call_peer(peer)) return;
-    const RecordHead head{RecordKind::management, 0};
-    std::byte* place = peer.reserve(sizeof head + bytes.size());
-    std::memcpy(place, &head, sizeof head);
-    std::memcpy(place + sizeof head, bytes.data(), bytes.size());
-    sending_.push_back(to.value);
-}
-
 // What is for ourselves is looked at by the thread: the owner is amid a call of its own.
 void Host::flush_management() {
+    if (wire_) deliver_wire(now());
     flush_all();
     if (!local_.empty() || next_deadline() < sleeps_until_) watch_->wake();
 }
@@ -423,7 +428,21 @@ void Host::progress(bool by_program) {
         tell_events();
     } while (!local_.empty());
     flush_all();
+    tally(time);
     if (by_program) wake_thread_in_time();
+}
+
+// What the adapter counts is shown now and then, and once more when it has become quiet.
+void Host::tally(Instant time) {
+    const transport::Counters& now_counted = adapter_->counters();
+    const uint64_t sum = now_counted.port_xmit_packets + now_counted.port_rcv_packets +
+                         now_counted.req_cqe_error + now_counted.local_ack_timeout_err;
+    if (sum == tallied_) return;
+    if (tally_at_ == Instant::never()) tally_at_ = time + kTallyAfter;
+    if (time < tally_at_) return;
+    show_counters();
+    tallied_ = sum;
+    tally_at_ = Instant::never();
 }
 
 bool Host::on_empty_poll() {
@@ -489,7 +508,7 @@ bool Host::has_arrivals() {
 }
 
 Instant Host::next_deadline() const {
-    Instant at = std::min(adapter_->next_deadline(), extra_deadline_);
+    Instant at = std::min({adapter_->next_deadline(), extra_deadline_, tally_at_});
     if (wire_) at = std::min(at, wire_->next_deadline());
     if (backlog_bytes_ != 0 || direct_.is_awaiting()) at = std::min(at, now() + kBacklogLook);
     return at;

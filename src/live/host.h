@@ -127,6 +127,13 @@ public:
     // Another time at which the owner wants to be told of progress, for timers of its own.
     void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }
 
+    // The likeliest cause of a completion that failed, in words (cause.cc); empty if nothing is
+    // known of it.
+    std::string likely_cause(const transport::Completion& completion);
+
+    // Shows what was counted to whoever reads the port's counters: before the process ends.
+    void show_counters() { counters_.publish(adapter_->counters()); }
+
     // In the child of a fork: lets go of everything that it shares with the parent.
     void abandon();
 
@@ -164,14 +171,23 @@ private:
     void receive_write(Peer& peer, std::span<const std::byte> record);
     void receive_local(base::Instant now);
     void deliver(uint32_t source, base::Instant now, wire::Packet packet,
-                 std::span<const std::byte> grh);
+                 std::span<const std::byte> grh, uint8_t refusal = 0);
     void transmit(base::Instant now);
     void send(const wire::Packet& packet);
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
     void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group);
-    void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes);
+    void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes,
+                       uint8_t refusal);
     void deliver_wire(base::Instant now);
+    void send_management_datagram(uint32_t index, std::span<const std::byte> bytes);
+    static bool is_management(const wire::Packet& packet);
     uint8_t ack_timeout_of(const QpRoute& route) const;
+    void note_objection();
+    bool meet(Peer& peer, Introduction& introduction);
+    void tally(base::Instant now);
+    std::string name_of(transport::EndpointIndex endpoint) const;
+    std::string why_silent(const transport::QueuePair& qp);
+    std::string why_refused(const transport::QueuePair& qp);
     void flush_all();
     void tell_events();
     bool has_arrivals();
@@ -211,6 +227,10 @@ private:
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
     std::unique_ptr<WirePath> wire_reader_;
+    uint32_t management_psn_ = 0;
+    PortCounters counters_;
+    uint64_t tallied_ = 0;                             // what was counted when it was last shown
+    base::Instant tally_at_ = base::Instant::never();  // when it will be shown
     std::unique_ptr<Watch> watch_;
 };
 

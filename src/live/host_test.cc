@@ -18,10 +18,13 @@ using transport::Status;
 class Quiet : public Listener {
 public:
     void on_event(const transport::AdapterEvent&) override {}
-    void on_management(const ManagementMessage&) override {}
+    void on_management(const ManagementMessage& message) override {
+        heard.assign(message.bytes.begin(), message.bytes.end());
+    }
     void on_gone(transport::EndpointIndex) override { ++gone; }
     void on_progress() override {}
     int gone = 0;
+    std::vector<std::byte> heard;
 };
 
 // One side: a host with a queue pair, a completion queue and a region of its memory.
@@ -139,6 +142,15 @@ public:
         Completion completion;
         while (!take(completion)) continue;
         return completion;
+    }
+
+    // The message that comes next.
+    std::vector<std::byte> hear() {
+        while (true) {
+            const std::lock_guard guard(host->lock());
+            host->progress(true);
+            if (!listener.heard.empty()) return std::exchange(listener.heard, {});
+        }
     }
 
     std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
@@ -359,6 +371,23 @@ TEST_F(HostTest, a_port_has_one_listener_and_is_found_by_all) {
     ASSERT_NE(found, Host::kNowhere);
     EXPECT_EQ(here.host->board_of(found).rank, 1u);
     EXPECT_EQ(here.host->find_port(17, 7471, there.host->identity().gids.back()), Host::kNowhere);
+}
+
+// Also where it goes over a wire, as a datagram.
+TEST(ManagementTest, a_message_arrives_as_it_was_sent) {
+    const std::vector<std::byte> message(256, std::byte{0x42});
+    for (const char* wire : {"", "seed=1"}) {
+        setenv("TULLE_WIRE", wire, 1);
+        Side here(0);
+        Side there(1);
+        {
+            const std::lock_guard guard(here.host->lock());
+            here.host->send_management(here.host->resolve_slot(there.host->slot()), message);
+            here.host->flush_management();
+        }
+        EXPECT_EQ(there.hear(), message) << wire;
+    }
+    unsetenv("TULLE_WIRE");
 }
 
 }  // namespace

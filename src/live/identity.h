@@ -17,6 +17,7 @@ struct Identity {
     wire::MacAddress mac;
     wire::Lid lid;  // InfiniBand
     wire::Ipv4Address ip;
+    std::string counters_file;    // of the host; empty if there is none
     std::vector<wire::Gid> gids;  // on Ethernet each address twice: RoCE v1, then v2
 };
 

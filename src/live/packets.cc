@@ -112,7 +112,7 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
     if (index >= peers_.size() || peers_[index]->is_gone) return;
     Peer& peer = *peers_[index];
     if (!peer.can_send() && !call_peer(peer)) return;
-    const RecordHead head{RecordKind::packet, static_cast<uint32_t>(grh.size())};
+    const RecordHead head{RecordKind::packet, 0, static_cast<uint32_t>(grh.size())};
     std::byte* place =
         peer.reserve(sizeof head + sizeof packet + grh.size() + packet.payload_length);
     std::memcpy(place, &head, sizeof head);
@@ -129,13 +129,14 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
 void Host::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group) {
     if (index >= peers_.size() || peers_[index]->is_gone || !peers_[index]->has_board()) return;
     wire_->send(time_, index, peers_[index]->board(), packet, group);
+    if (wire_->was_down()) board().link_was_down.store(1, std::memory_order_relaxed);
 }
 
 void Host::deliver_wire(Instant time) {
     while (auto sent = wire_->poll(time)) {
         Peer& peer = *peers_[sent->peer];
         if (peer.is_gone || (!peer.can_send() && !call_peer(peer))) continue;
-        const RecordHead head{RecordKind::frame, 0};
+        const RecordHead head{RecordKind::frame, sent->refusal, 0};
         std::byte* place = peer.reserve(sizeof head + sent->bytes.size());
         std::memcpy(place, &head, sizeof head);
         std::memcpy(place + sizeof head, sent->bytes.data(), sent->bytes.size());
@@ -143,13 +144,19 @@ void Host::deliver_wire(Instant time) {
     }
 }
 
-void Host::receive_frame(uint32_t index, Instant time, std::span<const std::byte> bytes) {
+void Host::receive_frame(uint32_t index, Instant time, std::span<const std::byte> bytes,
+                         uint8_t refusal) {
     // One who does not send over a wire has none to read from: settings of its own serve.
     if (!wire_ && !wire_reader_) wire_reader_ = std::make_unique<WirePath>(who_, WireSettings{});
     const WirePath& reader = wire_ ? *wire_ : *wire_reader_;
     const auto received = reader.receive(bytes);
     if (!received) return adapter_->on_damaged_packet();
-    deliver(index, time, received->packet, received->grh);
+    if (wire_ && wire_->loses_arrival(time, received->packet)) return;
+    if (is_management(received->packet))
+        return listener_.on_management(
+            {transport::EndpointIndex{index},
+             {received->packet.payload.address(), received->packet.payload_length}});
+    deliver(index, time, received->packet, received->grh, refusal);
 }
 
 void Host::flush_all() {
@@ -195,7 +202,8 @@ void Host::receive_record(uint32_t index, Instant time, std::span<const std::byt
     record = record.subspan(sizeof head);
     if (head.kind == RecordKind::management)
         return listener_.on_management({transport::EndpointIndex{index}, record});
-    if (head.kind == RecordKind::frame) return receive_frame(index, time, record);
+    if (head.kind == RecordKind::frame)
+        return receive_frame(index, time, record, static_cast<uint8_t>(head.refusal));
     if (head.kind != RecordKind::packet || record.size() < sizeof(Packet)) return;
     Packet packet;
     std::memcpy(static_cast<void*>(&packet), record.data(), sizeof packet);
@@ -231,7 +239,8 @@ void Host::receive_local(Instant time) {
     }
 }
 
-void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const std::byte> grh) {
+void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const std::byte> grh,
+                   uint8_t refusal) {
     packet.source = source & 0xff'ffff;
     if (packet.dest_qp().value == kMulticastQpn) {
         const auto group = std::ranges::find(groups_, destination_of(grh));
@@ -241,7 +250,12 @@ void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const
         if (slot_of(packet.dest_qp()) != slot_) return;
         packet.set_dest_qp(inside(packet.dest_qp()));
     }
-    adapter_->on_packet(time, packet, grh);
+    if (refusal != 0) [[unlikely]]
+        adapter_->refuse_packet(time, packet, refusal);
+    else
+        adapter_->on_packet(time, packet, grh);
+    if (adapter_->has_objection()) [[unlikely]]
+        note_objection();
 }
 
 }  // namespace tulle::live

@@ -9,6 +9,7 @@
 
 #include "live/board.h"
 #include "live/meeting.h"
+#include "live/port_counters.h"
 #include "live/ring.h"
 #include "live/shared_memory.h"
 #include "live/write_stream.h"
@@ -61,6 +62,7 @@ public:
     bool is_reachable = false;  // its memory, for us
     bool is_gone = false;
     bool was_called = false;  // there is an outgoing ring, or nobody answered
+    PortCounters counters;    // of its host, where we reach its memory
     RingReader reader;
     WriteStream stream;  // of ours, to it
 

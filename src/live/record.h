@@ -7,11 +7,13 @@
 
 namespace tulle::live {
 
-enum class RecordKind : uint32_t { packet = 1, frame = 2, management = 3, write = 4 };
+enum class RecordKind : uint16_t { packet = 1, frame = 2, management = 3, write = 4 };
 
 struct RecordHead {
     RecordKind kind;
-    uint32_t grh_bytes;
+    uint16_t refusal =
+        0;  // of a frame: the syndrome that its responder shall answer with; 0 is none
+    uint32_t grh_bytes = 0;
 };
 
 struct WriteRecord {

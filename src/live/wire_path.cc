@@ -12,13 +12,12 @@
 #include <string_view>
 
 #include "base/rate.h"
+#include "live/clock.h"
 #include "wire/capture.h"
 
 namespace tulle::live {
 namespace {
 
-constexpr uint32_t kStreamFaults = 0x6c69'7601;
-constexpr base::Duration kLate{100'000'000};  // a packet out of turn: overtaken for 100 us
 constexpr size_t kEthernetBytes = 14;
 constexpr size_t kIpv4Bytes = 20;
 constexpr size_t kGrhBytes = 40;
@@ -31,16 +30,29 @@ uint64_t number_in(std::string_view text) {
 
 void set(WireSettings& settings, std::string_view key, std::string_view value) {
     const uint64_t number = number_in(value);
-    const auto ppm = static_cast<uint32_t>(std::min<uint64_t>(number, 1'000'000));
-    if (key == "loss") settings.loss_ppm = ppm;
-    if (key == "duplicate") settings.duplicate_ppm = ppm;
-    if (key == "reorder") settings.reorder_ppm = ppm;
-    if (key == "corrupt") settings.corrupt_ppm = ppm;
+    if (key == "rules") settings.rules = wire::fault_rules_of(value).value_or(settings.rules);
+    if (key == "start_ns")
+        settings.start =
+            now() - base::Duration{(monotonic_ns() - static_cast<int64_t>(number)) * 1000};
     if (key == "delay_ps") settings.delay = base::Duration{static_cast<int64_t>(number)};
     if (key == "rate_bps") settings.rate_bps = number;
     if (key == "seed") settings.seed = number;
     if (key == "log") settings.log_file = value;
     if (key == "pcap") settings.capture_file = value;
+}
+
+const char* word_for(wire::FaultAct act) {
+    switch (act) {
+        case wire::FaultAct::drop: return "lost";
+        case wire::FaultAct::double_it: return "doubled";
+        case wire::FaultAct::reorder: return "late";
+        case wire::FaultAct::delay: return "delayed";
+        case wire::FaultAct::damage: return "damaged";
+        case wire::FaultAct::mark: return "marked";
+        case wire::FaultAct::refuse: return "refused";
+        case wire::FaultAct::link_down: return "link-down";
+    }
+    return "";
 }
 
 bool is_ipv4(const wire::Gid& gid) {
@@ -59,6 +71,8 @@ WireSettings wire_settings_from_environment() {
     const char* text = std::getenv("TULLE_WIRE");
     if (text == nullptr || *text == 0) return settings;
     settings.is_on = true;
+    if (const char* program = std::getenv("TULLE_PROGRAM"); program != nullptr)
+        settings.program = static_cast<uint32_t>(number_in(program));
     std::string_view rest(text);
     while (!rest.empty()) {
         const size_t end = std::min(rest.find(' '), rest.size());
@@ -73,7 +87,7 @@ WireSettings wire_settings_from_environment() {
 WirePath::WirePath(const Identity& who, const WireSettings& settings)
     : who_(who),
       settings_(settings),
-      random_({settings.seed, kStreamFaults, who.rank}),
+      rules_(settings.rules, settings.seed, who.rank),
       capture_(open_to_append(settings.capture_file)),
       log_(open_to_append(settings.log_file)) {}
 
@@ -96,33 +110,55 @@ wire::Path WirePath::path_to(const Board& there, const wire::Gid* group) const {
 
 void WirePath::send(base::Instant now, uint32_t peer, const Board& there,
                     const wire::Packet& packet, const wire::Gid* group) {
+    const bool is_down = now < down_until_;
+    const wire::FaultRule* rule = is_down ? nullptr
+                                          : rules_.judge({now - settings_.start, settings_.program,
+                                                          who_.rank, there.rank, &packet});
+    const auto does = [&](wire::FaultAct act) { return rule != nullptr && rule->act == act; };
+    wire::Packet marked = packet;
+    if (does(wire::FaultAct::mark)) mark(marked);
     std::array<std::byte, wire::kMaxEncodedSize> room;
     const wire::Bytes payload = packet.payload_length == 0 || packet.payload.is_modelled()
                                     ? wire::Bytes{}
                                     : wire::Bytes{packet.payload.address(), packet.payload_length};
-    const size_t size = wire::encode(packet, path_to(there, group), payload, room);
+    const size_t size = wire::encode(marked, path_to(there, group), payload, room);
     const auto bytes = std::span(room).first(size);
     capture(bytes);
-    if (happens(settings_.loss_ppm)) return log("lost", packet);
-    if (happens(settings_.corrupt_ppm)) {
-        log("damaged", packet);
-        const uint64_t bit = random_.below(size * 8);
+    if (is_down) return log("lost", packet, nullptr);
+    if (rule != nullptr) log(word_for(rule->act), packet, rule);
+    if (does(wire::FaultAct::link_down)) down_until_ = now + rule->time;
+    if (does(wire::FaultAct::drop) || does(wire::FaultAct::link_down)) return;
+    if (does(wire::FaultAct::damage)) {
+        const uint64_t bit = rules_.draw(*rule, size * 8);
         bytes[bit / 8] ^= std::byte{1} << (bit % 8);
     }
-    base::Instant at = now + settings_.delay;
-    if (settings_.rate_bps != 0) {
-        line_free_ = std::max(line_free_, now) +
-                     base::Rate::bits_per_second(settings_.rate_bps).time_for(size);
-        at = line_free_ + settings_.delay;
-    }
-    if (happens(settings_.reorder_ppm)) {
-        log("late", packet);
-        at += kLate;
-    }
-    const int copies = happens(settings_.duplicate_ppm) ? 2 : 1;
-    if (copies == 2) log("doubled", packet);
-    for (int i = 0; i < copies; ++i)
-        under_way_.emplace(std::pair(at, order_++), Sent{peer, {bytes.begin(), bytes.end()}});
+    base::Instant at = arrival(now, size);
+    if (does(wire::FaultAct::delay) || does(wire::FaultAct::reorder)) at += rule->time;
+    const uint8_t refusal = does(wire::FaultAct::refuse) ? rule->syndrome : uint8_t{0};
+    for (int copies = does(wire::FaultAct::double_it) ? 2 : 1; copies > 0; --copies)
+        under_way_.emplace(std::pair(at, order_++),
+                           Sent{peer, {bytes.begin(), bytes.end()}, refusal});
+}
+
+base::Instant WirePath::arrival(base::Instant now, size_t bytes) {
+    if (settings_.rate_bps == 0) return now + settings_.delay;
+    line_free_ =
+        std::max(line_free_, now) + base::Rate::bits_per_second(settings_.rate_bps).time_for(bytes);
+    return line_free_ + settings_.delay;
+}
+
+// ECN on Ethernet, FECN on InfiniBand.
+void WirePath::mark(wire::Packet& packet) const {
+    if (who_.is_ethernet)
+        packet.traffic_class |= 3;
+    else
+        packet.fecn = true;
+}
+
+bool WirePath::loses_arrival(base::Instant now, const wire::Packet& packet) {
+    if (now >= down_until_) return false;
+    log("lost", packet, nullptr);
+    return true;
 }
 
 std::optional<WirePath::Sent> WirePath::poll(base::Instant now) {
@@ -164,13 +200,18 @@ void WirePath::capture(std::span<const std::byte> bytes) {
     if (write(capture_.get(), record.data(), record.size()) < 0) capture_.reset();
 }
 
-void WirePath::log(const char* action, const wire::Packet& packet) {
+void WirePath::log(const char* action, const wire::Packet& packet, const wire::FaultRule* rule) {
     if (!log_) return;
-    char line[128];
-    const int length =
-        std::snprintf(line, sizeof line, "host %u %s qp 0x%06x psn 0x%06x opcode 0x%02x bytes %u\n",
+    char line[160];
+    int length =
+        std::snprintf(line, sizeof line, "host %u %s qp 0x%06x psn 0x%06x opcode 0x%02x bytes %u",
                       who_.rank, action, packet.dest_qp().value, packet.psn().value,
                       static_cast<unsigned>(packet.opcode), packet.payload_length);
+    const auto place = static_cast<size_t>(length);
+    if (rule != nullptr && rule->line != 0)
+        length += std::snprintf(line + place, sizeof line - place, " line %u\n", rule->line);
+    else
+        line[length++] = '\n';
     if (write(log_.get(), line, static_cast<size_t>(length)) < 0) log_.reset();
 }
 

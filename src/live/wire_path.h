@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "base/time.h"
 #include "live/board.h"
 #include "live/descriptor.h"
 #include "live/identity.h"
+#include "wire/fault_rules.h"
 #include "wire/packet.h"
 
 namespace tulle::live {
@@ -27,16 +27,15 @@ struct WireSettings {
     bool is_on = false;
     std::string capture_file;  // exists already, with its head
     std::string log_file;
-    uint32_t loss_ppm = 0;
-    uint32_t duplicate_ppm = 0;
-    uint32_t reorder_ppm = 0;
-    uint32_t corrupt_ppm = 0;
+    std::vector<wire::FaultRule> rules;
     base::Duration delay{};
     uint64_t rate_bps = 0;  // 0: no limit
     uint64_t seed = 1;
+    uint32_t program = 0;   // of those that the run has started, which this is
+    base::Instant start{};  // of the run, on the clock of this process
 };
 
-// `tulle run` says it in TULLE_WIRE: "loss=10000 seed=7 pcap=/tmp/file", a file name last.
+// `tulle run` says it in TULLE_WIRE: "seed=7 delay_ps=5000000 pcap=/tmp/file", a file name last.
 WireSettings wire_settings_from_environment();
 
 class WirePath {
@@ -50,6 +49,7 @@ public:
     struct Sent {
         uint32_t peer = 0;
         std::vector<std::byte> bytes;
+        uint8_t refusal = 0;  // the syndrome that its responder shall answer with; 0 is none
     };
     // What has arrived at the other end of the wire by now.
     std::optional<Sent> poll(base::Instant now);
@@ -63,19 +63,27 @@ public:
         std::vector<std::byte> grh;
     };
     std::optional<Received> receive(std::span<const std::byte> bytes) const;
+    // Whether what arrives now is lost, because the link is down.
+    bool loses_arrival(base::Instant now, const wire::Packet& packet);
+    // What rules there are, and whether one has taken the link down.
+    bool may_lose() const { return rules_.has(wire::FaultAct::drop, wire::FaultAct::damage); }
+    bool may_refuse() const { return rules_.has(wire::FaultAct::refuse, wire::FaultAct::refuse); }
+    bool was_down() const { return down_until_ != base::Instant{}; }
 
 private:
     wire::Path path_to(const Board& there, const wire::Gid* group) const;
     void capture(std::span<const std::byte> bytes);
-    void log(const char* action, const wire::Packet& packet);
-    bool happens(uint32_t ppm) { return ppm != 0 && random_.chance(ppm, 1'000'000); }
+    void log(const char* action, const wire::Packet& packet, const wire::FaultRule* rule);
+    void mark(wire::Packet& packet) const;
+    base::Instant arrival(base::Instant now, size_t bytes);
 
     const Identity who_;
     const WireSettings settings_;
-    base::RandomStream random_;
+    wire::FaultRules rules_;
     Descriptor capture_;
     Descriptor log_;
     base::Instant line_free_{};
+    base::Instant down_until_{};
     uint64_t order_ = 0;
     std::map<std::pair<base::Instant, uint64_t>, Sent> under_way_;
 };

@@ -10,6 +10,8 @@ namespace tulle::live {
 namespace {
 
 using base::Instant;
+using wire::FaultAct;
+using wire::FaultRule;
 
 class WirePathTest : public testing::Test {
 protected:
@@ -47,6 +49,12 @@ protected:
     std::unique_ptr<Board> board = std::make_unique<Board>();
 };
 
+WireSettings with(FaultAct act, uint32_t per_million = FaultRule::kMillion) {
+    WireSettings settings;
+    settings.rules = {{.per_million = per_million, .act = act, .time = wire::kUsualLateness}};
+    return settings;
+}
+
 TEST_F(WirePathTest, a_packet_comes_out_as_it_went_in) {
     WirePath path(identity_of(0, true), {});
     path.send(Instant{}, 1, *board, packet(77), nullptr);
@@ -69,8 +77,7 @@ TEST_F(WirePathTest, without_faults_all_arrive_in_order) {
 }
 
 TEST_F(WirePathTest, the_same_seed_loses_the_same_packets_and_another_one_others) {
-    WireSettings settings;
-    settings.loss_ppm = 100'000;
+    WireSettings settings = with(FaultAct::drop, 100'000);
     const auto once = arrivals(settings, 1000);
     EXPECT_LT(once.size(), 950u);
     EXPECT_GT(once.size(), 850u);
@@ -80,21 +87,69 @@ TEST_F(WirePathTest, the_same_seed_loses_the_same_packets_and_another_one_others
 }
 
 TEST_F(WirePathTest, damage_is_noticed_wherever_the_bit_is) {
-    WireSettings settings;
-    settings.corrupt_ppm = 1'000'000;
     // The link header and a few fields that switches change are not covered by the ICRC.
-    EXPECT_LT(arrivals(settings, 1000).size(), 250u);
+    EXPECT_LT(arrivals(with(FaultAct::damage), 1000).size(), 250u);
 }
 
 TEST_F(WirePathTest, a_packet_that_is_late_is_overtaken_and_one_that_is_doubled_comes_twice) {
-    WireSettings settings;
-    settings.reorder_ppm = 200'000;
-    const auto late = arrivals(settings, 200);
+    const auto late = arrivals(with(FaultAct::reorder, 200'000), 200);
     EXPECT_EQ(late.size(), 200u);
     EXPECT_FALSE(std::is_sorted(late.begin(), late.end()));
-    WireSettings doubling;
-    doubling.duplicate_ppm = 1'000'000;
-    EXPECT_EQ(arrivals(doubling, 50).size(), 100u);
+    EXPECT_EQ(arrivals(with(FaultAct::double_it), 50).size(), 100u);
+}
+
+TEST_F(WirePathTest, a_mark_arrives_as_switches_make_it) {
+    for (const bool is_ethernet : {true, false}) {
+        WirePath path(identity_of(0, is_ethernet), with(FaultAct::mark));
+        path.send(Instant{}, 1, *board, packet(1), nullptr);
+        const auto received = path.receive(path.poll(Instant{})->bytes);
+        ASSERT_TRUE(received);
+        EXPECT_EQ((received->packet.traffic_class & 3) == 3, is_ethernet);
+        EXPECT_EQ(received->packet.fecn, !is_ethernet);
+    }
+}
+
+TEST_F(WirePathTest, a_refusal_travels_with_the_packet_that_shall_get_it) {
+    WireSettings settings = with(FaultAct::refuse);
+    settings.rules[0].syndrome = 0x62;
+    settings.rules[0].first = settings.rules[0].last = 2;
+    WirePath path(identity_of(0, true), settings);
+    for (uint32_t i = 1; i <= 2; ++i) path.send(Instant{}, 1, *board, packet(i), nullptr);
+    EXPECT_EQ(path.poll(Instant{})->refusal, 0u);
+    EXPECT_EQ(path.poll(Instant{})->refusal, 0x62u);
+}
+
+TEST_F(WirePathTest, while_the_link_is_down_nothing_leaves_and_nothing_arrives) {
+    WireSettings settings = with(FaultAct::link_down);
+    settings.rules[0].last = 1;
+    settings.rules[0].time = base::Duration{1000};
+    WirePath path(identity_of(0, true), settings);
+    EXPECT_FALSE(path.was_down());
+    path.send(Instant{500}, 1, *board, packet(1), nullptr);
+    EXPECT_TRUE(path.was_down());
+    path.send(Instant{1499}, 1, *board, packet(2), nullptr);
+    EXPECT_TRUE(path.loses_arrival(Instant{1499}, packet(9)));
+    EXPECT_FALSE(path.loses_arrival(Instant{1500}, packet(9)));
+    path.send(Instant{1500}, 1, *board, packet(3), nullptr);
+    const auto sent = path.poll(Instant{2000});
+    ASSERT_TRUE(sent);
+    EXPECT_EQ(path.receive(sent->bytes)->packet.psn(), wire::Psn{3});
+    EXPECT_FALSE(path.poll(Instant{2000}));
+}
+
+TEST_F(WirePathTest, rules_know_who_sends_to_whom_and_since_when_the_run_goes) {
+    WireSettings settings = with(FaultAct::drop);
+    settings.program = 1;
+    settings.start = Instant{-5'000};
+    settings.rules[0].program = 1;
+    settings.rules[0].from = 0;
+    settings.rules[0].to = 1;
+    settings.rules[0].after = base::Duration{6'000};
+    WirePath path(identity_of(0, true), settings);
+    path.send(Instant{999}, 1, *board, packet(1), nullptr);
+    path.send(Instant{1'000}, 1, *board, packet(2), nullptr);
+    EXPECT_TRUE(path.poll(Instant{2'000}));
+    EXPECT_FALSE(path.poll(Instant{2'000}));
 }
 
 TEST_F(WirePathTest, delay_and_rate_hold_packets_back) {

@@ -15,7 +15,7 @@ namespace {
 class WriteStreamTest : public testing::Test {
 protected:
     void put(RecordKind kind, uint64_t place, uint64_t value) {
-        const WriteRecord record{{kind, 0}, place};
+        const WriteRecord record{{kind}, place};
         std::byte* to = writer.reserve(sizeof record + sizeof value);
         ASSERT_NE(to, nullptr);
         std::memcpy(to, &record, sizeof record);
@@ -90,7 +90,7 @@ TEST_F(WriteStreamTest, a_ring_that_begins_anew_is_walked_from_its_end_to_its_st
     // Two places are left, and this needs three: a mark, and it lies at the start.
     const std::array<std::byte, 2 * kRecordAlignment> payload{};
     std::byte* to = writer.reserve(sizeof(WriteRecord) + payload.size());
-    const WriteRecord record{{RecordKind::packet, 0}, 0};
+    const WriteRecord record{{RecordKind::packet}, 0};
     std::memcpy(to, &record, sizeof record);
     writer.publish();
     write(3, 11);

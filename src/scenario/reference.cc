@@ -6,6 +6,7 @@
 #include "scenario/faults.h"
 #include "scenario/gpus.h"
 #include "scenario/hpcc.h"
+#include "scenario/packet_rules.h"
 #include "scenario/profile.h"
 #include "scenario/scenario.h"
 #include "scenario/settings.h"
@@ -80,6 +81,38 @@ std::string work_text() {
     return text;
 }
 
+constexpr std::string_view kRulesHead = R"(
+## Fault rules of `tulle run`
+
+`tulle run --faults FILE` does something to packets of real programs. The file has one key,
+`faults`, a list of rules; each has one of the kinds below, with what it looks for:
+
+```yaml
+faults:
+  - drop: {opcode: data, nth: 5}                  # the fifth packet with data
+  - delay: {from: 1, share: 10%, by: 50us}
+  - nak: {opcode: write, nth: 3, code: remote_access}
+  - link_down: {program: client, after: 2s, nth: 1, for: 500ms}
+```
+
+Rules are looked at in order. The first that acts on a packet is the last that sees it, and those
+behind it do not count it. Those of the command line (`--loss` and others) come last.
+
+)";
+
+std::string rules_text() {
+    std::string text(kRulesHead);
+    text += "| kind | what happens | besides what it looks for |\n|---|---|---|\n";
+    for (const WorkKind& kind : packet_rule_kinds()) {
+        std::string own;
+        for (const KnownKey& key : kind.keys)
+            own += fmt::format("`{}`: {}, {}", key.name, key.type, key.meaning);
+        text += fmt::format("| `{}` | {} | {} |\n", kind.key.name, kind.key.meaning, own);
+    }
+    return text + "\nWhat a rule looks for; without one of these, all:\n\n" +
+           table(packet_match_keys());
+}
+
 std::string hpcc_text() {
     std::string text = "| key | |\n|---|---|\n";
     for (const HpccKey& key : hpcc_keys())
@@ -147,11 +180,11 @@ std::string reference() {
         "\n## faults\n\nA list; each entry has one of cable, switch and host.\n\n{}"
         "\n## qos\n\nA list of nodes whose settings differ from `fabric`.\n\n{}"
         "\n## Configurations of the HPCC simulator\n\nThey run as they are, on the profile "
-        "`peer-ns3-hpcc`. An unknown key is an error.\n\n{}",
+        "`peer-ns3-hpcc`. An unknown key is an error.\n\n{}{}",
         kHead, table(scenario_keys()), topology::spec_help(), table(topology_keys()),
         table(profile_keys()), profiles_text(), table(fabric_choice_keys()),
         settings_table("fabric."), settings_table("hosts."), gpus_text(), work_text(),
-        table(fault_keys()), table(qos_keys()), hpcc_text());
+        table(fault_keys()), table(qos_keys()), hpcc_text(), rules_text());
 }
 
 }  // namespace tulle::scenario

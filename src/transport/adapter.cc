@@ -417,12 +417,25 @@ void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
     if (packet.payload_length > core_.config.max_payload) return on_damaged_packet();
     if (wire::service_of(static_cast<uint8_t>(packet.opcode)) == Service::rd)
         return deliver_rd(now, packet);
-    if (packet.dest_qp().value == kMulticastQpn) return deliver_multicast(now, packet, grh);
+    if (packet.dest_qp().value == kMulticastQpn) {
+        ++core_.counters.multicast_rcv_packets;
+        return deliver_multicast(now, packet, grh);
+    }
     if (qp == nullptr) {
         ++core_.counters.dropped_no_qp;
         return;
     }
     deliver(now, *qp, packet, grh);
+}
+
+void Adapter::refuse_packet(Instant now, const Packet& packet, uint8_t syndrome) {
+    QueuePair* qp = core_.find(packet.dest_qp());
+    const bool is_request = !wire::opcode_info(static_cast<uint8_t>(packet.opcode)).response;
+    if (qp == nullptr || (qp->type != QpType::rc && qp->type != QpType::xrc_target) || !is_request)
+        return on_packet(now, packet);
+    ++core_.counters.port_rcv_packets;
+    core_.counters.port_rcv_data_bytes += packet.payload_length;
+    if (passes_checks(*qp, packet)) refuse_request(core_, *qp, now, packet, syndrome);
 }
 
 // The connection that a reliable datagram came over is its EE context.
@@ -533,7 +546,10 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     const uint32_t oldest = qp.requester.oldest;
     if (make_request(core_, qp, now, *plan, packet)) {
         // The fabric brings it to every member but those behind the port that it came from (10.5).
-        if (packet.dest_qp().value == kMulticastQpn) deliver_multicast(now, packet, {});
+        if (packet.dest_qp().value == kMulticastQpn) {
+            ++core_.counters.multicast_xmit_packets;
+            deliver_multicast(now, packet, {});
+        }
         return Turn::sent;
     }
     const bool is_gone = qp.requester.oldest != oldest;

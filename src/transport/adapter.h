@@ -97,6 +97,9 @@ public:
     Refusal post_send(Qpn qpn, const SendRequest& request);
     Refusal post_receive(Qpn qpn, const ReceiveRequest& request);
     void on_packet(Instant now, const Packet& packet, wire::Bytes grh = {});
+    // One that its responder shall refuse with this syndrome (responder.h). What nobody refuses, a
+    // datagram or an answer, is taken as usual.
+    void refuse_packet(Instant now, const Packet& packet, uint8_t syndrome);
     // One that came damaged and was dropped by whoever checks CRCs: counted, nothing else.
     void on_damaged_packet() { ++core_.counters.port_rcv_errors; }
     void on_timer(Instant now);
@@ -104,6 +107,9 @@ public:
     // Out.
     bool poll_transmit(Instant now, const Lanes& lanes, Packet& packet);
     std::optional<AdapterEvent> poll_event();
+    // Why the responder has refused the newest request that it did, since this was last asked.
+    bool has_objection() const { return core_.objection.cause != Objection::Cause::none; }
+    Objection take_objection() { return std::exchange(core_.objection, {}); }
     Instant next_deadline() const { return core_.next_deadline(); }
 
     const Counters& counters() const { return core_.counters; }

@@ -200,6 +200,7 @@ public:
     ReadyLists ready;
     base::Ring<Notification> notifications{1};
     base::Ring<AdapterEvent> events{2};
+    Objection objection;      // the newest, until its owner takes it
     std::vector<Qpn> losers;  // queue pairs that a completion was lost of, until end_losers()
     bool is_broken = false;   // the whole adapter
     std::vector<std::unique_ptr<CompletionQueue>> completion_queues;  // CqId counts from 1

@@ -13,6 +13,8 @@ struct Counters {
     uint64_t port_xmit_data_bytes = 0;  // sysfs shows four-byte words
     uint64_t port_rcv_data_bytes = 0;
     uint64_t port_rcv_errors = 0;
+    uint64_t multicast_xmit_packets = 0;
+    uint64_t multicast_rcv_packets = 0;
     // hw_counters
     uint64_t duplicate_request = 0;
     uint64_t implied_nak_seq_err = 0;

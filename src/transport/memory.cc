@@ -254,17 +254,30 @@ bool Memory::invalidate(uint32_t key, Asker asker) {
     return true;
 }
 
+inline Denial Memory::denial(const Slot& slot, Asker asker, uint64_t address, uint64_t length,
+                             uint32_t access) {
+    if (!slot.bound) return Denial::unknown_key;
+    if (slot.pd != asker.pd) return Denial::other_domain;
+    if (slot.kind == Kind::window2 && slot.owner != asker.qpn) return Denial::other_queue_pair;
+    if ((slot.access & access) != access) return Denial::missing_right;
+    // A window opens memory to others only.
+    if (slot.kind != Kind::region && (access & kRemoteRights) == 0) return Denial::missing_right;
+    return contains(slot.address, slot.length, address, length) ? Denial::none
+                                                                : Denial::out_of_bounds;
+}
+
+Denial Memory::denial(uint32_t key, Asker asker, uint64_t address, uint64_t length,
+                      uint32_t access) const {
+    const auto index = slot_of(key);
+    return index ? denial(slots_[*index], asker, address, length, access) : Denial::unknown_key;
+}
+
 std::optional<Grant> Memory::check(uint32_t key, Asker asker, uint64_t address, uint64_t length,
                                    uint32_t access) const {
     const auto index = slot_of(key);
     if (!index) return std::nullopt;
     const Slot& slot = slots_[*index];
-    if (!slot.bound || slot.pd != asker.pd) return std::nullopt;
-    if (slot.kind == Kind::window2 && slot.owner != asker.qpn) return std::nullopt;
-    if ((slot.access & access) != access) return std::nullopt;
-    // A window opens memory to others only.
-    if (slot.kind != Kind::region && (access & kRemoteRights) == 0) return std::nullopt;
-    if (!contains(slot.address, slot.length, address, length)) return std::nullopt;
+    if (denial(slot, asker, address, length, access) != Denial::none) return std::nullopt;
     std::byte* host = slot.host == nullptr ? nullptr : slot.host + (address - slot.address);
     return Grant{host, *index, slot.epoch};
 }

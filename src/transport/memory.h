@@ -42,6 +42,16 @@ struct Asker {
     Qpn qpn{};  // type-2 windows belong to one queue pair
 };
 
+// Why a check gave no leave.
+enum class Denial : uint8_t {
+    none,
+    unknown_key,
+    other_domain,
+    other_queue_pair,  // a window that another one bound
+    missing_right,
+    out_of_bounds,
+};
+
 class Memory {
 public:
     explicit Memory(base::RandomStream random);
@@ -71,6 +81,9 @@ public:
     // The check. `access` are the rights that are needed, all of them.
     std::optional<Grant> check(uint32_t key, Asker asker, uint64_t address, uint64_t length,
                                uint32_t access) const;
+    // Why that check fails, for people.
+    Denial denial(uint32_t key, Asker asker, uint64_t address, uint64_t length,
+                  uint32_t access) const;
     bool stands(const Grant& grant) const { return slots_[grant.slot].epoch == grant.epoch; }
 
     size_t live() const { return live_; }  // regions and windows
@@ -97,6 +110,8 @@ private:
         uint32_t users = 0;
     };
 
+    static Denial denial(const Slot& slot, Asker asker, uint64_t address, uint64_t length,
+                         uint32_t access);
     uint32_t key_of(uint32_t slot) const;
     std::optional<uint32_t> slot_of(uint32_t key) const;
     std::optional<uint32_t> find(uint32_t key, bool region) const;

@@ -152,24 +152,34 @@ Asker asker_for(Core& core, const QueuePair& qp, const Packet& packet) {
     return qp.type == QpType::xrc_target ? xrc_asker(core, qp, packet) : qp.asker();
 }
 
-std::optional<Grant> grant_for(Core& core, QueuePair& qp, const Packet& packet) {
+// What a request asks of memory.
+struct KeyUse {
+    uint32_t rkey = 0;
+    uint64_t address = 0;
+    uint64_t length = 0;
+    uint32_t access = 0;
+};
+
+KeyUse key_use_of(const Packet& packet) {
     const Operation operation = operation_of(packet);
-    const Asker asker = asker_for(core, qp, packet);
     if (is_atomic(operation))
-        return core.memory.check(packet.extended.atomic.rkey.value, asker,
-                                 packet.extended.atomic.virtual_address, kAtomicSize,
-                                 kRemoteAtomic);
+        return {packet.extended.atomic.rkey.value, packet.extended.atomic.virtual_address,
+                kAtomicSize, kRemoteAtomic};
     const Packet::Rdma& rdma = packet.extended.rdma;
+    KeyUse use{rdma.rkey.value, rdma.virtual_address, rdma.dma_length, kRemoteWrite};
+    if (operation == Operation::atomic_write) use.length = kAtomicSize;
+    if (operation == Operation::read_request) use.access = kRemoteRead;
+    if (operation == Operation::flush)
+        use.access = (rdma.immediate_or_flush & 2) != 0 ? kFlushPersistent : kFlushGlobal;
+    return use;
+}
+
+std::optional<Grant> grant_for(Core& core, QueuePair& qp, const Packet& packet) {
+    const KeyUse use = key_use_of(packet);
     // C9-88: without data the key is not looked at.
-    if (rdma.dma_length == 0 && operation != Operation::atomic_write) return Grant{};
-    if (operation == Operation::flush) {
-        const bool persistent = (rdma.immediate_or_flush & 2) != 0;
-        return core.memory.check(rdma.rkey.value, asker, rdma.virtual_address, rdma.dma_length,
-                                 persistent ? kFlushPersistent : kFlushGlobal);
-    }
-    const uint32_t length = operation == Operation::atomic_write ? kAtomicSize : rdma.dma_length;
-    return core.memory.check(rdma.rkey.value, asker, rdma.virtual_address, length,
-                             operation == Operation::read_request ? kRemoteRead : kRemoteWrite);
+    if (use.length == 0) return Grant{};
+    return core.memory.check(use.rkey, asker_for(core, qp, packet), use.address, use.length,
+                             use.access);
 }
 
 // C9-79 to C9-85: the key, its rights and its range. A WRITE is checked whole with its first
@@ -329,9 +339,76 @@ void end_receive_of_write(Core& core, QueuePair& qp, const Packet& packet) {
         complete_receive(core, qp, packet, Status::local_access_error);
 }
 
+Work work_of(Operation operation) {
+    if (is_write(operation)) return Work::write;
+    if (operation == Operation::read_request) return Work::read;
+    if (operation == Operation::compare_swap) return Work::compare_swap;
+    if (operation == Operation::fetch_add) return Work::fetch_add;
+    if (operation == Operation::flush) return Work::flush;
+    return operation == Operation::atomic_write ? Work::atomic_write : Work::send;
+}
+
+Objection::Cause cause_of(Denial denial) {
+    using Cause = Objection::Cause;
+    switch (denial) {
+        case Denial::none: return Cause::key_gone;
+        case Denial::unknown_key: return Cause::unknown_key;
+        case Denial::other_domain: return Cause::other_domain;
+        case Denial::other_queue_pair: return Cause::other_queue_pair;
+        case Denial::missing_right: return Cause::missing_right;
+        case Denial::out_of_bounds: return Cause::out_of_bounds;
+    }
+    return Cause::none;
+}
+
+// The key that the packet named, and what was wrong with it.
+void note_key(Core& core, const QueuePair& qp, const Packet& packet, Objection& objection) {
+    const uint16_t headers = info_of(packet).headers;
+    if ((headers & (wire::kReth | wire::kAtomicEth)) == 0) {
+        const bool is_to_invalidate = (headers & wire::kIeth) != 0;
+        if (is_to_invalidate) objection.rkey = packet.extended.send.immediate_or_rkey;
+        objection.cause =
+            is_to_invalidate ? Objection::Cause::unknown_key : Objection::Cause::key_gone;
+        return;
+    }
+    const KeyUse use = key_use_of(packet);
+    objection.rkey = use.rkey;
+    objection.address = use.address;
+    objection.length = use.length;
+    objection.cause = cause_of(core.memory.denial(use.rkey, asker_for(core, qp, packet),
+                                                  use.address, use.length, use.access));
+}
+
+Objection::Cause cause_of(const QueuePair& qp, const Packet& packet, Verdict verdict) {
+    using Cause = Objection::Cause;
+    switch (verdict) {
+        case Verdict::receive_too_short: return Cause::receive_too_short;
+        case Verdict::remote_operational_error: return Cause::receive_wrong;
+        case Verdict::receives_broken: return Cause::receives_broken;
+        default: break;
+    }
+    if (check_opcode_order(qp, packet) != Verdict::accept) return Cause::malformed;
+    if (check_operation_allowed(qp, packet) != Verdict::accept) return Cause::not_offered;
+    if (check_answers(qp, packet) != Verdict::accept) return Cause::too_many_reads;
+    return Cause::malformed;
+}
+
+void note_objection(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
+    if (verdict == Verdict::receiver_not_ready) return;
+    core.objection = {};
+    core.objection.qpn = qp.number;
+    core.objection.work = work_of(operation_of(packet));
+    core.objection.length = qp.responder.received;
+    if (verdict == Verdict::remote_access_error)
+        note_key(core, qp, packet, core.objection);
+    else
+        core.objection.cause = cause_of(qp, packet, verdict);
+}
+
 // C9-111: the objection goes back; but for a receiver that is not ready the connection ends.
 void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
     using wire::NakCode;
+    note_objection(core, qp, packet, verdict);
     switch (verdict) {
         case Verdict::accept: return;
         case Verdict::receiver_not_ready:
@@ -475,6 +552,16 @@ void on_trimmed(Core& core, QueuePair& qp, const Packet& packet) {
     on_trimmed_turn(core, qp);
 }
 
+// What the responder would have found for this to be its answer.
+Verdict verdict_of(uint8_t syndrome) {
+    if (wire::ack_kind(syndrome) == wire::AckKind::rnr_nak) return Verdict::receiver_not_ready;
+    switch (static_cast<wire::NakCode>(wire::ack_code(syndrome))) {
+        case wire::NakCode::remote_access_error: return Verdict::remote_access_error;
+        case wire::NakCode::remote_operational_error: return Verdict::remote_operational_error;
+        default: return Verdict::invalid_request;
+    }
+}
+
 }  // namespace
 
 uint32_t psns_of(const QueuePair& qp, const Packet& packet) {
@@ -531,6 +618,17 @@ void on_request(Core& core, QueuePair& qp, Instant, const Packet& packet) {
     } else {
         on_gap(core, qp, packet);
     }
+}
+
+void refuse_request(Core& core, QueuePair& qp, Instant now, const Packet& packet,
+                    uint8_t syndrome) {
+    if (packet.psn() != qp.responder.expected) return on_request(core, qp, now, packet);
+    qp.responder.nak_sent = false;
+    if (syndrome == wire::syndrome_of(wire::NakCode::psn_sequence_error))
+        return ask_again(core, qp);
+    const Verdict verdict = verdict_of(syndrome);
+    object(core, qp, packet, verdict);
+    if (verdict != Verdict::receiver_not_ready) core.objection.cause = Objection::Cause::ordered;
 }
 
 }  // namespace tulle::transport

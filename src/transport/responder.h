@@ -29,6 +29,10 @@ constexpr bool is_of_receive(Verdict verdict) {
 // A request packet for a queue pair of a reliable connection.
 void on_request(Core& core, QueuePair& qp, Instant now, const Packet& packet);
 
+// The same, but if the request's turn has come the responder answers with this syndrome and takes
+// nothing of it, as if it had cause to: for owners who make faults.
+void refuse_request(Core& core, QueuePair& qp, Instant now, const Packet& packet, uint8_t syndrome);
+
 // The short way for the middle of a WRITE, which is most packets of all: true if the packet was in
 // turn and its data is in place. False if anything is out of the ordinary; on_request() then does
 // all. The caller has made sure that the packet is the peer's.

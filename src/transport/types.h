@@ -222,6 +222,33 @@ struct Completion {
     uint16_t pkey_index = 0;
 };
 
+// Why a responder refused a request for good: for owners who tell people. The specification lets
+// the requester know little of it.
+struct Objection {
+    enum class Cause : uint8_t {
+        none,
+        ordered,  // by the owner, who makes faults
+        receive_too_short,
+        receive_wrong,    // the memory that the receive named
+        receives_broken,  // the shared queue that would have had one
+        not_offered,      // the queue pair does not allow its peer the operation
+        too_many_reads,
+        malformed,
+        unknown_key,
+        other_domain,
+        other_queue_pair,
+        missing_right,
+        out_of_bounds,
+        key_gone,  // it was right when the message began
+    };
+    Qpn qpn{};  // the responder's
+    Cause cause = Cause::none;
+    Work work = Work::send;
+    uint32_t rkey = 0;
+    uint64_t address = 0;
+    uint64_t length = 0;
+};
+
 // Things that happen to an adapter without being asked for (ibv_event_type).
 enum class EventKind : uint8_t {
     cq_error = 0,

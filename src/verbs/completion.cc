@@ -11,6 +11,7 @@
 #include <ctime>
 
 #include "live/clock.h"
+#include "verbs/explain.h"
 #include "verbs/process.h"
 
 namespace tulle::verbs {
@@ -134,6 +135,8 @@ std::optional<ibv_cq*> next_event(Channel& channel) {
 }  // namespace
 
 void show(live::Host& host, const transport::Completion& completion, ibv_wc& shown) {
+    if (completion.status != transport::Status::success) [[unlikely]]
+        explain(host, completion);
     shown = {};
     shown.wr_id = completion.id;
     shown.status = static_cast<ibv_wc_status>(completion.status);

@@ -129,6 +129,7 @@ struct QueuePair {
     uint64_t builders = 0;
     std::vector<PendingWork> pending;
     int pending_error = 0;
+    bool is_explained = false;  // its first failure was told
     Owed asynchronous;
 
     ibv_qp& plain() { return shown.qp_base; }

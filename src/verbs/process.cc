@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <cstdlib>
+
 namespace tulle::verbs {
 namespace {
 
@@ -14,6 +16,7 @@ Process& Process::instance() {
     static Process* process = [] {
         auto* made = new Process;
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+        std::atexit(on_exit);
         return made;
     }();
     return *process;
@@ -30,6 +33,16 @@ live::Host* Process::acquire() {
 void Process::release() {
     const std::lock_guard guard(lock_);
     if (--users_ == 0) host_.reset();
+}
+
+// A program that ends without closing its device has counted all the same. One that ends amid a
+// call of another thread keeps what it has shown so far.
+void Process::on_exit() {
+    Process& process = instance();
+    const std::unique_lock guard(process.lock_, std::try_to_lock);
+    if (!guard || !process.host_) return;
+    const std::unique_lock host_guard(process.host_->lock(), std::try_to_lock);
+    if (host_guard) process.host_->show_counters();
 }
 
 // The lock is held across the fork, so that the child finds nothing half done.

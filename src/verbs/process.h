@@ -53,6 +53,7 @@ private:
         if (table.size() <= number) table.resize(number + 1);
         table[number] = object;
     }
+    static void on_exit();
     static void before_fork();
     static void after_fork_in_parent();
     static void after_fork_in_child();

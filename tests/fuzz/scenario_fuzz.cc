@@ -1,9 +1,10 @@
-// Any text, as a scenario: it is read, or refused with one sentence that names file and line. Files
-// that it names are the text itself, so a scenario that is like another one is like itself. The
-// topology is given, since the largest ones take their time.
+// Any text, as a scenario and as fault rules: it is read, or refused with one sentence that names
+// file and line. Files that it names are the text itself, so a scenario that is like another one is
+// like itself. The topology is given, since the largest ones take their time.
 #include <string_view>
 
 #include "base/check.h"
+#include "scenario/packet_rules.h"
 #include "scenario/scenario.h"
 
 namespace {
@@ -38,6 +39,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     } else {
         TULLE_CHECK(setup.error().message.find(':') != std::string::npos);
     }
+    if (const auto rules = read_packet_rules(text, "s.yaml"))
+        TULLE_CHECK(tulle::wire::fault_rules_of(tulle::wire::to_text(*rules)) == *rules);
+    else
+        TULLE_CHECK(rules.error().message.starts_with("s.yaml:"));
     if (const auto tree = parse_tree(text, "s.yaml")) {
         const auto again = parse_tree(to_yaml(*tree), "s.yaml");
         TULLE_CHECK(again.ok() && same(*tree, *again));

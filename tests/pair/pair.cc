@@ -288,6 +288,12 @@ bool Wire::doubles() const {
            std::any_of(doubled_.begin(), doubled_.end(), is_meant);
 }
 
+uint8_t Wire::refusal() const {
+    for (const auto& [nth, syndrome] : refused_)
+        if (is_newest(nth)) return syndrome;
+    return 0;
+}
+
 base::Duration Wire::delays() const {
     for (const auto& [n, by] : delay_)
         if (n == log.size()) return by;
@@ -343,12 +349,13 @@ void Pair::launch(size_t index, base::Duration extra) {
 void Pair::send_all(Host& host) {
     Packet packet;
     while (host.adapter.poll_transmit(now, host.lanes, packet)) {
-        Sent sent{packet, {}, EndpointIndex{packet.destination}, now};
+        Sent sent{packet, {}, EndpointIndex{packet.destination}, now, 0};
         if (!packet.payload.is_modelled() && packet.payload_length != 0) {
             const std::byte* bytes = packet.payload.address();
             sent.payload.assign(bytes, bytes + packet.payload_length);
         }
         wire.log.push_back(std::move(sent));
+        wire.log.back().refusal = wire.refusal();
         if (wire.loses()) continue;
         const base::Duration extra = wire.delays();
         launch(wire.log.size() - 1, extra);
@@ -360,11 +367,12 @@ void Pair::deliver(const Sent& sent) {
     Packet packet = sent.packet;
     if (!sent.payload.empty()) packet.payload = wire::Payload::memory(sent.payload.data());
     if (wire.change_) wire.change_(packet);
+    if (sent.refusal != 0) return host(sent.to).adapter.refuse_packet(now, packet, sent.refusal);
     host(sent.to).adapter.on_packet(now, packet);
 }
 
 void Pair::inject(const Packet& packet, EndpointIndex to) {
-    deliver({packet, {}, to, now});
+    deliver({packet, {}, to, now, 0});
 }
 
 Packet Pair::forged(Host& to, wire::Operation operation, Psn psn, uint32_t length) {

@@ -151,6 +151,7 @@ struct Sent {
     std::vector<std::byte> payload;
     EndpointIndex to{};
     Instant at{};
+    uint8_t refusal = 0;  // the syndrome that its responder shall answer with
 
     wire::Operation operation() const {
         return wire::operation_of(static_cast<uint8_t>(packet.opcode));
@@ -170,6 +171,10 @@ public:
     void repeat(wire::Operation operation, uint64_t n = 1) { doubled_.push_back({operation, n}); }
     void delay(wire::Operation operation, uint64_t n, base::Duration by) {
         late_.push_back({{operation, n}, by});
+    }
+    // The responder refuses it, whatever it is.
+    void refuse(wire::Operation operation, uint64_t n, uint8_t syndrome) {
+        refused_.push_back({{operation, n}, syndrome});
     }
     void drop_nth(uint64_t n) { drop_.push_back(n); }
     void double_nth(uint64_t n) { double_.push_back(n); }
@@ -194,10 +199,12 @@ private:
     bool loses() const;
     bool doubles() const;
     base::Duration delays() const;
+    uint8_t refusal() const;
 
     std::vector<Nth> lost_;
     std::vector<Nth> doubled_;
     std::vector<std::pair<Nth, base::Duration>> late_;
+    std::vector<std::pair<Nth, uint8_t>> refused_;
     std::vector<uint64_t> drop_;
     std::vector<uint64_t> double_;
     std::vector<std::pair<uint64_t, base::Duration>> delay_;

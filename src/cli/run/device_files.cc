@@ -1,5 +1,6 @@
 #include "cli/run/device_files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -8,6 +9,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "live/counter_names.h"
+#include "live/descriptor.h"
 
 namespace tulle::cli {
 namespace {
@@ -73,10 +77,17 @@ void write_port(const fs::path& port, const live::Identity& who) {
         put(port / "gid_attrs/types" / index, is_v2 ? "RoCE v2" : "IB/RoCE v1");
         if (who.is_ethernet) put(port / "gid_attrs/ndevs" / index, "lo");
     }
-    for (const char* name :
-         {"port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets",
-          "port_rcv_errors", "port_xmit_wait", "port_xmit_discards", "symbol_error", "link_downed"})
-        put(port / "counters" / name, "0");
+    for (const live::CounterName& counter : live::kCounterNames)
+        put(port / counter.folder / counter.name, "0");
+    put(port / "hw_counters/lifespan", "10");
+}
+
+// What processes of the host count. Without room for all of it there is none: a hole in a file is a
+// trap for whoever writes there.
+void make_counters(const fs::path& file) {
+    const live::Descriptor made(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    std::error_code error;
+    if (made && posix_fallocate(made.get(), 0, live::kCountersBytes) != 0) fs::remove(file, error);
 }
 
 void write_pci(const fs::path& pci, const std::string& device) {
@@ -116,6 +127,9 @@ std::string DeviceFiles::add(const live::Identity& who) {
     const std::string device = wanted != nullptr && *wanted != 0 ? wanted : "tulle0";
     const fs::path tree = fs::path(root_) / std::to_string(who.rank);
     const fs::path adapter = tree / "class/infiniband" / device;
+    std::error_code error;
+    fs::create_directories(tree, error);
+    make_counters(tree / live::kCountersFile);
     put(adapter / "node_guid", guid_text(who.guid));
     put(adapter / "sys_image_guid", guid_text(who.guid));
     put(adapter / "node_type", "1: CA");
@@ -131,7 +145,6 @@ std::string DeviceFiles::add(const live::Identity& who) {
     put(uverbs / "ibdev", device);
     put(uverbs / "abi_version", "1");
     put(uverbs / "dev", "231:192");
-    std::error_code error;
     for (const fs::path& folder : {adapter, uverbs})
         fs::create_directory_symlink(fs::path("../../..") / kPciPath, folder / "device", error);
     fs::create_directories(tree / "dev/infiniband", error);

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 #include <vector>
 
 #include "base/units.h"
+#include "cli/scenario_input.h"
+#include "live/clock.h"
+#include "scenario/packet_rules.h"
 #include "wire/capture.h"
 
 namespace tulle::cli {
@@ -18,12 +21,38 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMillion = 1'000'000;
 
-// Adds " key=value" where the option was given.
-base::Result<bool> add_chance(const std::string& text, const char* key, std::string& setting) {
+// An option that makes something of a share of all packets is a rule like those of a file.
+base::Result<bool> add_share(const std::string& text, const char* option, wire::FaultAct act,
+                             std::vector<wire::FaultRule>& rules) {
     if (text.empty()) return true;
-    const auto chance = parse_chance(text);
-    if (!chance) return base::Error{fmt::format("--{}: {}", key, chance.error().message)};
-    setting += fmt::format(" {}={}", key, *chance);
+    const auto share = scenario::parse_share(text);
+    if (!share) return base::Error{fmt::format("--{}: {}", option, share.error().message)};
+    wire::FaultRule rule;
+    rule.per_million = *share;
+    rule.act = act;
+    if (act == wire::FaultAct::reorder) rule.time = wire::kUsualLateness;
+    rules.push_back(rule);
+    return true;
+}
+
+base::Result<bool> add_rules(const WireOptions& options, std::string& setting) {
+    std::vector<wire::FaultRule> rules;
+    if (!options.rules_file.empty()) {
+        const auto text = read_text(options.rules_file);
+        if (!text) return text.error();
+        auto read = scenario::read_packet_rules(*text, options.rules_file);
+        if (!read) return read.error();
+        rules = std::move(*read);
+    }
+    using wire::FaultAct;
+    for (const auto& [text, option, act] :
+         {std::tuple(options.loss, "loss", FaultAct::drop),
+          std::tuple(options.corrupt, "corrupt", FaultAct::damage),
+          std::tuple(options.reorder, "reorder", FaultAct::reorder),
+          std::tuple(options.duplicate, "duplicate", FaultAct::double_it)})
+        if (const auto added = add_share(text, option, act, rules); !added) return added.error();
+    if (!rules.empty())
+        setting += fmt::format(" start_ns={} rules={}", live::monotonic_ns(), wire::to_text(rules));
     return true;
 }
 
@@ -80,23 +109,9 @@ base::Result<bool> add_files(const WireOptions& options, bool is_ethernet, std::
 
 }  // namespace
 
-base::Result<uint32_t> parse_chance(const std::string& text) {
-    const bool is_percent = text.ends_with('%');
-    double number = 0;
-    const char* end = text.data() + text.size() - (is_percent ? 1 : 0);
-    const auto [stop, error] = std::from_chars(text.data(), end, number);
-    if (is_percent) number /= 100;
-    if (error != std::errc{} || stop != end || number < 0 || number > 1)
-        return base::Error{fmt::format("'{}' is no share of packets; write 1% or 0.01", text)};
-    return static_cast<uint32_t>(number * static_cast<double>(kMillion) + 0.5);
-}
-
 base::Result<std::string> wire_setting(const WireOptions& options, bool is_ethernet) {
     std::string setting;
-    for (const auto& [text, key] :
-         {std::pair(options.loss, "loss"), std::pair(options.duplicate, "duplicate"),
-          std::pair(options.reorder, "reorder"), std::pair(options.corrupt, "corrupt")})
-        if (const auto added = add_chance(text, key, setting); !added) return added.error();
+    if (const auto added = add_rules(options, setting); !added) return added.error();
     if (const auto added = add_times(options, setting); !added) return added.error();
     if (const auto added = add_files(options, is_ethernet, setting); !added) return added.error();
     if (setting.empty()) return std::string();
@@ -114,6 +129,8 @@ void add_wire_options(CLI::App& command, WireOptions& options) {
         ->type_name("SHARE");
     command.add_option("--delay", options.delay, "Deliver all so much later")->type_name("TIME");
     command.add_option("--rate", options.rate, "Send no faster than this")->type_name("RATE");
+    command.add_option("--faults", options.rules_file, "What happens to which packets, by rules")
+        ->type_name("FILE");
     command.add_option("--seed", options.seed, "Which faults; the same ones for the same seed")
         ->type_name("N");
     command.add_option("--fault-log", options.log_file, "Write a line for each fault")

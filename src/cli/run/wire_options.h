@@ -16,6 +16,7 @@ namespace tulle::cli {
 struct WireOptions {
     std::string capture_file;
     std::string log_file;
+    std::string rules_file;
     std::string loss;
     std::string duplicate;
     std::string reorder;
@@ -30,8 +31,5 @@ void add_wire_options(CLI::App& command, WireOptions& options);
 // The setting that programs are given; empty if nothing was asked for. Makes the capture file, with
 // its head, and empties the log.
 base::Result<std::string> wire_setting(const WireOptions& options, bool is_ethernet);
-
-// "1%", "0.5%" or "0.01" in parts of a million.
-base::Result<uint32_t> parse_chance(const std::string& text);
 
 }  // namespace tulle::cli

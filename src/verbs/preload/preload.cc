@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "verbs/preload/counters.h"
+
 #define TULLE_SHIM extern "C" __attribute__((visibility("default")))
 
 namespace {
@@ -97,7 +99,10 @@ void show(char* path) {
         va_start(rest, flags);                                            \
         const mode_t mode = makes_file(flags) ? va_arg(rest, mode_t) : 0; \
         va_end(rest);                                                     \
-        return real(Path(path), flags, mode);                             \
+        const Path where(path);                                           \
+        int counter = -1;                                                 \
+        if (open_counter(tree(), where, flags, counter)) return counter;  \
+        return real(where, flags, mode);                                  \
     }
 #define TULLE_OPENAT(name)                                                    \
     TULLE_SHIM int name(int folder, const char* path, int flags, ...) {       \
@@ -106,12 +111,19 @@ void show(char* path) {
         va_start(rest, flags);                                                \
         const mode_t mode = makes_file(flags) ? va_arg(rest, mode_t) : 0;     \
         va_end(rest);                                                         \
-        return real(folder, Path(path), flags, mode);                         \
+        const Path where(path);                                               \
+        int counter = -1;                                                     \
+        if (open_counter(tree(), where, flags, counter)) return counter;      \
+        return real(folder, where, flags, mode);                              \
     }
-#define TULLE_FOPEN(name)                                                     \
-    TULLE_SHIM FILE* name(const char* path, const char* mode) {               \
-        static auto* real = next<FILE* (*)(const char*, const char*)>(#name); \
-        return real(Path(path), mode);                                        \
+#define TULLE_FOPEN(name)                                                              \
+    TULLE_SHIM FILE* name(const char* path, const char* mode) {                        \
+        static auto* real = next<FILE* (*)(const char*, const char*)>(#name);          \
+        const Path where(path);                                                        \
+        int counter = -1;                                                              \
+        const int flags = strchr(mode, 'r') == nullptr ? O_WRONLY : O_RDONLY;          \
+        if (open_counter(tree(), where, flags, counter)) return fdopen(counter, mode); \
+        return real(where, mode);                                                      \
     }
 #define TULLE_STAT(name, structure)                                               \
     TULLE_SHIM int name(const char* path, struct structure* status) {             \

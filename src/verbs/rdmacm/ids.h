@@ -47,7 +47,8 @@ struct Id {
     bool is_bound = false;
     bool is_listening = false;
     bool is_passive = false;
-    live::Descriptor port;  // held
+    bool has_parted = false;  // and the program was told
+    live::Descriptor port;    // held
     transport::CmListener listener{};
     transport::CmHandle handle{};
     uint32_t peer = kNobody;

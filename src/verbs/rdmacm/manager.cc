@@ -223,6 +223,7 @@ void Manager::on_what(Id& id, const transport::CmUnreachable&) {
 }
 
 void Manager::on_what(Id& id, const transport::CmDisconnected&) {
+    id.has_parted = true;
     tell(id, RDMA_CM_EVENT_DISCONNECTED);
 }
 
@@ -249,7 +250,7 @@ void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
 void Manager::on_gone(uint32_t peer) {
     const std::vector<Id*> ids = ids_;
     for (Id* id : ids) {
-        if (id->peer != peer || !id->handle) continue;
+        if (id->peer != peer || !id->handle || id->has_parted) continue;
         (void)engine_->abandon(now(), id->handle);
         by_handle_.erase(id->handle.bits);
         id->handle = {};

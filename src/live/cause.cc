@@ -1,0 +1,193 @@
+// Why a completion failed, as far as anyone can tell: what the peer's responder has written on its
+// board, whether the peer is still there, and what rules for faults there are.
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+
+#include "live/host.h"
+
+namespace tulle::live {
+namespace {
+
+using transport::EndpointIndex;
+using transport::Objection;
+using transport::QpState;
+using transport::Status;
+using transport::Work;
+
+[[gnu::format(printf, 1, 2)]] std::string text(const char* format, ...) {
+    char room[400];
+    va_list rest;
+    va_start(rest, format);
+    std::vsnprintf(room, sizeof room, format, rest);
+    va_end(rest);
+    return room;
+}
+
+const char* name_of(Work work) {
+    switch (work) {
+        case Work::write:
+        case Work::write_with_immediate: return "WRITE";
+        case Work::read: return "READ";
+        case Work::compare_swap: return "COMPARE_SWAP";
+        case Work::fetch_add: return "FETCH_ADD";
+        case Work::flush: return "FLUSH";
+        case Work::atomic_write: return "ATOMIC_WRITE";
+        default: return "SEND";
+    }
+}
+
+const char* right_for(Work work) {
+    switch (work) {
+        case Work::read: return "IBV_ACCESS_REMOTE_READ";
+        case Work::compare_swap:
+        case Work::fetch_add: return "IBV_ACCESS_REMOTE_ATOMIC";
+        case Work::flush: return "IBV_ACCESS_FLUSH_GLOBAL or IBV_ACCESS_FLUSH_PERSISTENT";
+        default: return "IBV_ACCESS_REMOTE_WRITE";
+    }
+}
+
+std::string describe(const Objection& objection, const std::string& peer) {
+    using Cause = Objection::Cause;
+    const char* work = name_of(objection.work);
+    switch (objection.cause) {
+        case Cause::none: break;
+        case Cause::ordered: return "a rule of --faults had the request refused";
+        case Cause::receive_too_short:
+            return "the message is longer than the receive buffer that " + peer + " had posted";
+        case Cause::receive_wrong:
+            return "the receive that " + peer +
+                   " had posted names memory that its lkey does not cover or may not be written";
+        case Cause::receives_broken: return "the shared receive queue of " + peer + " has failed";
+        case Cause::not_offered:
+            return text("the queue pair of %s does not allow a %s: its qp_access_flags lack %s",
+                        peer.c_str(), work, right_for(objection.work));
+        case Cause::too_many_reads:
+            return "more READs and atomics were under way than the max_dest_rd_atomic of " + peer +
+                   " allows";
+        case Cause::malformed:
+            return text("%s takes no such %s: its length, alignment or order is wrong",
+                        peer.c_str(), work);
+        case Cause::unknown_key:
+            return text("%s knows no memory with the rkey 0x%x: it is wrong, or was deregistered",
+                        peer.c_str(), objection.rkey);
+        case Cause::other_domain:
+            return text("the rkey 0x%x is of another protection domain than the queue pair of %s",
+                        objection.rkey, peer.c_str());
+        case Cause::other_queue_pair:
+            return text("the rkey 0x%x is of a memory window that another queue pair of %s bound",
+                        objection.rkey, peer.c_str());
+        case Cause::missing_right:
+            return text(
+                "the memory with the rkey 0x%x does not allow a %s: %s had to register it "
+                "with %s",
+                objection.rkey, work, peer.c_str(), right_for(objection.work));
+        case Cause::out_of_bounds:
+            return text("the %s of %" PRIu64 " bytes at 0x%" PRIx64
+                        " is out of the bounds of the memory that %s registered with the rkey 0x%x",
+                        work, objection.length, objection.address, peer.c_str(), objection.rkey);
+        case Cause::key_gone:
+            return "the memory was deregistered at " + peer + " while it was being used";
+    }
+    return {};
+}
+
+const char* describe_local(const transport::Completion& completion) {
+    const bool is_receive = (static_cast<uint8_t>(completion.kind) & 0x80) != 0;
+    switch (completion.status) {
+        case Status::local_length_error:
+            return is_receive ? "the message is longer than the receive buffer posted for it"
+                              : "the message is longer than the queue pair can send";
+        case Status::local_protection_error:
+            return is_receive ? "the receive names memory that its lkey does not cover, is of "
+                                "another protection domain, or lacks IBV_ACCESS_LOCAL_WRITE"
+                              : "a local piece of the request is not covered by its lkey, is of "
+                                "another protection domain, or lacks IBV_ACCESS_LOCAL_WRITE";
+        case Status::local_qp_operation_error:
+            return "the request does not fit its queue pair: look at its operation and its pieces";
+        case Status::window_bind_error:
+            return "the window or the key could not be bound or invalidated: look at its rights, "
+                   "its range and its protection domain";
+        case Status::local_access_error:
+            return "a WRITE with immediate data of the peer was refused: its rkey, range or right "
+                   "was wrong";
+        case Status::bad_response: return "the peer's answer does not fit the request";
+        default: return "";
+    }
+}
+
+}  // namespace
+
+void Host::note_objection() {
+    const Objection objection = adapter_->take_objection();
+    const transport::QueuePair* qp = adapter_->query_qp(objection.qpn);
+    if (qp == nullptr) return;
+    put_objection(board(), qp->dest_qpn, objection);
+    note_qp(*qp);  // it has failed, and takes nothing from its peer any more
+}
+
+std::string Host::name_of(EndpointIndex endpoint) const {
+    const Peer* found = peer(endpoint);
+    if (endpoint.value == 0) return "this process itself";
+    if (found == nullptr || !found->has_board()) return "the peer";
+    return text("process %d of host %u", static_cast<int>(found->pid), found->board().rank);
+}
+
+// Packets went, and nothing came back.
+std::string Host::why_silent(const transport::QueuePair& qp) {
+    const EndpointIndex endpoint = qp.address.endpoint;
+    const Peer* found = peer(endpoint);
+    if (found == nullptr || (endpoint.value != 0 && !found->has_board()))
+        return "nobody has the address that the queue pair was connected to";
+    const std::string name = name_of(endpoint);
+    const uint32_t number = qp.dest_qpn.value;
+    if (board().link_was_down.load() != 0) return "the link was down, as a rule of --faults says";
+    const Board& there = board_of(endpoint);
+    if (there.link_was_down.load() != 0)
+        return "the link of " + name + " was down, as a rule of --faults says";
+    if (found->is_gone) return "the peer, " + name + ", has ended";
+    const uint32_t life = there.queue_pairs[number % kQueuePairs].life.load();
+    if (life == 0 || (life & 0xff'ffff) != number)
+        return text("%s has no queue pair 0x%06x, or has destroyed it", name.c_str(), number);
+    const auto state = static_cast<QpState>((life >> 24) - 1);
+    if (state == QpState::reset || state == QpState::init)
+        return text("the queue pair 0x%06x of %s was not in RTR yet", number, name.c_str());
+    if (state == QpState::error)
+        return text("the queue pair 0x%06x of %s is in the error state", number, name.c_str());
+    if (wire_ && wire_->may_lose())
+        return "packets or their acknowledgements were lost again and again, as the faults that "
+               "were asked for say";
+    return text("%s does not answer, or queue pair 0x%06x there is connected to another one",
+                name.c_str(), number);
+}
+
+std::string Host::why_refused(const transport::QueuePair& qp) {
+    const EndpointIndex endpoint = qp.address.endpoint;
+    const Peer* found = peer(endpoint);
+    if (found == nullptr || (endpoint.value != 0 && !found->has_board())) return {};
+    const auto objection = find_objection(board_of(endpoint), outside_of(qp.number));
+    return objection ? describe(*objection, name_of(endpoint)) : std::string();
+}
+
+std::string Host::likely_cause(const transport::Completion& completion) {
+    const transport::QueuePair* qp = adapter_->query_qp(completion.qpn);
+    if (qp == nullptr) return {};
+    note_qp(*qp);  // its peer may ask what became of it
+    switch (completion.status) {
+        case Status::retry_exceeded:
+        case Status::response_timeout: return why_silent(*qp);
+        case Status::rnr_retry_exceeded:
+            if (wire_ && wire_->may_refuse())
+                return "a rule of --faults had the receiver not ready";
+            return text(
+                "%s had no receive posted on its queue pair 0x%06x, however often it was "
+                "tried (rnr_retry)",
+                name_of(qp->address.endpoint).c_str(), qp->dest_qpn.value);
+        case Status::remote_invalid_request:
+        case Status::remote_access_error:
+        case Status::remote_operational_error: return why_refused(*qp);
+        default: return describe_local(completion);
+    }
+}
+
+}  // namespace tulle::live

@@ -1,0 +1,102 @@
+// The counters of a port as files of /sys/class/infiniband show them, under the names that mlx5 and
+// the kernel give them: which word of a process's counters each one is. The shim reads it without
+// any of our libraries, so there is nothing here but a table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/counters.h"
+
+namespace tulle::live {
+
+struct CounterName {
+    const char* folder;  // of the port: counters or hw_counters
+    const char* name;
+    uint32_t word;              // into transport::Counters; kNoWord: always zero
+    uint32_t minus = 0xffff;    // another one that is not part of it
+    uint32_t bytes_a_unit = 1;  // what the word counts, in units of what is shown
+};
+
+inline constexpr uint32_t kNoWord = 0xffff;
+inline constexpr uint32_t kCounterWords = sizeof(transport::Counters) / sizeof(uint64_t);
+
+#define TULLE_WORD(field) (offsetof(transport::Counters, field) / sizeof(uint64_t))
+#define TULLE_HARDWARE(field)                    \
+    CounterName {                                \
+        "hw_counters", #field, TULLE_WORD(field) \
+    }
+#define TULLE_ABSENT(folder, name) \
+    CounterName {                  \
+        folder, name, kNoWord      \
+    }
+
+inline constexpr CounterName kCounterNames[] = {
+    {"counters", "port_xmit_packets", TULLE_WORD(port_xmit_packets)},
+    {"counters", "port_rcv_packets", TULLE_WORD(port_rcv_packets)},
+    {"counters", "port_xmit_data", TULLE_WORD(port_xmit_data_bytes), kNoWord, 4},
+    {"counters", "port_rcv_data", TULLE_WORD(port_rcv_data_bytes), kNoWord, 4},
+    {"counters", "port_rcv_errors", TULLE_WORD(port_rcv_errors)},
+    {"counters", "multicast_xmit_packets", TULLE_WORD(multicast_xmit_packets)},
+    {"counters", "multicast_rcv_packets", TULLE_WORD(multicast_rcv_packets)},
+    {"counters", "unicast_xmit_packets", TULLE_WORD(port_xmit_packets),
+     TULLE_WORD(multicast_xmit_packets)},
+    {"counters", "unicast_rcv_packets", TULLE_WORD(port_rcv_packets),
+     TULLE_WORD(multicast_rcv_packets)},
+    TULLE_ABSENT("counters", "port_xmit_wait"),
+    TULLE_ABSENT("counters", "port_xmit_discards"),
+    TULLE_ABSENT("counters", "port_xmit_constraint_errors"),
+    TULLE_ABSENT("counters", "port_rcv_constraint_errors"),
+    TULLE_ABSENT("counters", "port_rcv_remote_physical_errors"),
+    TULLE_ABSENT("counters", "port_rcv_switch_relay_errors"),
+    TULLE_ABSENT("counters", "symbol_error"),
+    TULLE_ABSENT("counters", "link_error_recovery"),
+    TULLE_ABSENT("counters", "link_downed"),
+    TULLE_ABSENT("counters", "local_link_integrity_errors"),
+    TULLE_ABSENT("counters", "excessive_buffer_overrun_errors"),
+    TULLE_ABSENT("counters", "VL15_dropped"),
+    TULLE_HARDWARE(duplicate_request),
+    TULLE_HARDWARE(implied_nak_seq_err),
+    TULLE_HARDWARE(local_ack_timeout_err),
+    TULLE_HARDWARE(out_of_buffer),
+    TULLE_HARDWARE(out_of_sequence),
+    TULLE_HARDWARE(packet_seq_err),
+    TULLE_HARDWARE(req_cqe_error),
+    TULLE_HARDWARE(req_cqe_flush_error),
+    TULLE_HARDWARE(req_remote_access_errors),
+    TULLE_HARDWARE(req_remote_invalid_request),
+    TULLE_HARDWARE(resp_cqe_error),
+    TULLE_HARDWARE(resp_cqe_flush_error),
+    TULLE_HARDWARE(resp_local_length_error),
+    TULLE_HARDWARE(resp_remote_access_errors),
+    TULLE_HARDWARE(rnr_nak_retry_err),
+    TULLE_HARDWARE(rp_cnp_handled),
+    TULLE_HARDWARE(rp_cnp_ignored),
+    TULLE_HARDWARE(np_cnp_sent),
+    TULLE_HARDWARE(np_ecn_marked_roce_packets),
+    TULLE_HARDWARE(rx_read_requests),
+    TULLE_HARDWARE(rx_write_requests),
+    TULLE_HARDWARE(rx_atomic_requests),
+    {"hw_counters", "rx_icrc_encapsulated", TULLE_WORD(port_rcv_errors)},
+    TULLE_ABSENT("hw_counters", "roce_adp_retrans"),
+    TULLE_ABSENT("hw_counters", "roce_adp_retrans_to"),
+    TULLE_ABSENT("hw_counters", "roce_slow_restart"),
+    TULLE_ABSENT("hw_counters", "roce_slow_restart_cnps"),
+    TULLE_ABSENT("hw_counters", "roce_slow_restart_trans"),
+    TULLE_ABSENT("hw_counters", "rx_dct_connect"),
+};
+
+#undef TULLE_WORD
+#undef TULLE_HARDWARE
+#undef TULLE_ABSENT
+
+// A host's counters are in one file: for each process that may be, by its slot, a block of what its
+// adapter has counted and one of what it did by the short way. The sum is the host's. A process
+// that takes the slot of one that has ended goes on where that one stopped, so nothing is lost.
+inline constexpr const char* kCountersFile = "port_counters";  // in the host's tree
+inline constexpr uint32_t kCounterBlockWords = 48;
+inline constexpr uint32_t kCounterBlocks = 2 * 256;
+inline constexpr size_t kCountersBytes = size_t{kCounterBlocks} * kCounterBlockWords * 8;
+static_assert(kCounterWords <= kCounterBlockWords);
+
+}  // namespace tulle::live

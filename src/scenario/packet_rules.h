@@ -1,0 +1,25 @@
+// Rules for what happens to packets of programs that run in real time: the file of `tulle run
+// --faults`. In virtual time links and switches fail (faults.h), and packets by what follows.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "scenario/notes.h"
+#include "wire/fault_rules.h"
+
+namespace tulle::scenario {
+
+// Errors are one sentence that begins with "file:line: ".
+base::Result<std::vector<wire::FaultRule>> read_packet_rules(std::string_view text,
+                                                             std::string_view file);
+
+// A share of packets, "1%" or "0.01", in parts of a million.
+base::Result<uint32_t> parse_share(std::string_view text);
+
+std::span<const WorkKind> packet_rule_kinds();
+std::span<const KnownKey> packet_match_keys();
+
+}  // namespace tulle::scenario
