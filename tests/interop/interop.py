@@ -54,10 +54,11 @@ def fabric(kind):
                r"4k\s+50" if kind == "dgram" else r"1m\s+50")
 
 
-def fio(verb):
+def fio(verb, server="", client=""):
     line = "fio --name=one --ioengine=rdma --port={port} --bs=64k --size=16m --iodepth=8"
-    return two(f"{line} --rw=read", f"{line} --rw=write --verb={verb} --hostname=127.0.0.1", "fio",
-               r"err= 0")
+    return two(f"{line} --rw=read {server}",
+               f"{line} --rw=write --verb={verb} --hostname=127.0.0.1 {client}", "fio",
+               r"err= 0[\s\S]*err= 0")
 
 
 def pyverbs():
@@ -149,6 +150,9 @@ PROGRAMS = {
                             run=["--link-layer", "infiniband"]),
     "fio_write": fio("write"),
     "fio_read": fio("read"),
+    "fio_send": fio("send"),
+    # The receiver checks what the sender stamped: of the three verbs the one whose data it sees.
+    "fio_send_verified": fio("send", "--verify=crc32c", "--verify=crc32c --do_verify=0"),
     "ucx_tag": ucx("tag_lat"),
     "ucx_tag_bw": ucx("tag_bw"),
     "ucx_put": ucx("ucp_put_lat"),
