@@ -3,6 +3,7 @@
 
 #include "live/clock.h"
 #include "live/host.h"
+#include "live/mapped.h"
 #include "live/record.h"
 #include "wire/ip.h"
 
@@ -61,6 +62,23 @@ wire::Gid destination_of(std::span<const std::byte> grh) {
     wire::Gid gid;
     if (grh.size() == kGrhBytes) std::memcpy(gid.bytes.data(), grh.data() + 24, 16);
     return gid;
+}
+
+// A request for memory that its program has unmapped while it was registered meets a key that
+// nobody gave. An adapter would have held the pages; here the program would end for what a peer
+// asks. The short way meets the kernel's refusal and comes here.
+void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
+    const uint16_t headers = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers;
+    const bool is_atomic = (headers & wire::kAtomicEth) != 0;
+    if (!is_atomic && (headers & wire::kReth) == 0) return;
+    const transport::QueuePair* qp = adapter.query_qp(packet.dest_qp());
+    if (qp == nullptr) return;
+    wire::RKey& key = is_atomic ? packet.extended.atomic.rkey : packet.extended.rdma.rkey;
+    const uint64_t address =
+        is_atomic ? packet.extended.atomic.virtual_address : packet.extended.rdma.virtual_address;
+    const uint32_t length = is_atomic ? 8 : packet.extended.rdma.dma_length;
+    const auto grant = adapter.memory().check(key.value, qp->asker(), address, length, 0);
+    if (grant && length != 0 && !is_mapped(grant->host, length)) key = {};
 }
 
 }  // namespace
@@ -229,6 +247,7 @@ void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const
     } else {
         if (slot_of(packet.dest_qp()) != slot_) return;
         packet.set_dest_qp(inside(packet.dest_qp()));
+        refuse_what_is_gone(*adapter_, packet);
     }
     adapter_->on_packet(time, packet, grh);
 }
