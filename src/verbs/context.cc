@@ -57,6 +57,8 @@ void fill_operations(verbs_context& verbs) {
     verbs.query_port = query_port;
     verbs.advise_mr = advise_mr;
     verbs.alloc_parent_domain = alloc_parent_domain;
+    verbs.alloc_td = alloc_td;
+    verbs.dealloc_td = dealloc_td;
     verbs.modify_cq = modify_cq;
     verbs.query_rt_values = query_rt_values;
     verbs.create_cq_ex = create_cq_ex;
@@ -78,8 +80,6 @@ void fill_operations(verbs_context& verbs) {
     refuse(verbs.destroy_flow_action);
     refuse(verbs.create_flow_action_esp);
     refuse(verbs.modify_qp_rate_limit);
-    refuse(verbs.dealloc_td);
-    refuse(verbs.alloc_td);
     refuse(verbs.post_srq_ops);
     refuse(verbs.destroy_rwq_ind_table);
     refuse(verbs.create_rwq_ind_table);

@@ -52,10 +52,17 @@ private:
     uint32_t owed_ = 0;
 };
 
+// One thread's objects, the program promises. They are guarded all the same.
+struct ThreadDomain {
+    ibv_td shown{};
+    uint32_t users = 0;  // parent domains
+};
+
 struct ProtectionDomain {
     ibv_pd shown{};
     transport::PdId id{};
-    ProtectionDomain* parent = nullptr;  // of a parent domain: the one whose memory it uses
+    ProtectionDomain* parent = nullptr;  // of a parent domain: the one whose memory it uses,
+    ThreadDomain* threads = nullptr;     // and perhaps the threads that use it
     uint32_t children = 0;
 };
 
