@@ -171,11 +171,11 @@ PROGRAMS = {
     "fabric_rdm": fabric("rdm"),
 }
 
-# All of perftest and rping again on a bad network. What is lost is sent again: nothing of the data is
-# missing, or the programs would not end. Few iterations: what is lost at the end of a message
+# All of perftest and rping again on a bad network. What is lost is sent again: nothing of the data
+# is missing, or the programs would not end. Few iterations: what is lost at the end of a message
 # costs a timeout. UC and UD lose for good and their receivers wait for what does not come: of
-# these run the sides that only send (WRITE), and for a time instead of a number (-D). What waits for
-# each answer (latency by UC and UD) cannot pass, here or anywhere.
+# these run the sides that only send (WRITE), and for a time instead of a number (-D). What waits
+# for each answer (latency by UC and UD) cannot pass, here or anywhere.
 FAULTS = ["--loss", "1%", "--reorder", "2%", "--duplicate", "1%", "--corrupt", "1%", "--seed", "7"]
 FEWER = {
     "send_bw": "-n 20", "send_bw_events": "-e -n 20", "send_bw_both_ways": "-b -n 20",

@@ -9,12 +9,12 @@ memory with a name, which is looked for where nobody else could have left any.
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from interop import FAULTS, SECONDS, SKIPPED, free_port, leftovers
@@ -29,18 +29,11 @@ class Skipped(Exception):
 
 def processes(world):
     """Programs that were started in this world, by what their environment says."""
+    mark = f"TULLE_WORLD={world}".encode()
     for folder in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if folder.name.isdigit() and \
-                    f"TULLE_WORLD={world}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+            if folder.name.isdigit() and mark in (folder / "environ").read_bytes().split(b"\0"):
                 yield int(folder.name), (folder / "comm").read_text().strip()
-
-
-def until(condition, what):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(POLL)
 
 
 class World:
@@ -80,11 +73,23 @@ class World:
             f"exit code {one.returncode}, not {code}:\n{one.output.read_text()}"
         return one.output.read_text()
 
+    def until(self, condition, what):
+        """Looks again and again, as long as the run that was started last goes on."""
+        while not condition():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.started[-1].wait(POLL)
+                assert condition(), f"ended before {what}:\n{self.started[-1].output.read_text()}"
+
+    def amid_transfer(self, process):
+        """A program that polls is amid its transfer when it has computed for a while."""
+        ticks = os.sysconf("SC_CLK_TCK")
+        self.until(lambda: cpu_ticks(process) > ticks // 2, "a transfer")
+
     def process(self, name):
         """The program of this name, once it is there; `tulle` and shells are not meant."""
         found = []
-        until(lambda: found.extend(p for p, comm in processes(self.name) if comm == name) or found,
-              name)
+        self.until(lambda: found.extend(p for p, comm in processes(self.name) if comm == name)
+                   or found, name)
         return found[0]
 
     def left(self):
@@ -95,12 +100,6 @@ class World:
 def cpu_ticks(process):
     fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
     return int(fields[11]) + int(fields[12])
-
-
-def amid_transfer(process):
-    """A program that polls is amid its transfer when it has computed for a while."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    until(lambda: cpu_ticks(process) > ticks // 2, "a transfer")
 
 
 def needs_root():
@@ -137,13 +136,13 @@ def _killed(world, program, *options):
     port = free_port()
     line = [program, "-n", "50000000", "-p", str(port)]
     server = world.start(*options, "--", *line)
-    until(lambda: _listens(port), "the server")
+    world.until(lambda: _listens(port), "the server")
     client = world.start(*options, "--", *line, "127.0.0.1")
-    until(lambda: sum(comm == program for _, comm in processes(world.name)) == 2, "both")
+    world.until(lambda: sum(comm == program for _, comm in processes(world.name)) == 2, "both")
     victim = next(p for p, comm in processes(world.name)
                   if comm == program and parent_of(p) == server.pid)
-    amid_transfer(next(p for p, comm in processes(world.name)
-                       if comm == program and parent_of(p) == client.pid))
+    world.amid_transfer(next(p for p, comm in processes(world.name)
+                             if comm == program and parent_of(p) == client.pid))
     os.kill(victim, signal.SIGKILL)
     world.end(server, 128 + signal.SIGKILL)
     client.wait(SECONDS)
@@ -180,10 +179,10 @@ def a_killed_peer_on_a_bad_network(world):
 def a_killed_peer_of_the_connection_manager(world):
     line = f"-v -V -C 1000000 -a 127.0.0.1 -p {free_port()}"
     server = world.start("--", "rping", "-s", *line.split())
-    until(lambda: any("/port/" in name for name in leftovers(world.name, world.scratch)),
-          "the server")
+    world.until(lambda: any("/port/" in name for name in leftovers(world.name, world.scratch)),
+                "the server")
     client = world.start("--", "rping", "-c", *line.split())
-    until(lambda: client.output.stat().st_size > 10000, "pings")
+    world.until(lambda: client.output.stat().st_size > 10000, "pings")
     victim = next(p for p, comm in processes(world.name)
                   if comm == "rping" and parent_of(p) == client.pid)
     os.kill(victim, signal.SIGKILL)
@@ -194,7 +193,7 @@ def a_killed_peer_of_the_connection_manager(world):
 
 def _interrupted(world, sends):
     run = world.pair("ib_send_bw -n 50000000", free_port())
-    amid_transfer(world.process("ib_send_bw"))
+    world.amid_transfer(world.process("ib_send_bw"))
     sends(run.pid, signal.SIGINT)
     assert run.wait(SECONDS) == 128 + signal.SIGINT, run.output.read_text()
 
@@ -210,10 +209,13 @@ def a_run_whose_terminal_is_interrupted(world):
 
 def a_killed_run_takes_its_programs_along(world):
     run = world.pair("ib_send_bw -n 50000000", free_port())
-    amid_transfer(world.process("ib_send_bw"))
+    world.amid_transfer(world.process("ib_send_bw"))
+    programs = [os.pidfd_open(p) for p, comm in processes(world.name) if comm == "ib_send_bw"]
     run.kill()
     run.wait(SECONDS)
-    until(lambda: not list(processes(world.name)), "the end of all programs")
+    for program in programs:
+        assert select.select([program], [], [], SECONDS)[0], "a program goes on"
+        os.close(program)
     for folder in world.scratch.iterdir():  # nobody was left to remove it
         shutil.rmtree(folder)
 
@@ -231,15 +233,15 @@ def two_users_in_one_world(world):
     needs_root()
     line = f"-v -V -C 20 -S 20000 -a 127.0.0.1 -p {free_port()}"
     server = world.start("--", "rping", "-s", *line.split(), user=NOBODY)
-    until(lambda: any("/port/" in name for name in leftovers(world.name, world.scratch)),
-          "the server")
+    world.until(lambda: any("/port/" in name for name in leftovers(world.name, world.scratch)),
+                "the server")
     client = world.start("--", "rping", "-c", *line.split(), user=SOMEBODY)
     assert "rdma-ping-19" in world.end(client)
     world.end(server)
     for program in ("ib_write_bw", "ib_read_lat", "ib_atomic_bw"):
         port = free_port()
         server = world.start("--", program, "-n", "100", "-p", str(port), user=NOBODY)
-        until(lambda: _listens(port), "the server")
+        world.until(lambda: _listens(port), "the server")
         client = world.start("--", program, "-n", "100", "-p", str(port), "127.0.0.1",
                              user=SOMEBODY)
         assert "#bytes" in world.end(client)
@@ -247,7 +249,7 @@ def two_users_in_one_world(world):
 
 
 def a_namespace_with_little_shared_memory(world):
-    """As a container has it: users, processes, network and mounts of its own, 64 KiB in /dev/shm."""
+    """As in a container: users, processes, network and mounts of its own, 64 KiB in /dev/shm."""
     enter = ["unshare", "--user", "--map-root-user", "--mount", "--net", "--pid", "--fork",
              "--mount-proc"]
     if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode != 0:
