@@ -64,6 +64,7 @@ void fill_operations(verbs_context& verbs) {
     verbs.create_cq_ex = create_cq_ex;
     verbs.query_device_ex = query_device_ex;
     verbs.create_qp_ex = create_qp_ex;
+    verbs.open_qp = open_qp;
     verbs.get_srq_num = get_srq_num;
     verbs.create_srq_ex = create_srq_ex;
     verbs.open_xrcd = open_xrcd;
@@ -90,7 +91,6 @@ void fill_operations(verbs_context& verbs) {
     refuse(verbs.ABI_placeholder2);
     refuse(verbs.ibv_create_flow);
     refuse(verbs.ABI_placeholder1);
-    refuse(verbs.open_qp);
 }
 
 }  // namespace tulle::verbs

@@ -137,6 +137,7 @@ struct QueuePair {
     std::vector<PendingWork> pending;
     int pending_error = 0;
     Owed asynchronous;
+    QueuePair* other = nullptr;  // the next handle of the same queue pair (ibv_open_qp)
 
     ibv_qp& plain() { return shown.qp_base; }
 };

@@ -180,6 +180,42 @@ TEST_F(Calls, a_shared_receive_queue_can_be_given_more_places_and_fewer) {
     EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
+TEST_F(Calls, a_target_of_xrc_lives_as_long_as_a_handle_of_it) {
+    ibv_xrcd_init_attr domain{};
+    domain.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    domain.fd = -1;
+    domain.oflags = O_CREAT;
+    ibv_xrcd* xrcd = ibv_open_xrcd(context, &domain);
+    ibv_xrcd* foreign = ibv_open_xrcd(context, &domain);
+    ASSERT_NE(xrcd, nullptr);
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = IBV_QPT_XRC_RECV;
+    init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    init.xrcd = xrcd;
+    ibv_qp* made = ibv_create_qp_ex(context, &init);
+    ASSERT_NE(made, nullptr);
+    ibv_qp_open_attr attributes{};
+    attributes.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    attributes.qp_num = made->qp_num;
+    attributes.xrcd = foreign;
+    attributes.qp_type = IBV_QPT_XRC_RECV;
+    EXPECT_EQ(ibv_open_qp(context, &attributes), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    attributes.xrcd = xrcd;
+    ibv_qp* opened = ibv_open_qp(context, &attributes);
+    ASSERT_NE(opened, nullptr);
+    EXPECT_EQ(opened->qp_num, made->qp_num);
+    EXPECT_EQ(ibv_destroy_qp(made), 0);
+    ibv_qp_attr state{};
+    ibv_qp_init_attr old{};
+    EXPECT_EQ(ibv_query_qp(opened, &state, IBV_QP_STATE, &old), 0);
+    EXPECT_EQ(ibv_close_xrcd(xrcd), EBUSY);
+    EXPECT_EQ(ibv_destroy_qp(opened), 0);
+    EXPECT_EQ(ibv_open_qp(context, &attributes), nullptr);
+    EXPECT_EQ(ibv_close_xrcd(xrcd), 0);
+    EXPECT_EQ(ibv_close_xrcd(foreign), 0);
+}
+
 TEST_F(Calls, advice_is_taken_for_memory_that_is_there) {
     ibv_sge sge{reinterpret_cast<uint64_t>(memory.data()), 64, mr->lkey};
     const auto advise = [&](ibv_advise_mr_advice advice, uint32_t flags) {
