@@ -14,11 +14,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/exit_code.h"
 #include "cli/run/environment.h"
+#include "cli/run/imports.h"
 #include "live/meeting.h"
 #include "live/shared_memory.h"
 
@@ -117,12 +119,39 @@ int examine() {
     return fails ? kRunFailed : kDone;
 }
 
+// Whether one program finds all that it asks for. A name that is missing is one of ours as a rule:
+// the program is for an rdma-core that is newer than what we know.
+int examine_program(const std::string& program) {
+    const auto folder = library_folder();
+    if (!folder) {
+        fmt::print(stderr, "tulle doctor: {}\n", folder.error().message);
+        return kRunFailed;
+    }
+    const auto missing = missing_imports(program, environment_for(*folder, {}));
+    if (!missing) {
+        fmt::print(stderr, "tulle doctor: {}\n", missing.error().message);
+        return kInputWrong;
+    }
+    for (const std::string& sentence : *missing) fmt::print("no    {}\n", sentence);
+    if (missing->empty())
+        fmt::print("yes   {} finds all that it asks for in the libraries of {}\n", program,
+                   *folder);
+    else
+        fmt::print("\n{} will not run on the libraries of {}.\n", program, *folder);
+    return missing->empty() ? kDone : kRunFailed;
+}
+
 }  // namespace
 
 void add_doctor(CLI::App& app, int& exit_code) {
     CLI::App* command =
         app.add_subcommand("doctor", "Say what of `tulle run` will work on this machine");
-    command->callback([&exit_code] { exit_code = examine(); });
+    auto program = std::make_shared<std::string>();
+    command->add_option("program", *program, "Look at what this program asks of libraries, instead")
+        ->type_name("PROGRAM");
+    command->callback([program, &exit_code] {
+        exit_code = program->empty() ? examine() : examine_program(*program);
+    });
 }
 
 }  // namespace tulle::cli

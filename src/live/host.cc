@@ -31,7 +31,8 @@ constexpr base::Duration kBacklogLook{100'000'000};    // 100 us
 constexpr base::Duration kPatience{50'000'000};        // 50 us
 constexpr base::Duration kTallyAfter{10'000'000'000};  // 10 ms
 
-constexpr uint8_t kLeastAckTimeout = 14;  // 67 ms
+constexpr uint8_t kLeastAckTimeout = 14;                 // 67 ms
+constexpr base::Duration kRnrPatience{500'000'000'000};  // 500 ms
 
 // A process that shares a CPU with others answers later than an adapter would.
 uint8_t patient(uint8_t ack_timeout) {
@@ -94,6 +95,7 @@ bool Host::set_up() {
     config.seed = random_word();
     config.max_payload = kPiece;
     config.max_packets_outstanding = kPiecesOutstanding;
+    if (!wire_) config.rnr_patience = kRnrPatience;
     adapter_ = std::make_unique<transport::Adapter>(config);
     routes_.resize(kQueuePairs);
     peers_.push_back(std::make_unique<Peer>(cookie_, slot_));

@@ -224,6 +224,7 @@ private:
     uint32_t posts_in_a_row_ = 0;
     bool posts_packets_ = false;      // some of what was posted goes by packets
     bool took_writes_ = false;        // out of rings, since the thread last looked
+    uint64_t page_there_ = 0;         // was mapped when the ring's reader came to it
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
     std::unique_ptr<WirePath> wire_reader_;

@@ -2,6 +2,7 @@
 #include "live/host.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -270,6 +271,27 @@ TEST_F(HostTest, a_stream_of_small_writes_outlasts_a_side_that_does_not_look) {
     there.receive(8);
     here.post(transport::Work::send, 8);
     EXPECT_EQ(here.next().status, Status::success);
+}
+
+TEST_F(HostTest, writes_in_a_ring_to_memory_that_is_gone_harm_nobody) {
+    connect();
+    constexpr size_t kBytes = 1 << 16;
+    void* area = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(area, MAP_FAILED);
+    transport::RegionRequest request = there.request;
+    request.address = reinterpret_cast<uint64_t>(area);
+    request.length = kBytes;
+    request.host = static_cast<std::byte*>(area);
+    std::unique_lock awake = there.lock_awake();
+    there.key = *there.host->adapter().memory().register_region(request);
+    there.host->publish_region(there.key, request);
+    there.request = request;
+    std::unique_lock posting = here.post_list(kList, there);
+    ASSERT_EQ(munmap(area, kBytes), 0);
+    there.host->progress(true);
+    awake.unlock();
+    posting.unlock();
+    for (uint32_t i = 1; i <= kList; ++i) EXPECT_EQ(here.next().id, i);
 }
 
 TEST_F(HostTest, a_send_behind_writes_in_a_ring_completes_behind_them) {

@@ -3,6 +3,7 @@
 
 #include "live/clock.h"
 #include "live/host.h"
+#include "live/mapped.h"
 #include "live/record.h"
 #include "wire/ip.h"
 
@@ -15,6 +16,7 @@ using wire::Packet;
 constexpr size_t kGrhBytes = 40;
 constexpr uint32_t kRecordsATime = 64;
 constexpr size_t kMostBacklog = 64 << 20;
+constexpr uint64_t kLeastPage = 4096;
 
 bool is_datagram(const Packet& packet) {
     return wire::service_of(static_cast<uint8_t>(packet.opcode)) == wire::Service::ud;
@@ -61,6 +63,23 @@ wire::Gid destination_of(std::span<const std::byte> grh) {
     wire::Gid gid;
     if (grh.size() == kGrhBytes) std::memcpy(gid.bytes.data(), grh.data() + 24, 16);
     return gid;
+}
+
+// A request for memory that its program has unmapped while it was registered meets a key that
+// nobody gave. An adapter would have held the pages; here the program would end for what a peer
+// asks. The short way meets the kernel's refusal and comes here.
+void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
+    const uint16_t headers = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers;
+    const bool is_atomic = (headers & wire::kAtomicEth) != 0;
+    if (!is_atomic && (headers & wire::kReth) == 0) return;
+    const transport::QueuePair* qp = adapter.query_qp(packet.dest_qp());
+    if (qp == nullptr) return;
+    wire::RKey& key = is_atomic ? packet.extended.atomic.rkey : packet.extended.rdma.rkey;
+    const uint64_t address =
+        is_atomic ? packet.extended.atomic.virtual_address : packet.extended.rdma.virtual_address;
+    const uint32_t length = is_atomic ? 8 : packet.extended.rdma.dma_length;
+    const auto grant = adapter.memory().check(key.value, qp->asker(), address, length, 0);
+    if (grant && length != 0 && !is_mapped(grant->host, length)) key = {};
 }
 
 }  // namespace
@@ -184,6 +203,7 @@ void Host::receive_all(Instant time) {
 // Some of what has come. True if there was anything.
 bool Host::receive_from(uint32_t index, Instant time) {
     Peer& peer = *peers_[index];
+    page_there_ = 0;
     uint32_t count = 0;
     for (; count < kRecordsATime; ++count) {
         const auto record = peer.reader.front();
@@ -222,8 +242,15 @@ void Host::receive_write(Peer& peer, std::span<const std::byte> record) {
     if (!claim_write(peer.incoming(), peer.reader.position(), peer.reader.end())) return;
     std::memcpy(&write, record.data(), sizeof write);
     const auto bytes = record.subspan(sizeof write);
-    std::memcpy(reinterpret_cast<void*>(write.place), bytes.data(), bytes.size());
     took_writes_ = true;
+    // Pages that the program has unmapped have nobody who would see it.
+    void* place = reinterpret_cast<void*>(write.place);
+    const uint64_t page = write.place / kLeastPage;
+    if (page != page_there_ || (write.place + bytes.size() - 1) / kLeastPage != page) {
+        if (!is_mapped(place, bytes.size())) return;
+        page_there_ = page;
+    }
+    std::memcpy(place, bytes.data(), bytes.size());
 }
 
 void Host::receive_local(Instant time) {
@@ -249,6 +276,7 @@ void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const
     } else {
         if (slot_of(packet.dest_qp()) != slot_) return;
         packet.set_dest_qp(inside(packet.dest_qp()));
+        refuse_what_is_gone(*adapter_, packet);
     }
     if (refusal != 0) [[unlikely]]
         adapter_->refuse_packet(time, packet, refusal);

@@ -133,6 +133,13 @@ Refusal Adapter::set_srq_limit(SrqId srq, uint32_t limit) {
     return Refusal::none;
 }
 
+Refusal Adapter::resize_srq(SrqId srq, uint32_t requests) {
+    SharedReceiveQueue* shared = core_.shared_queue(srq);
+    if (shared == nullptr || requests == 0 || requests < shared->limit)
+        return Refusal::invalid_argument;
+    return shared->queue.resize(requests);
+}
+
 Refusal Adapter::destroy_srq(SrqId srq) {
     SharedReceiveQueue* shared = core_.shared_queue(srq);
     if (shared == nullptr) return Refusal::invalid_argument;

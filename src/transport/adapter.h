@@ -57,6 +57,7 @@ public:
     std::optional<SrqId> create_xrc_srq(XrcDomainId domain, PdId pd, CqId cq, uint32_t requests,
                                         uint32_t sges);
     Refusal set_srq_limit(SrqId srq, uint32_t limit);
+    Refusal resize_srq(SrqId srq, uint32_t requests);
     Refusal destroy_srq(SrqId srq);
     Refusal post_srq_receive(SrqId srq, const ReceiveRequest& request);
 

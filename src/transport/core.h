@@ -52,6 +52,9 @@ struct AdapterConfig {
     // The longest payload of a packet, and so the largest MTU: more than the wire's where packets
     // travel through shared memory.
     uint32_t max_payload = wire::kMaxPayload;
+    // For so long a receiver that is not ready is asked again, however few retries a queue pair was
+    // given: a process waits for its CPU now and then, and adapters do not. Zero in virtual time.
+    base::Duration rnr_patience{};
 };
 
 struct SharedReceiveQueue {

@@ -106,8 +106,9 @@ struct RequesterState {
     std::optional<Psn> timed{};    // the packet whose round trip is measured, and when it went
     base::Instant timed_at{};
     base::Instant ack_deadline = base::Instant::never();
-    base::Instant wait_until{};    // an RNR NAK asked for patience
-    base::Instant next_allowed{};  // pacing
+    base::Instant wait_until{};                              // an RNR NAK asked for patience
+    base::Instant not_ready_since = base::Instant::never();  // the first RNR NAK without progress
+    base::Instant next_allowed{};                            // pacing
 };
 
 // The answer to a READ or an atomic; kept after it was given, for the requester may ask again.

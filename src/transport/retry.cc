@@ -12,6 +12,8 @@ namespace {
 
 using wire::psn_before;
 
+constexpr int64_t kPatientLooks = 512;  // while a receiver is not ready, within the patience
+
 // Sets the requester's place back to this PSN.
 void go_back(QueuePair& qp, Psn psn) {
     RequesterState& r = qp.requester;
@@ -87,12 +89,16 @@ void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn) {
 
 void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code) {
     RequesterState& r = qp.requester;
+    Duration wait{int64_t{wire::rnr_wait_microseconds(timer_code)} * 1'000'000};
+    r.not_ready_since = std::min(r.not_ready_since, now);
     if (qp.rnr_retry != kRetryForEver) {
-        if (r.rnr_retries_left == 0)
+        if (r.rnr_retries_left != 0)
+            --r.rnr_retries_left;
+        else if (now - r.not_ready_since < core.config.rnr_patience)
+            wait = std::min(wait, core.config.rnr_patience / kPatientLooks);
+        else
             return fail_request(core, qp, r.oldest, Status::rnr_retry_exceeded);
-        --r.rnr_retries_left;
     }
-    const Duration wait{int64_t{wire::rnr_wait_microseconds(timer_code)} * 1'000'000};
     if (qp.type == QpType::ee_requester) return suspend_message(core, qp, now + wait);
     r.recovering = false;
     go_back(qp, psn);
@@ -117,6 +123,7 @@ void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool 
     }
     r.retries_left = qp.retry_count;
     r.rnr_retries_left = qp.rnr_retry;
+    r.not_ready_since = Instant::never();
     r.recovering = false;
     // What was acknowledged need not be sent again, wherever the place was set back to.
     if (psn_before(r.send_psn, r.unacknowledged)) {

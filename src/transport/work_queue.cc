@@ -66,16 +66,31 @@ std::span<const std::byte> SendQueue::inline_data(uint32_t number) const {
 }
 
 ReceiveQueue::ReceiveQueue(uint32_t requests, uint32_t sges)
-    : max_sges_(sges), works_(requests), sges_(size_t{requests} * sges) {
-    for (uint32_t place = requests; place-- > 0;) {
+    : max_sges_(sges), capacity_(requests) {
+    add_places(requests);
+}
+
+void ReceiveQueue::add_places(uint32_t count) {
+    const auto before = static_cast<uint32_t>(works_.size());
+    works_.resize(size_t{before} + count);
+    sges_.resize(works_.size() * max_sges_);
+    for (uint32_t place = before + count; place-- > before;) {
         works_[place].next = free_;
         free_ = place;
     }
 }
 
+Refusal ReceiveQueue::resize(uint32_t requests) {
+    if (requests < used_) return Refusal::invalid_argument;
+    if (requests > works_.size()) add_places(requests - static_cast<uint32_t>(works_.size()));
+    capacity_ = requests;
+    return Refusal::none;
+}
+
 Refusal ReceiveQueue::post(const ReceiveRequest& request) {
     if (request.sges.size() > max_sges_) return Refusal::invalid_argument;
-    if (free_ == kNone) return Refusal::queue_full;
+    if (used_ >= capacity_) return Refusal::queue_full;
+    ++used_;
     const uint32_t place = free_;
     ReceiveWork& work = works_[place];
     free_ = work.next;
@@ -108,6 +123,7 @@ void ReceiveQueue::give_back(uint32_t place) {
 }
 
 void ReceiveQueue::release(uint32_t place) {
+    --used_;
     works_[place].next = free_;
     free_ = place;
 }

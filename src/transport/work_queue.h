@@ -76,6 +76,8 @@ public:
     ReceiveQueue(uint32_t requests, uint32_t sges);
 
     Refusal post(const ReceiveRequest& request);
+    // So many places from now on. Refused if more are in use.
+    Refusal resize(uint32_t requests);
     // The place of the request posted first; it stays taken until release(). kNone if there is
     // none.
     uint32_t take();
@@ -86,7 +88,7 @@ public:
     uint64_t id(uint32_t place) const { return works_[place].id; }
     std::span<const Sge> sges(uint32_t place) const;
     uint32_t waiting() const { return waiting_; }
-    uint32_t capacity() const { return static_cast<uint32_t>(works_.size()); }
+    uint32_t capacity() const { return capacity_; }
     uint32_t max_sges() const { return max_sges_; }
 
 private:
@@ -96,9 +98,13 @@ private:
         uint32_t next = kNone;  // in the queue, or in the list of free places
     };
 
+    void add_places(uint32_t count);
+
     uint32_t max_sges_;
-    std::vector<ReceiveWork> works_;
+    std::vector<ReceiveWork> works_;  // never shorter than it once was: places keep their numbers
     std::vector<Sge> sges_;
+    uint32_t capacity_ = 0;
+    uint32_t used_ = 0;  // places that wait or are taken
     uint32_t first_ = kNone;
     uint32_t last_ = kNone;
     uint32_t free_ = kNone;

@@ -90,6 +90,25 @@ TEST(ReceiveQueue, what_is_given_back_comes_first_again) {
     EXPECT_EQ(queue.id(queue.take()), 3u);
 }
 
+TEST(ReceiveQueue, has_more_places_or_fewer_when_asked_and_keeps_what_is_in_it) {
+    ReceiveQueue queue(2, 1);
+    const std::array piece = {Sge{1, 10, 7}};
+    queue.post({1, piece});
+    queue.post({2, {}});
+    const uint32_t taken = queue.take();
+    EXPECT_EQ(queue.resize(1), Refusal::invalid_argument);  // one is taken, one waits
+    EXPECT_EQ(queue.resize(4), Refusal::none);
+    EXPECT_EQ(queue.post({3, {}}), Refusal::none);
+    EXPECT_EQ(queue.post({4, {}}), Refusal::none);
+    EXPECT_EQ(queue.post({5, {}}), Refusal::queue_full);
+    EXPECT_EQ(queue.sges(taken)[0].length, 10u);
+    queue.release(taken);
+    EXPECT_EQ(queue.resize(3), Refusal::none);
+    EXPECT_EQ(queue.capacity(), 3u);
+    EXPECT_EQ(queue.post({5, {}}), Refusal::queue_full);
+    for (uint64_t id = 2; id <= 4; ++id) EXPECT_EQ(queue.id(queue.take()), id);
+}
+
 TEST(ReceiveQueue, refuses_more_pieces_than_agreed) {
     ReceiveQueue queue(1, 1);
     const std::array pieces = {Sge{1, 10, 7}, Sge{2, 20, 8}};

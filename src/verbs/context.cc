@@ -57,11 +57,14 @@ void fill_operations(verbs_context& verbs) {
     verbs.query_port = query_port;
     verbs.advise_mr = advise_mr;
     verbs.alloc_parent_domain = alloc_parent_domain;
+    verbs.alloc_td = alloc_td;
+    verbs.dealloc_td = dealloc_td;
     verbs.modify_cq = modify_cq;
     verbs.query_rt_values = query_rt_values;
     verbs.create_cq_ex = create_cq_ex;
     verbs.query_device_ex = query_device_ex;
     verbs.create_qp_ex = create_qp_ex;
+    verbs.open_qp = open_qp;
     verbs.get_srq_num = get_srq_num;
     verbs.create_srq_ex = create_srq_ex;
     verbs.open_xrcd = open_xrcd;
@@ -78,8 +81,6 @@ void fill_operations(verbs_context& verbs) {
     refuse(verbs.destroy_flow_action);
     refuse(verbs.create_flow_action_esp);
     refuse(verbs.modify_qp_rate_limit);
-    refuse(verbs.dealloc_td);
-    refuse(verbs.alloc_td);
     refuse(verbs.post_srq_ops);
     refuse(verbs.destroy_rwq_ind_table);
     refuse(verbs.create_rwq_ind_table);
@@ -90,7 +91,6 @@ void fill_operations(verbs_context& verbs) {
     refuse(verbs.ABI_placeholder2);
     refuse(verbs.ibv_create_flow);
     refuse(verbs.ABI_placeholder1);
-    refuse(verbs.open_qp);
 }
 
 }  // namespace tulle::verbs

@@ -105,9 +105,10 @@ TULLE_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
 }
 
 // Opens the program's device for a provider library, which has its own way to do so.
-TULLE_EXPORT ibv_context* verbs_open_device(ibv_device* device, void*) {
+TULLE_EXPORT ibv_context* tulle_verbs_open_device(ibv_device* device, void*) {
     return ibv_open_device(device);
 }
+TULLE_PRIVATE(verbs_open_device);
 
 TULLE_EXPORT int ibv_close_device(ibv_context* context) {
     delete &context_of(context);

@@ -104,12 +104,49 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
     domain->shown.context = context;
     domain->id = parent.id;
     domain->parent = &parent;
+    live::Host& host = host_of(context);
+    const std::lock_guard guard(host.lock());
     ++parent.children;
+    if (attributes->td != nullptr) {
+        domain->threads = &object_of<ThreadDomain>(attributes->td);
+        ++domain->threads->users;
+    }
     return &domain.release()->shown;
 }
 
-int advise_mr(ibv_pd*, ibv_advise_mr_advice, uint32_t, ibv_sge*, uint32_t) {
-    return 0;  // pages come when they are touched
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes) {
+    if (attributes != nullptr && attributes->comp_mask != 0) return fail(EOPNOTSUPP);
+    auto domain = std::make_unique<ThreadDomain>();
+    domain->shown.context = context;
+    return &domain.release()->shown;
+}
+
+int dealloc_td(ibv_td* td) {
+    ThreadDomain& domain = object_of<ThreadDomain>(td);
+    {
+        live::Host& host = host_of(td->context);
+        const std::lock_guard guard(host.lock());
+        if (domain.users != 0) return EBUSY;
+    }
+    delete &domain;
+    return 0;
+}
+
+// Pages come when they are touched; what is advised must be there all the same.
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* sges,
+              uint32_t count) {
+    if ((flags & ~uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0 || (sges == nullptr && count != 0))
+        return EINVAL;
+    if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) return EOPNOTSUPP;
+    const uint32_t access =
+        advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ? uint32_t{transport::kLocalWrite} : 0;
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
+    const transport::Asker asker{pd_of(pd).id, {}};
+    for (const ibv_sge& sge : std::span(sges, count))
+        if (!host.adapter().memory().check(sge.lkey, asker, sge.addr, sge.length, access))
+            return EFAULT;
+    return 0;
 }
 
 }  // namespace tulle::verbs
@@ -128,14 +165,15 @@ TULLE_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
 
 TULLE_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
     ProtectionDomain& domain = pd_of(pd);
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
     if (domain.children != 0) return EBUSY;
     if (domain.parent != nullptr) {
         --domain.parent->children;
+        if (domain.threads != nullptr) --domain.threads->users;
         delete &domain;
         return 0;
     }
-    live::Host& host = host_of(pd->context);
-    const std::lock_guard guard(host.lock());
     const auto refusal = host.adapter().memory().destroy_pd(domain.id);
     if (refusal == transport::Refusal::none) delete &domain;
     return errno_of(refusal);

@@ -52,10 +52,17 @@ private:
     uint32_t owed_ = 0;
 };
 
+// One thread's objects, the program promises. They are guarded all the same.
+struct ThreadDomain {
+    ibv_td shown{};
+    uint32_t users = 0;  // parent domains
+};
+
 struct ProtectionDomain {
     ibv_pd shown{};
     transport::PdId id{};
-    ProtectionDomain* parent = nullptr;  // of a parent domain: the one whose memory it uses
+    ProtectionDomain* parent = nullptr;  // of a parent domain: the one whose memory it uses,
+    ThreadDomain* threads = nullptr;     // and perhaps the threads that use it
     uint32_t children = 0;
 };
 
@@ -131,6 +138,7 @@ struct QueuePair {
     int pending_error = 0;
     bool is_explained = false;  // its first failure was told
     Owed asynchronous;
+    QueuePair* other = nullptr;  // the next handle of the same queue pair (ibv_open_qp)
 
     ibv_qp& plain() { return shown.qp_base; }
 };

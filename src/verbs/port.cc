@@ -167,8 +167,8 @@ TULLE_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* e
 }
 
 // For ibv_devinfo and pyverbs: 0 stands for InfiniBand and RoCE v1, 1 for RoCE v2.
-TULLE_EXPORT int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index,
-                                    unsigned int* type) {
+TULLE_EXPORT int tulle_ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index,
+                                          unsigned int* type) {
     const auto& who = host_of(context).identity();
     if (port != kPort || index >= who.gids.size()) {
         errno = EINVAL;
@@ -177,6 +177,7 @@ TULLE_EXPORT int ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned
     *type = gid_type(who, index) == IBV_GID_TYPE_ROCE_V2 ? 1 : 0;
     return 0;
 }
+TULLE_PRIVATE(ibv_query_gid_type);
 
 TULLE_EXPORT int ibv_query_pkey(ibv_context*, uint8_t port, int index, __be16* pkey) {
     if (port != kPort || index != 0) {

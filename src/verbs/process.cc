@@ -107,8 +107,10 @@ void Process::on_event(const transport::AdapterEvent& event) {
     if (subject == nullptr) return;
     if (event.kind == EventKind::communication_established && management.on_established != nullptr)
         management.on_established(management.self, subject->plain().qp_num);
-    shown.element.qp = &subject->plain();
-    tell(subject->plain().context);
+    for (; subject != nullptr; subject = subject->other) {
+        shown.element.qp = &subject->plain();
+        tell(subject->plain().context);
+    }
 }
 
 void Process::on_management(const live::ManagementMessage& message) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "live/host.h"
@@ -36,8 +37,15 @@ public:
     void remove(Cq& cq) { put<Cq>(cqs_, cq.id.value, nullptr); }
     void add(Srq& srq) { put(srqs_, srq.id.value, &srq); }
     void remove(Srq& srq) { put<Srq>(srqs_, srq.id.value, nullptr); }
-    void add(QueuePair& qp) { qps_[transport::Core::index_of(qp.qpn)] = &qp; }
-    void remove(QueuePair& qp) { qps_[transport::Core::index_of(qp.qpn)] = nullptr; }
+    // A queue pair has a handle, or several; the first leads to the others.
+    void add(QueuePair& qp) {
+        qp.other = std::exchange(qps_[transport::Core::index_of(qp.qpn)], &qp);
+    }
+    void remove(QueuePair& qp) {
+        QueuePair** link = &qps_[transport::Core::index_of(qp.qpn)];
+        while (*link != &qp) link = &(*link)->other;
+        *link = qp.other;
+    }
     QueuePair* qp(transport::Qpn qpn) { return qps_[transport::Core::index_of(qpn)]; }
 
     void on_event(const transport::AdapterEvent& event) override;

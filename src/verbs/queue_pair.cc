@@ -230,6 +230,35 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     return &qp.release()->plain();
 }
 
+// One more handle of a target of XRC, for whoever has its domain open. The queue pair ends with the
+// last of them.
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
+    constexpr uint32_t kNeeded =
+        IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    const uint32_t mask = attributes->comp_mask;
+    if ((mask & ~IBV_QP_OPEN_ATTR_CONTEXT) != kNeeded || attributes->qp_type != IBV_QPT_XRC_RECV ||
+        attributes->xrcd == nullptr)
+        return fail(EINVAL);
+    live::Host& host = host_of(context);
+    const std::lock_guard guard(host.lock());
+    const transport::Qpn number{attributes->qp_num};
+    QueuePair* first = Process::instance().qp(live::inside(number));
+    if (first == nullptr || first->plain().qp_num != number.value) return fail(EINVAL);
+    const transport::QueuePair* target = host.adapter().query_qp(first->qpn);
+    if (target->xrc_domain != object_of<XrcDomain>(attributes->xrcd).id) return fail(EINVAL);
+    auto qp = std::make_unique<QueuePair>();
+    qp->qpn = first->qpn;
+    qp->type = first->type;
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = IBV_QPT_XRC_RECV;
+    if ((mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0) init.qp_context = attributes->qp_context;
+    fill_shown(*qp, context, init, number.value);
+    qp->attributes = first->attributes;
+    qp->plain().state = first->plain().state;
+    Process::instance().add(*qp);
+    return &qp.release()->plain();
+}
+
 }  // namespace tulle::verbs
 
 using namespace tulle;
@@ -286,9 +315,11 @@ TULLE_EXPORT int ibv_destroy_qp(ibv_qp* shown) {
     live::Host& host = host_of(shown->context);
     {
         const std::lock_guard guard(host.lock());
-        const auto refusal = host.destroy_qp(qp.qpn);
+        Process& process = Process::instance();
+        const bool is_last = process.qp(qp.qpn) == &qp && qp.other == nullptr;
+        const auto refusal = is_last ? host.destroy_qp(qp.qpn) : transport::Refusal::none;
         if (refusal != transport::Refusal::none) return errno_of(refusal);
-        Process::instance().remove(qp);
+        process.remove(qp);
     }
     context_of(shown->context).events.remove_if([&](const ibv_async_event& event) {
         const bool is_qp_event =

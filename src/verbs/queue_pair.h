@@ -5,6 +5,7 @@
 
 namespace tulle::verbs {
 
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes);
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind);
 int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad);

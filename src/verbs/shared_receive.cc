@@ -133,11 +133,19 @@ TULLE_EXPORT ibv_srq* ibv_create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes) 
 
 TULLE_EXPORT int ibv_modify_srq(ibv_srq* shown, ibv_srq_attr* attributes, int mask) {
     if ((mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT)) != 0) return EINVAL;
-    if ((mask & IBV_SRQ_MAX_WR) != 0) return EOPNOTSUPP;
-    if ((mask & IBV_SRQ_LIMIT) == 0) return 0;
     Srq& srq = object_of<Srq>(shown);
+    const bool resizes = (mask & IBV_SRQ_MAX_WR) != 0;
+    const bool limits = (mask & IBV_SRQ_LIMIT) != 0;
+    const uint32_t places = resizes ? attributes->max_wr : srq.attributes.max_wr;
+    if (places > kMaxSharedWork || (limits && attributes->srq_limit > places)) return EINVAL;
     live::Host& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
+    if (resizes) {
+        const auto refusal = host.adapter().resize_srq(srq.id, places);
+        if (refusal != transport::Refusal::none) return errno_of(refusal);
+        srq.attributes.max_wr = places;
+    }
+    if (!limits) return 0;
     const auto refusal = host.adapter().set_srq_limit(srq.id, attributes->srq_limit);
     if (refusal == transport::Refusal::none) srq.attributes.srq_limit = attributes->srq_limit;
     return errno_of(refusal);

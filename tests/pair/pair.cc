@@ -14,6 +14,7 @@ AdapterConfig config_of(EndpointIndex endpoint, const PairOptions& options) {
     config.loss = options.loss;
     config.ack_every = options.ack_every;
     config.grants_credits = options.grants_credits;
+    config.rnr_patience = options.rnr_patience;
     config.max_packets_outstanding = options.max_packets_outstanding;
     config.notifications = options.notifications;
     return config;

@@ -29,6 +29,7 @@ struct PairOptions {
     uint8_t retry_count = 7;
     uint8_t rnr_retry = 7;
     uint8_t min_rnr_timer = 12;
+    base::Duration rnr_patience{};
     uint8_t max_reads = 4;
     uint8_t max_incoming_reads = 4;
     uint32_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;

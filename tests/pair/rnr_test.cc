@@ -53,6 +53,19 @@ TEST(Rnr, rnr_retry_says_how_often_it_is_tried_again) {
     }
 }
 
+TEST(Rnr, a_patient_adapter_asks_on_for_a_while) {
+    Pair pair({.rnr_retry = 0, .min_rnr_timer = 0, .rnr_patience = 512_ms, .receives = 0});
+    pair.client.post({.work = Work::send, .length = 100, .id = 1});
+    pair.run(300_ms);
+    pair.server.post_receive(kReceiveArea, 4096);
+    pair.run(310_ms);  // sooner than the 655 ms that the receiver asked for
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    // And no longer: the next one finds nobody who posts.
+    pair.client.post({.work = Work::send, .length = 100, .id = 2});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::rnr_retry_exceeded);
+}
+
 TEST(Rnr, seven_tries_for_ever) {
     Pair pair({.rnr_retry = 7, .receives = 0});
     pair.client.post({.work = Work::send, .length = 100});

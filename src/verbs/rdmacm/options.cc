@@ -54,7 +54,8 @@ TULLE_EXPORT int rdma_get_remote_ece(rdma_cm_id*, ibv_ece* ece) {
     return 0;
 }
 
-// Sockets over RDMA are not offered: each call says so, as a socket call does.
+// Sockets over RDMA are not offered: each call says so, as a socket call does. Nor is what newer
+// kernels do for address information.
 #define TULLE_NO_SOCKET(name)           \
     TULLE_EXPORT ssize_t name() {       \
         return refuse_call(EOPNOTSUPP); \
@@ -64,6 +65,12 @@ TULLE_NO_SOCKET(raccept)
 TULLE_NO_SOCKET(rbind)
 TULLE_NO_SOCKET(rclose)
 TULLE_NO_SOCKET(rconnect)
+TULLE_NO_SOCKET(rdma_query_addrinfo)
+TULLE_NO_SOCKET(rdma_resolve_addrinfo)
+TULLE_NO_SOCKET(rdma_write_cm_event)
+TULLE_NO_SOCKET(repoll_create)
+TULLE_NO_SOCKET(repoll_ctl)
+TULLE_NO_SOCKET(repoll_wait)
 TULLE_NO_SOCKET(rfcntl)
 TULLE_NO_SOCKET(rgetpeername)
 TULLE_NO_SOCKET(rgetsockname)

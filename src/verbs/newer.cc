@@ -1,0 +1,72 @@
+// Names that rdma-core has gained since release 44, whose headers this is compiled with: what they
+// take is declared here. Handles of DMA hints, buffers of the adapter and counters of completions
+// are not offered.
+#include "verbs/memory.h"
+#include "verbs/objects.h"
+#include "verbs/unsupported.h"
+
+namespace {
+
+// As programs fill it in.
+struct RegionAttributes {
+    size_t length;
+    int access;
+    uint64_t mask;
+    uint64_t iova;
+    void* address;
+    int file;
+    uint64_t file_offset;
+    void* hints;
+    void* buffer;
+};
+enum RegionMask : uint64_t { kIova = 1, kAddress = 2 };
+
+constexpr uint64_t kPortSpeed = 1000;  // in units of 100 Mb/s
+
+}  // namespace
+
+using namespace tulle::verbs;
+
+TULLE_EXPORT ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, const RegionAttributes* a) {
+    if ((a->mask & ~uint64_t{kIova | kAddress}) != 0) return fail(EOPNOTSUPP);
+    if ((a->mask & kAddress) == 0) return fail(EINVAL);
+    const uint64_t iova = (a->mask & kIova) != 0 ? a->iova : reinterpret_cast<uint64_t>(a->address);
+    return register_region(pd, a->address, a->length, iova, static_cast<unsigned>(a->access));
+}
+
+TULLE_EXPORT int ibv_query_port_speed(ibv_context*, uint32_t port, uint64_t* speed) {
+    if (port != 1) return EINVAL;
+    *speed = kPortSpeed;
+    return 0;
+}
+
+#define TULLE_NOT_OFFERED(type, name)             \
+    TULLE_EXPORT type name() {                    \
+        return tulle::verbs::unsupported<type>(); \
+    }
+
+TULLE_NOT_OFFERED(void*, ibv_alloc_dmah)
+TULLE_NOT_OFFERED(int, ibv_dealloc_dmah)
+TULLE_NOT_OFFERED(void*, ibv_alloc_buf)
+TULLE_NOT_OFFERED(void, ibv_free_buf)
+TULLE_NOT_OFFERED(void*, ibv_reg_buf_mr)
+TULLE_NOT_OFFERED(int, _ibv_query_comp_cntr_caps)
+TULLE_NOT_OFFERED(void*, ibv_create_comp_cntr)
+TULLE_NOT_OFFERED(int, ibv_destroy_comp_cntr)
+TULLE_NOT_OFFERED(int, ibv_inc_comp_cntr)
+TULLE_NOT_OFFERED(int, ibv_inc_err_comp_cntr)
+TULLE_NOT_OFFERED(int, ibv_qp_attach_comp_cntr)
+TULLE_NOT_OFFERED(int, ibv_read_comp_cntr)
+TULLE_NOT_OFFERED(int, ibv_read_err_comp_cntr)
+TULLE_NOT_OFFERED(int, ibv_set_comp_cntr)
+TULLE_NOT_OFFERED(int, ibv_set_err_comp_cntr)
+
+// These answer with a descriptor.
+TULLE_EXPORT int ibv_dm_export_dmabuf_fd(ibv_dm*) {
+    errno = EOPNOTSUPP;
+    return -1;
+}
+TULLE_EXPORT int ibv_export_buf_dmabuf_fd(void*) {
+    errno = EOPNOTSUPP;
+    return -1;
+}

@@ -1,0 +1,427 @@
+// Calls that no program of Debian makes: newer ones, rarer ones, wrong ones. Run by `tulle run`.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <rdma/rsocket.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                     IBV_ACCESS_REMOTE_ATOMIC;
+constexpr size_t kPage = 4096;
+
+class Calls : public testing::Test {
+protected:
+    void SetUp() override {
+        ibv_device** list = ibv_get_device_list(nullptr);
+        ASSERT_NE(list[0], nullptr);
+        context = ibv_open_device(list[0]);
+        ibv_free_device_list(list);
+        pd = ibv_alloc_pd(context);
+        cq = ibv_create_cq(context, 64, nullptr, nullptr, 0);
+        mr = ibv_reg_mr(pd, memory.data(), memory.size(), kAll);
+        ASSERT_NE(mr, nullptr);
+    }
+    void TearDown() override {
+        EXPECT_EQ(ibv_dereg_mr(mr), 0);
+        EXPECT_EQ(ibv_destroy_cq(cq), 0);
+        EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+        EXPECT_EQ(ibv_close_device(context), 0);
+    }
+
+    // A name that our headers do not declare.
+    template <class Function>
+    static Function* newer(const char* name, const char* version) {
+        return reinterpret_cast<Function*>(dlvsym(RTLD_DEFAULT, name, version));
+    }
+
+    ibv_context* context = nullptr;
+    ibv_pd* pd = nullptr;
+    ibv_cq* cq = nullptr;
+    ibv_mr* mr = nullptr;
+    std::vector<char> memory = std::vector<char>(4 * kPage);
+};
+
+// Two queue pairs of this process, connected to each other.
+class Connected : public Calls {
+protected:
+    void SetUp() override {
+        Calls::SetUp();
+        here = make();
+        there = make();
+        connect(here, there->qp_num);
+        connect(there, here->qp_num);
+    }
+    void TearDown() override {
+        EXPECT_EQ(ibv_destroy_qp(here), 0);
+        EXPECT_EQ(ibv_destroy_qp(there), 0);
+        Calls::TearDown();
+    }
+
+    ibv_qp* make() {
+        ibv_qp_init_attr init{};
+        init.send_cq = init.recv_cq = cq;
+        init.qp_type = IBV_QPT_RC;
+        init.cap = {8, 8, 1, 1, 64};
+        return ibv_create_qp(pd, &init);
+    }
+
+    void connect(ibv_qp* qp, uint32_t peer) {
+        ibv_qp_attr a{};
+        a.qp_state = IBV_QPS_INIT;
+        a.port_num = 1;
+        a.qp_access_flags = kAll;
+        ASSERT_EQ(ibv_modify_qp(
+                      qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+                  0);
+        a.qp_state = IBV_QPS_RTR;
+        a.path_mtu = IBV_MTU_1024;
+        a.dest_qp_num = peer;
+        a.max_dest_rd_atomic = a.max_rd_atomic = 1;
+        a.min_rnr_timer = 12;
+        a.ah_attr.is_global = 1;
+        a.ah_attr.port_num = 1;
+        a.ah_attr.grh.sgid_index = 3;
+        ASSERT_EQ(ibv_query_gid(context, 1, 3, &a.ah_attr.grh.dgid), 0);
+        ASSERT_EQ(
+            ibv_modify_qp(qp, &a,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                              IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+            0);
+        a.qp_state = IBV_QPS_RTS;
+        a.timeout = 14;
+        a.retry_cnt = a.rnr_retry = 7;
+        ASSERT_EQ(ibv_modify_qp(qp, &a,
+                                IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                                    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+                  0);
+    }
+
+    ibv_send_wr request(ibv_wr_opcode opcode, const ibv_mr* remote, uint32_t length) {
+        sge = {reinterpret_cast<uint64_t>(memory.data()), length, mr->lkey};
+        ibv_send_wr wr{};
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        wr.opcode = opcode;
+        wr.send_flags = IBV_SEND_SIGNALED;
+        wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(remote->addr);
+        wr.wr.rdma.rkey = remote->rkey;
+        return wr;
+    }
+    ibv_wc_status post(ibv_send_wr wr) {
+        ibv_send_wr* bad = nullptr;
+        EXPECT_EQ(ibv_post_send(here, &wr, &bad), 0);
+        return next();
+    }
+    ibv_wc_status next() {
+        ibv_wc wc{};
+        while (ibv_poll_cq(cq, 1, &wc) == 0) continue;
+        return wc.status;
+    }
+
+    ibv_qp* here = nullptr;
+    ibv_qp* there = nullptr;
+    ibv_sge sge{};
+};
+
+// ---- rarer
+// ---------------------------------------------------------------------------------------
+
+TEST_F(Calls, a_thread_domain_is_busy_while_a_parent_domain_has_it) {
+    ibv_td_init_attr init{};
+    ibv_td* td = ibv_alloc_td(context, &init);
+    ASSERT_NE(td, nullptr);
+    ibv_parent_domain_init_attr attributes{};
+    attributes.pd = pd;
+    attributes.td = td;
+    ibv_pd* parent = ibv_alloc_parent_domain(context, &attributes);
+    ASSERT_NE(parent, nullptr);
+    EXPECT_EQ(ibv_dealloc_td(td), EBUSY);
+    EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
+    ibv_mr* region = ibv_reg_mr(parent, memory.data(), 64, kAll);
+    ASSERT_NE(region, nullptr);
+    EXPECT_EQ(ibv_dereg_mr(region), 0);
+    EXPECT_EQ(ibv_dealloc_pd(parent), 0);
+    EXPECT_EQ(ibv_dealloc_td(td), 0);
+}
+
+TEST_F(Calls, a_shared_receive_queue_can_be_given_more_places_and_fewer) {
+    ibv_srq_init_attr init{nullptr, {2, 1, 0}};
+    ibv_srq* srq = ibv_create_srq(pd, &init);
+    ASSERT_NE(srq, nullptr);
+    const auto posts = [&](uint64_t count) {
+        ibv_recv_wr wr{};
+        ibv_recv_wr* bad = nullptr;
+        for (uint64_t i = 0; i < count; ++i)
+            if (const int error = ibv_post_srq_recv(srq, &wr, &bad)) return error;
+        return 0;
+    };
+    EXPECT_EQ(posts(2), 0);
+    EXPECT_EQ(posts(1), ENOMEM);
+    ibv_srq_attr attributes{5, 1, 3};
+    EXPECT_EQ(ibv_modify_srq(srq, &attributes, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+    EXPECT_EQ(posts(3), 0);
+    EXPECT_EQ(posts(1), ENOMEM);
+    attributes.max_wr = 4;  // five wait
+    EXPECT_EQ(ibv_modify_srq(srq, &attributes, IBV_SRQ_MAX_WR), EINVAL);
+    attributes.max_wr = 1u << 30;
+    EXPECT_EQ(ibv_modify_srq(srq, &attributes, IBV_SRQ_MAX_WR), EINVAL);
+    EXPECT_EQ(ibv_query_srq(srq, &attributes), 0);
+    EXPECT_EQ(attributes.max_wr, 5u);
+    EXPECT_EQ(ibv_destroy_srq(srq), 0);
+}
+
+TEST_F(Calls, a_target_of_xrc_lives_as_long_as_a_handle_of_it) {
+    ibv_xrcd_init_attr domain{};
+    domain.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    domain.fd = -1;
+    domain.oflags = O_CREAT;
+    ibv_xrcd* xrcd = ibv_open_xrcd(context, &domain);
+    ibv_xrcd* foreign = ibv_open_xrcd(context, &domain);
+    ASSERT_NE(xrcd, nullptr);
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = IBV_QPT_XRC_RECV;
+    init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    init.xrcd = xrcd;
+    ibv_qp* made = ibv_create_qp_ex(context, &init);
+    ASSERT_NE(made, nullptr);
+    ibv_qp_open_attr attributes{};
+    attributes.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    attributes.qp_num = made->qp_num;
+    attributes.xrcd = foreign;
+    attributes.qp_type = IBV_QPT_XRC_RECV;
+    EXPECT_EQ(ibv_open_qp(context, &attributes), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    attributes.xrcd = xrcd;
+    ibv_qp* opened = ibv_open_qp(context, &attributes);
+    ASSERT_NE(opened, nullptr);
+    EXPECT_EQ(opened->qp_num, made->qp_num);
+    EXPECT_EQ(ibv_destroy_qp(made), 0);
+    ibv_qp_attr state{};
+    ibv_qp_init_attr old{};
+    EXPECT_EQ(ibv_query_qp(opened, &state, IBV_QP_STATE, &old), 0);
+    EXPECT_EQ(ibv_close_xrcd(xrcd), EBUSY);
+    EXPECT_EQ(ibv_destroy_qp(opened), 0);
+    EXPECT_EQ(ibv_open_qp(context, &attributes), nullptr);
+    EXPECT_EQ(ibv_close_xrcd(xrcd), 0);
+    EXPECT_EQ(ibv_close_xrcd(foreign), 0);
+}
+
+TEST_F(Calls, advice_is_taken_for_memory_that_is_there) {
+    ibv_sge sge{reinterpret_cast<uint64_t>(memory.data()), 64, mr->lkey};
+    const auto advise = [&](ibv_advise_mr_advice advice, uint32_t flags) {
+        return ibv_advise_mr(pd, advice, flags, &sge, 1);
+    };
+    EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, IBV_ADVISE_MR_FLAG_FLUSH), 0);
+    EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH, 0x80), EINVAL);
+    EXPECT_EQ(advise(static_cast<ibv_advise_mr_advice>(77), 0), EOPNOTSUPP);
+    sge.length = 1 << 20;
+    EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH, 0), EFAULT);
+    sge = {sge.addr, 64, mr->lkey ^ 0x100};
+    EXPECT_EQ(advise(IBV_ADVISE_MR_ADVICE_PREFETCH, 0), EFAULT);
+}
+
+TEST_F(Connected, a_region_of_all_memory_opens_what_is_mapped_and_nothing_else) {
+    ibv_mr* all = ibv_reg_mr(pd, nullptr, SIZE_MAX, kAll | IBV_ACCESS_ON_DEMAND);
+    ASSERT_NE(all, nullptr);
+    std::strcpy(memory.data(), "here");
+    std::vector<char> sink(64);
+    ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, all, 5);
+    wr.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(sink.data());
+    EXPECT_EQ(post(wr), IBV_WC_SUCCESS);
+    EXPECT_STREQ(sink.data(), "here");
+    wr.wr.rdma.remote_addr = kPage;
+    EXPECT_EQ(post(wr), IBV_WC_REM_ACCESS_ERR);
+    EXPECT_EQ(ibv_dereg_mr(all), 0);
+}
+
+TEST_F(Calls, what_this_adapter_does_not_have_says_so) {
+    EXPECT_EQ(ibv_alloc_null_mr(pd), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    ibv_alloc_dm_attr memory_of_device{64, 0, 0};
+    EXPECT_EQ(ibv_alloc_dm(context, &memory_of_device), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    EXPECT_EQ(ibv_reg_dmabuf_mr(pd, 0, 64, 0, 3, kAll), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    errno = 0;
+    EXPECT_EQ(rsocket(AF_INET, SOCK_STREAM, 0), -1);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+// ---- newer
+// ---------------------------------------------------------------------------------------
+
+TEST_F(Calls, regions_are_registered_by_attributes) {
+    struct Attributes {
+        size_t length;
+        int access;
+        uint64_t mask, iova;
+        void* address;
+        int file;
+        uint64_t file_offset;
+        void *hints, *buffer;
+    };
+    auto* reg_mr_ex = newer<ibv_mr*(ibv_pd*, Attributes*)>("ibv_reg_mr_ex", "IBVERBS_1.15");
+    ASSERT_NE(reg_mr_ex, nullptr);
+    Attributes a{64, kAll, 1 | 2, 0x1000, memory.data(), -1, 0, nullptr, nullptr};
+    ibv_mr* region = reg_mr_ex(pd, &a);
+    ASSERT_NE(region, nullptr);
+    EXPECT_EQ(ibv_dereg_mr(region), 0);
+    a.mask = 4 | 8;  // a file that stands for memory
+    EXPECT_EQ(reg_mr_ex(pd, &a), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+TEST_F(Calls, newer_names_are_there_and_answer) {
+    auto* speed =
+        newer<int(ibv_context*, uint32_t, uint64_t*)>("ibv_query_port_speed", "IBVERBS_1.16");
+    ASSERT_NE(speed, nullptr);
+    uint64_t found = 0;
+    EXPECT_EQ(speed(context, 1, &found), 0);
+    EXPECT_EQ(found, 1000u);  // of 100 Mb/s
+    EXPECT_EQ(speed(context, 2, &found), EINVAL);
+    auto* hints = newer<void*(ibv_context*, void*)>("ibv_alloc_dmah", "IBVERBS_1.15");
+    ASSERT_NE(hints, nullptr);
+    EXPECT_EQ(hints(context, nullptr), nullptr);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    auto* counter = newer<void*(ibv_context*, void*)>("ibv_create_comp_cntr", "IBVERBS_1.18");
+    ASSERT_NE(counter, nullptr);
+    EXPECT_EQ(counter(context, nullptr), nullptr);
+    auto* poll = newer<int(int)>("repoll_create", "RDMACM_1.5");
+    ASSERT_NE(poll, nullptr);
+    EXPECT_EQ(poll(0), -1);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+TEST_F(Calls, providers_of_each_release_find_what_they_need_to_load) {
+    for (const char* release : {"34", "57", "59", "64", "65"}) {
+        const std::string version = std::string("IBVERBS_PRIVATE_") + release;
+        const std::string driver = std::string("verbs_register_driver_") + release;
+        for (const char* name : {"ibv_cmd_create_qp", "ibv_query_gid_type", "verbs_open_device",
+                                 "verbs_allow_disassociate_destroy", driver.c_str()})
+            EXPECT_NE(dlvsym(RTLD_DEFAULT, name, version.c_str()), nullptr) << name << version;
+    }
+}
+
+// ---- wrong
+// ---------------------------------------------------------------------------------------
+
+TEST_F(Connected, nothing_at_all_can_be_read_written_and_sent) {
+    for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
+        ibv_send_wr wr = request(opcode, mr, 0);
+        wr.wr.rdma = {0, 0};  // without data neither address nor key is looked at
+        EXPECT_EQ(post(wr), IBV_WC_SUCCESS) << opcode;
+        wr.num_sge = 0;
+        EXPECT_EQ(post(wr), IBV_WC_SUCCESS) << opcode;
+    }
+    ibv_recv_wr receive{};
+    ibv_recv_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_recv(there, &receive, &bad), 0);
+    ibv_send_wr wr = request(IBV_WR_SEND, mr, 0);
+    wr.num_sge = 0;
+    wr.send_flags |= IBV_SEND_INLINE;
+    EXPECT_EQ(post(wr), IBV_WC_SUCCESS);
+    EXPECT_EQ(next(), IBV_WC_SUCCESS);
+    EXPECT_EQ(ibv_reg_mr(pd, memory.data(), 0, kAll), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(Connected, a_key_of_the_past_is_refused_where_it_is_used) {
+    ibv_mr* past = ibv_reg_mr(pd, memory.data(), 64, kAll);
+    const uint32_t key = past->lkey;
+    EXPECT_EQ(ibv_dereg_mr(past), 0);
+    ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, mr, 8);
+    sge.lkey = key;
+    EXPECT_EQ(post(wr), IBV_WC_LOC_PROT_ERR);
+}
+
+// The child has an adapter of its own, in the same world.
+TEST_F(Connected, a_key_of_another_process_opens_nothing) {
+    struct Word {
+        uint64_t address;
+        uint32_t key;
+    };
+    int to_parent[2];
+    int to_child[2];
+    ASSERT_EQ(pipe(to_parent), 0);
+    ASSERT_EQ(pipe(to_child), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(to_child[1]);
+        std::vector<char> own(64, 'x');
+        ibv_device** list = ibv_get_device_list(nullptr);
+        ibv_pd* domain = ibv_alloc_pd(ibv_open_device(list[0]));
+        const ibv_mr* region = ibv_reg_mr(domain, own.data(), own.size(), kAll);
+        const Word word{reinterpret_cast<uint64_t>(own.data()), region->rkey};
+        char end = 0;
+        const bool told = write(to_parent[1], &word, sizeof word) == sizeof word &&
+                          read(to_child[0], &end, 1) == 0;
+        _exit(told && own == std::vector<char>(64, 'x') ? 0 : 1);
+    }
+    Word word{};
+    ASSERT_EQ(read(to_parent[0], &word, sizeof word), ssize_t{sizeof word});
+    ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, mr, 8);
+    wr.wr.rdma.remote_addr = word.address;
+    wr.wr.rdma.rkey = word.key;
+    EXPECT_EQ(post(wr), IBV_WC_REM_ACCESS_ERR);
+    for (const int file : {to_parent[0], to_parent[1], to_child[0], to_child[1]}) close(file);
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+TEST_F(Connected, memory_that_was_unmapped_while_registered_is_as_if_it_had_no_key) {
+    for (const ibv_wr_opcode opcode :
+         {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+        void* pages =
+            mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ibv_mr* region = ibv_reg_mr(pd, pages, 4 * kPage, kAll);
+        ASSERT_NE(region, nullptr);
+        munmap(static_cast<char*>(pages) + kPage, kPage);  // a hole
+        ibv_send_wr wr = request(opcode, region, 8);
+        wr.wr.rdma.remote_addr += kPage;
+        if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+            wr.wr.atomic = {reinterpret_cast<uint64_t>(pages) + kPage, 1, 0, region->rkey};
+        else
+            wr.wr.rdma.remote_addr -= 4;  // begins where there is memory
+        EXPECT_EQ(post(wr), IBV_WC_REM_ACCESS_ERR) << opcode;
+        EXPECT_EQ(ibv_dereg_mr(region), 0);
+        munmap(pages, 4 * kPage);
+        TearDown();
+        SetUp();  // the connection has ended
+    }
+}
+
+TEST_F(Connected, no_way_through_the_states_but_the_legal_one) {
+    struct Step {
+        ibv_qp_state from, to;
+    };
+    for (const Step& step : {Step{IBV_QPS_RESET, IBV_QPS_RTR}, Step{IBV_QPS_RESET, IBV_QPS_RTS},
+                             Step{IBV_QPS_RESET, IBV_QPS_SQD}, Step{IBV_QPS_RTS, IBV_QPS_RTR},
+                             Step{IBV_QPS_RTS, IBV_QPS_INIT}, Step{IBV_QPS_ERR, IBV_QPS_RTS}}) {
+        ibv_qp* qp = make();
+        ibv_qp_attr a{};
+        if (step.from == IBV_QPS_RTS) connect(qp, there->qp_num);
+        if (step.from == IBV_QPS_ERR) {
+            a.qp_state = IBV_QPS_ERR;
+            EXPECT_EQ(ibv_modify_qp(qp, &a, IBV_QP_STATE), 0);
+        }
+        a.qp_state = step.to;
+        EXPECT_EQ(ibv_modify_qp(qp, &a, IBV_QP_STATE), EINVAL) << step.from << step.to;
+        ibv_qp_init_attr init{};
+        EXPECT_EQ(ibv_query_qp(qp, &a, IBV_QP_STATE, &init), 0);
+        EXPECT_EQ(a.qp_state, step.from);
+        EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    }
+}
+
+}  // namespace
