@@ -40,7 +40,7 @@ const StreamedWrite* WriteStream::oldest_done(const RingMemory& ring) {
 
 // Longer each time, unless it went well for longer than that.
 void WriteStream::close(base::Instant now) {
-    const bool went_well = now > open_again_ + closed_ + closed_;
+    const bool went_well = now > open_again_ + closed_;
     closed_ = went_well ? kShortClosed : std::min(closed_ + closed_, kLongClosed);
     open_again_ = now + closed_;
 }

@@ -65,9 +65,9 @@ public:
     }
 
 private:
-    static constexpr base::Duration kPatience{30'000'000};         // 30 us
-    static constexpr base::Duration kShortClosed{1'000'000'000};   // 1 ms
-    static constexpr base::Duration kLongClosed{100'000'000'000};  // 100 ms
+    static constexpr base::Duration kPatience{100'000'000};       // 100 us
+    static constexpr base::Duration kShortClosed{500'000'000};    // 0.5 ms
+    static constexpr base::Duration kLongClosed{16'000'000'000};  // 16 ms
 
     void close(base::Instant now);
     static void copy(RingMemory& ring, uint64_t from, uint64_t end, pid_t reader);
