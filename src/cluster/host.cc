@@ -54,6 +54,23 @@ void Host::begin() {
     if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
 }
 
+void Host::prefetch(uint32_t depth) const {
+    const uint32_t& first = cabling_.inbound(plan_.port).packets.head;
+    adapter_.prefetch(depth);
+    switch (depth) {
+        case 1:
+            base::prefetch(port_, sizeof(*port_));
+            base::prefetch(&first);
+            break;
+        case 2:
+            cabling_.store.prefetch(first);
+            cabling_.store.prefetch_packet(first);
+            break;
+        case 3: cabling_.store.prefetch_behind(first); break;
+        default: break;
+    }
+}
+
 Instant Host::advance(Instant until, Ends& ends) {
     if (cabling_.take_fresh(plan_.port)) {
         const fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
@@ -93,9 +110,13 @@ void Host::on_rare(Instant now, Ends& ends) {
 void Host::on_packet(Instant now, Ends& ends) {
     fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
     const uint32_t index = inbound.packets.pop(cabling_.store);
-    cabling_.store.prefetch_packet(inbound.packets.head);
-    next_[kPackets] =
-        inbound.packets.empty() ? Instant::never() : cabling_.store[inbound.packets.head].at;
+    next_[kPackets] = Instant::never();
+    if (!inbound.packets.empty()) {
+        const Transit& following = cabling_.store[inbound.packets.head];
+        cabling_.store.prefetch_packet(inbound.packets.head);
+        cabling_.store.prefetch(following.next);
+        next_[kPackets] = following.at;
+    }
     Transit& transit = cabling_.store[index];
     transit.in_lane = transit.lane;
     const bool has_credits = cabling_.has_credits() && transit.lane != fabric::kManagementLane;

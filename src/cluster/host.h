@@ -100,12 +100,8 @@ public:
 
     Instant advance(Instant until, Ends& ends);
 
-    // What it points to; the owner has asked for the object itself.
-    void prefetch() const {
-        adapter_.prefetch();
-        __builtin_prefetch(port_);
-        cabling_.store.prefetch_packet(cabling_.inbound(plan_.port).packets.head);
-    }
+    // What the object points to, what that points to, and so on; see Partition.
+    void prefetch(uint32_t depth) const;
 
     uint32_t node() const { return plan_.node; }
     uint32_t port() const { return plan_.port; }

@@ -51,10 +51,8 @@ void Partition::advance(uint64_t window) {
     if (outgrows_cache_) std::ranges::sort(acting_);  // as they lie in memory
     for (size_t i = 0; i < acting_.size(); ++i) {
         const uint32_t place = acting_[i];
-        if (outgrows_cache_) {
-            prefetch_object(i + 3);
-            prefetch_state(i + 1);
-        }
+        if (outgrows_cache_)
+            for (uint32_t depth = 0; depth < kDepths; ++depth) prefetch(i + kDepths - depth, depth);
         if (cabling_.due(place) >= until) continue;
         acted_until_ = until;
         const Node node = nodes_[place];
@@ -66,26 +64,15 @@ void Partition::advance(uint64_t window) {
     }
 }
 
-// A node is in memory, not in the cache, when its turn comes: it is asked for while others act,
-// first the object, then, two turns later, what the object points to.
-void Partition::prefetch_object(size_t turn) const {
-    if (turn >= acting_.size()) return;
-    const Node node = nodes_[acting_[turn]];
-    constexpr size_t kLine = 64;
-    const bool is_host = node.is_host;
-    const char* bytes = is_host ? reinterpret_cast<const char*>(&hosts_[node.index])
-                                : reinterpret_cast<const char*>(&switches_[node.index]);
-    const size_t size = is_host ? sizeof(Host) : sizeof(fabric::Switch);
-    for (size_t i = 0; i < size; i += kLine) __builtin_prefetch(bytes + i);
-}
-
-void Partition::prefetch_state(size_t turn) const {
+// A node is in memory, not in the cache, when its turn comes: it is asked for while others act.
+// First the object, a turn later what it points to, which can then be read, and so on.
+void Partition::prefetch(size_t turn, uint32_t depth) const {
     if (turn >= acting_.size()) return;
     const Node node = nodes_[acting_[turn]];
     if (node.is_host)
-        hosts_[node.index].prefetch();
+        prefetch(hosts_[node.index], depth);
     else
-        switches_[node.index].prefetch();
+        prefetch(switches_[node.index], depth);
 }
 
 void Partition::accept(const std::vector<fabric::Crossing>& crossings) {

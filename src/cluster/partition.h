@@ -20,10 +20,11 @@ namespace tulle::cluster {
 
 class Partition {
 public:
-    Partition(const fabric::Settings& settings, uint32_t lanes, size_t partitions, Duration window)
+    Partition(const fabric::Settings& settings, uint32_t lanes, size_t partitions, Duration window,
+              std::pmr::memory_resource* memory = std::pmr::new_delete_resource())
         : settings_(settings),
           framing_(settings),
-          cabling_(settings, lanes, partitions),
+          cabling_(settings, lanes, partitions, memory),
           window_(window) {}
 
     // Setting up. A node's ports are added to the cabling right before the node.
@@ -59,8 +60,15 @@ private:
 
     uint64_t window_of(Instant at) const { return static_cast<uint64_t>(at.ps / window_.ps); }
     void note_woken();
-    void prefetch_object(size_t turn) const;
-    void prefetch_state(size_t turn) const;
+    static constexpr uint32_t kDepths = 4;
+    void prefetch(size_t turn, uint32_t depth) const;
+    template <class Object>
+    static void prefetch(const Object& object, uint32_t depth) {
+        if (depth == 0)
+            base::prefetch(&object, sizeof(Object));
+        else
+            object.prefetch(depth);
+    }
 
     const fabric::Settings& settings_;
     Framing framing_;

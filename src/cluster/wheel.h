@@ -1,11 +1,15 @@
 // Which nodes have something to do in which window of time. Near windows have a slot each, far ones
 // wait in a heap. A node may be noted more than once; whoever takes it out asks whether it is due.
+//
+// One window has all nodes and the next has none, so slots share their memory: a slot is a list of
+// chunks.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace tulle::cluster {
@@ -14,11 +18,15 @@ class WindowWheel {
 public:
     static constexpr uint64_t kNone = UINT64_MAX;
 
+    WindowWheel() { slots_.fill(kNoChunk); }
+
     // Windows before the one that was taken last are gone.
     void add(uint64_t window, uint32_t node) {
         if (window - base_ < kSlots) {
-            slots_[window % kSlots].push_back(node);
-            filled_[window % kSlots / 64] |= uint64_t{1} << (window % 64);
+            uint32_t& slot = slots_[window % kSlots];
+            if (slot == kNoChunk || chunks_[slot].count == kChunk) begin_chunk(window, slot);
+            Chunk& chunk = chunks_[slot];
+            chunk.nodes[chunk.count++] = node;
         } else {
             far_.push_back({window, node});
             std::push_heap(far_.begin(), far_.end(), Later{});
@@ -35,8 +43,13 @@ public:
     void take(uint64_t window, std::vector<uint32_t>& into) {
         into.clear();
         base_ = window;
-        std::vector<uint32_t>& slot = slots_[window % kSlots];
-        into.swap(slot);
+        uint32_t& slot = slots_[window % kSlots];
+        while (slot != kNoChunk) {
+            Chunk& chunk = chunks_[slot];
+            into.insert(into.end(), chunk.nodes.begin(), chunk.nodes.begin() + chunk.count);
+            const uint32_t next = std::exchange(chunk.next, free_);
+            free_ = std::exchange(slot, next);
+        }
         filled_[window % kSlots / 64] &= ~(uint64_t{1} << (window % 64));
         while (!far_.empty() && far_.front().window == window) {
             into.push_back(far_.front().node);
@@ -47,6 +60,13 @@ public:
 
 private:
     static constexpr uint64_t kSlots = 256;
+    static constexpr uint32_t kChunk = 30;
+    static constexpr uint32_t kNoChunk = UINT32_MAX;
+    struct Chunk {
+        uint32_t next = kNoChunk;  // of the slot, or of those that are free
+        uint32_t count = 0;
+        std::array<uint32_t, kChunk> nodes;
+    };
     struct Far {
         uint64_t window;
         uint32_t node;
@@ -54,6 +74,19 @@ private:
     struct Later {
         bool operator()(const Far& a, const Far& b) const { return a.window > b.window; }
     };
+
+    void begin_chunk(uint64_t window, uint32_t& slot) {
+        uint32_t begun = free_;
+        if (begun == kNoChunk) {
+            begun = static_cast<uint32_t>(chunks_.size());
+            chunks_.emplace_back();
+        }
+        Chunk& chunk = chunks_[begun];
+        free_ = std::exchange(chunk.next, slot);
+        chunk.count = 0;
+        slot = begun;
+        filled_[window % kSlots / 64] |= uint64_t{1} << (window % 64);
+    }
 
     uint64_t first_near() const {
         const uint64_t start = base_ % kSlots;
@@ -70,7 +103,9 @@ private:
     }
 
     uint64_t base_ = 0;  // the window that was taken last
-    std::array<std::vector<uint32_t>, kSlots> slots_;
+    std::vector<Chunk> chunks_;
+    uint32_t free_ = kNoChunk;
+    std::array<uint32_t, kSlots> slots_;  // the chunk that was begun last
     std::array<uint64_t, kSlots / 64> filled_{};
     std::vector<Far> far_;
 };

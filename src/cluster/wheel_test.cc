@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "base/random.h"
 
@@ -35,6 +37,25 @@ TEST(WindowWheel, a_node_may_be_noted_for_the_window_that_was_taken) {
     wheel.take(5, nodes);
     wheel.add(5, 2);
     EXPECT_EQ(wheel.first(), 5u);
+}
+
+TEST(WindowWheel, windows_with_many_nodes_share_memory_and_nothing_else) {
+    constexpr uint32_t kNodes = 1000;
+    WindowWheel wheel;
+    std::vector<uint32_t> nodes;
+    for (uint32_t round = 0; round < 10; ++round) {
+        for (uint32_t i = 0; i < kNodes; ++i) {
+            wheel.add(2 * round, i);
+            wheel.add(2 * round + 1, kNodes + i);
+        }
+        for (const uint32_t first : {0u, kNodes}) {
+            wheel.take(wheel.first(), nodes);
+            std::ranges::sort(nodes);
+            ASSERT_EQ(nodes.size(), kNodes);
+            for (uint32_t i = 0; i < kNodes; ++i) ASSERT_EQ(nodes[i], first + i);
+        }
+    }
+    EXPECT_EQ(wheel.first(), WindowWheel::kNone);
 }
 
 TEST(WindowWheel, gives_every_note_back_in_the_order_of_windows) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "drive/barrier.h"
+#include "drive/large_pages.h"
 #include "sim/course.h"
 #include "sim/simulation.h"
 
@@ -106,7 +107,8 @@ void run_together(Simulation& simulation, Conductor& conductor) {
 base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
     const size_t hosts = std::max<size_t>(setup.graph.host_count(), 1);
     const size_t partitions = std::clamp<size_t>(options.threads, 1, hosts);
-    auto built = Simulation::build(setup, partitions);
+    LargePages memory;
+    auto built = Simulation::build(setup, partitions, &memory);
     if (!built) return built.error();
     Simulation& simulation = **built;
     const auto wall_start = Clock::now();

@@ -14,13 +14,23 @@ Duration pause_time(Rate rate, uint32_t quanta) {
 
 }  // namespace
 
-Cabling::Cabling(const Settings& settings, uint32_t lanes, size_t partitions)
-    : crossings(partitions),
+Cabling::Cabling(const Settings& settings, uint32_t lanes, size_t partitions,
+                 std::pmr::memory_resource* memory)
+    : store(memory),
+      crossings(partitions),
       settings_(settings),
       has_credits_(settings.flow_control == FlowControl::credits),
       lanes_(lanes),
       capacity_blocks_(settings.credits.lane_buffer_bytes / kBlockBytes),
-      update_blocks_(std::max(1u, settings.credits.update_bytes / kBlockBytes)) {}
+      update_blocks_(std::max(1u, settings.credits.update_bytes / kBlockBytes)),
+      ports_(memory),
+      lines_(memory),
+      outs_(memory),
+      waits_(memory),
+      ins_(memory),
+      inbound_(memory),
+      nodes_(memory),
+      counters_(memory) {}
 
 void Cabling::reserve(size_t ports) {
     ports_.reserve(ports);
@@ -59,9 +69,11 @@ uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors
 }
 
 Instant Cabling::occupy(uint32_t p, Instant now, uint32_t bytes) {
-    ports_[p].wire_bytes += bytes;
-    if (!ports_[p].whole_nanoseconds) return lines_[p].send(now, bytes);
-    return now + line_time(p, bytes);
+    Port& port = ports_[p];
+    port.wire_bytes += bytes;
+    if (port.whole_nanoseconds) return now + line_time(p, bytes);
+    if (port.ps_per_byte != 0) return {now.ps + int64_t{bytes} * port.ps_per_byte};
+    return lines_[p].send(now, bytes);
 }
 
 Duration Cabling::line_time(uint32_t p, uint32_t bytes) const {
@@ -135,7 +147,7 @@ Instant Cabling::transmit_owed(uint32_t p, Instant now) {
         bytes = kPauseFrameBytes + settings_.link.gap_bytes;
         response = settings_.pfc.response_time;
     }
-    ++counters_[p].flow_control_packets;
+    ++from.flow_control_packets;
     transit.wire_bytes = static_cast<uint16_t>(bytes);
     const Instant end = occupy(p, now, bytes);
     if (from.is_tapped) capture(from, end, flow_control_packet(transit), nullptr);
@@ -147,6 +159,7 @@ Instant Cabling::transmit_owed(uint32_t p, Instant now) {
 Cabling::ControlEffect Cabling::on_control(uint32_t p, Instant now) {
     const uint32_t index = inbound_[p].control.pop(store);
     const Transit transit = store[index];
+    store.prefetch_behind(inbound_[p].control.head);
     store.give_back(index);
     if (!ports_[p].is_up) return {};
     if (has_credits_) {

@@ -40,7 +40,8 @@ public:
         Fifo control;
     };
 
-    Cabling(const Settings& settings, uint32_t lanes, size_t partitions);
+    Cabling(const Settings& settings, uint32_t lanes, size_t partitions,
+            std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
     // Setting up: ports are numbered as they are added, a node's ports one after another.
     void reserve(size_t ports);
@@ -137,14 +138,14 @@ private:
     uint32_t lanes_;
     uint32_t capacity_blocks_;
     uint32_t update_blocks_;
-    std::vector<Port> ports_;
-    std::vector<base::Serializer> lines_;  // by port
-    std::vector<LaneOut> outs_;
-    std::vector<LaneWait> waits_;
-    std::vector<LaneIn> ins_;
-    std::vector<Inbound> inbound_;
-    std::vector<uint32_t> nodes_;  // by port, of the partition
-    std::vector<PortCounters> counters_;
+    std::pmr::vector<Port> ports_;
+    std::pmr::vector<base::Serializer> lines_;  // by port
+    std::pmr::vector<LaneOut> outs_;
+    std::pmr::vector<LaneWait> waits_;
+    std::pmr::vector<LaneIn> ins_;
+    std::pmr::vector<Inbound> inbound_;
+    std::pmr::vector<uint32_t> nodes_;  // by port, of the partition
+    std::pmr::vector<PortCounters> counters_;
     std::vector<ErrorModel> errors_;  // of ports that have any, as Port::has_errors says
     std::vector<uint32_t> error_places_;
     std::vector<uint64_t> fresh_;

@@ -95,6 +95,7 @@ struct alignas(64) Port {
     uint32_t peak_queue_bytes = 0;
     uint32_t headroom_bytes = 0;  // of each lossless priority of this input
     uint32_t cable = 0;
+    uint32_t flow_control_packets = 0;  // sent
     uint16_t peer_partition = 0;
     uint16_t honours_pause = 0;  // priorities in which it heeds pauses itself
     uint8_t next_lane = 0;       // round robin
@@ -126,7 +127,6 @@ static_assert(sizeof(Port) == 128);
 
 // What is counted now and then.
 struct PortCounters {
-    uint64_t flow_control_packets = 0;
     uint64_t pauses_received = 0;
     uint64_t marked = 0;
     uint64_t reduced = 0;     // contributions that ended here, ...

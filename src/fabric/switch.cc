@@ -64,12 +64,41 @@ void Switch::settle(Port& port) const {
     port.lets_through = is_simple_ && port.is_up;
 }
 
-void Switch::prefetch() const {
+void Switch::prefetch(uint32_t depth) const {
+    switch (depth) {
+        case 1: return prefetch_tables();
+        case 2: return prefetch_first();
+        case 3: return prefetch_second();
+        default: break;
+    }
+}
+
+void Switch::prefetch_tables() const {
+    base::prefetch(ports_, plan_.port_count * sizeof(Port));
+    base::prefetch(inbound_, plan_.port_count * sizeof(Cabling::Inbound));
+    base::prefetch(outs_, plan_.port_count * lanes_ * sizeof(LaneOut));
+    base::prefetch(ins_, plan_.port_count * lanes_ * sizeof(LaneIn));
+    packets_.prefetch();
+    lines_.prefetch();
+    rare_.prefetch();
+}
+
+// Packets that come first, and one that goes first.
+void Switch::prefetch_first() const {
     for (uint16_t port = 0; port < plan_.port_count; ++port) {
-        __builtin_prefetch(&ports_[port]);
         cabling_.store.prefetch(inbound_[port].packets.head);
-        __builtin_prefetch(&outs_[port * lanes_]);
-        __builtin_prefetch(&cabling_.in(plan_.first_port + port, 0));
+        cabling_.store.prefetch(inbound_[port].control.head);
+        const uint32_t filled = ports_[port].filled;
+        if (filled != 0)
+            cabling_.store.prefetch(outs_[port * lanes_ + std::countr_zero(filled)].queue.head);
+    }
+}
+
+// Those behind them. From then on each packet asks for the next but one.
+void Switch::prefetch_second() const {
+    for (uint16_t port = 0; port < plan_.port_count; ++port) {
+        cabling_.store.prefetch_behind(inbound_[port].packets.head);
+        cabling_.store.prefetch_behind(inbound_[port].control.head);
     }
 }
 
@@ -111,9 +140,13 @@ void Switch::on_packet(Instant now, uint32_t in) {
     const uint32_t index = coming.head;
     Transit& transit = cabling_.store[index];
     coming.head = transit.next;
-    packets_.set_key(in, coming.empty()
-                             ? TimeTree::kNever
-                             : TimeTree::near_key_of(cabling_.store[coming.head].at, in));
+    uint64_t next = TimeTree::kNever;
+    if (!coming.empty()) {
+        const Transit& following = cabling_.store[coming.head];
+        cabling_.store.prefetch(following.next);
+        next = TimeTree::near_key_of(following.at, in);
+    }
+    packets_.set_key(in, next);
 
     const Port& from = ports_[in];
     transit.in_port = static_cast<uint16_t>(in);
@@ -527,6 +560,7 @@ uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
     Port& to = ports_[port];
     LaneOut& from = out(port, lane);
     const uint32_t index = from.queue.pop(cabling_.store);
+    cabling_.store.prefetch(from.queue.head);
     const uint32_t bytes = cabling_.store[index].wire_bytes;
     from.bytes -= bytes;
     to.queued_bytes -= bytes;

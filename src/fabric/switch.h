@@ -69,7 +69,8 @@ public:
     // Acts on everything before `until`; returns when there is more to do.
     Instant advance(Instant until);
 
-    void prefetch() const;
+    // What the object points to, what that points to, and so on; see cluster::Partition.
+    void prefetch(uint32_t depth) const;
 
     uint64_t events() const { return events_; }
     uint32_t node() const { return plan_.node; }
@@ -87,6 +88,10 @@ public:
 
 private:
     static constexpr uint16_t kNoPort = UINT16_MAX;
+
+    void prefetch_tables() const;
+    void prefetch_first() const;
+    void prefetch_second() const;
 
     // Settles a port that has come up, or gone down.
     void settle(Port& port) const;

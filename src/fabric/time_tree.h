@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/hot.h"
 #include "base/time.h"
 
 namespace tulle::fabric {
@@ -62,7 +63,7 @@ public:
     static uint32_t source_of(uint64_t key) { return key & kSources; }
     // No key of the same instant is greater.
     static uint64_t end_of_instant(uint64_t key) { return key | kSources; }
-    void prefetch() const { __builtin_prefetch(keys_.get()); }
+    void prefetch() const { base::prefetch(keys_.get(), 2 * leaves_ * sizeof(uint64_t)); }
     uint64_t first_key() const { return first_; }
     base::Instant first_at() const {
         return first_ == kNever ? base::Instant::never() : instant_of(first_);

@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 
 #include "base/check.h"
+#include "base/hot.h"
 #include "base/time.h"
 #include "wire/packet.h"
 
@@ -49,7 +51,10 @@ static_assert(sizeof(Transit) == 32);
 
 class TransitStore {
 public:
-    TransitStore() { reserve(kFirstCapacity); }
+    explicit TransitStore(std::pmr::memory_resource* memory = std::pmr::new_delete_resource())
+        : memory_(memory) {
+        reserve(kFirstCapacity);
+    }
     TransitStore(const TransitStore&) = delete;
     TransitStore& operator=(const TransitStore&) = delete;
     ~TransitStore() { give_memory_back(); }
@@ -60,6 +65,8 @@ public:
         if (free_ != kNoTransit) {
             const uint32_t index = free_;
             free_ = transits_[index].next;
+            prefetch(free_);
+            prefetch_packet(free_);
             return index;
         }
         if (used_ == capacity_) reserve(2 * capacity_);
@@ -76,12 +83,17 @@ public:
     Transit& operator[](uint32_t index) { return transits_[index]; }
     wire::Packet& packet(uint32_t index) { return packets_[index]; }
 
-    // It will be asked for soon.
-    void prefetch(uint32_t index) const {
-        if (index != kNoTransit) __builtin_prefetch(transits_ + index);
+    // It will be asked for soon. None is what lies before the first: it costs nothing to ask for
+    // that, and something to ask whether it is one.
+    TULLE_HOT void prefetch(uint32_t index) const {
+        base::prefetch(transits_ + static_cast<int32_t>(index));
     }
-    void prefetch_packet(uint32_t index) const {
-        if (index != kNoTransit) __builtin_prefetch(packets_ + index);
+    // The one behind it in its list, which can be asked for once the first is in the cache.
+    TULLE_HOT void prefetch_behind(uint32_t index) const {
+        if (index != kNoTransit) prefetch(transits_[index].next);
+    }
+    TULLE_HOT void prefetch_packet(uint32_t index) const {
+        base::prefetch(packets_ + static_cast<int32_t>(index));
     }
 
     size_t live() const { return live_; }
@@ -89,10 +101,15 @@ public:
 private:
     // Address space, not memory: what was never used was never touched.
     static constexpr uint32_t kFirstCapacity = 1 << 20;
+    // None of them may lie on two cache lines.
+    static constexpr size_t kLine = 64;
+    static_assert(kLine % sizeof(Transit) == 0 && kLine % sizeof(wire::Packet) == 0);
 
     void reserve(uint32_t capacity) {
-        Transit* transits = std::allocator<Transit>().allocate(capacity);
-        wire::Packet* packets = std::allocator<wire::Packet>().allocate(capacity);
+        auto* transits =
+            static_cast<Transit*>(memory_->allocate(capacity * sizeof(Transit), kLine));
+        auto* packets =
+            static_cast<wire::Packet*>(memory_->allocate(capacity * sizeof(wire::Packet), kLine));
         std::uninitialized_copy_n(transits_, used_, transits);
         std::uninitialized_copy_n(packets_, used_, packets);
         give_memory_back();
@@ -102,10 +119,11 @@ private:
     }
     void give_memory_back() {
         if (capacity_ == 0) return;
-        std::allocator<Transit>().deallocate(transits_, capacity_);
-        std::allocator<wire::Packet>().deallocate(packets_, capacity_);
+        memory_->deallocate(transits_, capacity_ * sizeof(Transit), kLine);
+        memory_->deallocate(packets_, capacity_ * sizeof(wire::Packet), kLine);
     }
 
+    std::pmr::memory_resource* memory_;
     Transit* transits_ = nullptr;
     wire::Packet* packets_ = nullptr;
     uint32_t free_ = kNoTransit;

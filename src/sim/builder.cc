@@ -284,7 +284,7 @@ void Builder::add_nodes() {
     lanes_ = lanes_needed();
     for (size_t p = 0; p < partition_count_; ++p)
         network_->partitions_.push_back(std::make_unique<cluster::Partition>(
-            setup_.fabric, lanes_, partition_count_, share_.window));
+            setup_.fabric, lanes_, partition_count_, share_.window, share_.memory));
     std::vector<size_t> ports(partition_count_);
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
         ports[where[node]] += setup_.graph.nodes[node].port_count;

@@ -91,7 +91,7 @@ private:
         link.control_packets = port.control_packets();
         link.wire_bytes = port.wire_bytes;
         link.busy = cabling.rate(p).time_for(port.wire_bytes);
-        link.flow_control_packets = counters.flow_control_packets;
+        link.flow_control_packets = port.flow_control_packets;
         link.pauses_received = counters.pauses_received;
         for (uint32_t lane = 0; lane < cabling.lanes(); ++lane)
             link.paused += {static_cast<int64_t>(cabling.wait(p, lane).held_ps)};

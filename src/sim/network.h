@@ -38,7 +38,8 @@ struct SwitchGroup {
 
 // What a network shares with the others of its simulation.
 struct Share {
-    Duration window{};           // no longer than any cable takes
+    Duration window{};                            // no longer than any cable takes
+    std::pmr::memory_resource* memory = nullptr;  // for ports and packets
     std::vector<uint32_t> home;  // partition of each endpoint; empty: equal runs of them
     std::vector<Connection>* connections = nullptr;
     std::vector<SwitchGroup>* groups = nullptr;

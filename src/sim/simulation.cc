@@ -71,7 +71,8 @@ base::Result<Duration> window_of(const Setup& setup) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, size_t partitions) {
+base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, size_t partitions,
+                                                            std::pmr::memory_resource* memory) {
     if (auto error = setup.graph.check()) return *error;
     if (setup.scale_up)
         if (auto error = setup.scale_up->graph.check()) return *error;
@@ -81,20 +82,20 @@ base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, 
                             [](const Flow& flow) { return flow.operation == Operation::read; }))
         return reads_unreliably(setup);
     std::unique_ptr<Simulation> simulation(new Simulation(setup));
-    if (auto error = simulation->build(partitions)) return *error;
+    if (auto error = simulation->build(partitions, memory)) return *error;
     return simulation;
 }
 
-std::optional<Error> Simulation::build(size_t partitions) {
+std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resource* memory) {
     const auto window = window_of(setup_);
     if (!window) return window.error();
     window_ = *window;
-    const Share share{window_, {}, &ranks_.connections[0], nullptr};
+    const Share share{window_, memory, {}, &ranks_.connections[0], nullptr};
     auto network = Network::build(setup_, partitions, share);
     if (!network) return network.error();
     network_ = std::move(*network);
     if (setup_.scale_up) {
-        Share inside{window_, std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
+        Share inside{window_, memory, std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
                      &ranks_.connections[1], &ranks_.groups};
         for (const RankPlace& place : setup_.ranks)
             if (place.scale_up != topology::kNone)

@@ -20,8 +20,11 @@ class Simulation {
 public:
     static constexpr uint64_t kNoWindow = Network::kNoWindow;
 
-    // What is wrong with a setup, before anything happens.
-    static base::Result<std::unique_ptr<Simulation>> build(const Setup& setup, size_t partitions);
+    // What is wrong with a setup, before anything happens. Ports and packets lie in `memory`, which
+    // outlives the simulation.
+    static base::Result<std::unique_ptr<Simulation>> build(
+        const Setup& setup, size_t partitions,
+        std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
     size_t partitions() const { return network_->partitions(); }
     // For those who look: progress, invariants. Of the network between servers.
@@ -48,7 +51,7 @@ public:
 
 private:
     explicit Simulation(const Setup& setup) : setup_(setup), ranks_(setup) {}
-    std::optional<base::Error> build(size_t partitions);
+    std::optional<base::Error> build(size_t partitions, std::pmr::memory_resource* memory);
 
     const Setup& setup_;
     Duration window_{};

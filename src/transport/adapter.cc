@@ -617,14 +617,20 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
     return false;
 }
 
-void Adapter::prefetch() const {
+void Adapter::prefetch(uint32_t depth) const {
     constexpr size_t kFew = 4;
-    constexpr size_t kLine = 64;
     const auto& table = core_.queue_pairs_;
     const size_t first = std::min<size_t>(Core::kSpecialQps, table.size());
-    for (size_t i = first; i < std::min(first + kFew, table.size()); ++i)
-        for (size_t at = 0; at < sizeof(QueuePair); at += kLine)
-            __builtin_prefetch(reinterpret_cast<const std::byte*>(table[i].get()) + at);
+    if (depth == 1) {
+        base::prefetch(table.data() + first);
+        base::prefetch(core_.timers_.data());
+        base::prefetch(core_.paced_.data());
+        base::prefetch(core_.completion_queues.data());
+    } else if (depth == 2) {
+        for (size_t i = first; i < std::min(first + kFew, table.size()); ++i)
+            base::prefetch(table[i].get(), sizeof(QueuePair));
+        if (!core_.completion_queues.empty()) base::prefetch(core_.completion_queues[0].get());
+    }
 }
 
 std::optional<AdapterEvent> Adapter::poll_event() {

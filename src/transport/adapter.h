@@ -127,9 +127,9 @@ public:
     // who know by other means that a peer is alive.
     void set_ack_timeout(Instant now, Qpn qpn, uint8_t code);
 
-    // Asks the cache for the queue pairs that are likely to be used next: for owners of many
-    // adapters, who know whose turn comes.
-    void prefetch() const;
+    // Asks the cache for what is likely to be used next: for owners of many adapters, who know
+    // whose turn comes. First what the adapter points to, then what that points to.
+    void prefetch(uint32_t depth) const;
 
 private:
     // `failed`: what would have been sent cannot be; something else may go in its place.
