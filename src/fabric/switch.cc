@@ -560,7 +560,6 @@ uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
     Port& to = ports_[port];
     LaneOut& from = out(port, lane);
     const uint32_t index = from.queue.pop(cabling_.store);
-    cabling_.store.prefetch(from.queue.head);
     const uint32_t bytes = cabling_.store[index].wire_bytes;
     from.bytes -= bytes;
     to.queued_bytes -= bytes;

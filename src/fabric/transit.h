@@ -65,8 +65,6 @@ public:
         if (free_ != kNoTransit) {
             const uint32_t index = free_;
             free_ = transits_[index].next;
-            prefetch(free_);
-            prefetch_packet(free_);
             return index;
         }
         if (used_ == capacity_) reserve(2 * capacity_);

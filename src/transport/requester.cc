@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/hot.h"
 #include "transport/completer.h"
 #include "transport/rd.h"
 #include "transport/retry.h"
@@ -226,8 +227,7 @@ uint32_t window_of(const Core& core, const QueuePair& qp) {
 
 // A window of congestion control may shrink to less than is in flight, and must not wait then for
 // answers that nobody asked for: every second packet asks, so that one at most goes without.
-bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
-    if (!qp.is_reliable()) return false;
+bool asks_now_and_then(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     const Psn next = psn_plus(psn, 1);
     const bool has_window = qp.congestion.has_window();
     const uint32_t every =
@@ -237,6 +237,11 @@ bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, P
                               !(has_window && window >= every);
     return next == work.end_psn() || qp.requester.resend.has_value() || fills_window ||
            psn_distance(work.first_psn, next) % every == 0;
+}
+
+TULLE_HOT bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
+    return qp.is_reliable() &&
+           (core.config.ack_every == 1 || asks_now_and_then(core, qp, work, psn));
 }
 
 // One packet at a time is timed, of those that ask for an answer and go for the first time.
