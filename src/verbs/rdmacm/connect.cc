@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
 
 #include "verbs/rdmacm/manager.h"
 
@@ -10,6 +11,8 @@ namespace {
 
 using transport::CmStatus;
 
+constexpr int kLooks = 20;  // for one who listens
+constexpr timespec kBetweenLooks{0, 5'000'000};
 constexpr uint8_t kAckTimeout = 18;  // about a second, as the kernel's path lives have it
 
 wire::Bytes bytes_of(const void* data, size_t length) {
@@ -60,6 +63,19 @@ bool find_peer(Manager& manager, Id& id) {
                                          address_gid(shown.dst_storage).bytes.data());
     if (id.peer != kNobody) set_path(id);
     return id.peer != kNobody;
+}
+
+// A program that has told its client that it is there, by a socket, may be about to listen. Where
+// addresses and routes take a network to resolve it is ready by then; here it gets a moment.
+bool await_peer(Manager& manager, Id& id) {
+    for (int looks = 0; looks < kLooks; ++looks) {
+        {
+            const Manager::Guard guard(manager);
+            if (find_peer(manager, id)) return true;
+        }
+        nanosleep(&kBetweenLooks, nullptr);
+    }
+    return false;
 }
 
 void set_connection(Id& id, const rdma_conn_param* param) {
@@ -302,8 +318,9 @@ TULLE_EXPORT int rdma_connect(rdma_cm_id* shown, rdma_conn_param* param) {
     if (shown->verbs == nullptr || id.is_listening || id.handle) return refuse_call(EINVAL);
     {
         Manager& manager = Manager::instance();
+        const bool is_found = await_peer(manager, id);
         const Manager::Guard guard(manager);
-        if (!find_peer(manager, id)) {
+        if (!is_found) {
             if (is_datagram(id))
                 manager.tell(id, RDMA_CM_EVENT_UNREACHABLE, wire::kSidrServiceIdUnsupported);
             else
