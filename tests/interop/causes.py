@@ -80,7 +80,7 @@ class One(Base):
         self.test_no_receive()
         counters = "/sys/class/infiniband/tulle0/ports/1/hw_counters"
         for name in ("req_cqe_error", "rnr_nak_retry_err", "out_of_buffer"):
-            while Path(counters, name).read_text() != "1\n":
+            while int(Path(counters, name).read_text()) == 0:
                 continue
 
     def test_all_is_well(self):
