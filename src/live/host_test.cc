@@ -368,6 +368,15 @@ TEST_F(HostTest, a_peer_that_ends_leaves_silence_and_the_retry_counter_runs_out)
     EXPECT_EQ(here.listener.gone, 1);
 }
 
+// Two that call each other at once have their locks both.
+TEST_F(HostTest, a_process_is_found_while_its_program_has_the_lock) {
+    const std::lock_guard amid_a_call(there.host->lock());
+    there.host->set_extra_deadline(base::Instant{});
+    there.host->flush_management();  // wakes its thread, which finds the lock taken
+    const std::lock_guard guard(here.host->lock());
+    EXPECT_NE(here.host->resolve_slot(there.host->slot()), Host::kNowhere);
+}
+
 TEST_F(HostTest, nobody_is_found_at_another_address_or_in_an_empty_slot) {
     const std::lock_guard guard(here.host->lock());
     Destination wrong;

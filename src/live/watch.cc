@@ -16,6 +16,7 @@ namespace tulle::live {
 namespace {
 
 constexpr int64_t kTickNs = 1'000'000;  // how often to see whether the program still polls
+constexpr int64_t kBusyNs = 20'000;     // while the program has the lock
 constexpr int64_t kForEver = -1;
 // Whoever sends WRITEs through the ring often sends more of them.
 constexpr base::Duration kLinger{50'000'000};  // 50 us
@@ -124,12 +125,10 @@ void Watch::run() {
 }
 
 int64_t Watch::look() {
-    std::unique_lock guard(host_.lock(), std::defer_lock);
-    // A program that polls has the lock most of the time, and does all that is done here.
-    if (!host_.is_polled_)
-        guard.lock();
-    else if (!guard.try_lock())
-        return kTickNs;
+    // A program that polls has the lock most of the time, and does all that is done here. Another
+    // one may have it while it calls a process that calls us: the door must not wait for it.
+    const std::unique_lock guard(host_.lock(), std::try_to_lock);
+    if (!guard) return host_.is_polled_ ? kTickNs : kBusyNs;
     host_.progress(false);
     const uint64_t polls = host_.polls_.load(std::memory_order_relaxed);
     if (polls == std::exchange(polls_seen_, polls)) host_.is_polled_ = false;
