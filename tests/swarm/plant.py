@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-SEEDS = 1000
+SEEDS = 2000
 
 BUILD = """\
 cmake_minimum_required(VERSION 3.25)

@@ -129,9 +129,9 @@ DEFECTS = {
     ),
     "the rights of a window are not checked": (
         "src/transport/memory.cc",
-        "    if ((slot.access & access) != access) return std::nullopt;",
+        "    if ((slot.access & access) != access) return Denial::missing_right;",
         "    if (slot.kind == Kind::region && (slot.access & access) != access)\n"
-        "        return std::nullopt;",
+        "        return Denial::missing_right;",
     ),
     "a window of type 1 keeps its key": (
         "src/transport/memory.cc",
