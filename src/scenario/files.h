@@ -1,6 +1,7 @@
 // Files that a scenario names. The room reads none itself: its caller hands over a way to do so.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>

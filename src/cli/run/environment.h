@@ -2,6 +2,7 @@
 // path, the shim in front of the C library, and who it is.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
