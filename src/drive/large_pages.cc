@@ -25,7 +25,7 @@ void* LargePages::do_allocate(size_t bytes, size_t alignment) {
 }
 
 void LargePages::do_deallocate(void* memory, size_t bytes, size_t alignment) {
-    ::operator delete(memory, bytes, aligned(bytes, alignment));
+    ::operator delete(memory, aligned(bytes, alignment));
 }
 
 }  // namespace tulle::drive
