@@ -138,7 +138,8 @@ std::string check_times(const sim::Setup& setup, const Result& result) {
 // Where nothing gets lost, every mark of a switch arrives, and no other.
 std::string check_marks(const sim::Setup& setup, const Result& result, const Seen& seen) {
     const bool all_arrived = dropped(result) == 0 && result.totals.in_flight == 0 &&
-                             std::ranges::all_of(result.flows, &sim::FlowResult::finished);
+                             std::ranges::all_of(result.flows, &sim::FlowResult::finished) &&
+                             std::ranges::all_of(result.phases, &sim::PhaseResult::finished);
     if (setup.fabric.marking != fabric::Marking::ecn || !all_arrived) return {};
     if (seen.ecn_marks == result.totals.ecn_marked) return {};
     return std::to_string(result.totals.ecn_marked) + " packets were marked, but " +
