@@ -253,8 +253,11 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     const uint8_t timeout = attributes.address.ack_timeout;
     const bool is_alive = is_shared && (endpoint.value == 0 || !peers_[endpoint.value]->is_gone);
     if (is_alive) attributes.address.ack_timeout = patient(timeout);
-    const bool stops = (mask & transport::kState) != 0 && attributes.state != QpState::rts;
-    if (stops) direct_.stop(*adapter_, qpn, attributes.state == QpState::error);
+    // These two changes take no other attribute, and are never refused without one. What the engine
+    // flushes was posted later.
+    const bool fails = attributes.state == QpState::error;
+    if (mask == transport::kState && (fails || attributes.state == QpState::reset))
+        direct_.stop(*adapter_, qpn, fails);
     const Refusal refusal = adapter_->modify_qp(qpn, attributes, mask);
     if (refusal != Refusal::none) return refusal;
     if ((mask & transport::kAddress) != 0) route.endpoint = endpoint;

@@ -334,6 +334,25 @@ TEST_F(HostTest, writes_in_a_ring_are_flushed_when_their_queue_pair_stops) {
     }
 }
 
+// A state that is asked for wrongly, and one in which what was posted goes on.
+TEST_F(HostTest, writes_in_a_ring_go_on_where_their_queue_pair_does) {
+    connect();
+    const std::unique_lock awake = there.lock_awake();
+    std::unique_lock posting = here.post_list(kList, there);
+    transport::QpAttributes a;
+    a.state = QpState::error;
+    EXPECT_NE(here.host->modify_qp(here.qpn, a, transport::kState | transport::kAccessFlags),
+              Refusal::none);
+    a.state = QpState::sqd;
+    EXPECT_EQ(here.host->modify_qp(here.qpn, a, transport::kState), Refusal::none);
+    posting.unlock();
+    for (uint32_t i = 1; i <= kList; ++i) {
+        const Completion completion = here.next();
+        EXPECT_EQ(completion.id, i);
+        EXPECT_EQ(completion.status, Status::success);
+    }
+}
+
 TEST_F(HostTest, writes_in_the_ring_of_a_peer_that_ends_fail_as_if_it_were_silent) {
     connect();
     std::unique_lock awake = there.lock_awake();
