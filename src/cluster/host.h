@@ -9,6 +9,7 @@
 
 #include "base/hot.h"
 #include "cluster/framing.h"
+#include "cluster/host_account.h"
 #include "cluster/toll.h"
 #include "fabric/intake.h"
 #include "fabric/switch.h"
@@ -111,6 +112,10 @@ public:
     uint64_t messages_sent() const { return messages_sent_; }
     uint64_t messages_received() const { return messages_received_; }
     const fabric::Intake& intake() const { return intake_; }
+    // Where the time of its queue pairs goes; there from the first call on.
+    HostAccount& account();
+    const HostAccount* find_account() const { return account_.get(); }
+    uint8_t lane_of(const transport::QueuePair& qp) const;
     void finish(Instant now);
 
 private:
@@ -185,6 +190,7 @@ private:
     fabric::Fifo waiting_;    // packets for the receiver
     fabric::Fifo processed_;  // packets on their way through the adapter
     bool is_storming_ = false;
+    std::unique_ptr<HostAccount> account_;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;
     uint64_t messages_sent_ = 0;

@@ -102,13 +102,13 @@ void run_together(Simulation& simulation, Conductor& conductor) {
     work(0);
 }
 
-}  // namespace
-
-base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
+// Once through. A chain that is known is followed.
+base::Result<sim::Result> run_once(const sim::Setup& setup, const Options& options,
+                                   std::vector<sim::ChainLink> chain) {
     const size_t hosts = std::max<size_t>(setup.graph.host_count(), 1);
     const size_t partitions = std::clamp<size_t>(options.threads, 1, hosts);
     LargePages memory;
-    auto built = Simulation::build(setup, partitions, &memory);
+    auto built = Simulation::build(setup, partitions, &memory, std::move(chain));
     if (!built) return built.error();
     Simulation& simulation = **built;
     const auto wall_start = Clock::now();
@@ -125,6 +125,18 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
     result.engine.wall_s = wall.count();
     result.engine.threads = static_cast<uint32_t>(partitions);
     result.engine.peak_rss_bytes = peak_rss_bytes();
+    return result;
+}
+
+}  // namespace
+
+base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
+    auto result = run_once(setup, options, {});
+    const bool is_worth_it = result && options.explains && !result->account.chain.empty() &&
+                             result->end != sim::Result::End::interrupted;
+    if (!is_worth_it) return result;
+    auto again = run_once(setup, options, result->account.chain);
+    if (again && again->end == result->end) result->account = std::move(again->account);
     return result;
 }
 

@@ -23,6 +23,8 @@ struct Options {
     uint32_t threads = 1;
     const std::atomic<bool>* interrupt = nullptr;        // set: what is known so far is returned
     std::function<void(const Progress&)> on_progress{};  // at most ten times a second
+    // Runs it a second time to find out where the time went (sim::TimeAccount).
+    bool explains = false;
 };
 
 // A setup that cannot work is refused with a sentence before anything happens.

@@ -141,7 +141,8 @@ private:
 
     TULLE_HOT void enqueue(Instant now, uint32_t out, uint32_t index);
     TULLE_HOT bool can_go_straight(Instant now, const Port& to) const;
-    void mark(uint32_t port, Transit& transit);
+    void note_arrival(Instant now, uint32_t port, uint32_t index);
+    void mark(uint32_t port, uint32_t index);
     void drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause);

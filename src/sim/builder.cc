@@ -189,6 +189,7 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.peer_cuts_through =
         !peer.is_host() && f.node.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
+    port.is_watched = share_.is_explained;
     port.headroom_bytes = headroom_of(cable, port.is_host);
     port.is_tapped =
         std::ranges::any_of(setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
@@ -285,6 +286,8 @@ void Builder::add_nodes() {
     for (size_t p = 0; p < partition_count_; ++p)
         network_->partitions_.push_back(std::make_unique<cluster::Partition>(
             setup_.fabric, lanes_, partition_count_, share_.window, share_.memory));
+    if (share_.is_explained)
+        for (auto& partition : network_->partitions_) partition->keep_journal();
     std::vector<size_t> ports(partition_count_);
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
         ports[where[node]] += setup_.graph.nodes[node].port_count;
@@ -516,7 +519,10 @@ cluster::Host& Builder::host(uint32_t endpoint) {
 void Builder::add_work() {
     const Connector connector(
         setup_, [this](uint32_t endpoint) -> cluster::Host& { return host(endpoint); });
-    for (uint32_t i = 0; i < setup_.flows.size(); ++i) connector.add_flow(i);
+    for (uint32_t i = 0; i < setup_.flows.size(); ++i) {
+        const transport::Qpn qpn = connector.add_flow(i);
+        if (share_.is_explained) network_->flow_qpns_.push_back(qpn);
+    }
     if (share_.groups != nullptr)
         for (SwitchGroup& group : *share_.groups)
             connector.add_group(group, network_->groups_[switch_of(group.members.front())]);

@@ -105,7 +105,7 @@ void Connector::control_congestion(cluster::Host& host, Qpn qpn) const {
     }
 }
 
-void Connector::add_flow(uint32_t number) const {
+Qpn Connector::add_flow(uint32_t number) const {
     const Flow& flow = setup_.flows[number];
     base::RandomStream random({setup_.seed, kFlowStream, number});
     const auto messages = static_cast<uint32_t>(flow.bytes / kMessageBytes + 1);
@@ -139,6 +139,7 @@ void Connector::add_flow(uint32_t number) const {
                                    .bytes = flow.bytes,
                                    .lkey = from.host.key(),
                                    .rkey = to.host.key()});
+    return from.qpn;
 }
 
 void Connector::connect(Connection& connection, uint32_t number) const {

@@ -22,6 +22,7 @@ Ranks::Ranks(const Setup& setup)
       program_(setup.program),
       connection_(program_.size(), kNone),
       waiting_(program_.size()),
+      last_need_(program_.size(), kNone),
       at_(program_.size()),
       copies_(setup.ranks.size()) {
     find_dependants();
@@ -116,8 +117,9 @@ uint32_t Ranks::group_of(uint32_t number) {
     return entry->second;
 }
 
-void Ranks::begin(std::array<Network*, kTiers> networks) {
+void Ranks::begin(std::array<Network*, kTiers> networks, const std::vector<ChainLink>& chain) {
     networks_ = networks;
+    watch(chain);
     parts_.resize(networks[0]->partitions());
     for (Part& part : parts_) {
         part.phases.resize(program_.phases.size());
@@ -186,7 +188,10 @@ void Ranks::see(Part& part, const Event& event) {
     for (uint32_t i = first_dependant_[event.task]; i < first_dependant_[event.task + 1]; ++i) {
         const uint32_t next = dependants_[i];
         if (program_[next].rank != event.rank) continue;
-        at_[next] = std::max(at_[next], event.at);
+        if (event.at >= at_[next]) {
+            at_[next] = event.at;
+            last_need_[next] = event.task;
+        }
         if (--waiting_[next] == 0) start(part, next, at_[next]);
     }
 }
@@ -221,10 +226,12 @@ void Ranks::note_end(Part& part, const Event& event) {
     if (task.kind == Task::Kind::compute && task.duration.ps == 0) return;  // a meeting point
     PhaseResult& phase = part.phases[program_[event.task].phase];
     phase.end = std::max(phase.end, event.at);
+    if (event.at >= part.last.at) part.last = event;
 }
 
 void Ranks::start(Part& part, uint32_t number, Instant at) {
     const Task& task = program_[number];
+    if (const auto found = ready_.find(number); found != ready_.end()) found->second = at;
     PhaseResult& phase = part.phases[task.phase];
     phase.begin = std::min(phase.begin, at);
     if (task.kind != Task::Kind::compute) return post(part, number, at);
@@ -301,6 +308,69 @@ void Ranks::finish(Result& result, Result* scale_up) const {
             scale_up->message_latency.merge(part.latency[index_of(Tier::scale_up)]);
         result.cpu += part.cpu;
     }
+}
+
+// Who completed a sum: whoever was last to send his part.
+uint32_t Ranks::last_contribution(uint32_t reduction) const {
+    uint32_t last = reduction;
+    for (uint32_t task = 0; task < program_.size(); ++task)
+        if (program_[task].kind == Task::Kind::contribute &&
+            program_[task].reduction == reduction && at_[task] > at_[last])
+            last = task;
+    return last;
+}
+
+std::vector<ChainLink> Ranks::chain() const {
+    Event last;
+    for (const Part& part : parts_)
+        if (part.last.at > last.at) last = part.last;
+    std::vector<ChainLink> links;
+    if (last.at.ps == 0) return links;
+    uint32_t task = last.task;
+    bool arrives = last.has_arrived;
+    for (;;) {
+        if (arrives && program_[task].kind == Task::Kind::contribute)
+            task = last_contribution(task);
+        links.push_back({task, true, arrives});
+        const uint32_t need = last_need_[task];
+        if (need == kNone) break;
+        const bool is_own = program_[need].rank == program_[task].rank;
+        arrives = program_[need].kind != Task::Kind::compute &&
+                  program_[need].kind != Task::Kind::read && (!is_own || comes_back(need));
+        task = need;
+    }
+    std::ranges::reverse(links);
+    return links;
+}
+
+void Ranks::watch(const std::vector<ChainLink>& chain) {
+    std::array<std::vector<bool>, kTiers> is_watched;
+    for (size_t tier = 0; tier < kTiers; ++tier) is_watched[tier].resize(connections[tier].size());
+    for (const ChainLink& link : chain) {
+        if (!link.is_task) continue;
+        ready_.try_emplace(link.id);
+        const Task& task = program_[link.id];
+        if (task.kind == Task::Kind::compute) continue;
+        watch_message(link.id);
+        const uint32_t number = connection_[link.id];
+        const size_t tier = index_of(task.tier);
+        if (is_watched[tier][number]) continue;
+        is_watched[tier][number] = true;
+        const Connection& connection = connections[tier][number];
+        networks_[tier]->watch(connection.source, connection.qpn, number);
+    }
+}
+
+// Of a sum or a copy in a switch, each member may be the one who sees it.
+void Ranks::watch_message(uint32_t number) {
+    const Task& task = program_[number];
+    const Connection& connection = connections[index_of(task.tier)][connection_[number]];
+    Network& network = *networks_[index_of(task.tier)];
+    network.want(connection.source, number, true);
+    const uint32_t arrives_as = task.kind == Task::Kind::contribute ? task.reduction : number;
+    if (connection.group == kNone) return network.want(connection.destination, arrives_as, true);
+    for (const uint32_t member : groups[connection.group].members)
+        network.want(member, arrives_as, true);
 }
 
 std::string Ranks::why_unfinished() const {

@@ -11,6 +11,7 @@
 #include <array>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/network.h"
@@ -29,8 +30,9 @@ public:
     std::array<std::vector<Connection>, kTiers> connections;
     std::vector<SwitchGroup> groups;  // inside servers
 
-    // What waits for nothing is posted. A tier that is not there is null.
-    void begin(std::array<Network*, kTiers> networks);
+    // What waits for nothing is posted. A tier that is not there is null. The messages of `chain`
+    // are followed.
+    void begin(std::array<Network*, kTiers> networks, const std::vector<ChainLink>& chain);
     // The partition's part of a window, which ended at `until`.
     void advance(size_t partition, Instant until);
     // When the next stretch of computing ends.
@@ -38,6 +40,10 @@ public:
 
     bool is_done() const;
     void finish(Result& result, Result* scale_up) const;
+    // The last task to end, before it what it waited for last, and so on; the first one first.
+    std::vector<ChainLink> chain() const;
+    // When a task of the chain that is followed waited for nothing any more.
+    Instant ready_at(uint32_t task) const { return ready_.at(task); }
     // Why it will never be done, if that is known.
     std::string why_unfinished() const;
 
@@ -58,6 +64,7 @@ private:
         base::Histogram latency[kTiers];
         Duration cpu{};
         std::vector<uint32_t> failed;  // tasks
+        Event last{};                  // that was seen
     };
     // Engines that copy between a GPU and its host, one a direction.
     struct Copies {
@@ -77,6 +84,9 @@ private:
     void post(Part& part, uint32_t task, Instant at);
     Instant copy(Part& part, Instant& free, Instant at, uint64_t bytes) const;
     bool comes_back(uint32_t task) const;
+    uint32_t last_contribution(uint32_t reduction) const;
+    void watch(const std::vector<ChainLink>& chain);
+    void watch_message(uint32_t task);
     bool is_end(const Event& event) const;
     void note_end(Part& part, const Event& event);
     const HostSettings& host_settings(workload::Tier tier) const;
@@ -94,8 +104,10 @@ private:
     // when it was posted. A task is touched by the partition of its rank; that of the peer reads
     // the time in a later window.
     std::vector<uint32_t> waiting_;
+    std::vector<uint32_t> last_need_;  // what it waited for last
     std::vector<Instant> at_;
-    std::vector<Copies> copies_;  // by rank
+    std::vector<Copies> copies_;                   // by rank
+    std::unordered_map<uint32_t, Instant> ready_;  // of the chain that is followed
     std::vector<Part> parts_;
 };
 

@@ -9,6 +9,7 @@
 #include "base/histogram.h"
 #include "base/time.h"
 #include "fabric/port.h"
+#include "sim/time_account.h"
 #include "transport/types.h"
 #include "wire/packet.h"
 
@@ -142,6 +143,7 @@ struct Result {
     std::vector<Disagreement> disagreements;
     std::vector<TraceEvent> trace;
     std::vector<CapturedPacket> captured;
+    TimeAccount account;
 };
 
 }  // namespace tulle::sim

@@ -234,6 +234,10 @@ Refusal Adapter::destroy_qp(Qpn qpn) {
     return Refusal::none;
 }
 
+Standing Adapter::standing(const QueuePair& qp, Instant now) const {
+    return standing_of(core_, qp, now);
+}
+
 void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) {
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr) return;

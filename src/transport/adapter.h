@@ -81,6 +81,8 @@ public:
     Refusal modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask);
     Refusal destroy_qp(Qpn qpn);
     const QueuePair* query_qp(Qpn qpn) { return core_.find(qpn); }
+    // What its next request packet waits for, as far as the adapter knows (requester.h).
+    Standing standing(const QueuePair& qp, Instant now) const;
     void set_congestion_control(Qpn qpn, const CongestionControl& control);
 
     // What breaks by itself; only the owner knows. The oldest request under way of a queue pair

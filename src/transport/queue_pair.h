@@ -111,6 +111,17 @@ struct RequesterState {
     base::Instant next_allowed{};                            // pacing
 };
 
+// What a queue pair waits for before its next request packet.
+enum class Standing : uint8_t {
+    idle,               // there is nothing to send, and no answer is missing
+    ready,              // it could send right now
+    paced,              // congestion control, or a rate limit, allows the next packet later
+    window,             // as many packets are in flight as the adapter allows, or as many READs
+    congestion_window,  // ... as congestion control allows
+    answers,            // everything was sent
+    not_ready,          // the receiver asked for patience
+};
+
 // The answer to a READ or an atomic; kept after it was given, for the requester may ask again.
 struct Answer {
     Psn first_psn{};

@@ -317,6 +317,30 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
     return std::nullopt;
 }
 
+bool is_resending(const QueuePair& qp) {
+    const RequesterState& r = qp.requester;
+    return r.resend.has_value() || psn_before(r.send_psn, r.sent_end);
+}
+
+// The order is that of plan_request(); what is in the way for longer comes first.
+Standing standing_of(const Core& core, const QueuePair& qp, Instant now) {
+    const RequesterState& r = qp.requester;
+    if (!qp.send_queue || (qp.state != QpState::rts && qp.state != QpState::sqd))
+        return Standing::idle;
+    if (r.wait_until > now) return Standing::not_ready;
+    if (r.current == r.end && !r.resend)
+        return r.oldest == r.end ? Standing::idle : Standing::answers;
+    if (r.next_allowed > now) return Standing::paced;
+    if (r.resend) return Standing::ready;
+    const uint32_t in_flight = psn_distance(r.unacknowledged, r.send_psn);
+    if (r.current != r.begun) {
+        if (in_flight < window_of(core, qp)) return Standing::ready;
+        return in_flight < core.config.max_packets_outstanding ? Standing::congestion_window
+                                                               : Standing::window;
+    }
+    return may_begin(qp, (*qp.send_queue)[r.current]) ? Standing::ready : Standing::window;
+}
+
 bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet) {
     const SendWork& work = (*qp.send_queue)[plan.number];
     if (!has_room_for_answer(work))

@@ -29,6 +29,11 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
 // and make_request() then make what this would have made.
 bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Packet& packet);
 
+// What its next request packet waits for. Asking changes nothing.
+Standing standing_of(const Core& core, const QueuePair& qp, Instant now);
+// Packets go that went before.
+bool is_resending(const QueuePair& qp);
+
 // How many PSNs a message of this work takes.
 uint32_t packets_of(const SendWork& work, uint32_t mtu);
 
