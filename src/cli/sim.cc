@@ -41,6 +41,7 @@ struct Options {
     std::string pcap;
     std::string timeline;
     bool quiet = false;
+    bool no_verdict = false;
 };
 
 int fail(const base::Error& error, int exit_code) {
@@ -53,6 +54,7 @@ base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Optio
     drive::Options how;
     how.threads = options.threads;
     how.interrupt = &interrupt_flag();
+    how.explains = !options.no_verdict;
     how.on_progress = [&](const drive::Progress& progress) { line.show(progress); };
     return drive::run(setup, how);
 }
@@ -60,8 +62,10 @@ base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Optio
 std::optional<base::Error> print(const Options& options, const report::Facts& facts,
                                  const report::Verdict& verdict) {
     Output standard = Output::standard();
-    standard.write(options.quiet ? report::verdict_text(verdict)
-                                 : report::text_report(facts, verdict));
+    if (!options.quiet)
+        standard.write(report::text_report(facts, verdict));
+    else if (!options.no_verdict)
+        standard.write(report::verdict_text(verdict));
     return standard.finish();
 }
 
@@ -158,6 +162,8 @@ void add_sim(CLI::App& app, int& exit_code) {
         ->option_text("N [1]")
         ->check(CLI::Range(1, 1024));
     command->add_flag("-q,--quiet", options->quiet, "The verdict alone");
+    command->add_flag("--no-verdict", options->no_verdict,
+                      "Run once, and do not find out where the time went");
     command->callback([options, &exit_code] {
         options->input.trace = !options->timeline.empty();
         exit_code = simulate(*options);

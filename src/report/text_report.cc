@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/findings/findings.h"
 #include "report/table.h"
+#include "report/time_shares.h"
 
 namespace tulle::report {
 namespace {
@@ -17,6 +18,7 @@ using sim::LinkResult;
 constexpr size_t kMostLinks = 10;
 constexpr size_t kMostFlows = 5;
 constexpr size_t kMostBlames = 10;
+constexpr size_t kMostCauses = 4;
 
 std::string time_text(Duration duration) {
     return base::to_string(duration);
@@ -240,11 +242,15 @@ std::string engine(const Facts& facts) {
 
 std::string text_report(const Facts& facts, const Verdict& verdict) {
     return header(facts) + collectives(facts) + flows(facts) + links(facts) + pauses(facts) +
-           packets(facts) + disagreements(facts) + engine(facts) + "\n" + verdict_text(verdict);
+           packets(facts) + disagreements(facts) + time_shares_text(facts) + engine(facts) + "\n" +
+           verdict_text(verdict);
 }
 
 std::string verdict_text(const Verdict& verdict) {
     std::string text = fmt::format("Verdict: {}\n", verdict.sentence);
+    for (size_t i = 1; i < std::min(verdict.causes.size(), kMostCauses); ++i)
+        text += fmt::format("  {}: {}\n", base::to_string(verdict.causes[i].time),
+                            verdict.causes[i].sentence);
     for (const Finding& finding : verdict.findings)
         if (verdict.sentence.find(finding.sentence) == std::string::npos)
             text += fmt::format("  {}: {}\n", severity_name(finding.severity), finding.sentence);
