@@ -37,6 +37,7 @@ public:
     Instant next_at() const;
 
     bool is_done() const;
+    uint64_t tasks_done() const;
     void finish(Result& result, Result* scale_up) const;
     // Why it will never be done, if that is known.
     std::string why_unfinished() const;
