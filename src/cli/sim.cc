@@ -10,6 +10,8 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/result_files.h"
+#include "cli/set_up.h"
+#include "cli/sim/estimate.h"
 #include "cli/sim/input.h"
 #include "cli/sim/outputs.h"
 #include "cli/sim/progress.h"
@@ -49,9 +51,11 @@ int fail(const base::Error& error, int exit_code) {
     return exit_code;
 }
 
-base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Options& options) {
+base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Options& options,
+                                            SetUp& set_up) {
     ProgressLine line(setup.stop);
     drive::Options how;
+    how.on_begin = [&] { set_up.end(); };
     how.threads = options.threads;
     how.interrupt = &interrupt_flag();
     how.explains = !options.no_verdict;
@@ -90,6 +94,8 @@ int report_run(const Options& options, const sim::Setup& setup, const sim::Resul
 
 int simulate(const Options& options) {
     catch_interrupts();
+    SetUp set_up("tulle sim");
+    set_up.say("reading the scenario");
     if (options.pcap.empty() && !options.input.taps.empty())
         return fail({"--tap says what is captured, but not where it goes: add --pcap FILE"},
                     kInputWrong);
@@ -111,7 +117,9 @@ int simulate(const Options& options) {
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle sim: note: {}\n", note);
-    const auto result = run_with_progress(setup, options);
+    warn_of_cost("tulle sim", estimate({&setup, 1}, options.threads, options.threads));
+    set_up.say("building the network");
+    const auto result = run_with_progress(setup, options, set_up);
     if (!result) return fail(result.error(), kInputWrong);
     return report_run(options, setup, *result, finished, *outputs);
 }

@@ -71,6 +71,8 @@ private:
         progress.hops = simulation_.hops();
         progress.flows_done = simulation_.flows_done();
         progress.flows = setup_.flows.size();
+        progress.tasks_done = simulation_.tasks_done();
+        progress.tasks = setup_.program.size();
         options_.on_progress(progress);
     }
 
@@ -111,6 +113,7 @@ base::Result<sim::Result> run_once(const sim::Setup& setup, const Options& optio
     auto built = Simulation::build(setup, partitions, &memory, std::move(chain));
     if (!built) return built.error();
     Simulation& simulation = **built;
+    if (options.on_begin) options.on_begin();
     const auto wall_start = Clock::now();
     const double cpu_start = cpu_seconds(partitions == 1);
     Conductor conductor(setup, options, simulation);

@@ -131,16 +131,61 @@ std::string flows(const Facts& facts) {
     const std::vector<size_t> order = by_slowdown(facts);
     if (order.empty()) return text;
     Table slowest;
-    slowest.row({"slowest", "size", "completion", "alone", "slowdown", "status"});
+    slowest.row({"slowest", "work", "size", "completion", "alone", "slowdown", "status"});
     for (size_t i = 0; i < std::min(order.size(), kMostFlows); ++i) {
         const size_t flow = order[i];
         const sim::FlowResult& found = facts.result.flows[flow];
-        slowest.row({facts.names.flow(flow), base::bytes_to_string(facts.setup.flows[flow].bytes),
+        slowest.row({facts.names.flow(flow), facts.names.group(facts.setup.flows[flow]),
+                     base::bytes_to_string(facts.setup.flows[flow].bytes),
                      found.finished ? time_text(found.completion) : "-",
                      time_text(facts.ideal_of(flow)), ratio_text(facts.slowdown_permille(flow)),
                      outcome_name(found)});
     }
     return text + slowest.text();
+}
+
+// Each named piece of work by itself.
+struct Group {
+    uint64_t bytes = 0;
+    uint64_t flows = 0;
+    std::vector<Duration> times;  // of those that ended well
+    std::vector<uint64_t> slowdowns;
+};
+
+std::vector<Group> groups_of(const Facts& facts) {
+    std::vector<Group> all(facts.setup.groups.size());
+    for (size_t i = 0; i < facts.flows(); ++i) {
+        if (facts.setup.flows[i].group >= all.size()) continue;  // it belongs to none
+        Group& group = all[facts.setup.flows[i].group];
+        group.bytes += facts.setup.flows[i].bytes;
+        ++group.flows;
+        if (!facts.succeeded(i)) continue;
+        group.times.push_back(facts.result.flows[i].completion);
+        group.slowdowns.push_back(facts.slowdown_permille(i));
+    }
+    for (Group& group : all) {
+        std::sort(group.times.begin(), group.times.end());
+        std::sort(group.slowdowns.begin(), group.slowdowns.end());
+    }
+    return all;
+}
+
+std::string groups(const Facts& facts) {
+    const std::vector<Group> all = groups_of(facts);
+    if (all.size() < 2) return "";
+    Table table;
+    table.row({"work", "flows", "ended well", "size", "median", "p99", "max", "slowdown p99"});
+    for (size_t i = 0; i < all.size(); ++i) {
+        const Group& group = all[i];
+        const auto time = [&](size_t percent) {
+            return group.times.empty() ? "-" : time_text(percentile(group.times, percent));
+        };
+        table.row({facts.setup.groups[i], std::to_string(group.flows),
+                   std::to_string(group.times.size()), base::bytes_to_string(group.bytes), time(50),
+                   time(99), time(100),
+                   group.slowdowns.empty() ? "-" : ratio_text(percentile(group.slowdowns, 99))});
+    }
+    return "\nBy piece of work\n" + table.text();
 }
 
 std::vector<const LinkResult*> by_load(const Facts& facts) {
@@ -241,8 +286,9 @@ std::string engine(const Facts& facts) {
 }  // namespace
 
 std::string text_report(const Facts& facts, const Verdict& verdict) {
-    return header(facts) + collectives(facts) + flows(facts) + links(facts) + pauses(facts) +
-           packets(facts) + disagreements(facts) + time_shares_text(facts) + engine(facts) + "\n" +
+    return header(facts) + collectives(facts) + flows(facts) + groups(facts) + links(facts) +
+           pauses(facts) + packets(facts) + disagreements(facts) + time_shares_text(facts) +
+           engine(facts) + "\n" +
            verdict_text(verdict);
 }
 

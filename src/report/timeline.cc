@@ -69,7 +69,10 @@ void add_flows(const Facts& facts, Writer& writer) {
         const sim::Flow& flow = facts.setup.flows[i];
         const bool ended = facts.result.flows[i].finished;
         const Instant end = ended ? facts.end_of(i) : std::max(flow.start, facts.result.time);
-        writer.track(kFlowTracks, thread, facts.names.flow(i));
+        const std::string group = facts.names.group(flow);
+        writer.track(kFlowTracks, thread,
+                     group.empty() ? facts.names.flow(i)
+                                   : fmt::format("{}: {}", group, facts.names.flow(i)));
         writer.slice(kFlowTracks, thread, flow.start, end,
                      fmt::format("{}, {}", base::bytes_to_string(flow.bytes),
                                  outcome_name(facts.result.flows[i])));

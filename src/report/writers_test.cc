@@ -112,7 +112,7 @@ TEST(Csv_report, has_a_row_a_flow_and_a_row_a_link) {
     run.flow(0, 1, 2000, 100);
     const Facts facts(run.setup, run.result);
     const std::string flows = flows_csv(facts);
-    EXPECT_NE(flows.find("\n0,0,\"a,\"\"b\"\"\",h1,100,0,8022.720,4011.360,2.000,"),
+    EXPECT_NE(flows.find("\n0,0,,\"a,\"\"b\"\"\",h1,100,0,8022.720,4011.360,2.000,"),
               std::string::npos)
         << flows;
     const std::string links = links_csv(facts);

@@ -96,7 +96,8 @@ public:
     base::Result<sim::Setup> compose(std::string_view text, std::string_view file,
                                      const Overrides& overrides) {
         load(text, std::string(file));
-        first_checked_ = layers_.size() - 1;
+        own_ = layers_.size() - 1;
+        first_checked_ = own_;
         if (overrides.any() && !error()) first_checked_ = layers_.size();
         if (overrides.fabric && !error()) load_choice(*overrides.fabric);
         if (overrides.any() && !error()) load(overrides);
@@ -245,6 +246,8 @@ private:
     }
 
     Layer& last() { return *layers_.back(); }
+    // The scenario itself: what is missing is missing there, whatever a command line adds.
+    Layer& own() { return *layers_[own_]; }
 
     void read_settings(bool unused_is_fine) {
         std::string_view name = kDefaultProfile;
@@ -292,7 +295,7 @@ private:
     void read_graph() {
         const Found found = find("topology");
         if (!found)
-            return last().notes.fail(1, "the topology is missing; write topology: fat-tree:k=4");
+            return own().notes.fail(1, "the topology is missing; write topology: fat-tree:k=4");
         Notes& notes = found.layer->notes;
         const Value& value = *found.value;
         if (value.is_map())
@@ -351,7 +354,7 @@ private:
             if (setup_.flows.empty() && setup_.program.empty())
                 work.layer->notes.fail(work.value->line, "no work is given");
         } else {
-            last().notes.fail(1, "the work is missing; write work: [{permutation: {bytes: 1MB}}]");
+            own().notes.fail(1, "the work is missing; write work: [{permutation: {bytes: 1MB}}]");
         }
         if (setup_.program.empty()) forget_gpus(gpus);
         if (const Found faults = find("faults"))
@@ -372,6 +375,7 @@ private:
 
     const FileReader& files_;
     std::vector<std::unique_ptr<Layer>> layers_;
+    size_t own_ = 0;
     size_t depth_ = 0;
     size_t first_checked_ = 0;  // from this layer on, all that is set has to be of use
     sim::Setup setup_;

@@ -277,10 +277,14 @@ Instant Ranks::next_at() const {
 }
 
 bool Ranks::is_done() const {
+    return tasks_done() >= program_.size();
+}
+
+uint64_t Ranks::tasks_done() const {
     uint64_t done = 0;
     for (const Part& part : parts_)
         for (const uint32_t count : part.done) done += count;
-    return done >= program_.size();
+    return done;
 }
 
 void Ranks::finish(Result& result, Result* scale_up) const {

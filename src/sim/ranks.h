@@ -39,6 +39,7 @@ public:
     Instant next_at() const;
 
     bool is_done() const;
+    uint64_t tasks_done() const;
     void finish(Result& result, Result* scale_up) const;
     // The last task to end, before it what it waited for last, and so on; the first one first.
     std::vector<ChainLink> chain() const;

@@ -162,6 +162,24 @@ class Files(InAFolder):
         self.assertEqual(self.names(), ["incast.yaml"])
 
 
+    def test_pieces_of_work_are_told_by_their_names(self):
+        named = self.file("named.yaml", """topology: star:5
+work:
+  - {name: backup, incast: {to: 0, bytes: 64KiB}}
+  - {name: "reads, small", incast: {to: 1, bytes: 4KiB}}
+""")
+        place = self.folder / "flows.csv"
+        result = tulle("sim", named, "--csv", place)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = result.stdout.decode()
+        table = text.partition("By piece of work\n")[2].partition("\n\n")[0]
+        self.assertIn("  backup ", table)
+        self.assertIn("  reads, small ", table)
+        self.assertIn("work", text.partition("slowest")[2].splitlines()[0])
+        flows = list(csv.DictReader(io.StringIO(place.read_text())))
+        self.assertEqual({flow["group"] for flow in flows}, {"backup", "reads, small"})
+
+
 class Refusals(InAFolder):
     def refuse(self, *arguments):
         result = tulle("sim", *arguments)
@@ -220,6 +238,32 @@ class Interrupt(InAFolder):
         report = json.loads((self.folder / "run.json").read_text())
         self.assertEqual(report["end"], "interrupted")
         self.assertEqual(self.names(), ["endless.yaml", "incast.yaml", "run.json"])
+
+    def test_a_long_run_says_what_it_will_cost_before_it_begins(self):
+        process = self.begin(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = process.stderr.readline()
+        self.assertRegex(line, rb"tulle sim: this will take about \d+ h, \d+ million hops, and ")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+    # All to all of 1,500 ranks: seconds of set-up, more than two million tasks.
+    LARGE = "topology: rail:servers=250,rails=6\nwork: [{all_to_all: {bytes: 64MiB}}]\n"
+
+    def test_ctrl_c_ends_the_set_up_at_once_and_nothing_is_left(self):
+        large = self.file("large.yaml", self.LARGE)
+        process = subprocess.Popen([TULLE, "sim", large, "--json", self.folder / "run.json"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # Not before the program can catch it.
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        for _ in range(MOST_POLLS):
+            caught = int(status.read_text().partition("SigCgt:")[2].split()[0], 16)
+            if caught >> (signal.SIGINT - 1) & 1:
+                break
+        process.send_signal(signal.SIGINT)
+        printed, complaint = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, printed), (1, b""))
+        self.assertIn(b"interrupted while it was set up; nothing was run", complaint)
+        self.assertEqual(self.names(), ["incast.yaml", "large.yaml"])
 
     def test_a_terminal_shows_how_far_it_is(self):
         watcher, terminal = open_terminal(self)

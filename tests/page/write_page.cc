@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     const scenario::Prices prices = scenario::sample_prices();
     write(folder + "/collectives.html", report::Comparison(finished, prices));
     report::Comparison sweep(swept, prices);
-    sweep.sweep_key = "topology.spines";
+    sweep.set_axes({{"topology.spines", {"1", "2"}}});
     write(folder + "/sweep.html", sweep);
     report::Comparison nothing({}, prices);
     nothing.missing = {"ib-ndr"};
