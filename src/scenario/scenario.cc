@@ -202,8 +202,30 @@ private:
         return fmt::format("{}: the scenario has no {}", path, part);
     }
 
+    // Of two values for one thing only one could count, and of some things none does.
+    static Complaint check_given_once(const Overrides& overrides) {
+        for (const auto& [path, text] : overrides.set) {
+            const bool has_profile = !overrides.profile.empty() || overrides.fabric;
+            if (path == "profile" && has_profile)
+                return "profile: the fabric is chosen already; write the profile there "
+                       "(--profile, or --fabrics of a comparison), not with --set";
+            if ((path == "topology" && !overrides.topology.empty()) ||
+                (path == "seed" && overrides.seed))
+                return fmt::format("{0}: it is given twice; write --{0} or --set {0}=, not both",
+                                   path);
+            for (const std::string_view useless : {"like", "description", "fabrics"})
+                if (path.substr(0, path.find('.')) == useless)
+                    return fmt::format("{}: it has no effect on a command line", path);
+            const auto same = [&](const auto& other) { return other.first == path; };
+            if (std::count_if(overrides.set.begin(), overrides.set.end(), same) > 1)
+                return fmt::format("{}: it is given twice", path);
+        }
+        return std::nullopt;
+    }
+
     void load(const Overrides& overrides) {
         auto layer = std::make_unique<Layer>("command line");
+        if (const Complaint wrong = check_given_once(overrides)) layer->notes.fail(1, *wrong);
         Value& root = layer->root;
         root.kind = Value::Kind::map;
         root.line = 1;
