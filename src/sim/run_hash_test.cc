@@ -64,7 +64,9 @@ TEST(Run_hash, changes_with_everything_that_is_asked) {
         [](sim::Setup& s) { s.program.jobs[0].service_level = 1; },
         [](sim::Setup& s) { s.ranks[1].endpoint = 2; },
         [](sim::Setup& s) { s.faults.push_back({.at = Instant{1}}); },
-        [](sim::Setup& s) { s.qos.push_back({1, 0, {}, true}); },
+        [](sim::Setup& s) {
+            s.qos.push_back({1, 0, {}, true});
+        },
         [](sim::Setup& s) { s.scale_up = std::make_shared<sim::Setup>(); },
         [](sim::Setup& s) { s.scale_up = std::make_shared<sim::Setup>(small_setup()); },
     };
