@@ -137,11 +137,19 @@ void Host::on_packet(Instant now, Ends& ends) {
 
 // It is out of the link's buffer; the adapter takes its time.
 void Host::accept(Instant now, uint32_t index, Ends& ends) {
-    if (plan_.receive_latency.ps == 0) return deliver(now, index, ends);
-    cabling_.store[index].at = now + plan_.receive_latency;
+    if (plan_.receive_latency.ps == 0 && !plan_.adapter.memory.rate)
+        return deliver(now, index, ends);
+    cabling_.store[index].at = stored_at(now, index);
     if (processed_.empty()) set(kProcessed, cabling_.store[index].at);
     processed_.push(cabling_.store, index);
     start(now);
+}
+
+// Writes to memory stay in order, so a short packet waits for the long one before it.
+Instant Host::stored_at(Instant now, uint32_t index) {
+    const uint32_t payload = cabling_.store.packet(index).payload_length;
+    const Duration takes = plan_.receive_latency + plan_.adapter.memory.store(payload);
+    return last_stored_ = std::max(last_stored_, now + takes);
 }
 
 void Host::on_processed(Instant now, Ends& ends) {
@@ -323,10 +331,25 @@ void Host::on_line_free(Instant now, Ends& ends) {
     attend(now);
 }
 
-void Host::add(const Posting& posting) {
+// When the first packet of what is posted is in the adapter. A READ has none to fetch here, and the
+// requests of a queue pair stay in order.
+Instant Host::fetched_at(const Posting& posting) {
+    const transport::MemoryAccess& memory = plan_.adapter.memory;
+    Instant at = posting.at + plan_.send_latency;
+    if (memory.is_free()) return at;
+    if (posting.work != transport::Work::read && posting.bytes > memory.max_inline)
+        at += memory.fetch(std::min<uint64_t>(posting.bytes, plan_.mtu));
+    const uint32_t place = transport::Core::index_of(posting.qpn);
+    if (place >= last_fetched_.size()) last_fetched_.resize(place + 1);
+    return last_fetched_[place] = std::max(last_fetched_[place], at);
+}
+
+Instant Host::add(Posting posting) {
+    posting.at = fetched_at(posting);
     postings_.push_back(posting);
     std::ranges::push_heap(postings_, is_later);
     set(kPosting, postings_.front().at);
+    return posting.at;
 }
 
 void Host::on_posting(Instant now) {
@@ -420,7 +443,7 @@ void Host::on_change(Instant now) {
 HostAccount& Host::account() {
     if (account_ == nullptr)
         account_ =
-            std::make_unique<HostAccount>(adapter_, cabling_, plan_.port, plan_.receive_latency);
+            std::make_unique<HostAccount>(adapter_, cabling_, plan_.port, plan_.receive_latency, plan_.adapter.memory);
     return *account_;
 }
 

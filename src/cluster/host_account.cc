@@ -88,7 +88,8 @@ void HostAccount::receive(Instant now, uint32_t index) {
     if (trigger_ == nullptr) return;
     const wire::Packet& packet = cabling_.store.packet(index);
     const Duration waited = now - trigger_->at;
-    const Duration latency = std::min(waited, receive_latency_);
+    const Duration latency =
+        std::min(waited, receive_latency_ + memory_.store(packet.payload_length));
     trigger_->journey.add(ShareKind::software, fabric::kNowhere, latency);
     trigger_->journey.add(ShareKind::bus, here(), waited - latency);
     trigger_->at = now;

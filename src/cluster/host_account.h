@@ -45,8 +45,12 @@ struct MessageNote {
 class HostAccount {
 public:
     HostAccount(transport::Adapter& adapter, fabric::Cabling& cabling, uint32_t port,
-                Duration receive_latency)
-        : adapter_(adapter), cabling_(cabling), port_(port), receive_latency_(receive_latency) {}
+                Duration receive_latency, const transport::MemoryAccess& memory)
+        : adapter_(adapter),
+          cabling_(cabling),
+          port_(port),
+          receive_latency_(receive_latency),
+          memory_(memory) {}
 
     void watch(const WatchedQp& qp);
     void want(uint32_t id, bool is_task) { wanted_.insert(key_of(id, is_task)); }
@@ -112,6 +116,7 @@ private:
     fabric::Cabling& cabling_;
     uint32_t port_;
     Duration receive_latency_;
+    const transport::MemoryAccess& memory_;
     std::vector<Watched> qps_;
     std::unordered_set<uint64_t> wanted_;
     std::shared_ptr<PacketAccount> trigger_;  // of the packet that this event is about

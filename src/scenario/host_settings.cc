@@ -58,6 +58,14 @@ std::vector<Setting> machine_settings() {
          duration(TULLE_AT(host.receive_toll.per_packet)), "the same from the adapter to memory"},
         {"hosts.receive_toll.rate", Use::always, rate_or_off(TULLE_AT(host.receive_toll.rate)),
          "the same; what waits fills hosts.receive_buffer"},
+        {"hosts.memory.latency", Use::always, duration(TULLE_AT(host.memory.latency)),
+         "a message's first packet is fetched from memory before it goes, and so is the first of a "
+         "READ's answer: the latency of that read, across the bus and back"},
+        {"hosts.memory.rate", Use::always, rate_or_off(TULLE_AT(host.memory.rate)),
+         "of the bus: what a first packet takes besides, and what a packet takes into memory once "
+         "it is whole; off: nothing"},
+        {"hosts.memory.max_inline", Use::always, size32(TULLE_AT(host.memory.max_inline)),
+         "a message that is no longer comes with the doorbell and is not fetched"},
         {"hosts.cpu.per_message_sent", Use::always, duration(TULLE_AT(host.cpu.per_message_sent)),
          "time of processors, for the report alone; what slows traffic down is a toll"},
         {"hosts.cpu.per_message_received", Use::always,
@@ -72,11 +80,11 @@ std::vector<Setting> machine_settings() {
          duration_a_kib(TULLE_AT(host.cpu.per_byte_received_e18)), "the same"},
         {"hosts.staging.on", Use::always, yes_no(TULLE_AT(host.staging.is_on)),
          "without GPUDirect: messages of a program are copied through host memory at both ends"},
-        {"hosts.staging.latency", Use::always, duration(TULLE_AT(host.staging.latency)),
+        {"hosts.staging.latency", Use::staging, duration(TULLE_AT(host.staging.latency)),
          "of each copy"},
-        {"hosts.staging.rate", Use::always, rate(TULLE_AT(host.staging.rate)),
+        {"hosts.staging.rate", Use::staging, rate(TULLE_AT(host.staging.rate)),
          "of copies, one after another in each direction"},
-        {"hosts.staging.cpu_per_copy", Use::always, duration(TULLE_AT(host.staging.cpu_per_copy)),
+        {"hosts.staging.cpu_per_copy", Use::staging, duration(TULLE_AT(host.staging.cpu_per_copy)),
          "time of processors"},
     };
 }
@@ -98,10 +106,10 @@ std::vector<Setting> congestion_settings() {
          "how a receiver tells of marks: a packet of its own (CNP), or BECN in its next answer"},
         {"hosts.congestion.notifications.interval", Use::notifications,
          duration(TULLE_AT(host.notifications.interval)), "least time between two of a queue pair"},
-        {"hosts.congestion.notifications.level", Use::notifications,
+        {"hosts.congestion.notifications.level", Use::notification_packets,
          number<uint8_t>(TULLE_AT(host.notifications.service_level), 0, 15),
          "service level or priority of notification packets"},
-        {"hosts.congestion.notifications.dscp", Use::notifications,
+        {"hosts.congestion.notifications.dscp", Use::notification_packets,
          Field{"whole number from 0 to 63",
                [](Target& target, const Value& value) -> Complaint {
                    uint64_t dscp = 0;

@@ -95,7 +95,7 @@ void read_source(const Source& source, const FileReader& files, int steps, Profi
                 apply_section(section, *map, profile.target, notes);
         for (const std::string_view section : {"fabric", "hosts"})
             if (const Value* map = root->find(section))
-                if (!notes.failed()) check_used(section, *map, profile.target, notes);
+                if (!notes.failed()) check_used(section, *map, profile.target, notes, true);
         if (!notes.failed())
             if (const Complaint wrong = check_together(profile.target)) notes.fail(1, *wrong);
     }

@@ -384,18 +384,22 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
 
 cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     const fabric::Settings& f = setup_.fabric;
+    const HostSettings& host = setup_.host_of(node);
     cluster::HostPlan plan;
     plan.node = node;
     plan.port = port;
-    plan.receive_buffer_bytes = setup_.host.receive_buffer_bytes;
-    plan.receive_latency = setup_.host.receive_latency;
+    plan.receive_buffer_bytes = host.receive_buffer_bytes;
+    plan.send_latency = host.send_latency;
+    plan.receive_latency = host.receive_latency;
+    plan.mtu = host.mtu;
     plan.completes_when_sent = setup_.host.service == Service::unreliable;
-    plan.send_toll = {setup_.host.send_toll.per_packet, setup_.host.send_toll.rate};
-    plan.receive_toll = {setup_.host.receive_toll.per_packet, setup_.host.receive_toll.rate};
+    plan.send_toll = {host.send_toll.per_packet, host.send_toll.rate};
+    plan.receive_toll = {host.receive_toll.per_packet, host.receive_toll.rate};
     plan.changes = host_changes_[node];
     transport::AdapterConfig& adapter = plan.adapter;
     adapter.endpoint = {endpoint_of_[node]};
     adapter.seed = setup_.seed;
+    adapter.memory = host.memory;
     adapter.loss = setup_.host.loss;
     adapter.ack_every = setup_.host.ack_every;
     adapter.reorder_tolerance = setup_.host.reorder_tolerance;

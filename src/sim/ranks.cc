@@ -251,7 +251,7 @@ void Ranks::post(Part& part, uint32_t number, Instant at) {
     const Connection& connection = connections[index_of(task.tier)][connection_[number]];
     networks_[index_of(task.tier)]->post(
         connection.source,
-        {.at = at + host.send_latency,
+        {.at = at,
          .id = number,
          .qpn = connection.qpn,
          .work = is_read ? transport::Work::read : transport::Work::write_with_immediate,

@@ -25,6 +25,9 @@ struct FlowResult {
     bool finished = false;
     transport::Status status = transport::Status::success;
     Duration completion{};  // from its start to the requester's completion
+
+    // With success or with an error: the requester has its completion.
+    bool has_ended() const { return finished || status != transport::Status::success; }
 };
 
 // A phase of the program: from when its first task could begin to when its last message arrived.

@@ -1,6 +1,7 @@
 // What a simulation is given, as plain values: a graph, a fabric, hosts, work and faults.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -110,8 +111,15 @@ struct HostSettings {
     Duration reaction{};  // from what a rank waits for to the doorbell of what it sends then
     Toll send_toll;
     Toll receive_toll;
+    transport::MemoryAccess memory;
     CpuCost cpu;
     Staging staging;
+};
+
+// A host whose adapter, bus or memory is not as those of the others.
+struct HostOverride {
+    uint32_t node = 0;  // of the graph
+    HostSettings host;
 };
 
 // Where a rank of a program is: its adapter, and its port of the network inside the server.
@@ -139,6 +147,7 @@ struct Setup {
     topology::Graph graph;
     fabric::Settings fabric;
     HostSettings host;
+    std::vector<HostOverride> host_overrides;  // by node
     std::vector<Flow> flows;
     std::vector<std::string> groups;  // names of the pieces of work, for the report
     std::vector<ExplicitPath> paths;
@@ -153,6 +162,12 @@ struct Setup {
     bool trace = false;  // keep what a timeline needs
     uint64_t seed = 1;
     Instant stop = Instant::never();
+
+    // The settings of one host.
+    const HostSettings& host_of(uint32_t node) const {
+        const auto own = std::ranges::lower_bound(host_overrides, node, {}, &HostOverride::node);
+        return own != host_overrides.end() && own->node == node ? own->host : host;
+    }
 };
 
 }  // namespace tulle::sim

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/hash.h"
 #include "base/units.h"
 #include "sim/accountant.h"
+#include "sim/run_hash.h"
 
 namespace tulle::sim {
 namespace {
@@ -162,13 +162,6 @@ Result Simulation::finish(Result::End end) {
     if (scale_up_) inside = std::make_shared<Result>(scale_up_->finish(end, is_done));
     if (!setup_.program.empty()) {
         ranks_.finish(result, inside.get());
-        base::Hash hash;
-        hash.add(result.hash);
-        if (inside) hash.add(inside->hash);
-        for (const PhaseResult& phase : result.phases)
-            hash.add(static_cast<uint64_t>(phase.begin.ps))
-                .add(static_cast<uint64_t>(phase.end.ps));
-        result.hash = hash.value();
         if (!is_done && result.end == Result::End::done) {
             result.end = Result::End::stuck;
             const std::string why = ranks_.why_unfinished();
@@ -187,6 +180,7 @@ Result Simulation::finish(Result::End end) {
         result.engine.hops += inside->engine.hops;
     }
     result.scale_up = std::move(inside);
+    result.hash = run_hash(setup_, result);
     return result;
 }
 

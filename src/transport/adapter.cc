@@ -523,6 +523,7 @@ void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::By
         on_response(core_, qp, now, packet);
     else
         on_request(core_, qp, now, packet);
+    if (!qp.responder.answers.empty()) fetch_answers(core_, qp, now);
 }
 
 void Adapter::on_timer(Instant now) {
@@ -531,7 +532,7 @@ void Adapter::on_timer(Instant now) {
 }
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
-    if (const auto payload = qp.may_answer() ? plan_response(core_, qp) : std::nullopt) {
+    if (const auto payload = qp.may_answer() ? plan_response(core_, qp, now) : std::nullopt) {
         const uint32_t envelope = core_.config.envelope_bytes + wire::Bth::kSize;
         const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
         if (envelope + headers + *payload > room) return Turn::does_not_fit;

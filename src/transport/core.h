@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/rate.h"
 #include "transport/completion_queue.h"
 #include "transport/counters.h"
 #include "transport/domains.h"
@@ -36,6 +37,22 @@ struct NotificationSettings {
     base::Duration interval{50'000'000};  // from one to the next for a queue pair; 0: none
 };
 
+// What lies between an adapter and memory. Before it can send a message it fetches the first
+// packet: a latency, and the packet's bytes at the rate of the bus; the packets behind it are
+// fetched while that one is on the line. A packet that it receives is written once it is whole, for
+// its CRC comes last. Latencies, not occupancy: those of different messages overlap.
+struct MemoryAccess {
+    base::Duration latency{};        // of a read: to memory and back
+    std::optional<base::Rate> rate;  // none: bytes cost nothing
+    uint32_t max_inline = 0;         // a message that is no longer comes with the doorbell
+
+    bool is_free() const { return latency.ps == 0 && !rate; }
+    base::Duration store(uint64_t bytes) const {
+        return rate ? rate->time_for(bytes) : base::Duration{};
+    }
+    base::Duration fetch(uint64_t bytes) const { return latency + store(bytes); }
+};
+
 struct AdapterConfig {
     EndpointIndex endpoint{};
     uint64_t seed = 0;
@@ -55,6 +72,8 @@ struct AdapterConfig {
     // For so long a receiver that is not ready is asked again, however few retries a queue pair was
     // given: a process waits for its CPU now and then, and adapters do not. Zero in virtual time.
     base::Duration rnr_patience{};
+    MemoryAccess
+        memory{};  // in virtual time: of what READs ask for; the user's fetches are its own
 };
 
 struct SharedReceiveQueue {

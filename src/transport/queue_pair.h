@@ -130,8 +130,10 @@ struct Answer {
     Psn sent_end{};   // what comes before it went already, once at least
     Psn burst_psn{};  // where the present burst of responses began: its first packet says so
     bool is_atomic = false;
-    bool is_empty = false;   // FLUSH and ATOMIC WRITE: a response without data
-    bool was_given = false;  // whole, once at least
+    bool is_empty = false;     // FLUSH and ATOMIC WRITE: a response without data
+    bool was_given = false;    // whole, once at least
+    bool is_fetched = false;   // or is being fetched: its first packet is here ...
+    base::Instant ready_at{};  // ... at this time
     uint32_t rkey = 0;
     uint32_t length = 0;
     uint64_t address = 0;

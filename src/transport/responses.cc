@@ -98,9 +98,22 @@ uint8_t ack_syndrome(Core& core, QueuePair& qp) {
     return wire::syndrome_of(wire::AckKind::ack, code);
 }
 
-std::optional<uint32_t> plan_response(const Core& core, QueuePair& qp) {
+void fetch_answers(const Core& core, QueuePair& qp, Instant now) {
+    for (Answer& answer : qp.responder.answers) {
+        if (answer.is_fetched) continue;
+        answer.is_fetched = true;
+        const uint32_t bytes = payload_of(qp, answer);
+        if (bytes != 0) answer.ready_at = now + core.config.memory.fetch(bytes);
+    }
+}
+
+std::optional<uint32_t> plan_response(Core& core, QueuePair& qp, Instant now) {
     if (!answers_go(qp)) return std::nullopt;
-    if (const Answer* answer = waiting_answer(core, qp)) return payload_of(qp, *answer);
+    if (const Answer* answer = waiting_answer(core, qp)) {
+        if (answer->ready_at <= now) return payload_of(qp, *answer);
+        core.look_again(qp, answer->ready_at);
+        return std::nullopt;
+    }
     if (qp.responder.ack_pending) return 0;
     return std::nullopt;
 }
