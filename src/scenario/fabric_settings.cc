@@ -215,12 +215,15 @@ std::vector<Setting> signal_and_route_settings() {
                             {"spanning_tree", RouteKind::spanning_tree}}),
          "which paths the tables have"},
         {"fabric.route.choice", Use::always,
-         choice<PathChoice>(TULLE_AT(fabric.route.choice), {{"ecmp", PathChoice::ecmp},
-                                                            {"adaptive", PathChoice::adaptive},
-                                                            {"flowlet", PathChoice::flowlet},
-                                                            {"spray", PathChoice::spray}}),
-         "which of them a packet takes: by a hash of its flow, the shortest queue packet by packet "
-         "or flowlet by flowlet, or each in turn"},
+         choice<PathChoice>(TULLE_AT(fabric.route.choice),
+                            {{"ecmp", PathChoice::ecmp},
+                             {"destination", PathChoice::destination},
+                             {"adaptive", PathChoice::adaptive},
+                             {"flowlet", PathChoice::flowlet},
+                             {"spray", PathChoice::spray}}),
+         "which of them a packet takes: by a hash of its flow, by a table with one port for each "
+         "destination, the shortest queue packet by packet or flowlet by flowlet, or all evenly, "
+         "packet by packet"},
         {"fabric.route.flowlet_gap", Use::flowlets,
          positive_duration(TULLE_AT(fabric.route.flowlet_gap)),
          "a rest of a flow after which it may change its path"},

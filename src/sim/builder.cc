@@ -428,7 +428,16 @@ std::array<uint8_t, 16> Builder::lane_of_level() const {
 // Routes and faults.
 
 void Builder::add_routes() {
-    network_->routes_.push_back(fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind));
+    network_->routes_.push_back(compute_routes({}, {}));
+}
+
+fabric::Routes Builder::compute_routes(const std::vector<bool>& cable_down,
+                                       const std::vector<bool>& node_down) const {
+    const fabric::RouteSettings& route = setup_.fabric.route;
+    const auto spread = route.choice == fabric::PathChoice::destination
+                            ? fabric::RouteSpread::by_destination
+                            : fabric::RouteSpread::all;
+    return fabric::Routes::compute(setup_.graph, route.kind, cable_down, node_down, spread);
 }
 
 // Both ends of a cable see it go and come back at once; tables that heed it come a while later.
@@ -485,8 +494,7 @@ void Builder::add_changes() {
                 continue;
         }
         const Instant known = fault.at + setup_.fabric.route.reroute_delay;
-        network_->routes_.push_back(
-            fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind, cable_down, node_down));
+        network_->routes_.push_back(compute_routes(cable_down, node_down));
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
             if (!setup_.graph.nodes[node].is_host())
                 changes_[node].push_back(
