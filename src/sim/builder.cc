@@ -403,13 +403,13 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     adapter.loss = setup_.host.loss;
     adapter.ack_every = setup_.host.ack_every;
     adapter.reorder_tolerance = setup_.host.reorder_tolerance;
-    adapter.reorder_packets = std::max(adapter.reorder_packets, 2 * adapter.reorder_tolerance);
+    adapter.reorder_packets = setup_.host.reorder_packets;
+    adapter.timeouts = setup_.host.timeouts;
     adapter.coalesces_acks = setup_.host.coalesce_acks;
     // Receives of a connection are posted again at once, so senders need not wait for credits.
     adapter.grants_credits = share_.connections == nullptr || share_.connections->empty();
     if (setup_.host.window_packets != 0)
         adapter.max_packets_outstanding = setup_.host.window_packets;
-    adapter.reorder_packets = std::max(adapter.reorder_packets, setup_.host.window_packets);
     adapter.envelope_bytes = cluster::Framing(f).adapter_envelope();
     adapter.lane_of_level = lane_of_level();
     adapter.notifications = setup_.host.notifications;

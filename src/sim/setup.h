@@ -92,11 +92,15 @@ struct HostSettings {
     Service service = Service::reliable;
     transport::LossPolicy loss = transport::LossPolicy::go_back_n;
     uint32_t mtu = 4096;
-    uint32_t reorder_tolerance = 0;  // selective repeat: packets that may overtake a late one
-    uint32_t ack_every = 1;          // packets between requests for an acknowledgement
-    bool coalesce_acks = true;       // an ACK that waits is replaced by the next
+    // Selective repeat: packets that may overtake a late one, and how far ahead of one that is
+    // missing packets are sent and kept.
+    uint32_t reorder_tolerance = 0;
+    uint32_t reorder_packets = 4096;
+    uint32_t ack_every = 1;       // packets between requests for an acknowledgement
+    bool coalesce_acks = true;    // an ACK that waits is replaced by the next
     uint32_t window_packets = 0;  // in flight of a queue pair; 0: as many as the transport allows
     uint8_t ack_timeout = 14;     // 4.096 us times 2 to the power of this; 0: none
+    transport::TimeoutSettings timeouts;  // instead of that, in units of time
     uint8_t retry_count = 7;
     Duration send_latency{};     // from the doorbell to the first bit
     Duration receive_latency{};  // from the last bit to the completion

@@ -120,7 +120,10 @@ public:
 
     bool has_sends(Qpn qpn);
     // Whether some queue pair may have something to send.
-    bool has_work() const { return core_.ready.filled() != 0 || !core_.notifications.empty(); }
+    bool has_work() const {
+        return (core_.ready.filled() | core_.answering.filled()) != 0 ||
+               !core_.notifications.empty();
+    }
     // A WRITE, READ or bind that the owner does by itself, without packets, and that was posted
     // before all that this queue pair has under way: it completes as if it had gone the usual way.
     void complete_elsewhere(Qpn qpn, const SendRequest& request, uint32_t byte_count,
@@ -151,6 +154,7 @@ private:
     void deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh);
 
     bool send_notification(const Lanes& lanes, Packet& packet);
+    TULLE_HOT bool send_answer(const Lanes& lanes, Packet& packet);
     TULLE_HOT Turn take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet);
 
     Core core_;

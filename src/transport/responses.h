@@ -7,7 +7,8 @@
 
 namespace tulle::transport {
 
-// An ACK or NAK for this PSN shall go; it takes the place of one that waits.
+// An ACK or NAK for this PSN shall go; it takes the place of one that waits. It goes before data of
+// all queue pairs, and behind answers to READs of its own.
 void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome);
 
 // The syndrome of an ACK: how many receives are posted, if the queue pair tells.
