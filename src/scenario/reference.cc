@@ -67,7 +67,8 @@ std::string settings_table(std::string_view section) {
 }
 
 std::string gpus_text() {
-    return fmt::format("{}\nA map of `scale_up`:\n\n{}", table(gpu_keys()), table(scale_up_keys()));
+    return fmt::format("{}\nA map of `scale_up`:\n\n{}\nAn entry of `slow`:\n\n{}",
+                       table(gpu_keys()), table(scale_up_keys()), table(slow_keys()));
 }
 
 std::string work_text() {
