@@ -173,12 +173,23 @@ Json shares_json(const Facts& facts) {
     return {{"end_ps", facts.result.account.end.ps}, {"shares", std::move(shares)}};
 }
 
+// What the library's cost model says of a way to do it.
+Json estimate_json(const workload::Estimate& estimate) {
+    if (estimate.name.empty()) return nullptr;
+    return {{"name", estimate.name}, {"time_us", microseconds(estimate.time)}};
+}
+
 Json collectives_json(const Facts& facts) {
     Json json = Json::array();
     for (const CollectiveFacts& phase : facts.collectives)
         json.push_back({{"name", phase.name},
                         {"kind", workload::name_of(phase.collective)},
                         {"algorithm", phase.algorithm},
+                        {"protocol", phase.protocol},
+                        {"channels", phase.channels},
+                        {"chosen", phase.is_automatic},
+                        {"predicted", estimate_json(phase.predicted)},
+                        {"next_best", estimate_json(phase.next_best)},
                         {"bytes", phase.bytes},
                         {"ranks", phase.ranks},
                         {"messages", phase.messages},

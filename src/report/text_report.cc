@@ -90,17 +90,24 @@ std::string gigabytes_text(uint64_t bytes_per_second) {
                        bytes_per_second / 10'000'000 % 100);
 }
 
+std::string estimate_text(const workload::Estimate& estimate) {
+    if (estimate.name.empty()) return "-";
+    return fmt::format("{} {}", estimate.name, time_text(estimate.time));
+}
+
 std::string collectives(const Facts& facts) {
     if (facts.collectives.empty()) return "";
     Table table;
-    table.row({"phase", "size", "ranks", "time", "algbw", "busbw", "of the limit"});
+    table.row({"phase", "size", "ranks", "time", "algbw", "busbw", "of the limit", "by",
+               "next best, reckoned"});
     for (const CollectiveFacts& phase : facts.collectives) {
         const bool has_rate = phase.finished && has_bandwidth(phase.collective);
         table.row({phase.name, base::bytes_to_string(phase.bytes), std::to_string(phase.ranks),
                    phase.finished ? time_text(phase.time) : "did not end",
                    has_rate ? gigabytes_text(phase.algorithm_bandwidth) : "-",
                    has_rate ? gigabytes_text(phase.bus_bandwidth) : "-",
-                   phase.finished ? percent_text(phase.limit_permille) : "-"});
+                   phase.finished ? percent_text(phase.limit_permille) : "-", way_text(phase),
+                   estimate_text(phase.next_best)});
     }
     std::string text = "\nCollectives\n" + table.text();
     const base::Histogram latency = facts.message_latency();

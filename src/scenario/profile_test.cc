@@ -38,7 +38,7 @@ base::Duration latency_of_64_bytes(const Target& target, int switches) {
 }
 
 TEST(profiles, all_of_them_are_read_and_say_what_they_are) {
-    EXPECT_EQ(built_in_profiles().size(), 18u);
+    EXPECT_EQ(built_in_profiles().size(), 21u);
     for (const BuiltInProfile& profile : built_in_profiles()) {
         const Profile read = built_in(profile.name);
         EXPECT_FALSE(read.name.empty()) << profile.name;
@@ -66,7 +66,8 @@ TEST(profiles, those_at_400_gigabits_meet_the_latencies_that_they_were_fitted_to
     EXPECT_TRUE(near(latency_of_64_bytes(built_in("ib-ndr").target, 3), 3'700));
     EXPECT_TRUE(near(latency_of_64_bytes(built_in("roce-v2-400g").target, 1), 3'600));
     EXPECT_TRUE(near(latency_of_64_bytes(built_in("roce-v2-400g").target, 3), 5'600));
-    EXPECT_TRUE(near(latency_of_64_bytes(built_in("nvlink4").target, 1), 3'330));
+    // NCCL has 600 ns for a step of LL, of which 150 ns are the reaction.
+    EXPECT_TRUE(near(latency_of_64_bytes(built_in("nvlink4").target, 1), 450));
 }
 
 // Of what differs between generations only rates, a pause's response and the switch's memory count.
@@ -102,7 +103,8 @@ TEST(profiles, what_a_longer_message_takes_besides_is_what_was_measured_within_t
 }
 
 // Bus bandwidth of large collectives of 8 GPUs in MB/s. A ring keeps each port busy with payload;
-// in the switch a port sends S and S/8 at the efficiency, for 2 * 7/8 S that count.
+// in the switch a port sends S and S/8 at the efficiency, for 2 * 7/8 S that count, and 16 MiB of
+// them take 6.8 us more.
 TEST(profiles, nvlink_reaches_the_bandwidth_that_was_measured_within_three_percent) {
     const Target nvlink = built_in("nvlink4").target;
     constexpr uint64_t kBth = 12;
@@ -110,8 +112,10 @@ TEST(profiles, nvlink_reaches_the_bandwidth_that_was_measured_within_three_perce
     const uint64_t burst = nvlink.host.mtu + kBth + nvlink.fabric.framing.envelope_bytes;
     const uint64_t ring =
         uint64_t{nvlink.host.mtu} * 1'000'000 * rate.denominator() / (burst * rate.numerator());
-    const uint64_t in_switch = ring * 14 * nvlink.fabric.node.reduction_numerator /
-                               (uint64_t{9} * nvlink.fabric.node.reduction_denominator);
+    const uint64_t links = ring * 14 * nvlink.fabric.node.reduction_numerator /
+                           (uint64_t{9} * nvlink.fabric.node.reduction_denominator);
+    const uint64_t counted = (uint64_t{16} << 20) * 14 / 8;  // of a loop
+    const uint64_t in_switch = counted * 10 / (counted * 10 / links + 68);
     const auto near = [](uint64_t is, uint64_t measured) {
         return is * 100 > measured * 97 && is * 100 < measured * 103;
     };
@@ -120,7 +124,7 @@ TEST(profiles, nvlink_reaches_the_bandwidth_that_was_measured_within_three_perce
     EXPECT_TRUE(near(ring, 363'000)) << ring;
     EXPECT_TRUE(near(in_switch, 480'000)) << in_switch;
     EXPECT_EQ(ring, 369'716u);
-    EXPECT_EQ(in_switch, 488'846u);
+    EXPECT_EQ(in_switch, 480'525u);
 }
 
 TEST(profiles, scale_up_loses_nothing_and_answers_nothing) {

@@ -78,7 +78,8 @@ std::string host_overrides_text() {
 }
 
 std::string gpus_text() {
-    return fmt::format("{}\nA map of `scale_up`:\n\n{}", table(gpu_keys()), table(scale_up_keys()));
+    return fmt::format("{}\nA map of `scale_up`:\n\n{}\nAn entry of `slow`:\n\n{}",
+                       table(gpu_keys()), table(scale_up_keys()), table(slow_keys()));
 }
 
 std::string work_text() {

@@ -52,14 +52,10 @@ void Ranks::find_dependants() {
 
 void Ranks::find_ranks() {
     for (uint32_t rank = 0; rank < setup_.ranks.size(); ++rank) {
-        const RankPlace& place = setup_.ranks[rank];
-        for (const auto& [tier, endpoint] : {std::pair(Tier::scale_out, place.endpoint),
-                                             std::pair(Tier::scale_up, place.scale_up)}) {
-            if (endpoint == kNone) continue;
-            std::vector<uint32_t>& ranks = rank_of_[index_of(tier)];
-            if (endpoint >= ranks.size()) ranks.resize(endpoint + 1, kNone);
-            ranks[endpoint] = rank;
-        }
+        const uint32_t port = setup_.ranks[rank].scale_up;
+        if (port == kNone) continue;
+        if (port >= rank_inside_.size()) rank_inside_.resize(port + 1, kNone);
+        rank_inside_[port] = rank;
     }
 }
 
@@ -174,7 +170,15 @@ void Ranks::take_sighting(Part& part, size_t tier, const cluster::Sighting& sigh
         return;
     }
     part.events.push_back(
-        {sighting.at, sighting.task, rank_of_[tier][sighting.endpoint], sighting.has_arrived});
+        {sighting.at, sighting.task, rank_seeing(tier, sighting), sighting.has_arrived});
+}
+
+// Ranks may share an adapter, so there the message says whose it is. Inside servers a message may
+// be for many, each of whom has a port.
+uint32_t Ranks::rank_seeing(size_t tier, const cluster::Sighting& sighting) const {
+    if (tier == index_of(Tier::scale_up)) return rank_inside_[sighting.endpoint];
+    const Task& task = program_[sighting.task];
+    return sighting.has_arrived ? task.peer : task.rank;
 }
 
 void Ranks::see(Part& part, const Event& event) {
@@ -235,8 +239,20 @@ void Ranks::start(Part& part, uint32_t number, Instant at) {
     PhaseResult& phase = part.phases[task.phase];
     phase.begin = std::min(phase.begin, at);
     if (task.kind != Task::Kind::compute) return post(part, number, at);
-    part.later.push_back({at + task.duration, number, task.rank, false});
+    part.later.push_back({at + computing_of(task), number, task.rank, false});
     std::ranges::push_heap(part.later, is_later);
+}
+
+Duration Ranks::computing_of(const Task& task) const {
+    const RankPlace& place = setup_.ranks[task.rank];
+    const uint32_t permille = task.is_launch ? place.reaction_permille : place.compute_permille;
+    return task.duration * permille / 1000;
+}
+
+// From what a message waits for to its doorbell.
+Duration Ranks::software_of(const Task& task) const {
+    const Duration usual = task.duration.ps > 0 ? task.duration : host_settings(task.tier).reaction;
+    return usual * setup_.ranks[task.rank].reaction_permille / 1000;
 }
 
 void Ranks::post(Part& part, uint32_t number, Instant at) {
@@ -245,7 +261,7 @@ void Ranks::post(Part& part, uint32_t number, Instant at) {
     const bool is_read = task.kind == Task::Kind::read;
     if (task.tier == Tier::scale_out && host.staging.is_on && !is_read)
         at = copy(part, copies_[task.rank].out_free, at, task.bytes);
-    at += host.reaction;
+    at += software_of(task);
     at_[number] = at;
     ++part.phases[task.phase].messages;
     const Connection& connection = connections[index_of(task.tier)][connection_[number]];

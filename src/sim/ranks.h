@@ -2,10 +2,11 @@
 //
 // Between two windows the ranks of a partition look at what their hosts have seen in the window
 // that is over: messages that arrived, messages of their own that are done. A task that waits for
-// nothing any more begins then: a message is posted `reaction` later than the last thing it waited
-// for was seen. That lies in a window to come, since windows are no longer than a reaction, so
-// nothing depends on the order in which networks and partitions had their turn. A rank belongs to
-// the partition of its adapter; its port inside the server is in the same one.
+// nothing any more begins then: a message is posted `reaction`, or what its library takes instead,
+// later than the last thing it waited for was seen. That lies in a window to come, since windows
+// are no longer than any of these, so nothing depends on the order in which networks and partitions
+// had their turn. A rank belongs to the partition of its adapter; its port inside the server is in
+// the same one.
 #pragma once
 
 #include <array>
@@ -80,8 +81,11 @@ private:
     uint32_t group_of(uint32_t task);
     void take_sightings(Part& part, size_t partition);
     void take_sighting(Part& part, size_t tier, const cluster::Sighting& sighting);
+    uint32_t rank_seeing(size_t tier, const cluster::Sighting& sighting) const;
     void see(Part& part, const Event& event);
     void start(Part& part, uint32_t task, Instant at);
+    Duration computing_of(const workload::Task& task) const;
+    Duration software_of(const workload::Task& task) const;
     void post(Part& part, uint32_t task, Instant at);
     Instant copy(Part& part, Instant& free, Instant at, uint64_t bytes) const;
     bool comes_back(uint32_t task) const;
@@ -95,8 +99,8 @@ private:
     const Setup& setup_;
     const workload::Program& program_;
     std::array<Network*, kTiers> networks_{};
-    std::array<std::vector<uint32_t>, kTiers> rank_of_;  // by endpoint
-    std::vector<uint32_t> first_dependant_;              // of each task, and the end
+    std::vector<uint32_t> rank_inside_;      // by endpoint of the network inside servers
+    std::vector<uint32_t> first_dependant_;  // of each task, and the end
     std::vector<uint32_t> dependants_;
     std::vector<uint32_t> connection_;  // of each message
     // By job, channel, kind and rank that a sum is for or copies are from; while it is made.

@@ -126,10 +126,15 @@ struct HostOverride {
     HostSettings host;
 };
 
-// Where a rank of a program is: its adapter, and its port of the network inside the server.
+// Where a rank of a program is: its adapter, which ranks of a server may share, and its port of the
+// network inside the server.
 struct RankPlace {
     uint32_t endpoint = 0;
     uint32_t scale_up = topology::kNone;  // endpoint of Setup::scale_up
+    // Of a slow rank: how long its computing and its software take, in thousandths of what they
+    // should. 1000 at least.
+    uint32_t compute_permille = 1000;
+    uint32_t reaction_permille = 1000;
 };
 
 // A link that is captured: every packet that one end of a cable sends.

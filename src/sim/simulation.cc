@@ -67,6 +67,9 @@ base::Result<Duration> window_of(const Setup& setup) {
                          "a step takes"};
         window = std::min(window, network->host.reaction);
     }
+    for (const Task& task : setup.program.tasks())
+        if (task.kind != Task::Kind::compute && task.duration.ps > 0)
+            window = std::min(window, task.duration);
     return window;
 }
 

@@ -585,12 +585,12 @@ bool Adapter::send_notification(const Lanes& lanes, Packet& packet) {
 
 // Acknowledgements and what atomics give back do not wait for the data of other queue pairs. The
 // answer to a READ is data itself, and has its turn; so has all that comes behind it.
-bool Adapter::send_answer(const Lanes& lanes, Packet& packet) {
+bool Adapter::send_answer(Instant now, const Lanes& lanes, Packet& packet) {
     uint16_t waiting = core_.answering.filled();
     while (waiting != 0) {
         const auto lane = static_cast<uint8_t>(std::countr_zero(waiting));
         QueuePair& qp = core_.at(core_.answering.front(lane));
-        const auto payload = plan_response(core_, qp);
+        const auto payload = plan_response(core_, qp, now);
         const bool is_small = payload == 0u;
         if (is_small && !response_fits(core_, qp, 0, lanes.room_bytes[lane])) {
             waiting = static_cast<uint16_t>(waiting & ~(1u << lane));
@@ -617,7 +617,7 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
     if (!core_.losers.empty()) end_losers(core_);
     if (!core_.notifications.empty()) [[unlikely]]
         if (send_notification(lanes, packet)) return true;
-    if (core_.answering.filled() != 0 && send_answer(lanes, packet)) return true;
+    if (core_.answering.filled() != 0 && send_answer(now, lanes, packet)) return true;
     uint16_t waiting = core_.ready.filled();
     while (waiting != 0) {
         // The lanes take turns, beginning behind the one that sent last.

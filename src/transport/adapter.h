@@ -154,7 +154,7 @@ private:
     void deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh);
 
     bool send_notification(const Lanes& lanes, Packet& packet);
-    TULLE_HOT bool send_answer(const Lanes& lanes, Packet& packet);
+    TULLE_HOT bool send_answer(Instant now, const Lanes& lanes, Packet& packet);
     TULLE_HOT Turn take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet);
 
     Core core_;
