@@ -96,6 +96,7 @@ Runs run_all(const ComparisonTask& task, uint32_t workers, SetUp& set_up) {
     drive::TogetherOptions how;
     how.workers = workers;
     how.interrupt = &interrupt_flag();
+    how.explains = true;
     how.on_begin = [&](size_t) { set_up.end(); };
     how.on_progress = [&](size_t run, const drive::Progress& progress) {
         line.show(run, progress);

@@ -13,6 +13,7 @@
 #include "cli/set_up.h"
 #include "cli/sim/estimate.h"
 #include "cli/sim/input.h"
+#include "cli/sim/options.h"
 #include "cli/sim/outputs.h"
 #include "cli/sim/progress.h"
 #include "drive/run.h"
@@ -124,28 +125,6 @@ int simulate(const Options& options) {
     return report_run(options, setup, *result, finished, *outputs);
 }
 
-void add_input(CLI::App& command, SimInput& input) {
-    command.add_option("SCENARIO", input.scenario, "What to simulate; - is standard input")
-        ->option_text(" ");
-    command.add_option("--hpcc", input.hpcc_config, "Instead: a config.txt of HPCC's simulator")
-        ->option_text("CONFIG");
-    command.add_option("--cm", input.connection_matrix, "Instead: a connection matrix of htsim")
-        ->option_text("FILE");
-    command.add_option("--profile", input.profile, "Another fabric than the scenario says")
-        ->option_text("P");
-    command.add_option("--topology", input.topology, "Another topology, such as fat-tree:k=8")
-        ->option_text("T");
-    command.add_option("--paths", input.paths, "Paths that flows take, by the nodes on them")
-        ->option_text("FILE");
-    command.add_option("--seed", input.seed, "Of all that is drawn by chance")->option_text("N");
-    command.add_option("--set", input.set, "Another value for a setting of the scenario")
-        ->option_text("KEY=VALUE")
-        ->allow_extra_args(false);
-    command.add_option("--tap", input.taps, "A cable that --pcap listens at")
-        ->option_text("A-B")
-        ->allow_extra_args(false);
-}
-
 void add_files(CLI::App& command, Options& options) {
     const auto file = [&](const char* name, std::string& path, const char* what) {
         command.add_option(name, path, what)->option_text("FILE");
@@ -164,7 +143,10 @@ void add_sim(CLI::App& app, int& exit_code) {
     const auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("sim", "Simulate a fabric packet by packet");
     command->footer(kExamples);
-    add_input(*command, options->input);
+    add_sim_input(*command, options->input);
+    command->add_option("--tap", options->input.taps, "A cable that --pcap listens at")
+        ->option_text("A-B")
+        ->allow_extra_args(false);
     add_files(*command, *options);
     command->add_option("--threads", options->threads, "How many; the results are the same")
         ->option_text("N [1]")

@@ -442,8 +442,8 @@ void Host::on_change(Instant now) {
 
 HostAccount& Host::account() {
     if (account_ == nullptr)
-        account_ =
-            std::make_unique<HostAccount>(adapter_, cabling_, plan_.port, plan_.receive_latency, plan_.adapter.memory);
+        account_ = std::make_unique<HostAccount>(adapter_, cabling_, plan_.port,
+                                                 plan_.receive_latency, plan_.adapter.memory);
     return *account_;
 }
 

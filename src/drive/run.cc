@@ -138,7 +138,15 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
     const bool is_worth_it = result && options.explains && !result->account.chain.empty() &&
                              result->end != sim::Result::End::interrupted;
     if (!is_worth_it) return result;
-    auto again = run_once(setup, options, result->account.chain);
+    // Whatever else was wanted of the run is there already.
+    sim::Setup without_records;
+    const bool has_records = setup.trace || !setup.taps.empty();
+    if (has_records) {
+        without_records = setup;
+        without_records.trace = false;
+        without_records.taps.clear();
+    }
+    auto again = run_once(has_records ? without_records : setup, options, result->account.chain);
     if (again && again->end == result->end) result->account = std::move(again->account);
     return result;
 }

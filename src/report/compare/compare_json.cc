@@ -66,6 +66,14 @@ Json sweep_value(const std::string& value) {
     return value.empty() ? Json(nullptr) : Json(value);
 }
 
+Json parts_json(const std::vector<GapPart>& parts) {
+    Json json = Json::array();
+    for (const GapPart& part : parts)
+        json.push_back(
+            {{"kind", share_name(part.kind)}, {"text", part.text}, {"ps", part.time.ps}});
+    return json;
+}
+
 Json verdict_json(const Comparison& comparison, const Json& document) {
     Json claims = Json::array();
     Json ranking = Json::array();
@@ -80,6 +88,7 @@ Json verdict_json(const Comparison& comparison, const Json& document) {
                               {"run", claim.run},
                               {"fabric", comparison.runs[claim.run].fabric},
                               {"sentence", claim.sentence},
+                              {"parts", parts_json(claim.parts)},
                               {"evidence", evidence_json(claim.evidence, document)}});
     }
     Json best = Json::array();
