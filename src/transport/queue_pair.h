@@ -156,7 +156,6 @@ struct ResponderState {
     Message message = Message::none;
     bool nak_sent = false;     // of this gap; the next one waits until the gap is closed
     bool established = false;  // the event was given
-    Psn newest{};              // that an answer is due to; not all of them are expected
     bool echoes_mark = false;  // the next answer says that the network is congested
     uint32_t receive_place = ReceiveQueue::kNone;
     uint32_t received = 0;  // bytes of the message

@@ -526,7 +526,6 @@ void keep_early(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     if (early_packets(core, qp).keep(packet, r.expected) == Arrival::too_far)
         ++core.counters.dropped_too_early;
-    r.newest = packet.psn();
     if (!may_be_late(core, qp)) ask_again(core, qp);
     acknowledge_again(core, qp);
 }
@@ -576,7 +575,6 @@ void on_trimmed_turn(Core& core, QueuePair& qp) {
 // Selective repeat sends it again now, whenever its turn is.
 void tell_trimmed(Core& core, QueuePair& qp, Psn psn) {
     ReceiveBitmap& bitmap = early_packets(core, qp).bitmap;
-    qp.responder.newest = psn;
     if (!bitmap.has(psn)) bitmap.note_trimmed(psn);
     acknowledge_again(core, qp);
 }

@@ -85,13 +85,13 @@ bool asks_for_more(uint8_t syndrome) {
            syndrome == wire::syndrome_of(wire::NakCode::psn_sequence_error);
 }
 
-// Which packets behind a gap are here. Packets that were trimmed may need an answer more.
+// Which packets behind a gap are here. There may be more to tell than one answer can.
 void add_selective_ack(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
     ReceiveBitmap& bitmap = qp.early->bitmap;
-    packet.extended.ack.selective = bitmap.tell(r.expected, r.newest);
+    packet.extended.ack.selective = bitmap.tell(r.expected);
     packet.payload_length = wire::SelectiveAck::kBytes;
-    if (!bitmap.has_trimmed()) return;
+    if (!bitmap.has_more()) return;
     r.ack_pending = true;
     r.ack_psn = psn_plus(r.expected, wire::kPsnMask);
     r.ack_syndrome = ack_syndrome(core, qp);
@@ -106,7 +106,7 @@ void make_ack(Core& core, QueuePair& qp, Packet& packet) {
     if (r.ack_pending) --r.acks_before;
     const bool tells =
         qp.early && !r.ack_pending &&
-        (!qp.early->empty() || qp.early->bitmap.has_trimmed() || asks_for_more(r.ack_syndrome));
+        (!qp.early->empty() || qp.early->bitmap.has_more() || asks_for_more(r.ack_syndrome));
     if (tells) [[unlikely]]
         add_selective_ack(core, qp, packet);
 }

@@ -114,13 +114,23 @@ uint32_t Network::take_off(Link& link, const wire::Packet& sent, uint32_t to, bo
         const std::byte* bytes = packet.payload.address();
         flight.payload.assign(bytes, bytes + packet.payload_length);
     }
-    if (!damaged && !link.draw.percent(world_.bytes_percent)) return index;
+    // That a packet was trimmed is not in its bytes.
+    if (packet.trimmed || (!damaged && !link.draw.percent(world_.bytes_percent))) return index;
     ++tally_.through_bytes;
     flight.bytes.resize(packet.payload_length + 200);
     flight.bytes.resize(
         wire::encode(packet, path_of(packet), wire::Bytes(flight.payload), flight.bytes));
     if (damaged) damage(link, flight.bytes);
     return index;
+}
+
+bool Network::trim(Link& link, wire::Packet& packet) const {
+    const bool has_data = packet.payload_length != 0 && !packet.has_selective_ack();
+    if (!has_data || !link.draw.per_million(world_.faults.trim)) return false;
+    packet.trimmed = true;
+    packet.payload_length = 0;
+    packet.payload = {};
+    return true;
 }
 
 void Network::mark(wire::Packet& packet) const {

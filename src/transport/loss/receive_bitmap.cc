@@ -12,11 +12,18 @@ Arrival ReceiveBitmap::note(Psn expected, Psn psn) {
     const uint32_t ahead = psn_distance(expected, psn);
     if (ahead >= psns_) return Arrival::too_far;
     received_.reserve(expected, ahead + 1);
+    note_untold(psn);  // also of one that is known: the sender did not hear of it
     if (received_.test(psn)) return Arrival::known;
     received_.set(psn);
     if (count_ == 0 || psn_before(furthest_, psn)) furthest_ = psn;
     ++count_;
     return Arrival::early;
+}
+
+void ReceiveBitmap::note_untold(Psn psn) {
+    if (!has_untold_ || psn_before(psn, untold_first_)) untold_first_ = psn;
+    if (!has_untold_ || psn_before(untold_last_, psn)) untold_last_ = psn;
+    has_untold_ = true;
 }
 
 void ReceiveBitmap::forget(Psn psn) {
@@ -28,6 +35,7 @@ void ReceiveBitmap::forget(Psn psn) {
 void ReceiveBitmap::clear() {
     received_.clear();
     trimmed_.clear();
+    has_untold_ = false;
     count_ = 0;
 }
 
@@ -36,22 +44,31 @@ void ReceiveBitmap::note_trimmed(Psn psn) {
     if (place == trimmed_.end() || *place != psn) trimmed_.insert(place, psn);
 }
 
-SelectiveAck ReceiveBitmap::tell(Psn expected, Psn newest) {
+Psn ReceiveBitmap::first_to_tell(Psn expected) const {
+    Psn first = expected;
+    if (psn_distance(expected, furthest_) >= SelectiveAck::kPsns)
+        first = psn_plus(furthest_, wire::kPsnMask + 2 - SelectiveAck::kPsns);
+    const bool is_before =
+        has_untold_ && psn_before(expected, untold_first_) && psn_before(untold_first_, first);
+    return is_before ? untold_first_ : first;
+}
+
+SelectiveAck ReceiveBitmap::tell(Psn expected) {
     std::erase_if(trimmed_, [&](Psn psn) { return psn_before(psn, expected); });
     if (!trimmed_.empty()) return tell_trimmed(expected);
     SelectiveAck ack;
     ack.first_psn = expected.value;
+    if (count_ == 0) has_untold_ = false;
     if (count_ == 0) return ack;
-    Psn first = expected;
-    if (psn_distance(expected, furthest_) >= SelectiveAck::kPsns)
-        first = psn_plus(furthest_, wire::kPsnMask + 2 - SelectiveAck::kPsns);
-    if (psn_before(expected, newest) && psn_before(newest, first)) first = newest;
+    const Psn first = first_to_tell(expected);
     ack.first_psn = first.value;
     uint64_t bits = 0;
     const Psn end = psn_plus(furthest_, 1);
     for (uint32_t i = 0; i < SelectiveAck::kPsns && psn_before(psn_plus(first, i), end); ++i)
         bits |= uint64_t{received_.test(psn_plus(first, i))} << i;
     ack.bits = bits;
+    untold_first_ = psn_plus(first, SelectiveAck::kPsns);
+    has_untold_ = has_untold_ && !psn_before(untold_last_, untold_first_);
     return ack;
 }
 

@@ -2,9 +2,9 @@
 // sender is told of them. Of payloads it knows nothing: an ordered service keeps them until their
 // turn (reorder_buffer.h), one that places data as it comes needs only this.
 //
-// A selective acknowledgement tells of 64 PSNs: of those up to the furthest that came, for the
-// newest packets have not been told of; or from the packet on that the answer is for, if that one
-// lies before them. Each packet is thus told of many times, and an answer may get lost.
+// A selective acknowledgement tells of 64 PSNs: of those up to the furthest that came, so that each
+// packet is told of many times, and an answer may get lost; or from the first packet on that none
+// has told of, if that one lies before them. Answers that had to wait may have several to tell.
 #pragma once
 
 #include <vector>
@@ -35,16 +35,22 @@ public:
     void note_trimmed(wire::Psn psn);
     bool has_trimmed() const { return !trimmed_.empty(); }
 
-    // What the next answer tells: first of packets that were trimmed. `newest` is the one that it
-    // answers.
-    wire::SelectiveAck tell(wire::Psn expected, wire::Psn newest);
+    // What the next answer tells: first of packets that were trimmed.
+    wire::SelectiveAck tell(wire::Psn expected);
+    // Whether there is something that no answer has told of.
+    bool has_more() const { return has_untold_ || has_trimmed(); }
 
 private:
+    void note_untold(wire::Psn psn);
+    wire::Psn first_to_tell(wire::Psn expected) const;
     wire::SelectiveAck tell_trimmed(wire::Psn expected);
 
     uint32_t psns_;
     uint32_t count_ = 0;
     wire::Psn furthest_{};
+    bool has_untold_ = false;  // and then they lie from the first to the last of these
+    wire::Psn untold_first_{};
+    wire::Psn untold_last_{};
     PsnBits received_;
     std::vector<wire::Psn> trimmed_;  // not told of
 };
