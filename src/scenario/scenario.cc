@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "scenario/edits.h"
+#include "scenario/fabric_overrides.h"
 #include "scenario/faults.h"
 #include "scenario/profile.h"
 #include "scenario/settings.h"
@@ -104,6 +105,7 @@ public:
         read_settings(overrides.unused_is_fine);
         read_small();
         if (!error()) read_graph();
+        if (!error()) read_overrides();
         if (!error()) read_lists(overrides.most_tasks);
         if (!error())
             if (const Complaint wrong = set_line_rates(setup_)) last().notes.fail(1, *wrong);
@@ -268,6 +270,27 @@ private:
         setup_.fabric_name = read.name;
         setup_.fabric = target.fabric;
         setup_.host = target.host;
+    }
+
+    // Switches of the fabric between servers sum nothing up: a setting that would be ignored.
+    void refuse_reduction() {
+        for (const auto& layer : layers_) {
+            const Value* fabric = layer->root.find("fabric");
+            const Value* of_switch = fabric != nullptr ? fabric->find("switch") : nullptr;
+            const Value* reduction = of_switch != nullptr ? of_switch->find("reduction") : nullptr;
+            if (reduction != nullptr && setup_.fabric.node.reduction)
+                layer->notes.fail(reduction->line,
+                                  "fabric.switch.reduction has no effect: only switches inside "
+                                  "servers add up; remove it, and write gpus: {scale_up: nvlink4} "
+                                  "with algorithm: in_switch");
+        }
+    }
+
+    void read_overrides() {
+        refuse_reduction();
+        for (const auto& layer : layers_)
+            if (const Value* fabric = layer->root.find("fabric"))
+                read_fabric_overrides(*fabric, layer->notes, setup_);
     }
 
     void read_small() {

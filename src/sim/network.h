@@ -90,6 +90,7 @@ private:
     std::vector<Location> locations_;  // by node of the graph
     std::vector<Location> hosts_;      // by endpoint
     std::deque<fabric::Routes> routes_;
+    std::deque<fabric::Settings> switch_settings_;  // of those that have their own
     fabric::FixedPaths paths_;
     std::vector<fabric::Groups> groups_;  // by node of the graph
     std::vector<Disagreement> disagreements_;
