@@ -31,7 +31,8 @@ Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cab
       intake_(settings, cabling, timers_, plan_.port, 1, plan_.receive_buffer_bytes),
       adapter_(plan_.adapter),
       pd_(adapter_.memory().create_pd()),
-      cq_(adapter_.create_cq(1)) {
+      cq_(adapter_.create_cq(1)),
+      answer_bytes_(framing.adapter_envelope() + wire::Bth::kSize + wire::Aeth::kSize) {
     const uint32_t rights =
         transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead;
     key_ = *adapter_.memory().register_region({pd_, 0, kMemoryBytes, nullptr, rights});
@@ -260,7 +261,8 @@ void Host::note(Instant now, const transport::Completion& completion, Ends& ends
 
 void Host::update_room(uint32_t lane) {
     const bool is_held = (cabling_.port(plan_.port).held >> lane & 1) != 0;
-    uint32_t room = is_held ? 0 : UINT32_MAX;
+    const uint32_t held_room = plan_.answers_pass_pauses ? answer_bytes_ : 0;
+    uint32_t room = is_held ? held_room : UINT32_MAX;
     if (cabling_.has_credits() && lane != fabric::kManagementLane)
         room = framing_.room_for_adapter(cabling_.out(plan_.port, lane).credits.blocks() *
                                          fabric::kBlockBytes);

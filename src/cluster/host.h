@@ -78,6 +78,7 @@ struct HostPlan {
     Duration receive_latency{};
     uint32_t mtu = 4096;
     bool completes_when_sent = false;  // its queue pairs wait for no answer
+    bool answers_pass_pauses = false;  // a paused lane still sends acknowledgements
     TollPlan send_toll;                // paid with payload
     TollPlan receive_toll;
     transport::AdapterConfig adapter;
@@ -185,6 +186,7 @@ private:
     transport::CqId cq_;
     uint32_t key_ = 0;
     transport::Lanes room_;
+    uint32_t answer_bytes_;          // what an adapter takes an acknowledgement to have
     std::vector<Posting> postings_;  // a heap, the next one first
     uint32_t completions_ = 1;
     size_t next_change_ = 0;

@@ -14,7 +14,8 @@ void Partition::add_host(HostPlan plan) {
 void Partition::add_switch(fabric::SwitchPlan plan) {
     nodes_.push_back({false, static_cast<uint32_t>(switches_.size())});
     cabling_.add_node();
-    switches_.emplace_back(settings_, cabling_, std::move(plan));
+    const fabric::Settings& own = plan.settings != nullptr ? *plan.settings : settings_;
+    switches_.emplace_back(own, cabling_, std::move(plan));
 }
 
 void Partition::begin() {

@@ -1,9 +1,9 @@
 // The buffer of a node, shared by its ports: who may store a packet, and who must be paused.
 //
 // A lossless priority of an input port fills its reserve first, then the shared part up to a
-// threshold; what comes after that goes to headroom, which is there for what was on the cable when
-// the pause was sent. A lossy queue takes from the shared part alone. Thresholds are fixed, or a
-// share of what is free (Choudhury and Hahne, 1998).
+// threshold; what finds no room there goes to headroom, which is there for what was on the cable
+// when the pause was sent. What leaves is taken from headroom first. A lossy queue takes from the
+// shared part alone. Thresholds are fixed, or a share of what is free (Choudhury and Hahne, 1998).
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,10 @@ public:
           is_dynamic_(settings.pfc.dynamic_threshold),
           is_lossy_dynamic_(settings.node.lossy_dynamic_threshold) {}
 
-    bool admit_lossless(LaneIn& lane, uint32_t bytes, uint32_t headroom_limit) {
-        if (lane.headroom_bytes != 0 || !takes(lane.used_bytes, lane.used_bytes + bytes)) {
+    // `doublings`: of alpha, for an input that is faster than others.
+    bool admit_lossless(LaneIn& lane, uint32_t bytes, uint32_t headroom_limit,
+                        uint8_t doublings = 0) {
+        if (!takes(lane.used_bytes, lane.used_bytes + bytes, doublings)) {
             if (lane.headroom_bytes + bytes > headroom_limit) return false;
             lane.headroom_bytes += bytes;
             return true;
@@ -48,13 +50,15 @@ public:
             shared_used_ -= before - std::max<uint64_t>(lane.used_bytes, reserve_bytes_);
     }
 
-    bool wants_pause(const LaneIn& lane) const {
+    bool wants_pause(const LaneIn& lane, uint8_t doublings = 0) const {
         if (lane.headroom_bytes > 0) return true;
-        return lane.used_bytes > reserve_bytes_ && shared_part(lane.used_bytes) >= threshold();
+        return lane.used_bytes > reserve_bytes_ &&
+               shared_part(lane.used_bytes) >= threshold(doublings);
     }
-    bool wants_resume(const LaneIn& lane) const {
+    bool wants_resume(const LaneIn& lane, uint8_t doublings = 0) const {
         const uint64_t part = shared_part(lane.used_bytes);
-        return lane.headroom_bytes == 0 && (part == 0 || part + xon_offset_bytes_ <= threshold());
+        return lane.headroom_bytes == 0 &&
+               (part == 0 || part + xon_offset_bytes_ <= threshold(doublings));
     }
 
     bool admit_lossy(uint32_t queue_bytes, uint32_t bytes) {
@@ -74,15 +78,17 @@ private:
     static constexpr uint64_t kAlphaUnit = 1 << 16;
 
     // Lets a lossless input grow so far, if reserve and shared part allow.
-    bool takes(uint64_t before, uint64_t after) {
+    bool takes(uint64_t before, uint64_t after, uint8_t doublings) {
         if (after <= reserve_bytes_) return true;
         const uint64_t shared = shared_used_ + after - std::max(before, reserve_bytes_);
-        if (after - reserve_bytes_ > threshold() || shared > shared_bytes_) return false;
+        if (after - reserve_bytes_ > threshold(doublings) || shared > shared_bytes_) return false;
         shared_used_ = shared;
         return true;
     }
     uint64_t share_of_free() const { return (shared_bytes_ - shared_used_) * alpha_ / kAlphaUnit; }
-    uint64_t threshold() const { return is_dynamic_ ? share_of_free() : xoff_bytes_; }
+    uint64_t threshold(uint8_t doublings) const {
+        return is_dynamic_ ? share_of_free() << doublings : xoff_bytes_;
+    }
     uint64_t shared_part(uint64_t used) const {
         return used > reserve_bytes_ ? used - reserve_bytes_ : 0;
     }

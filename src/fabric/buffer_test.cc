@@ -52,6 +52,42 @@ TEST(Buffer, what_comes_behind_the_threshold_goes_to_headroom_and_no_further) {
     EXPECT_EQ(lane.headroom_bytes, 1000u);
 }
 
+TEST(Buffer, what_finds_room_below_the_threshold_is_not_put_into_headroom) {
+    Settings settings;
+    settings.pfc.reserve_bytes = 0;
+    Buffer buffer(settings, 90'000);
+    LaneIn first;
+    LaneIn second;
+    while (first.headroom_bytes == 0) ASSERT_TRUE(buffer.admit_lossless(first, 1000, 1 << 20));
+    // Another lane is emptied, and with it the threshold rises above what the first one holds.
+    ASSERT_TRUE(buffer.admit_lossless(second, 8000, 1 << 20));
+    while (first.headroom_bytes < 3000) ASSERT_TRUE(buffer.admit_lossless(first, 1000, 1 << 20));
+    buffer.release_lossless(second, 8000);
+    const uint32_t used = first.used_bytes;
+    buffer.release_lossless(first, 3500);
+    ASSERT_TRUE(buffer.admit_lossless(first, 100, 1 << 20));
+    EXPECT_EQ(first.headroom_bytes, 0u);
+    EXPECT_EQ(first.used_bytes, used - 400);
+    // The threshold moves while headroom is in use: the next packet goes where there is room.
+    ASSERT_TRUE(buffer.admit_lossless(first, 5000, 1 << 20));
+    EXPECT_EQ(first.headroom_bytes, 5000u);
+    ASSERT_TRUE(buffer.admit_lossless(first, 100, 1 << 20));
+    EXPECT_EQ(first.headroom_bytes, 5000u);
+}
+
+TEST(Buffer, a_faster_input_may_have_twice_the_threshold) {
+    Settings settings;
+    settings.pfc.reserve_bytes = 0;
+    Buffer once(settings, 90'000);
+    Buffer twice(settings, 90'000);
+    LaneIn slow;
+    LaneIn fast;
+    while (slow.headroom_bytes == 0) ASSERT_TRUE(once.admit_lossless(slow, 10, 1 << 20));
+    while (fast.headroom_bytes == 0) ASSERT_TRUE(twice.admit_lossless(fast, 10, 1 << 20, 1));
+    EXPECT_EQ(slow.used_bytes, 10'000u);  // x = (B - x) / 8
+    EXPECT_EQ(fast.used_bytes, 18'000u);  // x = (B - x) / 4
+}
+
 // alpha of what is free (Choudhury and Hahne): with B shared bytes and alpha 1/8 one lane alone may
 // hold x = (B - x) / 8, which is B / 9.
 TEST(Buffer, a_dynamic_threshold_lets_one_lane_take_a_ninth_with_alpha_one_eighth) {

@@ -26,8 +26,10 @@ public:
 
     // False: no room for it.
     bool admit(Instant now, const Input& input, uint32_t bytes) {
-        if (!buffer_.admit_lossless(input.lane, bytes, input.port.headroom_bytes)) return false;
-        if (!input.lane.is_full && buffer_.wants_pause(input.lane)) {
+        const uint8_t doublings = input.port.alpha_doublings;
+        if (!buffer_.admit_lossless(input.lane, bytes, input.port.headroom_bytes, doublings))
+            return false;
+        if (!input.lane.is_full && buffer_.wants_pause(input.lane, doublings)) {
             begin_blame(now, input.lane, input.number, culprit_of(input.number));
             pause_peer(now, input.in, input.number);
         }
@@ -61,7 +63,7 @@ public:
     void release_bytes(Instant now, const Input& input, uint32_t bytes) {
         if ((input.port.lossless >> input.number & 1) == 0) return buffer_.release_lossy(bytes);
         buffer_.release_lossless(input.lane, bytes);
-        if (input.lane.is_full && buffer_.wants_resume(input.lane))
+        if (input.lane.is_full && buffer_.wants_resume(input.lane, input.port.alpha_doublings))
             resume_peer(now, input.in, input.number);
     }
 

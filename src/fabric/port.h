@@ -100,10 +100,11 @@ struct alignas(64) Port {
     uint32_t cable = 0;
     uint32_t flow_control_packets = 0;  // sent
     uint16_t peer_partition = 0;
-    uint16_t honours_pause = 0;  // priorities in which it heeds pauses itself
-    uint8_t next_lane = 0;       // round robin
-    bool is_a : 1 = false;       // the first end of its cable
-    bool is_host : 1 = false;    // no queue to look at: it is held up whenever it may not send
+    uint16_t honours_pause = 0;   // priorities in which it heeds pauses itself
+    uint8_t next_lane = 0;        // round robin
+    uint8_t alpha_doublings = 0;  // of the dynamic threshold of this input
+    bool is_a : 1 = false;        // the first end of its cable
+    bool is_host : 1 = false;     // no queue to look at: it is held up whenever it may not send
     bool is_behind_dateline : 1 = false;  // what arrives here goes on one lane up
     // Any of these makes the port unusual.
     bool peer_is_elsewhere : 1 = false;

@@ -80,7 +80,8 @@ struct PfcSettings {
     uint32_t alpha_numerator = 1;
     uint32_t alpha_denominator = 8;
     uint64_t reserve_bytes = 4 << 10;  // of each ingress port and priority, before the shared part
-    uint64_t headroom_bytes = 0;       // 0: computed from rate, cable and response time
+    uint64_t headroom_bytes = 0;       // 0: computed from rate, cable and response time, ...
+    uint32_t headroom_delays = 0;      // ... or so many times what fits on the cable; 0: not
     uint16_t quanta = 0xffff;          // of a pause frame; 512 bit times each
     Duration response_time{};          // between the frame's arrival and the last packet's start
     Duration watchdog{};               // 0: none. A queue paused longer than this is set free, ...
@@ -133,8 +134,10 @@ struct FecnSettings {
 struct SwitchSettings {
     Forwarding forwarding = Forwarding::store_and_forward;
     Duration latency{};                // from arrival to the output queue
-    uint64_t buffer_bytes = 32 << 20;  // shared by all ports, beyond reserves and headroom
-    uint64_t port_buffer_bytes = 0;    // limit of one output queue; 0: as the shared buffer allows
+    uint64_t buffer_bytes = 32 << 20;  // shared by all ports, beyond reserves and headroom ...
+    bool buffer_holds_all = false;     // ... or with them, of one priority a port
+    bool alpha_by_rate = false;  // doubled for each doubling of an input's rate above the hosts'
+    uint64_t port_buffer_bytes = 0;  // limit of one output queue; 0: as the shared buffer allows
     bool lossy_dynamic_threshold = true;  // a lossy queue may take free shared buffer times alpha
     // Whether it adds up what hosts contribute and copies to several at once (groups.h). That
     // traffic then moves at this part of the line's rate.
@@ -144,7 +147,7 @@ struct SwitchSettings {
 };
 
 // Which lane a packet takes: by service level, or by what the switch trusts.
-enum class Trust : uint8_t { service_level, dscp, pcp };
+enum class Trust : uint8_t { service_level, dscp };
 
 struct QosSettings {
     Trust trust = Trust::service_level;

@@ -477,7 +477,7 @@ void Switch::mark(uint32_t port, uint32_t index) {
     bool marks = false;
     if (settings_.marking == Marking::ecn) {
         marks = (transit.flags & Transit::kEcnCapable) != 0 &&
-                ecn_marks(settings_.ecn, queued, random_);
+                ecn_marks(plan_.ecn.empty() ? settings_.ecn : plan_.ecn[port], queued, random_);
     } else if ((transit.flags & Transit::kData) != 0) {
         const bool is_victim = (ports_[port].held & bit_of(transit.lane)) != 0;
         marks = fecn_marks(settings_.fecn, queued, wait(port, transit.lane), is_victim,

@@ -56,7 +56,9 @@ struct SwitchPlan {
     const FixedPaths* paths = nullptr;
     const Groups* groups = nullptr;  // of this switch, complete when it begins; null: none
     EtsSettings ets;
-    std::vector<NodeChange> changes;  // by time
+    const Settings* settings = nullptr;  // of this switch; null: the fabric's
+    std::vector<EcnSettings> ecn;        // by port; empty: that of the settings for all
+    std::vector<NodeChange> changes;     // by time
     std::vector<TraceSample>* trace = nullptr;
 };
 

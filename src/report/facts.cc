@@ -234,8 +234,7 @@ uint8_t Facts::lane_of(const sim::Flow& flow) const {
     const fabric::QosSettings& qos = setup.fabric.qos;
     switch (qos.trust) {
         case fabric::Trust::dscp: return qos.lane_of_dscp[flow.traffic_class >> 2];
-        case fabric::Trust::service_level:
-        case fabric::Trust::pcp: return qos.lane_of_level[flow.service_level & 15];
+        case fabric::Trust::service_level: return qos.lane_of_level[flow.service_level & 15];
     }
     return 0;
 }

@@ -52,6 +52,7 @@ constexpr HpccKey kKeys[] = {
     {"KMIN_MAP", ""},
     {"PMAX_MAP", ""},
     {"BUFFER_SIZE", ""},
+    {"ACK_HIGH_PRIO", ""},
     {"TRACE_FILE", "traces are asked for in a scenario"},
     {"ENABLE_TRACE", "traces are asked for in a scenario"},
     {"TRACE_OUTPUT_FILE", kOutput},
@@ -63,7 +64,6 @@ constexpr HpccKey kKeys[] = {
     {"PAUSE_TIME", "a pause lasts until its end is sent, in that program too"},
     {"DATA_RATE", "rates are in the topology, in that program too"},
     {"LINK_DELAY", "delays are in the topology, in that program too"},
-    {"ACK_HIGH_PRIO", "hosts alone heed it there, where acknowledgements never wait for long"},
     {"DCTCP_RATE_AI", "it is of DCTCP (CC_MODE 8)"},
     {"GLOBAL_T", kOnlyWindow},
     {"VAR_WIN", kOnlyWindow},
@@ -227,7 +227,7 @@ private:
             if (cable.loss_per_trillion == 0) cable.loss_per_trillion = loss;
     }
 
-    // The value of a map (`N rate value rate value ...`) for the one rate that the topology has.
+    // The value of a map (`N rate value rate value ...`) for a rate that the topology has.
     std::string_view at_rate(std::string_view key, uint64_t rate) {
         const Entry* entry = find(key);
         if (entry == nullptr) {
@@ -243,7 +243,7 @@ private:
             const auto of = workload::parse_number(entry->words[i], "a rate", UINT64_MAX);
             if (of && *of == rate) return entry->words[i + 1];
         }
-        wrong(key, fmt::format("it has no value for {}, the rate of the links", rate));
+        wrong(key, fmt::format("it has no value for {}, a rate of the links", rate));
         return "0";
     }
 
@@ -257,23 +257,39 @@ private:
     void read_switches() {
         fabric::Settings& fabric = setup().fabric;
         fabric.node.buffer_bytes = number("BUFFER_SIZE", 16, 1 << 20) << 20;
-        std::set<uint64_t> rates;
-        for (const topology::Cable& cable : setup().graph.cables) rates.insert(cable.rate_bps);
-        if (rates.size() > 1)
-            return wrong("TOPOLOGY_FILE",
-                         "its links have different rates; marking and pauses that depend on the "
-                         "rate of a port are not there");
+        if (!hosts_have_one_rate())
+            return wrong(
+                "TOPOLOGY_FILE",
+                "its hosts have links of different rates; hosts that differ are not there");
         if (number("ENABLE_QCN", 1, 1) == 0) {
             fabric.marking = fabric::Marking::none;
             return;
         }
-        const uint64_t rate = *rates.begin();
-        fabric.ecn.kmin_bytes = kilobytes_at("KMIN_MAP", rate);
-        fabric.ecn.kmax_bytes = kilobytes_at("KMAX_MAP", rate);
+        std::set<uint64_t> rates;
+        for (const topology::Cable& cable : setup().graph.cables) rates.insert(cable.rate_bps);
+        for (const uint64_t rate : rates) setup().marking_of_rate.push_back({rate, ecn_at(rate)});
+        fabric.ecn = setup().marking_of_rate.front().ecn;
+        if (rates.size() == 1) setup().marking_of_rate.clear();
+    }
+
+    bool hosts_have_one_rate() {
+        const topology::Graph& graph = setup().graph;
+        std::set<uint64_t> rates;
+        for (const topology::Cable& cable : graph.cables)
+            if (graph.nodes[cable.a.node].is_host() || graph.nodes[cable.b.node].is_host())
+                rates.insert(cable.rate_bps);
+        return rates.size() < 2;
+    }
+
+    fabric::EcnSettings ecn_at(uint64_t rate) {
+        fabric::EcnSettings ecn = setup().fabric.ecn;
+        ecn.kmin_bytes = kilobytes_at("KMIN_MAP", rate);
+        ecn.kmax_bytes = kilobytes_at("KMAX_MAP", rate);
         const auto most = parse_part(at_rate("PMAX_MAP", rate), 1'000'000);
-        if (!most) return wrong("PMAX_MAP", most.error().message);
-        fabric.ecn.pmax_millionths = static_cast<uint32_t>(*most);
-        if (fabric.ecn.kmin_bytes > fabric.ecn.kmax_bytes) wrong("KMIN_MAP", "kmin is above kmax");
+        if (!most) wrong("PMAX_MAP", most.error().message);
+        ecn.pmax_millionths = most ? static_cast<uint32_t>(*most) : 0;
+        if (ecn.kmin_bytes > ecn.kmax_bytes) wrong("KMIN_MAP", "kmin is above kmax");
+        return ecn;
     }
 
     void read_congestion() {
@@ -315,6 +331,9 @@ private:
         if (host.mtu < 256) wrong("PACKET_PAYLOAD_SIZE", "it goes from 256 to 10240");
         const uint64_t interval = number("L2_ACK_INTERVAL", 1, 1 << 20);
         host.ack_every = static_cast<uint32_t>(std::max<uint64_t>(interval, 1));
+        // Acknowledgements leave a host in queue 0, which nobody pauses. Switches there put them
+        // into the queue of the flow all the same: the script sets the key at hosts alone.
+        host.answers_pass_pauses = number("ACK_HIGH_PRIO", 0, 1) == 1;
         const base::Duration stop = duration("SIMULATOR_STOP_TIME", "s", {});
         if (stop.ps > 0) setup().stop = base::Instant{} + stop;
         read_link_down();
@@ -357,10 +376,11 @@ private:
         if (messages->empty()) return wrong("FLOW_FILE", "no flows are given");
         setup().groups = {"flows"};
         add_messages(*messages, default_flow(setup().fabric), setup());
-        // That program numbers the queue pairs of each source from 10000.
-        std::map<uint32_t, uint16_t> next_port;
+        // That program numbers the queue pairs from one host to another from 10000.
+        std::map<std::pair<uint32_t, uint32_t>, uint16_t> next_port;
         for (sim::Flow& flow : setup().flows)
-            flow.port = static_cast<uint16_t>(10'000 + next_port[flow.source]++);
+            flow.port =
+                static_cast<uint16_t>(10'000 + next_port[{flow.source, flow.destination}]++);
         if (paths.empty()) return;
         const auto recorded = workload::read_paths(paths, "paths");
         if (!recorded) return notes_.adopt(recorded.error());

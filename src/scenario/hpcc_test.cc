@@ -24,6 +24,9 @@ std::string with(std::string_view line) {
     const FileReader files =
         files_in_memory({{"t.txt", "3 1 2\n2\n0 2 100Gbps 0.001ms 0\n1 2 100Gbps 0.001ms 0\n"},
                          {"fast.txt", "3 1 2\n2\n0 2 100Gbps 0.001ms 0\n1 2 400Gbps 0.001ms 0\n"},
+                         {"mixed.txt",
+                          "4 2 3\n2 3\n0 2 100Gbps 0.001ms 0\n1 3 100Gbps 0.001ms 0\n"
+                          "2 3 400Gbps 0.001ms 0\n"},
                          {"f.txt", "1\n0 1 3 100 5000 2\n"},
                          {"g.txt", "1\n0 2 3 100 5000 2\n"}});
     std::string text(line);
@@ -111,7 +114,7 @@ TEST(hpcc, what_is_wrong_is_said_with_file_and_line) {
     EXPECT_EQ(with("TOPOLOGY_FILE none.txt"), "c.txt:1: TOPOLOGY_FILE: cannot open none.txt");
     EXPECT_EQ(with("FLOW_FILE g.txt").substr(0, 21), "c.txt:1: FLOW_FILE: '");
     EXPECT_EQ(with("KMIN_MAP 1 25000000000 100"),
-              "c.txt:1: KMIN_MAP: it has no value for 100000000000, the rate of the links");
+              "c.txt:1: KMIN_MAP: it has no value for 100000000000, a rate of the links");
     EXPECT_EQ(with("KMIN_MAP 2 25000000000 100"),
               "c.txt:1: KMIN_MAP: write how many pairs follow, then the pairs of a rate and a "
               "value");
@@ -131,8 +134,10 @@ TEST(hpcc, what_cannot_be_honoured_is_refused_with_what_to_write) {
     EXPECT_EQ(with("L2_BACK_TO_ZERO 1"),
               "c.txt:1: L2_BACK_TO_ZERO: hosts go back to the packet that was lost; write 0");
     EXPECT_EQ(with("TOPOLOGY_FILE fast.txt"),
-              "c.txt:1: TOPOLOGY_FILE: its links have different rates; marking and pauses that "
-              "depend on the rate of a port are not there");
+              "c.txt:1: TOPOLOGY_FILE: its hosts have links of different rates; hosts that differ "
+              "are not there");
+    EXPECT_EQ(with("TOPOLOGY_FILE mixed.txt"),
+              "c.txt:5: KMIN_MAP: it has no value for 400000000000, a rate of the links");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "scenario/fabric_overrides.h"
+
 namespace tulle::scenario {
 namespace {
 
@@ -114,6 +116,12 @@ void read_source(const Source& source, const FileReader& files, int steps, Profi
         for (const std::string_view section : {"fabric", "hosts"})
             if (const Value* map = root->find(section))
                 apply_section(section, *map, profile.target, notes);
+        if (const Value* fabric = root->find("fabric"))
+            for (const Key& key : fabric->keys)
+                if (is_override_list(key.name))
+                    notes.fail(key.line, fmt::format("a profile knows no {}; write them in a "
+                                                     "scenario",
+                                                     key.name));
         for (const std::string_view section : {"fabric", "hosts"})
             if (const Value* map = root->find(section))
                 if (!notes.failed()) check_used(section, *map, profile.target, notes, true);

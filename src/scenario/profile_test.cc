@@ -210,7 +210,7 @@ TEST(profiles, those_of_the_peers_have_their_sizes) {
     EXPECT_TRUE(hpcc.fabric.link.whole_nanoseconds);
     EXPECT_TRUE(hpcc.fabric.ecn.at_dequeue);
     EXPECT_EQ(hpcc.fabric.pfc.alpha_denominator, 8u);
-    EXPECT_EQ(hpcc.fabric.pfc.headroom_bytes, 37'500u);
+    EXPECT_EQ(hpcc.fabric.pfc.headroom_delays, 3u);
     EXPECT_EQ(hpcc.host.notifications.way, transport::NotificationSettings::Way::answer);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "scenario/fabric_overrides.h"
 #include "scenario/faults.h"
 #include "scenario/gpus.h"
 #include "scenario/host_overrides.h"
@@ -185,6 +186,8 @@ std::string reference() {
         "\n## profile\n\nA built-in one, or a file with these keys:\n\n{}\n{}"
         "\n## fabrics\n\nA list of names of profiles, or of maps:\n\n{}"
         "\n## fabric\n\n{}"
+        "\n### Switches and cables that differ\n\n`fabric` of a scenario may have two lists "
+        "besides. `switches`:\n\n{}\n`cables`:\n\n{}"
         "\n## hosts\n\n{}"
         "\n## gpus\n\nRanks of collectives, jobs and storage are GPUs, counted in the order of the "
         "hosts that have one.\n\n{}"
@@ -195,8 +198,9 @@ std::string reference() {
         "`peer-ns3-hpcc`. An unknown key is an error.\n\n{}{}",
         kHead, table(scenario_keys()), topology::spec_help(), table(topology_keys()),
         table(profile_keys()), profiles_text(), table(fabric_choice_keys()),
-        settings_table("fabric."), settings_table("hosts.") + host_overrides_text(), gpus_text(),
-        work_text(), table(fault_keys()), table(qos_keys()), hpcc_text(), rules_text());
+        settings_table("fabric."), table(switch_override_keys()), table(cable_override_keys()),
+        settings_table("hosts.") + host_overrides_text(), gpus_text(), work_text(),
+        table(fault_keys()), table(qos_keys()), hpcc_text(), rules_text());
 }
 
 }  // namespace tulle::scenario

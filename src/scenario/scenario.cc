@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "scenario/edits.h"
+#include "scenario/fabric_overrides.h"
 #include "scenario/faults.h"
 #include "scenario/host_overrides.h"
 #include "scenario/profile.h"
@@ -106,6 +107,7 @@ public:
         read_settings(overrides.unused_is_fine);
         read_small();
         if (!error()) read_graph();
+        if (!error()) read_overrides();
         if (!error()) read_own_settings_of_hosts();
         if (!error()) read_lists(overrides.most_tasks);
         if (!error())
@@ -300,6 +302,27 @@ private:
             const Value* list = hosts != nullptr ? hosts->find(kHostOverrides) : nullptr;
             if (list != nullptr) return read_host_overrides(*list, (*layer)->notes, setup_);
         }
+    }
+
+    // Switches of the fabric between servers sum nothing up: a setting that would be ignored.
+    void refuse_reduction() {
+        for (const auto& layer : layers_) {
+            const Value* fabric = layer->root.find("fabric");
+            const Value* of_switch = fabric != nullptr ? fabric->find("switch") : nullptr;
+            const Value* reduction = of_switch != nullptr ? of_switch->find("reduction") : nullptr;
+            if (reduction != nullptr && setup_.fabric.node.reduction)
+                layer->notes.fail(reduction->line,
+                                  "fabric.switch.reduction has no effect: only switches inside "
+                                  "servers add up; remove it, and write gpus: {scale_up: nvlink4} "
+                                  "with algorithm: in_switch");
+        }
+    }
+
+    void read_overrides() {
+        refuse_reduction();
+        for (const auto& layer : layers_)
+            if (const Value* fabric = layer->root.find("fabric"))
+                read_fabric_overrides(*fabric, layer->notes, setup_);
     }
 
     void read_small() {

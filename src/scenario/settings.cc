@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "scenario/fabric_overrides.h"
 #include "scenario/setting_tables.h"
 
 namespace tulle::scenario {
@@ -56,6 +57,7 @@ void collect(const std::string& path, const Value& map, std::vector<Leaf>& leave
                                                 path, fmt::join(known, ", ")));
     for (size_t i = 0; i < map.keys.size(); ++i) {
         const Key& key = map.keys[i];
+        if (path == "fabric" && is_override_list(key.name)) continue;
         if (std::find(known.begin(), known.end(), key.name) == known.end())
             return notes.fail(key.line, unknown_key(key.name, path, known));
         const std::string below = path + "." + key.name;

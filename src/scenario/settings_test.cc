@@ -140,7 +140,8 @@ TEST(settings, an_unknown_key_is_answered_with_the_nearest_one) {
               "f:2: unknown key 'xof' in fabric.pfc; did you mean 'xoff'?");
     EXPECT_EQ(fabric_answer("pfc: 3"),
               "f:1: fabric.pfc has settings of its own; write some of priorities, threshold, xoff, "
-              "xon_offset, reserve, headroom, quanta, response_time, watchdog, watchdog_restore");
+              "xon_offset, reserve, headroom, headroom_delays, quanta, response_time, watchdog, "
+              "watchdog_restore");
 }
 
 TEST(settings, a_wrong_value_is_answered_with_what_to_write) {

@@ -19,12 +19,21 @@ constexpr uint32_t kMaxPorts = 8000;  // sources of a switch's time tree
 }  // namespace
 
 Builder::Builder(const Setup& setup, size_t partitions, const Share& share)
-    : setup_(setup), partition_count_(partitions), share_(share), cables_(topology::Graph{}) {}
+    : setup_(setup),
+      partition_count_(partitions),
+      share_(share),
+      cables_(topology::Graph{}),
+      switches_(setup.graph.nodes.size()),
+      host_rate_(setup.fabric.link.rate) {
+    for (const SwitchOverride& own : setup.switches) switches_[own.node] = &own;
+}
 
 base::Result<std::unique_ptr<Network>> Builder::build() {
-    if (auto error = check()) return *error;
     cables_ = topology::Ports(setup_.graph);
+    if (auto error = check()) return *error;
     endpoints_ = setup_.graph.endpoints();
+    if (const auto link = cables_.at({endpoints_.front(), 0}); link.is_cabled())
+        host_rate_ = cable_rate(setup_, link.cable);
     endpoint_of_.assign(setup_.graph.nodes.size(), topology::kNone);
     for (uint32_t i = 0; i < endpoints_.size(); ++i) endpoint_of_[endpoints_[i]] = i;
     if (auto error = check_paths()) return *error;
@@ -68,6 +77,15 @@ std::optional<Error> Builder::check_fabric() const {
         if (delay_of(cable).ps <= 0)
             return Error{"a cable of " + setup_.graph.nodes[cable.a.node].name +
                          " has no delay: give it one, such as 'delay: 10ns'"};
+    for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) {
+        const fabric::SwitchSettings& own = settings_of(node).node;
+        if (setup_.graph.nodes[node].is_host() || !own.buffer_holds_all) continue;
+        if (reserved_bytes(node) + setup_.host.mtu >= own.buffer_bytes)
+            return Error{"the buffer of " + setup_.graph.nodes[node].name + " is " +
+                         base::bytes_to_string(own.buffer_bytes) +
+                         ", and reserves and headroom of its ports take " +
+                         base::bytes_to_string(reserved_bytes(node)) + " of it: give it more"};
+    }
     const fabric::Settings& f = setup_.fabric;
     if (f.flow_control != fabric::FlowControl::credits) return std::nullopt;
     const uint32_t any = cluster::Framing(f).room_for_any(setup_.host.mtu);
@@ -155,9 +173,13 @@ Duration shortest_cable(const Setup& setup) {
 
 // What may arrive after a pause was decided: a packet that is being sent at either end, the frame
 // itself, what is on the cable both ways, and what the peer sends until it reacts.
-uint32_t Builder::headroom_of(const Cable& cable, bool at_host) const {
-    const fabric::Settings& f = setup_.fabric;
+uint32_t Builder::headroom_of(const Cable& cable, uint32_t node) const {
+    const bool at_host = setup_.graph.nodes[node].is_host();
+    const fabric::Settings& f = settings_of(node);
     if (f.pfc.headroom_bytes != 0) return static_cast<uint32_t>(f.pfc.headroom_bytes);
+    if (f.pfc.headroom_delays != 0)
+        return static_cast<uint32_t>(f.pfc.headroom_delays *
+                                     cable_rate(setup_, cable).bytes_in(delay_of(cable)));
     Duration away =
         2 * delay_of(cable) + f.pfc.response_time + (at_host ? Duration{} : f.node.latency);
     uint64_t packets = 3;
@@ -185,12 +207,13 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.cable = link.cable;
     port.is_a = cable.a == topology::CableEnd{node, number};
     port.is_host = setup_.graph.nodes[node].is_host();
-    port.arrival_delay = port.delay + (peer.is_host() ? Duration{} : f.node.latency);
-    port.peer_cuts_through =
-        !peer.is_host() && f.node.forwarding == fabric::Forwarding::cut_through;
+    const fabric::SwitchSettings& there = settings_of(link.peer.node).node;
+    port.arrival_delay = port.delay + (peer.is_host() ? Duration{} : there.latency);
+    port.peer_cuts_through = !peer.is_host() && there.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
     port.is_watched = share_.is_explained;
-    port.headroom_bytes = headroom_of(cable, port.is_host);
+    port.headroom_bytes = headroom_of(cable, node);
+    if (settings_of(node).node.alpha_by_rate) port.alpha_doublings = alpha_doublings(cable);
     port.is_tapped =
         std::ranges::any_of(setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
     // A ring's dateline is the cable that closes it: from the last switch to the first.
@@ -208,10 +231,69 @@ base::Rate Builder::line_rate(uint32_t node, uint16_t port) const {
 
 fabric::ErrorModel Builder::errors_of(uint32_t node, uint16_t port) const {
     const topology::Ports::Link link = cables_.at({node, port});
-    const uint64_t loss = link.is_cabled() ? setup_.graph.cables[link.cable].loss_per_trillion : 0;
     const uint64_t owner = uint64_t{node} << 16 | port;
-    return {setup_.fabric.link.error_rate_e18, loss,
-            base::RandomStream({setup_.seed, kLinkStream, owner})};
+    fabric::ErrorModel errors{setup_.fabric.link.error_rate_e18, 0,
+                              base::RandomStream({setup_.seed, kLinkStream, owner})};
+    if (!link.is_cabled()) return errors;
+    const Cable& cable = setup_.graph.cables[link.cable];
+    errors.packet_loss_e12 = cable.loss_per_trillion;
+    const bool is_a = cable.a == topology::CableEnd{node, port};
+    for (const CableErrors& own : setup_.cable_errors) {
+        if (own.cable != link.cable || !(is_a ? own.from_a : own.from_b)) continue;
+        errors.packet_loss_e12 = own.loss_per_trillion.value_or(errors.packet_loss_e12);
+        errors.bit_error_e18 = own.error_rate_e18.value_or(errors.bit_error_e18);
+    }
+    return errors;
+}
+
+// Switches that are set up differently.
+
+const fabric::Settings& Builder::settings_of(uint32_t node) const {
+    return switches_[node] != nullptr ? switches_[node]->settings : setup_.fabric;
+}
+
+// What the ports of a switch keep for themselves, of one priority each.
+uint64_t Builder::reserved_bytes(uint32_t node) const {
+    uint64_t bytes = 0;
+    for (const topology::Ports::Link& link : cables_.of(node))
+        if (link.is_cabled())
+            bytes += settings_of(node).pfc.reserve_bytes +
+                     headroom_of(setup_.graph.cables[link.cable], node);
+    return bytes;
+}
+
+const fabric::Settings* Builder::own_settings(uint32_t node) {
+    if (!settings_of(node).node.buffer_holds_all)
+        return switches_[node] != nullptr ? &switches_[node]->settings : nullptr;
+    fabric::Settings own = settings_of(node);
+    own.node.buffer_bytes -= reserved_bytes(node);
+    return &network_->switch_settings_.emplace_back(own);
+}
+
+std::vector<fabric::EcnSettings> Builder::marking_of(uint32_t node) const {
+    std::vector<fabric::EcnSettings> ecn;
+    if (setup_.marking_of_rate.empty()) return ecn;
+    for (const topology::Ports::Link& link : cables_.of(node)) {
+        const uint64_t rate = link.is_cabled() ? setup_.graph.cables[link.cable].rate_bps : 0;
+        const auto found = std::ranges::find(setup_.marking_of_rate, rate, &RateMarking::rate_bps);
+        ecn.push_back(found != setup_.marking_of_rate.end() ? found->ecn : setup_.fabric.ecn);
+    }
+    return ecn;
+}
+
+// Until alpha is one.
+uint8_t Builder::alpha_doublings(const Cable& cable) const {
+    const fabric::PfcSettings& pfc = setup_.fabric.pfc;
+    const base::Rate rate = cable_rate(setup_, cable);
+    uint8_t doublings = 0;
+    const auto is_faster = [&](uint8_t than) {
+        // Rates are times: picoseconds a byte.
+        return rate.numerator() * host_rate_.denominator() << than <
+               host_rate_.numerator() * rate.denominator();
+    };
+    while (is_faster(doublings) && pfc.alpha_numerator << doublings < pfc.alpha_denominator)
+        ++doublings;
+    return doublings;
 }
 
 // Nodes.
@@ -378,6 +460,8 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
     plan.paths = &network_->paths_;
     plan.groups = &network_->groups_[node];
     plan.ets = ets_[node];
+    plan.settings = own_settings(node);
+    plan.ecn = marking_of(node);
     plan.changes = changes_[node];
     return plan;
 }
@@ -393,6 +477,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     plan.receive_latency = host.receive_latency;
     plan.mtu = host.mtu;
     plan.completes_when_sent = setup_.host.service == Service::unreliable;
+    plan.answers_pass_pauses = setup_.host.answers_pass_pauses;
     plan.send_toll = {host.send_toll.per_packet, host.send_toll.rate};
     plan.receive_toll = {host.receive_toll.per_packet, host.receive_toll.rate};
     plan.changes = host_changes_[node];

@@ -28,7 +28,12 @@ private:
     fabric::Port port_of(uint32_t node, uint16_t port) const;
     base::Rate line_rate(uint32_t node, uint16_t port) const;
     fabric::ErrorModel errors_of(uint32_t node, uint16_t port) const;
-    uint32_t headroom_of(const topology::Cable& cable, bool at_host) const;
+    uint32_t headroom_of(const topology::Cable& cable, uint32_t node) const;
+    const fabric::Settings& settings_of(uint32_t node) const;
+    uint64_t reserved_bytes(uint32_t node) const;
+    const fabric::Settings* own_settings(uint32_t node);
+    std::vector<fabric::EcnSettings> marking_of(uint32_t node) const;
+    uint8_t alpha_doublings(const topology::Cable& cable) const;
     void connect_ports();
     void settle_qos();
     void add_routes();
@@ -52,7 +57,9 @@ private:
     std::vector<uint32_t> endpoint_of_;                     // of each node
     std::vector<std::vector<fabric::NodeChange>> changes_;  // by node
     std::vector<std::vector<cluster::HostChange>> host_changes_;
-    std::vector<fabric::EtsSettings> ets_;  // by node
+    std::vector<fabric::EtsSettings> ets_;         // by node
+    std::vector<const SwitchOverride*> switches_;  // by node; null: as the fabric
+    base::Rate host_rate_;                         // of the first host's cable
     std::unique_ptr<Network> network_;
 };
 

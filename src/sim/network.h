@@ -104,6 +104,7 @@ private:
     std::vector<Location> hosts_;            // by endpoint
     std::vector<transport::Qpn> flow_qpns_;  // at their sources
     std::deque<fabric::Routes> routes_;
+    std::deque<fabric::Settings> switch_settings_;  // of those that have their own
     fabric::FixedPaths paths_;
     std::vector<fabric::Groups> groups_;  // by node of the graph
     std::vector<Disagreement> disagreements_;

@@ -112,6 +112,7 @@ struct HostSettings {
     transport::DctcpSettings dctcp;
     uint64_t fixed_rate_bps = 0;
     transport::NotificationSettings notifications;
+    bool answers_pass_pauses = false;  // a paused lane still sends acknowledgements
     Duration reaction{};  // from what a rank waits for to the doorbell of what it sends then
     Toll send_toll;
     Toll receive_toll;
@@ -150,6 +151,27 @@ struct QosOverride {
     bool willing = false;
 };
 
+// A switch whose settings differ from the fabric's: buffer, thresholds, marking, latency.
+struct SwitchOverride {
+    uint32_t node = 0;
+    fabric::Settings settings;
+};
+
+// Errors of one cable, in one direction or both, instead of what the graph and the fabric say.
+struct CableErrors {
+    uint32_t cable = 0;
+    bool from_a = true;
+    bool from_b = true;
+    std::optional<uint64_t> loss_per_trillion;  // packets in 10^12
+    std::optional<uint64_t> error_rate_e18;     // bits in 10^18
+};
+
+// Marking at ports of one rate.
+struct RateMarking {
+    uint64_t rate_bps = 0;
+    fabric::EcnSettings ecn;
+};
+
 struct Setup {
     std::string name;  // of the scenario
     std::string fabric_name;
@@ -167,6 +189,9 @@ struct Setup {
     std::shared_ptr<const Setup> scale_up;
     std::vector<Fault> faults;
     std::vector<QosOverride> qos;
+    std::vector<SwitchOverride> switches;  // one a switch at most
+    std::vector<CableErrors> cable_errors;
+    std::vector<RateMarking> marking_of_rate;  // empty: fabric.ecn for all ports
     std::vector<Tap> taps;
     bool trace = false;  // keep what a timeline needs
     uint64_t seed = 1;

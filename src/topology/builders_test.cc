@@ -190,7 +190,7 @@ TEST(Builders, names_what_to_write_instead) {
     EXPECT_EQ(problem("fat-tree:k=8,k=8"), "'fat-tree:k=8,k=8': k is set twice");
     EXPECT_EQ(problem("fat-tree:size=8"),
               "'fat-tree:size=8': 'size=8' is none of its settings; they are k, tiers, "
-              "oversubscription, each written as key=number");
+              "oversubscription, each written as key=number, and uplink=800Gbps");
     EXPECT_EQ(problem("star:-1"), "'star:-1': hosts is a whole number such as hosts=4, not '-1'");
     EXPECT_EQ(problem("star:0"), "'star:0': a star of this size has no hosts; no number may be 0");
     EXPECT_EQ(problem("torus"), "'torus': a torus needs its dimensions, such as torus:4x4x4");
@@ -211,6 +211,22 @@ TEST(Builders, refuse_what_no_memory_holds) {
           "dragonfly+:leaves=4294967295,spines=4294967295,hosts=4294967295,global=4294967295",
           "dragonfly:a=1,p=1,h=3000000,groups=2"})
         EXPECT_FALSE(problem(spec).empty()) << spec;
+}
+
+TEST(builders, uplink_is_the_rate_of_cables_between_switches) {
+    for (const char* spec : {"fat-tree:k=4,uplink=800Gbps", "leaf-spine:uplink=800G,leaves=3"}) {
+        const Graph graph = made(spec);
+        for (const Cable& cable : graph.cables) {
+            const bool at_host =
+                graph.nodes[cable.a.node].is_host() || graph.nodes[cable.b.node].is_host();
+            EXPECT_EQ(cable.rate_bps, at_host ? 0u : 800'000'000'000u);
+        }
+    }
+    EXPECT_EQ(problem("star:4,uplink=800G"),
+              "'star:4,uplink=800G': uplink has no effect: there is no cable between switches");
+    EXPECT_EQ(problem("fat-tree:k=4,uplink=800G,uplink=400G"),
+              "'fat-tree:k=4,uplink=800G,uplink=400G': uplink is set twice");
+    EXPECT_NE(problem("fat-tree:k=4,uplink=fast"), "");
 }
 
 }  // namespace

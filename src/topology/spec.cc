@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "topology/builders.h"
+#include "topology/quantities.h"
 #include "topology/text.h"
 
 namespace tulle::topology {
@@ -53,18 +54,37 @@ public:
         for (const std::string_view word : words_) {
             const size_t equals = word.find('=');
             const std::string_view key = word.substr(0, equals);
+            if (key == "uplink" && equals != std::string_view::npos) {
+                if (auto error = set_uplink(word.substr(equals + 1))) return error;
+                continue;
+            }
             Setting* found = nullptr;
             for (Setting& setting : settings)
                 if (setting.key == key) found = &setting;
             if (found == nullptr || equals == std::string_view::npos)
                 return wrong(spec_, text("'", word, "' is none of its settings; they are ",
-                                         keys_of(settings), ", each written as key=number"));
+                                         keys_of(settings),
+                                         ", each written as key=number, and uplink=800Gbps"));
             if (auto error = set(*found, word.substr(equals + 1))) return error;
         }
         return std::nullopt;
     }
 
+    std::string_view spec() const { return spec_; }
+    // Of cables between switches; 0: as others.
+    uint64_t uplink_bps() const { return uplink_bps_; }
+
 private:
+    // "800Gbps", or "800G" as people say.
+    std::optional<base::Error> set_uplink(std::string_view written) {
+        if (uplink_bps_ != 0) return wrong(spec_, "uplink is set twice");
+        const bool is_short = written.ends_with('G') || written.ends_with('T');
+        const auto rate = parse_rate_bps(is_short ? text(written, "bps") : std::string(written));
+        if (!rate) return wrong(spec_, text("uplink: ", rate.error().message));
+        uplink_bps_ = *rate;
+        return std::nullopt;
+    }
+
     std::optional<base::Error> set(Setting& setting, std::string_view digits) {
         const std::string_view key = setting.key;
         if (setting.is_set) return wrong(spec_, text(key, " is set twice"));
@@ -79,63 +99,70 @@ private:
 
     std::string_view spec_;
     std::vector<std::string_view> words_;
+    uint64_t uplink_bps_ = 0;
 };
 
 template <class Options>
-base::Result<Graph> finish(std::string_view spec, const std::optional<base::Error>& error,
+base::Result<Graph> finish(const Words& words, const std::optional<base::Error>& error,
                            const Options& options) {
     if (error) return *error;
     auto graph = build(options);
-    if (!graph) return wrong(spec, graph.error().message);
-    return graph;
+    if (!graph) return wrong(words.spec(), graph.error().message);
+    if (words.uplink_bps() == 0) return graph;
+    bool is_used = false;
+    for (Cable& cable : graph->cables) {
+        if (graph->nodes[cable.a.node].is_host() || graph->nodes[cable.b.node].is_host()) continue;
+        cable.rate_bps = words.uplink_bps();
+        is_used = true;
+    }
+    if (is_used) return graph;
+    return wrong(words.spec(), "uplink has no effect: there is no cable between switches");
 }
 
 base::Result<Graph> fat_tree(std::string_view spec) {
     FatTree o;
-    return finish(
-        spec,
-        Words(spec).read(
-            {{"k", &o.k}, {"tiers", &o.tiers}, {"oversubscription", &o.oversubscription}}, true),
-        o);
+    Words words(spec);
+    const auto error = words.read(
+        {{"k", &o.k}, {"tiers", &o.tiers}, {"oversubscription", &o.oversubscription}}, true);
+    return finish(words, error, o);
 }
 
 base::Result<Graph> leaf_spine(std::string_view spec) {
     LeafSpine o;
-    return finish(spec,
-                  Words(spec).read({{"leaves", &o.leaves},
-                                    {"spines", &o.spines},
-                                    {"hosts", &o.hosts},
-                                    {"cables", &o.cables}}),
-                  o);
+    Words words(spec);
+    const auto error = words.read(
+        {{"leaves", &o.leaves}, {"spines", &o.spines}, {"hosts", &o.hosts}, {"cables", &o.cables}});
+    return finish(words, error, o);
 }
 
 base::Result<Graph> rail(std::string_view spec) {
     RailOptimised o;
-    return finish(spec,
-                  Words(spec).read({{"servers", &o.servers},
-                                    {"rails", &o.rails},
-                                    {"group", &o.group},
-                                    {"spines", &o.spines},
-                                    {"cables", &o.cables},
-                                    {"storage", &o.storage}}),
-                  o);
+    Words words(spec);
+    const auto error = words.read({{"servers", &o.servers},
+                                   {"rails", &o.rails},
+                                   {"group", &o.group},
+                                   {"spines", &o.spines},
+                                   {"cables", &o.cables},
+                                   {"storage", &o.storage}});
+    return finish(words, error, o);
 }
 
 base::Result<Graph> dragonfly(std::string_view spec) {
     Dragonfly o;
-    return finish(
-        spec, Words(spec).read({{"a", &o.a}, {"p", &o.p}, {"h", &o.h}, {"groups", &o.groups}}), o);
+    Words words(spec);
+    const auto error = words.read({{"a", &o.a}, {"p", &o.p}, {"h", &o.h}, {"groups", &o.groups}});
+    return finish(words, error, o);
 }
 
 base::Result<Graph> dragonfly_plus(std::string_view spec) {
     DragonflyPlus o;
-    return finish(spec,
-                  Words(spec).read({{"leaves", &o.leaves},
-                                    {"spines", &o.spines},
-                                    {"hosts", &o.hosts},
-                                    {"global", &o.global},
-                                    {"groups", &o.groups}}),
-                  o);
+    Words words(spec);
+    const auto error = words.read({{"leaves", &o.leaves},
+                                   {"spines", &o.spines},
+                                   {"hosts", &o.hosts},
+                                   {"global", &o.global},
+                                   {"groups", &o.groups}});
+    return finish(words, error, o);
 }
 
 base::Result<Graph> torus(std::string_view spec) {
@@ -151,12 +178,15 @@ base::Result<Graph> torus(std::string_view spec) {
                                     *bare, "'"));
         o.sizes.push_back(*size);
     }
-    return finish(spec, words.read({{"hosts", &o.hosts}}), o);
+    const auto error = words.read({{"hosts", &o.hosts}});
+    return finish(words, error, o);
 }
 
 base::Result<Graph> star(std::string_view spec) {
     Star o;
-    return finish(spec, Words(spec).read({{"hosts", &o.hosts}}, true), o);
+    Words words(spec);
+    const auto error = words.read({{"hosts", &o.hosts}}, true);
+    return finish(words, error, o);
 }
 
 base::Result<Graph> pair(std::string_view spec) {
@@ -167,14 +197,16 @@ base::Result<Graph> pair(std::string_view spec) {
 
 base::Result<Graph> ring(std::string_view spec) {
     Ring o;
-    return finish(spec, Words(spec).read({{"switches", &o.switches}, {"hosts", &o.hosts}}, true),
-                  o);
+    Words words(spec);
+    const auto error = words.read({{"switches", &o.switches}, {"hosts", &o.hosts}}, true);
+    return finish(words, error, o);
 }
 
 base::Result<Graph> line(std::string_view spec) {
     Line o;
-    return finish(spec, Words(spec).read({{"switches", &o.switches}, {"hosts", &o.hosts}}, true),
-                  o);
+    Words words(spec);
+    const auto error = words.read({{"switches", &o.switches}, {"hosts", &o.hosts}}, true);
+    return finish(words, error, o);
 }
 
 struct Builder {
@@ -221,6 +253,7 @@ std::string_view spec_help() {
   dragonfly+:leaves=2,spines=2,hosts=2,global=1    groups of leaves and spines; groups=3
   torus:4x4x4,hosts=1                 hosts a switch
   star:16  pair  ring:4,hosts=1  line:3,hosts=1
+  ...,uplink=800Gbps                  of any of them: the rate of cables between switches
 )";
 }
 

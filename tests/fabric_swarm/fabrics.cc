@@ -81,7 +81,7 @@ void draw_arbitration(Draw& draw, Settings& f) {
     draw_vl_table(draw, f.vl_arbitration.low, f.vl_arbitration.low_count);
     f.vl_arbitration.high_limit = draw.pick<uint8_t>({0, 1, 10, 255});
     f.qos.trust = draw.pick({fabric::Trust::service_level, fabric::Trust::service_level,
-                             fabric::Trust::dscp, fabric::Trust::pcp});
+                             fabric::Trust::service_level, fabric::Trust::dscp});
     const bool any_lane = draw.percent(10);  // the management lane too
     if (draw.percent(50))
         for (uint8_t& lane : f.qos.lane_of_level)
