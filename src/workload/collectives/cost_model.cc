@@ -154,6 +154,12 @@ uint64_t CostModel::bandwidth(Way way, uint64_t bytes) const {
     return steps == 0 ? bus : bus * ranks_ / steps;
 }
 
+// The slowest NVLink, of two P100, is faster than the fastest PCI Express.
+bool CostModel::has_pci() const {
+    constexpr uint64_t kLeastNvlink = 72'000;  // src/graph/topo.h: 4 links of 18 GB/s
+    return machine_.network(Tier::scale_up).mbps < kLeastNvlink;
+}
+
 // From a certain size on, rings through several servers take longer than their steps say.
 bool CostModel::is_plateau(Way way, uint64_t bytes) const {
     return way == Way{nccl::ring, nccl::simple} && servers_ > 1 &&
@@ -162,7 +168,7 @@ bool CostModel::is_plateau(Way way, uint64_t bytes) const {
 }
 
 CostModel::Latency CostModel::latency(Way way, uint64_t bytes) const {
-    int64_t inside = nccl::kNvlink[way.kind][way.proto];
+    int64_t inside = (has_pci() ? nccl::kPci : nccl::kNvlink)[way.kind][way.proto];
     // Where each rank is a server of its own nothing hides the network.
     int64_t between = nccl::kNet[per_server_ == 1 ? nccl::tree : way.kind][way.proto];
     if (way.kind == nccl::ring && servers_ > 1) {

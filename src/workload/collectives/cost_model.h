@@ -39,6 +39,8 @@ public:
     // Bytes of the collective over this is what they take: 10^6 bytes a second; 0: cannot be done.
     uint64_t bandwidth(Way way, uint64_t bytes) const;
     base::Duration time(Way way, uint64_t bytes) const;
+    // GPUs of a server talk over PCI Express, not over NVLink.
+    bool has_pci() const;
     // That a collective of this size is spread over.
     uint32_t channels(Way way, uint64_t bytes) const;
 

@@ -20,6 +20,7 @@ using Latencies = std::array<std::array<int64_t, protos>, kinds>;  // nanosecond
 inline constexpr Latencies kBase = {{{6800, 14000, 8400}, {6600, 14000, 8400}, {}, {}}};
 inline constexpr Latencies kNvlink = {
     {{600, 1250, 4000}, {600, 1900, 3400}, {0, 0, 25000}, {0, 0, 25000}}};
+inline constexpr Latencies kPci = {{{1000, 1900, 4000}, {1000, 2500, 5700}, {0, 0, 0}, {0, 0, 0}}};
 inline constexpr Latencies kNet = {
     {{5000, 8500, 14000}, {2700, 4000, 14000}, {0, 0, 18000}, {0, 0, 20900}}};
 

@@ -95,8 +95,11 @@ private:
         return found;
     }
 
+    // LL128 needs stores of 128 bytes that stay together, which PCI Express does not promise.
     bool has_protocol(Proto proto) const {
         const Protocol asked = options_.protocol;
+        const bool is_torn = proto == nccl::ll128 && model_.per_server() > 1 && model_.has_pci();
+        if (is_torn && asked != Protocol::ll128) return false;
         return asked == Protocol::automatic || asked == Protocol::bare ||
                asked == protocol_of(proto);
     }

@@ -98,6 +98,16 @@ TEST(tuning, between_servers_trees_are_taken_and_rings_where_nothing_adds_up) {
     EXPECT_EQ(tuned(uint64_t{1} << 30, servers(2, 8), plain).algorithm, Algorithm::ring);
 }
 
+TEST(tuning, over_pci_express_steps_are_longer_and_ll128_is_left_out) {
+    Machine pci = hopper();
+    pci.network(Tier::scale_up).mbps = 51'200;
+    pci.reduces = false;
+    const CostModel model(pci, servers(1, 8), Collective::all_reduce);
+    EXPECT_EQ(nanoseconds(model, {nccl::ring, nccl::simple}), 8'400 + 14 * 5'700);
+    for (uint64_t bytes = 8; bytes <= uint64_t{1} << 30; bytes *= 2)
+        EXPECT_NE(tuned(bytes, servers(1, 8), pci).protocol, Protocol::ll128) << bytes;
+}
+
 TEST(tuning, switches_need_all_gpus_of_each_server) {
     EXPECT_NE(tuned(64 << 20, servers(1, 4)).algorithm, Algorithm::in_switch);
 }
