@@ -180,7 +180,7 @@ std::vector<Setting> congestion_settings() {
 std::vector<Setting> dcqcn_settings() {
     std::vector<Setting> settings = {
         {"min_rate", Use::dcqcn, bits_per_second(TULLE_DCQCN(min_rate_bps)), "no rate is lower"},
-        {"first_rate", Use::dcqcn, bits_per_second(TULLE_DCQCN(first_rate_bps)),
+        {"first_rate", Use::dcqcn, bits_per_second_or_off(TULLE_DCQCN(first_rate_bps)),
          "what the first notification sets; by default it sets nothing"},
         {"additive", Use::dcqcn, bits_per_second(TULLE_DCQCN(additive_bps)),
          "R_AI: step of additive increase"},
@@ -225,6 +225,9 @@ std::vector<Setting> dcqcn_settings() {
          "only the first one after the timer raised the rate does"},
         {"pacing_tick", Use::dcqcn, positive_duration(TULLE_DCQCN(pacing_tick)),
          "distances of packets are cut to a multiple of this"},
+        {"repace", Use::dcqcn, yes_no(TULLE_DCQCN(repace)),
+         "a rate that rises shortens the distance that a slow packet has left, or counts from the "
+         "next packet on"},
     };
     for (Setting& setting : settings) setting.path.insert(0, "hosts.congestion.dcqcn.");
     return settings;
