@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/names.h"
 #include "wire/capture.h"
 
 namespace tulle::report {
@@ -72,16 +73,31 @@ std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result
     for (const sim::CapturedPacket& captured : result.captured) order.push_back(&captured);
     std::stable_sort(order.begin(), order.end(),
                      [](const auto* a, const auto* b) { return a->at < b->at; });
+    // Each cable that is tapped is an interface, so that readers see a packet that passes two of
+    // them as one.
+    const Names names(setup);
+    std::vector<uint32_t> cables;
+    std::vector<std::string> interfaces;
+    for (const sim::Tap& tap : setup.taps) {
+        if (std::find(cables.begin(), cables.end(), tap.cable) != cables.end()) continue;
+        cables.push_back(tap.cable);
+        interfaces.push_back(names.cable(tap.cable));
+    }
+    const auto interface_of = [&](uint32_t cable) {
+        return static_cast<uint32_t>(std::find(cables.begin(), cables.end(), cable) -
+                                     cables.begin());
+    };
     std::vector<std::byte> file;
-    wire::begin_capture(link, file);
+    wire::begin_capture_of(link, interfaces, file);
     std::vector<std::byte> bytes(wire::kMaxEncodedSize);
     for (const sim::CapturedPacket* captured : order) {
         const wire::Path path = path_of(setup, hosts, *captured);
         wire::Packet packet = captured->packet;
         packet.payload = {};  // modelled: what it held is long gone, and shows as zeros
         const size_t size = wire::encode(packet, path, {}, bytes);
-        wire::append_to_capture(link, static_cast<uint64_t>(captured->at.ps) / 1000,
-                                wire::Bytes(bytes).first(size), file);
+        const wire::Heard heard{interface_of(captured->cable), captured->from_a,
+                                static_cast<uint64_t>(captured->at.ps) / 1000};
+        wire::append_to_capture_of(link, heard, wire::Bytes(bytes).first(size), file);
     }
     return file;
 }
