@@ -412,7 +412,7 @@ void Switch::enqueue(Instant now, uint32_t port, uint32_t index) {
     const uint16_t bit = bit_of(transit.lane);
     if ((to.storming & bit) != 0 && now < wait(port, transit.lane).storm_until)
         return drop_stored(now, port, index, Drop::watchdog);
-    if (marks_at_enqueue_) mark(port, transit);
+    if (marks_at_enqueue_) mark(now, port, transit);
     LaneOut& lane = out(port, transit.lane);
     if (lane.bytes == 0 && (uses_lifetime_ || (to.held & bit) != 0))
         wait(port, transit.lane).held_since = wait(port, transit.lane).head_since = now;
@@ -431,7 +431,7 @@ bool Switch::can_go_straight(Instant now, const Port& to) const {
            to.lets_through;
 }
 
-void Switch::mark(uint32_t port, Transit& transit) {
+void Switch::mark(Instant now, uint32_t port, Transit& transit) {
     const uint32_t queued = out(port, transit.lane).bytes;
     bool marks = false;
     if (settings_.marking == Marking::ecn) {
@@ -445,6 +445,7 @@ void Switch::mark(uint32_t port, Transit& transit) {
     if (!marks || (transit.flags & Transit::kMarked) != 0) return;
     transit.flags |= Transit::kMarked;
     ++cabling_.counters(global(port)).marked;
+    sample(TraceSample::Kind::mark, now, port, transit.lane, 1);
 }
 
 void Switch::drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause) {
@@ -524,7 +525,7 @@ uint32_t Switch::lane_with_care(Instant now, uint32_t port, uint32_t eligible) {
 }
 
 void Switch::send(Instant now, uint32_t port, uint32_t index) {
-    if (marks_at_dequeue_) mark(port, cabling_.store[index]);
+    if (marks_at_dequeue_) mark(now, port, cabling_.store[index]);
     ports_[port].busy_until = cabling_.transmit(ports_[port], index, now);
 }
 
@@ -566,6 +567,7 @@ uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
     if (uses_lifetime_) wait(port, lane).head_since = now;
     if (from.bytes != 0) return index;
     to.filled = static_cast<uint16_t>(to.filled & ~bit_of(lane));
+    sample(TraceSample::Kind::queue_bytes, now, port, lane, 0);
     if ((to.held & bit_of(lane)) != 0)
         wait(port, lane).held_ps += static_cast<uint64_t>((now - wait(port, lane).held_since).ps);
     return index;
