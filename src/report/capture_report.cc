@@ -62,6 +62,22 @@ wire::Path path_of(const sim::Setup& setup, const std::vector<uint32_t>& hosts,
     return path;
 }
 
+// Each cable that is listened at is an interface, so that readers see a packet that passes two of
+// them as one. Those that were asked for come first, heard or not.
+std::vector<uint32_t> heard_cables(const sim::Setup& setup, const sim::Result& result) {
+    std::vector<uint32_t> cables;
+    const auto add = [&](uint32_t cable) {
+        if (std::find(cables.begin(), cables.end(), cable) == cables.end()) cables.push_back(cable);
+    };
+    for (const sim::Tap& tap : setup.taps) add(tap.cable);
+    for (const sim::CapturedPacket& captured : result.captured) add(captured.cable);
+    return cables;
+}
+
+uint32_t place_of(uint32_t cable, const std::vector<uint32_t>& cables) {
+    return static_cast<uint32_t>(std::find(cables.begin(), cables.end(), cable) - cables.begin());
+}
+
 }  // namespace
 
 std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result& result) {
@@ -73,20 +89,10 @@ std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result
     for (const sim::CapturedPacket& captured : result.captured) order.push_back(&captured);
     std::stable_sort(order.begin(), order.end(),
                      [](const auto* a, const auto* b) { return a->at < b->at; });
-    // Each cable that is tapped is an interface, so that readers see a packet that passes two of
-    // them as one.
+    const std::vector<uint32_t> cables = heard_cables(setup, result);
     const Names names(setup);
-    std::vector<uint32_t> cables;
     std::vector<std::string> interfaces;
-    for (const sim::Tap& tap : setup.taps) {
-        if (std::find(cables.begin(), cables.end(), tap.cable) != cables.end()) continue;
-        cables.push_back(tap.cable);
-        interfaces.push_back(names.cable(tap.cable));
-    }
-    const auto interface_of = [&](uint32_t cable) {
-        return static_cast<uint32_t>(std::find(cables.begin(), cables.end(), cable) -
-                                     cables.begin());
-    };
+    for (const uint32_t cable : cables) interfaces.push_back(names.cable(cable));
     std::vector<std::byte> file;
     wire::begin_capture_of(link, interfaces, file);
     std::vector<std::byte> bytes(wire::kMaxEncodedSize);
@@ -95,7 +101,7 @@ std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result
         wire::Packet packet = captured->packet;
         packet.payload = {};  // modelled: what it held is long gone, and shows as zeros
         const size_t size = wire::encode(packet, path, {}, bytes);
-        const wire::Heard heard{interface_of(captured->cable), captured->from_a,
+        const wire::Heard heard{place_of(captured->cable, cables), captured->from_a,
                                 static_cast<uint64_t>(captured->at.ps) / 1000};
         wire::append_to_capture_of(link, heard, wire::Bytes(bytes).first(size), file);
     }

@@ -20,6 +20,18 @@ function drawn(parent, name, attributes = {}, text = "") {
   parent.append(one);
   return one;
 }
+// A text in which names stay in one line, although they have dashes.
+function unbroken(parent, text, names) {
+  const longest = [...names].sort((a, b) => b.length - a.length);
+  while (text) {
+    const found = longest.map(name => [text.indexOf(name), name]).filter(([at]) => at >= 0)
+        .sort((a, b) => a[0] - b[0])[0];
+    parent.append(shownText(found ? text.slice(0, found[0]) : text));
+    if (!found) return;
+    element(parent, "span", {class: "whole"}, found[1]);
+    text = text.slice(found[0] + found[1].length);
+  }
+}
 function section(parent, title, id) {
   const one = element(parent, "section", {id});
   element(one, "h2", {}, title);

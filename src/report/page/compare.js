@@ -7,13 +7,15 @@ const atFirst = () => isSwept ? ` at ${placeOf(figures.values[0])}` : "";
 const placeOf = value => figures.axes.map((axis, i) => `${axis.key} = ${value.split(", ")[i]}`)
     .join(", ");
 
+const leading = () => figures.decision.sentences.slice(0, 3);
+
 function decision() {
   const head = element(page, "header", {id: "decision"});
   element(head, "p", {class: "eyebrow"}, figures.scenario || "Fabrics compared");
-  element(head, "h1", figures.decision.headline.length > 110 ? {class: "long"} : {},
-          figures.decision.headline);
-  for (const sentence of figures.decision.sentences)
-    element(head, "p", {class: "lead"}, sentence);
+  const headline = figures.decision.headline;
+  const title = element(head, "h1", headline.length > 110 ? {class: "long"} : {});
+  unbroken(title, headline, figures.fabrics);
+  for (const sentence of leading()) element(head, "p", {class: "lead"}, sentence);
   if (figures.missing.length)
     element(head, "p", {class: "lead"}, `Missing: ${figures.missing.join(", ")}.`);
 }
@@ -74,7 +76,7 @@ function advice(shown) {
   const one = section(page, `Which to choose${atFirst()}`, "rules");
   const list = element(one, "ul");
   const isSaid = rule => !isSwept && !rule.opinion && (rule.about === "speed" ||
-      figures.decision.sentences.includes(rule.sentence));  // at the top of the page
+      leading().includes(rule.sentence));  // at the top of the page
   for (const rule of shown.rules.filter(rule => !isSaid(rule))) {
     const item = element(list, "li", {class: rule.opinion ? "opinion" : "found"});
     element(item, "span", {class: "tag"}, rule.opinion ? `opinion, ${rule.about}` : rule.about);
