@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 
+#include "cli/about.h"
 #include "cli/compare.h"
 #include "cli/decode.h"
 #include "cli/doctor.h"
@@ -86,6 +87,7 @@ int parse_and_run(int argc, const char* const* argv) {
 int run(int argc, const char* const* argv) {
     // A reader that goes away shows as a failed write (output.h), so that files are tidied up.
     std::signal(SIGPIPE, SIG_IGN);
+    remember_command(argc, argv);
     try {
         return parse_and_run(argc, argv);
     } catch (const std::exception& error) {

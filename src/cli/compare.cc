@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/about.h"
 #include "cli/compare/input.h"
 #include "cli/compare/progress.h"
 #include "cli/exit_code.h"
@@ -180,7 +181,8 @@ int run(const Options& options) {
     auto files = ResultFiles::open(
         {{options.json, [&] { return report::json_text(report::comparison_json(*comparison)); }},
          {options.csv, [&] { return report::compare_csv(*comparison); }},
-         {options.html, [&] { return report::compare_page(*comparison); }}});
+         {options.html,
+          [&] { return report::compare_page(*comparison, about(task->file, task->text)); }}});
     if (!files) return fail(files.error(), kInputWrong);
     if (!options.quiet)
         for (const std::string& note : task->notes)

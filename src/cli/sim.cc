@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/about.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -28,8 +29,9 @@ constexpr const char* kExamples = R"(Examples:
   tulle sim incast.yaml --set fabric.pfc.xoff=100KB -q
   tulle sim --hpcc config.txt --fct fct.txt       the files of HPCC's simulator
   tulle sim --cm perm.cm --topology fat-tree:k=8 --profile roce-v2-400g
-  tulle sim incast.yaml --pcap out.pcap --tap h0-switch0
+  tulle sim incast.yaml --pcap out.pcapng --tap h0-switch0
   tulle sim incast.yaml --trace out.json          for Perfetto (ui.perfetto.dev)
+  tulle sim incast.yaml --html run.html --link h0-switch0
 
 `tulle list profiles` names the fabrics. The same input and seed give the same results with any
 number of threads. `man tulle-sim` explains the report, the files and every key of the JSON.)";
@@ -43,6 +45,7 @@ struct Options {
     std::string fct;
     std::string pcap;
     std::string timeline;
+    std::string html;
     bool quiet = false;
     bool no_verdict = false;
 };
@@ -103,17 +106,23 @@ int simulate(const Options& options) {
     const auto task = read_task(options.input);
     if (!task) return fail(task.error(), kInputWrong);
     const sim::Setup& setup = task->setup;
+    if (options.html.empty() && !options.input.links.empty())
+        return fail({"--link says what a page shows, but there is none: add --html FILE"},
+                    kInputWrong);
     if (!options.pcap.empty() && setup.taps.empty())
         return fail({"--pcap needs a cable to listen at: add --tap A-B"}, kInputWrong);
     Finished finished;
+    const SimPage page{task->links, about(options.input.source(), task->text)};
     const auto file = [&](SimFile kind, const std::string& path) -> ResultFiles::Wanted {
-        return {path,
-                [&finished, kind] { return sim_file(kind, *finished.facts, finished.verdict); }};
+        return {path, [&finished, &page, kind] {
+                    return sim_file(kind, *finished.facts, finished.verdict, page);
+                }};
     };
     auto outputs = ResultFiles::open(
         {file(SimFile::json, options.json), file(SimFile::flows_csv, options.flows_csv),
          file(SimFile::links_csv, options.links_csv), file(SimFile::fct, options.fct),
-         file(SimFile::pcap, options.pcap), file(SimFile::timeline, options.timeline)});
+         file(SimFile::pcap, options.pcap), file(SimFile::timeline, options.timeline),
+         file(SimFile::page, options.html)});
     if (!outputs) return fail(outputs.error(), kInputWrong);
     if (!options.quiet)
         for (const std::string& note : task->notes)
@@ -135,6 +144,7 @@ void add_files(CLI::App& command, Options& options) {
     file("--fct", options.fct, "Write flow completion times as HPCC's simulator does");
     file("--pcap", options.pcap, "Write the packets of each --tap");
     file("--trace", options.timeline, "Write a timeline for Perfetto or Chrome");
+    file("--html", options.html, "Write one page: topology with loads, links over time");
 }
 
 }  // namespace
@@ -144,6 +154,9 @@ void add_sim(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("sim", "Simulate a fabric packet by packet");
     command->footer(kExamples);
     add_sim_input(*command, options->input);
+    command->add_option("--link", options->input.links, "A cable that --html shows over time")
+        ->option_text("A-B")
+        ->allow_extra_args(false);
     command->add_option("--tap", options->input.taps, "A cable that --pcap listens at")
         ->option_text("A-B")
         ->allow_extra_args(false);
@@ -155,7 +168,7 @@ void add_sim(CLI::App& app, int& exit_code) {
     command->add_flag("--no-verdict", options->no_verdict,
                       "Run once, and do not find out where the time went");
     command->callback([options, &exit_code] {
-        options->input.trace = !options->timeline.empty();
+        options->input.trace = !options->timeline.empty() || !options->html.empty();
         exit_code = simulate(*options);
     });
 }

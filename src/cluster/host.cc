@@ -165,10 +165,30 @@ void Host::deliver(Instant now, uint32_t index, Ends& ends) {
     if (account_ != nullptr && (cabling_.store[index].flags & Transit::kWatched) != 0)
         account_->receive(now, index);
     adapter_.on_packet(now, packet);
+    if (plan_.trace != nullptr) [[unlikely]]
+        sample_rate(now, packet);
     cabling_.store.give_back(index);
     ++delivered_;
     if (adapter_.has_completion(cq_)) collect(now, ends);
     attend(now);
+}
+
+// For timelines: how fast a queue pair may send, as it is when an answer or a notification comes.
+// Asked of a copy, since algorithms advance when they are asked. One that has a window has no rate.
+void Host::sample_rate(Instant now, const wire::Packet& packet) {
+    if ((framing_.flags(packet) & Transit::kData) != 0) return;
+    const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp());
+    if (qp == nullptr || qp->congestion.algorithm == transport::Algorithm::none ||
+        qp->congestion.has_window())
+        return;
+    constexpr uint32_t kBytes = 65'536;
+    constexpr uint64_t kBitPicoseconds = 8'000'000'000'000;
+    transport::CongestionControl control = qp->congestion;
+    const Duration gap = std::max(transport::pace(control, now, kBytes) - now,
+                                  cabling_.rate(plan_.port).time_for(kBytes));
+    plan_.trace->push_back({now, fabric::TraceSample::Kind::rate, 0, kOnlyPort, plan_.node,
+                            kBytes * kBitPicoseconds / static_cast<uint64_t>(gap.ps),
+                            packet.dest_qp().value, packet.source});
 }
 
 // A receiver that is slow: the adapter's buffer fills, and the link is paused.

@@ -83,6 +83,7 @@ struct HostPlan {
     TollPlan receive_toll;
     transport::AdapterConfig adapter;
     std::vector<HostChange> changes;  // by time
+    std::vector<fabric::TraceSample>* trace = nullptr;
 };
 
 class Host {
@@ -171,6 +172,7 @@ private:
         next_[kDeadline] = adapter_.next_deadline();
     }
     void update_room(uint32_t lane);
+    void sample_rate(Instant now, const wire::Packet& packet);
 
     const fabric::Settings& settings_;
     const Framing& framing_;

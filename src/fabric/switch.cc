@@ -430,7 +430,7 @@ void Switch::enqueue(Instant now, uint32_t port, uint32_t index) {
     const uint16_t bit = bit_of(transit.lane);
     if ((to.storming & bit) != 0 && now < wait(port, transit.lane).storm_until)
         return drop_stored(now, port, index, Drop::watchdog);
-    if (marks_at_enqueue_) mark(port, index);
+    if (marks_at_enqueue_) mark(now, port, index);
     LaneOut& lane = out(port, transit.lane);
     if (lane.bytes == 0 && (uses_lifetime_ || (to.held & bit) != 0))
         wait(port, transit.lane).held_since = wait(port, transit.lane).head_since = now;
@@ -471,7 +471,7 @@ void Switch::note_arrival(Instant now, uint32_t port, uint32_t index) {
     }
 }
 
-void Switch::mark(uint32_t port, uint32_t index) {
+void Switch::mark(Instant now, uint32_t port, uint32_t index) {
     Transit& transit = cabling_.store[index];
     const uint32_t queued = out(port, transit.lane).bytes;
     bool marks = false;
@@ -486,6 +486,7 @@ void Switch::mark(uint32_t port, uint32_t index) {
     if (!marks || (transit.flags & Transit::kMarked) != 0) return;
     transit.flags |= Transit::kMarked;
     ++cabling_.counters(global(port)).marked;
+    sample(TraceSample::Kind::mark, now, port, transit.lane, 1);
     if (cabling_.journal == nullptr) return;
     if (PacketAccount* account = cabling_.journal->find(index))
         account->marked_at = cabling_.place(global(port));
@@ -568,7 +569,7 @@ uint32_t Switch::lane_with_care(Instant now, uint32_t port, uint32_t eligible) {
 }
 
 void Switch::send(Instant now, uint32_t port, uint32_t index) {
-    if (marks_at_dequeue_) mark(port, index);
+    if (marks_at_dequeue_) mark(now, port, index);
     ports_[port].busy_until = cabling_.transmit(ports_[port], index, now);
 }
 
@@ -610,6 +611,7 @@ uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
     if (uses_lifetime_) wait(port, lane).head_since = now;
     if (from.bytes != 0) return index;
     to.filled = static_cast<uint16_t>(to.filled & ~bit_of(lane));
+    sample(TraceSample::Kind::queue_bytes, now, port, lane, 0);
     if ((to.held & bit_of(lane)) != 0)
         wait(port, lane).held_ps += static_cast<uint64_t>((now - wait(port, lane).held_since).ps);
     return index;

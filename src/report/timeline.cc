@@ -93,7 +93,10 @@ public:
                                 event.value);
                 return;
             case TraceEvent::Kind::rate:
-                writer_.counter(event.at, link + " rate", "bps", event.value);
+                writer_.counter(event.at,
+                                fmt::format("{} QP {} to {} rate", facts_.names.node(event.node),
+                                            event.queue_pair, facts_.names.endpoint(event.peer)),
+                                "bps", event.value);
                 return;
             case TraceEvent::Kind::pause_begin: paused_since_.try_emplace(key, event.at); return;
             case TraceEvent::Kind::pause_end: end_pause(key, event.at); return;

@@ -1,6 +1,7 @@
 // All that the room writes of one run, read again.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "report/capture_report.h"
@@ -154,8 +155,32 @@ sim::CapturedPacket captured(base::Duration at, wire::Packet packet) {
     return {Instant{} + at, 0, true, packet};
 }
 
+// The packets of a pcapng file, and the interface of each.
+struct Block {
+    uint32_t interface = 0;
+    wire::Bytes bytes;
+};
+
+std::vector<Block> packets_of(wire::Bytes file) {
+    const auto word = [&](size_t at) {
+        uint32_t value = 0;
+        std::memcpy(&value, file.data() + at, sizeof value);
+        return value;
+    };
+    constexpr uint32_t kPacket = 6;
+    constexpr size_t kHead = 28;
+    std::vector<Block> blocks;
+    for (size_t at = 0; at < file.size(); at += word(at + 4)) {
+        EXPECT_EQ(word(at + word(at + 4) - 4), word(at + 4));  // the length stands at the end, too
+        if (word(at) == kPacket)
+            blocks.push_back({word(at + 8), file.subspan(at + kHead, word(at + 20))});
+    }
+    return blocks;
+}
+
 TEST(Capture_report, writes_packets_in_the_order_of_time_with_addresses_of_their_hosts) {
     MadeRun run = testing::star(3);
+    run.setup.taps = {{2}, {0}};
     wire::Packet data;
     data.source = 0;
     data.destination = 2;
@@ -168,16 +193,13 @@ TEST(Capture_report, writes_packets_in_the_order_of_time_with_addresses_of_their
     run.result.captured = {captured(2_us, data), captured(1_us, pause)};
     const std::vector<std::byte> file = capture_report(run.setup, run.result);
 
-    constexpr size_t kFileHeader = 24;
-    constexpr size_t kRecordHeader = 16;
-    constexpr size_t kPauseSize = 60;
-    const wire::Bytes bytes(file);
-    const auto first = wire::parse_frame(wire::LinkLayer::ethernet,
-                                         bytes.subspan(kFileHeader + kRecordHeader, kPauseSize));
+    const std::vector<Block> blocks = packets_of(file);
+    ASSERT_EQ(blocks.size(), 2u);
+    EXPECT_EQ(blocks[0].interface, 1u);  // the second cable that is tapped
+    const auto first = wire::parse_frame(wire::LinkLayer::ethernet, blocks[0].bytes);
     EXPECT_EQ(first.kind, wire::FrameKind::pfc);
     EXPECT_EQ(first.ethernet.source, (wire::MacAddress{{2, 0, 0, 0, 0, 0}}));
-    const auto second = wire::parse_frame(
-        wire::LinkLayer::ethernet, bytes.subspan(kFileHeader + 2 * kRecordHeader + kPauseSize));
+    const auto second = wire::parse_frame(wire::LinkLayer::ethernet, blocks[1].bytes);
     EXPECT_EQ(second.kind, wire::FrameKind::transport);
     EXPECT_EQ(second.ipv4.source, (wire::Ipv4Address{{10, 0, 0, 1}}));
     EXPECT_EQ(second.ipv4.destination, (wire::Ipv4Address{{10, 0, 0, 3}}));

@@ -173,7 +173,8 @@ each other key that it has replaces the one below.
 A command line changes a scenario with `--set KEY=VALUE`: a setting (`fabric.ecn.kmin=200KB`), a
 value of one piece of work (`work.0.incast.bytes=1MB`, counted from 0), the size of all work
 (`bytes=1MB`), a parameter of a topology by name (`topology.spines=4`), or how many hosts it has
-(`hosts=32`).
+(`hosts=32`). `tulle compare` takes several values of the same keys, `--sweep KEY=A,B,C`; two such
+options make a grid. `--seed N` replaces the seed, and `--seeds N` repeats all with the next ones.
 
 )";
 

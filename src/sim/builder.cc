@@ -385,7 +385,9 @@ void Builder::add_nodes() {
         Network::Location location{where[node], 0, first};
         if (setup_.graph.nodes[node].is_host()) {
             location.place = static_cast<uint32_t>(partition.hosts().size());
-            partition.add_host(host_plan(node, first));
+            cluster::HostPlan plan = host_plan(node, first);
+            if (setup_.trace) plan.trace = &network_->traces_[where[node]];
+            partition.add_host(std::move(plan));
         } else {
             location.place = static_cast<uint32_t>(partition.switches().size());
             fabric::SwitchPlan plan = switch_plan(node, first);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/int128.h"
 #include "sim/deadlock.h"
@@ -237,12 +238,17 @@ private:
         std::ranges::stable_sort(result_.captured, {}, [](const CapturedPacket& c) {
             return std::tuple(c.at, c.cable, c.from_a);
         });
+        std::map<std::pair<uint32_t, uint32_t>, uint64_t> rates;  // the last of each queue pair
         for (const auto& samples : network_.traces_)
-            for (const fabric::TraceSample& s : samples)
-                result_.trace.push_back(
-                    {s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane, s.port, s.node, s.value});
+            for (const fabric::TraceSample& s : samples) {
+                if (s.kind == fabric::TraceSample::Kind::rate &&
+                    std::exchange(rates[{s.node, s.queue_pair}], s.value) == s.value)
+                    continue;
+                result_.trace.push_back({s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane,
+                                         s.port, s.node, s.value, s.queue_pair, s.peer});
+            }
         std::ranges::stable_sort(result_.trace, {}, [](const TraceEvent& e) {
-            return std::tuple(e.at, e.node, e.port, e.lane);
+            return std::tuple(e.at, e.node, e.port, e.lane, e.queue_pair);
         });
     }
 

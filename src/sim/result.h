@@ -89,6 +89,8 @@ struct TraceEvent {
     uint16_t port = 0;
     uint32_t node = 0;
     uint64_t value = 0;
+    uint32_t queue_pair = 0;  // of a rate, in bits a second: whose it is, ...
+    uint32_t peer = 0;        // ... and the endpoint that it sends to
 };
 
 struct CapturedPacket {

@@ -151,6 +151,21 @@ class Files(InAFolder):
         events = json.loads(place["trace.json"].read_text())["traceEvents"]
         self.assertEqual(sum(event["ph"] == "X" and event["pid"] == 1 for event in events), 4)
 
+    def test_a_timeline_has_marks_and_the_rates_of_senders(self):
+        place = self.folder / "trace.json"
+        report = self.report(self.incast, "--trace", place, "--set", "fabric.ecn.kmin=1KB", "--set",
+                             "fabric.ecn.kmax=50KB")
+        self.assertGreater(report["totals"]["ecn_marked"], 0)
+        events = json.loads(place.read_text())["traceEvents"]
+        marks = [event for event in events if event["ph"] == "i" and event["name"] == "mark"]
+        self.assertEqual(len(marks), report["totals"]["ecn_marked"])
+        rates = {}
+        for event in events:
+            if event["ph"] == "C" and event["name"].endswith(" rate"):
+                rates.setdefault(event["name"], []).append(event["args"]["bps"])
+        self.assertEqual({name.split()[0] for name in rates}, {"h1", "h2", "h3", "h4"})
+        self.assertTrue(any(min(values) < 400e9 for values in rates.values()), rates)
+
     def test_a_capture_holds_what_the_cable_carried_with_right_checksums(self):
         capture = self.folder / "tap.pcap"
         report = self.report(self.incast, "--pcap", capture, "--tap", "h0-switch0")
@@ -160,6 +175,25 @@ class Files(InAFolder):
                       if "h0" in (link["from"], link["to"]))
         self.assertEqual(summary["roce_packets"], carried)
         self.assertEqual(summary["bad_icrc"], 0)
+
+    def test_taps_are_interfaces_of_one_capture_and_no_packet_counts_twice(self):
+        wide = self.file("wide.yaml", "topology: leaf-spine:leaves=2,spines=1,hosts=2\n"
+                                      "work: [{flows: [{from: 0, to: 3, bytes: 64KiB}]}]\n")
+        found = {}
+        for profile in ("roce-v2-400g", "ib-ndr"):
+            summaries = []
+            for taps in (["h0-leaf0"], ["h0-leaf0", "leaf0-spine0", "leaf1-h3"]):
+                capture = self.folder / "tap.pcapng"
+                self.report(wide, "--profile", profile, "--pcap", capture,
+                            *[word for tap in taps for word in ("--tap", tap)])
+                summaries.append(json.loads(tulle("decode", "--json", "-", capture).stdout))
+            one, three = summaries
+            again = three["summary"].pop("repeated")
+            self.assertEqual(again, 2 * one["summary"]["roce_packets"])
+            self.assertEqual({packet["interface"] for packet in three["packets"]},
+                             {"h0 - leaf0[0]", "leaf0[2] - spine0[0]", "h3 - leaf1[1]"})
+            for key in ("roce_packets", "retransmitted", "operations", "by_opcode"):
+                self.assertEqual(three["summary"][key], one["summary"][key], key)
 
     def test_json_on_standard_output_is_all_that_is_there(self):
         result = tulle("sim", self.incast, "--json", "-")

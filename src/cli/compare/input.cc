@@ -185,6 +185,8 @@ public:
             for (const Choice& choice : *choices)
                 if (auto error = add_seeds(choice, place)) return *error;
         if (unused_.size() == task_.setups.size()) return unused_.front();
+        task_.file = source_.file;
+        task_.text = source_.text;
         return std::move(task_);
     }
 

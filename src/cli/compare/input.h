@@ -27,6 +27,8 @@ struct ComparisonTask {
     std::vector<std::string> fabrics;     // of each run
     std::vector<std::string> values;      // of each run, of what is swept
     std::vector<sim::Setup> setups;
+    std::string file;                // of the scenario, ...
+    std::string text;                // ... and what it says
     std::vector<std::string> notes;  // a sentence for each setting that is of no use somewhere
 };
 

@@ -55,7 +55,7 @@ Result<SimTask> read_hpcc(const SimInput& input, const std::string& config) {
     }
     auto run = scenario::read_hpcc(config, input.hpcc_config, read_text, paths);
     if (!run) return run.error();
-    return SimTask{std::move(run->setup), std::move(run->notes)};
+    return SimTask{std::move(run->setup), {}, config, std::move(run->notes)};
 }
 
 Result<sim::Setup> read_scenario(const SimInput& input, const std::string& text) {
@@ -89,9 +89,7 @@ std::optional<Error> add_paths(const std::string& file, sim::Setup& setup) {
 }
 
 Result<SimTask> read_source(const SimInput& input) {
-    const std::string& file = !input.scenario.empty()      ? input.scenario
-                              : !input.hpcc_config.empty() ? input.hpcc_config
-                                                           : input.connection_matrix;
+    const std::string& file = input.source();
     const auto text = read_text(file);
     if (!text) return text.error();
     if (!input.hpcc_config.empty()) return read_hpcc(input, *text);
@@ -102,7 +100,7 @@ Result<SimTask> read_source(const SimInput& input) {
     if (!setup) return setup.error();
     if (!input.paths.empty())
         if (auto error = add_paths(input.paths, *setup)) return *error;
-    return SimTask{std::move(*setup), {}};
+    return SimTask{std::move(*setup), {}, *text, {}};
 }
 
 // A scenario has read its settings already.
@@ -127,6 +125,11 @@ Result<SimTask> read_task(const SimInput& input) {
         const auto cable = names.cable(name);
         if (!cable) return Error{"--tap: " + cable.error().message};
         setup.taps.push_back({*cable});
+    }
+    for (const std::string& name : input.links) {
+        const auto cable = names.cable(name);
+        if (!cable) return Error{"--link: " + cable.error().message};
+        task->links.push_back(*cable);
     }
     setup.trace = setup.trace || input.trace;
     return task;

@@ -170,6 +170,7 @@ TEST(series, are_the_deepest_queue_and_the_ports_held_up_in_each_part_of_the_run
     EXPECT_TRUE(series_of(result).empty());
     add(10, sim::TraceEvent::Kind::queue_bytes, 5000);
     add(10, sim::TraceEvent::Kind::queue_bytes, 3000);
+    add(50, sim::TraceEvent::Kind::queue_bytes, 0);
     add(1200, sim::TraceEvent::Kind::pause_begin);
     add(1800, sim::TraceEvent::Kind::pause_end);
     add(2399, sim::TraceEvent::Kind::pause_begin);
@@ -179,6 +180,7 @@ TEST(series, are_the_deepest_queue_and_the_ports_held_up_in_each_part_of_the_run
         return static_cast<size_t>(us * 1'000'000 / series.bin.ps);
     };
     EXPECT_EQ(series.queue_bytes[bin(10)], 5000u);
+    EXPECT_EQ(series.queue_bytes[bin(30)], 3000u);
     EXPECT_EQ(series.queue_bytes[bin(100)], 0u);
     EXPECT_EQ(series.paused_ports[bin(1500)], 1000u);
     EXPECT_EQ(series.paused_ports[bin(1900)], 0u);

@@ -144,6 +144,7 @@ private:
         if (comparison_.axes.size() != 1 || goal_.most_is_best) return "";
         const std::vector<std::string>& list = comparison_.axes.front().values;
         if (list.size() < 3 || (value != list.front() && value != list.back())) return "";
+        if (!as_good().empty()) return "";
         return ". It stands at the end of the list: look further";
     }
     std::string evidence(const ComparedRun& run) const {
