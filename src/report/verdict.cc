@@ -76,12 +76,17 @@ bool agrees(FindingKind finding, CauseKind cause) {
     }
 }
 
+// These tell of flows that suffer, whether or not the run ends with them.
+bool is_about_others(FindingKind kind) {
+    return kind == FindingKind::victims || kind == FindingKind::noisy_neighbour;
+}
+
 // A finding that explains less than a tenth of what was lost against the limit is a note.
 void weigh(const Facts& facts, Verdict& verdict) {
     if (verdict.causes.empty()) return;
     const Duration lost = facts.span - std::min(facts.span, facts.limit);
     for (Finding& finding : verdict.findings) {
-        if (finding.severity == Severity::failure) continue;
+        if (finding.severity == Severity::failure || is_about_others(finding.kind)) continue;
         Duration time{};
         for (const Cause& cause : verdict.causes)
             if (agrees(finding.kind, cause.kind)) time += cause.time;

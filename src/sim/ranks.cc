@@ -230,7 +230,7 @@ void Ranks::note_end(Part& part, const Event& event) {
     if (task.kind == Task::Kind::compute && task.duration.ps == 0) return;  // a meeting point
     PhaseResult& phase = part.phases[program_[event.task].phase];
     phase.end = std::max(phase.end, event.at);
-    if (event.at >= part.last.at) part.last = event;
+    if (is_later(event, part.last)) part.last = event;
 }
 
 void Ranks::start(Part& part, uint32_t number, Instant at) {
@@ -343,7 +343,7 @@ uint32_t Ranks::last_contribution(uint32_t reduction) const {
 std::vector<ChainLink> Ranks::chain() const {
     Event last;
     for (const Part& part : parts_)
-        if (part.last.at > last.at) last = part.last;
+        if (is_later(part.last, last)) last = part.last;
     std::vector<ChainLink> links;
     if (last.at.ps == 0) return links;
     uint32_t task = last.task;

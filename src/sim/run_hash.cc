@@ -48,6 +48,7 @@ public:
     }
 
     void add(const EngineFigures&) {}
+    void add(const TimeAccount&) {}  // of a second run, which found nothing else
     void add(const std::vector<Tap>&) {}
     void add(const std::vector<CapturedPacket>&) {}
     void add(const std::vector<TraceEvent>&) {}

@@ -29,6 +29,10 @@ public:
         const fabric::Settings& fabric = setup_.fabric;
         const uint64_t last = bytes % host.mtu != 0 ? bytes % host.mtu : host.mtu;
         Duration time = host.reaction + host.send_latency + host.receive_latency;
+        // The first packet is fetched whole before it goes, the last one written before it counts.
+        if (bytes > host.memory.max_inline)
+            time += host.memory.fetch(std::min<uint64_t>(bytes, host.mtu));
+        time += host.memory.store(last);
         time += (fabric.link.delay + fabric.link.fec_delay) * (switches_ + 1);
         time += fabric.node.latency * switches_;
         if (fabric.node.forwarding == fabric::Forwarding::store_and_forward)
