@@ -24,11 +24,6 @@ Json one_run(const Comparison& comparison, const ComparedRun& run) {
                          {"complete", one.complete},
                          {"span_ns", static_cast<double>(one.span.ps) / 1000}});
     json["seeds"] = std::move(seeds);
-    if (!run.shares.empty()) {
-        Json& shares = json["shares"] = Json::array();
-        for (const TimeShare& share : run.shares)
-            shares.push_back({{"name", share.name}, {"ps", share.time.ps}});
-    }
     json.update(run_json(*run.facts, run.verdict));
     return json;
 }
