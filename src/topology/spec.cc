@@ -253,7 +253,7 @@ std::string_view spec_help() {
   dragonfly+:leaves=2,spines=2,hosts=2,global=1    groups of leaves and spines; groups=3
   torus:4x4x4,hosts=1                 hosts a switch
   star:16  pair  ring:4,hosts=1  line:3,hosts=1
-  ...,uplink=800Gbps                  of any of them: the rate of cables between switches
+  ...,uplink=800Gbps                  the rate of cables between switches, of any of them
 )";
 }
 

@@ -521,13 +521,15 @@ ReorderBuffer& early_packets(Core& core, QueuePair& qp) {
     return *qp.early;
 }
 
-// Keeps the packet for its turn, and tells which are here: each that comes early has an answer.
+// Keeps the packet for its turn. Where what is missing must be lost, each that comes early tells
+// which are here; where it may be late, only those that ask for an answer do.
 void keep_early(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     if (early_packets(core, qp).keep(packet, r.expected) == Arrival::too_far)
         ++core.counters.dropped_too_early;
-    if (!may_be_late(core, qp)) ask_again(core, qp);
-    acknowledge_again(core, qp);
+    const bool is_late = may_be_late(core, qp);
+    if (!is_late) ask_again(core, qp);
+    if (!is_late || packet.ack_request) acknowledge_again(core, qp);
 }
 
 // C9-66: a gap. It is told once; by the loss policy the packet is kept for its turn.

@@ -68,6 +68,11 @@ constexpr std::string_view kRing =
     "work: [{shift: {by: 2, bytes: 40KB}}]\n"
     "stop: 1ms\n";
 
+constexpr std::string_view kFastUplinks =
+    "topology: leaf-spine:leaves=2,spines=2,hosts=4,uplink=800Gbps\n"
+    "work: [{incast: {to: 0, senders: 7, bytes: 6MB}}]\n"
+    "stop: 500us\n";
+
 struct Context {
     std::string_view scenario;
     std::string_view more;  // profile, fabric, hosts
@@ -84,6 +89,15 @@ constexpr std::string_view kLossy =
     "profile: roce-v2-400g\n"
     "fabric: {flow_control: none, switch: {buffer: 200KB}, link: {error_rate: 1e-7}}\n"
     "hosts: {loss: selective_repeat, ack_timeout: 5, congestion: {algorithm: none}}\n";
+constexpr std::string_view kTimeouts =
+    "profile: roce-v2-400g\n"
+    "fabric: {flow_control: none, switch: {buffer: 200KB}, link: {error_rate: 1e-7}}\n"
+    "hosts: {loss: selective_repeat, timeout: {low: 30us, high: 200us, few: 3},\n"
+    "        congestion: {algorithm: none}}\n";
+constexpr std::string_view kSharedBuffer =
+    "profile: roce-v2-400g\n"
+    "fabric: {switch: {buffer: 6MB}, marking: none}\n"
+    "hosts: {congestion: {algorithm: none}}\n";
 constexpr std::string_view kTrimming =
     "profile: roce-v2-400g\n"
     "fabric: {flow_control: none, overflow: trim, switch: {buffer: 100KB}}\n"
@@ -144,6 +158,12 @@ const std::vector<Context>& contexts() {
         {kIncast, kStaticPfc},
         {kIncast, kLossy},
         {kIncast, kTrimming},
+        {kIncast, kTimeouts},
+        {kLongIncast, kTimeouts},
+        {kLongIncast, kSharedBuffer},
+        {kFastUplinks, kSharedBuffer},
+        {kIncast, kCredits},
+        {kLongIncast, kCredits},
         {kLongIncast, kPaper},
         {kLongIncast, kAdapters},
         {kLongIncast, kLateTimely},

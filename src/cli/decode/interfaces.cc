@@ -98,7 +98,7 @@ uint32_t Interfaces::next() {
             interface = half(number.data());
         offset_ += block.size;
         if (block.type == kPacket || block.type == kOldPacket || block.type == kSimplePacket)
-            return first_of_section_ + interface < names_.size() ? first_of_section_ + interface : 0;
+            return number_of(interface);
     }
     return 0;
 }
