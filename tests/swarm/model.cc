@@ -459,8 +459,11 @@ void Model::check_unknown(uint32_t index, Operation& operation) {
     if (!open || operation.bad != Bad::none) return;
     Station& station = station_of(operation.to_side);
     if (operation.counter != kNone) {
-        // It may have succeeded without a word, and then brought something.
-        if (operation.lost) accept(station_of(index), operation.local);
+        // It may have succeeded without a word, and then brought something. Selective repeat puts
+        // answers into their place before their turn, also if it never comes.
+        const auto loss = station_of(index).config.loss;
+        if (operation.lost || loss == transport::LossPolicy::selective_repeat)
+            accept(station_of(index), operation.local);
         return check_partly(station_of(index), operation.local, {});
     }
     if (writes_remote(operation.work))

@@ -1,0 +1,123 @@
+"""Ten pairs of fabrics whose gap has a known reason: one setting differs, and `tulle compare` says so.
+
+The parts of a gap add up to it, to the picosecond.
+"""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+from program import main, tulle
+
+SCENARIO = """
+name: pairs
+topology: leaf-spine:leaves=2,spines=2,hosts=4
+work:
+  - flows: [{from: 0, to: 4, bytes: 4MB}]
+"""
+INCAST = """
+name: pairs
+topology: leaf-spine:leaves=2,spines=2,hosts=4
+work: [{incast: {to: 0, bytes: 1MB}}]
+"""
+
+# What differs from the base, and the kind of share that must be the largest part of the gap.
+PAIRS = {
+    "a slower line": ("fabric: {link: {rate: 200Gbps}}", SCENARIO, {"serialization"}),
+    "longer cables": ("fabric: {link: {delay: 100us}}", SCENARIO, {"propagation"}),
+    "slow switches": ("fabric: {switch: {latency: 60us}}", SCENARIO, {"switching"}),
+    "slow adapters": ("hosts: {send_latency: 60us}", SCENARIO, {"software"}),
+    "a slow bus for sending": ("hosts: {send_toll: {rate: 150Gbps}}", SCENARIO, {"host_bus"}),
+    # What does not fit the bus on the receiving side is held back before the host, or waits in it.
+    "a slow bus for receiving": ("hosts: {receive_toll: {rate: 150Gbps}}", SCENARIO,
+                                 {"host_bus", "held"}),
+    "a small window": ("hosts: {window: 20}", SCENARIO, {"window"}),
+    "a rate limit": ("hosts: {congestion: {algorithm: fixed_rate, fixed_rate: {rate: 100Gbps}}}",
+                     SCENARIO, {"rate_limit"}),
+    "bit errors": ("fabric: {link: {error_rate: 3e-7}}\nhosts: {ack_timeout: 4}", SCENARIO,
+                   {"loss"}),
+    "no flow control and small buffers": (
+        "fabric: {flow_control: none, switch: {buffer: 100KB}}\nhosts: {ack_timeout: 4}", INCAST,
+        {"loss"}),
+    "marks that come far too early": ("fabric: {ecn: {kmin: 1KB, kmax: 4KB}}", INCAST,
+                                      {"congestion_control"}),
+}
+BASE = """
+like: roce-v2-400g
+"""
+
+
+class Gaps(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+        self.path = pathlib.Path(self._folder.name)
+        self.write("base.yaml", "name: base\ndescription: the base" + BASE)
+
+    def write(self, name, text):
+        (self.path / name).write_text(text)
+
+    def behind(self, change, scenario):
+        """The claim about the fabric that is behind, and by how many picoseconds it is."""
+        self.write("scenario.yaml", scenario)
+        self.write("other.yaml", f"name: other\ndescription: another{BASE}{change}\n")
+        result = tulle("compare", "scenario.yaml", "--fabrics", "base.yaml,other.yaml", "--json",
+                       "-", cwd=self.path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        found = json.loads(result.stdout)
+        base, other = (run["time"]["end_ps"] for run in found["runs"])
+        return found["verdict"]["claims"][-1], other - base
+
+    def test_the_largest_part_of_a_gap_is_what_differs_and_the_parts_add_up(self):
+        self.assertGreaterEqual(len(PAIRS), 10)
+        for name, (change, scenario, kinds) in PAIRS.items():
+            with self.subTest(name):
+                claim, gap = self.behind(change, scenario)
+                self.assertEqual(claim["kind"], "behind", claim)
+                self.assertEqual(sum(part["ps"] for part in claim["parts"]), gap)
+                self.assertIn(claim["parts"][0]["kind"], kinds, claim["sentence"])
+
+
+class Shares(unittest.TestCase):
+    def test_shares_add_up_to_the_end_of_the_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "incast.yaml"
+            path.write_text(INCAST)
+            for profile in ("ib-ndr", "roce-v2-400g", "roce-v2-400g-no-pfc", "tcp-ethernet"):
+                result = tulle("sim", path, "--profile", profile, "--json", "-")
+                found = json.loads(result.stdout)["time"]
+                self.assertEqual(sum(s["ps"] for s in found["shares"]), found["end_ps"], profile)
+                self.assertTrue(all(s["ps"] > 0 for s in found["shares"]), found)
+
+
+class Why(unittest.TestCase):
+    def why(self, scenario, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "s.yaml"
+            path.write_text(scenario)
+            return tulle("why", path, *arguments)
+
+    def test_a_cause_that_is_taken_away_saves_its_time(self):
+        scenario = SCENARIO + "fabric: {link: {error_rate: 3e-7}}\nprofile: roce-v2-400g\n" + \
+            "hosts: {ack_timeout: 4}\n"
+        result = self.why(scenario, "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        trial = json.loads(result.stdout)["trials"][0]
+        self.assertEqual((trial["kind"], trial["judgement"]), ("lossy_cable", "cause"), trial)
+        self.assertLess(trial["after_ps"], trial["before_ps"])
+
+    def test_the_text_says_what_was_taken_away(self):
+        result = self.why(INCAST + "profile: roce-v2-400g\n", "--causes", "1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("without the other senders to h0", result.stdout.decode())
+
+    def test_wrong_input_is_one_sentence_and_exit_code_2(self):
+        for arguments in (["missing.yaml"], [], ["--causes", "-1", "x.yaml"]):
+            result = tulle("why", *arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertNotEqual(result.stderr, b"")
+
+
+if __name__ == "__main__":
+    main()
