@@ -102,7 +102,11 @@ private:
             case Collective::all_to_all:
             case Collective::broadcast: break;
         }
-        if (who.uses_scale_out) return across(phase, sides(who));
+        if (who.uses_scale_out) {
+            const std::vector<Side> all = sides(who);
+            const Duration between = across(phase, all);
+            return who.uses_scale_up ? std::max(between, around_ranks(phase, who, all)) : between;
+        }
         return who.uses_scale_up ? inside(phase, who) : Duration{};
     }
 
@@ -170,6 +174,23 @@ private:
                     most,
                     time_for(setup_, bytes * side.ranks * (ranks - side.ranks) / ranks, side.bps));
         return most;
+    }
+
+    // What ranks have to send, or to receive, over all their ports together.
+    Duration around_ranks(const workload::Phase& phase, const Participants& who,
+                          const std::vector<Side>& sides) const {
+        base::uint128_t bps = 0;
+        uint64_t ranks = 0;
+        for (const Side& side : sides) bps += side.bps;
+        for (uint32_t rank = 0; rank < who.ranks.size(); ++rank) {
+            if (!who.ranks[rank]) continue;
+            ++ranks;
+            if (setup_.ranks[rank].scale_up < up_rates_.size())
+                bps += up_rates_[setup_.ranks[rank].scale_up];
+        }
+        const bool is_twice = phase.collective == Collective::all_reduce && !who.reduces_in_switch;
+        const base::uint128_t parts = (is_twice ? 2 : 1) * (ranks - 1);
+        return time_for(*setup_.scale_up, parts * phase.bytes, bps);
     }
 
     Duration inside(const workload::Phase& phase, const Participants& who) const {

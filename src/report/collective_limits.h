@@ -5,7 +5,8 @@
 // ranks reduce among themselves first, that is 2(S - 1) times the buffer in all (Patarasuk and
 // Yuan, "Bandwidth optimal all-reduce algorithms", 2009). Where a phase never leaves the servers
 // the cut is around each rank; a switch that computes changes the count to one buffer out and one
-// in.
+// in. Where both networks are used, ranks must also send as much as all their ports together carry:
+// with two servers that, and not the adapters, is what holds rings back.
 #pragma once
 
 #include <vector>

@@ -59,7 +59,7 @@ TEST(Properties, every_collective_ends_and_none_is_faster_than_its_links) {
         const sim::Result result = run(setup);
         const auto facts = report::collective_facts(setup, result);
         ASSERT_TRUE(facts[0].finished) << drawn.text;
-        EXPECT_LE(facts[0].limit_permille, 1000u) << drawn.text;
+        EXPECT_LE(facts[0].limit, facts[0].time) << drawn.text;
         const auto is_message = [](const workload::Task& task) {
             return task.kind != workload::Task::Kind::compute;
         };
