@@ -147,6 +147,13 @@ void draw_hosts(uint64_t seed, sim::Setup& setup) {
     if (draw.percent(40)) host.send_latency = {draw.between(1, 2'000) * int64_t{1'000}};
     if (draw.percent(40)) host.receive_latency = {draw.between(1, 2'000) * int64_t{1'000}};
     host.receive_buffer_bytes = draw.pick<uint64_t>({1 << 20, 100'000, 20'000});
+    if (draw.percent(30)) {
+        host.memory.latency = {draw.between(0, 1'000) * int64_t{1'000}};
+        if (draw.percent(80))
+            host.memory.rate =
+                base::Rate::bits_per_second(draw.between(20, 900) * uint64_t{1'000'000'000});
+        host.memory.max_inline = draw.pick<uint32_t>({0, 220, 5'000});
+    }
     draw_congestion(seed, host);
     // A virtual lane's buffer that takes a packet and waits for an update, and not much more.
     fabric::CreditSettings& credits = setup.fabric.credits;
