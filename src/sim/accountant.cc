@@ -27,7 +27,8 @@ public:
         const Instant ready = ranks_.ready_at(link.id);
         pass(now_.ps == 0 ? ShareKind::start : ShareKind::software, task.rank, ready);
         if (task.kind == Task::Kind::compute)
-            return pass(ShareKind::compute, task.rank, ready + task.duration);
+            return pass(task.is_launch ? ShareKind::software : ShareKind::compute, task.rank,
+                        ready + ranks_.computing_of(task));
         const bool is_sum = task.kind == Task::Kind::contribute;
         follow_message(link, is_sum && link.arrives ? task.reduction : link.id, task.tier);
     }

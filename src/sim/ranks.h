@@ -46,6 +46,8 @@ public:
     std::vector<ChainLink> chain() const;
     // When a task of the chain that is followed waited for nothing any more.
     Instant ready_at(uint32_t task) const { return ready_.at(task); }
+    // How long a stretch of computing takes the rank that does it.
+    Duration computing_of(const workload::Task& task) const;
     // Why it will never be done, if that is known.
     std::string why_unfinished() const;
 
@@ -84,7 +86,6 @@ private:
     uint32_t rank_seeing(size_t tier, const cluster::Sighting& sighting) const;
     void see(Part& part, const Event& event);
     void start(Part& part, uint32_t task, Instant at);
-    Duration computing_of(const workload::Task& task) const;
     Duration software_of(const workload::Task& task) const;
     void post(Part& part, uint32_t task, Instant at);
     Instant copy(Part& part, Instant& free, Instant at, uint64_t bytes) const;
