@@ -1,8 +1,9 @@
-"""Ten pairs of fabrics whose gap has a known reason: one setting differs, and `tulle compare` says so.
+"""Pairs of fabrics whose gap has a known reason: one setting differs, and `tulle compare` says so.
 
-The parts of a gap add up to it, to the picosecond.
+The parts of a gap add up to it, to the picosecond. `tulle why` proves a cause by taking it away.
 """
 
+import copy
 import json
 import pathlib
 import tempfile
@@ -10,42 +11,43 @@ import unittest
 
 from program import main, tulle
 
-SCENARIO = """
-name: pairs
-topology: leaf-spine:leaves=2,spines=2,hosts=4
-work:
-  - flows: [{from: 0, to: 4, bytes: 4MB}]
-"""
-INCAST = """
-name: pairs
-topology: leaf-spine:leaves=2,spines=2,hosts=4
-work: [{incast: {to: 0, bytes: 1MB}}]
-"""
+ONE_FLOW = {"name": "pairs", "topology": "leaf-spine:leaves=2,spines=2,hosts=4",
+            "work": [{"flows": [{"from": 0, "to": 4, "bytes": "4MB"}]}]}
+INCAST = {**ONE_FLOW, "work": [{"incast": {"to": 0, "bytes": "1MB"}}]}
+
+# Without congestion control, which would answer to whatever else is changed.
+BASE = {"fabric": {"marking": "none"}, "hosts": {"congestion": {"algorithm": "none"}}}
+LIMITED = {"algorithm": "fixed_rate", "fixed_rate": {"rate": "100Gbps"}}
 
 # What differs from the base, and the kind of share that must be the largest part of the gap.
 PAIRS = {
-    "a slower line": ("fabric: {link: {rate: 200Gbps}}", SCENARIO, {"serialization"}),
-    "longer cables": ("fabric: {link: {delay: 100us}}", SCENARIO, {"propagation"}),
-    "slow switches": ("fabric: {switch: {latency: 60us}}", SCENARIO, {"switching"}),
-    "slow adapters": ("hosts: {send_latency: 60us}", SCENARIO, {"software"}),
-    "a slow bus for sending": ("hosts: {send_toll: {rate: 150Gbps}}", SCENARIO, {"host_bus"}),
-    # What does not fit the bus on the receiving side is held back before the host, or waits in it.
-    "a slow bus for receiving": ("hosts: {receive_toll: {rate: 150Gbps}}", SCENARIO,
+    "a slower line": ({"fabric": {"link": {"rate": "200Gbps"}}}, ONE_FLOW, {"serialization"}),
+    "longer cables": ({"fabric": {"link": {"delay": "100us"}}}, ONE_FLOW, {"propagation"}),
+    "slow switches": ({"fabric": {"switch": {"latency": "60us"}}}, ONE_FLOW, {"switching"}),
+    "slow adapters": ({"hosts": {"send_latency": "60us"}}, ONE_FLOW, {"software"}),
+    "a slow bus for sending": ({"hosts": {"send_toll": {"rate": "150Gbps"}}}, ONE_FLOW,
+                               {"host_bus"}),
+    # What the bus does not take is held back before the host, or waits in it.
+    "a slow bus for receiving": ({"hosts": {"receive_toll": {"rate": "150Gbps"}}}, ONE_FLOW,
                                  {"host_bus", "held"}),
-    "a small window": ("hosts: {window: 20}", SCENARIO, {"window"}),
-    "a rate limit": ("hosts: {congestion: {algorithm: fixed_rate, fixed_rate: {rate: 100Gbps}}}",
-                     SCENARIO, {"rate_limit"}),
-    "bit errors": ("fabric: {link: {error_rate: 3e-7}}\nhosts: {ack_timeout: 4}", SCENARIO,
-                   {"loss"}),
-    "no flow control and small buffers": (
-        "fabric: {flow_control: none, switch: {buffer: 100KB}}\nhosts: {ack_timeout: 4}", INCAST,
-        {"loss"}),
-    "marks that come far too early": ("fabric: {ecn: {kmin: 1KB, kmax: 4KB}}", INCAST,
-                                      {"congestion_control"}),
+    "a small window": ({"hosts": {"window": 20}}, ONE_FLOW, {"window"}),
+    "a rate limit": ({"hosts": {"congestion": LIMITED}}, ONE_FLOW, {"rate_limit"}),
+    "bit errors": ({"fabric": {"link": {"error_rate": "3e-7"}}, "hosts": {"ack_timeout": 4}},
+                   ONE_FLOW, {"loss"}),
+    "no flow control": ({"fabric": {"flow_control": "none", "switch": {"buffer": "100KB"}},
+                         "hosts": {"ack_timeout": 4}}, INCAST, {"loss"}),
+    "marks that come too early": ({"fabric": {"marking": "ecn", "ecn": {"kmin": "1KB"}},
+                                   "hosts": {"congestion": {"algorithm": "dcqcn"}}}, INCAST,
+                                  {"congestion_control"}),
 }
-BASE = """
-like: roce-v2-400g
-"""
+
+
+def merged(base, change):
+    result = copy.deepcopy(base)
+    for key, value in change.items():
+        both_are_maps = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if both_are_maps else value
+    return result
 
 
 class Gaps(unittest.TestCase):
@@ -53,15 +55,18 @@ class Gaps(unittest.TestCase):
         self._folder = tempfile.TemporaryDirectory()
         self.addCleanup(self._folder.cleanup)
         self.path = pathlib.Path(self._folder.name)
-        self.write("base.yaml", "name: base\ndescription: the base" + BASE)
+        self.write("base.yaml", {})
 
-    def write(self, name, text):
-        (self.path / name).write_text(text)
+    def write(self, name, change):
+        """A profile; JSON is YAML."""
+        names = {"name": name, "description": name, "like": "roce-v2-400g"}
+        profile = {**names, **merged(BASE, change)}
+        (self.path / name).write_text(json.dumps(profile))
 
     def behind(self, change, scenario):
         """The claim about the fabric that is behind, and by how many picoseconds it is."""
-        self.write("scenario.yaml", scenario)
-        self.write("other.yaml", f"name: other\ndescription: another{BASE}{change}\n")
+        (self.path / "scenario.yaml").write_text(json.dumps(scenario))
+        self.write("other.yaml", change)
         result = tulle("compare", "scenario.yaml", "--fabrics", "base.yaml,other.yaml", "--json",
                        "-", cwd=self.path)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -83,7 +88,7 @@ class Shares(unittest.TestCase):
     def test_shares_add_up_to_the_end_of_the_run(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "incast.yaml"
-            path.write_text(INCAST)
+            path.write_text(json.dumps(INCAST))
             for profile in ("ib-ndr", "roce-v2-400g", "roce-v2-400g-no-pfc", "tcp-ethernet"):
                 result = tulle("sim", path, "--profile", profile, "--json", "-")
                 found = json.loads(result.stdout)["time"]
@@ -95,12 +100,13 @@ class Why(unittest.TestCase):
     def why(self, scenario, *arguments):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "s.yaml"
-            path.write_text(scenario)
+            path.write_text(json.dumps(scenario))
             return tulle("why", path, *arguments)
 
     def test_a_cause_that_is_taken_away_saves_its_time(self):
-        scenario = SCENARIO + "fabric: {link: {error_rate: 3e-7}}\nprofile: roce-v2-400g\n" + \
-            "hosts: {ack_timeout: 4}\n"
+        change = {"profile": "roce-v2-400g", "fabric": {"link": {"error_rate": "3e-7"}},
+                  "hosts": {"ack_timeout": 4}}
+        scenario = merged(merged(ONE_FLOW, BASE), change)
         result = self.why(scenario, "--json", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
         trial = json.loads(result.stdout)["trials"][0]
@@ -108,7 +114,7 @@ class Why(unittest.TestCase):
         self.assertLess(trial["after_ps"], trial["before_ps"])
 
     def test_the_text_says_what_was_taken_away(self):
-        result = self.why(INCAST + "profile: roce-v2-400g\n", "--causes", "1")
+        result = self.why({**merged(INCAST, BASE), "profile": "roce-v2-400g"}, "--causes", "1")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("without the other senders to h0", result.stdout.decode())
 

@@ -96,7 +96,7 @@ constexpr std::string_view kTimeouts =
     "        congestion: {algorithm: none}}\n";
 constexpr std::string_view kSharedBuffer =
     "profile: roce-v2-400g\n"
-    "fabric: {switch: {buffer: 6MB}, marking: none}\n"
+    "fabric: {switch: {buffer: 6MB, alpha: 1/8}, marking: none}\n"
     "hosts: {congestion: {algorithm: none}}\n";
 constexpr std::string_view kTrimming =
     "profile: roce-v2-400g\n"
