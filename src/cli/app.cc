@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 
+#include "cli/about.h"
 #include "cli/compare.h"
 #include "cli/decode.h"
 #include "cli/doctor.h"
@@ -16,6 +17,7 @@
 #include "cli/run.h"
 #include "cli/sim.h"
 #include "cli/topo.h"
+#include "cli/why.h"
 
 namespace tulle::cli {
 namespace {
@@ -66,6 +68,7 @@ int parse_and_run(int argc, const char* const* argv) {
     app.require_subcommand(1);
     add_compare(app, exit_code);
     add_sim(app, exit_code);
+    add_why(app, exit_code);
     add_decode(app, exit_code);
     add_list(app, exit_code);
     add_run(app, exit_code);
@@ -84,6 +87,7 @@ int parse_and_run(int argc, const char* const* argv) {
 int run(int argc, const char* const* argv) {
     // A reader that goes away shows as a failed write (output.h), so that files are tidied up.
     std::signal(SIGPIPE, SIG_IGN);
+    remember_command(argc, argv);
     try {
         return parse_and_run(argc, argv);
     } catch (const std::exception& error) {

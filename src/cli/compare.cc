@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/about.h"
 #include "cli/compare/input.h"
 #include "cli/compare/progress.h"
 #include "cli/exit_code.h"
@@ -15,6 +16,8 @@
 #include "cli/output.h"
 #include "cli/result_files.h"
 #include "cli/scenario_input.h"
+#include "cli/set_up.h"
+#include "cli/sim/estimate.h"
 #include "drive/together.h"
 #include "report/compare/compare_json.h"
 #include "report/compare/compare_text.h"
@@ -30,6 +33,8 @@ constexpr const char* kExamples = R"(Examples:
   tulle compare incast.yaml --fabrics ib-ndr,my-switches.yaml --cost quotes.yaml
   tulle compare --sweep bytes=64KiB,1MiB,16MiB      bandwidth against size, with a chart
   tulle compare incast.yaml --sweep fabric.ecn.kmin=50KB,200KB,800KB --csv kmin.csv
+  tulle compare incast.yaml --sweep fabric.ecn.kmin=50KB,200KB --sweep fabric.ecn.kmax=400KB,1MB
+  tulle compare incast.yaml --seeds 8               with the spread over eight seeds
   tulle compare --html report.html                  one page with tables and charts
 
 `tulle list profiles` names the fabrics. `man tulle-compare` explains the table, the verdict, the
@@ -59,19 +64,41 @@ base::Result<scenario::Prices> read_prices(const std::string& file) {
     return scenario::read_prices(*text, file);
 }
 
+// A switch that no model has ports enough for is a mistake in somebody's prices. The sample cannot
+// know every switch: there it is a note, and the fabric has no price.
+std::optional<base::Error> check_prices(const ComparisonTask& task, const scenario::Prices& prices,
+                                        bool quiet) {
+    std::vector<std::string> said;
+    for (size_t i = 0; i < task.setups.size(); ++i) {
+        const bool is_seed =
+            i > 0 && task.fabrics[i] == task.fabrics[i - 1] && task.values[i] == task.values[i - 1];
+        if (is_seed) continue;
+        for (const std::string& problem : report::bill_of(task.setups[i], prices).problems) {
+            if (!prices.is_sample) return base::Error{task.fabrics[i] + ": " + problem};
+            if (quiet || std::find(said.begin(), said.end(), problem) != said.end()) continue;
+            said.push_back(problem);
+            fmt::print(stderr, "tulle compare: note: {} has no price: {}\n", task.fabrics[i],
+                       problem);
+        }
+    }
+    return std::nullopt;
+}
+
 // What the runs left. A trace is long, so what charts need is taken of it as soon as its run ends.
 struct Runs {
     Results results;
     std::vector<report::TimeSeries> series;
 };
 
-Runs run_all(const ComparisonTask& task, uint32_t threads) {
+Runs run_all(const ComparisonTask& task, uint32_t workers, SetUp& set_up) {
     Runs runs;
     runs.series.resize(task.setups.size());
     TogetherLine line(task.setups);
     drive::TogetherOptions how;
-    how.workers = threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+    how.workers = workers;
     how.interrupt = &interrupt_flag();
+    how.explains = true;
+    how.on_begin = [&](size_t) { set_up.end(); };
     how.on_progress = [&](size_t run, const drive::Progress& progress) {
         line.show(run, progress);
     };
@@ -90,6 +117,17 @@ bool is_finished(const std::optional<base::Result<sim::Result>>& result) {
     return result && result->ok() && (*result)->end != sim::Result::End::interrupted;
 }
 
+std::string missing_name(const ComparisonTask& task, size_t run) {
+    std::string name = task.fabrics[run];
+    if (!task.values[run].empty()) name += fmt::format(" at {}", task.values[run]);
+    const auto is_same = [&](size_t other) {
+        return task.fabrics[other] == task.fabrics[run] && task.values[other] == task.values[run];
+    };
+    if ((run > 0 && is_same(run - 1)) || (run + 1 < task.setups.size() && is_same(run + 1)))
+        name += fmt::format(" with seed {}", task.setups[run].seed);
+    return name;
+}
+
 std::unique_ptr<report::Comparison> compare(const ComparisonTask& task, const Runs& runs,
                                             const scenario::Prices& prices) {
     std::vector<report::FinishedRun> finished;
@@ -101,12 +139,10 @@ std::unique_ptr<report::Comparison> compare(const ComparisonTask& task, const Ru
                 {task.fabrics[i], task.values[i], &task.setups[i], &**results[i], runs.series[i]});
             continue;
         }
-        missing.push_back(task.values[i].empty()
-                              ? task.fabrics[i]
-                              : fmt::format("{} at {}", task.fabrics[i], task.values[i]));
+        missing.push_back(missing_name(task, i));
     }
     auto comparison = std::make_unique<report::Comparison>(finished, prices);
-    comparison->sweep_key = task.sweep_key;
+    comparison->set_axes(task.axes);
     comparison->missing = std::move(missing);
     return comparison;
 }
@@ -133,20 +169,29 @@ int report_all(const Options& options, const report::Comparison& comparison, Res
 
 int run(const Options& options) {
     catch_interrupts();
+    SetUp set_up("tulle compare");
     const auto prices = read_prices(options.cost);
     if (!prices) return fail(prices.error(), kInputWrong);
+    set_up.say("reading the scenario");
     const auto task = read_comparison(options.input);
     if (!task) return fail(task.error(), kInputWrong);
+    if (const auto error = check_prices(*task, *prices, options.quiet))
+        return fail(*error, kInputWrong);
     std::unique_ptr<report::Comparison> comparison;
     auto files = ResultFiles::open(
         {{options.json, [&] { return report::json_text(report::comparison_json(*comparison)); }},
          {options.csv, [&] { return report::compare_csv(*comparison); }},
-         {options.html, [&] { return report::compare_page(*comparison); }}});
+         {options.html,
+          [&] { return report::compare_page(*comparison, about(task->file, task->text)); }}});
     if (!files) return fail(files.error(), kInputWrong);
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle compare: note: {}\n", note);
-    const Runs runs = run_all(*task, options.threads);
+    const uint32_t workers =
+        options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+    warn_of_cost("tulle compare", estimate(task->setups, 1, workers));
+    set_up.say("building the networks");
+    const Runs runs = run_all(*task, workers, set_up);
     const Results& results = runs.results;
     for (size_t i = 0; i < results.size(); ++i)
         if (results[i] && !results[i]->ok())
@@ -174,8 +219,14 @@ void add_compare(CLI::App& app, int& exit_code) {
     command->add_option("--set", input.set, "Another value for a setting, on every fabric")
         ->option_text("KEY=VALUE")
         ->allow_extra_args(false);
-    command->add_option("--sweep", input.sweep, "The same with several values of a setting")
-        ->option_text("KEY=A,B,...");
+    command->add_option("--seeds", input.seeds, "So many runs each, with the spread")
+        ->option_text("N [1]")
+        ->check(CLI::Range(1, 1000));
+    command
+        ->add_option("--sweep", input.sweeps,
+                     "The same with several values of a setting; two: a grid")
+        ->option_text("KEY=A,B,...")
+        ->allow_extra_args(false);
     command->add_option("--cost", options->cost, "Prices of parts; by default a sample")
         ->option_text("FILE");
     command->add_option("--json", options->json, "Write everything as JSON; - is standard output")

@@ -90,9 +90,12 @@ private:
     void packet(const Record& record) {
         const Unwrapped unwrapped =
             unwrap(capture_.link_type(), record.bytes, record.original_size, scratch_);
-        Packet packet{record, parse(unwrapped), {}, {}};
+        Packet packet{record, parse(unwrapped), {}, {}, Sighting::fresh};
         packet.checksums = check(packet.frame, unwrapped.bytes);
-        if (packet.is_transport() && !packet.is_damaged())
+        const bool is_whole = packet.is_transport() && !packet.is_damaged();
+        if (is_whole && !record.interface_name.empty())
+            packet.sighting = repeats_.see(packet.frame, record.interface);
+        if (is_whole && packet.sighting == Sighting::fresh)
             packet.noticed = follower_.follow(packet.frame, {record.number, record.time_ns});
         summary_.add(packet);
         if (text_ != nullptr) text_->packet(packet);
@@ -103,6 +106,7 @@ private:
     TextReport* text_;
     JsonReport* json_;
     QpFollower follower_;
+    Repeats repeats_;  // of captures with several interfaces
     Summary summary_;
     std::vector<std::byte> scratch_;
 };

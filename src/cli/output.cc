@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <set>
 
 namespace tulle::cli {
 namespace {
@@ -28,6 +30,26 @@ void apply_umask(int descriptor) {
     const mode_t mask = ::umask(0);
     ::umask(mask);
     ::fchmod(descriptor, 0666 & ~mask);
+}
+
+// Temporaries that exist, so that an end without unwinding can take them away.
+struct Unfinished {
+    std::mutex mutex;
+    std::set<std::string> paths;
+
+    void add(const std::string& path) {
+        const std::scoped_lock lock(mutex);
+        paths.insert(path);
+    }
+    void forget(const std::string& path) {
+        const std::scoped_lock lock(mutex);
+        paths.erase(path);
+    }
+};
+
+Unfinished& unfinished() {
+    static Unfinished all;
+    return all;
 }
 
 }  // namespace
@@ -77,12 +99,15 @@ base::Result<FileToBe> FileToBe::create(const std::string& path) {
     std::string temporary = resolved(path) + ".XXXXXX";
     Descriptor descriptor(::mkstemp(temporary.data()));
     if (!descriptor) return cannot_write(name, errno);
+    unfinished().add(temporary);
     apply_umask(descriptor.get());
     return FileToBe(Output(std::move(descriptor), name), resolved(path), std::move(temporary));
 }
 
 FileToBe::~FileToBe() {
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    if (temporary_.empty()) return;
+    ::unlink(temporary_.c_str());
+    unfinished().forget(temporary_);
 }
 
 std::optional<base::Error> FileToBe::commit() {
@@ -90,8 +115,14 @@ std::optional<base::Error> FileToBe::commit() {
     if (temporary_.empty()) return std::nullopt;
     if (::rename(temporary_.c_str(), place_.c_str()) != 0)
         return cannot_write("'" + place_ + "'", errno);
+    unfinished().forget(temporary_);
     temporary_.clear();
     return std::nullopt;
+}
+
+void remove_unfinished_files() {
+    const std::scoped_lock lock(unfinished().mutex);
+    for (const std::string& path : unfinished().paths) ::unlink(path.c_str());
 }
 
 }  // namespace tulle::cli

@@ -66,4 +66,8 @@ private:
     std::string temporary_;  // empty where there is none, or no longer
 };
 
+// Takes away the temporaries of all files that were begun and not committed: for a program that is
+// about to end without unwinding.
+void remove_unfinished_files();
+
 }  // namespace tulle::cli

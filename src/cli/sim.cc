@@ -6,11 +6,15 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/about.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/result_files.h"
+#include "cli/set_up.h"
+#include "cli/sim/estimate.h"
 #include "cli/sim/input.h"
+#include "cli/sim/options.h"
 #include "cli/sim/outputs.h"
 #include "cli/sim/progress.h"
 #include "drive/run.h"
@@ -25,8 +29,9 @@ constexpr const char* kExamples = R"(Examples:
   tulle sim incast.yaml --set fabric.pfc.xoff=100KB -q
   tulle sim --hpcc config.txt --fct fct.txt       the files of HPCC's simulator
   tulle sim --cm perm.cm --topology fat-tree:k=8 --profile roce-v2-400g
-  tulle sim incast.yaml --pcap out.pcap --tap h0-switch0
+  tulle sim incast.yaml --pcap out.pcapng --tap h0-switch0
   tulle sim incast.yaml --trace out.json          for Perfetto (ui.perfetto.dev)
+  tulle sim incast.yaml --html run.html --link h0-switch0
 
 `tulle list profiles` names the fabrics. The same input and seed give the same results with any
 number of threads. `man tulle-sim` explains the report, the files and every key of the JSON.)";
@@ -40,7 +45,9 @@ struct Options {
     std::string fct;
     std::string pcap;
     std::string timeline;
+    std::string html;
     bool quiet = false;
+    bool no_verdict = false;
 };
 
 int fail(const base::Error& error, int exit_code) {
@@ -48,11 +55,14 @@ int fail(const base::Error& error, int exit_code) {
     return exit_code;
 }
 
-base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Options& options) {
+base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Options& options,
+                                            SetUp& set_up) {
     ProgressLine line(setup.stop);
     drive::Options how;
+    how.on_begin = [&] { set_up.end(); };
     how.threads = options.threads;
     how.interrupt = &interrupt_flag();
+    how.explains = !options.no_verdict;
     how.on_progress = [&](const drive::Progress& progress) { line.show(progress); };
     return drive::run(setup, how);
 }
@@ -60,8 +70,10 @@ base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Optio
 std::optional<base::Error> print(const Options& options, const report::Facts& facts,
                                  const report::Verdict& verdict) {
     Output standard = Output::standard();
-    standard.write(options.quiet ? report::verdict_text(verdict)
-                                 : report::text_report(facts, verdict));
+    if (!options.quiet)
+        standard.write(report::text_report(facts, verdict));
+    else if (!options.no_verdict)
+        standard.write(report::verdict_text(verdict));
     return standard.finish();
 }
 
@@ -86,52 +98,40 @@ int report_run(const Options& options, const sim::Setup& setup, const sim::Resul
 
 int simulate(const Options& options) {
     catch_interrupts();
+    SetUp set_up("tulle sim");
+    set_up.say("reading the scenario");
     if (options.pcap.empty() && !options.input.taps.empty())
         return fail({"--tap says what is captured, but not where it goes: add --pcap FILE"},
                     kInputWrong);
     const auto task = read_task(options.input);
     if (!task) return fail(task.error(), kInputWrong);
     const sim::Setup& setup = task->setup;
+    if (options.html.empty() && !options.input.links.empty())
+        return fail({"--link says what a page shows, but there is none: add --html FILE"},
+                    kInputWrong);
     if (!options.pcap.empty() && setup.taps.empty())
         return fail({"--pcap needs a cable to listen at: add --tap A-B"}, kInputWrong);
     Finished finished;
+    const SimPage page{task->links, about(options.input.source(), task->text)};
     const auto file = [&](SimFile kind, const std::string& path) -> ResultFiles::Wanted {
-        return {path,
-                [&finished, kind] { return sim_file(kind, *finished.facts, finished.verdict); }};
+        return {path, [&finished, &page, kind] {
+                    return sim_file(kind, *finished.facts, finished.verdict, page);
+                }};
     };
     auto outputs = ResultFiles::open(
         {file(SimFile::json, options.json), file(SimFile::flows_csv, options.flows_csv),
          file(SimFile::links_csv, options.links_csv), file(SimFile::fct, options.fct),
-         file(SimFile::pcap, options.pcap), file(SimFile::timeline, options.timeline)});
+         file(SimFile::pcap, options.pcap), file(SimFile::timeline, options.timeline),
+         file(SimFile::page, options.html)});
     if (!outputs) return fail(outputs.error(), kInputWrong);
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle sim: note: {}\n", note);
-    const auto result = run_with_progress(setup, options);
+    warn_of_cost("tulle sim", estimate({&setup, 1}, options.threads, options.threads));
+    set_up.say("building the network");
+    const auto result = run_with_progress(setup, options, set_up);
     if (!result) return fail(result.error(), kInputWrong);
     return report_run(options, setup, *result, finished, *outputs);
-}
-
-void add_input(CLI::App& command, SimInput& input) {
-    command.add_option("SCENARIO", input.scenario, "What to simulate; - is standard input")
-        ->option_text(" ");
-    command.add_option("--hpcc", input.hpcc_config, "Instead: a config.txt of HPCC's simulator")
-        ->option_text("CONFIG");
-    command.add_option("--cm", input.connection_matrix, "Instead: a connection matrix of htsim")
-        ->option_text("FILE");
-    command.add_option("--profile", input.profile, "Another fabric than the scenario says")
-        ->option_text("P");
-    command.add_option("--topology", input.topology, "Another topology, such as fat-tree:k=8")
-        ->option_text("T");
-    command.add_option("--paths", input.paths, "Paths that flows take, by the nodes on them")
-        ->option_text("FILE");
-    command.add_option("--seed", input.seed, "Of all that is drawn by chance")->option_text("N");
-    command.add_option("--set", input.set, "Another value for a setting of the scenario")
-        ->option_text("KEY=VALUE")
-        ->allow_extra_args(false);
-    command.add_option("--tap", input.taps, "A cable that --pcap listens at")
-        ->option_text("A-B")
-        ->allow_extra_args(false);
 }
 
 void add_files(CLI::App& command, Options& options) {
@@ -144,6 +144,7 @@ void add_files(CLI::App& command, Options& options) {
     file("--fct", options.fct, "Write flow completion times as HPCC's simulator does");
     file("--pcap", options.pcap, "Write the packets of each --tap");
     file("--trace", options.timeline, "Write a timeline for Perfetto or Chrome");
+    file("--html", options.html, "Write one page: topology with loads, links over time");
 }
 
 }  // namespace
@@ -152,14 +153,22 @@ void add_sim(CLI::App& app, int& exit_code) {
     const auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("sim", "Simulate a fabric packet by packet");
     command->footer(kExamples);
-    add_input(*command, options->input);
+    add_sim_input(*command, options->input);
+    command->add_option("--link", options->input.links, "A cable that --html shows over time")
+        ->option_text("A-B")
+        ->allow_extra_args(false);
+    command->add_option("--tap", options->input.taps, "A cable that --pcap listens at")
+        ->option_text("A-B")
+        ->allow_extra_args(false);
     add_files(*command, *options);
     command->add_option("--threads", options->threads, "How many; the results are the same")
         ->option_text("N [1]")
         ->check(CLI::Range(1, 1024));
     command->add_flag("-q,--quiet", options->quiet, "The verdict alone");
+    command->add_flag("--no-verdict", options->no_verdict,
+                      "Run once, and do not find out where the time went");
     command->callback([options, &exit_code] {
-        options->input.trace = !options->timeline.empty();
+        options->input.trace = !options->timeline.empty() || !options->html.empty();
         exit_code = simulate(*options);
     });
 }

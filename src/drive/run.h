@@ -15,14 +15,17 @@ struct Progress {
     uint64_t hops = 0;
     size_t flows_done = 0;
     size_t flows = 0;
-    uint64_t bytes_done = 0;  // of all flows, so far as acknowledged at completed flows
-    uint64_t bytes = 0;
+    uint64_t tasks_done = 0;  // of the program
+    uint64_t tasks = 0;
 };
 
 struct Options {
     uint32_t threads = 1;
     const std::atomic<bool>* interrupt = nullptr;        // set: what is known so far is returned
+    std::function<void()> on_begin{};                    // it is set up, and time begins
     std::function<void(const Progress&)> on_progress{};  // at most ten times a second
+    // Runs it a second time to find out where the time went (sim::TimeAccount).
+    bool explains = false;
 };
 
 // A setup that cannot work is refused with a sentence before anything happens.

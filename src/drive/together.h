@@ -14,8 +14,10 @@ namespace tulle::drive {
 
 struct TogetherOptions {
     uint32_t workers = 1;
+    bool explains = false;                         // as Options has it
     const std::atomic<bool>* interrupt = nullptr;  // set: those that run stop, no other begins
-    // Both are called by one thread at a time, but not always the same.
+    // All are called by one thread at a time, but not always the same.
+    std::function<void(size_t run)> on_begin{};  // it is set up
     std::function<void(size_t run, const Progress&)> on_progress{};
     // May take what it wants of a result that nobody needs as a whole; none if the run was refused.
     std::function<void(size_t run, sim::Result* result)> on_end{};

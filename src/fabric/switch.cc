@@ -194,6 +194,9 @@ void Switch::on_line_free(Instant now, uint32_t port) {
     to.is_awaited = false;
     if (const uint32_t bytes = to.sending_bytes; bytes != 0) {
         to.sending_bytes = 0;
+        if (cabling_.journal != nullptr && to.sending_in_port < plan_.port_count) [[unlikely]]
+            cabling_.note_left(global(to.sending_in_port), to.sending_in_lane, global(port),
+                               to.sending_in_lane, now);
         release(now, to.sending_in_port, to.sending_in_lane, bytes);
     }
     if (to.is_awaited) return;
@@ -257,6 +260,7 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
         const uint32_t copy = &member == &group.members.front() ? index : cabling_.store.take();
         cabling_.store[copy] = original;
         cabling_.store.packet(copy) = packet;
+        if (cabling_.journal != nullptr) cabling_.journal->copy(index, copy);
         readdress(copy, number, member);
         enqueue_copy(now, in, copy);
     }
@@ -426,10 +430,12 @@ void Switch::enqueue(Instant now, uint32_t port, uint32_t index) {
     const uint16_t bit = bit_of(transit.lane);
     if ((to.storming & bit) != 0 && now < wait(port, transit.lane).storm_until)
         return drop_stored(now, port, index, Drop::watchdog);
-    if (marks_at_enqueue_) mark(port, transit);
+    if (marks_at_enqueue_) mark(now, port, index);
     LaneOut& lane = out(port, transit.lane);
     if (lane.bytes == 0 && (uses_lifetime_ || (to.held & bit) != 0))
         wait(port, transit.lane).held_since = wait(port, transit.lane).head_since = now;
+    if (cabling_.journal != nullptr) [[unlikely]]
+        note_arrival(now, port, index);
     lane.queue.push(cabling_.store, index);
     lane.bytes += transit.wire_bytes;
     to.queued_bytes += transit.wire_bytes;
@@ -445,7 +451,28 @@ bool Switch::can_go_straight(Instant now, const Port& to) const {
            to.lets_through;
 }
 
-void Switch::mark(uint32_t port, Transit& transit) {
+// For the journal: what a packet finds before it.
+void Switch::note_arrival(Instant now, uint32_t port, uint32_t index) {
+    const Transit& transit = cabling_.store[index];
+    if ((transit.flags & Transit::kWatched) == 0) return;
+    PacketAccount* account = cabling_.journal->find(index);
+    if (account == nullptr) return;
+    const wire::Packet& packet = cabling_.store.packet(index);
+    const LaneOut& lane = out(port, transit.lane);
+    account->held_ps = cabling_.held_ps(global(port), transit.lane, now);
+    account->own_bytes_ahead = 0;
+    account->found_idle = lane.bytes == 0 && ports_[port].busy_until <= now && cuts_through_ &&
+                          (ports_[port].held >> transit.lane & 1) == 0;
+    for (uint32_t i = lane.bytes != 0 ? lane.queue.head : kNoTransit; i != kNoTransit;
+         i = cabling_.store[i].next) {
+        const wire::Packet& ahead = cabling_.store.packet(i);
+        if (ahead.source == packet.source && ahead.dest_qp() == packet.dest_qp())
+            account->own_bytes_ahead += cabling_.store[i].wire_bytes;
+    }
+}
+
+void Switch::mark(Instant now, uint32_t port, uint32_t index) {
+    Transit& transit = cabling_.store[index];
     const uint32_t queued = out(port, transit.lane).bytes;
     bool marks = false;
     if (settings_.marking == Marking::ecn) {
@@ -459,6 +486,10 @@ void Switch::mark(uint32_t port, Transit& transit) {
     if (!marks || (transit.flags & Transit::kMarked) != 0) return;
     transit.flags |= Transit::kMarked;
     ++cabling_.counters(global(port)).marked;
+    sample(TraceSample::Kind::mark, now, port, transit.lane, 1);
+    if (cabling_.journal == nullptr) return;
+    if (PacketAccount* account = cabling_.journal->find(index))
+        account->marked_at = cabling_.place(global(port));
 }
 
 void Switch::drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause) {
@@ -538,7 +569,7 @@ uint32_t Switch::lane_with_care(Instant now, uint32_t port, uint32_t eligible) {
 }
 
 void Switch::send(Instant now, uint32_t port, uint32_t index) {
-    if (marks_at_dequeue_) mark(port, cabling_.store[index]);
+    if (marks_at_dequeue_) mark(now, port, index);
     ports_[port].busy_until = cabling_.transmit(ports_[port], index, now);
 }
 
@@ -580,6 +611,7 @@ uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
     if (uses_lifetime_) wait(port, lane).head_since = now;
     if (from.bytes != 0) return index;
     to.filled = static_cast<uint16_t>(to.filled & ~bit_of(lane));
+    sample(TraceSample::Kind::queue_bytes, now, port, lane, 0);
     if ((to.held & bit_of(lane)) != 0)
         wait(port, lane).held_ps += static_cast<uint64_t>((now - wait(port, lane).held_since).ps);
     return index;

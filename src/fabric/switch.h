@@ -38,13 +38,15 @@ struct NodeChange {
 };
 
 struct TraceSample {
-    enum class Kind : uint8_t { queue_bytes, pause_begin, pause_end, drop, mark };
+    enum class Kind : uint8_t { queue_bytes, pause_begin, pause_end, drop, mark, rate };
     Instant at{};
     Kind kind = Kind::queue_bytes;
     uint8_t lane = 0;
     uint16_t port = 0;
     uint32_t node = 0;
     uint64_t value = 0;
+    uint32_t queue_pair = 0;  // of a host's rate, ...
+    uint32_t peer = 0;        // ... and the endpoint that it sends to
 };
 
 struct SwitchPlan {
@@ -145,7 +147,8 @@ private:
 
     TULLE_HOT void enqueue(Instant now, uint32_t out, uint32_t index);
     TULLE_HOT bool can_go_straight(Instant now, const Port& to) const;
-    void mark(uint32_t port, Transit& transit);
+    void note_arrival(Instant now, uint32_t port, uint32_t index);
+    void mark(Instant now, uint32_t port, uint32_t index);
     void drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/names.h"
 #include "wire/capture.h"
 
 namespace tulle::report {
@@ -61,6 +62,22 @@ wire::Path path_of(const sim::Setup& setup, const std::vector<uint32_t>& hosts,
     return path;
 }
 
+// Each cable that is listened at is an interface, so that readers see a packet that passes two of
+// them as one. Those that were asked for come first, heard or not.
+std::vector<uint32_t> heard_cables(const sim::Setup& setup, const sim::Result& result) {
+    std::vector<uint32_t> cables;
+    const auto add = [&](uint32_t cable) {
+        if (std::find(cables.begin(), cables.end(), cable) == cables.end()) cables.push_back(cable);
+    };
+    for (const sim::Tap& tap : setup.taps) add(tap.cable);
+    for (const sim::CapturedPacket& captured : result.captured) add(captured.cable);
+    return cables;
+}
+
+uint32_t place_of(uint32_t cable, const std::vector<uint32_t>& cables) {
+    return static_cast<uint32_t>(std::find(cables.begin(), cables.end(), cable) - cables.begin());
+}
+
 }  // namespace
 
 std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result& result) {
@@ -72,16 +89,21 @@ std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result
     for (const sim::CapturedPacket& captured : result.captured) order.push_back(&captured);
     std::stable_sort(order.begin(), order.end(),
                      [](const auto* a, const auto* b) { return a->at < b->at; });
+    const std::vector<uint32_t> cables = heard_cables(setup, result);
+    const Names names(setup);
+    std::vector<std::string> interfaces;
+    for (const uint32_t cable : cables) interfaces.push_back(names.cable(cable));
     std::vector<std::byte> file;
-    wire::begin_capture(link, file);
+    wire::begin_capture_of(link, interfaces, file);
     std::vector<std::byte> bytes(wire::kMaxEncodedSize);
     for (const sim::CapturedPacket* captured : order) {
         const wire::Path path = path_of(setup, hosts, *captured);
         wire::Packet packet = captured->packet;
         packet.payload = {};  // modelled: what it held is long gone, and shows as zeros
         const size_t size = wire::encode(packet, path, {}, bytes);
-        wire::append_to_capture(link, static_cast<uint64_t>(captured->at.ps) / 1000,
-                                wire::Bytes(bytes).first(size), file);
+        const wire::Heard heard{place_of(captured->cable, cables), captured->from_a,
+                                static_cast<uint64_t>(captured->at.ps) / 1000};
+        wire::append_to_capture_of(link, heard, wire::Bytes(bytes).first(size), file);
     }
     return file;
 }

@@ -24,6 +24,28 @@ TEST(collectives, bandwidth_is_bytes_over_time_and_the_factor) {
     EXPECT_EQ(facts[0].time, 2_ms);
 }
 
+TEST(collectives, how_it_was_done_and_the_next_best_are_told) {
+    MadeRun run = star(4);
+    run.phase("sum", Collective::all_reduce, 40'000'000, 2_ms);
+    workload::Phase& phase = run.setup.program.phases[0];
+    phase.algorithm = "ring";
+    phase.protocol = "LL128";
+    phase.channels = 16;
+    phase.is_automatic = true;
+    phase.predicted = {"ring LL128", base::Duration{1'900'000'000}};
+    phase.next_best = {"tree LL128", base::Duration{2'500'000'000}};
+    const Facts facts(run.setup, run.result);
+    const std::string text = text_report(facts, {});
+    EXPECT_NE(text.find("ring LL128"), std::string::npos) << text;
+    EXPECT_NE(text.find("tree LL128 2.5 ms"), std::string::npos) << text;
+    const auto json = nlohmann::json::parse(json_report(facts, {}))["collectives"][0];
+    EXPECT_EQ(json["protocol"], "LL128");
+    EXPECT_EQ(json["channels"], 16);
+    EXPECT_EQ(json["chosen"], true);
+    EXPECT_EQ(json["next_best"]["name"], "tree LL128");
+    EXPECT_EQ(json["next_best"]["time_us"], 2500.0);
+}
+
 // Four ranks on four hosts: each must send 2 * 3/4 of the buffer, and headers with it.
 TEST(collectives, the_limit_is_what_must_cross_the_hosts_links) {
     MadeRun run = star(4);

@@ -24,13 +24,13 @@ std::string csv_ratio(uint64_t permille) {
 
 std::string flows_csv(const Facts& facts) {
     std::string text =
-        "flow,id,src,dst,bytes,start_ns,fct_ns,ideal_ns,slowdown,goodput_bps,status\n";
+        "flow,id,group,src,dst,bytes,start_ns,fct_ns,ideal_ns,slowdown,goodput_bps,status\n";
     for (size_t i = 0; i < facts.flows(); ++i) {
         const sim::Flow& flow = facts.setup.flows[i];
         const sim::FlowResult& found = facts.result.flows[i];
         text += fmt::format(
-            "{},{},{},{},{},{},{},{},{},{},{}\n", i, flow.id,
-            csv_quoted(facts.names.endpoint(flow.source)),
+            "{},{},{},{},{},{},{},{},{},{},{},{}\n", i, flow.id,
+            csv_quoted(facts.names.group(flow)), csv_quoted(facts.names.endpoint(flow.source)),
             csv_quoted(facts.names.endpoint(flow.destination)), flow.bytes, csv_ns(flow.start.ps),
             found.finished ? csv_ns(found.completion.ps) : "", csv_ns(facts.ideal_of(i).ps),
             csv_ratio(facts.slowdown_permille(i)), facts.goodput_bps(i), outcome_name(found));

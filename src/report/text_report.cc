@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/findings/findings.h"
 #include "report/table.h"
+#include "report/time_shares.h"
 
 namespace tulle::report {
 namespace {
@@ -17,6 +18,7 @@ using sim::LinkResult;
 constexpr size_t kMostLinks = 10;
 constexpr size_t kMostFlows = 5;
 constexpr size_t kMostBlames = 10;
+constexpr size_t kMostCauses = 4;
 
 std::string time_text(Duration duration) {
     return base::to_string(duration);
@@ -88,17 +90,24 @@ std::string gigabytes_text(uint64_t bytes_per_second) {
                        bytes_per_second / 10'000'000 % 100);
 }
 
+std::string estimate_text(const workload::Estimate& estimate) {
+    if (estimate.name.empty()) return "-";
+    return fmt::format("{} {}", estimate.name, time_text(estimate.time));
+}
+
 std::string collectives(const Facts& facts) {
     if (facts.collectives.empty()) return "";
     Table table;
-    table.row({"phase", "size", "ranks", "time", "algbw", "busbw", "of the limit"});
+    table.row({"phase", "size", "ranks", "time", "algbw", "busbw", "of the limit", "by",
+               "next best, reckoned"});
     for (const CollectiveFacts& phase : facts.collectives) {
         const bool has_rate = phase.finished && has_bandwidth(phase.collective);
         table.row({phase.name, base::bytes_to_string(phase.bytes), std::to_string(phase.ranks),
                    phase.finished ? time_text(phase.time) : "did not end",
                    has_rate ? gigabytes_text(phase.algorithm_bandwidth) : "-",
                    has_rate ? gigabytes_text(phase.bus_bandwidth) : "-",
-                   phase.finished ? percent_text(phase.limit_permille) : "-"});
+                   phase.finished ? percent_text(phase.limit_permille) : "-", way_text(phase),
+                   estimate_text(phase.next_best)});
     }
     std::string text = "\nCollectives\n" + table.text();
     const base::Histogram latency = facts.message_latency();
@@ -129,16 +138,61 @@ std::string flows(const Facts& facts) {
     const std::vector<size_t> order = by_slowdown(facts);
     if (order.empty()) return text;
     Table slowest;
-    slowest.row({"slowest", "size", "completion", "alone", "slowdown", "status"});
+    slowest.row({"slowest", "work", "size", "completion", "alone", "slowdown", "status"});
     for (size_t i = 0; i < std::min(order.size(), kMostFlows); ++i) {
         const size_t flow = order[i];
         const sim::FlowResult& found = facts.result.flows[flow];
-        slowest.row({facts.names.flow(flow), base::bytes_to_string(facts.setup.flows[flow].bytes),
+        slowest.row({facts.names.flow(flow), facts.names.group(facts.setup.flows[flow]),
+                     base::bytes_to_string(facts.setup.flows[flow].bytes),
                      found.finished ? time_text(found.completion) : "-",
                      time_text(facts.ideal_of(flow)), ratio_text(facts.slowdown_permille(flow)),
                      outcome_name(found)});
     }
     return text + slowest.text();
+}
+
+// Each named piece of work by itself.
+struct Group {
+    uint64_t bytes = 0;
+    uint64_t flows = 0;
+    std::vector<Duration> times;  // of those that ended well
+    std::vector<uint64_t> slowdowns;
+};
+
+std::vector<Group> groups_of(const Facts& facts) {
+    std::vector<Group> all(facts.setup.groups.size());
+    for (size_t i = 0; i < facts.flows(); ++i) {
+        if (facts.setup.flows[i].group >= all.size()) continue;  // it belongs to none
+        Group& group = all[facts.setup.flows[i].group];
+        group.bytes += facts.setup.flows[i].bytes;
+        ++group.flows;
+        if (!facts.succeeded(i)) continue;
+        group.times.push_back(facts.result.flows[i].completion);
+        group.slowdowns.push_back(facts.slowdown_permille(i));
+    }
+    for (Group& group : all) {
+        std::sort(group.times.begin(), group.times.end());
+        std::sort(group.slowdowns.begin(), group.slowdowns.end());
+    }
+    return all;
+}
+
+std::string groups(const Facts& facts) {
+    const std::vector<Group> all = groups_of(facts);
+    if (all.size() < 2) return "";
+    Table table;
+    table.row({"work", "flows", "ended well", "size", "median", "p99", "max", "slowdown p99"});
+    for (size_t i = 0; i < all.size(); ++i) {
+        const Group& group = all[i];
+        const auto time = [&](size_t percent) {
+            return group.times.empty() ? "-" : time_text(percentile(group.times, percent));
+        };
+        table.row({facts.setup.groups[i], std::to_string(group.flows),
+                   std::to_string(group.times.size()), base::bytes_to_string(group.bytes), time(50),
+                   time(99), time(100),
+                   group.slowdowns.empty() ? "-" : ratio_text(percentile(group.slowdowns, 99))});
+    }
+    return "\nBy piece of work\n" + table.text();
 }
 
 std::vector<const LinkResult*> by_load(const Facts& facts) {
@@ -239,12 +293,17 @@ std::string engine(const Facts& facts) {
 }  // namespace
 
 std::string text_report(const Facts& facts, const Verdict& verdict) {
-    return header(facts) + collectives(facts) + flows(facts) + links(facts) + pauses(facts) +
-           packets(facts) + disagreements(facts) + engine(facts) + "\n" + verdict_text(verdict);
+    return header(facts) + collectives(facts) + flows(facts) + groups(facts) + links(facts) +
+           pauses(facts) + packets(facts) + disagreements(facts) + time_shares_text(facts) +
+           engine(facts) + "\n" +
+           verdict_text(verdict);
 }
 
 std::string verdict_text(const Verdict& verdict) {
     std::string text = fmt::format("Verdict: {}\n", verdict.sentence);
+    for (size_t i = 1; i < std::min(verdict.causes.size(), kMostCauses); ++i)
+        text += fmt::format("  {}: {}\n", base::to_string(verdict.causes[i].time),
+                            verdict.causes[i].sentence);
     for (const Finding& finding : verdict.findings)
         if (verdict.sentence.find(finding.sentence) == std::string::npos)
             text += fmt::format("  {}: {}\n", severity_name(finding.severity), finding.sentence);

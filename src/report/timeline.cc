@@ -67,9 +67,12 @@ void add_flows(const Facts& facts, Writer& writer) {
     for (size_t i = 0; i < facts.flows(); ++i) {
         const auto thread = static_cast<uint32_t>(i + 1);
         const sim::Flow& flow = facts.setup.flows[i];
-        const bool ended = facts.result.flows[i].finished;
+        const bool ended = facts.result.flows[i].has_ended();
         const Instant end = ended ? facts.end_of(i) : std::max(flow.start, facts.result.time);
-        writer.track(kFlowTracks, thread, facts.names.flow(i));
+        const std::string group = facts.names.group(flow);
+        writer.track(kFlowTracks, thread,
+                     group.empty() ? facts.names.flow(i)
+                                   : fmt::format("{}: {}", group, facts.names.flow(i)));
         writer.slice(kFlowTracks, thread, flow.start, end,
                      fmt::format("{}, {}", base::bytes_to_string(flow.bytes),
                                  outcome_name(facts.result.flows[i])));
@@ -90,7 +93,10 @@ public:
                                 event.value);
                 return;
             case TraceEvent::Kind::rate:
-                writer_.counter(event.at, link + " rate", "bps", event.value);
+                writer_.counter(event.at,
+                                fmt::format("{} QP {} to {} rate", facts_.names.node(event.node),
+                                            event.queue_pair, facts_.names.endpoint(event.peer)),
+                                "bps", event.value);
                 return;
             case TraceEvent::Kind::pause_begin: paused_since_.try_emplace(key, event.at); return;
             case TraceEvent::Kind::pause_end: end_pause(key, event.at); return;

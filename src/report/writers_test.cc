@@ -1,6 +1,7 @@
 // All that the room writes of one run, read again.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "report/capture_report.h"
@@ -112,11 +113,24 @@ TEST(Csv_report, has_a_row_a_flow_and_a_row_a_link) {
     run.flow(0, 1, 2000, 100);
     const Facts facts(run.setup, run.result);
     const std::string flows = flows_csv(facts);
-    EXPECT_NE(flows.find("\n0,0,\"a,\"\"b\"\"\",h1,100,0,8022.720,4011.360,2.000,"),
+    EXPECT_NE(flows.find("\n0,0,,\"a,\"\"b\"\"\",h1,100,0,8022.720,4011.360,2.000,"),
               std::string::npos)
         << flows;
     const std::string links = links_csv(facts);
     EXPECT_EQ(std::count(links.begin(), links.end(), '\n'), 5);
+}
+
+TEST(Writers, a_flow_that_ran_out_of_retries_has_its_status_by_name) {
+    MadeRun run = small_run();
+    run.result.flows[2].status = transport::Status::retry_exceeded;
+    const Facts facts(run.setup, run.result);
+    const Verdict verdict = judge(facts);
+    EXPECT_EQ(Json::parse(json_report(facts, verdict))["flows"][2]["status"], "retry_exceeded");
+    for (const std::string& text : {text_report(facts, verdict), flows_csv(facts)}) {
+        EXPECT_NE(text.find("retry_exceeded"), std::string::npos) << text;
+        EXPECT_EQ(text.find("unfinished"), std::string::npos) << text;
+    }
+    EXPECT_NE(verdict.sentence.find("(0 had not ended)"), std::string::npos) << verdict.sentence;
 }
 
 TEST(Fct_report, is_a_line_of_hpcc_s_file_in_the_order_of_completion) {
@@ -141,8 +155,32 @@ sim::CapturedPacket captured(base::Duration at, wire::Packet packet) {
     return {Instant{} + at, 0, true, packet};
 }
 
+// The packets of a pcapng file, and the interface of each.
+struct Block {
+    uint32_t interface = 0;
+    wire::Bytes bytes;
+};
+
+std::vector<Block> packets_of(wire::Bytes file) {
+    const auto word = [&](size_t at) {
+        uint32_t value = 0;
+        std::memcpy(&value, file.data() + at, sizeof value);
+        return value;
+    };
+    constexpr uint32_t kPacket = 6;
+    constexpr size_t kHead = 28;
+    std::vector<Block> blocks;
+    for (size_t at = 0; at < file.size(); at += word(at + 4)) {
+        EXPECT_EQ(word(at + word(at + 4) - 4), word(at + 4));  // the length stands at the end, too
+        if (word(at) == kPacket)
+            blocks.push_back({word(at + 8), file.subspan(at + kHead, word(at + 20))});
+    }
+    return blocks;
+}
+
 TEST(Capture_report, writes_packets_in_the_order_of_time_with_addresses_of_their_hosts) {
     MadeRun run = testing::star(3);
+    run.setup.taps = {{2}, {0}};
     wire::Packet data;
     data.source = 0;
     data.destination = 2;
@@ -155,16 +193,13 @@ TEST(Capture_report, writes_packets_in_the_order_of_time_with_addresses_of_their
     run.result.captured = {captured(2_us, data), captured(1_us, pause)};
     const std::vector<std::byte> file = capture_report(run.setup, run.result);
 
-    constexpr size_t kFileHeader = 24;
-    constexpr size_t kRecordHeader = 16;
-    constexpr size_t kPauseSize = 60;
-    const wire::Bytes bytes(file);
-    const auto first = wire::parse_frame(wire::LinkLayer::ethernet,
-                                         bytes.subspan(kFileHeader + kRecordHeader, kPauseSize));
+    const std::vector<Block> blocks = packets_of(file);
+    ASSERT_EQ(blocks.size(), 2u);
+    EXPECT_EQ(blocks[0].interface, 1u);  // the second cable that is tapped
+    const auto first = wire::parse_frame(wire::LinkLayer::ethernet, blocks[0].bytes);
     EXPECT_EQ(first.kind, wire::FrameKind::pfc);
     EXPECT_EQ(first.ethernet.source, (wire::MacAddress{{2, 0, 0, 0, 0, 0}}));
-    const auto second = wire::parse_frame(
-        wire::LinkLayer::ethernet, bytes.subspan(kFileHeader + 2 * kRecordHeader + kPauseSize));
+    const auto second = wire::parse_frame(wire::LinkLayer::ethernet, blocks[1].bytes);
     EXPECT_EQ(second.kind, wire::FrameKind::transport);
     EXPECT_EQ(second.ipv4.source, (wire::Ipv4Address{{10, 0, 0, 1}}));
     EXPECT_EQ(second.ipv4.destination, (wire::Ipv4Address{{10, 0, 0, 3}}));

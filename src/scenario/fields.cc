@@ -192,6 +192,16 @@ Field bits_per_second(At<uint64_t> at) {
     return word<base::Rate>("rate", "400Gbps", parse_rate, put);
 }
 
+Field bits_per_second_or_off(At<uint64_t> at) {
+    const auto parse = [](std::string_view text) -> base::Result<uint64_t> {
+        if (text == "off") return uint64_t{0};
+        const auto rate = parse_rate(text);
+        if (!rate) return rate.error();
+        return to_bits_per_second(*rate);
+    };
+    return word<uint64_t>("rate, or off", "400Gbps", parse, into(std::move(at)));
+}
+
 Field size64(At<uint64_t> at) {
     return word<uint64_t>("size", "64KiB", parse_bytes, into(std::move(at)));
 }

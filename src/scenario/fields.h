@@ -42,6 +42,7 @@ Field rate_or_off(At<std::optional<base::Rate>> at);  // `off` is none
 // What a KiB takes, kept as seconds a byte in 10^-18.
 Field duration_a_kib(At<uint64_t> at);
 Field bits_per_second(At<uint64_t> at);
+Field bits_per_second_or_off(At<uint64_t> at);  // `off` is zero
 Field size64(At<uint64_t> at);
 Field size32(At<uint32_t> at);
 Field yes_no(At<bool> at);

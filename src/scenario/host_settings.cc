@@ -26,14 +26,26 @@ std::vector<Setting> transport_settings() {
         {"hosts.reorder_tolerance", Use::always,
          number<uint32_t>(TULLE_AT(host.reorder_tolerance), 0, 1 << 15),
          "with selective repeat: packets that may overtake a late one before it counts as lost"},
+        {"hosts.reorder_packets", Use::always,
+         number<uint32_t>(TULLE_AT(host.reorder_packets), 2, 1 << 15),
+         "with selective repeat: how far ahead of a missing packet others are sent and kept"},
         {"hosts.ack_every", Use::always, number<uint32_t>(TULLE_AT(host.ack_every), 1, 1 << 15),
          "packets between requests for an acknowledgement"},
         {"hosts.coalesce_acks", Use::always, yes_no(TULLE_AT(host.coalesce_acks)),
          "whether an acknowledgement that waits is replaced by the next one"},
         {"hosts.window", Use::always, number<uint32_t>(TULLE_AT(host.window_packets), 0, 1 << 22),
-         "packets in flight of a queue pair; 0: as many as the transport allows"},
+         "packets in flight of a queue pair; 0: as many as the transport allows. With selective "
+         "repeat, those that the receiver is known to have do not count"},
         {"hosts.ack_timeout", Use::always, number<uint8_t>(TULLE_AT(host.ack_timeout), 0, 31),
          "4.096 us times 2 to the power of this; 0: none"},
+        {"hosts.timeout.high", Use::always, duration(TULLE_AT(host.timeouts.high)),
+         "instead of ack_timeout: how long silence lasts before it counts as loss, doubled with "
+         "each timeout in a row; 0: ack_timeout"},
+        {"hosts.timeout.low", Use::always, duration(TULLE_AT(host.timeouts.low)),
+         "the same with few packets in flight; 0: as high"},
+        {"hosts.timeout.few", Use::always,
+         number<uint32_t>(TULLE_AT(host.timeouts.few_packets), 0, 1 << 15),
+         "so many packets in flight are few"},
         {"hosts.retry_count", Use::always, number<uint8_t>(TULLE_AT(host.retry_count), 0, 7),
          "timeouts before a queue pair gives up"},
         {"hosts.send_latency", Use::always, duration(TULLE_AT(host.send_latency)),
@@ -58,6 +70,14 @@ std::vector<Setting> machine_settings() {
          duration(TULLE_AT(host.receive_toll.per_packet)), "the same from the adapter to memory"},
         {"hosts.receive_toll.rate", Use::always, rate_or_off(TULLE_AT(host.receive_toll.rate)),
          "the same; what waits fills hosts.receive_buffer"},
+        {"hosts.memory.latency", Use::always, duration(TULLE_AT(host.memory.latency)),
+         "a message's first packet is fetched from memory before it goes, and so is the first of a "
+         "READ's answer: the latency of that read, across the bus and back"},
+        {"hosts.memory.rate", Use::always, rate_or_off(TULLE_AT(host.memory.rate)),
+         "of the bus: what a first packet takes besides, and what a packet takes into memory once "
+         "it is whole; off: nothing"},
+        {"hosts.memory.max_inline", Use::always, size32(TULLE_AT(host.memory.max_inline)),
+         "a message that is no longer comes with the doorbell and is not fetched"},
         {"hosts.cpu.per_message_sent", Use::always, duration(TULLE_AT(host.cpu.per_message_sent)),
          "time of processors, for the report alone; what slows traffic down is a toll"},
         {"hosts.cpu.per_message_received", Use::always,
@@ -72,11 +92,11 @@ std::vector<Setting> machine_settings() {
          duration_a_kib(TULLE_AT(host.cpu.per_byte_received_e18)), "the same"},
         {"hosts.staging.on", Use::always, yes_no(TULLE_AT(host.staging.is_on)),
          "without GPUDirect: messages of a program are copied through host memory at both ends"},
-        {"hosts.staging.latency", Use::always, duration(TULLE_AT(host.staging.latency)),
+        {"hosts.staging.latency", Use::staging, duration(TULLE_AT(host.staging.latency)),
          "of each copy"},
-        {"hosts.staging.rate", Use::always, rate(TULLE_AT(host.staging.rate)),
+        {"hosts.staging.rate", Use::staging, rate(TULLE_AT(host.staging.rate)),
          "of copies, one after another in each direction"},
-        {"hosts.staging.cpu_per_copy", Use::always, duration(TULLE_AT(host.staging.cpu_per_copy)),
+        {"hosts.staging.cpu_per_copy", Use::staging, duration(TULLE_AT(host.staging.cpu_per_copy)),
          "time of processors"},
     };
 }
@@ -98,10 +118,10 @@ std::vector<Setting> congestion_settings() {
          "how a receiver tells of marks: a packet of its own (CNP), or BECN in its next answer"},
         {"hosts.congestion.notifications.interval", Use::notifications,
          duration(TULLE_AT(host.notifications.interval)), "least time between two of a queue pair"},
-        {"hosts.congestion.notifications.level", Use::notifications,
+        {"hosts.congestion.notifications.level", Use::notification_packets,
          number<uint8_t>(TULLE_AT(host.notifications.service_level), 0, 15),
          "service level or priority of notification packets"},
-        {"hosts.congestion.notifications.dscp", Use::notifications,
+        {"hosts.congestion.notifications.dscp", Use::notification_packets,
          Field{"whole number from 0 to 63",
                [](Target& target, const Value& value) -> Complaint {
                    uint64_t dscp = 0;
@@ -160,7 +180,7 @@ std::vector<Setting> congestion_settings() {
 std::vector<Setting> dcqcn_settings() {
     std::vector<Setting> settings = {
         {"min_rate", Use::dcqcn, bits_per_second(TULLE_DCQCN(min_rate_bps)), "no rate is lower"},
-        {"first_rate", Use::dcqcn, bits_per_second(TULLE_DCQCN(first_rate_bps)),
+        {"first_rate", Use::dcqcn, bits_per_second_or_off(TULLE_DCQCN(first_rate_bps)),
          "what the first notification sets; by default it sets nothing"},
         {"additive", Use::dcqcn, bits_per_second(TULLE_DCQCN(additive_bps)),
          "R_AI: step of additive increase"},
@@ -205,6 +225,9 @@ std::vector<Setting> dcqcn_settings() {
          "only the first one after the timer raised the rate does"},
         {"pacing_tick", Use::dcqcn, positive_duration(TULLE_DCQCN(pacing_tick)),
          "distances of packets are cut to a multiple of this"},
+        {"repace", Use::dcqcn, yes_no(TULLE_DCQCN(repace)),
+         "a rate that rises shortens the distance that a slow packet has left, or counts from the "
+         "next packet on"},
     };
     for (Setting& setting : settings) setting.path.insert(0, "hosts.congestion.dcqcn.");
     return settings;

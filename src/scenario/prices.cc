@@ -28,6 +28,8 @@ constexpr KnownKey kPartKeys[] = {
     {"reach", "length", "of copper"},
     {"price", "number", "of one"},
     {"watts", "number", "of one"},
+    {"price_source", "text", "where the price comes from; `guess` is told in reports"},
+    {"watts_source", "text", "the same of the watts"},
 };
 constexpr uint64_t kThousandth = 1000;
 constexpr uint64_t kMostPrice = 1'000'000'000'000;  // of one part
@@ -73,6 +75,10 @@ private:
         part.name = kind;
         if (const Value* name = map.find("name")) part.name = name->text;
         part.link = link(map);
+        for (auto [key, place] :
+             {std::pair{"price_source", &part.price_source}, {"watts_source", &part.watts_source}})
+            if (const Value* source = map.find(key))
+                if (notes_.expect_text(*source, key, "guess")) *place = source->text;
         read(map, "rate", true, [&](std::string_view text) -> Complaint {
             const auto rate = topology::parse_rate_bps(text);
             if (rate) part.rate_bps = *rate;
@@ -143,6 +149,11 @@ base::Result<Prices> read_prices(std::string_view text, std::string_view file) {
     return prices;
 }
 
+bool is_guess(std::string_view source) {
+    constexpr std::string_view kGuess = "guess";
+    return source.substr(0, kGuess.size()) == kGuess;
+}
+
 std::string_view built_in_text(std::string_view name) {
     for (const BuiltInText& one : built_in_texts())
         if (one.name == name) return one.text;
@@ -150,8 +161,9 @@ std::string_view built_in_text(std::string_view name) {
 }
 
 Prices sample_prices() {
-    const auto prices = read_prices(built_in_text("sample"), "cost/sample.yaml");
+    auto prices = read_prices(built_in_text("sample"), "cost/sample.yaml");
     TULLE_CHECK(prices.ok());
+    prices->is_sample = true;
     return *prices;
 }
 

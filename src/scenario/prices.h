@@ -20,10 +20,16 @@ struct PricedPart {
     uint32_t reach_mm = 0;  // of copper
     uint64_t price = 0;     // in thousandths of the currency
     uint64_t milliwatts = 0;
+    // Where they come from, in a few words; "guess" first where nobody published one.
+    std::string price_source;
+    std::string watts_source;
 };
+
+bool is_guess(std::string_view source);
 
 struct Prices {
     std::string file;
+    bool is_sample = false;  // nobody's quotes: what is compiled in
     std::string currency;
     std::vector<PricedPart> switches;
     std::vector<PricedPart> adapters;

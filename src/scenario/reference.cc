@@ -6,6 +6,7 @@
 #include "scenario/fabric_overrides.h"
 #include "scenario/faults.h"
 #include "scenario/gpus.h"
+#include "scenario/host_overrides.h"
 #include "scenario/hpcc.h"
 #include "scenario/packet_rules.h"
 #include "scenario/profile.h"
@@ -40,6 +41,7 @@ std::string_view use_text(Use use) {
         case Use::credits: return "with `flow_control: credits`";
         case Use::shared_buffer: return "without `flow_control: credits`";
         case Use::alpha: return "with a dynamic threshold";
+        case Use::watchdog: return "with `pfc.watchdog`";
         case Use::reduction: return "with `switch.reduction: yes`";
         case Use::ets: return "with `arbitration: ets`";
         case Use::vl_tables: return "with `arbitration: vl_tables`";
@@ -54,6 +56,8 @@ std::string_view use_text(Use use) {
         case Use::timely: return "with `algorithm: timely`";
         case Use::dctcp: return "with `algorithm: dctcp`";
         case Use::notifications: return "with `algorithm: dcqcn`, `ib_cc` or `dctcp`";
+        case Use::notification_packets: return "with `notifications.way: packet`";
+        case Use::staging: return "with `staging.on: yes`";
     }
     return "";
 }
@@ -67,8 +71,16 @@ std::string settings_table(std::string_view section) {
     return text;
 }
 
+std::string host_overrides_text() {
+    return fmt::format(
+        "\nHosts may differ from the others: `hosts.overrides` is a list of\n\n{}"
+        "\nOf two entries that match a host the later one counts.\n",
+        table(host_override_keys()));
+}
+
 std::string gpus_text() {
-    return fmt::format("{}\nA map of `scale_up`:\n\n{}", table(gpu_keys()), table(scale_up_keys()));
+    return fmt::format("{}\nA map of `scale_up`:\n\n{}\nAn entry of `slow`:\n\n{}",
+                       table(gpu_keys()), table(scale_up_keys()), table(slow_keys()));
 }
 
 std::string work_text() {
@@ -161,7 +173,8 @@ each other key that it has replaces the one below.
 A command line changes a scenario with `--set KEY=VALUE`: a setting (`fabric.ecn.kmin=200KB`), a
 value of one piece of work (`work.0.incast.bytes=1MB`, counted from 0), the size of all work
 (`bytes=1MB`), a parameter of a topology by name (`topology.spines=4`), or how many hosts it has
-(`hosts=32`).
+(`hosts=32`). `tulle compare` takes several values of the same keys, `--sweep KEY=A,B,C`; two such
+options make a grid. `--seed N` replaces the seed, and `--seeds N` repeats all with the next ones.
 
 )";
 
@@ -187,8 +200,8 @@ std::string reference() {
         kHead, table(scenario_keys()), topology::spec_help(), table(topology_keys()),
         table(profile_keys()), profiles_text(), table(fabric_choice_keys()),
         settings_table("fabric."), table(switch_override_keys()), table(cable_override_keys()),
-        settings_table("hosts."), gpus_text(), work_text(), table(fault_keys()), table(qos_keys()),
-        hpcc_text(), rules_text());
+        settings_table("hosts.") + host_overrides_text(), gpus_text(), work_text(),
+        table(fault_keys()), table(qos_keys()), hpcc_text(), rules_text());
 }
 
 }  // namespace tulle::scenario

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
-#include "base/hash.h"
 #include "base/int128.h"
 #include "sim/deadlock.h"
 #include "sim/network.h"
@@ -27,7 +27,6 @@ public:
         take_records();
         check_conservation();
         say_why_stuck();
-        result_.hash = hash();
         return std::move(result_);
     }
 
@@ -239,38 +238,27 @@ private:
         std::ranges::stable_sort(result_.captured, {}, [](const CapturedPacket& c) {
             return std::tuple(c.at, c.cable, c.from_a);
         });
+        std::map<std::pair<uint32_t, uint32_t>, uint64_t> rates;  // the last of each queue pair
         for (const auto& samples : network_.traces_)
-            for (const fabric::TraceSample& s : samples)
-                result_.trace.push_back(
-                    {s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane, s.port, s.node, s.value});
+            for (const fabric::TraceSample& s : samples) {
+                if (s.kind == fabric::TraceSample::Kind::rate &&
+                    std::exchange(rates[{s.node, s.queue_pair}], s.value) == s.value)
+                    continue;
+                result_.trace.push_back({s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane,
+                                         s.port, s.node, s.value, s.queue_pair, s.peer});
+            }
         std::ranges::stable_sort(result_.trace, {}, [](const TraceEvent& e) {
-            return std::tuple(e.at, e.node, e.port, e.lane);
+            return std::tuple(e.at, e.node, e.port, e.lane, e.queue_pair);
         });
     }
 
     void say_why_stuck() {
-        const auto stuck = std::ranges::count_if(result_.flows, [](const FlowResult& flow) {
-            return !flow.finished && flow.status == transport::Status::success;
-        });
+        const auto stuck = std::ranges::count_if(
+            result_.flows, [](const FlowResult& flow) { return !flow.has_ended(); });
         if (stuck == 0 || result_.end != Result::End::done) return;
         result_.end = Result::End::stuck;
         result_.stuck_reason = "nothing can happen any more: " + std::to_string(stuck) +
                                " flows have not finished, and no packet, timer or event is left";
-    }
-
-    uint64_t hash() const {
-        base::Hash hash;
-        hash.add(static_cast<uint64_t>(result_.time.ps));
-        for (const FlowResult& flow : result_.flows)
-            hash.add(static_cast<uint64_t>(flow.completion.ps))
-                .add(static_cast<uint64_t>(flow.status));
-        for (const LinkResult& link : result_.links) {
-            hash.add(link.data_packets).add(link.control_packets).add(link.wire_bytes);
-            hash.add(link.flow_control_packets).add(static_cast<uint64_t>(link.paused.ps));
-            hash.add(link.peak_queue_bytes).add(link.marked);
-            for (const uint64_t count : link.dropped) hash.add(count);
-        }
-        return hash.value();
     }
 
     Network& network_;

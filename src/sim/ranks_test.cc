@@ -88,6 +88,50 @@ TEST(Ranks, computing_takes_its_time_and_no_network) {
     EXPECT_EQ(result.phases[1].begin, Instant{} + step);
 }
 
+TEST(Ranks, software_of_a_message_replaces_the_reaction) {
+    auto setup = star(2);
+    Task task = message(0, 1, 64);
+    const uint32_t first = add(setup, task);
+    task = message(1, 0, 64, 1);
+    task.duration = kReaction + Duration{5'000'000};
+    add(setup, task, {first});
+    const Result result = run(setup);
+    EXPECT_EQ(length(result.phases[1]), length(result.phases[0]) + Duration{5'000'000});
+}
+
+TEST(Ranks, a_slow_rank_computes_and_reacts_later) {
+    const auto lengths = [](uint32_t compute, uint32_t reaction) {
+        auto setup = star(2);
+        setup.ranks[0].compute_permille = compute;
+        setup.ranks[0].reaction_permille = reaction;
+        const Duration step{2'000'000};
+        const uint32_t done =
+            add(setup, {.kind = Task::Kind::compute, .rank = 0, .phase = 0, .duration = step});
+        add(setup, message(0, 1, 64, 1), {done});
+        const Result result = run(setup);
+        return std::pair(length(result.phases[0]), length(result.phases[1]));
+    };
+    const auto usual = lengths(1000, 1000);
+    EXPECT_EQ(lengths(1500, 1000).first, usual.first + Duration{1'000'000});
+    EXPECT_EQ(lengths(1000, 3000).second, usual.second + kReaction * 2);
+    EXPECT_EQ(lengths(1000, 3000).first, usual.first);
+}
+
+// What arrives is for one of the ranks at the adapter, and only that one goes on.
+TEST(Ranks, may_share_an_adapter) {
+    auto setup = star(2);
+    setup.ranks = {{0}, {0}, {1}, {1}};
+    setup.program.phases.push_back({.name = "third"});
+    const uint32_t to_2 = add(setup, message(0, 2, 64));
+    const uint32_t to_3 = add(setup, message(1, 3, 1'000'000, 1));
+    add(setup, message(2, 0, 64, 2), {to_2});
+    add(setup, message(3, 1, 64, 1), {to_3});
+    const Result result = run(setup);
+    for (const PhaseResult& phase : result.phases) EXPECT_TRUE(phase.finished);
+    EXPECT_EQ(result.phases[2].begin, result.phases[0].end);
+    EXPECT_EQ(run(setup, 2).hash, result.hash);
+}
+
 TEST(Ranks, a_rank_that_fetches_knows_when_it_has_all) {
     auto setup = star(2);
     Task fetch = message(0, 1, 100'000);

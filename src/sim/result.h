@@ -9,6 +9,7 @@
 #include "base/histogram.h"
 #include "base/time.h"
 #include "fabric/port.h"
+#include "sim/time_account.h"
 #include "transport/types.h"
 #include "wire/packet.h"
 
@@ -24,6 +25,9 @@ struct FlowResult {
     bool finished = false;
     transport::Status status = transport::Status::success;
     Duration completion{};  // from its start to the requester's completion
+
+    // With success or with an error: the requester has its completion.
+    bool has_ended() const { return finished || status != transport::Status::success; }
 };
 
 // A phase of the program: from when its first task could begin to when its last message arrived.
@@ -85,6 +89,8 @@ struct TraceEvent {
     uint16_t port = 0;
     uint32_t node = 0;
     uint64_t value = 0;
+    uint32_t queue_pair = 0;  // of a rate, in bits a second: whose it is, ...
+    uint32_t peer = 0;        // ... and the endpoint that it sends to
 };
 
 struct CapturedPacket {
@@ -142,6 +148,7 @@ struct Result {
     std::vector<Disagreement> disagreements;
     std::vector<TraceEvent> trace;
     std::vector<CapturedPacket> captured;
+    TimeAccount account;
 };
 
 }  // namespace tulle::sim

@@ -128,6 +128,9 @@ fabrics:
             (("small.yaml", "--fabrics", "ib-ndx"), b"did you mean 'ib-ndr'"),
             (("small.yaml", "--fabrics", "ib-ndr,ib-ndr"), b"compared with itself"),
             (("small.yaml", "--sweep", "bytes"), b"write KEY=A,B,C"),
+            (("small.yaml", "--set", "profile=ib-hdr"), b"the fabric is chosen already"),
+            (("small.yaml", "--sweep", "profile=ib-ndr,ib-hdr"), b"the fabric is chosen already"),
+            (("small.yaml", "--set", "fabrics=[ib-ndr]"), b"no effect on a command line"),
             (("small.yaml", "--sweep", "fabric.link.speed=1,2"), b"unknown key 'speed'"),
             (("small.yaml", "--cost", "small.yaml"), b"unknown key 'name'"),
         ]:
@@ -148,6 +151,47 @@ copper: [{name: wire, rate: 400Gbps, reach: 100m, price: 0.5, watts: 0}]
         cost = found["cost"][0]
         self.assertEqual((cost["price"], cost["watts"], cost["currency"]), (1042.0, 104.0, "EUR"))
         self.assertEqual(cost["copper_cables"], 4)
+
+
+    def test_a_switch_with_too_few_ports_is_an_error_in_ones_own_prices(self):
+        self.write("prices.yaml", """
+switches:
+  - {name: small, ports: 3, rate: 400Gbps, price: 1000, watts: 100}
+  - {name: faster and dearer, ports: 8, rate: 800Gbps, price: 9000, watts: 100}
+""")
+        result = self.compare("small.yaml", "--fabrics", "ib-ndr", "--cost", "prices.yaml")
+        self.assertEqual((result.returncode, result.stdout), (2, b""), result.stderr)
+        self.assertIn(b"switch in prices.yaml has 4 ports", result.stderr)
+        self.assertIn(b"the largest has 3", result.stderr)
+
+    def test_sample_prices_and_guesses_are_called_so(self):
+        text = self.compare("small.yaml", "--fabrics", "ib-ndr").stdout.decode()
+        for words in ("sample price, USD", "sample prices of cost/sample.yaml; * is a guess",
+                      "400G adapter", "1,800*"):
+            self.assertIn(words, text)
+
+    def test_an_empty_file_is_named(self):
+        self.write("empty.yaml", "")
+        for words in (("empty.yaml",), ("empty.yaml", "--fabrics", "ib-ndr"),
+                      ("empty.yaml", "--set", "fabric.ecn.kmin=9KB")):
+            result = self.compare(*words)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(b"empty.yaml:1: the topology is missing", result.stderr)
+
+    def test_several_seeds_have_a_spread_and_the_median_counts(self):
+        self.write("random.yaml", "topology: leaf-spine:leaves=4,spines=2,hosts=4\n"
+                                  "work: [{permutation: {bytes: 500KB}}]\n")
+        found = self.json("random.yaml", "--fabrics", "ib-ndr,roce-v2-400g", "--seeds", "5",
+                          "--seed", "7")
+        self.assertEqual(len(found["runs"]), 2)
+        for run in found["runs"]:
+            self.assertEqual([one["seed"] for one in run["seeds"]], [7, 8, 9, 10, 11])
+            times = sorted(one["span_ns"] for one in run["seeds"])
+            self.assertGreater(times[4], times[0])
+            self.assertEqual(run["verdict"]["span_ns"], times[2])
+        text = self.compare("random.yaml", "--fabrics", "ib-ndr,roce-v2-400g", "--seeds", "5")
+        self.assertIn(b"most of 5 seeds", text.stdout)
+        self.assertLessEqual(max(map(len, text.stdout.decode().splitlines())), 100)
 
 
 # Every part of the document is there: two networks, flows, pauses, a cable whose ends differ.
@@ -177,7 +221,7 @@ class Manual(Folder):
     def test_every_key_of_the_json_is_explained(self):
         self.write("everything.yaml", EVERYTHING)
         found = self.json("everything.yaml", "--fabrics", "roce-v2-100g,roce-v1", "--sweep",
-                          "work.0.all_reduce.bytes=1KiB,64KiB")
+                          "work.0.all_reduce.bytes=1KiB,64KiB", "--seeds", "2")
         for part in ("collectives", "scale_up", "flows", "links", "pauses", "disagreements"):
             self.assertTrue(any(run[part] for run in found["runs"]), part)
         pages = [(ROOT / "docs" / "man" / f"tulle-{name}.1").read_text()
@@ -204,11 +248,34 @@ class Sweep(Folder):
         found = self.json("small.yaml", "--fabrics", "ib-ndr", "--sweep", "hosts=3,6")
         self.assertEqual([run["hosts"] for run in found["runs"]], [3, 6])
         self.assertEqual(found["sweep_key"], "hosts")
-        self.assertEqual(found["runs"][1]["sweep"], {"key": "hosts", "value": "6"})
+        self.assertEqual(found["runs"][1]["sweep"], {"key": "hosts", "value": "6", "values": ["6"]})
         found = self.json("small.yaml", "--fabrics", "roce-v2-400g", "--sweep",
                           "fabric.ecn.kmin=1KB,500KB", "--set", "fabric.ecn.kmax=500KB")
         marks = [run["totals"]["ecn_marked"] for run in found["runs"]]
         self.assertGreater(marks[0], marks[1])
+
+
+    def test_two_settings_are_a_grid(self):
+        words = ("small.yaml", "--fabrics", "roce-v2-400g", "--sweep", "fabric.ecn.kmin=1KB,100KB",
+                 "--sweep", "fabric.ecn.kmax=200KB,400KB,800KB")
+        found = self.json(*words)
+        self.assertEqual(found["sweep_key"], "fabric.ecn.kmin, fabric.ecn.kmax")
+        self.assertEqual([run["sweep"]["values"] for run in found["runs"]],
+                         [[a, b] for a in ("1KB", "100KB") for b in ("200KB", "400KB", "800KB")])
+        text = self.compare(*words).stdout.decode()
+        self.assertIn("time, roce-v2-400g: fabric.ecn.kmin down, fabric.ecn.kmax across", text)
+        self.assertIn("Best value", text)
+        for words in (("a=1", "a=2"), ("a=1", "b=2", "c=3")):
+            result = self.compare("small.yaml", *[w for s in words for w in ("--sweep", s)])
+            self.assertEqual(result.returncode, 2, result.stderr)
+
+    def test_the_best_value_is_named_with_pauses_marks_queue_and_price(self):
+        text = self.compare("small.yaml", "--fabrics", "ib-ndr,roce-v2-400g", "--sweep",
+                            "fabric.link.rate=100Gbps,200Gbps,400Gbps").stdout.decode()
+        self.assertIn("ib-ndr: best at fabric.link.rate = 400Gbps", text)
+        for words in ("links held up", "marks", "deepest queue", "sample price, USD"):
+            self.assertIn(words, text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 100)
 
 
 class Interrupt(Folder):

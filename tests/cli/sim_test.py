@@ -100,6 +100,17 @@ class Run(InAFolder):
         report = self.report("--cm", cm, "--topology", "fat-tree:k=4", "--profile", "roce-v2-400g")
         self.assertEqual([flow["id"] for flow in report["flows"]], [1, 2])
 
+    def test_a_setting_may_be_put_on_top_of_the_files_of_hpcc_s_simulator(self):
+        config = PEERS / "config_single_100g.txt"
+        as_it_is = tulle("sim", "--hpcc", config, "--fct", "-")
+        slower = tulle("sim", "--hpcc", config, "--fct", "-", "--set", "fabric.link.fec_delay=1us")
+        self.assertEqual(slower.returncode, 0, slower.stderr)
+        taken = [int(run.stdout.split()[6]) for run in (as_it_is, slower)]
+        self.assertGreater(taken[1], taken[0])
+        refused = tulle("sim", "--hpcc", config, "--set", "fabric.credits.update=9KB")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(b"has no effect, because flow_control is not credits", refused.stderr)
+
     def test_the_files_of_hpcc_s_simulator_run_and_their_answer_has_the_same_form(self):
         result = tulle("sim", "--hpcc", PEERS / "config_single_100g.txt", "--fct", "-")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -140,6 +151,21 @@ class Files(InAFolder):
         events = json.loads(place["trace.json"].read_text())["traceEvents"]
         self.assertEqual(sum(event["ph"] == "X" and event["pid"] == 1 for event in events), 4)
 
+    def test_a_timeline_has_marks_and_the_rates_of_senders(self):
+        place = self.folder / "trace.json"
+        report = self.report(self.incast, "--trace", place, "--set", "fabric.ecn.kmin=1KB", "--set",
+                             "fabric.ecn.kmax=50KB")
+        self.assertGreater(report["totals"]["ecn_marked"], 0)
+        events = json.loads(place.read_text())["traceEvents"]
+        marks = [event for event in events if event["ph"] == "i" and event["name"] == "mark"]
+        self.assertEqual(len(marks), report["totals"]["ecn_marked"])
+        rates = {}
+        for event in events:
+            if event["ph"] == "C" and event["name"].endswith(" rate"):
+                rates.setdefault(event["name"], []).append(event["args"]["bps"])
+        self.assertEqual({name.split()[0] for name in rates}, {"h1", "h2", "h3", "h4"})
+        self.assertTrue(any(min(values) < 400e9 for values in rates.values()), rates)
+
     def test_a_capture_holds_what_the_cable_carried_with_right_checksums(self):
         capture = self.folder / "tap.pcap"
         report = self.report(self.incast, "--pcap", capture, "--tap", "h0-switch0")
@@ -149,6 +175,25 @@ class Files(InAFolder):
                       if "h0" in (link["from"], link["to"]))
         self.assertEqual(summary["roce_packets"], carried)
         self.assertEqual(summary["bad_icrc"], 0)
+
+    def test_taps_are_interfaces_of_one_capture_and_no_packet_counts_twice(self):
+        wide = self.file("wide.yaml", "topology: leaf-spine:leaves=2,spines=1,hosts=2\n"
+                                      "work: [{flows: [{from: 0, to: 3, bytes: 64KiB}]}]\n")
+        found = {}
+        for profile in ("roce-v2-400g", "ib-ndr"):
+            summaries = []
+            for taps in (["h0-leaf0"], ["h0-leaf0", "leaf0-spine0", "leaf1-h3"]):
+                capture = self.folder / "tap.pcapng"
+                self.report(wide, "--profile", profile, "--pcap", capture,
+                            *[word for tap in taps for word in ("--tap", tap)])
+                summaries.append(json.loads(tulle("decode", "--json", "-", capture).stdout))
+            one, three = summaries
+            again = three["summary"].pop("repeated")
+            self.assertEqual(again, 2 * one["summary"]["roce_packets"])
+            self.assertEqual({packet["interface"] for packet in three["packets"]},
+                             {"h0 - leaf0[0]", "leaf0[2] - spine0[0]", "h3 - leaf1[1]"})
+            for key in ("roce_packets", "retransmitted", "operations", "by_opcode"):
+                self.assertEqual(three["summary"][key], one["summary"][key], key)
 
     def test_json_on_standard_output_is_all_that_is_there(self):
         result = tulle("sim", self.incast, "--json", "-")
@@ -160,6 +205,24 @@ class Files(InAFolder):
         self.assertEqual(result.returncode, 2)
         self.assertIn(b"cannot write", result.stderr)
         self.assertEqual(self.names(), ["incast.yaml"])
+
+
+    def test_pieces_of_work_are_told_by_their_names(self):
+        named = self.file("named.yaml", """topology: star:5
+work:
+  - {name: backup, incast: {to: 0, bytes: 64KiB}}
+  - {name: "reads, small", incast: {to: 1, bytes: 4KiB}}
+""")
+        place = self.folder / "flows.csv"
+        result = tulle("sim", named, "--csv", place)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        text = result.stdout.decode()
+        table = text.partition("By piece of work\n")[2].partition("\n\n")[0]
+        self.assertIn("  backup ", table)
+        self.assertIn("  reads, small ", table)
+        self.assertIn("work", text.partition("slowest")[2].splitlines()[0])
+        flows = list(csv.DictReader(io.StringIO(place.read_text())))
+        self.assertEqual({flow["group"] for flow in flows}, {"backup", "reads, small"})
 
 
 class Refusals(InAFolder):
@@ -220,6 +283,32 @@ class Interrupt(InAFolder):
         report = json.loads((self.folder / "run.json").read_text())
         self.assertEqual(report["end"], "interrupted")
         self.assertEqual(self.names(), ["endless.yaml", "incast.yaml", "run.json"])
+
+    def test_a_long_run_says_what_it_will_cost_before_it_begins(self):
+        process = self.begin(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = process.stderr.readline()
+        self.assertRegex(line, rb"tulle sim: this will take about \d+ h, \d+ million hops, and ")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+    # All to all of 1,500 ranks: seconds of set-up, more than two million tasks.
+    LARGE = "topology: rail:servers=250,rails=6\nwork: [{all_to_all: {bytes: 64MiB}}]\n"
+
+    def test_ctrl_c_ends_the_set_up_at_once_and_nothing_is_left(self):
+        large = self.file("large.yaml", self.LARGE)
+        process = subprocess.Popen([TULLE, "sim", large, "--json", self.folder / "run.json"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # Not before the program can catch it.
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        for _ in range(MOST_POLLS):
+            caught = int(status.read_text().partition("SigCgt:")[2].split()[0], 16)
+            if caught >> (signal.SIGINT - 1) & 1:
+                break
+        process.send_signal(signal.SIGINT)
+        printed, complaint = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, printed), (1, b""))
+        self.assertIn(b"interrupted while it was set up; nothing was run", complaint)
+        self.assertEqual(self.names(), ["incast.yaml", "large.yaml"])
 
     def test_a_terminal_shows_how_far_it_is(self):
         watcher, terminal = open_terminal(self)

@@ -1,5 +1,5 @@
-"""Opens the pages of `tulle compare --html` in Chromium: they draw what they should, complain of
-nothing and fetch nothing.
+"""Opens the pages of `tulle compare --html` and `tulle sim --html` in Chromium: they draw what they
+should, complain of nothing and fetch nothing.
 
 usage: look.py TULLE WRITE_PAGE [--keep FOLDER]
 """
@@ -72,6 +72,8 @@ class Page(unittest.TestCase):
         (cls.folder / "small.yaml").write_text(SCENARIO)
         subprocess.run([TULLE, "compare", "small.yaml", "--html", "small.html"], cwd=cls.folder,
                        check=True, capture_output=True)
+        subprocess.run([TULLE, "sim", "small.yaml", "--html", "sim.html", "--link", "h0-leaf0"],
+                       cwd=cls.folder, check=True, capture_output=True)
 
     def look(self, name, *more):
         """What is in the page once its script has run, and what the browser had to say."""
@@ -102,6 +104,51 @@ class Page(unittest.TestCase):
         self.assertGreater(marks.count["rules"]["opinion"], 1)
         self.assertIn("ib-ndr is fastest", marks.text)
 
+    def test_it_starts_with_the_decision_and_the_question(self):
+        text = self.look("small.html").text
+        order = [text.index(words) for words in
+                 ("ib-ndr and roce-v2-400g are equally fast: ", "The question",
+                  "incast: 7 flows", "small.yaml", "Tulle 0.", "Time to do the work", "Reasons",
+                  "What held each one up", "Figures", "Parts and prices",
+                  "The scenario, as it was run")]
+        self.assertEqual(order, sorted(order))
+        self.assertIn("sample prices", text)
+        self.assertIn("* is a guess", text)
+
+    def test_shares_of_the_time_are_stacked_bars_with_a_legend(self):
+        marks = self.look("collectives.html")
+        self.assertEqual(marks.count["shares"]["share"], 5 * 3)
+        self.assertEqual(marks.count["shares"]["block"], 3)
+        self.assertIn("held by a pause", marks.text)
+        self.assertNotIn("shares", self.look("small.html").count)
+
+    def test_axes_are_labelled(self):
+        marks = self.look("collectives.html")
+        for name in ("bandwidth", "latency", "queue", "paused"):
+            self.assertEqual(marks.count[name]["title"], 2 + marks.count[name].get("mark", 0)
+                             + marks.count[name].get("dot", 0), name)
+
+    def test_a_grid_is_a_table_in_which_the_best_stands_out(self):
+        marks = self.look("grid.html")
+        self.assertEqual(marks.count["sweep"]["best"], 1)
+        self.assertIn("topology.spines down, hosts across", marks.text)
+
+    def test_a_page_of_one_run_has_the_topology_and_links_over_time(self):
+        marks = self.look("sim.html")
+        self.assertEqual(marks.count["topology"]["node"], 8 + 4)
+        self.assertEqual(marks.count["topology"]["cable"], 8 + 4)
+        self.assertGreaterEqual(marks.count["queue"]["mark"], 4)
+        self.assertGreater(marks.count["rates"]["mark"], 1)
+        self.assertGreater(marks.count["links"]["tr"], 4)
+        self.assertIn("incast: 7 flows", marks.text)
+        self.assertIn("leaf0[0] \u2192 h0", marks.text)
+
+    def test_pauses_and_marks_of_a_run_are_drawn(self):
+        marks = self.look("run.html")
+        for name in ("queue", "paused", "marks", "rates"):
+            self.assertGreaterEqual(marks.count[name].get("mark", 0), 1, name)
+        self.assertIn("h3 QP 17 to h0", marks.text)
+
     def test_bus_bandwidth_is_drawn_against_size_a_line_a_fabric(self):
         marks = self.look("collectives.html")
         self.assertEqual(marks.count["bandwidth"]["mark"], 5)
@@ -115,14 +162,15 @@ class Page(unittest.TestCase):
 
     def test_a_sweep_has_a_verdict_for_each_value(self):
         marks = self.look("sweep.html")
-        self.assertIn("Verdict at topology.spines = 2", marks.text)
+        self.assertIn("At topology.spines = 2", marks.text)
+        self.assertGreater(marks.count["sweep"]["mark"], 0)
         self.assertEqual(marks.count["figures"]["table"], 2)
 
     def test_a_comparison_without_a_finished_run_says_so(self):
         self.assertIn("No run came to its end", self.look("nothing.html").text)
 
     def test_nothing_is_fetched(self):
-        for name in ("small.html", "collectives.html", "sweep.html"):
+        for name in ("small.html", "collectives.html", "sweep.html", "sim.html"):
             text = (self.folder / name).read_text()
             self.assertIn("default-src 'none'", text)
             outside = [url for url in re.findall(r"https?://[^\s\"'`<)]+", text)

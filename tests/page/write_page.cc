@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "report/compare/page.h"
+#include "report/page/sim_page.h"
 #include "report/testing.h"
 
 namespace {
@@ -26,6 +27,7 @@ MadeRun run_of(int64_t slowness) {
     run.result.cpu = {run.result.time.ps * slowness / 3};
     for (size_t i = 0; i < run.result.links.size(); ++i) {
         run.result.links[i].busy = {run.result.time.ps / 100 * static_cast<int64_t>(i * 37 % 100)};
+        run.result.links[i].wire_bytes = 1 + i;
         if (i % 11 == 0) run.result.links[i].paused = {run.result.time.ps / 50};
     }
     for (int64_t i = 0; i < 2000; ++i) {
@@ -36,13 +38,21 @@ MadeRun run_of(int64_t slowness) {
         event.value = static_cast<uint64_t>(i % 300 * 1000 * slowness);
         if (i % 100 == 0) event.kind = sim::TraceEvent::Kind::pause_begin;
         if (i % 100 == 50) event.kind = sim::TraceEvent::Kind::pause_end;
+        if (i % 10 == 7) event.kind = sim::TraceEvent::Kind::mark;
+        if (i % 100 == 99) {
+            event.kind = sim::TraceEvent::Kind::rate;
+            event.node = 3;
+            event.queue_pair = 17;
+            event.value = 400'000'000'000 - static_cast<uint64_t>(i) * 100'000'000;
+        }
         run.result.trace.push_back(event);
     }
     return run;
 }
 
 void write(const std::string& path, const report::Comparison& comparison) {
-    std::ofstream(path) << report::compare_page(comparison);
+    std::ofstream(path) << report::compare_page(
+        comparison, {"2026-11-15", "Tulle by hand", "", "by-hand.yaml", "name: by hand\n"});
 }
 
 }  // namespace
@@ -65,9 +75,30 @@ int main(int argc, char** argv) {
     }
     swept.resize(4);
     const scenario::Prices prices = scenario::sample_prices();
-    write(folder + "/collectives.html", report::Comparison(finished, prices));
+    report::Comparison collectives(finished, prices);
+    // Shares that add up to the time of each run.
+    for (report::ComparedRun& run : collectives.runs) {
+        const int64_t whole = run.facts->span.ps;
+        run.shares = {{"serialisation", {whole / 2}},
+                      {"waiting behind other packets", {whole / 4}},
+                      {"held by a pause", {whole - whole / 2 - whole / 4}}};
+    }
+    write(folder + "/collectives.html", collectives);
+    std::vector<report::FinishedRun> grid;
+    for (size_t i = 0; i < 4; ++i)
+        grid.push_back({names[0],
+                        report::joined_value({i < 2 ? "1" : "2", i % 2 ? "8" : "4"}),
+                        &runs[i].setup,
+                        &runs[i].result,
+                        {}});
+    report::Comparison gridded(grid, prices);
+    gridded.set_axes({{"topology.spines", {"1", "2"}}, {"hosts", {"4", "8"}}});
+    write(folder + "/grid.html", gridded);
+    const report::Facts facts(runs[2].setup, runs[2].result);
+    std::ofstream(folder + "/run.html") << report::sim_page(
+        facts, report::judge(facts), {}, {"2026-11-15", "Tulle by hand", "", "", ""});
     report::Comparison sweep(swept, prices);
-    sweep.sweep_key = "topology.spines";
+    sweep.set_axes({{"topology.spines", {"1", "2"}}});
     write(folder + "/sweep.html", sweep);
     report::Comparison nothing({}, prices);
     nothing.missing = {"ib-ndr"};

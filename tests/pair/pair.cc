@@ -12,6 +12,9 @@ AdapterConfig config_of(EndpointIndex endpoint, const PairOptions& options) {
     config.endpoint = endpoint;
     config.seed = 7;
     config.loss = options.loss;
+    config.reorder_packets = options.reorder_packets;
+    config.reorder_tolerance = options.reorder_tolerance;
+    config.timeouts = options.timeouts;
     config.ack_every = options.ack_every;
     config.grants_credits = options.grants_credits;
     config.rnr_patience = options.rnr_patience;

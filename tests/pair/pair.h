@@ -25,6 +25,9 @@ struct PairOptions {
     uint32_t mtu = 1024;
     base::Duration delay{1'000'000};
     LossPolicy loss = LossPolicy::go_back_n;
+    uint32_t reorder_packets = 4096;
+    uint32_t reorder_tolerance = 0;
+    TimeoutSettings timeouts{};
     uint8_t ack_timeout = 14;
     uint8_t retry_count = 7;
     uint8_t rnr_retry = 7;

@@ -315,6 +315,7 @@ void Run::destroy_host(uint32_t index) {
         clean(adapter.memory().deregister_region(station.passing_key));
     clean(adapter.memory().destroy_pd(hosts_[index].pd));
     model_.tally.notified += adapter.counters().rp_cnp_handled;
+    model_.tally.too_early += adapter.counters().dropped_too_early;
     require(adapter.queue_pairs() == 0, "queue pairs are left over");
     require(adapter.memory().live() == 0, "regions or windows are left over");
 }

@@ -71,6 +71,8 @@ Tally& Tally::operator+=(const Tally& other) {
     migrated += other.migrated;
     not_migrated += other.not_migrated;
     notified += other.notified;
+    trimmed += other.trimmed;
+    too_early += other.too_early;
     refused += other.refused;
     limits += other.limits;
     too_late += other.too_late;
@@ -247,8 +249,9 @@ void Model::check_retries(uint32_t index) {
     const bool way_is_cut = (side.is_cut && !side.has_detour) || peer.is_cut;
     if (peer_is_gone || way_is_cut) return;
     require(!world_.faults.none(), "retries exceeded where the network loses nothing");
-    if (side.attributes.address.ack_timeout < kLongTimer || side.was_armed || peer.was_armed)
-        return;
+    const bool is_patient = side.attributes.address.ack_timeout >= kLongTimer &&
+                            world_.stations[side.adapter].config.timeouts.high.ps == 0;
+    if (!is_patient || side.was_armed || peer.was_armed) return;
     // Two that were under way when work completed last may have done their harm since.
     require(world_.troubles(index) - side.troubles_then + 2 > side.attributes.retry_count,
             "retries exceeded without as many faults of the network");
@@ -259,7 +262,9 @@ void Model::check_ee_retries(const Operation& operation) {
     if (world_.ees[operation.ee ^ 1].is_dead()) return;
     require(!world_.faults.none(), "retries exceeded on an EE context that loses nothing");
     const uint32_t since = world_.ee_troubles(operation.ee) - operation.troubles_then;
-    const bool has_long_timer = world_.ees[operation.ee].attributes.address.ack_timeout >= 8;
+    const EeEnd& end = world_.ees[operation.ee];
+    const bool has_long_timer = end.attributes.address.ack_timeout >= 8 &&
+                                world_.stations[end.adapter].config.timeouts.high.ps == 0;
     require(!has_long_timer || since + 2 > world_.ees[operation.ee].attributes.retry_count,
             "retries exceeded without as many faults of the EE context");
 }

@@ -62,6 +62,8 @@ struct Tally {
     uint64_t packets = 0;
     uint64_t through_bytes = 0;
     uint64_t damaged = 0;
+    uint64_t trimmed = 0;
+    uint64_t too_early = 0;  // packets that a receiver did not keep
     uint64_t resyncs = 0;
     uint64_t aborted = 0;     // receives of RD
     uint64_t refused = 0;     // receives of WRITEs that may not write

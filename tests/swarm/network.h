@@ -1,5 +1,5 @@
-// The network between the adapters: it loses, doubles, reorders, delays, damages and marks packets,
-// each with the chance that the seed gives.
+// The network between the adapters: it loses, doubles, reorders, delays, damages, trims and marks
+// packets, each with the chance that the seed gives.
 //
 // Some packets go through bytes: encoded on one side, parsed on the other. All packets that are
 // damaged do; the receiver's check of the ICRC has to find them out. A bit that the ICRC does not
@@ -51,6 +51,8 @@ private:
     bool has_members(uint32_t group, uint32_t station) const;
     bool is_cut(const wire::Packet& packet, uint32_t to) const;
     uint32_t take_off(Link& link, const wire::Packet& sent, uint32_t to, bool damaged);
+    // The packet without its payload; false if it has none to cut off.
+    bool trim(Link& link, wire::Packet& packet) const;
     void mark(wire::Packet& packet) const;
     base::Instant arrival_of(Link& link, base::Instant now, bool& disturbed);
     void note_trouble(const wire::Packet& packet, uint32_t to);
@@ -78,16 +80,19 @@ void Network::send(base::Instant now, const wire::Packet& packet, Launch&& launc
 template <class Launch>
 void Network::send_to(base::Instant now, const wire::Packet& packet, uint32_t to, Launch&& launch) {
     Link& link = links_[(packet.source - 1) * world_.stations.size() + to];
+    wire::Packet sent = packet;
     const Faults& faults = world_.faults;
     ++tally_.packets;
     const bool lost = link.draw.per_million(faults.loss) || is_cut(packet, to);
     const bool doubled = link.draw.per_million(faults.doubling) && !is_cut(packet, to);
     const bool damaged = link.draw.per_million(faults.damage);
-    bool disturbed = lost || doubled || damaged;
+    const bool trimmed = !damaged && trim(link, sent);
+    bool disturbed = lost || doubled || damaged || trimmed;
+    if (trimmed && !lost) ++tally_.trimmed;
     // One draw after the other: compilers differ in the order of arguments.
     const auto fly = [&](bool is_damaged) {
         const base::Instant at = arrival_of(link, now, disturbed);
-        launch(at, take_off(link, packet, to, is_damaged));
+        launch(at, take_off(link, sent, to, is_damaged));
     };
     if (!lost) fly(damaged);
     if (doubled) fly(false);

@@ -49,6 +49,36 @@ DEFECTS = {
         "        here.payload.assign(bytes, bytes + packet.payload_length);",
         "        here.payload.assign(packet.payload_length, *bytes);",
     ),
+    "a packet that was kept and taken stays in the bitmap": (
+        "src/transport/loss/reorder_buffer.cc",
+        "    bitmap.forget(psn);\n",
+        "",
+    ),
+    "PSNs that are far from each other share a bit": (
+        "src/transport/loss/psn_bits.h",
+        "        if (psns <= old) return;",
+        "        if (psns <= old || old != 0) return;",
+    ),
+    "early packets count as carried out": (
+        "src/transport/loss/scoreboard.cc",
+        "        note_arrival(psn);\n        for",
+        "        note_arrival(psn);\n        note_delivered(psn_plus(psn, 1));\n        for",
+    ),
+    "a packet that has gone again still counts as lost": (
+        "src/transport/loss/scoreboard.cc",
+        "            lost_.clear(at);\n            --lost_count_;",
+        "            sent_again_.clear(at);",
+    ),
+    "answers of before count as answers of now": (
+        "src/transport/loss/scoreboard.cc",
+        "    answers_ -= answered_.take(first_, end);\n",
+        "    answers_ = 0;\n",
+    ),
+    "a READ that misses an answer ends": (
+        "src/transport/selective.cc",
+        "psn_before(psn, work.end_psn()) && qp.scoreboard->is_answered(psn)",
+        "psn_before(psn, work.end_psn())",
+    ),
     "a READ that is asked for again begins at its start": (
         "src/transport/requester.cc",
         "        packet.extended.rdma = {work.remote_address + plan.offset,",
@@ -71,8 +101,8 @@ DEFECTS = {
     ),
     "every answer behind a lost one spends a retry": (
         "src/transport/retry.cc",
-        "    if (r.recovering || !spend_retry(core, qp)) return;",
-        "    if (!spend_retry(core, qp)) return;",
+        "    if (r.recovering) {",
+        "    if (!r.recovering && is_named && now.ps < 0) {",
     ),
     "the domain of an XRC queue is not checked": (
         "src/transport/xrc.cc",

@@ -49,10 +49,12 @@ double percent_of(const Share& share) {
 
 void print(const Tally& tally) {
     std::printf(
-        "swarm: %llu packets, %llu through bytes, %llu found damaged; %llu messages "
-        "received, %llu from groups\n",
+        "swarm: %llu packets, %llu through bytes, %llu found damaged, %llu trimmed, %llu too "
+        "early; "
+        "%llu messages received, %llu from groups\n",
         number(tally.packets), number(tally.through_bytes), number(tally.damaged),
-        number(tally.received), number(tally.received_from_groups));
+        number(tally.trimmed), number(tally.too_early), number(tally.received),
+        number(tally.received_from_groups));
     std::printf(
         "swarm: %llu RESYNCs, %llu receives aborted, %llu refused, %llu queue pairs made again, "
         "%llu with "
@@ -79,7 +81,7 @@ bool check_all_happened(const Tally& tally) {
     return std::ranges::all_of(
         std::array{tally.damaged, tally.received_from_groups, tally.resyncs, tally.aborted,
                    tally.refused, tally.numbers_reused, tally.migrated, tally.not_migrated,
-                   tally.notified, tally.limits, tally.too_late},
+                   tally.notified, tally.limits, tally.too_late, tally.trimmed, tally.too_early},
         [](uint64_t count) { return count != 0; });
 }
 

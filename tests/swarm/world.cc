@@ -27,6 +27,7 @@ Faults draw_faults(Draw& draw) {
     faults.damage = draw_chance(draw, most);
     faults.reorder_ns = draw.between(1, draw.pick({100u, 5'000u, 50'000u, 1'000'000u}));
     faults.delay_ns = draw.between(1'000, 300'000);
+    faults.trim = draw_chance(draw, most);
     return faults;
 }
 
@@ -46,6 +47,11 @@ Station draw_station(uint64_t seed, uint32_t index) {
     station.cqs = draw.between(1, 4);
     station.region_access = kAllAccess;
     station.config.notifications = draw_notifications(seed, index);
+    station.config.reorder_tolerance = draw.pick({0u, 0u, 1u, 3u, 16u});
+    if (draw.percent(25))
+        station.config.timeouts = {Duration{draw.between(100, 2'000) * int64_t{1'000'000}},
+                                   Duration{draw.between(20, 100) * int64_t{1'000'000}},
+                                   draw.between(0, 8)};
     if (draw.percent(30)) station.passing = {take(station, kPassingBytes, 0), kPassingBytes};
     return station;
 }

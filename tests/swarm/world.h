@@ -240,11 +240,12 @@ struct Faults {
     uint32_t reordering = 0;
     uint32_t delay = 0;
     uint32_t damage = 0;
+    uint32_t trim = 0;        // the payload is cut off, and the headers go on
     uint32_t reorder_ns = 0;  // how much later, at most
     uint32_t delay_ns = 0;
     uint32_t mark = 0;  // congestion was met: no fault, but something to react to
 
-    bool none() const { return loss + doubling + reordering + delay + damage == 0; }
+    bool none() const { return loss + doubling + reordering + delay + damage + trim == 0; }
     bool keeps_order() const { return doubling + reordering == 0; }
 };
 

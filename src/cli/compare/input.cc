@@ -29,11 +29,6 @@ struct Choice {
     std::optional<size_t> index;
 };
 
-struct Sweep {
-    std::string key;
-    std::vector<std::string> values;
-};
-
 Result<Source> read_source(const std::string& scenario) {
     if (scenario.empty())
         return Source{std::string(scenario::built_in_text(kBuiltIn)), "examples/compare.yaml"};
@@ -77,10 +72,9 @@ Result<std::vector<Choice>> choose_fabrics(const Source& source,
     return choices;
 }
 
-Result<Sweep> parse_sweep(const std::string& text) {
-    if (text.empty()) return Sweep{"", {""}};
+Result<report::SweepAxis> parse_sweep(const std::string& text) {
     const size_t equals = text.find('=');
-    Sweep sweep;
+    report::SweepAxis sweep;
     sweep.key = text.substr(0, equals);
     std::string_view rest = text;
     rest.remove_prefix(equals == std::string::npos ? text.size() : equals + 1);
@@ -99,15 +93,62 @@ Result<Sweep> parse_sweep(const std::string& text) {
     return sweep;
 }
 
+Result<std::vector<report::SweepAxis>> parse_sweeps(const std::vector<std::string>& texts) {
+    constexpr size_t kMostAxes = 2;
+    if (texts.size() > kMostAxes)
+        return Error{fmt::format("{} settings are swept; at most {} can be at a time", texts.size(),
+                                 kMostAxes)};
+    std::vector<report::SweepAxis> axes;
+    for (const std::string& text : texts) {
+        auto axis = parse_sweep(text);
+        if (!axis) return axis.error();
+        if (!axes.empty() && axes.front().key == axis->key)
+            return Error{
+                fmt::format("--sweep {}: {} is swept already; write all its values into "
+                            "one --sweep",
+                            text, axis->key)};
+        axes.push_back(std::move(*axis));
+    }
+    return axes;
+}
+
+// A value for each axis: the second varies faster. One empty place without a sweep.
+std::vector<std::vector<std::string>> places_of(const std::vector<report::SweepAxis>& axes) {
+    std::vector<std::vector<std::string>> places = {{}};
+    for (const report::SweepAxis& axis : axes) {
+        std::vector<std::vector<std::string>> longer;
+        for (const auto& place : places)
+            for (const std::string& value : axis.values) {
+                longer.push_back(place);
+                longer.back().push_back(value);
+            }
+        places = std::move(longer);
+    }
+    return places;
+}
+
 class Reader {
 public:
     Reader(const CompareInput& input, Source source) : input_(input), source_(std::move(source)) {}
 
-    std::optional<Error> add(const Choice& choice, const Sweep& sweep, const std::string& value) {
+    // With the seed that is asked for, and with those that follow it.
+    std::optional<Error> add_seeds(const Choice& choice, const std::vector<std::string>& place) {
+        std::optional<uint64_t> seed = input_.seed;
+        for (uint32_t i = 0; i < input_.seeds; ++i) {
+            if (auto error = add(choice, place, seed)) return error;
+            seed = task_.setups.back().seed + 1;
+        }
+        return std::nullopt;
+    }
+
+    std::optional<Error> add(const Choice& choice, const std::vector<std::string>& place,
+                             std::optional<uint64_t> seed) {
         scenario::Overrides overrides = overrides_;
+        overrides.seed = seed;
         overrides.profile = choice.profile;
         overrides.fabric = choice.index;
-        if (!sweep.key.empty()) overrides.set.emplace_back(sweep.key, value);
+        for (size_t i = 0; i < place.size(); ++i)
+            overrides.set.emplace_back(task_.axes[i].key, place[i]);
         auto setup = scenario::read_scenario(source_.text, source_.file, read_text, overrides);
         if (!setup) {
             // What a command line sets for all need not be of use on each.
@@ -123,27 +164,29 @@ public:
         setup->trace = setup->trace || input_.trace;
         task_.setups.push_back(std::move(*setup));
         task_.fabrics.push_back(choice.name);
-        task_.values.push_back(value);
+        task_.values.push_back(report::joined_value(place));
         return std::nullopt;
     }
 
     Result<ComparisonTask> read() {
         const auto choices = choose_fabrics(source_, input_.fabrics);
         if (!choices) return choices.error();
-        const auto sweep = parse_sweep(input_.sweep);
-        if (!sweep) return sweep.error();
-        if (choices->size() * sweep->values.size() > kMostRuns)
-            return Error{fmt::format("{} runs are too many; at most {}",
-                                     choices->size() * sweep->values.size(), kMostRuns)};
+        auto axes = parse_sweeps(input_.sweeps);
+        if (!axes) return axes.error();
+        task_.axes = std::move(*axes);
+        const std::vector<std::vector<std::string>> places = places_of(task_.axes);
+        const size_t runs = choices->size() * places.size() * input_.seeds;
+        if (runs > kMostRuns)
+            return Error{fmt::format("{} runs are too many; at most {}", runs, kMostRuns)};
         auto set = parse_settings(input_.set);
         if (!set) return set.error();
         overrides_.set = std::move(*set);
-        overrides_.seed = input_.seed;
-        task_.sweep_key = sweep->key;
-        for (const std::string& value : sweep->values)
+        for (const std::vector<std::string>& place : places)
             for (const Choice& choice : *choices)
-                if (auto error = add(choice, *sweep, value)) return *error;
+                if (auto error = add_seeds(choice, place)) return *error;
         if (unused_.size() == task_.setups.size()) return unused_.front();
+        task_.file = source_.file;
+        task_.text = source_.text;
         return std::move(task_);
     }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "report/compare/comparison.h"
 #include "sim/setup.h"
 
 namespace tulle::cli {
@@ -15,16 +16,19 @@ struct CompareInput {
     std::string scenario;  // empty: the one that is built in
     std::vector<std::string> fabrics;
     std::optional<uint64_t> seed;
-    std::vector<std::string> set;  // "key=value"
-    std::string sweep;             // "key=a,b,c"
+    std::vector<std::string> set;     // "key=value"
+    std::vector<std::string> sweeps;  // "key=a,b,c"; two are a grid
+    uint32_t seeds = 1;               // from `seed` on
     bool trace = false;
 };
 
 struct ComparisonTask {
-    std::string sweep_key;
-    std::vector<std::string> fabrics;  // of each run
-    std::vector<std::string> values;   // of each run, of what is swept
+    std::vector<report::SweepAxis> axes;  // of a sweep
+    std::vector<std::string> fabrics;     // of each run
+    std::vector<std::string> values;      // of each run, of what is swept
     std::vector<sim::Setup> setups;
+    std::string file;                // of the scenario, ...
+    std::string text;                // ... and what it says
     std::vector<std::string> notes;  // a sentence for each setting that is of no use somewhere
 };
 

@@ -91,6 +91,7 @@ std::optional<base::Error> Capture::start() {
         return unreadable(reason.data());
     }
     records_ = 0;
+    interfaces_ = can_rewind_ ? Interfaces(descriptor_.get()) : Interfaces();
     problem_.clear();
     if (is_supported(link_type())) return std::nullopt;
     const char* name = pcap_datalink_val_to_name(link_type());
@@ -140,9 +141,13 @@ std::optional<Record> Capture::next() {
     // With nanosecond precision libpcap puts nanoseconds into the field for microseconds.
     const int64_t time_ns =
         int64_t{header->ts.tv_sec} * kNanosecondsPerSecond + int64_t{header->ts.tv_usec};
-    return Record{records_, time_ns,
+    const uint32_t interface = interfaces_.next();
+    return Record{records_,
+                  time_ns,
                   wire::Bytes(reinterpret_cast<const std::byte*>(data), header->caplen),
-                  header->len};
+                  header->len,
+                  interface,
+                  interfaces_.count() > 1 ? interfaces_.name(interface) : std::string_view{}};
 }
 
 std::string Capture::damage(const std::string& reason) const {

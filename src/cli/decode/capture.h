@@ -4,8 +4,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
+#include "cli/decode/interfaces.h"
 #include "cli/descriptor.h"
 #include "wire/layout.h"
 
@@ -18,6 +20,8 @@ struct Record {
     int64_t time_ns = 0;  // since 1970
     wire::Bytes bytes;    // valid until the next call
     size_t original_size = 0;
+    uint32_t interface = 0;           // of the capture, from 0
+    std::string_view interface_name;  // empty where there is but one, or where it has none
 };
 
 class Capture {
@@ -59,6 +63,7 @@ private:
     bool can_rewind_ = false;
     std::unique_ptr<pcap, ClosePcap> handle_;
     uint64_t records_ = 0;
+    Interfaces interfaces_;
     std::string problem_;
 };
 

@@ -109,6 +109,10 @@ Json packet_json(const Packet& packet) {
                    {"dest_qp", nullptr},
                    {"psn", nullptr},
                    {"payload_bytes", nullptr}};
+    if (!packet.record.interface_name.empty()) {
+        object["interface"] = std::string(packet.record.interface_name);
+        object["repeated"] = packet.sighting != Sighting::fresh;
+    }
     if (packet.is_transport()) add_transport(packet, object);
     object["icrc_ok"] = or_null(packet.checksums.icrc);
     if (packet.checksums.icrc) object["icrc"] = frame.icrc.value;
@@ -192,6 +196,7 @@ Json summary_json(const Summary& summary, const std::vector<Operation>& unfinish
                    {"flows", flows_json(summary)}};
     Json& open = object["unfinished"] = Json::array();
     for (const Operation& operation : unfinished) open.push_back(operation_json(operation));
+    if (summary.repeated != 0) object["repeated"] = summary.repeated;
     return object;
 }
 

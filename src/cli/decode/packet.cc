@@ -159,6 +159,7 @@ std::vector<std::string> notes_of(const Packet& packet) {
     const Noticed& noticed = packet.noticed;
     const wire::Frame& frame = packet.frame;
     if (is_nak(frame)) notes.push_back(nak_text(frame));
+    add_if(packet.sighting != Sighting::fresh, "seen at another interface before");
     add_if(noticed.new_sequence, "new PSN sequence");
     add_if(noticed.retransmission, "retransmission");
     add_if(noticed.out_of_order, "out of order");

@@ -7,6 +7,7 @@
 
 #include "cli/decode/capture.h"
 #include "cli/decode/facts.h"
+#include "cli/decode/repeats.h"
 #include "cli/decode/request_flow.h"
 #include "wire/frame.h"
 
@@ -17,6 +18,7 @@ struct Packet {
     wire::Frame frame;
     Checksums checksums;
     Noticed noticed;
+    Sighting sighting = Sighting::fresh;
 
     bool is_transport() const { return frame.kind == wire::FrameKind::transport; }
     bool is_damaged() const { return checksums.icrc == false; }

@@ -5,6 +5,13 @@
 namespace tulle::cli {
 
 void Summary::add(const Packet& packet) {
+    if (packet.sighting != Sighting::fresh) {
+        ++repeated;
+        const bool is_marked = packet.sighting == Sighting::again_marked;
+        ecn_ce += is_marked && is_congestion_experienced(packet.frame);
+        fecn += is_marked && packet.frame.transport.bth.fecn;
+        return;
+    }
     const int64_t time_ns = packet.record.time_ns;
     first_time_ns = packets == 0 ? time_ns : std::min(first_time_ns, time_ns);
     last_time_ns = packets == 0 ? time_ns : std::max(last_time_ns, time_ns);

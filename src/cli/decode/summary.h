@@ -26,6 +26,7 @@ struct Summary {
     uint64_t roce_packets = 0;  // RoCE and InfiniBand transport packets, damaged ones included
     uint64_t foreign = 0;
     uint64_t malformed = 0;
+    uint64_t repeated = 0;  // seen at another interface before; in no other figure
     uint64_t wire_bytes = 0;
     int64_t first_time_ns = 0;
     int64_t last_time_ns = 0;

@@ -88,6 +88,8 @@ void print_flows(const Summary& summary, Output& output) {
 
 void print_summary(const Summary& summary, Output& output) {
     print_line(output, "Packets", summary.packets, other_packets_text(summary));
+    if (summary.repeated != 0)
+        print_line(output, "Seen again", summary.repeated, "at another interface; not counted");
     print_line(output, "Bad ICRC", summary.bad_icrc,
                summary.bad_icrc == 0
                    ? ""

@@ -8,6 +8,7 @@
 #include "scenario/hpcc.h"
 #include "scenario/names.h"
 #include "scenario/scenario.h"
+#include "scenario/set.h"
 #include "workload/flow_files.h"
 
 namespace tulle::cli {
@@ -41,8 +42,6 @@ std::optional<Error> check_words(const SimInput& input) {
         return Error{
             "--hpcc takes topology and settings from its files; leave out --topology and "
             "--profile"};
-    if (input.scenario.empty() && !input.set.empty())
-        return Error{"--set changes a scenario; there is none"};
     return std::nullopt;
 }
 
@@ -56,7 +55,7 @@ Result<SimTask> read_hpcc(const SimInput& input, const std::string& config) {
     }
     auto run = scenario::read_hpcc(config, input.hpcc_config, read_text, paths);
     if (!run) return run.error();
-    return SimTask{std::move(run->setup), std::move(run->notes)};
+    return SimTask{std::move(run->setup), {}, config, std::move(run->notes)};
 }
 
 Result<sim::Setup> read_scenario(const SimInput& input, const std::string& text) {
@@ -90,9 +89,7 @@ std::optional<Error> add_paths(const std::string& file, sim::Setup& setup) {
 }
 
 Result<SimTask> read_source(const SimInput& input) {
-    const std::string& file = !input.scenario.empty()      ? input.scenario
-                              : !input.hpcc_config.empty() ? input.hpcc_config
-                                                           : input.connection_matrix;
+    const std::string& file = input.source();
     const auto text = read_text(file);
     if (!text) return text.error();
     if (!input.hpcc_config.empty()) return read_hpcc(input, *text);
@@ -103,7 +100,14 @@ Result<SimTask> read_source(const SimInput& input) {
     if (!setup) return setup.error();
     if (!input.paths.empty())
         if (auto error = add_paths(input.paths, *setup)) return *error;
-    return SimTask{std::move(*setup), {}};
+    return SimTask{std::move(*setup), {}, *text, {}};
+}
+
+// A scenario has read its settings already.
+std::optional<Error> set_on(const SimInput& input, sim::Setup& setup) {
+    const auto set = parse_settings(input.set);
+    if (!set) return set.error();
+    return scenario::set_settings(*set, setup);
 }
 
 }  // namespace
@@ -113,12 +117,19 @@ Result<SimTask> read_task(const SimInput& input) {
     auto task = read_source(input);
     if (!task) return task;
     sim::Setup& setup = task->setup;
+    if (input.scenario.empty())
+        if (auto error = set_on(input, setup)) return *error;
     if (input.seed) setup.seed = *input.seed;
     const scenario::Names names(setup.graph);
     for (const std::string& name : input.taps) {
         const auto cable = names.cable(name);
         if (!cable) return Error{"--tap: " + cable.error().message};
         setup.taps.push_back({*cable});
+    }
+    for (const std::string& name : input.links) {
+        const auto cable = names.cable(name);
+        if (!cable) return Error{"--link: " + cable.error().message};
+        task->links.push_back(*cable);
     }
     setup.trace = setup.trace || input.trace;
     return task;

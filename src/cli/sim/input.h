@@ -21,13 +21,23 @@ struct SimInput {
     std::string topology;
     std::string paths;
     std::optional<uint64_t> seed;
-    std::vector<std::string> set;   // "key=value"
-    std::vector<std::string> taps;  // "A-B"
+    std::vector<std::string> set;    // "key=value"
+    std::vector<std::string> taps;   // "A-B"
+    std::vector<std::string> links;  // the same, for the page
     bool trace = false;
+
+    // The file that says what is simulated.
+    const std::string& source() const {
+        return !scenario.empty()      ? scenario
+               : !hpcc_config.empty() ? hpcc_config
+                                      : connection_matrix;
+    }
 };
 
 struct SimTask {
     sim::Setup setup;
+    std::vector<uint32_t> links;     // cables that the page shows
+    std::string text;                // of the scenario, or of what stands in for it
     std::vector<std::string> notes;  // a sentence for each thing in the input that has no effect
 };
 

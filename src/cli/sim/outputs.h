@@ -2,13 +2,22 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "report/page/frame.h"
 #include "report/verdict.h"
 
 namespace tulle::cli {
 
-enum class SimFile : uint8_t { json, flows_csv, links_csv, fct, pcap, timeline };
+enum class SimFile : uint8_t { json, flows_csv, links_csv, fct, pcap, timeline, page };
 
-std::string sim_file(SimFile kind, const report::Facts& facts, const report::Verdict& verdict);
+// What a page shows besides the run itself.
+struct SimPage {
+    std::vector<uint32_t> links;  // cables
+    report::About about;
+};
+
+std::string sim_file(SimFile kind, const report::Facts& facts, const report::Verdict& verdict,
+                     const SimPage& page);
 
 }  // namespace tulle::cli

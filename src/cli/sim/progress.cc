@@ -26,8 +26,8 @@ uint64_t millionths(uint64_t part, uint64_t whole) {
 }  // namespace
 
 uint64_t done_millionths(const drive::Progress& progress, base::Instant stop) {
-    uint64_t done = std::max(millionths(progress.bytes_done, progress.bytes),
-                             millionths(progress.flows_done, progress.flows));
+    uint64_t done =
+        millionths(progress.flows_done + progress.tasks_done, progress.flows + progress.tasks);
     if (stop != base::Instant::never())
         done = std::max(done, millionths(static_cast<uint64_t>(progress.time.ps),
                                          static_cast<uint64_t>(stop.ps)));
@@ -37,8 +37,13 @@ uint64_t done_millionths(const drive::Progress& progress, base::Instant stop) {
 std::string progress_text(const drive::Progress& progress, base::Instant stop,
                           milliseconds elapsed) {
     const uint64_t done = done_millionths(progress, stop);
-    return fmt::format("{} %, {} simulated, {:.1f} million hops, {}", done / (kMillion / 100),
-                       base::to_string(progress.time - base::Instant{}),
+    std::string counts;
+    if (progress.tasks != 0)
+        counts += fmt::format(" {} of {} tasks,", progress.tasks_done, progress.tasks);
+    if (progress.flows != 0)
+        counts += fmt::format(" {} of {} flows,", progress.flows_done, progress.flows);
+    return fmt::format("{} %,{} {} simulated, {:.1f} million hops, {}", done / (kMillion / 100),
+                       counts, base::to_string(progress.time - base::Instant{}),
                        static_cast<double>(progress.hops) / 1e6, time_left(done, elapsed));
 }
 

@@ -11,10 +11,10 @@
 
 namespace tulle::cli {
 
-// Parts of a million that are done, by bytes, flows or simulated time, whichever is furthest.
+// Parts of a million that are done, by flows and tasks or by simulated time, whichever is further.
 uint64_t done_millionths(const drive::Progress& progress, base::Instant stop);
 
-// "41 %, 123 us simulated, 2.1 million hops, 12 s left".
+// "41 %, 410 of 1000 tasks, 123 us simulated, 2.1 million hops, 12 s left".
 std::string progress_text(const drive::Progress& progress, base::Instant stop,
                           std::chrono::milliseconds elapsed);
 

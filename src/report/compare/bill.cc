@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/int128.h"
+#include "base/units.h"
 #include "sim/cables.h"
 
 namespace tulle::report {
@@ -47,11 +48,30 @@ const PricedPart* choose(const std::vector<PricedPart>& parts, const Need& need)
     return best;
 }
 
+// Of the slowest rate that serves, the smallest with ports enough; a faster one is another fabric.
+const PricedPart* choose_switch(const std::vector<PricedPart>& parts, Need need) {
+    Need any_size = need;
+    any_size.ports = 0;
+    const PricedPart* slowest = choose(parts, any_size);
+    const PricedPart* best = choose(parts, need);
+    if (best != nullptr && best->rate_bps != slowest->rate_bps) return nullptr;
+    return best;
+}
+
+uint32_t most_ports(const std::vector<PricedPart>& parts, uint64_t rate_bps, LinkLayer link) {
+    uint32_t most = 0;
+    for (const PricedPart& part : parts)
+        if (part.rate_bps == rate_bps && (part.link == LinkLayer::any || part.link == link))
+            most = std::max(most, part.ports);
+    return most;
+}
+
 class Counter {
 public:
     Counter(const sim::Setup& setup, const Prices& prices)
         : setup_(setup), prices_(prices), link_(link_layer(setup)) {
         bill_.currency = prices.currency;
+        bill_.is_sample = prices.is_sample;
     }
 
     Bill count() {
@@ -69,6 +89,7 @@ public:
             bill_.price += line.price;
             bill_.milliwatts += line.milliwatts;
             bill_.unpriced += line.is_priced ? 0 : line.count;
+            bill_.guessed += line.price_is_guess ? line.price : 0;
         }
         return std::move(bill_);
     }
@@ -90,7 +111,26 @@ private:
         }
         ++bill_.switches;
         bill_.switch_ports += ports;
-        add(choose(prices_.switches, need), fmt::format("switch with {} ports", ports), 1);
+        const PricedPart* part = choose_switch(prices_.switches, need);
+        if (part == nullptr) note_size(need);
+        add(part, fmt::format("switch with {} ports", ports), 1);
+    }
+
+    // Nothing to say where no switch of the kind has a price: that is seen in the bill.
+    void note_size(Need need) {
+        const uint32_t ports = need.ports;
+        need.ports = 0;
+        const PricedPart* slowest = choose(prices_.switches, need);
+        if (slowest == nullptr) return;
+        std::string problem = fmt::format(
+            "no {} {} switch in {} has {} ports, as one of the topology does; the largest has {}: "
+            "add a model that has them, or choose a topology of smaller switches",
+            base::to_string(base::Rate::bits_per_second(slowest->rate_bps)),
+            link_ == LinkLayer::infiniband ? "InfiniBand" : "Ethernet", prices_.file, ports,
+            most_ports(prices_.switches, slowest->rate_bps, link_));
+        if (std::find(bill_.problems.begin(), bill_.problems.end(), problem) ==
+            bill_.problems.end())
+            bill_.problems.push_back(std::move(problem));
     }
 
     void count_cable(const topology::Cable& cable) {
@@ -118,9 +158,13 @@ private:
         auto line = std::find_if(bill_.lines.begin(), bill_.lines.end(),
                                  [&](const BillLine& one) { return one.part == name; });
         if (line == bill_.lines.end())
-            line = bill_.lines.insert(bill_.lines.end(), BillLine{name, 0, part != nullptr, 0, 0});
+            line = bill_.lines.insert(bill_.lines.end(),
+                                      BillLine{.part = name, .is_priced = part != nullptr});
         line->count += count;
         if (part == nullptr) return;
+        line->each = part->price;
+        line->price_is_guess = scenario::is_guess(part->price_source);
+        line->watts_are_guess = scenario::is_guess(part->watts_source);
         line->price += part->price * count;
         line->milliwatts += part->milliwatts * count;
     }
@@ -135,6 +179,20 @@ private:
 
 Bill bill_of(const sim::Setup& setup, const Prices& prices) {
     return Counter(setup, prices).count();
+}
+
+std::string sum_text(const Bill& bill) {
+    return (bill.is_whole() ? "" : "> ") + price_text(bill.price);
+}
+
+std::string basis_text(const Bill& bill) {
+    std::string text = bill.is_sample ? ", sample prices" : "";
+    if (bill.guessed != 0 && bill.price != 0)
+        text +=
+            fmt::format(", {} % of it guesses",
+                        static_cast<uint64_t>(
+                            (base::uint128_t{bill.guessed} * 100 + bill.price / 2) / bill.price));
+    return text;
 }
 
 std::string price_text(uint64_t thousandths) {

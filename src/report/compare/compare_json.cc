@@ -1,9 +1,11 @@
 #include "report/compare/compare_json.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/compare/claims.h"
 #include "report/compare/rules.h"
+#include "report/compare/sweep.h"
 #include "report/csv_values.h"
 #include "workload/collectives/collective.h"
 
@@ -12,9 +14,16 @@ namespace {
 
 Json one_run(const Comparison& comparison, const ComparedRun& run) {
     Json json = {{"name", run.fabric}};
-    json["sweep"] = comparison.sweep_key.empty()
-                        ? Json(nullptr)
-                        : Json{{"key", comparison.sweep_key}, {"value", run.value}};
+    json["sweep"] = comparison.sweep_key.empty() ? Json(nullptr)
+                                                 : Json{{"key", comparison.sweep_key},
+                                                        {"value", run.value},
+                                                        {"values", split_value(run.value)}};
+    Json seeds = Json::array();
+    for (const SeedTime& one : run.seeds)
+        seeds.push_back({{"seed", one.seed},
+                         {"complete", one.complete},
+                         {"span_ns", static_cast<double>(one.span.ps) / 1000}});
+    json["seeds"] = std::move(seeds);
     json.update(run_json(*run.facts, run.verdict));
     return json;
 }
@@ -25,8 +34,11 @@ Json cost_json(const ComparedRun& run) {
     for (const BillLine& line : bill.lines)
         lines.push_back({{"part", line.part},
                          {"count", line.count},
+                         {"each", line.is_priced ? ratio(line.each) : Json(nullptr)},
                          {"price", line.is_priced ? ratio(line.price) : Json(nullptr)},
-                         {"watts", line.is_priced ? ratio(line.milliwatts) : Json(nullptr)}});
+                         {"price_is_guess", line.price_is_guess},
+                         {"watts", line.is_priced ? ratio(line.milliwatts) : Json(nullptr)},
+                         {"watts_are_guess", line.watts_are_guess}});
     return {{"name", run.fabric},
             {"switches", bill.switches},
             {"switch_ports", bill.switch_ports},
@@ -38,6 +50,7 @@ Json cost_json(const ComparedRun& run) {
             {"price", ratio(bill.price)},
             {"watts", ratio(bill.milliwatts)},
             {"unpriced_parts", bill.unpriced},
+            {"guessed", ratio(bill.guessed)},
             {"lines", std::move(lines)}};
 }
 
@@ -51,6 +64,14 @@ Json evidence_json(const std::vector<std::string>& fields, const Json& document)
 
 Json sweep_value(const std::string& value) {
     return value.empty() ? Json(nullptr) : Json(value);
+}
+
+Json parts_json(const std::vector<GapPart>& parts) {
+    Json json = Json::array();
+    for (const GapPart& part : parts)
+        json.push_back(
+            {{"kind", share_name(part.kind)}, {"text", part.text}, {"ps", part.time.ps}});
+    return json;
 }
 
 Json verdict_json(const Comparison& comparison, const Json& document) {
@@ -67,9 +88,18 @@ Json verdict_json(const Comparison& comparison, const Json& document) {
                               {"run", claim.run},
                               {"fabric", comparison.runs[claim.run].fabric},
                               {"sentence", claim.sentence},
+                              {"parts", parts_json(claim.parts)},
                               {"evidence", evidence_json(claim.evidence, document)}});
     }
-    return {{"ranking", std::move(ranking)}, {"claims", std::move(claims)}};
+    Json best = Json::array();
+    for (const BestValue& one : best_values(comparison))
+        best.push_back({{"fabric", one.fabric},
+                        {"value", sweep_value(one.value)},
+                        {"sentence", one.sentence},
+                        {"evidence", evidence_json(one.evidence, document)}});
+    return {{"ranking", std::move(ranking)},
+            {"claims", std::move(claims)},
+            {"best_values", std::move(best)}};
 }
 
 Json rules_json(const Comparison& comparison, const Json& document) {
@@ -85,17 +115,30 @@ Json rules_json(const Comparison& comparison, const Json& document) {
     return rules;
 }
 
+// Key and value of the first setting that is swept, then of the second.
+std::string sweep_cells(const Comparison& comparison, const std::string& value) {
+    const std::vector<std::string> values = split_value(value);
+    std::vector<std::string> cells(4);
+    for (size_t i = 0; i < comparison.axes.size() && i < values.size(); ++i) {
+        cells[2 * i] = csv_quoted(comparison.axes[i].key);
+        cells[2 * i + 1] = csv_quoted(values[i]);
+    }
+    return fmt::format("{}", fmt::join(cells, ","));
+}
+
 std::string run_cells(const ComparedRun& run) {
     const sim::Totals& totals = run.facts->result.totals;
     const auto percentile = [&](uint64_t parts, uint64_t out_of) {
         return csv_ns(static_cast<int64_t>(run.latency.percentile(parts, out_of)));
     };
-    return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_ns(run.facts->span.ps),
-                       csv_ratio(run.verdict.limit_permille), percentile(1, 2), percentile(99, 100),
-                       percentile(999, 1000), run.facts->drops(), totals.retransmitted,
-                       totals.ecn_marked, totals.cnps, csv_ns(totals.paused.ps),
-                       csv_ratio(run.facts->header_permille()), csv_ns(run.facts->result.cpu.ps),
-                       csv_ratio(run.bill.price));
+    return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                       csv_ns(run.facts->span.ps), run.seeds.size(), csv_ns(run.least().ps),
+                       csv_ns(run.most().ps), csv_ratio(run.verdict.limit_permille),
+                       percentile(1, 2), percentile(99, 100), percentile(999, 1000),
+                       run.facts->drops(), totals.retransmitted, totals.ecn_marked, totals.cnps,
+                       csv_ns(totals.paused.ps), csv_ratio(run.facts->header_permille()),
+                       csv_ns(run.facts->result.cpu.ps), run.peak_queue_bytes(),
+                       run.bill.is_whole() ? csv_ratio(run.bill.price) : "");
 }
 
 std::string collective_cells(const CollectiveFacts& phase) {
@@ -115,6 +158,7 @@ Json comparison_json(const Comparison& comparison) {
                  {"runs", Json::array()},
                  {"missing", comparison.missing},
                  {"prices", comparison.prices_file},
+                 {"sample_prices", comparison.has_sample_prices},
                  {"cost", Json::array()}};
     for (const ComparedRun& run : comparison.runs) {
         json["runs"].push_back(one_run(comparison, run));
@@ -127,13 +171,14 @@ Json comparison_json(const Comparison& comparison) {
 
 std::string compare_csv(const Comparison& comparison) {
     std::string text =
-        "fabric,sweep_key,sweep_value,complete,time_ns,limit_ratio,p50_ns,p99_ns,p999_ns,dropped,"
-        "retransmitted,ecn_marked,cnps,paused_ns,header_ratio,cpu_ns,price,collective,kind,bytes,"
-        "ranks,collective_ns,algbw_GBps,busbw_GBps,collective_limit_ratio\n";
+        "fabric,sweep_key,sweep_value,sweep_key_2,sweep_value_2,complete,time_ns,seeds,"
+        "least_time_ns,most_time_ns,limit_ratio,p50_ns,p99_ns,p999_ns,dropped,retransmitted,"
+        "ecn_marked,cnps,paused_ns,header_ratio,cpu_ns,peak_queue_bytes,price,collective,kind,"
+        "bytes,ranks,collective_ns,algbw_GBps,busbw_GBps,collective_limit_ratio\n";
     for (const ComparedRun& run : comparison.runs) {
         const std::string head =
-            fmt::format("{},{},{},{},{}", csv_quoted(run.fabric), csv_quoted(comparison.sweep_key),
-                        csv_quoted(run.value), run.verdict.complete ? "yes" : "no", run_cells(run));
+            fmt::format("{},{},{},{}", csv_quoted(run.fabric), sweep_cells(comparison, run.value),
+                        run.verdict.complete ? "yes" : "no", run_cells(run));
         if (run.facts->collectives.empty()) text += head + ",,,,,,,,\n";
         for (const CollectiveFacts& phase : run.facts->collectives)
             text += head + "," + collective_cells(phase) + "\n";

@@ -4,13 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "base/units.h"
 #include "report/compare/chart.h"
 #include "report/compare/claims.h"
 #include "report/compare/rows.h"
 #include "report/compare/rules.h"
+#include "report/compare/sweep.h"
 #include "report/compare/words.h"
 #include "report/findings/findings.h"
 #include "report/table.h"
@@ -20,6 +20,7 @@ namespace {
 
 constexpr size_t kMostHeldUp = 190;  // two lines; `tulle sim` tells the rest
 constexpr size_t kFabricsAbreast = 5;
+constexpr size_t kGridColumns = 6;
 constexpr size_t kColumnWidth = 13;  // of a fabric's name
 
 // Names over columns, in as many lines as the longest needs.
@@ -61,10 +62,6 @@ std::string tables(const Comparison& comparison, const std::string& value) {
     return text;
 }
 
-std::string time_text(Duration duration) {
-    return base::to_string(duration);
-}
-
 std::string header(const Comparison& comparison) {
     std::string text;
     if (!comparison.scenario.empty()) text += fmt::format("Scenario  {}\n", comparison.scenario);
@@ -75,6 +72,11 @@ std::string header(const Comparison& comparison) {
         fmt::format("Cluster   {}, {}, {} switches with {} ports in use, {}\n",
                     counted(first.facts->servers(), "server"), counted(bill.adapters, "adapter"),
                     bill.switches, bill.switch_ports, counted(bill.cables, "cable"));
+    if (comparison.seed_count() > 1)
+        text += fmt::format(
+            "Seeds     {}: figures are those of the run with the median time; ± is half of what "
+            "they span\n",
+            comparison.seed_count());
     return text;
 }
 
@@ -104,51 +106,57 @@ std::string advice(const Comparison& comparison, const std::string& value) {
     return text;
 }
 
-// What a sweep shows: bus bandwidth where there are collectives, else time.
-struct Measure {
-    std::string name;
-    std::function<uint64_t(const ComparedRun&)> value;
-    std::function<std::string(const ComparedRun&)> text;
-    bool is_time = false;
-};
-
-const CollectiveFacts* phase_of(const ComparedRun& run, size_t phase) {
-    return phase < run.facts->collectives.size() ? &run.facts->collectives[phase] : nullptr;
+std::string cell_of(const ComparedRun* run, const Measure& measure) {
+    if (run == nullptr) return "missing";
+    if (!run->verdict.complete) return "failed";
+    return measure.is_time ? spread_text(*run) : measure.text(*run, measure.phase);
 }
 
-std::vector<Measure> measures(const Comparison& comparison) {
-    std::vector<Measure> all;
-    for (size_t i = 0; i < comparison.runs.front().facts->collectives.size(); ++i) {
-        const CollectiveFacts& phase = comparison.runs.front().facts->collectives[i];
-        if (!is_collective(phase.collective)) continue;
-        const auto bandwidth = [i](const ComparedRun& run) {
-            const CollectiveFacts* of = phase_of(run, i);
-            return of != nullptr ? of->bus_bandwidth : 0;
-        };
-        all.push_back(
-            {fmt::format("{}: bus bandwidth, GB/s", phase.name), bandwidth,
-             [bandwidth](const ComparedRun& run) { return gigabytes_text(bandwidth(run)); }});
-    }
-    all.push_back({"time",
-                   [](const ComparedRun& run) { return static_cast<uint64_t>(run.facts->span.ps); },
-                   [](const ComparedRun& run) { return time_text(run.facts->span); }, true});
-    return all;
-}
-
+// Values down, fabrics across.
 std::string sweep_table(const Comparison& comparison, const Measure& measure) {
-    Table table;
-    add_names(comparison.sweep_key, comparison.fabrics, table);
-    for (const std::string& value : comparison.values) {
-        std::vector<std::string> cells = {value};
-        for (const std::string& fabric : comparison.fabrics) {
-            const ComparedRun* run = comparison.find(fabric, value);
-            cells.push_back(run == nullptr          ? "missing"
-                            : run->verdict.complete ? measure.text(*run)
-                                                    : "failed");
+    std::string text = fmt::format("\n{}\n", measure.name);
+    const std::vector<std::string>& fabrics = comparison.fabrics;
+    for (size_t first = 0; first < fabrics.size(); first += kFabricsAbreast) {
+        const std::vector<std::string> some(
+            fabrics.begin() + static_cast<int64_t>(first),
+            fabrics.begin() +
+                static_cast<int64_t>(std::min(fabrics.size(), first + kFabricsAbreast)));
+        Table table;
+        add_names(comparison.sweep_key, some, table);
+        for (const std::string& value : comparison.values) {
+            std::vector<std::string> cells = {value};
+            for (const std::string& fabric : some)
+                cells.push_back(cell_of(comparison.find(fabric, value), measure));
+            table.row(std::move(cells));
         }
-        table.row(std::move(cells));
+        text += table.text();
     }
-    return fmt::format("\n{}\n{}", measure.name, table.text());
+    return text;
+}
+
+// Of one fabric: values of the first setting down, those of the second across.
+std::string grid_table(const Comparison& comparison, const Measure& measure,
+                       const std::string& fabric) {
+    const SweepAxis& down = comparison.axes[0];
+    const SweepAxis& across = comparison.axes[1];
+    std::string text =
+        fmt::format("\n{}, {}: {} down, {} across\n", measure.name, fabric, down.key, across.key);
+    for (size_t first = 0; first < across.values.size(); first += kGridColumns) {
+        const size_t end = std::min(across.values.size(), first + kGridColumns);
+        Table table;
+        std::vector<std::string> head = {""};
+        for (size_t i = first; i < end; ++i) head.push_back(across.values[i]);
+        table.row(std::move(head));
+        for (const std::string& row : down.values) {
+            std::vector<std::string> cells = {row};
+            for (size_t i = first; i < end; ++i)
+                cells.push_back(cell_of(
+                    comparison.find(fabric, joined_value({row, across.values[i]})), measure));
+            table.row(std::move(cells));
+        }
+        text += table.text();
+    }
+    return text;
 }
 
 std::string sweep_chart(const Comparison& comparison, const Measure& measure) {
@@ -157,27 +165,110 @@ std::string sweep_chart(const Comparison& comparison, const Measure& measure) {
         for (const std::string& fabric : comparison.fabrics) {
             const ComparedRun* run = comparison.find(fabric, value);
             const bool is_good = run != nullptr && run->verdict.complete;
-            all.push_back({value, fabric, is_good ? measure.value(*run) : 0,
-                           is_good ? measure.text(*run) : "-"});
+            all.push_back({value, fabric, is_good ? measure.value(*run, measure.phase) : 0,
+                           is_good ? cell_of(run, measure) : "-"});
         }
-    return fmt::format("\n{} against {}\n{}", measure.name, comparison.sweep_key,
-                       bars(all, measure.is_time));
+    const bool is_one_scale = !measure.is_time || comparison.fabrics.size() == 1;
+    return fmt::format(
+        "\n{} against {}; {}\n{}", measure.name, comparison.sweep_key,
+        is_one_scale ? "the longest bar is the most" : "the longest bar is the most of each value",
+        bars(all, !is_one_scale));
+}
+
+// What happened besides, a row for each run.
+std::string other_table(const Comparison& comparison) {
+    const std::vector<Measure> measures = other_measures(comparison);
+    Table table;
+    std::vector<std::string> head = {comparison.sweep_key, "fabric"};
+    for (const Measure& measure : measures) head.push_back(measure.name);
+    table.row(std::move(head));
+    for (const std::string& value : comparison.values)
+        for (const ComparedRun* run : comparison.runs_at(value)) {
+            std::vector<std::string> cells = {
+                run->fabric == comparison.fabrics.front() ? value : "", run->fabric};
+            for (const Measure& measure : measures) cells.push_back(measure.text(*run, 0));
+            table.row(std::move(cells));
+        }
+    return "\nWhat happened besides\n" + table.text();
 }
 
 std::string sweep_text(const Comparison& comparison) {
     std::string text;
-    const std::vector<Measure> all = measures(comparison);
-    for (const Measure& measure : all) text += sweep_table(comparison, measure);
-    return text + sweep_chart(comparison, all.front());
+    const std::vector<Measure> all = main_measures(comparison);
+    const bool is_grid = comparison.axes.size() > 1;
+    for (const Measure& measure : all) {
+        if (!is_grid) text += sweep_table(comparison, measure);
+        for (size_t i = 0; is_grid && i < comparison.fabrics.size(); ++i)
+            text += grid_table(comparison, measure, comparison.fabrics[i]);
+    }
+    if (!is_grid) text += sweep_chart(comparison, all.front());
+    return text + other_table(comparison);
+}
+
+std::string best_text(const Comparison& comparison) {
+    const std::vector<BestValue> all = best_values(comparison);
+    if (all.empty()) return "";
+    std::string text = "Best value\n";
+    for (const BestValue& best : all) text += wrapped(fmt::format("  {}.", best.sentence), "    ");
+    return text;
+}
+
+// Parts of a fabric; fabrics that are built of the same parts share a table.
+std::string bill_table(const std::vector<const ComparedRun*>& runs) {
+    const Bill& bill = runs.front()->bill;
+    std::vector<std::string> names;
+    for (const ComparedRun* run : runs) names.push_back(run->fabric);
+    Table table;
+    table.row({"part", "count", "each", "together", "power"});
+    for (const BillLine& line : bill.lines) {
+        const auto guess = [](const std::string& text, bool is) { return text + (is ? "*" : " "); };
+        table.row(
+            {line.part, std::to_string(line.count),
+             line.is_priced ? guess(price_text(line.each), line.price_is_guess) : "no price ",
+             line.is_priced ? guess(price_text(line.price), line.price_is_guess) : "? ",
+             line.is_priced ? guess(watts_text(line.milliwatts), line.watts_are_guess) : "? "});
+    }
+    table.row({bill.is_whole() ? "sum" : "sum of what has a price", "", "",
+               price_text(bill.price) + " ", watts_text(bill.milliwatts) + " "});
+    return wrapped(fmt::format("  {}", fmt::join(names, ", ")), "  ") + table.text();
+}
+
+bool is_same_bill(const Bill& a, const Bill& b) {
+    return std::ranges::equal(a.lines, b.lines, [](const BillLine& one, const BillLine& other) {
+        return std::tie(one.part, one.count) == std::tie(other.part, other.count);
+    });
+}
+
+std::string bills(const Comparison& comparison, const std::string& value) {
+    std::vector<std::vector<const ComparedRun*>> groups;
+    bool has_guess = false;
+    for (const ComparedRun* run : comparison.runs_at(value)) {
+        has_guess = has_guess || run->bill.guessed != 0;
+        auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& one) {
+            return is_same_bill(one.front()->bill, run->bill);
+        });
+        if (group == groups.end()) group = groups.emplace(groups.end());
+        group->push_back(run);
+    }
+    const Bill& bill = comparison.runs.front().bill;
+    const std::string head = fmt::format("\nParts and prices, {}, {} {}{}", bill.currency,
+                                         bill.is_sample ? "sample prices of" : "prices of",
+                                         comparison.prices_file, has_guess ? "; * is a guess" : "");
+    std::string text = wrapped(head, "  ");
+    for (const auto& group : groups) text += bill_table(group);
+    return text;
 }
 
 }  // namespace
 
 std::string compare_verdict_text(const Comparison& comparison) {
-    std::string text;
+    std::string text = best_text(comparison);
+    // Of one fabric there is nothing to compare at a value.
+    const bool is_of_values = !comparison.sweep_key.empty() && comparison.fabrics.size() == 1;
     for (const std::string& value : comparison.values) {
+        if (is_of_values) break;
         text += value.empty() ? "Verdict\n"
-                              : fmt::format("Verdict at {} = {}\n", comparison.sweep_key, value);
+                              : fmt::format("Verdict at {}\n", comparison.place_text(value));
         for (const Claim& claim : claims_of(comparison, value))
             text += wrapped(fmt::format("  {}.", claim.sentence), "    ");
     }
@@ -191,7 +282,7 @@ std::string compare_text(const Comparison& comparison) {
                compare_verdict_text(comparison);
     const std::string& value = comparison.values.front();
     return header(comparison) + tables(comparison, value) + bottlenecks(comparison, value) + "\n" +
-           compare_verdict_text(comparison) + advice(comparison, value);
+           compare_verdict_text(comparison) + advice(comparison, value) + bills(comparison, value);
 }
 
 }  // namespace tulle::report

@@ -6,15 +6,16 @@
 
 #include "base/units.h"
 #include "report/compare/claims.h"
+#include "report/compare/decision.h"
 #include "report/compare/rows.h"
 #include "report/compare/rules.h"
+#include "report/compare/sweep.h"
 #include "report/findings/findings.h"
 #include "report/json_values.h"
 
 namespace tulle::report {
 namespace {
 
-constexpr std::string_view kPlace = "/*figures*/null";
 // What keeps the page below two megabytes: so many runs have charts over time and of links, and so
 // many switches, the busiest, stand in the latter.
 constexpr size_t kMostDetailed = 12;
@@ -105,26 +106,59 @@ Json collectives_json(const Facts& facts) {
     return json;
 }
 
-Json run_figures(const ComparedRun& run, bool is_detailed, Duration end) {
+std::string guess(const std::string& text, bool is_guess) {
+    return text + (is_guess ? "*" : "");
+}
+
+Json bill_json(const Bill& bill) {
     Json lines = Json::array();
-    for (const BillLine& line : run.bill.lines)
-        lines.push_back({line.part, line.count, line.is_priced ? price_text(line.price) : "?",
-                         line.is_priced ? watts_text(line.milliwatts) : "?"});
+    for (const BillLine& line : bill.lines)
+        lines.push_back(
+            {line.part, line.count,
+             line.is_priced ? guess(price_text(line.each), line.price_is_guess) : "no price",
+             line.is_priced ? guess(price_text(line.price), line.price_is_guess) : "?",
+             line.is_priced ? guess(watts_text(line.milliwatts), line.watts_are_guess) : "?"});
+    return {{"lines", std::move(lines)},
+            {"is_whole", bill.is_whole()},
+            {"price", sum_text(bill)},
+            {"power", watts_text(bill.milliwatts)}};
+}
+
+Json shares_json(const ComparedRun& run) {
+    Json json = Json::array();
+    for (const TimeShare& share : run.shares)
+        json.push_back({{"name", share.name}, {"ps", share.time.ps}});
+    return json;
+}
+
+// How far behind the fastest of its value, in words; empty where it is not.
+std::string behind_words(const Comparison& comparison, const ComparedRun& run) {
+    const ComparedRun& best = comparison.runs[comparison.ranking(run.value).front()];
+    const uint64_t behind = behind_permille(run, best);
+    if (&run == &best || !run.verdict.complete) return "";
+    if (behind >= 1000) return fmt::format("{} times as long", ratio_text(behind + 1000));
+    return behind == 0 ? "no difference" : fmt::format("{} longer", percent_text(behind));
+}
+
+Json run_figures(const Comparison& comparison, const ComparedRun& run, bool is_detailed,
+                 Duration end) {
     return {{"fabric", run.fabric},
             {"value", run.value},
             {"profile", run.facts->setup.fabric_name},
             {"complete", run.verdict.complete},
             {"time_us", microseconds(run.facts->span)},
+            {"least_us", microseconds(run.least())},
+            {"most_us", microseconds(run.most())},
+            {"behind", behind_words(comparison, run)},
+            {"limit", percent_text(run.verdict.limit_permille)},
             {"hash", fmt::format("{:016x}", run.facts->result.hash)},
             {"sentence", run.verdict.sentence},
+            {"shares", shares_json(run)},
             {"collectives", collectives_json(*run.facts)},
             {"latency", latency_json(run.latency)},
             {"series", is_detailed ? series_json(run.series, end) : Json(nullptr)},
             {"load", is_detailed ? load_json(*run.facts) : Json::array()},
-            {"bill",
-             {{"lines", std::move(lines)},
-              {"price", price_text(run.bill.price)},
-              {"power", watts_text(run.bill.milliwatts)}}}};
+            {"bill", bill_json(run.bill)}};
 }
 
 Json table_json(const Comparison& comparison, const std::string& value) {
@@ -146,53 +180,69 @@ Json table_json(const Comparison& comparison, const std::string& value) {
                          {"about", topic_name(one.topic)},
                          {"sentence", one.sentence}});
     return {{"value", value},
+            {"order", comparison.ranking(value)},
             {"fabrics", std::move(names)},
             {"rows", std::move(rows)},
             {"claims", std::move(claims)},
             {"rules", std::move(rules)}};
 }
 
+Json axes_json(const Comparison& comparison) {
+    Json json = Json::array();
+    for (const SweepAxis& axis : comparison.axes)
+        json.push_back({{"key", axis.key}, {"values", axis.values}});
+    return json;
+}
+
 Json figures(const Comparison& comparison) {
     Json runs = Json::array();
     const Duration end = comparison.runs.empty() ? Duration{} : end_of_charts(comparison);
     for (size_t i = 0; i < comparison.runs.size(); ++i)
-        runs.push_back(run_figures(comparison.runs[i], i < kMostDetailed, end));
+        runs.push_back(run_figures(comparison, comparison.runs[i], i < kMostDetailed, end));
     Json tables = Json::array();
     for (const std::string& value : comparison.values)
         tables.push_back(table_json(comparison, value));
     Json json = {{"scenario", comparison.scenario}, {"sweep_key", comparison.sweep_key},
+                 {"axes", axes_json(comparison)},   {"seeds", comparison.seed_count()},
                  {"fabrics", comparison.fabrics},   {"values", comparison.values},
-                 {"missing", comparison.missing},   {"prices", comparison.prices_file},
-                 {"tables", std::move(tables)},     {"runs", std::move(runs)}};
+                 {"missing", comparison.missing},   {"tables", std::move(tables)},
+                 {"runs", std::move(runs)}};
     if (comparison.runs.empty()) return json;
+    const Decision decision = decision_of(comparison);
+    json["decision"] = {{"headline", decision.headline}, {"sentences", decision.sentences}};
+    json["best_values"] = Json::array();
+    for (const BestValue& best : best_values(comparison))
+        json["best_values"].push_back(
+            {{"fabric", best.fabric}, {"value", best.value}, {"sentence", best.sentence}});
+    json["prices_text"] = fmt::format(
+        "{} {}", comparison.has_sample_prices ? "Sample prices, not quotes:" : "Prices of",
+        comparison.prices_file);
+    json["has_guesses"] = std::ranges::any_of(
+        comparison.runs, [](const ComparedRun& run) { return run.bill.guessed != 0; });
+    json["work"] = work_text(*comparison.runs.front().facts);
     const ComparedRun& first = comparison.runs.front();
     json["cluster"] =
         fmt::format("{}, {}, {} switches, {}", counted(first.facts->servers(), "server"),
                     counted(first.bill.adapters, "adapter"), first.bill.switches,
                     counted(first.bill.cables, "cable"));
+    const bool is_everywhere = std::ranges::all_of(comparison.runs, [&](const ComparedRun& run) {
+        return std::tie(run.bill.adapters, run.bill.switches, run.bill.cables) ==
+               std::tie(first.bill.adapters, first.bill.switches, first.bill.cables);
+    });
+    if (!is_everywhere)
+        json["cluster"] = fmt::format("{} at {}", json["cluster"].get<std::string>(),
+                                      comparison.place_text(comparison.values.front()));
     json["currency"] = first.bill.currency;
     return json;
 }
 
-// Nothing in a name can end the script that the figures stand in.
-std::string script_safe(const std::string& json) {
-    std::string text;
-    for (const char c : json)
-        if (c == '<')
-            text += "\\u003c";
-        else
-            text += c;
-    return text;
-}
-
 }  // namespace
 
-std::string compare_page(const Comparison& comparison) {
-    std::string page(page_texts().front().text);
-    const std::string json =
-        figures(comparison).dump(-1, ' ', true, Json::error_handler_t::replace);
-    page.replace(page.find(kPlace), kPlace.size(), script_safe(json));
-    return page;
+std::string compare_page(const Comparison& comparison, const About& about) {
+    Json json = figures(comparison);
+    json["about"] = about_json(about);
+    return page_of("compare",
+                   comparison.scenario.empty() ? "Fabrics compared" : comparison.scenario, json);
 }
 
 }  // namespace tulle::report

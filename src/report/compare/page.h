@@ -1,23 +1,14 @@
-// A comparison as one page that needs nothing else: tables, and charts that the page draws itself
-// from the figures in it (page.html).
+// A comparison as one page that needs nothing else: the decision, the question, the reasons, tables
+// and charts that the page draws itself from the figures in it (page/compare.js).
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "report/compare/comparison.h"
+#include "report/page/frame.h"
 
 namespace tulle::report {
 
-struct PageText {
-    std::string_view name;
-    std::string_view text;
-};
-
-// page.html, compiled in.
-std::span<const PageText> page_texts();
-
-std::string compare_page(const Comparison& comparison);
+std::string compare_page(const Comparison& comparison, const About& about);
 
 }  // namespace tulle::report

@@ -100,6 +100,13 @@ std::vector<Row> rows_of(const std::vector<const ComparedRun*>& runs) {
              return run.verdict.complete ? percent_text(run.verdict.limit_permille) : "-";
          }},
     };
+    const size_t seeds = runs.front()->seeds.size();
+    if (seeds > 1) {
+        rows.push_back({fmt::format("  least of {} seeds", seeds),
+                        [](const ComparedRun& run) { return short_time(run.least()); }});
+        rows.push_back({fmt::format("  most of {} seeds", seeds),
+                        [](const ComparedRun& run) { return short_time(run.most()); }});
+    }
     add_collectives(runs, rows);
     const std::vector<Row> rest = {
         {"message latency p50", latency(1, 2)},
@@ -116,18 +123,21 @@ std::vector<Row> rows_of(const std::vector<const ComparedRun*>& runs) {
         {"links held up, in all",
          [](const ComparedRun& run) { return short_time(run.facts->result.totals.paused); }},
         {"  mostly by", held_up_by},
+        {"deepest queue",
+         [](const ComparedRun& run) { return base::bytes_to_string(run.peak_queue_bytes()); }},
         {"header overhead",
          [](const ComparedRun& run) { return percent_text(run.facts->header_permille()); }},
         {"host CPU time", [](const ComparedRun& run) { return short_time(run.facts->result.cpu); },
          true},
         {"  cores a server",
          [](const ComparedRun& run) { return ratio_text(run.facts->busy_cores_permille()); }, true},
-        {fmt::format("price, {}", runs.front()->bill.currency),
+        {fmt::format("{}, {}", runs.front()->bill.is_sample ? "sample price" : "price",
+                     runs.front()->bill.currency),
+         [](const ComparedRun& run) { return sum_text(run.bill); }},
+        {runs.front()->bill.is_sample ? "sample power" : "power",
          [](const ComparedRun& run) {
-             return fmt::format("{}{}", price_text(run.bill.price),
-                                run.bill.unpriced != 0 ? "+" : "");
+             return (run.bill.is_whole() ? "" : "> ") + watts_text(run.bill.milliwatts);
          }},
-        {"power", [](const ComparedRun& run) { return watts_text(run.bill.milliwatts); }},
     };
     rows.insert(rows.end(), rest.begin(), rest.end());
     return rows;

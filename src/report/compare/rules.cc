@@ -54,17 +54,40 @@ void add_fastest(const Candidates& field, std::vector<Advice>& advice) {
                       std::move(evidence)});
 }
 
+void add_unpriced(const Candidates& field, std::vector<Advice>& advice) {
+    std::vector<std::string> names;
+    std::vector<std::string> evidence;
+    for (const size_t index : field.complete)
+        if (!field.run(index).bill.is_whole()) {
+            names.push_back(field.run(index).fabric);
+            evidence.push_back(fmt::format("/cost/{}/unpriced_parts", index));
+        }
+    if (names.empty()) return;
+    advice.push_back({"unpriced", Topic::budget, false,
+                      fmt::format("Parts of {} have no price, so {} not ranked by cost.",
+                                  fmt::join(names, ", "), names.size() == 1 ? "it is" : "they are"),
+                      std::move(evidence)});
+}
+
 void add_cheapest(const Candidates& field, std::vector<Advice>& advice) {
     if (field.complete.size() < 2) return;
+    // A sum that lacks parts says nothing, so that fabric is left out.
+    const auto priced = [&](std::vector<size_t> indices) {
+        std::erase_if(indices, [&](size_t index) { return !field.run(index).bill.is_whole(); });
+        return indices;
+    };
+    const std::vector<size_t> leaders = priced(field.leaders);
+    const std::vector<size_t> complete = priced(field.complete);
+    if (leaders.empty()) return add_unpriced(field, advice);
     const auto price = [&](size_t index) { return field.run(index).bill.price; };
     const auto cheaper = [&](size_t a, size_t b) { return price(a) < price(b); };
-    const size_t leader = *std::min_element(field.leaders.begin(), field.leaders.end(), cheaper);
-    const size_t least = *std::min_element(field.complete.begin(), field.complete.end(), cheaper);
+    const size_t leader = *std::min_element(leaders.begin(), leaders.end(), cheaper);
+    const size_t least = *std::min_element(complete.begin(), complete.end(), cheaper);
     if (price(leader) == 0) return;
     const Bill& bill = field.run(leader).bill;
-    std::string sentence =
-        fmt::format("Of the fastest, {} costs least: {} {} and {}", field.run(leader).fabric,
-                    price_text(bill.price), bill.currency, watts_text(bill.milliwatts));
+    std::string sentence = fmt::format(
+        "Of the fastest, {} costs least: {} {} and {}{}", field.run(leader).fabric,
+        price_text(bill.price), bill.currency, watts_text(bill.milliwatts), basis_text(bill));
     std::vector<std::string> evidence = {fmt::format("/cost/{}/price", leader),
                                          fmt::format("/cost/{}/watts", leader)};
     if (price(least) < price(leader)) {
@@ -75,6 +98,7 @@ void add_cheapest(const Candidates& field, std::vector<Advice>& advice) {
         evidence.push_back(fmt::format("/runs/{}/verdict/span_ns", least));
     }
     advice.push_back({"cheapest", Topic::budget, false, sentence + ".", std::move(evidence)});
+    add_unpriced(field, advice);
 }
 
 void add_settings(const Candidates& field, std::vector<Advice>& advice) {

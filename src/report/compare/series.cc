@@ -26,7 +26,9 @@ public:
         const Key key{event.node, event.port, event.lane};
         switch (event.kind) {
             case TraceEvent::Kind::queue_bytes: {
-                uint64_t& most = series_.queue_bytes[bin_of(event.at)];
+                pass_to(bin_of(event.at));
+                queued_[key] = event.value;
+                uint64_t& most = series_.queue_bytes[bin_];
                 most = std::max(most, event.value);
                 return;
             }
@@ -39,6 +41,7 @@ public:
     }
 
     TimeSeries finish() && {
+        pass_to(bin_of(end_));
         while (!paused_since_.empty()) end_pause(paused_since_.begin()->first, end_);
         for (const int64_t ps : paused_ps_)
             series_.paused_ports.push_back(static_cast<uint64_t>(ps * 1000 / series_.bin.ps));
@@ -50,6 +53,17 @@ private:
 
     size_t bin_of(Instant at) const {
         return static_cast<size_t>(std::clamp<int64_t>(at.ps / series_.bin.ps, 0, kBins - 1));
+    }
+
+    // A queue that nothing is told of is as deep as it was; that it has emptied is told.
+    void pass_to(size_t bin) {
+        if (bin <= bin_) return;
+        uint64_t most = 0;
+        for (const auto& [key, bytes] : queued_) most = std::max(most, bytes);
+        while (bin_ < bin) {
+            ++bin_;
+            series_.queue_bytes[bin_] = std::max(series_.queue_bytes[bin_], most);
+        }
     }
 
     void end_pause(const Key& key, Instant to) {
@@ -71,6 +85,8 @@ private:
     TimeSeries series_;
     std::vector<int64_t> paused_ps_;
     std::map<Key, Instant> paused_since_;
+    std::map<Key, uint64_t> queued_;
+    size_t bin_ = 0;
 };
 
 }  // namespace

@@ -172,6 +172,22 @@ void Dcqcn::count_bytes(uint32_t bytes) {
         byte_stage_ = later_stage(byte_stage_, 1);
 }
 
+// When the bits of a packet have passed at the rates of the ticks to come, as far as they are
+// known: a notification that comes meanwhile is heeded with the next packet.
+Instant Dcqcn::paced_through_ticks(Instant now, uint32_t bytes) const {
+    constexpr uint64_t kBitPicoseconds = 8'000'000'000'000;
+    Dcqcn later = *this;
+    base::uint128_t left = base::uint128_t{bytes} * kBitPicoseconds;
+    for (Instant at = now;;) {
+        const Instant end = at + Duration{static_cast<int64_t>(left / later.rate_)};
+        const Instant tick = std::min(later.next_increase_, later.check_due());
+        if (end <= tick || later.rate_ == settings_->line_rate_bps) return end;
+        left -= base::uint128_t{static_cast<uint64_t>((tick - at).ps)} * later.rate_;
+        at = tick;
+        later.advance(at);
+    }
+}
+
 void Dcqcn::advance_alpha(Instant now) {
     const int64_t ticks = ticks_until(next_alpha_, now, settings_->alpha_interval);
     if (ticks == 0) return;

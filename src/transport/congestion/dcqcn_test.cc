@@ -67,7 +67,23 @@ public:
             step(byte_stage);
         }
         const auto distance = static_cast<int64_t>(bytes * 8'000'000'000'000u / rate);
+        if (s.repace && now + Duration{distance} > increase_at) return through_ticks(now, bytes);
         return distance / s.pacing_tick.ps * s.pacing_tick.ps;
+    }
+
+    // From tick to tick, each at its own rate.
+    int64_t through_ticks(Instant now, uint32_t bytes) const {
+        Ticking later = *this;
+        base::uint128_t left = base::uint128_t{bytes} * 8'000'000'000'000u;
+        for (Instant at = now;;) {
+            const Instant tick = std::min(later.check_at, later.increase_at);
+            const auto passed = base::uint128_t{static_cast<uint64_t>((tick - at).ps)} * later.rate;
+            if (passed >= left || later.rate == s.line_rate_bps)
+                return (at - now).ps + static_cast<int64_t>(left / later.rate);
+            left -= passed;
+            at = tick;
+            later.run_until(at);
+        }
     }
 
     DcqcnSettings s;
@@ -303,6 +319,27 @@ TEST(DcqcnDeathTest, settings_that_mean_nothing_are_our_mistake) {
     DcqcnSettings settings = checked();
     settings.min_rate_bps = 0;
     EXPECT_DEATH(Dcqcn{settings}, "internal error");
+}
+
+// At 1 Mb/s a packet of 4,096 bytes takes 33 ms. The timer raises the rate after 300 us, half of
+// the way to the target, and the rest of the packet passes at that rate.
+TEST(Dcqcn, a_rate_that_rises_shortens_the_distance_that_a_slow_packet_has_left) {
+    DcqcnSettings settings;
+    settings.line_rate_bps = kLine;
+    settings.first_rate_bps = kLine;
+    settings.min_rate_bps = 1'000'000;
+    settings.clamp_target_after_increase = false;
+    Dcqcn dcqcn(settings);
+    Instant now{};
+    for (int i = 0; i < 100; ++i, now += 1_us) dcqcn.on_notification(now);
+    now += 4_us;
+    dcqcn.advance(now);
+    ASSERT_EQ(dcqcn.rate_bps(), 1'000'000u);
+    const Instant next = dcqcn.on_sent(now, 4096);
+    EXPECT_LT(next - now, 301_us);
+    EXPECT_GT(next - now, 290_us);
+    settings.repace = false;
+    EXPECT_EQ(dcqcn.on_sent(now, 4096) - now, 32'768_us);
 }
 
 }  // namespace

@@ -1,0 +1,196 @@
+#include "cli/sim/estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "base/units.h"
+#include "cli/machine.h"
+
+namespace tulle::cli {
+namespace {
+
+using workload::Task;
+using workload::Tier;
+
+// Hops a second of one thread, by hosts: a cluster that fits a cache is faster (bench/results.md,
+// permutations). Credits come to about half.
+struct Speed {
+    uint64_t hosts;
+    uint64_t hops_per_second;
+};
+constexpr Speed kSpeeds[] = {{128, 13'000'000}, {1024, 9'000'000}, {UINT64_MAX, 4'500'000}};
+constexpr uint64_t kCreditsPercent = 55;
+constexpr uint64_t kThreadPercent = 88;  // of one more thread; same table
+// What a task of a program costs besides its hops: measured with an all-to-all of 512 ranks and an
+// all-reduce of 256, set-up included.
+constexpr uint64_t kNanosecondsPerTask = 5000;
+
+constexpr uint64_t kMinute = 60;
+
+// How far packets go, in links, on average over hosts: from a few of them to all that they send to.
+class Distances {
+public:
+    explicit Distances(const topology::Graph& graph)
+        : graph_(graph), ports_(graph), hosts_(graph.endpoints()) {}
+
+    uint32_t between(uint32_t source, uint32_t destination) {
+        const auto known = from_.find(source);
+        if (known != from_.end()) return known->second[hosts_[destination]];
+        if (from_.size() < kMostSources)
+            return from_.emplace(source, search(hosts_[source])).first->second[hosts_[destination]];
+        return average();
+    }
+
+private:
+    static constexpr size_t kMostSources = 16;
+
+    std::vector<uint32_t> search(uint32_t root) const {
+        std::vector<uint32_t> found(graph_.nodes.size(), 0);
+        std::vector<bool> is_known(graph_.nodes.size());
+        std::vector<uint32_t> queue = {root};
+        is_known[root] = true;
+        for (size_t next = 0; next < queue.size(); ++next) {
+            const uint32_t node = queue[next];
+            for (uint16_t port = 0; port < graph_.nodes[node].port_count; ++port) {
+                const auto& end = ports_.at({node, port});
+                if (end.cable == topology::kNone || is_known[end.peer.node]) continue;
+                is_known[end.peer.node] = true;
+                found[end.peer.node] = found[node] + 1;
+                queue.push_back(end.peer.node);
+            }
+        }
+        return found;
+    }
+
+    uint32_t average() {
+        if (average_ != 0) return average_;
+        const uint64_t pairs = from_.size() * hosts_.size();
+        uint64_t sum = 0;
+        for (const auto& [source, found] : from_)
+            for (const uint32_t host : hosts_) sum += found[host];
+        average_ = static_cast<uint32_t>(std::max<uint64_t>(1, (sum + pairs / 2) / pairs));
+        return average_;
+    }
+
+    const topology::Graph& graph_;
+    const topology::Ports ports_;
+    const std::vector<uint32_t> hosts_;
+    std::map<uint32_t, std::vector<uint32_t>> from_;
+    uint32_t average_ = 0;
+};
+
+// Data and acknowledgements.
+uint64_t packets_of(uint64_t bytes, const sim::HostSettings& host) {
+    const uint64_t data = std::max<uint64_t>(1, (bytes + host.mtu - 1) / host.mtu);
+    if (host.service == sim::Service::unreliable) return data;
+    return data + std::max<uint64_t>(1, data / std::max(1u, host.ack_every));
+}
+
+constexpr uint64_t kHopsInServer = 2;  // to its switch and back
+
+uint64_t hops_of(const sim::Setup& setup) {
+    Distances distances(setup.graph);
+    uint64_t hops = 0;
+    for (const sim::Flow& flow : setup.flows)
+        hops +=
+            packets_of(flow.bytes, setup.host) * distances.between(flow.source, flow.destination);
+    for (const Task& task : setup.program.tasks()) {
+        if (task.kind == Task::Kind::compute) continue;
+        if (task.tier == Tier::scale_up)
+            hops += packets_of(task.bytes, setup.scale_up->host) * kHopsInServer;
+        else
+            hops +=
+                packets_of(task.bytes, setup.host) *
+                distances.between(setup.ranks[task.rank].endpoint, setup.ranks[task.peer].endpoint);
+    }
+    return hops;
+}
+
+uint64_t hops_per_second(const sim::Setup& setup) {
+    const uint64_t hosts = setup.graph.host_count();
+    uint64_t speed = 0;
+    for (const Speed& one : kSpeeds)
+        if (speed == 0 && hosts <= one.hosts) speed = one.hops_per_second;
+    const bool has_credits = setup.fabric.flow_control == fabric::FlowControl::credits;
+    return has_credits ? speed * kCreditsPercent / 100 : speed;
+}
+
+// Pairs of ranks that talk, over either network.
+uint64_t connections_of(const sim::Setup& setup) {
+    std::set<std::tuple<uint32_t, uint32_t, uint32_t>> pairs;
+    for (const Task& task : setup.program.tasks())
+        if (task.kind != Task::Kind::compute)
+            pairs.insert({task.rank, task.peer,
+                          static_cast<uint32_t>(task.channel) << 1 |
+                              static_cast<uint32_t>(task.tier == Tier::scale_up)});
+    return pairs.size();
+}
+
+// Measured on permutations of 128 to 3,456 hosts, all-to-alls of 64 to 512 ranks and an all-reduce
+// of 256: what the process took at most, against these counts.
+constexpr uint64_t kBytesPerPort = 1950;
+constexpr uint64_t kBytesPerFlow = 1850;
+constexpr uint64_t kBytesPerConnection = 3200;
+constexpr uint64_t kBytesPerTask = 215;
+constexpr uint64_t kBytesPerTracedHop = 64;  // chosen: a sample, twice while it is sorted
+
+uint64_t memory_of(const sim::Setup& setup, uint64_t hops) {
+    uint64_t ports = 2 * setup.graph.cables.size();
+    if (setup.scale_up) ports += 2 * setup.scale_up->graph.cables.size();
+    return ports * kBytesPerPort + setup.flows.size() * kBytesPerFlow +
+           connections_of(setup) * kBytesPerConnection + setup.program.size() * kBytesPerTask +
+           (setup.trace ? hops * kBytesPerTracedHop : 0);
+}
+
+}  // namespace
+
+Estimate estimate(std::span<const sim::Setup> setups, uint32_t threads, uint32_t workers) {
+    Estimate sum;
+    uint64_t milliseconds = 0;
+    std::vector<uint64_t> memory;
+    for (const sim::Setup& setup : setups) {
+        const uint64_t hops = hops_of(setup);
+        const uint64_t percent = 100 + (threads - 1) * kThreadPercent;
+        sum.hops += hops;
+        const uint64_t tasks_ms = setup.program.size() * kNanosecondsPerTask / 1'000'000;
+        milliseconds += (hops * 1000 / hops_per_second(setup) + tasks_ms) * 100 / percent;
+        memory.push_back(memory_of(setup, hops));
+    }
+    // The largest that can be under way at a time.
+    std::sort(memory.rbegin(), memory.rend());
+    const uint32_t at_a_time = std::max(1u, workers / std::max(1u, threads));
+    memory.resize(std::min<size_t>(memory.size(), at_a_time));
+    for (const uint64_t bytes : memory) sum.memory_bytes += bytes;
+    sum.seconds = milliseconds / 1000 / std::max<uint64_t>(1, memory.size());
+    return sum;
+}
+
+std::optional<std::string> warning(const Estimate& estimate, uint64_t memory_available) {
+    const bool is_long = estimate.seconds >= kMinute;
+    const bool is_large = memory_available != 0 && estimate.memory_bytes > memory_available;
+    if (!is_long && !is_large) return std::nullopt;
+    const std::string time = estimate.seconds < 2 * kMinute ? fmt::format("{} s", estimate.seconds)
+                             : estimate.seconds < 120 * kMinute
+                                 ? fmt::format("{} min", estimate.seconds / kMinute)
+                                 : fmt::format("{} h", estimate.seconds / 3600);
+    std::string text =
+        fmt::format("this will take about {}, {} million hops, and {} of memory", time,
+                    estimate.hops / 1'000'000, base::bytes_to_string(estimate.memory_bytes));
+    if (is_large)
+        text += fmt::format(", of which {} is free; fewer hosts or smaller messages need less",
+                            base::bytes_to_string(memory_available));
+    return text;
+}
+
+void warn_of_cost(std::string_view command, const Estimate& estimate) {
+    if (const auto text = warning(estimate, memory_available()))
+        fmt::print(stderr, "{}: {}\n", command, *text);
+}
+
+}  // namespace tulle::cli

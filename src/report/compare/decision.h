@@ -1,0 +1,18 @@
+// What a comparison comes to, for the top of its page: a headline, and what else was found.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/compare/comparison.h"
+
+namespace tulle::report {
+
+struct Decision {
+    std::string headline;
+    std::vector<std::string> sentences;
+};
+
+Decision decision_of(const Comparison& comparison);
+
+}  // namespace tulle::report
