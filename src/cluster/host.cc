@@ -32,7 +32,8 @@ Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cab
       adapter_(plan_.adapter),
       pd_(adapter_.memory().create_pd()),
       cq_(adapter_.create_cq(1)),
-      answer_bytes_(framing.adapter_envelope() + wire::Bth::kSize + wire::Aeth::kSize) {
+      answer_bytes_(framing.adapter_envelope() + wire::Bth::kSize + wire::Aeth::kSize +
+                    wire::AtomicAckEth::kSize) {
     const uint32_t rights =
         transport::kLocalWrite | transport::kRemoteWrite | transport::kRemoteRead;
     key_ = *adapter_.memory().register_region({pd_, 0, kMemoryBytes, nullptr, rights});
