@@ -400,7 +400,8 @@ void Host::wake_thread_in_time() {
 void Host::flush_management() {
     if (wire_) deliver_wire(now());
     flush_all();
-    if (!local_.empty() || next_deadline() < sleeps_until_) watch_->wake();
+    if (!local_.empty()) return watch_->wake();
+    wake_thread_in_time();
 }
 
 // ---- progress -----------------------------------------------------------------------------------

@@ -22,15 +22,10 @@ bool is_datagram(const Packet& packet) {
     return wire::service_of(static_cast<uint8_t>(packet.opcode)) == wire::Service::ud;
 }
 
-bool is_ipv4(const wire::Gid& gid) {
-    return std::all_of(gid.bytes.begin(), gid.bytes.begin() + 10, [](auto b) { return b == 0; }) &&
-           gid.bytes[10] == 0xff && gid.bytes[11] == 0xff;
-}
-
 std::array<std::byte, kGrhBytes> grh_of(const Packet& packet, const wire::Gid& from,
                                         const wire::Gid& to) {
     std::array<std::byte, kGrhBytes> bytes{};
-    if (is_ipv4(from) && is_ipv4(to)) {
+    if (wire::is_ipv4(from) && wire::is_ipv4(to)) {
         // RoCE v2: the IPv4 header in the last twenty bytes (annex A17.4.5.1).
         wire::Ipv4 ip;
         ip.dscp = static_cast<uint8_t>(packet.traffic_class >> 2);

@@ -55,10 +55,6 @@ const char* word_for(wire::FaultAct act) {
     return "";
 }
 
-bool is_ipv4(const wire::Gid& gid) {
-    return gid.bytes[0] == 0 && gid.bytes[10] == 0xff && gid.bytes[11] == 0xff;
-}
-
 Descriptor open_to_append(const std::string& name) {
     if (name.empty()) return Descriptor();
     return Descriptor(open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
@@ -101,7 +97,7 @@ wire::Path WirePath::path_to(const Board& there, const wire::Gid* group) const {
                                   0x00, 0x00, static_cast<uint8_t>(there.rank + 1)};
     if (!who_.is_ethernet)
         path.encapsulation = wire::Encapsulation::infiniband_global;
-    else if (is_ipv4(path.source.gid) && is_ipv4(path.destination.gid))
+    else if (wire::is_ipv4(path.source.gid) && wire::is_ipv4(path.destination.gid))
         path.encapsulation = wire::Encapsulation::roce_v2_ipv4;
     else
         path.encapsulation = wire::Encapsulation::roce_v1;

@@ -122,8 +122,6 @@ struct PendingWork {
     ibv_send_wr request{};
     std::vector<ibv_sge> sges;
     std::vector<std::byte> inline_data;
-    std::array<std::byte, 8> word{};  // what an atomic write stores
-    bool has_data = false;
 };
 
 struct QueuePair {

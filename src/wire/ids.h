@@ -121,4 +121,13 @@ constexpr Gid gid_of(Ipv4Address address) {
     return gid;
 }
 
+inline constexpr size_t kIpv4Prefix = 12;  // bytes of a GID before an IPv4 address
+
+constexpr bool is_ipv4(const Gid& gid) {
+    constexpr Gid kAny = gid_of(Ipv4Address{});
+    for (size_t i = 0; i < kIpv4Prefix; ++i)
+        if (gid.bytes[i] != kAny.bytes[i]) return false;
+    return true;
+}
+
 }  // namespace tulle::wire

@@ -22,12 +22,6 @@ ZeroRun longest_zero_run(const std::array<uint16_t, 8>& groups) {
     return best;
 }
 
-bool is_ipv4_mapped(const Gid& gid) {
-    for (size_t i = 0; i < 10; ++i)
-        if (gid.bytes[i] != 0) return false;
-    return gid.bytes[10] == 0xff && gid.bytes[11] == 0xff;
-}
-
 }  // namespace
 
 std::string to_string(const MacAddress& address) {
@@ -46,7 +40,7 @@ std::string to_string(const Ipv4Address& address) {
 }
 
 std::string to_string(const Gid& gid) {
-    if (is_ipv4_mapped(gid)) {
+    if (is_ipv4(gid)) {
         const auto& b = gid.bytes;
         return "::ffff:" + to_string(Ipv4Address{{b[12], b[13], b[14], b[15]}});
     }

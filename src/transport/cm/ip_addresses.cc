@@ -7,21 +7,16 @@
 namespace tulle::transport {
 namespace {
 
-constexpr size_t kMappedPrefix = 12;
 constexpr wire::Gid kMapped = wire::gid_of(wire::Ipv4Address{});
-
-bool is_ipv4(const wire::Gid& gid) {
-    return std::equal(gid.bytes.begin(), gid.bytes.begin() + kMappedPrefix, kMapped.bytes.begin());
-}
 
 // ::ffff:a.b.c.d to ::a.b.c.d, which is how the message has it.
 wire::Gid on_the_wire(wire::Gid gid) {
-    if (is_ipv4(gid)) std::fill_n(gid.bytes.begin(), kMappedPrefix, uint8_t{0});
+    if (wire::is_ipv4(gid)) std::fill_n(gid.bytes.begin(), wire::kIpv4Prefix, uint8_t{0});
     return gid;
 }
 
 wire::Gid mapped(wire::Gid address) {
-    std::copy_n(kMapped.bytes.begin(), kMappedPrefix, address.bytes.begin());
+    std::copy_n(kMapped.bytes.begin(), wire::kIpv4Prefix, address.bytes.begin());
     return address;
 }
 
@@ -34,12 +29,12 @@ std::optional<IpAddresses> addresses_of(const Request& request) {
 }  // namespace
 
 bool is_one_family(const IpAddresses& addresses) {
-    return is_ipv4(addresses.source) == is_ipv4(addresses.destination);
+    return wire::is_ipv4(addresses.source) == wire::is_ipv4(addresses.destination);
 }
 
 wire::IpCmHeader ip_cm_header(const IpAddresses& addresses) {
     wire::IpCmHeader header;
-    header.ip_version = is_ipv4(addresses.source) ? 4 : 6;
+    header.ip_version = wire::is_ipv4(addresses.source) ? 4 : 6;
     header.source_port = addresses.source_port;
     header.source = on_the_wire(addresses.source);
     header.destination = on_the_wire(addresses.destination);
