@@ -10,7 +10,8 @@
 namespace tulle::report {
 namespace {
 
-constexpr uint64_t kPlenty = 16;  // times as much
+constexpr uint64_t kPlenty = 16;            // times as much
+constexpr uint32_t kMostOvertaking = 4096;  // packets: what is late then is not taken for lost
 
 const sim::ChainLink& last_link(const Facts& facts) {
     return facts.result.account.chain.back();
@@ -105,6 +106,7 @@ std::string take_away(const Facts& facts, const Cause& cause, sim::Setup& setup)
         case CauseKind::uneven_paths:
             setup.fabric.route.choice = fabric::PathChoice::adaptive;
             setup.host.loss = transport::LossPolicy::selective_repeat;
+            setup.host.reorder_tolerance = kMostOvertaking;
             return "with packets spread over all paths";
         case CauseKind::oversubscribed:
             widen_between_switches(setup);
@@ -152,6 +154,7 @@ std::string take_away(const Facts& facts, const Cause& cause, sim::Setup& setup)
             return "with a longer timeout";
         case CauseKind::software:
             setup.host.send_latency = setup.host.receive_latency = {};
+            setup.host.memory = {};
             return "without adapter latency";
         case CauseKind::not_ready:
         case CauseKind::slow_rank:
