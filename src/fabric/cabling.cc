@@ -142,7 +142,7 @@ uint64_t Cabling::held_ps(uint32_t p, uint32_t lane, Instant now) const {
 }
 
 // Why the buffer of a lane is full: the port that its packets wait for; or, if that was held itself
-// for most of the time since, whatever held it. A host is its own reason.
+// for a good part of the time since, whatever held it. A host is its own reason.
 Place Cabling::root_of(uint32_t p, uint32_t lane, Instant now) const {
     const LaneIn& input = ins_[p * lanes_ + lane];
     if (input.blocker == UINT32_MAX) return kNowhere;
@@ -152,7 +152,7 @@ Place Cabling::root_of(uint32_t p, uint32_t lane, Instant now) const {
     const uint64_t held = held_ps(input.blocker, lane, now) - input.blocker_held_ps;
     const bool is_held = (blocker.held >> lane & 1) != 0;
     const bool passes_on =
-        is_held || 2 * held >= static_cast<uint64_t>((now - input.full_since).ps);
+        is_held || kPassedOn * held >= static_cast<uint64_t>((now - input.full_since).ps);
     return passes_on ? waiting.root : place(input.blocker);
 }
 

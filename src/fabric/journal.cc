@@ -50,7 +50,7 @@ void Journal::wait(PacketAccount& account, const Hop& hop) {
 void Journal::leave_buffer(uint64_t lane, const Leaving& leaving) {
     LastLeft& last = last_left_[leaving.port];
     const auto since = static_cast<uint64_t>((leaving.now - last.at).ps);
-    const bool was_held = 2 * (leaving.held_ps - last.held_ps) >= since;
+    const bool was_held = kPassedOn * (leaving.held_ps - last.held_ps) >= since;
     last = {leaving.now, leaving.held_ps};
     credit_roots_[lane] = was_held && leaving.root != kNowhere ? leaving.root : leaving.place;
 }

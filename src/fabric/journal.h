@@ -17,6 +17,10 @@
 
 namespace tulle::fabric {
 
+// A port that was held for one part in so many of a time passes the reason on: what waits for it
+// would have gone otherwise. Chosen: a port that is only full itself is held for less.
+inline constexpr uint64_t kPassedOn = 5;
+
 struct PacketAccount {
     Shares story;    // of its sender, until the packet left
     Shares journey;  // since then
