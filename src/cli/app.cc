@@ -17,6 +17,7 @@
 #include "cli/run.h"
 #include "cli/sim.h"
 #include "cli/topo.h"
+#include "cli/why.h"
 
 namespace tulle::cli {
 namespace {
@@ -67,6 +68,7 @@ int parse_and_run(int argc, const char* const* argv) {
     app.require_subcommand(1);
     add_compare(app, exit_code);
     add_sim(app, exit_code);
+    add_why(app, exit_code);
     add_decode(app, exit_code);
     add_list(app, exit_code);
     add_run(app, exit_code);

@@ -97,6 +97,7 @@ Runs run_all(const ComparisonTask& task, uint32_t workers, SetUp& set_up) {
     drive::TogetherOptions how;
     how.workers = workers;
     how.interrupt = &interrupt_flag();
+    how.explains = true;
     how.on_begin = [&](size_t) { set_up.end(); };
     how.on_progress = [&](size_t run, const drive::Progress& progress) {
         line.show(run, progress);
@@ -188,7 +189,7 @@ int run(const Options& options) {
             fmt::print(stderr, "tulle compare: note: {}\n", note);
     const uint32_t workers =
         options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-    warn_of_cost("tulle compare", estimate(task->setups, 1, workers));
+    warn_of_cost("tulle compare", estimate(task->setups, 1, workers, 2));
     set_up.say("building the networks");
     const Runs runs = run_all(*task, workers, set_up);
     const Results& results = runs.results;

@@ -14,6 +14,7 @@
 #include "cli/set_up.h"
 #include "cli/sim/estimate.h"
 #include "cli/sim/input.h"
+#include "cli/sim/options.h"
 #include "cli/sim/outputs.h"
 #include "cli/sim/progress.h"
 #include "drive/run.h"
@@ -46,6 +47,7 @@ struct Options {
     std::string timeline;
     std::string html;
     bool quiet = false;
+    bool no_verdict = false;
 };
 
 int fail(const base::Error& error, int exit_code) {
@@ -60,6 +62,7 @@ base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Optio
     how.on_begin = [&] { set_up.end(); };
     how.threads = options.threads;
     how.interrupt = &interrupt_flag();
+    how.explains = !options.no_verdict;
     how.on_progress = [&](const drive::Progress& progress) { line.show(progress); };
     return drive::run(setup, how);
 }
@@ -67,8 +70,10 @@ base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Optio
 std::optional<base::Error> print(const Options& options, const report::Facts& facts,
                                  const report::Verdict& verdict) {
     Output standard = Output::standard();
-    standard.write(options.quiet ? report::verdict_text(verdict)
-                                 : report::text_report(facts, verdict));
+    if (!options.quiet)
+        standard.write(report::text_report(facts, verdict));
+    else if (!options.no_verdict)
+        standard.write(report::verdict_text(verdict));
     return standard.finish();
 }
 
@@ -122,36 +127,12 @@ int simulate(const Options& options) {
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle sim: note: {}\n", note);
-    warn_of_cost("tulle sim", estimate({&setup, 1}, options.threads, options.threads));
+    const uint32_t passes = options.no_verdict ? 1 : 2;
+    warn_of_cost("tulle sim", estimate({&setup, 1}, options.threads, options.threads, passes));
     set_up.say("building the network");
     const auto result = run_with_progress(setup, options, set_up);
     if (!result) return fail(result.error(), kInputWrong);
     return report_run(options, setup, *result, finished, *outputs);
-}
-
-void add_input(CLI::App& command, SimInput& input) {
-    command.add_option("SCENARIO", input.scenario, "What to simulate; - is standard input")
-        ->option_text(" ");
-    command.add_option("--hpcc", input.hpcc_config, "Instead: a config.txt of HPCC's simulator")
-        ->option_text("CONFIG");
-    command.add_option("--cm", input.connection_matrix, "Instead: a connection matrix of htsim")
-        ->option_text("FILE");
-    command.add_option("--profile", input.profile, "Another fabric than the scenario says")
-        ->option_text("P");
-    command.add_option("--topology", input.topology, "Another topology, such as fat-tree:k=8")
-        ->option_text("T");
-    command.add_option("--paths", input.paths, "Paths that flows take, by the nodes on them")
-        ->option_text("FILE");
-    command.add_option("--seed", input.seed, "Of all that is drawn by chance")->option_text("N");
-    command.add_option("--set", input.set, "Another value for a setting of the scenario")
-        ->option_text("KEY=VALUE")
-        ->allow_extra_args(false);
-    command.add_option("--link", input.links, "A cable that --html shows over time")
-        ->option_text("A-B")
-        ->allow_extra_args(false);
-    command.add_option("--tap", input.taps, "A cable that --pcap listens at")
-        ->option_text("A-B")
-        ->allow_extra_args(false);
 }
 
 void add_files(CLI::App& command, Options& options) {
@@ -173,12 +154,20 @@ void add_sim(CLI::App& app, int& exit_code) {
     const auto options = std::make_shared<Options>();
     CLI::App* command = app.add_subcommand("sim", "Simulate a fabric packet by packet");
     command->footer(kExamples);
-    add_input(*command, options->input);
+    add_sim_input(*command, options->input);
+    command->add_option("--tap", options->input.taps, "A cable that --pcap listens at")
+        ->option_text("A-B")
+        ->allow_extra_args(false);
+    command->add_option("--link", options->input.links, "A cable that --html shows over time")
+        ->option_text("A-B")
+        ->allow_extra_args(false);
     add_files(*command, *options);
     command->add_option("--threads", options->threads, "How many; the results are the same")
         ->option_text("N [1]")
         ->check(CLI::Range(1, 1024));
     command->add_flag("-q,--quiet", options->quiet, "The verdict alone");
+    command->add_flag("--no-verdict", options->no_verdict,
+                      "Run once, and do not find out where the time went");
     command->callback([options, &exit_code] {
         options->input.trace = !options->timeline.empty() || !options->html.empty();
         exit_code = simulate(*options);

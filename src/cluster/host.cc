@@ -91,6 +91,8 @@ Instant Host::advance(Instant until, Ends& ends) {
                 attend(now);
                 break;
         }
+        if (account_ != nullptr) [[unlikely]]
+            account_->look(now);
     }
 }
 
@@ -135,11 +137,19 @@ void Host::on_packet(Instant now, Ends& ends) {
 
 // It is out of the link's buffer; the adapter takes its time.
 void Host::accept(Instant now, uint32_t index, Ends& ends) {
-    if (plan_.receive_latency.ps == 0) return deliver(now, index, ends);
-    cabling_.store[index].at = now + plan_.receive_latency;
+    if (plan_.receive_latency.ps == 0 && !plan_.adapter.memory.rate)
+        return deliver(now, index, ends);
+    cabling_.store[index].at = stored_at(now, index);
     if (processed_.empty()) set(kProcessed, cabling_.store[index].at);
     processed_.push(cabling_.store, index);
     start(now);
+}
+
+// Writes to memory stay in order, so a short packet waits for the long one before it.
+Instant Host::stored_at(Instant now, uint32_t index) {
+    const uint32_t payload = cabling_.store.packet(index).payload_length;
+    const Duration takes = plan_.receive_latency + plan_.adapter.memory.store(payload);
+    return last_stored_ = std::max(last_stored_, now + takes);
 }
 
 void Host::on_processed(Instant now, Ends& ends) {
@@ -151,6 +161,8 @@ void Host::on_processed(Instant now, Ends& ends) {
 void Host::deliver(Instant now, uint32_t index, Ends& ends) {
     wire::Packet& packet = cabling_.store.packet(index);
     fabric::apply_marks(cabling_.store[index], settings_.marking, packet);
+    if (account_ != nullptr && (cabling_.store[index].flags & Transit::kWatched) != 0)
+        account_->receive(now, index);
     adapter_.on_packet(now, packet);
     if (plan_.trace != nullptr) [[unlikely]]
         sample_rate(now, packet);
@@ -254,8 +266,11 @@ void Host::note(Instant now, const transport::Completion& completion, Ends& ends
     if (has_arrived || completion.kind == CompletionKind::receive) ++messages_received_;
     if (completion.kind == CompletionKind::receive) return;
     const auto id = static_cast<uint32_t>(completion.id);
-    if (!has_arrived && (completion.id & kTask) == 0)
-        return ends.flows.push_back({id, completion.status, now});
+    const bool is_task = has_arrived || (completion.id & kTask) != 0;
+    if (account_ != nullptr)
+        account_->note(has_arrived ? MessageNote::Kind::arrived : MessageNote::Kind::completed, now,
+                       has_arrived ? completion.immediate_or_rkey : id, is_task, completion.qpn);
+    if (!is_task) return ends.flows.push_back({id, completion.status, now});
     ends.tasks.push_back({now, has_arrived ? completion.immediate_or_rkey : id,
                           plan_.adapter.endpoint.value, completion.status, has_arrived});
     if (has_arrived) adapter_.post_receive(completion.qpn, {});
@@ -296,6 +311,8 @@ void Host::transmit(Instant now, uint32_t index) {
     if ((flags & Transit::kData) != 0 && (packet.traffic_class & 3) != 0)
         flags |= Transit::kEcnCapable;
     transit.flow = flow_of(packet, flags);
+    if (account_ != nullptr && account_->begin_packet(now, index, packet))
+        flags |= Transit::kWatched;
     transit.flags = flags;
     transit.hops = 0;
     transit.tail_ps = 0;
@@ -304,7 +321,13 @@ void Host::transmit(Instant now, uint32_t index) {
                        : settings_.qos.lane_of_level[packet.service_level];
     const uint8_t lane = transit.lane;
     const uint32_t payload = packet.payload_length;
-    port_->busy_until = cabling_.transmit(*port_, index, now);
+    if (account_ != nullptr) [[unlikely]] {
+        const wire::Packet sent = packet;  // it may be elsewhere by then
+        port_->busy_until = cabling_.transmit(*port_, index, now);
+        account_->end_packet(now, sent, port_->busy_until);
+    } else {
+        port_->busy_until = cabling_.transmit(*port_, index, now);
+    }
     if (sender_) port_->busy_until = std::max(port_->busy_until, sender_->pay(now, payload));
     if (cabling_.has_credits()) update_room(lane);
 }
@@ -328,15 +351,33 @@ void Host::on_line_free(Instant now, Ends& ends) {
     attend(now);
 }
 
-void Host::add(const Posting& posting) {
+// When the first packet of what is posted is in the adapter. A READ has none to fetch here, and the
+// requests of a queue pair stay in order.
+Instant Host::fetched_at(const Posting& posting) {
+    const transport::MemoryAccess& memory = plan_.adapter.memory;
+    Instant at = posting.at + plan_.send_latency;
+    if (memory.is_free()) return at;
+    if (posting.work != transport::Work::read && posting.bytes > memory.max_inline)
+        at += memory.fetch(std::min<uint64_t>(posting.bytes, plan_.mtu));
+    const uint32_t place = transport::Core::index_of(posting.qpn);
+    if (place >= last_fetched_.size()) last_fetched_.resize(place + 1);
+    return last_fetched_[place] = std::max(last_fetched_[place], at);
+}
+
+Instant Host::add(Posting posting) {
+    posting.at = fetched_at(posting);
     postings_.push_back(posting);
     std::ranges::push_heap(postings_, is_later);
     set(kPosting, postings_.front().at);
+    return posting.at;
 }
 
 void Host::on_posting(Instant now) {
     std::ranges::pop_heap(postings_, is_later);
-    post(postings_.back());
+    const Posting& posting = postings_.back();
+    if (account_ != nullptr)
+        account_->note(MessageNote::Kind::posted, now, posting.id, posting.is_task, posting.qpn);
+    post(posting);
     postings_.pop_back();
     set(kPosting, postings_.empty() ? Instant::never() : postings_.front().at);
     attend(now);
@@ -419,7 +460,21 @@ void Host::on_change(Instant now) {
     attend(now);
 }
 
+HostAccount& Host::account() {
+    if (account_ == nullptr)
+        account_ = std::make_unique<HostAccount>(adapter_, cabling_, plan_.port,
+                                                 plan_.receive_latency, plan_.adapter.memory);
+    return *account_;
+}
+
+uint8_t Host::lane_of(const transport::QueuePair& qp) const {
+    return settings_.qos.trust == fabric::Trust::dscp
+               ? settings_.qos.lane_of_dscp[qp.address.traffic_class >> 2]
+               : settings_.qos.lane_of_level[qp.address.service_level];
+}
+
 void Host::finish(Instant now) {
+    if (account_ != nullptr) account_->finish(now);
     intake_.finish(now);
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) cabling_.let_go(plan_.port, lane, now);
 }

@@ -9,6 +9,7 @@
 
 #include "base/hot.h"
 #include "cluster/framing.h"
+#include "cluster/host_account.h"
 #include "cluster/toll.h"
 #include "fabric/intake.h"
 #include "fabric/switch.h"
@@ -73,7 +74,9 @@ struct HostPlan {
     uint32_t node = 0;  // of the graph
     uint32_t port = 0;  // of the cabling
     uint64_t receive_buffer_bytes = 1 << 20;
+    Duration send_latency{};  // from the doorbell to the first bit, or to its fetch
     Duration receive_latency{};
+    uint32_t mtu = 4096;
     bool completes_when_sent = false;  // its queue pairs wait for no answer
     TollPlan send_toll;                // paid with payload
     TollPlan receive_toll;
@@ -93,8 +96,9 @@ public:
     transport::CqId cq() const { return cq_; }
     uint32_t key() const { return key_; }
     // Setting up. Everything that is posted, receives too, may complete, and at the same instant.
-    // Also later, for a time that has not come.
-    void add(const Posting& posting);
+    // Also later, for a time that has not come. Returns when the adapter has it: the time of the
+    // posting is that of the doorbell.
+    Instant add(Posting posting);
     void expect_completions(uint32_t count) { completions_ += count; }
     void add(const FixedPath& path) { paths_.push_back(path); }
     void begin();
@@ -112,6 +116,10 @@ public:
     uint64_t messages_sent() const { return messages_sent_; }
     uint64_t messages_received() const { return messages_received_; }
     const fabric::Intake& intake() const { return intake_; }
+    // Where the time of its queue pairs goes; there from the first call on.
+    HostAccount& account();
+    const HostAccount* find_account() const { return account_.get(); }
+    uint8_t lane_of(const transport::QueuePair& qp) const;
     void finish(Instant now);
 
 private:
@@ -138,6 +146,8 @@ private:
     void on_received(Instant now, Ends& ends);
     void on_processed(Instant now, Ends& ends);
     TULLE_HOT void accept(Instant now, uint32_t index, Ends& ends);
+    Instant stored_at(Instant now, uint32_t index);
+    Instant fetched_at(const Posting& posting);
     void on_posting(Instant now);
     void on_timer(Instant now);
     void on_change(Instant now);
@@ -185,8 +195,11 @@ private:
     std::optional<Toll> receiver_;  // the same, or a slow receiver
     bool is_slow_receiver_ = false;
     fabric::Fifo waiting_;    // packets for the receiver
-    fabric::Fifo processed_;  // packets on their way through the adapter
+    fabric::Fifo processed_;  // packets on their way through the adapter and into memory
+    Instant last_stored_{};
+    std::vector<Instant> last_fetched_;  // of each queue pair, by its place in the adapter
     bool is_storming_ = false;
+    std::unique_ptr<HostAccount> account_;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;
     uint64_t messages_sent_ = 0;

@@ -32,11 +32,11 @@ void Partition::begin() {
 }
 
 void Partition::post(uint32_t host, const Posting& posting) {
-    hosts_[host].add(posting);
+    const Instant at = hosts_[host].add(posting);
     const uint32_t place = host_places_[host];
-    if (posting.at >= cabling_.due(place)) return;
-    cabling_.set_due(place, posting.at);
-    wheel_.add(window_of(posting.at), place);
+    if (at >= cabling_.due(place)) return;
+    cabling_.set_due(place, at);
+    wheel_.add(window_of(at), place);
 }
 
 void Partition::note_woken() {

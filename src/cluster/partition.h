@@ -8,6 +8,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "cluster/framing.h"
@@ -32,6 +33,9 @@ public:
     void add_host(HostPlan plan);
     void add_switch(fabric::SwitchPlan plan);
     void begin();
+    // Packets of watched queue pairs are followed. Before anything happens.
+    void keep_journal() { cabling_.journal = &journal_.emplace(); }
+    const std::optional<fabric::Journal>& journal() const { return journal_; }
 
     fabric::Cabling& cabling() { return cabling_; }
     const Framing& framing() const { return framing_; }
@@ -73,6 +77,7 @@ private:
     const fabric::Settings& settings_;
     Framing framing_;
     fabric::Cabling cabling_;
+    std::optional<fabric::Journal> journal_;
     Duration window_;
     std::vector<Node> nodes_;
     std::deque<Host> hosts_;

@@ -73,6 +73,8 @@ private:
         progress.flows = setup_.flows.size();
         progress.tasks_done = simulation_.tasks_done();
         progress.tasks = setup_.program.size();
+        progress.passes = options_.explains ? 2 : 1;
+        progress.pass = simulation_.follows_chain() ? 2 : 1;
         options_.on_progress(progress);
     }
 
@@ -104,13 +106,13 @@ void run_together(Simulation& simulation, Conductor& conductor) {
     work(0);
 }
 
-}  // namespace
-
-base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
+// Once through. A chain that is known is followed.
+base::Result<sim::Result> run_once(const sim::Setup& setup, const Options& options,
+                                   std::vector<sim::ChainLink> chain) {
     const size_t hosts = std::max<size_t>(setup.graph.host_count(), 1);
     const size_t partitions = std::clamp<size_t>(options.threads, 1, hosts);
     LargePages memory;
-    auto built = Simulation::build(setup, partitions, &memory);
+    auto built = Simulation::build(setup, partitions, &memory, std::move(chain));
     if (!built) return built.error();
     Simulation& simulation = **built;
     if (options.on_begin) options.on_begin();
@@ -128,6 +130,26 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
     result.engine.wall_s = wall.count();
     result.engine.threads = static_cast<uint32_t>(partitions);
     result.engine.peak_rss_bytes = peak_rss_bytes();
+    return result;
+}
+
+}  // namespace
+
+base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
+    auto result = run_once(setup, options, {});
+    const bool is_worth_it = result && options.explains && !result->account.chain.empty() &&
+                             result->end != sim::Result::End::interrupted;
+    if (!is_worth_it) return result;
+    // Whatever else was wanted of the run is there already.
+    sim::Setup without_records;
+    const bool has_records = setup.trace || !setup.taps.empty();
+    if (has_records) {
+        without_records = setup;
+        without_records.trace = false;
+        without_records.taps.clear();
+    }
+    auto again = run_once(has_records ? without_records : setup, options, result->account.chain);
+    if (again && again->end == result->end) result->account = std::move(again->account);
     return result;
 }
 

@@ -17,6 +17,8 @@ struct Progress {
     size_t flows = 0;
     uint64_t tasks_done = 0;  // of the program
     uint64_t tasks = 0;
+    uint32_t pass = 1;  // of `passes`
+    uint32_t passes = 1;
 };
 
 struct Options {
@@ -24,6 +26,8 @@ struct Options {
     const std::atomic<bool>* interrupt = nullptr;        // set: what is known so far is returned
     std::function<void()> on_begin{};                    // it is set up, and time begins
     std::function<void(const Progress&)> on_progress{};  // at most ten times a second
+    // Runs it a second time to find out where the time went (sim::TimeAccount).
+    bool explains = false;
 };
 
 // A setup that cannot work is refused with a sentence before anything happens.

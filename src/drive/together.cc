@@ -18,6 +18,7 @@ std::vector<std::optional<base::Result<sim::Result>>> run_together(
         for (size_t mine = next++; mine < setups.size() && !is_interrupted(); mine = next++) {
             Options how;
             how.interrupt = options.interrupt;
+            how.explains = options.explains;
             how.on_begin = [&] {
                 const std::scoped_lock lock(reports);
                 if (options.on_begin) options.on_begin(mine);

@@ -14,6 +14,7 @@ namespace tulle::drive {
 
 struct TogetherOptions {
     uint32_t workers = 1;
+    bool explains = false;                         // as Options has it
     const std::atomic<bool>* interrupt = nullptr;  // set: those that run stop, no other begins
     // All are called by one thread at a time, but not always the same.
     std::function<void(size_t run)> on_begin{};  // it is set up

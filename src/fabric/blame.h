@@ -17,9 +17,13 @@ struct BlameEntry {
 
 class BlameBook {
 public:
-    void begin(LaneIn& lane, uint16_t culprit_port, Instant now) {
+    // `held_ps`: how long the culprit has been held itself, so far.
+    void begin(LaneIn& lane, uint32_t first_port, uint16_t culprit_port, uint64_t held_ps,
+               Instant now) {
         lane.is_full = true;
         lane.culprit_port = culprit_port;
+        lane.blocker = first_port + culprit_port;
+        lane.blocker_held_ps = held_ps;
         lane.full_since = now;
     }
     void end(LaneIn& lane, uint16_t in_port, uint8_t number, Instant now) {

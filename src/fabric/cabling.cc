@@ -83,8 +83,10 @@ Duration Cabling::line_time(uint32_t p, uint32_t bytes) const {
 
 void Cabling::put(const Port& from, uint32_t index, bool is_control) {
     if (!from.peer_is_elsewhere) return put_here(from.peer, index, is_control);
+    std::shared_ptr<PacketAccount> account;
+    if (journal != nullptr && !is_control) account = journal->take(index);
     crossings[from.peer_partition].push_back(
-        {from.peer, is_control, store[index], store.packet(index)});
+        {from.peer, is_control, store[index], store.packet(index), std::move(account)});
     store.give_back(index);
 }
 
@@ -94,6 +96,7 @@ Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
     Port& from = ports_[p];
     Transit& transit = store[index];
     Instant end = occupy(p, now, transit.wire_bytes);
+    const Instant without_errors = end;
     if (from.has_errors) end = survive_errors(p, transit, end);
     if (from.is_tapped) capture(from, end, store.packet(index), &transit);
     transit.at = end + from.arrival_delay;
@@ -105,8 +108,63 @@ Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
         transit.tail_ps = static_cast<uint32_t>(rest.ps);
         transit.at.ps -= transit.tail_ps;
     }
+    if (from.is_watched) note(p, index, now, end, end - without_errors);
     put(from, index, false);
     return end;
+}
+
+// For the journal: who goes this way, and what it took.
+void Cabling::note(uint32_t p, uint32_t index, Instant begin, Instant end, Duration retries) {
+    const Port& from = ports_[p];
+    const Transit& transit = store[index];
+    const wire::Packet& packet = store.packet(index);
+    if ((transit.flags & Transit::kCounted) == Transit::kCounted)
+        journal->cross(place(p), packet.source, packet.destination);
+    if ((transit.flags & Transit::kWatched) == 0) return;
+    journal->leave(index, {.place = place(p),
+                           .rate = rate(p),
+                           .begin = begin,
+                           .end = end,
+                           .retries = retries,
+                           .tail = Duration{from.peer_cuts_through ? transit.tail_ps : 0},
+                           .cable = from.delay,
+                           .pipeline = from.arrival_delay - from.delay,
+                           .held_ps = held_ps(p, transit.lane, begin),
+                           .root = waits_[p * lanes_ + transit.lane].root});
+}
+
+uint64_t Cabling::held_ps(uint32_t p, uint32_t lane, Instant now) const {
+    const LaneWait& waiting = waits_[p * lanes_ + lane];
+    const bool is_held = (ports_[p].held >> lane & 1) != 0;
+    const bool has_packets = outs_[p * lanes_ + lane].bytes != 0;
+    if (!is_held || !has_packets) return waiting.held_ps;
+    return waiting.held_ps + static_cast<uint64_t>((now - waiting.held_since).ps);
+}
+
+// Why the buffer of a lane is full: the port that its packets wait for; or, if that was held itself
+// for most of the time since, whatever held it. A host is its own reason.
+Place Cabling::root_of(uint32_t p, uint32_t lane, Instant now) const {
+    const LaneIn& input = ins_[p * lanes_ + lane];
+    if (input.blocker == UINT32_MAX) return kNowhere;
+    const Port& blocker = ports_[input.blocker];
+    const LaneWait& waiting = waits_[input.blocker * lanes_ + lane];
+    if (blocker.is_host || waiting.root == kNowhere) return place(input.blocker);
+    const uint64_t held = held_ps(input.blocker, lane, now) - input.blocker_held_ps;
+    const bool is_held = (blocker.held >> lane & 1) != 0;
+    const bool passes_on =
+        is_held || 2 * held >= static_cast<uint64_t>((now - input.full_since).ps);
+    return passes_on ? waiting.root : place(input.blocker);
+}
+
+void Cabling::note_left(uint32_t input, uint32_t in_lane, uint32_t p, uint32_t lane, Instant now) {
+    journal->leave_buffer(
+        uint64_t{input} << 8 | in_lane,
+        {p, place(p), waits_[p * lanes_ + lane].root, held_ps(p, lane, now), now});
+}
+
+Place Cabling::credit_root_of(uint32_t p, uint32_t lane) const {
+    if (journal == nullptr) return kNowhere;
+    return ports_[p].is_host ? place(p) : journal->credit_root(uint64_t{p} << 8 | lane);
 }
 
 // What bit errors do: FEC corrects them, the link sends the packet again, or it arrives damaged and
@@ -137,12 +195,15 @@ Instant Cabling::transmit_owed(uint32_t p, Instant now) {
         CreditsGiven& given = in(p, lane).credits;
         given.last_limit = given.limit(capacity_blocks_);
         transit.lane = lane;
+        transit.tail_ps = credit_root_of(p, lane);
         transit.destination = given.last_limit;
         transit.flow = out(p, lane).credits.total_sent;
         bytes = settings_.credits.packet_bytes;
     } else {
         transit.destination = from.owed.pause | uint32_t{from.owed.resume} << 16;
         transit.flow = settings_.pfc.quanta;
+        const auto lanes = static_cast<uint32_t>(from.owed.pause | from.owed.resume);
+        transit.tail_ps = root_of(p, static_cast<uint32_t>(std::countr_zero(lanes)) % lanes_, now);
         from.owed.pause = from.owed.resume = 0;
         bytes = kPauseFrameBytes + settings_.link.gap_bytes;
         response = settings_.pfc.response_time;
@@ -163,12 +224,15 @@ Cabling::ControlEffect Cabling::on_control(uint32_t p, Instant now) {
     store.give_back(index);
     if (!ports_[p].is_up) return {};
     if (has_credits_) {
+        wait(p, transit.lane).root = transit.tail_ps;
         out(p, transit.lane).credits.credit_limit = static_cast<uint16_t>(transit.destination);
         return {.opened = static_cast<uint16_t>(1u << transit.lane), .paused = 0, .until = {}};
     }
     ++counters_[p].pauses_received;
     const auto stop = static_cast<uint16_t>(transit.destination & ports_[p].honours_pause);
     const auto go_on = static_cast<uint16_t>(transit.destination >> 16 & ports_[p].honours_pause);
+    for (uint32_t lane = 0; lane < lanes_; ++lane)
+        if (((stop | go_on) >> lane & 1) != 0) wait(p, lane).root = transit.tail_ps;
     return {.opened = go_on, .paused = stop, .until = now + pause_time(rate(p), transit.flow)};
 }
 
@@ -199,6 +263,7 @@ void Cabling::release_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
 
 void Cabling::drop(uint32_t p, uint32_t index, Drop cause) {
     ++counters_[p].dropped[static_cast<size_t>(cause)];
+    if (journal != nullptr) journal->lose(index, place(p), cause);
     store.give_back(index);
 }
 
@@ -206,6 +271,7 @@ void Cabling::accept(const Crossing& crossing) {
     const uint32_t index = store.take();
     store[index] = crossing.transit;
     store.packet(index) = crossing.packet;
+    if (crossing.account != nullptr) journal->put(index, crossing.account);
     put_here(crossing.port, index, crossing.is_control);
 }
 

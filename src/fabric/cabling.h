@@ -9,11 +9,13 @@
 // pass the switch's pipeline first. In their Transit `destination` and `flow` are
 //     PFC      lanes to stop | lanes to go on << 16, and the quanta of the pause
 //     credits  the credit limit (FCCL), and the blocks sent (FCTBS); the lane in `lane`
+// and `tail_ps` is the port at the root of what filled the buffer.
 #pragma once
 
 #include <bit>
 #include <vector>
 
+#include "fabric/journal.h"
 #include "fabric/port.h"
 
 namespace tulle::fabric {
@@ -24,6 +26,7 @@ struct Crossing {
     bool is_control = false;
     Transit transit;
     wire::Packet packet;
+    std::shared_ptr<PacketAccount> account;  // of one that is watched
 };
 
 struct Captured {
@@ -109,6 +112,13 @@ public:
 
     void drop(uint32_t p, uint32_t index, Drop cause);
 
+    // The port as a place of the whole network.
+    Place place(uint32_t p) const { return place_of(ports_[p].cable, ports_[p].is_a); }
+    // For the journal: a packet of the buffer of an input has left by a port.
+    void note_left(uint32_t input, uint32_t in_lane, uint32_t p, uint32_t lane, Instant now);
+    // How long the lane has been held with packets waiting, until now.
+    uint64_t held_ps(uint32_t p, uint32_t lane, Instant now) const;
+
     // A packet from another partition arrives.
     void accept(const Crossing& crossing);
 
@@ -116,6 +126,7 @@ public:
     std::vector<uint32_t> woken;                   // nodes of the partition
     std::vector<std::vector<Crossing>> crossings;  // by partition
     std::vector<Captured> captured;
+    Journal* journal = nullptr;  // of a run that is explained
 
     Instant due(uint32_t node) const { return due_[node]; }
     void set_due(uint32_t node, Instant at) { due_[node] = at; }
@@ -130,6 +141,9 @@ private:
     Instant occupy(uint32_t p, Instant now, uint32_t bytes);
     Instant transmit_unusual(uint32_t p, uint32_t index, Instant now);
     Instant survive_errors(uint32_t p, Transit& transit, Instant end);
+    void note(uint32_t p, uint32_t index, Instant begin, Instant end, Duration retries);
+    Place root_of(uint32_t p, uint32_t lane, Instant now) const;
+    Place credit_root_of(uint32_t p, uint32_t lane) const;
     wire::Packet flow_control_packet(const Transit& transit) const;
     void capture(const Port& port, Instant at, const wire::Packet& packet, const Transit* transit);
 

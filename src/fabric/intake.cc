@@ -66,7 +66,7 @@ void Intake::begin_storm(Instant now, uint16_t in) {
     for (uint8_t lane = 0; lane < cabling_.lanes(); ++lane) {
         LaneIn& input = cabling_.in(first_port_ + in, lane);
         if ((cabling_.port(first_port_ + in).lossless & bit_of(lane)) != 0 && !input.is_full)
-            blame_.begin(input, in, now);
+            begin_blame(now, input, lane, in);
     }
 }
 

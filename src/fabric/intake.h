@@ -28,7 +28,7 @@ public:
     bool admit(Instant now, const Input& input, uint32_t bytes) {
         if (!buffer_.admit_lossless(input.lane, bytes, input.port.headroom_bytes)) return false;
         if (!input.lane.is_full && buffer_.wants_pause(input.lane)) {
-            blame_.begin(input.lane, culprit_of(input.number), now);
+            begin_blame(now, input.lane, input.number, culprit_of(input.number));
             pause_peer(now, input.in, input.number);
         }
         return true;
@@ -46,7 +46,7 @@ public:
     void watch_credits(Instant now, uint16_t in, uint8_t lane) {
         LaneIn& input = cabling_.in(first_port_ + in, lane);
         if (!input.is_full && room_blocks(input) < full_blocks_)
-            blame_.begin(input, culprit_of(lane), now);
+            begin_blame(now, input, lane, culprit_of(lane));
     }
 
     // It has left the node.
@@ -86,6 +86,10 @@ private:
         return cabling_.capacity_blocks() - input.credits.used_blocks;
     }
     void resume_peer(Instant now, uint16_t in, uint8_t lane);
+    void begin_blame(Instant now, LaneIn& input, uint8_t lane, uint16_t culprit) {
+        blame_.begin(input, first_port_, culprit,
+                     cabling_.held_ps(first_port_ + culprit, lane, now), now);
+    }
     // The output port with the longest queue of the lane: what the buffer is full of.
     uint16_t culprit_of(uint8_t lane) const;
 

@@ -43,7 +43,8 @@ struct LaneWait {
     Instant head_since{};    // its first packet is the first
     Instant storm_until{};   // the watchdog throws away what comes until then
     uint64_t held_ps = 0;
-    uint8_t timers = 0;  // kinds of NodeTimer that will come, a bit each
+    uint32_t root = UINT32_MAX;  // Place: what held it last
+    uint8_t timers = 0;          // kinds of NodeTimer that will come, a bit each
 };
 
 // A lane of an input port: how much of the buffer came through it.
@@ -54,6 +55,8 @@ struct LaneIn {
     bool is_full = false;       // the peer was told to stop, or has no credit for a large packet
     bool has_timer = false;     // it will be told again
     uint16_t culprit_port = 0;  // what the packet that filled it waits for
+    uint32_t blocker = UINT32_MAX;  // the same, as a port of the cabling
+    uint64_t blocker_held_ps = 0;   // how long that had been held when this filled
     Instant full_since{};
     Instant told_at{};
 };
@@ -108,6 +111,7 @@ struct alignas(64) Port {
     bool whole_nanoseconds : 1 = false;
     bool is_tapped : 1 = false;
     bool has_errors : 1 = false;
+    bool is_watched : 1 = false;  // there is a journal
 
     explicit Port(Rate rate) {
         if (rate.denominator() == 1 && rate.numerator() <= UINT32_MAX)
@@ -120,7 +124,7 @@ struct alignas(64) Port {
     void settle() {
         is_odd = !is_up || is_behind_dateline;
         is_unusual = peer_is_elsewhere || peer_cuts_through || whole_nanoseconds || is_tapped ||
-                     has_errors || ps_per_byte == 0;
+                     has_errors || is_watched || ps_per_byte == 0;
     }
 };
 static_assert(sizeof(Port) == 128);

@@ -253,8 +253,11 @@ std::vector<uint32_t> order_by_tier(const Switches& switches) {
 class RouteBuilder {
 public:
     RouteBuilder(const Graph& graph, const std::vector<bool>& cable_down,
-                 const std::vector<bool>& node_down)
-        : graph_(graph), ports_(graph), switches_(graph, ports_, cable_down, node_down) {
+                 const std::vector<bool>& node_down, RouteSpread spread)
+        : graph_(graph),
+          ports_(graph),
+          switches_(graph, ports_, cable_down, node_down),
+          by_destination_(spread == RouteSpread::by_destination) {
         routes_.pool_.push_back(0);  // Routes::kNoPorts
         find_targets();
         find_profiles();
@@ -271,6 +274,7 @@ public:
                 break;
         }
         share_rows();
+        if (by_destination_) pick();
         return std::move(routes_);
     }
 
@@ -397,7 +401,31 @@ private:
         list_.clear();
         for (const auto& edge : switches_.edges(s))
             if (distances.takes(s, edge)) list_.push_back(edge.port);
+        if (by_destination_) alternate_neighbours(switches_.node(s));
         return intern(list_);
+    }
+
+    // The first port to each neighbour, then the second to each, and so on.
+    void alternate_neighbours(uint32_t node) {
+        std::map<uint32_t, uint32_t> seen;
+        std::vector<std::pair<uint32_t, uint16_t>> by_round;
+        for (const uint16_t port : list_)
+            by_round.emplace_back(seen[ports_.at({node, port}).peer.node]++, port);
+        std::sort(by_round.begin(), by_round.end());
+        for (size_t i = 0; i < list_.size(); ++i) list_[i] = by_round[i].second;
+    }
+
+    void pick() {
+        routes_.picks_ = pick_by_destination(graph_, [this](uint32_t node, uint32_t endpoint) {
+            const PortList all = routes_.ports_of_row(routes_.row(node), node, endpoint);
+            return std::span(all.begin(), all.end());
+        });
+        uint16_t most = 0;
+        for (const Node& node : graph_.nodes) most = std::max(most, node.port_count);
+        for (uint16_t port = 0; port < most; ++port) {
+            routes_.singles_.push_back(1);
+            routes_.singles_.push_back(port);
+        }
     }
 
     template <class Kind>
@@ -467,6 +495,7 @@ private:
     const Graph& graph_;
     Ports ports_;
     Switches switches_;
+    bool by_destination_;
     Routes routes_;
     std::vector<std::vector<uint32_t>> targets_;  // the nodes that each is made of, ascending
     std::vector<Profile> profiles_;
@@ -477,14 +506,14 @@ private:
 };
 
 Routes Routes::compute(const Graph& graph, RouteKind kind, const std::vector<bool>& cable_down,
-                       const std::vector<bool>& node_down) {
-    return RouteBuilder(graph, cable_down, node_down).build(kind);
+                       const std::vector<bool>& node_down, RouteSpread spread) {
+    return RouteBuilder(graph, cable_down, node_down, spread).build(kind);
 }
 
 size_t Routes::memory_bytes() const {
     const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
     return sizeof(*this) + bytes(rows_) + bytes(lists_) + bytes(pool_) + bytes(endpoints_) +
-           bytes(hops_in_) + bytes(idle_cables_);
+           bytes(hops_in_) + bytes(idle_cables_) + bytes(singles_) + picks_.memory_bytes();
 }
 
 }  // namespace tulle::fabric

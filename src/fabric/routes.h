@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "fabric/forwarding.h"
 #include "topology/graph.h"
 
 namespace tulle::fabric {
@@ -19,7 +20,14 @@ enum class RouteKind : uint8_t {
     spanning_tree,  // the one tree of layer 2, as for RoCE v1; all other cables are idle
 };
 
-// Ports in ascending order, somewhere in the tables: how many, then each.
+// How many of the ports that are equally good a table has for a destination.
+enum class RouteSpread : uint8_t {
+    all,             // the switch chooses, packet by packet or flow by flow
+    by_destination,  // one, which forwarding.h chooses
+};
+
+// Ports somewhere in the tables: how many, then each. In ascending order where all are meant; with
+// one by destination, ports to different neighbours come before a second port to the same.
 class PortList {
 public:
     explicit PortList(const uint16_t* at) : at_(at) {}
@@ -39,13 +47,20 @@ public:
     // (Graph::check), except that broken parts may cut it in pieces.
     static Routes compute(const topology::Graph& graph, RouteKind kind,
                           const std::vector<bool>& cable_down = {},
-                          const std::vector<bool>& node_down = {});
+                          const std::vector<bool>& node_down = {},
+                          RouteSpread spread = RouteSpread::all);
 
     // The ports of `node` by which a packet for the endpoint may go. Empty: it cannot be reached,
     // or the node is the endpoint itself.
     PortList ports(uint32_t node, uint32_t endpoint) const {
         if (node == endpoints_[endpoint].node) return list_at(kNoPorts);
-        return ports_of_row(row(node), node, endpoint);
+        const PortList all = ports_of_row(row(node), node, endpoint);
+        if (all.size() < 2 || picks_.empty()) return all;
+        return PortList(singles_.data() + 2 * size_t{port_of(node, endpoint, all)});
+    }
+    // By destination: the one of its ports. `all` is what ports_of_row() says, and not empty.
+    uint16_t port_of(uint32_t node, uint32_t endpoint, PortList all) const {
+        return all[picks_.of(node, endpoint) % all.size()];
     }
     // The same for a switch, which asks often and keeps its row.
     const uint32_t* row(uint32_t node) const {
@@ -93,6 +108,8 @@ private:
     std::vector<Endpoint> endpoints_;  // and one more, which ends the hops of the last
     std::vector<HopIn> hops_in_;
     std::vector<uint32_t> idle_cables_;
+    DestinationPicks picks_;         // empty where the spread is `all`
+    std::vector<uint16_t> singles_;  // by port: a list of it alone
 };
 
 }  // namespace tulle::fabric

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <set>
 #include <string>
 
 #include "topology/builders.h"
@@ -277,6 +279,104 @@ TEST(Routes, tables_of_a_large_fat_tree_stay_small) {
         EXPECT_EQ(hops(graph, routes, 0, 8191), 6u);
         EXPECT_EQ(routes.ports(8192, 8191).size(), 16u);
     }
+}
+
+// By destination.
+
+Routes by_destination(const Graph& graph, RouteKind kind = RouteKind::shortest,
+                      const std::vector<bool>& cable_down = {}) {
+    return Routes::compute(graph, kind, cable_down, {}, RouteSpread::by_destination);
+}
+
+// Cables that the flows of a shift cross, and how many cross the fullest of them in one direction.
+size_t most_on_a_cable(const Graph& graph, const Routes& routes, uint32_t shift) {
+    const Ports ports(graph);
+    const std::vector<uint32_t> hosts = graph.endpoints();
+    std::map<std::pair<uint32_t, uint16_t>, size_t> crossed;
+    for (uint32_t from = 0; from < hosts.size(); ++from) {
+        const auto to = static_cast<uint32_t>((from + shift) % hosts.size());
+        for (uint32_t node = hosts[from]; node != hosts[to];) {
+            const PortList list = routes.ports(node, to);
+            EXPECT_EQ(list.size(), 1u);
+            if (list.empty()) return 0;
+            ++crossed[{node, list[0]}];
+            node = ports.at({node, list[0]}).peer.node;
+        }
+    }
+    size_t most = 0;
+    for (const auto& [end, count] : crossed) most = std::max(most, count);
+    return most;
+}
+
+TEST(ByDestination, there_is_one_port_and_it_leads_there) {
+    for (const char* spec : kFabrics)
+        for (const RouteKind kind : kKinds) {
+            const Graph graph = made(spec);
+            const Routes routes = by_destination(graph, kind);
+            const Routes all = Routes::compute(graph, kind);
+            const auto count = static_cast<uint32_t>(graph.host_count());
+            for (uint32_t from = 0; from < count; ++from)
+                for (uint32_t to = 0; to < count; ++to)
+                    EXPECT_EQ(hops(graph, routes, from, to), hops(graph, all, from, to)) << spec;
+        }
+}
+
+TEST(ByDestination, a_shift_permutation_meets_nowhere_on_a_tree) {
+    for (const char* spec :
+         {"fat-tree:k=4", "fat-tree:k=8", "fat-tree:k=8,tiers=2",
+          "leaf-spine:leaves=4,spines=4,hosts=4", "leaf-spine:leaves=6,spines=2,hosts=4,cables=2",
+          "leaf-spine:leaves=3,spines=4,hosts=8,cables=2"})
+        for (const RouteKind kind : {RouteKind::shortest, RouteKind::up_down}) {
+            const Graph graph = made(spec);
+            const Routes routes = by_destination(graph, kind);
+            for (uint32_t shift = 1; shift < graph.host_count(); ++shift)
+                EXPECT_EQ(most_on_a_cable(graph, routes, shift), 1u) << spec << " " << shift;
+        }
+}
+
+TEST(ByDestination, hosts_are_numbered_from_leaf_to_leaf_however_a_file_lists_them) {
+    const Graph graph = made("rail:servers=4,rails=4,group=4,spines=4");
+    const Routes routes = by_destination(graph);
+    // A rail's leaf has one host of each server; the ways down to them are four different spines.
+    std::set<uint16_t> ways;
+    for (const uint32_t to : {0u, 4u, 8u, 12u})
+        ways.insert(routes.ports(graph.endpoints().size() + 1, to)[0]);
+    EXPECT_EQ(ways.size(), 4u);
+}
+
+TEST(ByDestination, a_tree_with_a_broken_cable_uses_the_others_evenly) {
+    const Graph graph = made("fat-tree:k=8");
+    const Ports ports(graph);
+    std::vector<bool> down(graph.cables.size());
+    const uint32_t leaf = 128;
+    down[ports.at({leaf, 4}).cable] = true;
+    const Routes routes = by_destination(graph, RouteKind::shortest, down);
+    std::map<uint16_t, int> used;
+    for (uint32_t to = 16; to < 112; ++to) ++used[routes.ports(leaf, to)[0]];
+    EXPECT_EQ(used, (std::map<uint16_t, int>{{5, 32}, {6, 32}, {7, 32}}));
+}
+
+TEST(ByDestination, elsewhere_equal_ports_get_as_many_destinations_each) {
+    Graph graph = made("leaf-spine:leaves=3,spines=4,hosts=5");
+    graph.connect(15 + 3, 15 + 4);  // two spines: no tree any more
+    ASSERT_FALSE(is_tree(graph));
+    const Routes routes = by_destination(graph);
+    for (uint32_t leaf = 15; leaf < 18; ++leaf) {
+        std::vector<int> used(4);
+        for (uint32_t to = 0; to < 15; ++to)
+            if (to / 5 != leaf - 15) ++used[routes.ports(leaf, to)[0] - 5u];
+        std::ranges::sort(used);
+        EXPECT_EQ(used, (std::vector{2, 2, 3, 3}));
+    }
+}
+
+TEST(ByDestination, trees_are_known_by_their_tiers) {
+    for (const char* spec : {"fat-tree:k=4", "leaf-spine:leaves=4,spines=2,hosts=3,cables=2",
+                             "rail:servers=4,rails=3,group=2", "star:5"})
+        EXPECT_TRUE(is_tree(made(spec))) << spec;
+    for (const char* spec : {"dragonfly:a=4,p=1,h=2", "torus:4x4", "ring:5", "pair",
+                             "dragonfly+:leaves=2,spines=2,hosts=2,global=2"})
+        EXPECT_FALSE(is_tree(made(spec))) << spec;
 }
 
 }  // namespace

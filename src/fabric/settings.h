@@ -37,11 +37,17 @@ enum class BitErrors : uint8_t { corrected, retransmitted, dropped };
 enum class Forwarding : uint8_t { store_and_forward, cut_through };
 
 enum class PathChoice : uint8_t {
-    ecmp,      // by a hash of the flow and a seed of the switch
-    adaptive,  // the shortest queue, packet by packet
-    flowlet,   // the shortest queue, for as long as packets follow closely
-    spray,     // the next one in turn, packet by packet
+    ecmp,         // by a hash of the flow and a seed of the switch
+    destination,  // one port for each destination, as a subnet manager writes it (forwarding.h)
+    adaptive,     // the shortest queue, packet by packet
+    flowlet,      // the shortest queue, for as long as packets follow closely
+    spray,        // all of them evenly, packet by packet (spray.h)
 };
+
+// Whether all packets of a flow go one way.
+constexpr bool keeps_flows_together(PathChoice choice) {
+    return choice == PathChoice::ecmp || choice == PathChoice::destination;
+}
 
 enum class Marking : uint8_t { none, ecn, fecn };
 

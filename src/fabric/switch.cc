@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "fabric/marking.h"
+#include "fabric/spray.h"
 #include "wire/opcode.h"
 
 namespace tulle::fabric {
@@ -17,11 +18,6 @@ constexpr uint16_t bit_of(uint32_t lane) {
 
 constexpr bool is_several(uint32_t lanes) {
     return (lanes & (lanes - 1)) != 0;
-}
-
-// The high bits of a product instead of a division.
-size_t scale(uint64_t hash, size_t count) {
-    return static_cast<size_t>((hash >> 32) * count >> 32);
 }
 
 }  // namespace
@@ -162,7 +158,7 @@ void Switch::on_packet(Instant now, uint32_t in) {
         if (transit.destination >= kGroupBit && !leaves_group(now, in, index)) return;
     }
     const bool is_fixed = is_odd && (transit.flags & Transit::kFixedPath) != 0;
-    const uint32_t to = is_fixed ? fixed_port(transit) : choose(now, transit);
+    const uint32_t to = is_fixed ? fixed_port(transit) : choose(now, transit, index);
     if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
     if (can_go_straight(now, ports_[to])) return send(now, to, index);
     if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
@@ -198,6 +194,9 @@ void Switch::on_line_free(Instant now, uint32_t port) {
     to.is_awaited = false;
     if (const uint32_t bytes = to.sending_bytes; bytes != 0) {
         to.sending_bytes = 0;
+        if (cabling_.journal != nullptr && to.sending_in_port < plan_.port_count) [[unlikely]]
+            cabling_.note_left(global(to.sending_in_port), to.sending_in_lane, global(port),
+                               to.sending_in_lane, now);
         release(now, to.sending_in_port, to.sending_in_lane, bytes);
     }
     if (to.is_awaited) return;
@@ -261,6 +260,7 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
         const uint32_t copy = &member == &group.members.front() ? index : cabling_.store.take();
         cabling_.store[copy] = original;
         cabling_.store.packet(copy) = packet;
+        if (cabling_.journal != nullptr) cabling_.journal->copy(index, copy);
         readdress(copy, number, member);
         enqueue_copy(now, in, copy);
     }
@@ -271,7 +271,7 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
 void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     const bool is_stored = transit.in_port >= plan_.port_count;
-    const uint16_t to = choose(now, transit);
+    const uint16_t to = choose(now, transit, index);
     const bool has_way = to != kNoPort && ports_[to].is_up;
     if (has_way && (is_stored || admit_lossy(to, index))) return enqueue(now, to, index);
     const uint16_t at = to == kNoPort ? in : to;
@@ -311,30 +311,48 @@ uint16_t Switch::fixed_port(const Transit& transit) const {
     return transit.hops <= path.size() ? path[transit.hops - 1u] : kNoPort;
 }
 
-uint16_t Switch::choose(Instant now, const Transit& transit) {
+uint16_t Switch::choose(Instant now, const Transit& transit, uint32_t index) {
     const PortList ports = plan_.routes->ports_of_row(routes_row_, plan_.node, transit.destination);
     if (ports.size() == 1) return ports[0];
     if (settings_.route.choice == PathChoice::ecmp && !ports.empty())
         return ports[scale(base::mix64(transit.flow ^ hash_seed_), ports.size())];
-    return choose_otherwise(now, ports, transit);
+    return choose_otherwise(now, ports, index);
 }
 
-uint16_t Switch::choose_otherwise(Instant now, PortList ports, const Transit& transit) {
+uint16_t Switch::choose_otherwise(Instant now, PortList ports, uint32_t index) {
     if (ports.empty()) return kNoPort;
+    const Transit& transit = cabling_.store[index];
+    const uint64_t flow = base::mix64(transit.flow ^ hash_seed_);
     switch (settings_.route.choice) {
         case PathChoice::ecmp: break;
-        case PathChoice::adaptive:
-            return choose_shortest(now, ports, base::mix64(++sprayed_ ^ hash_seed_));
-        case PathChoice::flowlet:
-            return choose_flowlet(now, ports, base::mix64(transit.flow ^ hash_seed_));
-        case PathChoice::spray: return ports[sprayed_++ % ports.size()];
+        case PathChoice::destination:
+            return plan_.routes->port_of(plan_.node, transit.destination, ports);
+        case PathChoice::adaptive: return choose_shortest(now, ports, draw_of(flow, index));
+        case PathChoice::flowlet: return choose_flowlet(now, ports, flow, draw_of(flow, index));
+        case PathChoice::spray: return choose_sprayed(ports, flow, index);
     }
     return kNoPort;
 }
 
-// The search begins at a place that changes, so that empty queues are used in turn.
-uint16_t Switch::choose_shortest(Instant now, PortList ports, uint64_t hash) {
-    const size_t first = scale(hash, ports.size());
+// Of this packet and no other.
+uint64_t Switch::draw_of(uint64_t flow, uint32_t index) {
+    return base::mix64(flow + cabling_.store.packet(index).psn().value);
+}
+
+// A port that is down leaves its packets to the next.
+uint16_t Switch::choose_sprayed(PortList ports, uint64_t flow, uint32_t index) {
+    const uint32_t psn = cabling_.store.packet(index).psn().value;
+    const size_t place = spray_place(psn, flow, cabling_.store[index].hops, ports.size());
+    for (size_t i = 0; i < ports.size(); ++i) {
+        const uint16_t port = ports[(place + i) % ports.size()];
+        if (ports_[port].is_up) return port;
+    }
+    return ports[place];
+}
+
+// The search begins at a place that each packet draws, so that all empty queues are used.
+uint16_t Switch::choose_shortest(Instant now, PortList ports, uint64_t draw) {
+    const size_t first = scale(draw, ports.size());
     uint16_t best = ports[first];
     uint64_t shortest = UINT64_MAX;
     for (size_t i = 0; i < ports.size(); ++i) {
@@ -351,12 +369,12 @@ uint16_t Switch::choose_shortest(Instant now, PortList ports, uint64_t hash) {
     return best;
 }
 
-uint16_t Switch::choose_flowlet(Instant now, PortList ports, uint64_t hash) {
-    Flowlet& flowlet = flowlets_[hash % kFlowlets];
+uint16_t Switch::choose_flowlet(Instant now, PortList ports, uint64_t flow, uint64_t draw) {
+    Flowlet& flowlet = flowlets_[flow % kFlowlets];
     const bool is_close = flowlet.last.ps != 0 && now - flowlet.last <= settings_.route.flowlet_gap;
     const bool goes_on = is_close && std::ranges::find(ports, flowlet.port) != ports.end() &&
                          ports_[flowlet.port].is_up;
-    if (!goes_on) flowlet.port = choose_shortest(now, ports, base::mix64(++sprayed_ ^ hash_seed_));
+    if (!goes_on) flowlet.port = choose_shortest(now, ports, draw);
     flowlet.last = now;
     return flowlet.port;
 }
@@ -412,10 +430,12 @@ void Switch::enqueue(Instant now, uint32_t port, uint32_t index) {
     const uint16_t bit = bit_of(transit.lane);
     if ((to.storming & bit) != 0 && now < wait(port, transit.lane).storm_until)
         return drop_stored(now, port, index, Drop::watchdog);
-    if (marks_at_enqueue_) mark(now, port, transit);
+    if (marks_at_enqueue_) mark(now, port, index);
     LaneOut& lane = out(port, transit.lane);
     if (lane.bytes == 0 && (uses_lifetime_ || (to.held & bit) != 0))
         wait(port, transit.lane).held_since = wait(port, transit.lane).head_since = now;
+    if (cabling_.journal != nullptr) [[unlikely]]
+        note_arrival(now, port, index);
     lane.queue.push(cabling_.store, index);
     lane.bytes += transit.wire_bytes;
     to.queued_bytes += transit.wire_bytes;
@@ -431,7 +451,28 @@ bool Switch::can_go_straight(Instant now, const Port& to) const {
            to.lets_through;
 }
 
-void Switch::mark(Instant now, uint32_t port, Transit& transit) {
+// For the journal: what a packet finds before it.
+void Switch::note_arrival(Instant now, uint32_t port, uint32_t index) {
+    const Transit& transit = cabling_.store[index];
+    if ((transit.flags & Transit::kWatched) == 0) return;
+    PacketAccount* account = cabling_.journal->find(index);
+    if (account == nullptr) return;
+    const wire::Packet& packet = cabling_.store.packet(index);
+    const LaneOut& lane = out(port, transit.lane);
+    account->held_ps = cabling_.held_ps(global(port), transit.lane, now);
+    account->own_bytes_ahead = 0;
+    account->found_idle = lane.bytes == 0 && ports_[port].busy_until <= now && cuts_through_ &&
+                          (ports_[port].held >> transit.lane & 1) == 0;
+    for (uint32_t i = lane.bytes != 0 ? lane.queue.head : kNoTransit; i != kNoTransit;
+         i = cabling_.store[i].next) {
+        const wire::Packet& ahead = cabling_.store.packet(i);
+        if (ahead.source == packet.source && ahead.dest_qp() == packet.dest_qp())
+            account->own_bytes_ahead += cabling_.store[i].wire_bytes;
+    }
+}
+
+void Switch::mark(Instant now, uint32_t port, uint32_t index) {
+    Transit& transit = cabling_.store[index];
     const uint32_t queued = out(port, transit.lane).bytes;
     bool marks = false;
     if (settings_.marking == Marking::ecn) {
@@ -446,6 +487,9 @@ void Switch::mark(Instant now, uint32_t port, Transit& transit) {
     transit.flags |= Transit::kMarked;
     ++cabling_.counters(global(port)).marked;
     sample(TraceSample::Kind::mark, now, port, transit.lane, 1);
+    if (cabling_.journal == nullptr) return;
+    if (PacketAccount* account = cabling_.journal->find(index))
+        account->marked_at = cabling_.place(global(port));
 }
 
 void Switch::drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause) {
@@ -525,7 +569,7 @@ uint32_t Switch::lane_with_care(Instant now, uint32_t port, uint32_t eligible) {
 }
 
 void Switch::send(Instant now, uint32_t port, uint32_t index) {
-    if (marks_at_dequeue_) mark(now, port, cabling_.store[index]);
+    if (marks_at_dequeue_) mark(now, port, index);
     ports_[port].busy_until = cabling_.transmit(ports_[port], index, now);
 }
 

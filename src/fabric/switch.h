@@ -127,10 +127,12 @@ private:
 
     std::optional<Drop> flaw_of(const Port& from, const Transit& transit) const;
     uint16_t fixed_port(const Transit& transit) const;
-    TULLE_HOT uint16_t choose(Instant now, const Transit& transit);
-    uint16_t choose_otherwise(Instant now, PortList ports, const Transit& transit);
-    uint16_t choose_shortest(Instant now, PortList ports, uint64_t hash);
-    uint16_t choose_flowlet(Instant now, PortList ports, uint64_t hash);
+    TULLE_HOT uint16_t choose(Instant now, const Transit& transit, uint32_t index);
+    uint16_t choose_otherwise(Instant now, PortList ports, uint32_t index);
+    uint16_t choose_shortest(Instant now, PortList ports, uint64_t draw);
+    uint16_t choose_flowlet(Instant now, PortList ports, uint64_t flow, uint64_t draw);
+    uint16_t choose_sprayed(PortList ports, uint64_t flow, uint32_t index);
+    uint64_t draw_of(uint64_t flow, uint32_t index);
 
     bool spends_credits(const Transit& transit) const {
         return has_credits_ && transit.in_lane != kManagementLane;
@@ -143,7 +145,8 @@ private:
 
     TULLE_HOT void enqueue(Instant now, uint32_t out, uint32_t index);
     TULLE_HOT bool can_go_straight(Instant now, const Port& to) const;
-    void mark(Instant now, uint32_t port, Transit& transit);
+    void note_arrival(Instant now, uint32_t port, uint32_t index);
+    void mark(Instant now, uint32_t port, uint32_t index);
     void drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause);
@@ -206,7 +209,6 @@ private:
     base::RandomStream random_;
     uint64_t hash_seed_;
     size_t next_change_ = 0;
-    uint32_t sprayed_ = 0;
     uint64_t events_ = 0;
     Port* ports_ = nullptr;  // of the cabling, from this switch's first on
     LaneOut* outs_ = nullptr;

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "fabric/spray.h"
 #include "fabric/switch.h"
 #include "fabric/testing.h"
 
@@ -63,11 +64,48 @@ TEST(Paths, ecmp_spreads_flows_evenly_and_keeps_each_on_one_way) {
     for (const int count : flows) EXPECT_NEAR(count, kFlows / 4, 4 * deviation);
 }
 
-TEST(Paths, spray_takes_the_ways_in_turn) {
+// So many packets of a flow, one a microsecond from its first PSN on.
+void send_flow(Leaf& leaf, uint32_t flow, uint32_t packets, uint32_t first_psn = 0) {
+    for (uint32_t i = 0; i < packets; ++i)
+        leaf.arrive(kStart + i * 1_us, 0, {.destination = 5, .flow = flow, .psn = first_psn + i});
+}
+
+TEST(Paths, spray_spreads_each_flow_evenly_by_itself) {
     Leaf leaf(choosing(PathChoice::spray));
-    for (int i = 0; i < 400; ++i) leaf.arrive(kStart + i * 1_us, 0, {.destination = 5, .flow = 1});
-    leaf.run();
-    EXPECT_EQ(leaf.taken()[1], (std::array{100, 100, 100, 100}));
+    for (uint32_t flow = 0; flow < 20; ++flow) {
+        send_flow(leaf, flow, 400, 1000 * flow);
+        leaf.run();
+        for (const int count : leaf.taken()[flow]) EXPECT_NEAR(count, 100, 4) << flow;
+    }
+}
+
+TEST(Paths, spray_is_not_disturbed_by_acknowledgements_and_other_flows) {
+    Leaf alone(choosing(PathChoice::spray));
+    send_flow(alone, 1, 400);
+    alone.run();
+    Leaf crowded(choosing(PathChoice::spray));
+    for (uint32_t i = 0; i < 400; ++i) {
+        const Instant before = kStart + i * 1_us;
+        crowded.arrive(before, 1, {.destination = 6, .bytes = 110, .flow = 2, .flags = 0});
+        crowded.arrive(before, 2, {.destination = 7, .flow = 3, .psn = i});
+    }
+    send_flow(crowded, 1, 400);
+    crowded.run();
+    EXPECT_EQ(crowded.taken()[1], alone.taken()[1]);
+}
+
+TEST(Paths, a_second_tier_spreads_evenly_what_one_port_of_the_first_sent_it) {
+    for (size_t ways = 2; ways <= 16; ways += 2) {
+        std::vector<std::vector<int>> count(ways, std::vector<int>(ways));
+        constexpr uint32_t kPackets = 20'000;
+        for (uint32_t psn = 0; psn < kPackets; ++psn) {
+            const size_t first = spray_place(psn, 0x1234'5678'9abc'def0, 1, ways);
+            ++count[first][spray_place(psn, 0xfedc'ba98'7654'3210 * first, 2, ways)];
+        }
+        const auto fair = static_cast<double>(kPackets / ways / ways);
+        for (const auto& row : count)
+            for (const int packets : row) EXPECT_NEAR(packets, fair, 10) << ways;
+    }
 }
 
 TEST(Paths, adaptive_takes_the_shortest_queue) {
@@ -100,20 +138,22 @@ TEST(Paths, a_flowlet_stays_on_its_way_within_the_gap_and_may_leave_behind_it) {
     EXPECT_EQ(*std::ranges::max_element(counts), 50);
     // Further apart: each packet is a flowlet of its own.
     for (int i = 0; i < 400; ++i)
-        leaf.arrive(kStart + 1_ms + i * 1001_ns, 0, {.destination = 5, .flow = 1});
+        leaf.arrive(kStart + 1_ms + i * 1001_ns, 0,
+                    {.destination = 5, .flow = 1, .psn = static_cast<uint32_t>(i)});
     leaf.run();
     counts = leaf.taken()[1];
     for (const int count : counts) EXPECT_NEAR(count, 100, 40);
 }
 
-TEST(Paths, adaptive_and_flowlets_leave_a_port_that_is_down_at_once) {
-    for (const PathChoice choice : {PathChoice::adaptive, PathChoice::flowlet}) {
+TEST(Paths, all_but_tables_leave_a_port_that_is_down_at_once) {
+    for (const PathChoice choice : {PathChoice::adaptive, PathChoice::flowlet, PathChoice::spray}) {
         BenchOptions options = choosing(choice);
         for (const uint16_t port : {4, 5, 6})
             options.changes.push_back(change(kStart + 10_us, NodeChange::Kind::port_down, port));
         Leaf leaf(options);
         for (int i = 0; i < 40; ++i)
-            leaf.arrive(kStart + 1_us + i * 500_ns, 0, {.destination = 5, .flow = 1});
+            leaf.arrive(kStart + 1_us + i * 500_ns, 0,
+                        {.destination = 5, .flow = 1, .psn = static_cast<uint32_t>(i)});
         leaf.run();
         uint64_t lost = 0;
         for (const uint16_t port : kUplinks) lost += leaf.dropped(port, Drop::link_down);

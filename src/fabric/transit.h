@@ -32,6 +32,7 @@ struct Transit {
         kTrimmed = 1 << 4,
         kCorrupt = 1 << 5,    // the receiver of the link will throw it away
         kFixedPath = 1 << 6,  // `flow` is a path of the setup, not a hash
+        kWatched = 1 << 7,    // the journal follows it
     };
 
     Instant at;  // when the node at the end of the cable acts on it

@@ -25,6 +25,11 @@ CollectiveFacts facts_of(const workload::Phase& phase, const sim::PhaseResult& f
     facts.name = phase.name;
     facts.collective = phase.collective;
     facts.algorithm = phase.algorithm;
+    facts.protocol = phase.protocol;
+    facts.channels = phase.channels;
+    facts.is_automatic = phase.is_automatic;
+    facts.predicted = phase.predicted;
+    facts.next_best = phase.next_best;
     facts.bytes = phase.bytes;
     facts.ranks = phase.ranks;
     facts.job = phase.job;
@@ -58,6 +63,11 @@ std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim
         all.push_back(facts_of(setup.program.phases[i], found, result.time, limits[i]));
     }
     return all;
+}
+
+std::string way_text(const CollectiveFacts& facts) {
+    if (facts.algorithm.empty()) return "-";
+    return facts.protocol.empty() ? facts.algorithm : facts.algorithm + " " + facts.protocol;
 }
 
 bool has_bandwidth(Collective collective) {

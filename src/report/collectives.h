@@ -14,6 +14,12 @@ struct CollectiveFacts {
     std::string name;
     workload::Collective collective = workload::Collective::all_reduce;
     std::string algorithm;
+    std::string protocol;       // of the library; empty: bare messages
+    uint32_t channels = 0;      // of the library
+    bool is_automatic = false;  // the algorithm was chosen, not asked for
+    // What the library's cost model says of it, and of the best other way; no name: nothing.
+    workload::Estimate predicted;
+    workload::Estimate next_best;
     uint64_t bytes = 0;
     uint32_t ranks = 0;
     uint32_t job = 0;
@@ -31,6 +37,9 @@ struct CollectiveFacts {
 
 // As Setup::program has the phases.
 std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim::Result& result);
+
+// How it was done, in a few words: "ring LL128".
+std::string way_text(const CollectiveFacts& facts);
 
 bool has_bandwidth(workload::Collective collective);
 // Among ranks: what bus bandwidth is meant for.

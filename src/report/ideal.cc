@@ -200,8 +200,27 @@ Duration Ideal::of(const sim::Flow& flow) const {
     const bool is_read = flow.operation == Operation::read;
     const uint64_t other_way = wire_bytes(
         *setup_, is_read ? wire::Operation::read_request : wire::Operation::acknowledge, 0);
-    return setup_->host.send_latency + message(flow, links) + single(other_way, links) +
-           setup_->host.receive_latency * 2;
+    const sim::HostSettings& source = setup_->host_of(hosts_[flow.source]);
+    const sim::HostSettings& destination = setup_->host_of(hosts_[flow.destination]);
+    return source.send_latency + message(flow, links) + single(other_way, links) +
+           source.receive_latency + destination.receive_latency + memory(flow, links);
+}
+
+// The first packet comes from memory, and the last goes there, after the one before it.
+Duration Ideal::memory(const sim::Flow& flow, const std::vector<Link>& links) const {
+    const bool is_read = flow.operation == Operation::read;
+    const auto at = [&](uint32_t end) -> const transport::MemoryAccess& {
+        return setup_->host_of(hosts_[end]).memory;
+    };
+    const transport::MemoryAccess& from = at(is_read ? flow.destination : flow.source);
+    const transport::MemoryAccess& to = at(is_read ? flow.source : flow.destination);
+    const uint64_t mtu = setup_->host.mtu;
+    const bool is_fetched = flow.bytes > (is_read ? 0 : from.max_inline);
+    const Duration fetch = is_fetched ? from.fetch(std::min(flow.bytes, mtu)) : Duration{};
+    const uint64_t last = flow.bytes == 0 ? 0 : (flow.bytes - 1) % mtu + 1;
+    if (flow.bytes <= mtu || links.empty()) return fetch + to.store(last);
+    const Duration between = time_on(links.back(), packets_of(*setup_, flow).last, 1);
+    return fetch + std::max(to.store(last), to.store(mtu) - between);
 }
 
 Duration Ideal::of_hpcc(const sim::Flow& flow) const {

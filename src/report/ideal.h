@@ -45,6 +45,7 @@ private:
     std::vector<Link> links_of(const std::vector<topology::CableEnd>& path) const;
     std::vector<topology::CableEnd> along(const std::vector<uint32_t>& nodes) const;
     base::Duration message(const sim::Flow& flow, const std::vector<Link>& links) const;
+    base::Duration memory(const sim::Flow& flow, const std::vector<Link>& links) const;
     base::Duration single(uint64_t packet_bytes, const std::vector<Link>& links) const;
     base::Duration way(uint64_t packet_bytes, const std::vector<Link>& links) const;
     base::Duration time_on(const Link& link, uint64_t packet_bytes, uint64_t packets) const;

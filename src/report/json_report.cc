@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "report/json_values.h"
+#include "report/time_shares.h"
 #include "workload/collectives/collective.h"
 
 namespace tulle::report {
@@ -152,7 +153,30 @@ Json verdict_json(const Facts& facts, const Verdict& verdict) {
                                 {"slowdown", ratio(verdict.slowest->slowdown_permille)}};
     for (const Finding& finding : verdict.findings)
         json["findings"].push_back(finding_json(finding));
+    json["causes"] = Json::array();
+    for (const Cause& cause : verdict.causes)
+        json["causes"].push_back({{"kind", cause_name(cause.kind)},
+                                  {"place", cause.place},
+                                  {"time_ns", ns(cause.time)},
+                                  {"avoidable_ns", ns(cause.avoidable)},
+                                  {"sentence", cause.sentence}});
     return json;
+}
+
+// In picoseconds, so that they add up to the letter.
+Json shares_json(const Facts& facts) {
+    if (facts.result.account.shares.empty()) return nullptr;
+    Json shares = Json::array();
+    for (const ShareRow& row : share_rows(facts))
+        shares.push_back(
+            {{"kind", share_name(row.kind)}, {"place", row.where}, {"ps", row.time.ps}});
+    return {{"end_ps", facts.result.account.end.ps}, {"shares", std::move(shares)}};
+}
+
+// What the library's cost model says of a way to do it.
+Json estimate_json(const workload::Estimate& estimate) {
+    if (estimate.name.empty()) return nullptr;
+    return {{"name", estimate.name}, {"time_us", microseconds(estimate.time)}};
 }
 
 Json collectives_json(const Facts& facts) {
@@ -161,6 +185,11 @@ Json collectives_json(const Facts& facts) {
         json.push_back({{"name", phase.name},
                         {"kind", workload::name_of(phase.collective)},
                         {"algorithm", phase.algorithm},
+                        {"protocol", phase.protocol},
+                        {"channels", phase.channels},
+                        {"chosen", phase.is_automatic},
+                        {"predicted", estimate_json(phase.predicted)},
+                        {"next_best", estimate_json(phase.next_best)},
                         {"bytes", phase.bytes},
                         {"ranks", phase.ranks},
                         {"messages", phase.messages},
@@ -227,6 +256,7 @@ Json run_json(const Facts& facts, const Verdict& verdict) {
             {"engine", engine_json(facts.result.engine)},
             {"totals", totals_json(facts.setup, facts.result.totals)},
             {"verdict", verdict_json(facts, verdict)},
+            {"time", shares_json(facts)},
             {"collectives", collectives_json(facts)},
             {"messages", messages_json(facts.message_latency())},
             {"host", hosts_json(facts)},

@@ -90,7 +90,7 @@ const char* end_name(sim::Result::End end) {
 }
 
 const char* outcome_name(const sim::FlowResult& flow) {
-    return flow.finished ? status_name(flow.status) : "unfinished";
+    return flow.has_ended() ? status_name(flow.status) : "unfinished";
 }
 
 }  // namespace tulle::report

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/findings/findings.h"
 #include "report/table.h"
+#include "report/time_shares.h"
 
 namespace tulle::report {
 namespace {
@@ -17,6 +18,7 @@ using sim::LinkResult;
 constexpr size_t kMostLinks = 10;
 constexpr size_t kMostFlows = 5;
 constexpr size_t kMostBlames = 10;
+constexpr size_t kMostCauses = 4;
 
 std::string time_text(Duration duration) {
     return base::to_string(duration);
@@ -88,17 +90,24 @@ std::string gigabytes_text(uint64_t bytes_per_second) {
                        bytes_per_second / 10'000'000 % 100);
 }
 
+std::string estimate_text(const workload::Estimate& estimate) {
+    if (estimate.name.empty()) return "-";
+    return fmt::format("{} {}", estimate.name, time_text(estimate.time));
+}
+
 std::string collectives(const Facts& facts) {
     if (facts.collectives.empty()) return "";
     Table table;
-    table.row({"phase", "size", "ranks", "time", "algbw", "busbw", "of the limit"});
+    table.row({"phase", "size", "ranks", "time", "algbw", "busbw", "of the limit", "by",
+               "next best, reckoned"});
     for (const CollectiveFacts& phase : facts.collectives) {
         const bool has_rate = phase.finished && has_bandwidth(phase.collective);
         table.row({phase.name, base::bytes_to_string(phase.bytes), std::to_string(phase.ranks),
                    phase.finished ? time_text(phase.time) : "did not end",
                    has_rate ? gigabytes_text(phase.algorithm_bandwidth) : "-",
                    has_rate ? gigabytes_text(phase.bus_bandwidth) : "-",
-                   phase.finished ? percent_text(phase.limit_permille) : "-"});
+                   phase.finished ? percent_text(phase.limit_permille) : "-", way_text(phase),
+                   estimate_text(phase.next_best)});
     }
     std::string text = "\nCollectives\n" + table.text();
     const base::Histogram latency = facts.message_latency();
@@ -285,12 +294,16 @@ std::string engine(const Facts& facts) {
 
 std::string text_report(const Facts& facts, const Verdict& verdict) {
     return header(facts) + collectives(facts) + flows(facts) + groups(facts) + links(facts) +
-           pauses(facts) + packets(facts) + disagreements(facts) + engine(facts) + "\n" +
+           pauses(facts) + packets(facts) + disagreements(facts) + time_shares_text(facts) +
+           engine(facts) + "\n" +
            verdict_text(verdict);
 }
 
 std::string verdict_text(const Verdict& verdict) {
     std::string text = fmt::format("Verdict: {}\n", verdict.sentence);
+    for (size_t i = 1; i < std::min(verdict.causes.size(), kMostCauses); ++i)
+        text += fmt::format("  {}: {}\n", base::to_string(verdict.causes[i].time),
+                            verdict.causes[i].sentence);
     for (const Finding& finding : verdict.findings)
         if (verdict.sentence.find(finding.sentence) == std::string::npos)
             text += fmt::format("  {}: {}\n", severity_name(finding.severity), finding.sentence);

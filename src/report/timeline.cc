@@ -67,7 +67,7 @@ void add_flows(const Facts& facts, Writer& writer) {
     for (size_t i = 0; i < facts.flows(); ++i) {
         const auto thread = static_cast<uint32_t>(i + 1);
         const sim::Flow& flow = facts.setup.flows[i];
-        const bool ended = facts.result.flows[i].finished;
+        const bool ended = facts.result.flows[i].has_ended();
         const Instant end = ended ? facts.end_of(i) : std::max(flow.start, facts.result.time);
         const std::string group = facts.names.group(flow);
         writer.track(kFlowTracks, thread,

@@ -10,6 +10,8 @@
 namespace tulle::report {
 namespace {
 
+constexpr uint64_t kAtLimitPermille = 950;
+
 std::optional<Sufferer> slowest_flow(const Facts& facts) {
     std::optional<Sufferer> slowest;
     for (size_t i = 0; i < facts.flows(); ++i) {
@@ -48,10 +50,50 @@ std::string interrupted_sentence(const Facts& facts) {
                        facts.flows());
 }
 
+// At the limit nothing held it up, and what comes first is what set the pace.
+std::string cause_sentence(const Facts& facts, const Verdict& verdict) {
+    const Cause& cause = verdict.causes.front();
+    const Duration whole = facts.result.account.end - Instant{};
+    const auto part = static_cast<uint64_t>(cause.time.ps) * 1000 / static_cast<uint64_t>(whole.ps);
+    const std::string text = fmt::format("{} ({} of the time)", cause.sentence, percent_text(part));
+    if (verdict.limit_permille >= kAtLimitPermille)
+        return fmt::format("nothing held it up: {}; {}", share_text(verdict), text);
+    return fmt::format("{}: {}", share_text(verdict), text);
+}
+
+// What a finding of this kind would show as, among causes.
+bool agrees(FindingKind finding, CauseKind cause) {
+    switch (finding) {
+        case FindingKind::losses:
+            return cause >= CauseKind::lossy_cable && cause <= CauseKind::head_of_queue;
+        case FindingKind::needless_resending:
+            return cause == CauseKind::reordering || cause == CauseKind::early_timeout;
+        case FindingKind::host_set_the_pace: return cause == CauseKind::host_bus;
+        case FindingKind::dcbx_disagreement: return cause == CauseKind::settings_disagree;
+        case FindingKind::slow_receiver:
+            return cause == CauseKind::slow_receiver || cause == CauseKind::pause_storm;
+        default: return cause <= CauseKind::congestion_control;
+    }
+}
+
+// A finding that explains less than a tenth of what was lost against the limit is a note.
+void weigh(const Facts& facts, Verdict& verdict) {
+    if (verdict.causes.empty()) return;
+    const Duration lost = facts.span - std::min(facts.span, facts.limit);
+    for (Finding& finding : verdict.findings) {
+        if (finding.severity == Severity::failure) continue;
+        Duration time{};
+        for (const Cause& cause : verdict.causes)
+            if (agrees(finding.kind, cause.kind)) time += cause.time;
+        if (time * 10 < lost || lost.ps == 0) finding.severity = Severity::note;
+    }
+}
+
 std::string sentence_of(const Facts& facts, const Verdict& verdict) {
     if (!facts.has_work()) return "there was nothing to do";
     if (facts.result.end == sim::Result::End::interrupted) return interrupted_sentence(facts);
     if (!verdict.findings.empty() && !verdict.complete) return failure_sentence(verdict.findings);
+    if (!verdict.causes.empty()) return cause_sentence(facts, verdict);
     if (!verdict.findings.empty())
         return fmt::format("{}: {}", share_text(verdict), verdict.findings.front().sentence);
     return fmt::format("nothing held it up: {}{}", share_text(verdict), pace_text(verdict));
@@ -80,6 +122,8 @@ Verdict judge(const Facts& facts) {
     find_noisy_neighbour(facts, findings);
     find_disagreements(facts, findings);
     find_pace(facts, findings);
+    verdict.causes = find_causes(facts);
+    weigh(facts, verdict);
     std::stable_sort(findings.begin(), findings.end(),
                      [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
     verdict.sentence = sentence_of(facts, verdict);

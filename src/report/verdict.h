@@ -1,5 +1,7 @@
 // What a run says in the end: how close to the limit, which link set the pace, and what went wrong,
-// each finding with its culprit by name. A healthy run has no findings.
+// each finding with its culprit by name. A healthy run has no findings. Where the run was
+// explained, the cause that took most of its time is the verdict, and a finding that no such cause
+// agrees with is a note.
 #pragma once
 
 #include <optional>
@@ -7,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "report/causes.h"
 #include "report/facts.h"
 
 namespace tulle::report {
@@ -62,6 +65,7 @@ struct Verdict {
     std::optional<Bottleneck> bottleneck;
     std::optional<Sufferer> slowest;
     std::vector<Finding> findings;  // the gravest first
+    std::vector<Cause> causes;      // where the time went, and why; the first one is the answer
     std::string sentence;
 };
 

@@ -120,6 +120,19 @@ TEST(Csv_report, has_a_row_a_flow_and_a_row_a_link) {
     EXPECT_EQ(std::count(links.begin(), links.end(), '\n'), 5);
 }
 
+TEST(Writers, a_flow_that_ran_out_of_retries_has_its_status_by_name) {
+    MadeRun run = small_run();
+    run.result.flows[2].status = transport::Status::retry_exceeded;
+    const Facts facts(run.setup, run.result);
+    const Verdict verdict = judge(facts);
+    EXPECT_EQ(Json::parse(json_report(facts, verdict))["flows"][2]["status"], "retry_exceeded");
+    for (const std::string& text : {text_report(facts, verdict), flows_csv(facts)}) {
+        EXPECT_NE(text.find("retry_exceeded"), std::string::npos) << text;
+        EXPECT_EQ(text.find("unfinished"), std::string::npos) << text;
+    }
+    EXPECT_NE(verdict.sentence.find("(0 had not ended)"), std::string::npos) << verdict.sentence;
+}
+
 TEST(Fct_report, is_a_line_of_hpcc_s_file_in_the_order_of_completion) {
     MadeRun run = testing::star(3);
     run.setup.fabric.link.rate = base::Rate::bits_per_second(100'000'000'000);

@@ -107,6 +107,24 @@ Complaint edit_topology(std::string_view path, const Value& value, Value& topolo
 
 }  // namespace
 
+Value& value_at(Value& root, std::string_view path) {
+    Value* place = &root;
+    for (std::string_view rest = path;;) {
+        const size_t dot = rest.find('.');
+        const std::string_view key = rest.substr(0, dot);
+        place->kind = Value::Kind::map;
+        place->line = 1;
+        Value* found = find(*place, key);
+        if (found == nullptr) {
+            place->keys.push_back({std::string(key), 1});
+            found = &place->items.emplace_back();
+        }
+        place = found;
+        if (dot == std::string_view::npos) return *place;
+        rest.remove_prefix(dot + 1);
+    }
+}
+
 std::string_view edited_part(std::string_view path, const Value& value) {
     if (path == kSizes || is_below(path, kWork)) return kWork;
     // These two belong to a topology that is a map, which a command line replaces as a whole.

@@ -14,6 +14,9 @@ namespace tulle::scenario {
 // a setting, which is not edited but set in a layer of its own.
 std::string_view edited_part(std::string_view path, const Value& value);
 
+// What is at a path of maps, which are made where they are missing: "fabric.ecn.kmin".
+Value& value_at(Value& root, std::string_view path);
+
 // Changes the part, or says why that cannot be.
 Complaint edit(std::string_view path, const Value& value, Value& part);
 

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "scenario/files_test.h"
@@ -64,6 +65,31 @@ TEST(edits, what_is_not_there_is_told) {
               std::string::npos);
 }
 
+TEST(edits, what_a_command_line_gives_twice_or_to_no_effect_is_refused) {
+    Overrides overrides;
+    overrides.profile = "ib-ndr";
+    overrides.seed = 3;
+    overrides.topology = "star:4";
+    const auto refusal = [&](const Set& set) {
+        overrides.set = set;
+        return answer(kScenario, files_in_memory({}), overrides);
+    };
+    EXPECT_EQ(refusal({{"profile", "ib-hdr"}}),
+              "command line:1: profile: the fabric is chosen already; write the profile there "
+              "(--profile, or --fabrics of a comparison), not with --set");
+    EXPECT_EQ(refusal({{"seed", "4"}}),
+              "command line:1: seed: it is given twice; write --seed or --set seed=, not both");
+    EXPECT_EQ(refusal({{"topology", "star:5"}}),
+              "command line:1: topology: it is given twice; write --topology or --set topology=, "
+              "not both");
+    EXPECT_EQ(refusal({{"hosts.mtu", "1024"}, {"hosts.mtu", "2048"}}),
+              "command line:1: hosts.mtu: it is given twice");
+    for (const char* key : {"like", "description", "fabrics"})
+        EXPECT_EQ(refusal({{key, "x"}}),
+                  fmt::format("command line:1: {}: it has no effect on a command line", key));
+    EXPECT_EQ(refusal({{"hosts.mtu", "1024"}, {"hosts.window", "5"}}), "read");
+}
+
 constexpr std::string_view kFabrics =
     "topology: star:4\n"
     "fabric: {flow_control: pfc}\n"
@@ -102,6 +128,14 @@ TEST(fabrics, a_setting_that_is_of_no_use_on_one_of_them_may_be_left_alone) {
     EXPECT_NE(read().error().message.find("has no effect"), std::string::npos);
     overrides.unused_is_fine = true;
     EXPECT_TRUE(read().ok());
+}
+
+TEST(fabrics, one_that_is_chosen_by_its_place_keeps_its_profile) {
+    Overrides overrides;
+    overrides.fabric = 0;
+    overrides.set = {{"profile", "ib-hdr"}};
+    EXPECT_NE(answer(kFabrics, files_in_memory({}), overrides).find("chosen already"),
+              std::string::npos);
 }
 
 TEST(fabrics, an_entry_without_a_profile_is_refused_with_its_line) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "scenario/fields.h"
+#include "scenario/gpus_machine.h"
 #include "scenario/profile.h"
 #include "scenario/scenario.h"
 #include "scenario/settings.h"
@@ -17,13 +18,29 @@ namespace {
 
 constexpr KnownKey kGpuKeys[] = {
     {"hosts", "hosts",
-     "each with one GPU, such as [0-63]; by default all but those called storage0 and so on"},
+     "each with a GPU, such as [0-63]; by default all but those called storage0 and so on"},
+    {"per_nic", "number",
+     "GPUs that share a host's adapter, 1 by default; more need a scale_up network between them"},
     {"per_server", "number",
      "GPUs in a row that share a server; by default as the topology says, a rail each"},
     {"scale_up", "profile, map or none",
      "of the network inside servers: a built-in profile, the path of one, or a map; none by "
      "default"},
+    {"generation", "one of volta, ampere, hopper, blackwell",
+     "whose step times a collective library has; by default as fast as the scale_up network is"},
+    {"slow", "list of maps", "GPUs that take longer: see below"},
 };
+
+constexpr KnownKey kSlowKeys[] = {
+    {"gpus", "GPUs", "such as [3, 8-15]"},
+    {"compute", "ratio", "how much longer their computing takes, such as 3/2"},
+    {"reaction", "ratio",
+     "how much longer they take from what a message waits for to its doorbell"},
+};
+
+constexpr workload::Generation kGenerations[] = {
+    workload::Generation::volta, workload::Generation::ampere, workload::Generation::hopper,
+    workload::Generation::blackwell};
 
 constexpr KnownKey kScaleUpKeys[] = {
     {"profile", "name or file", "a built-in profile, or the path of one"},
@@ -39,11 +56,19 @@ public:
     Gpus read(const Value* map) {
         const bool is_said = map != nullptr && notes_.expect_map(*map, "gpus", kGpuKeys);
         const auto find = [&](std::string_view key) { return is_said ? map->find(key) : nullptr; };
-        const std::vector<uint32_t> endpoints = find_hosts(find("hosts"));
+        const std::vector<uint32_t> endpoints = repeat(find_hosts(find("hosts")), find("per_nic"));
         if (notes_.failed()) return gpus_;
         place(endpoints, find("per_server"));
         give_ranks(endpoints);
         if (const Value* value = find("scale_up"); value && !notes_.failed()) read_scale_up(*value);
+        if (per_nic_ > 1 && !gpus_.scale_up)
+            notes_.fail(map->line,
+                        "per_nic: GPUs that share an adapter need a network between "
+                        "them; write scale_up: nvlink4, or pcie5");
+        if (const Value* list = find("slow"); list && !notes_.failed()) read_slow(*list);
+        const auto generation = read_generation(find("generation"));
+        const uint32_t adapters = std::max(1u, gpus_.per_server / per_nic_);
+        gpus_.machine = machine_of(setup_, gpus_.per_server, adapters, generation);
         return gpus_;
     }
 
@@ -59,6 +84,79 @@ private:
             if (!setup_.graph.nodes[names_.node_of(i)].name.starts_with("storage"))
                 hosts.push_back(i);
         return hosts;
+    }
+
+    // Each host as often as it has GPUs.
+    std::vector<uint32_t> repeat(const std::vector<uint32_t>& hosts, const Value* per_nic) {
+        uint64_t times = 1;
+        if (per_nic != nullptr)
+            if (const Complaint wrong = detail::not_a_number(*per_nic, 1, 64, times))
+                notes_.fail(per_nic->line, fmt::format("per_nic: {}", *wrong));
+        per_nic_ = static_cast<uint32_t>(times);
+        std::vector<uint32_t> endpoints;
+        for (const uint32_t host : hosts)
+            for (uint64_t i = 0; i < times; ++i) endpoints.push_back(host);
+        return endpoints;
+    }
+
+    std::optional<workload::Generation> read_generation(const Value* value) {
+        if (value == nullptr) return std::nullopt;
+        for (const workload::Generation one : kGenerations)
+            if (value->text == workload::name_of(one)) return one;
+        notes_.fail(value->line, fmt::format("generation: '{}' is none of volta, ampere, hopper, "
+                                             "blackwell",
+                                             value->text.substr(0, 40)));
+        return std::nullopt;
+    }
+
+    void read_slow(const Value& list) {
+        if (!notes_.expect_list(list, "slow")) return;
+        for (const Value& entry : list.items) {
+            if (!notes_.expect_map(entry, "an entry of slow", kSlowKeys)) return;
+            const Value* who = entry.find("gpus");
+            if (who == nullptr)
+                return notes_.fail(entry.line, "slow: which GPUs is missing; write gpus: [3]");
+            const uint32_t compute = read_slowness(entry, "compute");
+            const uint32_t reaction = read_slowness(entry, "reaction");
+            if (compute == 1000 && reaction == 1000 && !notes_.failed())
+                notes_.fail(entry.line,
+                            "slow: by how much is missing; write compute: 3/2 or "
+                            "reaction: 3/2");
+            for (const uint32_t rank : read_list_of(
+                     "GPU", *who, "gpus", [&](std::string_view word) { return gpu(word); },
+                     notes_)) {
+                setup_.ranks[rank].compute_permille = compute;
+                setup_.ranks[rank].reaction_permille = reaction;
+            }
+        }
+    }
+
+    base::Result<uint32_t> gpu(std::string_view word) const {
+        Value value;
+        value.kind = Value::Kind::text;
+        value.text = word;
+        uint64_t rank = 0;
+        if (detail::not_a_number(value, 0, gpus_.count() - 1, rank))
+            return base::Error{fmt::format("there is no GPU '{}'; the {} GPUs count from 0 to {}",
+                                           word.substr(0, 40), gpus_.count(), gpus_.count() - 1)};
+        return static_cast<uint32_t>(rank);
+    }
+
+    // In thousandths.
+    uint32_t read_slowness(const Value& entry, std::string_view key) {
+        const Value* value = entry.find(key);
+        if (value == nullptr) return 1000;
+        uint32_t above = 1;
+        uint32_t below = 1;
+        Target unused;
+        const Field field = ratio([&](Target&) -> uint32_t& { return above; },
+                                  [&](Target&) -> uint32_t& { return below; });
+        if (const Complaint wrong = field.read(unused, *value))
+            notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
+        else if (above < below)
+            notes_.fail(value->line,
+                        fmt::format("{}: a slow GPU takes longer; write 3/2 or so", key));
+        return above * 1000 / below;
     }
 
     void place(const std::vector<uint32_t>& endpoints, const Value* per_server) {
@@ -89,7 +187,7 @@ private:
     void give_ranks(const std::vector<uint32_t>& endpoints) {
         gpus_.rank_of.assign(names_.host_count(), topology::kNone);
         for (uint32_t rank = 0; rank < endpoints.size(); ++rank) {
-            gpus_.rank_of[endpoints[rank]] = rank;
+            if (rank % per_nic_ == 0) gpus_.rank_of[endpoints[rank]] = rank;
             setup_.ranks.push_back({.endpoint = endpoints[rank]});
         }
         for (uint32_t i = 0; i < names_.host_count(); ++i) {
@@ -113,6 +211,8 @@ private:
             return notes_.fail(value.line, "the profile is missing; write profile: nvlink4");
         if (!notes_.expect_text(*name, "scale_up", "nvlink4")) return;
         Profile profile = read_profile(name->text, name->line, files_, notes_);
+        if (profile.most_gpus != 0 && gpus_.per_server > profile.most_gpus)
+            profile = read_profile(std::string(profile.larger), name->line, files_, notes_);
         for (const std::string_view section : {"fabric", "hosts"})
             if (const Value* map = value.is_map() ? value.find(section) : nullptr)
                 apply_section(section, *map, profile.target, notes_);
@@ -150,6 +250,7 @@ private:
     Notes& notes_;
     sim::Setup& setup_;
     Gpus gpus_;
+    uint32_t per_nic_ = 1;
 };
 
 }  // namespace
@@ -160,6 +261,10 @@ std::span<const KnownKey> gpu_keys() {
 
 std::span<const KnownKey> scale_up_keys() {
     return kScaleUpKeys;
+}
+
+std::span<const KnownKey> slow_keys() {
+    return kSlowKeys;
 }
 
 Gpus read_gpus(const Value* map, const Names& names, const FileReader& files, Notes& notes,

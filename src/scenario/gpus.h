@@ -10,19 +10,22 @@
 #include "scenario/names.h"
 #include "scenario/notes.h"
 #include "sim/setup.h"
+#include "workload/collectives/library.h"
 #include "workload/placement.h"
 
 namespace tulle::scenario {
 
 std::span<const KnownKey> gpu_keys();
 std::span<const KnownKey> scale_up_keys();
+std::span<const KnownKey> slow_keys();
 
 struct Gpus {
     std::vector<workload::Member> members;  // by rank
-    std::vector<uint32_t> rank_of;          // by endpoint
+    std::vector<uint32_t> rank_of;          // by endpoint: the first of those there
     uint32_t per_server = 0;                // 0: servers have different numbers
     bool scale_up = false;
-    bool reduction = false;  // the switches inside servers add up
+    bool reduction = false;     // the switches inside servers add up
+    workload::Machine machine;  // as a collective library sees it
 
     uint32_t count() const { return static_cast<uint32_t>(members.size()); }
 };

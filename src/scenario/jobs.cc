@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "scenario/fields.h"
+#include "workload/collectives/tuning.h"
 #include "workload/storage.h"
 
 namespace tulle::scenario {
@@ -16,7 +17,10 @@ using workload::Algorithm;
 using workload::Collective;
 using workload::CollectiveOptions;
 using workload::Placement;
+using workload::Protocol;
 
+constexpr Protocol kProtocols[] = {Protocol::automatic, Protocol::simple, Protocol::ll,
+                                   Protocol::ll128, Protocol::bare};
 constexpr uint64_t kMostRepeats = 1'000'000;
 constexpr uint64_t kMostChannels = 1024;
 constexpr uint32_t kMostChannelsOfAll = 0xffff;
@@ -30,8 +34,13 @@ constexpr KnownKey kRanks = {"ranks", "GPUs", "that take part, such as [0-7, 16]
 constexpr KnownKey kRepeat = {"repeat", "number", "so many times; 1 by default"};
 constexpr KnownKey kChannels = {"channels", "number",
                                 "parts of the data that go their own way, 1 to 1024; by default a "
-                                "ring or tree for each rail, otherwise 1"};
-constexpr KnownKey kChunk = {"chunk", "size", "of a message at most; 512KiB by default"};
+                                "ring or tree for each rail, fewer for few bytes, otherwise 1"};
+constexpr KnownKey kChunk = {"chunk", "size",
+                             "of a message at most; by default as the library cuts, 512KiB "
+                             "without one"};
+constexpr KnownKey kProtocol = {"protocol", "one of auto, simple, ll, ll128, none",
+                                "of the library: how it says that data are there; auto by default. "
+                                "none: bare messages, hosts.reaction after what they wait for"};
 constexpr KnownKey kWindow = {"window", "number",
                               "messages of a connection on their way; 8 by default, 0: any number"};
 constexpr KnownKey kBetween = {"between", "one of ring, tree, halving_doubling",
@@ -46,27 +55,26 @@ constexpr KnownKey kPxn = {"pxn", "yes or no",
 constexpr KnownKey kRoot = {"root", "GPU", "whose data it is; the first by default"};
 
 KnownKey algorithm_key(std::string_view type) {
-    return {"algorithm", type,
-            "by default two_level where there is a network inside servers, otherwise the first"};
+    return {"algorithm", type, "by default auto: what NCCL's cost model says is fastest"};
 }
 
 const std::vector<WorkKind> kKinds = {
     {{"all_reduce", "map", "all get the sum of what each has"},
      {kBytes, kSizes, kRanks, kRepeat,
-      algorithm_key("one of ring, tree, halving_doubling, two_level, in_switch"), kBetween,
-      kInSwitch, kChannels, kChunk, kWindow}},
+      algorithm_key("one of auto, ring, tree, halving_doubling, two_level, in_switch"), kBetween,
+      kInSwitch, kProtocol, kChannels, kChunk, kWindow}},
     {{"reduce_scatter", "map", "each gets a part of the sum of what each has"},
-     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of ring, direct, two_level"), kInSwitch,
-      kPeers, kChannels, kChunk, kWindow}},
+     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of auto, ring, direct, two_level"),
+      kInSwitch, kProtocol, kPeers, kChannels, kChunk, kWindow}},
     {{"all_gather", "map", "all get what each has"},
-     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of ring, direct, two_level"), kInSwitch,
-      kPeers, kChannels, kChunk, kWindow}},
+     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of auto, ring, direct, two_level"),
+      kInSwitch, kProtocol, kPeers, kChannels, kChunk, kWindow}},
     {{"all_to_all", "map", "each has something for each"},
-     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("direct"), kPxn, kPeers, kChannels, kChunk,
-      kWindow}},
+     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of auto, direct"), kPxn, kProtocol,
+      kPeers, kChannels, kChunk, kWindow}},
     {{"broadcast", "map", "all get what one has"},
-     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of ring, tree"), kRoot, kChannels, kChunk,
-      kWindow}},
+     {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of auto, ring, tree"), kRoot, kProtocol,
+      kChannels, kChunk, kWindow}},
     {{"job", "map", "several steps one after the other; jobs run at the same time"},
      {kRanks,
       kRepeat,
@@ -254,6 +262,7 @@ JobReader::Step JobReader::read_collective(std::string_view kind, const Value& m
     options.channels =
         static_cast<uint16_t>(number(map, "channels", options.channels, 1, kMostChannels));
     options.chunking.chunk = size(map, "chunk", options.chunking.chunk);
+    options.chunk_is_asked = map.find("chunk") != nullptr;
     options.chunking.window =
         static_cast<uint32_t>(number(map, "window", options.chunking.window, 0, 1 << 20));
     options.peers = static_cast<uint32_t>(number(map, "peers", options.peers, 0, 1 << 20));
@@ -267,30 +276,36 @@ JobReader::Step JobReader::read_collective(std::string_view kind, const Value& m
         if (options.root == where.size())
             notes_.fail(root->line, fmt::format("root: GPU {} is not one of the ranks", rank));
     }
-    read_algorithm(map, where, options);
+    read_algorithm(map, options);
     if (notes_.failed()) return step;
     if (options.in_switch || options.algorithm == Algorithm::in_switch) check_switches(map, where);
     if (const auto wrong = workload::check(options, where)) notes_.fail(map.line, wrong->message);
     return step;
 }
 
-void JobReader::read_algorithm(const Value& map, const Placement& where,
-                               CollectiveOptions& options) {
-    const auto read = [&](std::string_view key, std::span<const Algorithm> known, Algorithm& into) {
+void JobReader::read_algorithm(const Value& map, CollectiveOptions& options) {
+    const auto read = [&](std::string_view key, const auto& known, auto& into) {
         const Value* value = map.find(key);
         if (value == nullptr || !notes_.expect_text(*value, key, "ring")) return;
         std::vector<std::string_view> names;
-        for (const Algorithm algorithm : known) {
-            names.push_back(workload::name_of(algorithm));
+        for (const auto one : known) {
+            names.push_back(workload::name_of(one));
             if (value->text != names.back()) continue;
-            into = algorithm;
+            into = one;
             return;
         }
         notes_.fail(value->line, fmt::format("{}: '{}' is none of {}", key,
                                              value->text.substr(0, 40), fmt::join(names, ", ")));
     };
-    options.algorithm = workload::usual_algorithm(options.collective, where);
-    read("algorithm", workload::algorithms_of(options.collective), options.algorithm);
+    options.algorithm = Algorithm::automatic;
+    std::vector<Algorithm> known{Algorithm::automatic};
+    const auto algorithms = workload::algorithms_of(options.collective);
+    known.insert(known.end(), algorithms.begin(), algorithms.end());
+    read("algorithm", known, options.algorithm);
+    // Where there is one, there is no choice.
+    if (algorithms.size() == 1) options.algorithm = algorithms.front();
+    options.protocol = Protocol::automatic;
+    read("protocol", kProtocols, options.protocol);
     constexpr Algorithm kBetweenServers[] = {Algorithm::ring, Algorithm::tree,
                                              Algorithm::halving_doubling};
     read("between", kBetweenServers, options.between);
@@ -365,6 +380,7 @@ void JobReader::add(const workload::Job& job, const Placement& where,
             for (const uint64_t bytes : step.sizes) {
                 CollectiveOptions options = step.options;
                 options.bytes = bytes;
+                options = workload::tune(options, where, place_.gpus.machine);
                 if (!has_room(step.line, workload::most_tasks(options, where))) return;
                 workload::append(builder, name, options);
             }

@@ -58,8 +58,7 @@ private:
     Step read_step(const Value& map, const workload::Placement& placement);
     Step read_collective(std::string_view kind, const Value& map,
                          const workload::Placement& placement);
-    void read_algorithm(const Value& map, const workload::Placement& placement,
-                        workload::CollectiveOptions& options);
+    void read_algorithm(const Value& map, workload::CollectiveOptions& options);
     void check_switches(const Value& map, const workload::Placement& placement);
     std::vector<uint64_t> read_sizes(const Value& map);
     void read_storage(const Value& map, const workload::Job& job);

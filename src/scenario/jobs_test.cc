@@ -58,7 +58,39 @@ TEST(gpus, may_be_some_of_the_hosts_and_share_servers_that_the_topology_does_not
     EXPECT_EQ(setup.scale_up->graph.switch_count(), 2u);
     EXPECT_EQ(to_bits_per_second(setup.scale_up->fabric.link.rate), 1'000'000'000'000u);
     EXPECT_EQ(setup.program.phases[0].ranks, 4u);
-    EXPECT_EQ(setup.program.phases[0].algorithm, "two_level");
+    EXPECT_EQ(setup.program.phases[0].algorithm, "ring");
+    EXPECT_TRUE(setup.program.phases[0].is_automatic);
+}
+
+TEST(gpus, may_share_an_adapter) {
+    const sim::Setup setup = made(
+        "topology: star:4\ngpus: {per_nic: 2, per_server: 4, scale_up: pcie5}\n"
+        "work: [{all_reduce: {bytes: 1MiB}}]\n");
+    ASSERT_EQ(setup.ranks.size(), 8u);
+    for (uint32_t rank = 0; rank < 8; ++rank) {
+        EXPECT_EQ(setup.ranks[rank].endpoint, rank / 2);
+        EXPECT_EQ(setup.ranks[rank].scale_up, rank);
+    }
+    EXPECT_EQ(setup.program.phases[0].ranks, 8u);
+}
+
+TEST(gpus, may_be_slow) {
+    const sim::Setup setup =
+        made(on_rails("all_reduce: {bytes: 1MiB}",
+                      "{scale_up: nvlink4, slow: [{gpus: [3], compute: 3/2, reaction: 4}]}"));
+    EXPECT_EQ(setup.ranks[3].compute_permille, 1500u);
+    EXPECT_EQ(setup.ranks[3].reaction_permille, 4000u);
+    EXPECT_EQ(setup.ranks[2].reaction_permille, 1000u);
+}
+
+TEST(gpus, of_a_rack_have_the_profile_of_racks) {
+    const auto inside = [](const std::string& count) {
+        return made("topology: star:16\ngpus: {per_server: " + count +
+                    ", scale_up: nvlink5}\nwork: [{all_reduce: {bytes: 1MiB}}]\n")
+            .scale_up->fabric_name;
+    };
+    EXPECT_EQ(inside("8"), "NVLink 5");
+    EXPECT_EQ(inside("16"), "NVLink 5 rack");
 }
 
 TEST(gpus, without_a_word_each_host_has_one_and_servers_have_no_network_inside) {
@@ -91,6 +123,17 @@ TEST(gpus, what_is_wrong_with_them_is_said) {
     EXPECT_EQ(said(entry, "{scale_up: nvlink4, hosts: [0-4]}"),
               "s.yaml:2: scale_up: servers have different numbers of GPUs; write per_server: 8 or "
               "so");
+    EXPECT_EQ(said(entry, "{per_nic: 2}"),
+              "s.yaml:2: per_nic: GPUs that share an adapter need a network between them; write "
+              "scale_up: nvlink4, or pcie5");
+    EXPECT_EQ(said(entry, "{generation: pascal}"),
+              "s.yaml:2: generation: 'pascal' is none of volta, ampere, hopper, blackwell");
+    EXPECT_EQ(said(entry, "{slow: [{gpus: [8], compute: 2}]}"),
+              "s.yaml:2: gpus: there is no GPU '8'; the 8 GPUs count from 0 to 7");
+    EXPECT_EQ(said(entry, "{slow: [{gpus: [1]}]}"),
+              "s.yaml:2: slow: by how much is missing; write compute: 3/2 or reaction: 3/2");
+    EXPECT_EQ(said(entry, "{slow: [{gpus: [1], compute: 1/2}]}"),
+              "s.yaml:2: compute: a slow GPU takes longer; write 3/2 or so");
     EXPECT_EQ(said(entry, "{per_sever: 4}"),
               "s.yaml:2: unknown key 'per_sever' in gpus; did you mean 'per_server'?");
     EXPECT_EQ(answer("topology: star:4\ngpus: {per_server: 2}\nwork: [{shift: {by: 1, bytes: 1}}]"),
@@ -124,7 +167,8 @@ TEST(jobs, options_of_a_collective_are_taken) {
         EXPECT_LE(task.bytes, 64u << 10);
     }
     EXPECT_TRUE(contributes);
-    const sim::Setup from_5 = made(on_rails("broadcast: {bytes: 1KiB, root: 5, algorithm: ring}"));
+    const sim::Setup from_5 =
+        made(on_rails("broadcast: {bytes: 1KiB, root: 5, algorithm: ring, protocol: none}"));
     EXPECT_EQ(from_5.program[0].rank, 5u);
     const sim::Setup by_rail = made(on_rails("all_to_all: {bytes: 1MiB, pxn: yes}"));
     for (const Task& task : by_rail.program.tasks())
@@ -190,8 +234,8 @@ TEST(jobs, what_is_wrong_with_a_collective_is_said) {
     EXPECT_EQ(said("all_reduce: {sizes: {from: 1, to: 2, factor: 1}}"),
               "s.yaml:4: factor: '1' is no whole number from 2 to 1048576");
     EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: rign}"),
-              "s.yaml:4: algorithm: 'rign' is none of ring, tree, halving_doubling, two_level, "
-              "in_switch");
+              "s.yaml:4: algorithm: 'rign' is none of auto, ring, tree, halving_doubling, "
+              "two_level, in_switch");
     EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: ring, between: tree}"),
               "s.yaml:4: between has no effect here; it goes with algorithm: two_level");
     EXPECT_EQ(said("all_gather: {bytes: 1, algorithm: ring, peers: 2}"),
@@ -202,7 +246,8 @@ TEST(jobs, what_is_wrong_with_a_collective_is_said) {
     EXPECT_EQ(said("all_reduce: {bytes: 1, ranks: [0-2], algorithm: in_switch}"),
               "s.yaml:4: in_switch needs all GPUs of each server; take more ranks, or write "
               "in_switch: no");
-    EXPECT_EQ(said("all_reduce: {bytes: 1, in_switch: yes}", "{scale_up: ualink-200}"),
+    EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: two_level, in_switch: yes}",
+                   "{scale_up: ualink-200}"),
               "s.yaml:4: in_switch: the switches inside servers do not add up; take a scale_up "
               "with switch.reduction, such as nvlink4");
     EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: two_level, in_switch: yes}", "{}"),

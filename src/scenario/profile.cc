@@ -10,9 +10,15 @@ constexpr KnownKey kProfileKeys[] = {
     {"name", "text", "what reports call the fabric"},
     {"description", "text", "one line for lists"},
     {"like", "profile", "another profile, whose settings come before these"},
+    {"beyond", "map of gpus and profile",
+     "inside servers with more GPUs than this another profile holds, such as {gpus: 8, profile: "
+     "nvlink5-rack}"},
     {"fabric", "settings", "links, switches, loss, routes and marking"},
     {"hosts", "settings", "the transport of hosts and their congestion control"},
 };
+
+constexpr KnownKey kBeyondKeys[] = {{"gpus", "number", "of a server at most"},
+                                    {"profile", "name or file", "of larger ones"}};
 
 // A profile that is like itself would never end.
 constexpr int kMostSteps = 8;
@@ -66,6 +72,20 @@ std::string text_of(const Value& root, std::string_view key, Notes& notes) {
     return value->text;
 }
 
+void read_beyond(const Value& map, Profile& profile, Notes& notes) {
+    if (!notes.expect_map(map, "beyond", kBeyondKeys)) return;
+    const Value* gpus = map.find("gpus");
+    const Value* larger = map.find("profile");
+    if (gpus == nullptr || larger == nullptr)
+        return notes.fail(map.line, "beyond: write {gpus: 8, profile: nvlink5-rack} or so");
+    uint64_t most = 0;
+    if (const Complaint wrong = detail::not_a_number(*gpus, 1, 1 << 20, most))
+        return notes.fail(gpus->line, fmt::format("gpus: {}", *wrong));
+    if (!notes.expect_text(*larger, "profile", "nvlink5-rack")) return;
+    profile.most_gpus = static_cast<uint32_t>(most);
+    profile.larger = larger->text;
+}
+
 void read_source(const Source& source, const FileReader& files, int steps, Profile& profile,
                  Notes& outer);
 
@@ -90,12 +110,13 @@ void read_source(const Source& source, const FileReader& files, int steps, Profi
             read_named(like->text, like->line, files, steps + 1, profile, notes);
         profile.name = text_of(*root, "name", notes);
         profile.description = text_of(*root, "description", notes);
+        if (const Value* map = root->find("beyond")) read_beyond(*map, profile, notes);
         for (const std::string_view section : {"fabric", "hosts"})
             if (const Value* map = root->find(section))
                 apply_section(section, *map, profile.target, notes);
         for (const std::string_view section : {"fabric", "hosts"})
             if (const Value* map = root->find(section))
-                if (!notes.failed()) check_used(section, *map, profile.target, notes);
+                if (!notes.failed()) check_used(section, *map, profile.target, notes, true);
         if (!notes.failed())
             if (const Complaint wrong = check_together(profile.target)) notes.fail(1, *wrong);
     }

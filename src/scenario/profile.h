@@ -24,6 +24,9 @@ struct Profile {
     std::string name;
     std::string description;
     Target target;
+    // Inside servers with more GPUs than this the other profile holds; 0: there is none.
+    uint32_t most_gpus = 0;
+    std::string larger;
 };
 
 // What a profile file may say.

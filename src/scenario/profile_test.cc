@@ -31,14 +31,14 @@ base::Duration latency_of_64_bytes(const Target& target, int switches) {
     const uint32_t bytes =
         std::max(fabric.framing.envelope_bytes + kBthAndReth + 64, fabric.framing.minimum_bytes);
     const bool is_whole = fabric.node.forwarding == fabric::Forwarding::store_and_forward;
-    return target.host.send_latency + target.host.receive_latency +
+    return target.host.send_latency + target.host.receive_latency + target.host.memory.store(64) +
            (fabric.link.delay + fabric.link.fec_delay) * (switches + 1) +
            fabric.node.latency * switches +
            fabric.link.rate.time_for(bytes) * (is_whole ? switches + 1 : 1);
 }
 
 TEST(profiles, all_of_them_are_read_and_say_what_they_are) {
-    EXPECT_EQ(built_in_profiles().size(), 17u);
+    EXPECT_EQ(built_in_profiles().size(), 21u);
     for (const BuiltInProfile& profile : built_in_profiles()) {
         const Profile read = built_in(profile.name);
         EXPECT_FALSE(read.name.empty()) << profile.name;
@@ -66,12 +66,45 @@ TEST(profiles, those_at_400_gigabits_meet_the_latencies_that_they_were_fitted_to
     EXPECT_TRUE(near(latency_of_64_bytes(built_in("ib-ndr").target, 3), 3'700));
     EXPECT_TRUE(near(latency_of_64_bytes(built_in("roce-v2-400g").target, 1), 3'600));
     EXPECT_TRUE(near(latency_of_64_bytes(built_in("roce-v2-400g").target, 3), 5'600));
-    EXPECT_TRUE(near(latency_of_64_bytes(built_in("ib-hdr").target, 1), 1'200));
-    EXPECT_TRUE(near(latency_of_64_bytes(built_in("nvlink4").target, 1), 3'330));
+    // NCCL has 600 ns for a step of LL, of which 150 ns are the reaction.
+    EXPECT_TRUE(near(latency_of_64_bytes(built_in("nvlink4").target, 1), 450));
+}
+
+// Of what differs between generations only rates, a pause's response and the switch's memory count.
+TEST(profiles, of_generations_stand_on_one_basis_and_each_is_faster_than_the_one_before) {
+    for (const auto& names : {std::vector{"ib-hdr", "ib-ndr", "ib-xdr"},
+                              std::vector{"roce-v2-100g", "roce-v2-400g", "roce-v2-800g"}})
+        for (size_t i = 0; i + 1 < names.size(); ++i) {
+            const Target older = built_in(names[i]).target;
+            const Target newer = built_in(names[i + 1]).target;
+            EXPECT_GT(latency_of_64_bytes(older, 1), latency_of_64_bytes(newer, 1)) << names[i];
+            EXPECT_GT(latency_of_64_bytes(older, 3), latency_of_64_bytes(newer, 3)) << names[i];
+            EXPECT_EQ(older.host.send_latency, newer.host.send_latency) << names[i];
+            EXPECT_EQ(older.host.memory.latency, newer.host.memory.latency) << names[i];
+            EXPECT_EQ(older.fabric.node.latency, newer.fabric.node.latency) << names[i];
+            EXPECT_EQ(older.fabric.ecn.kmax_bytes, newer.fabric.ecn.kmax_bytes) << names[i];
+            EXPECT_EQ(older.host.dcqcn.additive_bps, newer.host.dcqcn.additive_bps) << names[i];
+        }
+}
+
+// perftest on ConnectX-5 at 100 Gb/s and PCIe 3.0 x16, neither end inline: 64 B take 1.74 us and
+// 4 KiB 2.66 us (linux-rdma/perftest, pull request 98). Bytes cross the line and the bus twice.
+TEST(profiles, what_a_longer_message_takes_besides_is_what_was_measured_within_three_percent) {
+    const transport::MemoryAccess bus{
+        .latency = built_in("ib-ndr").target.host.memory.latency,
+        .rate = base::Rate::bits_per_second(15'750'000'000 * 8 / 100 * 88),
+        .max_inline = 0};
+    const base::Rate line = base::Rate::bits_per_second(100'000'000'000);
+    const auto takes = [&](uint64_t bytes) {
+        return bus.fetch(bytes) + line.time_for(bytes) + bus.store(bytes);
+    };
+    const base::Duration more = takes(4096) - takes(64);
+    EXPECT_NEAR(static_cast<double>(more.ps), 920e3, 0.03 * 920e3);
 }
 
 // Bus bandwidth of large collectives of 8 GPUs in MB/s. A ring keeps each port busy with payload;
-// in the switch a port sends S and S/8 at the efficiency, for 2 * 7/8 S that count.
+// in the switch a port sends S and S/8 at the efficiency, for 2 * 7/8 S that count, and 16 MiB of
+// them take 6.8 us more.
 TEST(profiles, nvlink_reaches_the_bandwidth_that_was_measured_within_three_percent) {
     const Target nvlink = built_in("nvlink4").target;
     constexpr uint64_t kBth = 12;
@@ -79,8 +112,10 @@ TEST(profiles, nvlink_reaches_the_bandwidth_that_was_measured_within_three_perce
     const uint64_t burst = nvlink.host.mtu + kBth + nvlink.fabric.framing.envelope_bytes;
     const uint64_t ring =
         uint64_t{nvlink.host.mtu} * 1'000'000 * rate.denominator() / (burst * rate.numerator());
-    const uint64_t in_switch = ring * 14 * nvlink.fabric.node.reduction_numerator /
-                               (uint64_t{9} * nvlink.fabric.node.reduction_denominator);
+    const uint64_t links = ring * 14 * nvlink.fabric.node.reduction_numerator /
+                           (uint64_t{9} * nvlink.fabric.node.reduction_denominator);
+    const uint64_t counted = (uint64_t{16} << 20) * 14 / 8;  // of a loop
+    const uint64_t in_switch = counted * 10 / (counted * 10 / links + 68);
     const auto near = [](uint64_t is, uint64_t measured) {
         return is * 100 > measured * 97 && is * 100 < measured * 103;
     };
@@ -89,7 +124,7 @@ TEST(profiles, nvlink_reaches_the_bandwidth_that_was_measured_within_three_perce
     EXPECT_TRUE(near(ring, 363'000)) << ring;
     EXPECT_TRUE(near(in_switch, 480'000)) << in_switch;
     EXPECT_EQ(ring, 369'716u);
-    EXPECT_EQ(in_switch, 488'846u);
+    EXPECT_EQ(in_switch, 480'525u);
 }
 
 TEST(profiles, scale_up_loses_nothing_and_answers_nothing) {

@@ -5,6 +5,7 @@
 
 #include "scenario/faults.h"
 #include "scenario/gpus.h"
+#include "scenario/host_overrides.h"
 #include "scenario/hpcc.h"
 #include "scenario/packet_rules.h"
 #include "scenario/profile.h"
@@ -39,6 +40,7 @@ std::string_view use_text(Use use) {
         case Use::credits: return "with `flow_control: credits`";
         case Use::shared_buffer: return "without `flow_control: credits`";
         case Use::alpha: return "with a dynamic threshold";
+        case Use::watchdog: return "with `pfc.watchdog`";
         case Use::reduction: return "with `switch.reduction: yes`";
         case Use::ets: return "with `arbitration: ets`";
         case Use::vl_tables: return "with `arbitration: vl_tables`";
@@ -53,6 +55,8 @@ std::string_view use_text(Use use) {
         case Use::timely: return "with `algorithm: timely`";
         case Use::dctcp: return "with `algorithm: dctcp`";
         case Use::notifications: return "with `algorithm: dcqcn`, `ib_cc` or `dctcp`";
+        case Use::notification_packets: return "with `notifications.way: packet`";
+        case Use::staging: return "with `staging.on: yes`";
     }
     return "";
 }
@@ -66,8 +70,16 @@ std::string settings_table(std::string_view section) {
     return text;
 }
 
+std::string host_overrides_text() {
+    return fmt::format(
+        "\nHosts may differ from the others: `hosts.overrides` is a list of\n\n{}"
+        "\nOf two entries that match a host the later one counts.\n",
+        table(host_override_keys()));
+}
+
 std::string gpus_text() {
-    return fmt::format("{}\nA map of `scale_up`:\n\n{}", table(gpu_keys()), table(scale_up_keys()));
+    return fmt::format("{}\nA map of `scale_up`:\n\n{}\nAn entry of `slow`:\n\n{}",
+                       table(gpu_keys()), table(scale_up_keys()), table(slow_keys()));
 }
 
 std::string work_text() {
@@ -184,8 +196,8 @@ std::string reference() {
         "`peer-ns3-hpcc`. An unknown key is an error.\n\n{}{}",
         kHead, table(scenario_keys()), topology::spec_help(), table(topology_keys()),
         table(profile_keys()), profiles_text(), table(fabric_choice_keys()),
-        settings_table("fabric."), settings_table("hosts."), gpus_text(), work_text(),
-        table(fault_keys()), table(qos_keys()), hpcc_text(), rules_text());
+        settings_table("fabric."), settings_table("hosts.") + host_overrides_text(), gpus_text(),
+        work_text(), table(fault_keys()), table(qos_keys()), hpcc_text(), rules_text());
 }
 
 }  // namespace tulle::scenario

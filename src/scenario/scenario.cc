@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "scenario/edits.h"
 #include "scenario/faults.h"
+#include "scenario/host_overrides.h"
 #include "scenario/profile.h"
 #include "scenario/settings.h"
 #include "scenario/work.h"
@@ -105,6 +106,7 @@ public:
         read_settings(overrides.unused_is_fine);
         read_small();
         if (!error()) read_graph();
+        if (!error()) read_own_settings_of_hosts();
         if (!error()) read_lists(overrides.most_tasks);
         if (!error())
             if (const Complaint wrong = set_line_rates(setup_)) last().notes.fail(1, *wrong);
@@ -203,8 +205,30 @@ private:
         return fmt::format("{}: the scenario has no {}", path, part);
     }
 
+    // Of two values for one thing only one could count, and of some things none does.
+    static Complaint check_given_once(const Overrides& overrides) {
+        for (const auto& [path, text] : overrides.set) {
+            const bool has_profile = !overrides.profile.empty() || overrides.fabric;
+            if (path == "profile" && has_profile)
+                return "profile: the fabric is chosen already; write the profile there "
+                       "(--profile, or --fabrics of a comparison), not with --set";
+            if ((path == "topology" && !overrides.topology.empty()) ||
+                (path == "seed" && overrides.seed))
+                return fmt::format("{0}: it is given twice; write --{0} or --set {0}=, not both",
+                                   path);
+            for (const std::string_view useless : {"like", "description", "fabrics"})
+                if (path.substr(0, path.find('.')) == useless)
+                    return fmt::format("{}: it has no effect on a command line", path);
+            const auto same = [&](const auto& other) { return other.first == path; };
+            if (std::count_if(overrides.set.begin(), overrides.set.end(), same) > 1)
+                return fmt::format("{}: it is given twice", path);
+        }
+        return std::nullopt;
+    }
+
     void load(const Overrides& overrides) {
         auto layer = std::make_unique<Layer>("command line");
+        if (const Complaint wrong = check_given_once(overrides)) layer->notes.fail(1, *wrong);
         Value& root = layer->root;
         root.kind = Value::Kind::map;
         root.line = 1;
@@ -225,15 +249,7 @@ private:
                     layer->notes.fail(1, *wrong);
                 continue;
             }
-            Value* place = &root;
-            std::string_view rest = path;
-            while (true) {
-                const size_t dot = rest.find('.');
-                place = &child(*place, rest.substr(0, dot));
-                if (dot == std::string_view::npos) break;
-                rest.remove_prefix(dot + 1);
-            }
-            *place = std::move(*value);
+            value_at(root, path) = std::move(*value);
         }
         layer->notes.expect_map(root, "the settings", kScenarioKeys);
         layers_.push_back(std::move(layer));
@@ -261,16 +277,29 @@ private:
         for (const auto& layer : layers_)
             for (const std::string_view section : {"fabric", "hosts"})
                 if (const Value* map = layer->root.find(section))
-                    apply_section(section, *map, target, layer->notes);
+                    apply_section(section, settings_of(*map), target, layer->notes);
         if (error()) return;
         for (size_t i = first_checked_; i < layers_.size() && !unused_is_fine; ++i)
             for (const std::string_view section : {"fabric", "hosts"})
                 if (const Value* map = layers_[i]->root.find(section))
-                    check_used(section, *map, target, layers_[i]->notes);
+                    check_used(section, settings_of(*map), target, layers_[i]->notes);
         if (const Complaint wrong = check_together(target)) last().notes.fail(1, *wrong);
         setup_.fabric_name = read.name;
         setup_.fabric = target.fabric;
         setup_.host = target.host;
+    }
+
+    static Value settings_of(const Value& section) {
+        return section.is_map() ? without_overrides(section) : section;
+    }
+
+    // The last layer that has such a list counts.
+    void read_own_settings_of_hosts() {
+        for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
+            const Value* hosts = (*layer)->root.find("hosts");
+            const Value* list = hosts != nullptr ? hosts->find(kHostOverrides) : nullptr;
+            if (list != nullptr) return read_host_overrides(*list, (*layer)->notes, setup_);
+        }
     }
 
     void read_small() {
@@ -382,6 +411,17 @@ private:
     bool hpcc_ids_ = false;
 };
 
+std::optional<std::string> set_line_rate(base::Rate rate, sim::HostSettings& host) {
+    const uint64_t line = to_bits_per_second(rate);
+    host.dcqcn.line_rate_bps = host.timely.line_rate_bps = line;
+    host.ib_cc.line = rate;
+    if (host.congestion == transport::Algorithm::dcqcn && host.dcqcn.min_rate_bps > line)
+        return "dcqcn.min_rate is above the rate of the hosts' links";
+    if (host.congestion == transport::Algorithm::timely && host.timely.min_rate_bps > line)
+        return "timely.min_rate is above the rate of the hosts' links";
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::span<const KnownKey> scenario_keys() {
@@ -433,24 +473,22 @@ base::Result<sim::Setup> from_connection_matrix(std::string_view text, std::stri
 }
 
 std::optional<std::string> set_line_rates(sim::Setup& setup) {
-    base::Rate rate = setup.fabric.link.rate;
-    for (const topology::Cable& cable : setup.graph.cables) {
-        const bool at_host =
-            setup.graph.nodes[cable.a.node].is_host() || setup.graph.nodes[cable.b.node].is_host();
-        if (at_host && cable.rate_bps != 0) {
-            rate = base::Rate::bits_per_second(cable.rate_bps);
-            break;
+    const auto rate_of_cable = [&](const topology::Cable& cable) {
+        return cable.rate_bps != 0 ? base::Rate::bits_per_second(cable.rate_bps)
+                                   : setup.fabric.link.rate;
+    };
+    std::optional<base::Rate> usual;  // of the first host without settings of its own
+    for (const topology::Cable& cable : setup.graph.cables)
+        for (const uint32_t node : {cable.a.node, cable.b.node}) {
+            if (!setup.graph.nodes[node].is_host()) continue;
+            const auto own =
+                std::ranges::lower_bound(setup.host_overrides, node, {}, &sim::HostOverride::node);
+            const bool is_own = own != setup.host_overrides.end() && own->node == node;
+            if (is_own)
+                if (auto wrong = set_line_rate(rate_of_cable(cable), own->host)) return wrong;
+            if (!is_own && !usual) usual = rate_of_cable(cable);
         }
-    }
-    sim::HostSettings& host = setup.host;
-    const uint64_t line = to_bits_per_second(rate);
-    host.dcqcn.line_rate_bps = host.timely.line_rate_bps = line;
-    host.ib_cc.line = rate;
-    if (host.congestion == transport::Algorithm::dcqcn && host.dcqcn.min_rate_bps > line)
-        return "dcqcn.min_rate is above the rate of the hosts' links";
-    if (host.congestion == transport::Algorithm::timely && host.timely.min_rate_bps > line)
-        return "timely.min_rate is above the rate of the hosts' links";
-    return std::nullopt;
+    return set_line_rate(usual.value_or(setup.fabric.link.rate), setup.host);
 }
 
 }  // namespace tulle::scenario

@@ -206,6 +206,7 @@ TEST(scenario, what_is_wrong_at_the_top_is_said_with_file_and_line) {
         "remove this");
     EXPECT_EQ(answer("topology: {hosts: [a, b], switches: [s], cables: [{between: [a, s], rate: "
                      "100Mbps}, {between: [b, s], rate: 100Mbps}]}\n"
+                     "hosts: {congestion: {dcqcn: {min_rate: 1Gbps}}}\n"
                      "work: [{shift: {by: 1, bytes: 1}}]\n"),
               "s.yaml:1: dcqcn.min_rate is above the rate of the hosts' links");
 }

@@ -13,6 +13,11 @@ namespace {
 using fabric::FlowControl;
 using transport::Algorithm;
 
+// Values for something that is off.
+bool may_wait(Use use) {
+    return use == Use::staging || use == Use::watchdog || use == Use::notification_packets;
+}
+
 // A value that a section sets, with the path from the root: "fabric.pfc.xoff".
 struct Leaf {
     std::string path;
@@ -146,6 +151,9 @@ std::string_view why_unused(Use use, const Target& target) {
                 (fabric.flow_control == FlowControl::pfc && fabric.pfc.dynamic_threshold) ||
                     fabric.node.lossy_dynamic_threshold,
                 "no threshold is dynamic");
+        case Use::watchdog:
+            if (fabric.flow_control != FlowControl::pfc) return "flow_control is not pfc";
+            return unless(fabric.pfc.watchdog.ps != 0, "pfc.watchdog is off");
         case Use::reduction: return unless(fabric.node.reduction, "switch.reduction is no");
         case Use::ets:
             return unless(fabric.arbitration == fabric::Arbitration::ets, "arbitration is not ets");
@@ -176,6 +184,13 @@ std::string_view why_unused(Use use, const Target& target) {
         case Use::notifications:
             return unless(transport::heeds_notifications(algorithm),
                           "congestion.algorithm heeds no notifications");
+        case Use::notification_packets:
+            if (!transport::heeds_notifications(algorithm))
+                return "congestion.algorithm heeds no notifications";
+            return unless(
+                target.host.notifications.way == transport::NotificationSettings::Way::packet,
+                "notifications.way is answer");
+        case Use::staging: return unless(target.host.staging.is_on, "staging.on is no");
     }
     return "";
 }
@@ -191,11 +206,14 @@ void apply_section(std::string_view section, const Value& map, Target& target, N
                     notes.fail(leaf.line, fmt::format("{}: {}", leaf.path, *wrong));
 }
 
-void check_used(std::string_view section, const Value& map, const Target& target, Notes& notes) {
+void check_used(std::string_view section, const Value& map, const Target& target, Notes& notes,
+                bool is_profile) {
     std::vector<Leaf> leaves;
     collect(std::string(section), map, leaves, notes);
     for (const Leaf& leaf : leaves) {
-        const std::string_view why = why_unused(find_setting(leaf.path)->use, target);
+        const Use use = find_setting(leaf.path)->use;
+        if (is_profile && may_wait(use)) continue;
+        const std::string_view why = why_unused(use, target);
         if (!why.empty())
             notes.fail(leaf.line,
                        fmt::format("{} has no effect, because {}; change that, or remove "

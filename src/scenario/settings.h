@@ -20,6 +20,7 @@ enum class Use : uint8_t {
     credits,
     shared_buffer,
     alpha,
+    watchdog,
     reduction,
     ets,
     vl_tables,
@@ -34,6 +35,8 @@ enum class Use : uint8_t {
     timely,
     dctcp,
     notifications,
+    notification_packets,
+    staging,
 };
 
 struct Setting {
@@ -52,8 +55,10 @@ std::string_view why_unused(Use use, const Target& target);
 // Applies one section (`fabric` or `hosts`) of a file. Unknown keys and wrong values are noted.
 void apply_section(std::string_view section, const Value& map, Target& target, Notes& notes);
 
-// Notes what a section sets although nothing looks at it. To be called when all is applied.
-void check_used(std::string_view section, const Value& map, const Target& target, Notes& notes);
+// Notes what a section sets although nothing looks at it. To be called when all is applied. A
+// profile may give values to what a scenario can switch on later: staging, the watchdog, CNPs.
+void check_used(std::string_view section, const Value& map, const Target& target, Notes& notes,
+                bool is_profile = false);
 
 // What does not go together, in one sentence.
 Complaint check_together(const Target& target);

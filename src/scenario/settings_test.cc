@@ -74,7 +74,7 @@ TEST(settings, of_congestion_control_go_where_they_belong) {
     EXPECT_EQ(apply("hosts",
                     "congestion:\n"
                     "  algorithm: dcqcn\n"
-                    "  notifications: {way: answer, interval: 4us, dscp: 40}\n"
+                    "  notifications: {way: packet, interval: 4us, dscp: 40}\n"
                     "  dcqcn: {gain: 1/256, additive: 40Mbps, decrease: at_once}\n",
                     target),
               "read");
@@ -198,6 +198,14 @@ TEST(settings, what_nothing_looks_at_is_refused) {
     EXPECT_EQ(hosts_answer("congestion: {dcqcn: {gain: 1/16}}"),
               "f:1: hosts.congestion.dcqcn.gain has no effect, because congestion.algorithm is not "
               "dcqcn; change that, or remove this");
+    EXPECT_EQ(hosts_answer("staging: {on: no, rate: 9GB/s}").substr(0, 63),
+              "f:1: hosts.staging.rate has no effect, because staging.on is no");
+    EXPECT_EQ(fabric_answer("flow_control: pfc\npfc: {watchdog_restore: 1ms}").substr(0, 75),
+              "f:2: fabric.pfc.watchdog_restore has no effect, because pfc.watchdog is off");
+    EXPECT_EQ(hosts_answer("congestion: {algorithm: ib_cc, ib_cc: {table: [0:1]}, notifications: "
+                           "{way: answer, level: 1}}"),
+              "f:1: hosts.congestion.notifications.level has no effect, because notifications.way "
+              "is answer; change that, or remove this");
 }
 
 TEST(settings, what_does_not_go_together_is_refused) {

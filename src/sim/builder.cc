@@ -189,6 +189,7 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.peer_cuts_through =
         !peer.is_host() && f.node.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
+    port.is_watched = share_.is_explained;
     port.headroom_bytes = headroom_of(cable, port.is_host);
     port.is_tapped =
         std::ranges::any_of(setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
@@ -285,6 +286,8 @@ void Builder::add_nodes() {
     for (size_t p = 0; p < partition_count_; ++p)
         network_->partitions_.push_back(std::make_unique<cluster::Partition>(
             setup_.fabric, lanes_, partition_count_, share_.window, share_.memory));
+    if (share_.is_explained)
+        for (auto& partition : network_->partitions_) partition->keep_journal();
     std::vector<size_t> ports(partition_count_);
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
         ports[where[node]] += setup_.graph.nodes[node].port_count;
@@ -383,28 +386,32 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
 
 cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     const fabric::Settings& f = setup_.fabric;
+    const HostSettings& host = setup_.host_of(node);
     cluster::HostPlan plan;
     plan.node = node;
     plan.port = port;
-    plan.receive_buffer_bytes = setup_.host.receive_buffer_bytes;
-    plan.receive_latency = setup_.host.receive_latency;
+    plan.receive_buffer_bytes = host.receive_buffer_bytes;
+    plan.send_latency = host.send_latency;
+    plan.receive_latency = host.receive_latency;
+    plan.mtu = host.mtu;
     plan.completes_when_sent = setup_.host.service == Service::unreliable;
-    plan.send_toll = {setup_.host.send_toll.per_packet, setup_.host.send_toll.rate};
-    plan.receive_toll = {setup_.host.receive_toll.per_packet, setup_.host.receive_toll.rate};
+    plan.send_toll = {host.send_toll.per_packet, host.send_toll.rate};
+    plan.receive_toll = {host.receive_toll.per_packet, host.receive_toll.rate};
     plan.changes = host_changes_[node];
     transport::AdapterConfig& adapter = plan.adapter;
     adapter.endpoint = {endpoint_of_[node]};
     adapter.seed = setup_.seed;
+    adapter.memory = host.memory;
     adapter.loss = setup_.host.loss;
     adapter.ack_every = setup_.host.ack_every;
     adapter.reorder_tolerance = setup_.host.reorder_tolerance;
-    adapter.reorder_packets = std::max(adapter.reorder_packets, 2 * adapter.reorder_tolerance);
+    adapter.reorder_packets = setup_.host.reorder_packets;
+    adapter.timeouts = setup_.host.timeouts;
     adapter.coalesces_acks = setup_.host.coalesce_acks;
     // Receives of a connection are posted again at once, so senders need not wait for credits.
     adapter.grants_credits = share_.connections == nullptr || share_.connections->empty();
     if (setup_.host.window_packets != 0)
         adapter.max_packets_outstanding = setup_.host.window_packets;
-    adapter.reorder_packets = std::max(adapter.reorder_packets, setup_.host.window_packets);
     adapter.envelope_bytes = cluster::Framing(f).adapter_envelope();
     adapter.lane_of_level = lane_of_level();
     adapter.notifications = setup_.host.notifications;
@@ -423,7 +430,16 @@ std::array<uint8_t, 16> Builder::lane_of_level() const {
 // Routes and faults.
 
 void Builder::add_routes() {
-    network_->routes_.push_back(fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind));
+    network_->routes_.push_back(compute_routes({}, {}));
+}
+
+fabric::Routes Builder::compute_routes(const std::vector<bool>& cable_down,
+                                       const std::vector<bool>& node_down) const {
+    const fabric::RouteSettings& route = setup_.fabric.route;
+    const auto spread = route.choice == fabric::PathChoice::destination
+                            ? fabric::RouteSpread::by_destination
+                            : fabric::RouteSpread::all;
+    return fabric::Routes::compute(setup_.graph, route.kind, cable_down, node_down, spread);
 }
 
 // Both ends of a cable see it go and come back at once; tables that heed it come a while later.
@@ -480,8 +496,7 @@ void Builder::add_changes() {
                 continue;
         }
         const Instant known = fault.at + setup_.fabric.route.reroute_delay;
-        network_->routes_.push_back(
-            fabric::Routes::compute(setup_.graph, setup_.fabric.route.kind, cable_down, node_down));
+        network_->routes_.push_back(compute_routes(cable_down, node_down));
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
             if (!setup_.graph.nodes[node].is_host())
                 changes_[node].push_back(
@@ -518,7 +533,10 @@ cluster::Host& Builder::host(uint32_t endpoint) {
 void Builder::add_work() {
     const Connector connector(
         setup_, [this](uint32_t endpoint) -> cluster::Host& { return host(endpoint); });
-    for (uint32_t i = 0; i < setup_.flows.size(); ++i) connector.add_flow(i);
+    for (uint32_t i = 0; i < setup_.flows.size(); ++i) {
+        const transport::Qpn qpn = connector.add_flow(i);
+        if (share_.is_explained) network_->flow_qpns_.push_back(qpn);
+    }
     if (share_.groups != nullptr)
         for (SwitchGroup& group : *share_.groups)
             connector.add_group(group, network_->groups_[switch_of(group.members.front())]);

@@ -32,6 +32,8 @@ private:
     void connect_ports();
     void settle_qos();
     void add_routes();
+    fabric::Routes compute_routes(const std::vector<bool>& cable_down,
+                                  const std::vector<bool>& node_down) const;
     void add_changes();
     void fix_paths();
     fabric::SwitchPlan switch_plan(uint32_t node, uint32_t first_port);

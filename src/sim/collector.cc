@@ -4,7 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/hash.h"
 #include "base/int128.h"
 #include "sim/deadlock.h"
 #include "sim/network.h"
@@ -28,7 +27,6 @@ public:
         take_records();
         check_conservation();
         say_why_stuck();
-        result_.hash = hash();
         return std::move(result_);
     }
 
@@ -255,28 +253,12 @@ private:
     }
 
     void say_why_stuck() {
-        const auto stuck = std::ranges::count_if(result_.flows, [](const FlowResult& flow) {
-            return !flow.finished && flow.status == transport::Status::success;
-        });
+        const auto stuck = std::ranges::count_if(
+            result_.flows, [](const FlowResult& flow) { return !flow.has_ended(); });
         if (stuck == 0 || result_.end != Result::End::done) return;
         result_.end = Result::End::stuck;
         result_.stuck_reason = "nothing can happen any more: " + std::to_string(stuck) +
                                " flows have not finished, and no packet, timer or event is left";
-    }
-
-    uint64_t hash() const {
-        base::Hash hash;
-        hash.add(static_cast<uint64_t>(result_.time.ps));
-        for (const FlowResult& flow : result_.flows)
-            hash.add(static_cast<uint64_t>(flow.completion.ps))
-                .add(static_cast<uint64_t>(flow.status));
-        for (const LinkResult& link : result_.links) {
-            hash.add(link.data_packets).add(link.control_packets).add(link.wire_bytes);
-            hash.add(link.flow_control_packets).add(static_cast<uint64_t>(link.paused.ps));
-            hash.add(link.peak_queue_bytes).add(link.marked);
-            for (const uint64_t count : link.dropped) hash.add(count);
-        }
-        return hash.value();
     }
 
     Network& network_;

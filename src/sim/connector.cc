@@ -80,32 +80,32 @@ void Connector::connect(const End& from, const End& to, uint8_t service_level,
 
 void Connector::control_congestion(cluster::Host& host, Qpn qpn) const {
     using namespace transport;
-    switch (setup_.host.congestion) {
+    const HostSettings& own = setup_.host_of(host.node());
+    switch (own.congestion) {
         case Algorithm::none: break;
         case Algorithm::fixed_rate: {
-            const auto rate = base::Rate::bits_per_second(setup_.host.fixed_rate_bps);
+            const auto rate = base::Rate::bits_per_second(own.fixed_rate_bps);
             host.adapter().set_congestion_control(
                 qpn, CongestionControl(FixedRate{static_cast<uint32_t>(rate.numerator()),
                                                  static_cast<uint32_t>(rate.denominator())}));
             break;
         }
         case Algorithm::dcqcn:
-            host.adapter().set_congestion_control(qpn, CongestionControl(Dcqcn(setup_.host.dcqcn)));
+            host.adapter().set_congestion_control(qpn, CongestionControl(Dcqcn(own.dcqcn)));
             break;
         case Algorithm::ib_cc:
-            host.adapter().set_congestion_control(qpn, CongestionControl(IbCc(setup_.host.ib_cc)));
+            host.adapter().set_congestion_control(qpn, CongestionControl(IbCc(own.ib_cc)));
             break;
         case Algorithm::timely:
-            host.adapter().set_congestion_control(qpn,
-                                                  CongestionControl(Timely(setup_.host.timely)));
+            host.adapter().set_congestion_control(qpn, CongestionControl(Timely(own.timely)));
             break;
         case Algorithm::dctcp:
-            host.adapter().set_congestion_control(qpn, CongestionControl(Dctcp(setup_.host.dctcp)));
+            host.adapter().set_congestion_control(qpn, CongestionControl(Dctcp(own.dctcp)));
             break;
     }
 }
 
-void Connector::add_flow(uint32_t number) const {
+Qpn Connector::add_flow(uint32_t number) const {
     const Flow& flow = setup_.flows[number];
     base::RandomStream random({setup_.seed, kFlowStream, number});
     const auto messages = static_cast<uint32_t>(flow.bytes / kMessageBytes + 1);
@@ -132,13 +132,14 @@ void Connector::add_flow(uint32_t number) const {
     }
     constexpr transport::Work kWork[] = {transport::Work::write, transport::Work::send,
                                          transport::Work::read};
-    from.host.add(cluster::Posting{.at = flow.start + setup_.host.send_latency,
+    from.host.add(cluster::Posting{.at = flow.start,
                                    .id = number,
                                    .qpn = from.qpn,
                                    .work = kWork[static_cast<size_t>(flow.operation)],
                                    .bytes = flow.bytes,
                                    .lkey = from.host.key(),
                                    .rkey = to.host.key()});
+    return from.qpn;
 }
 
 void Connector::connect(Connection& connection, uint32_t number) const {

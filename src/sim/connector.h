@@ -17,8 +17,8 @@ public:
 
     Connector(const Setup& setup, HostOf host) : setup_(setup), host_(std::move(host)) {}
 
-    // Flow `number` of the setup: its queue pairs and what its source posts.
-    void add_flow(uint32_t number) const;
+    // Flow `number` of the setup: its queue pairs and what its source posts. Returns the source's.
+    transport::Qpn add_flow(uint32_t number) const;
     // The queue pairs of a connection; `number` tells apart what is drawn for it.
     void connect(Connection& connection, uint32_t number) const;
     // The queue pairs of a group's members, and its place in the table of their switch.

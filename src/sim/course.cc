@@ -10,14 +10,26 @@ constexpr Duration kSlowestPace{100'000'000'000};   // 100 ms between two packet
 constexpr Duration kTimeoutUnit{4'096'000};  // of the local ACK timeout (IBTA vol 1, 9.9.2.1.2)
 constexpr int64_t kTimeouts = 8;             // it may take up to four times as long
 
+// From a doorbell to the first packet's being there.
+Duration longest_way_to_an_adapter(const Setup& setup) {
+    const auto of = [](const HostSettings& host) {
+        return host.send_latency + host.memory.fetch(host.mtu);
+    };
+    Duration longest = of(setup.host);
+    for (const HostOverride& other : setup.host_overrides)
+        longest = std::max(longest, of(other.host));
+    return longest;
+}
+
 }  // namespace
 
 Course::Course(const Setup& setup, Simulation& simulation)
     : setup_(setup), simulation_(simulation), quiet_(kSlowestPace) {
     look_at(setup);
     if (setup.scale_up) look_at(*setup.scale_up);
+    const Duration to_adapter = longest_way_to_an_adapter(setup);
     for (const Flow& flow : setup.flows)
-        last_input_ = std::max(last_input_, flow.start + setup.host.send_latency);
+        last_input_ = std::max(last_input_, flow.start + to_adapter);
     for (const workload::Job& job : setup.program.jobs)
         last_input_ = std::max(last_input_, job.start);
     choose();

@@ -16,6 +16,52 @@ void Network::exchange(size_t partition) {
             partitions_[partition]->accept(partitions_[other]->cabling().crossings[partition]);
 }
 
+void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection) {
+    const auto watch_end = [&](uint32_t at, transport::Qpn number) {
+        cluster::Host& end = host(at);
+        const transport::QueuePair& qp = *end.adapter().query_qp(number);
+        end.account().watch({number, connection, end.lane_of(qp)});
+    };
+    watch_end(endpoint, qpn);
+    const transport::QueuePair& qp = *host(endpoint).adapter().query_qp(qpn);
+    // Of a group of a switch no single queue pair is the peer.
+    if (qp.address.endpoint.value < hosts_.size())
+        watch_end(qp.address.endpoint.value, qp.dest_qpn);
+}
+
+void Network::watch_flow(uint32_t flow) {
+    watch(setup_.flows[flow].source, flow_qpns_[flow], flow);
+    want(setup_.flows[flow].source, flow, false);
+}
+
+void Network::want(uint32_t endpoint, uint32_t id, bool is_task) {
+    host(endpoint).account().want(id, is_task);
+}
+
+std::vector<cluster::MessageNote> Network::notes() const {
+    std::vector<cluster::MessageNote> all;
+    for (const auto& partition : partitions_)
+        for (const cluster::Host& host : partition->hosts())
+            if (const cluster::HostAccount* account = host.find_account())
+                all.insert(all.end(), account->notes.begin(), account->notes.end());
+    return all;
+}
+
+std::map<fabric::LossRecord, uint64_t> Network::losses() const {
+    std::map<fabric::LossRecord, uint64_t> all;
+    for (const auto& partition : partitions_)
+        for (const auto& [loss, packets] : partition->journal()->losses()) all[loss] += packets;
+    return all;
+}
+
+std::set<fabric::CrossingRecord> Network::crossings() const {
+    std::set<fabric::CrossingRecord> all;
+    for (const auto& partition : partitions_)
+        all.insert(partition->journal()->crossings().begin(),
+                   partition->journal()->crossings().end());
+    return all;
+}
+
 size_t Network::flows_done() const {
     size_t done = 0;
     for (const auto& partition : partitions_) done += partition->ends.flows.size();

@@ -43,6 +43,7 @@ struct Share {
     std::vector<uint32_t> home;  // partition of each endpoint; empty: equal runs of them
     std::vector<Connection>* connections = nullptr;
     std::vector<SwitchGroup>* groups = nullptr;
+    bool is_explained = false;  // where time goes is written down, see Network::watch()
 };
 
 // The shortest cable of a network whose graph is in order.
@@ -67,6 +68,15 @@ public:
         partitions_[hosts_[endpoint].partition]->post(hosts_[endpoint].place, posting);
     }
 
+    // Of a network that is explained: follows the packets of the queue pair and of its peer.
+    void watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection);
+    void watch_flow(uint32_t flow);
+    // What happens to this message at the host is noted.
+    void want(uint32_t endpoint, uint32_t id, bool is_task);
+    std::vector<cluster::MessageNote> notes() const;
+    std::map<fabric::LossRecord, uint64_t> losses() const;
+    std::set<fabric::CrossingRecord> crossings() const;
+
     size_t flows_done() const;
     uint64_t hops() const;
 
@@ -84,11 +94,15 @@ private:
     };
 
     explicit Network(const Setup& setup) : setup_(setup) {}
+    cluster::Host& host(uint32_t endpoint) {
+        return partitions_[hosts_[endpoint].partition]->hosts()[hosts_[endpoint].place];
+    }
 
     const Setup& setup_;
     std::vector<std::unique_ptr<cluster::Partition>> partitions_;
-    std::vector<Location> locations_;  // by node of the graph
-    std::vector<Location> hosts_;      // by endpoint
+    std::vector<Location> locations_;        // by node of the graph
+    std::vector<Location> hosts_;            // by endpoint
+    std::vector<transport::Qpn> flow_qpns_;  // at their sources
     std::deque<fabric::Routes> routes_;
     fabric::FixedPaths paths_;
     std::vector<fabric::Groups> groups_;  // by node of the graph

@@ -22,6 +22,7 @@ Ranks::Ranks(const Setup& setup)
       program_(setup.program),
       connection_(program_.size(), kNone),
       waiting_(program_.size()),
+      last_need_(program_.size(), kNone),
       at_(program_.size()),
       copies_(setup.ranks.size()) {
     find_dependants();
@@ -51,14 +52,10 @@ void Ranks::find_dependants() {
 
 void Ranks::find_ranks() {
     for (uint32_t rank = 0; rank < setup_.ranks.size(); ++rank) {
-        const RankPlace& place = setup_.ranks[rank];
-        for (const auto& [tier, endpoint] : {std::pair(Tier::scale_out, place.endpoint),
-                                             std::pair(Tier::scale_up, place.scale_up)}) {
-            if (endpoint == kNone) continue;
-            std::vector<uint32_t>& ranks = rank_of_[index_of(tier)];
-            if (endpoint >= ranks.size()) ranks.resize(endpoint + 1, kNone);
-            ranks[endpoint] = rank;
-        }
+        const uint32_t port = setup_.ranks[rank].scale_up;
+        if (port == kNone) continue;
+        if (port >= rank_inside_.size()) rank_inside_.resize(port + 1, kNone);
+        rank_inside_[port] = rank;
     }
 }
 
@@ -116,8 +113,9 @@ uint32_t Ranks::group_of(uint32_t number) {
     return entry->second;
 }
 
-void Ranks::begin(std::array<Network*, kTiers> networks) {
+void Ranks::begin(std::array<Network*, kTiers> networks, const std::vector<ChainLink>& chain) {
     networks_ = networks;
+    watch(chain);
     parts_.resize(networks[0]->partitions());
     for (Part& part : parts_) {
         part.phases.resize(program_.phases.size());
@@ -172,7 +170,15 @@ void Ranks::take_sighting(Part& part, size_t tier, const cluster::Sighting& sigh
         return;
     }
     part.events.push_back(
-        {sighting.at, sighting.task, rank_of_[tier][sighting.endpoint], sighting.has_arrived});
+        {sighting.at, sighting.task, rank_seeing(tier, sighting), sighting.has_arrived});
+}
+
+// Ranks may share an adapter, so there the message says whose it is. Inside servers a message may
+// be for many, each of whom has a port.
+uint32_t Ranks::rank_seeing(size_t tier, const cluster::Sighting& sighting) const {
+    if (tier == index_of(Tier::scale_up)) return rank_inside_[sighting.endpoint];
+    const Task& task = program_[sighting.task];
+    return sighting.has_arrived ? task.peer : task.rank;
 }
 
 void Ranks::see(Part& part, const Event& event) {
@@ -186,7 +192,10 @@ void Ranks::see(Part& part, const Event& event) {
     for (uint32_t i = first_dependant_[event.task]; i < first_dependant_[event.task + 1]; ++i) {
         const uint32_t next = dependants_[i];
         if (program_[next].rank != event.rank) continue;
-        at_[next] = std::max(at_[next], event.at);
+        if (event.at >= at_[next]) {
+            at_[next] = event.at;
+            last_need_[next] = event.task;
+        }
         if (--waiting_[next] == 0) start(part, next, at_[next]);
     }
 }
@@ -221,15 +230,29 @@ void Ranks::note_end(Part& part, const Event& event) {
     if (task.kind == Task::Kind::compute && task.duration.ps == 0) return;  // a meeting point
     PhaseResult& phase = part.phases[program_[event.task].phase];
     phase.end = std::max(phase.end, event.at);
+    if (event.at >= part.last.at) part.last = event;
 }
 
 void Ranks::start(Part& part, uint32_t number, Instant at) {
     const Task& task = program_[number];
+    if (const auto found = ready_.find(number); found != ready_.end()) found->second = at;
     PhaseResult& phase = part.phases[task.phase];
     phase.begin = std::min(phase.begin, at);
     if (task.kind != Task::Kind::compute) return post(part, number, at);
-    part.later.push_back({at + task.duration, number, task.rank, false});
+    part.later.push_back({at + computing_of(task), number, task.rank, false});
     std::ranges::push_heap(part.later, is_later);
+}
+
+Duration Ranks::computing_of(const Task& task) const {
+    const RankPlace& place = setup_.ranks[task.rank];
+    const uint32_t permille = task.is_launch ? place.reaction_permille : place.compute_permille;
+    return task.duration * permille / 1000;
+}
+
+// From what a message waits for to its doorbell.
+Duration Ranks::software_of(const Task& task) const {
+    const Duration usual = task.duration.ps > 0 ? task.duration : host_settings(task.tier).reaction;
+    return usual * setup_.ranks[task.rank].reaction_permille / 1000;
 }
 
 void Ranks::post(Part& part, uint32_t number, Instant at) {
@@ -238,13 +261,13 @@ void Ranks::post(Part& part, uint32_t number, Instant at) {
     const bool is_read = task.kind == Task::Kind::read;
     if (task.tier == Tier::scale_out && host.staging.is_on && !is_read)
         at = copy(part, copies_[task.rank].out_free, at, task.bytes);
-    at += host.reaction;
+    at += software_of(task);
     at_[number] = at;
     ++part.phases[task.phase].messages;
     const Connection& connection = connections[index_of(task.tier)][connection_[number]];
     networks_[index_of(task.tier)]->post(
         connection.source,
-        {.at = at + host.send_latency,
+        {.at = at,
          .id = number,
          .qpn = connection.qpn,
          .work = is_read ? transport::Work::read : transport::Work::write_with_immediate,
@@ -305,6 +328,69 @@ void Ranks::finish(Result& result, Result* scale_up) const {
             scale_up->message_latency.merge(part.latency[index_of(Tier::scale_up)]);
         result.cpu += part.cpu;
     }
+}
+
+// Who completed a sum: whoever was last to send his part.
+uint32_t Ranks::last_contribution(uint32_t reduction) const {
+    uint32_t last = reduction;
+    for (uint32_t task = 0; task < program_.size(); ++task)
+        if (program_[task].kind == Task::Kind::contribute &&
+            program_[task].reduction == reduction && at_[task] > at_[last])
+            last = task;
+    return last;
+}
+
+std::vector<ChainLink> Ranks::chain() const {
+    Event last;
+    for (const Part& part : parts_)
+        if (part.last.at > last.at) last = part.last;
+    std::vector<ChainLink> links;
+    if (last.at.ps == 0) return links;
+    uint32_t task = last.task;
+    bool arrives = last.has_arrived;
+    for (;;) {
+        if (arrives && program_[task].kind == Task::Kind::contribute)
+            task = last_contribution(task);
+        links.push_back({task, true, arrives});
+        const uint32_t need = last_need_[task];
+        if (need == kNone) break;
+        const bool is_own = program_[need].rank == program_[task].rank;
+        arrives = program_[need].kind != Task::Kind::compute &&
+                  program_[need].kind != Task::Kind::read && (!is_own || comes_back(need));
+        task = need;
+    }
+    std::ranges::reverse(links);
+    return links;
+}
+
+void Ranks::watch(const std::vector<ChainLink>& chain) {
+    std::array<std::vector<bool>, kTiers> is_watched;
+    for (size_t tier = 0; tier < kTiers; ++tier) is_watched[tier].resize(connections[tier].size());
+    for (const ChainLink& link : chain) {
+        if (!link.is_task) continue;
+        ready_.try_emplace(link.id);
+        const Task& task = program_[link.id];
+        if (task.kind == Task::Kind::compute) continue;
+        watch_message(link.id);
+        const uint32_t number = connection_[link.id];
+        const size_t tier = index_of(task.tier);
+        if (is_watched[tier][number]) continue;
+        is_watched[tier][number] = true;
+        const Connection& connection = connections[tier][number];
+        networks_[tier]->watch(connection.source, connection.qpn, number);
+    }
+}
+
+// Of a sum or a copy in a switch, each member may be the one who sees it.
+void Ranks::watch_message(uint32_t number) {
+    const Task& task = program_[number];
+    const Connection& connection = connections[index_of(task.tier)][connection_[number]];
+    Network& network = *networks_[index_of(task.tier)];
+    network.want(connection.source, number, true);
+    const uint32_t arrives_as = task.kind == Task::Kind::contribute ? task.reduction : number;
+    if (connection.group == kNone) return network.want(connection.destination, arrives_as, true);
+    for (const uint32_t member : groups[connection.group].members)
+        network.want(member, arrives_as, true);
 }
 
 std::string Ranks::why_unfinished() const {

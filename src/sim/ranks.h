@@ -2,15 +2,17 @@
 //
 // Between two windows the ranks of a partition look at what their hosts have seen in the window
 // that is over: messages that arrived, messages of their own that are done. A task that waits for
-// nothing any more begins then: a message is posted `reaction` later than the last thing it waited
-// for was seen. That lies in a window to come, since windows are no longer than a reaction, so
-// nothing depends on the order in which networks and partitions had their turn. A rank belongs to
-// the partition of its adapter; its port inside the server is in the same one.
+// nothing any more begins then: a message is posted `reaction`, or what its library takes instead,
+// later than the last thing it waited for was seen. That lies in a window to come, since windows
+// are no longer than any of these, so nothing depends on the order in which networks and partitions
+// had their turn. A rank belongs to the partition of its adapter; its port inside the server is in
+// the same one.
 #pragma once
 
 #include <array>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/network.h"
@@ -29,8 +31,9 @@ public:
     std::array<std::vector<Connection>, kTiers> connections;
     std::vector<SwitchGroup> groups;  // inside servers
 
-    // What waits for nothing is posted. A tier that is not there is null.
-    void begin(std::array<Network*, kTiers> networks);
+    // What waits for nothing is posted. A tier that is not there is null. The messages of `chain`
+    // are followed.
+    void begin(std::array<Network*, kTiers> networks, const std::vector<ChainLink>& chain);
     // The partition's part of a window, which ended at `until`.
     void advance(size_t partition, Instant until);
     // When the next stretch of computing ends.
@@ -39,6 +42,10 @@ public:
     bool is_done() const;
     uint64_t tasks_done() const;
     void finish(Result& result, Result* scale_up) const;
+    // The last task to end, before it what it waited for last, and so on; the first one first.
+    std::vector<ChainLink> chain() const;
+    // When a task of the chain that is followed waited for nothing any more.
+    Instant ready_at(uint32_t task) const { return ready_.at(task); }
     // Why it will never be done, if that is known.
     std::string why_unfinished() const;
 
@@ -59,6 +66,7 @@ private:
         base::Histogram latency[kTiers];
         Duration cpu{};
         std::vector<uint32_t> failed;  // tasks
+        Event last{};                  // that was seen
     };
     // Engines that copy between a GPU and its host, one a direction.
     struct Copies {
@@ -73,11 +81,17 @@ private:
     uint32_t group_of(uint32_t task);
     void take_sightings(Part& part, size_t partition);
     void take_sighting(Part& part, size_t tier, const cluster::Sighting& sighting);
+    uint32_t rank_seeing(size_t tier, const cluster::Sighting& sighting) const;
     void see(Part& part, const Event& event);
     void start(Part& part, uint32_t task, Instant at);
+    Duration computing_of(const workload::Task& task) const;
+    Duration software_of(const workload::Task& task) const;
     void post(Part& part, uint32_t task, Instant at);
     Instant copy(Part& part, Instant& free, Instant at, uint64_t bytes) const;
     bool comes_back(uint32_t task) const;
+    uint32_t last_contribution(uint32_t reduction) const;
+    void watch(const std::vector<ChainLink>& chain);
+    void watch_message(uint32_t task);
     bool is_end(const Event& event) const;
     void note_end(Part& part, const Event& event);
     const HostSettings& host_settings(workload::Tier tier) const;
@@ -85,8 +99,8 @@ private:
     const Setup& setup_;
     const workload::Program& program_;
     std::array<Network*, kTiers> networks_{};
-    std::array<std::vector<uint32_t>, kTiers> rank_of_;  // by endpoint
-    std::vector<uint32_t> first_dependant_;              // of each task, and the end
+    std::vector<uint32_t> rank_inside_;      // by endpoint of the network inside servers
+    std::vector<uint32_t> first_dependant_;  // of each task, and the end
     std::vector<uint32_t> dependants_;
     std::vector<uint32_t> connection_;  // of each message
     // By job, channel, kind and rank that a sum is for or copies are from; while it is made.
@@ -95,8 +109,10 @@ private:
     // when it was posted. A task is touched by the partition of its rank; that of the peer reads
     // the time in a later window.
     std::vector<uint32_t> waiting_;
+    std::vector<uint32_t> last_need_;  // what it waited for last
     std::vector<Instant> at_;
-    std::vector<Copies> copies_;  // by rank
+    std::vector<Copies> copies_;                   // by rank
+    std::unordered_map<uint32_t, Instant> ready_;  // of the chain that is followed
     std::vector<Part> parts_;
 };
 

@@ -9,6 +9,7 @@
 #include "base/histogram.h"
 #include "base/time.h"
 #include "fabric/port.h"
+#include "sim/time_account.h"
 #include "transport/types.h"
 #include "wire/packet.h"
 
@@ -24,6 +25,9 @@ struct FlowResult {
     bool finished = false;
     transport::Status status = transport::Status::success;
     Duration completion{};  // from its start to the requester's completion
+
+    // With success or with an error: the requester has its completion.
+    bool has_ended() const { return finished || status != transport::Status::success; }
 };
 
 // A phase of the program: from when its first task could begin to when its last message arrived.
@@ -144,6 +148,7 @@ struct Result {
     std::vector<Disagreement> disagreements;
     std::vector<TraceEvent> trace;
     std::vector<CapturedPacket> captured;
+    TimeAccount account;
 };
 
 }  // namespace tulle::sim

@@ -1,6 +1,7 @@
 // What a simulation is given, as plain values: a graph, a fabric, hosts, work and faults.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -91,11 +92,15 @@ struct HostSettings {
     Service service = Service::reliable;
     transport::LossPolicy loss = transport::LossPolicy::go_back_n;
     uint32_t mtu = 4096;
-    uint32_t reorder_tolerance = 0;  // selective repeat: packets that may overtake a late one
-    uint32_t ack_every = 1;          // packets between requests for an acknowledgement
-    bool coalesce_acks = true;       // an ACK that waits is replaced by the next
+    // Selective repeat: packets that may overtake a late one, and how far ahead of one that is
+    // missing packets are sent and kept.
+    uint32_t reorder_tolerance = 0;
+    uint32_t reorder_packets = 4096;
+    uint32_t ack_every = 1;       // packets between requests for an acknowledgement
+    bool coalesce_acks = true;    // an ACK that waits is replaced by the next
     uint32_t window_packets = 0;  // in flight of a queue pair; 0: as many as the transport allows
     uint8_t ack_timeout = 14;     // 4.096 us times 2 to the power of this; 0: none
+    transport::TimeoutSettings timeouts;  // instead of that, in units of time
     uint8_t retry_count = 7;
     Duration send_latency{};     // from the doorbell to the first bit
     Duration receive_latency{};  // from the last bit to the completion
@@ -110,14 +115,26 @@ struct HostSettings {
     Duration reaction{};  // from what a rank waits for to the doorbell of what it sends then
     Toll send_toll;
     Toll receive_toll;
+    transport::MemoryAccess memory;
     CpuCost cpu;
     Staging staging;
 };
 
-// Where a rank of a program is: its adapter, and its port of the network inside the server.
+// A host whose adapter, bus or memory is not as those of the others.
+struct HostOverride {
+    uint32_t node = 0;  // of the graph
+    HostSettings host;
+};
+
+// Where a rank of a program is: its adapter, which ranks of a server may share, and its port of the
+// network inside the server.
 struct RankPlace {
     uint32_t endpoint = 0;
     uint32_t scale_up = topology::kNone;  // endpoint of Setup::scale_up
+    // Of a slow rank: how long its computing and its software take, in thousandths of what they
+    // should. 1000 at least.
+    uint32_t compute_permille = 1000;
+    uint32_t reaction_permille = 1000;
 };
 
 // A link that is captured: every packet that one end of a cable sends.
@@ -139,6 +156,7 @@ struct Setup {
     topology::Graph graph;
     fabric::Settings fabric;
     HostSettings host;
+    std::vector<HostOverride> host_overrides;  // by node
     std::vector<Flow> flows;
     std::vector<std::string> groups;  // names of the pieces of work, for the report
     std::vector<ExplicitPath> paths;
@@ -153,6 +171,12 @@ struct Setup {
     bool trace = false;  // keep what a timeline needs
     uint64_t seed = 1;
     Instant stop = Instant::never();
+
+    // The settings of one host.
+    const HostSettings& host_of(uint32_t node) const {
+        const auto own = std::ranges::lower_bound(host_overrides, node, {}, &HostOverride::node);
+        return own != host_overrides.end() && own->node == node ? own->host : host;
+    }
 };
 
 }  // namespace tulle::sim

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "base/hash.h"
 #include "base/units.h"
+#include "sim/accountant.h"
+#include "sim/run_hash.h"
 
 namespace tulle::sim {
 namespace {
@@ -66,13 +67,17 @@ base::Result<Duration> window_of(const Setup& setup) {
                          "a step takes"};
         window = std::min(window, network->host.reaction);
     }
+    for (const Task& task : setup.program.tasks())
+        if (task.kind != Task::Kind::compute && task.duration.ps > 0)
+            window = std::min(window, task.duration);
     return window;
 }
 
 }  // namespace
 
 base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, size_t partitions,
-                                                            std::pmr::memory_resource* memory) {
+                                                            std::pmr::memory_resource* memory,
+                                                            std::vector<ChainLink> chain) {
     if (auto error = setup.graph.check()) return *error;
     if (setup.scale_up)
         if (auto error = setup.scale_up->graph.check()) return *error;
@@ -81,7 +86,7 @@ base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, 
         std::ranges::any_of(setup.flows,
                             [](const Flow& flow) { return flow.operation == Operation::read; }))
         return reads_unreliably(setup);
-    std::unique_ptr<Simulation> simulation(new Simulation(setup));
+    std::unique_ptr<Simulation> simulation(new Simulation(setup, std::move(chain)));
     if (auto error = simulation->build(partitions, memory)) return *error;
     return simulation;
 }
@@ -90,13 +95,18 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
     const auto window = window_of(setup_);
     if (!window) return window.error();
     window_ = *window;
-    const Share share{window_, memory, {}, &ranks_.connections[0], nullptr};
+    const bool is_explained = !chain_.empty();
+    const Share share{window_, memory, {}, &ranks_.connections[0], nullptr, is_explained};
     auto network = Network::build(setup_, partitions, share);
     if (!network) return network.error();
     network_ = std::move(*network);
     if (setup_.scale_up) {
-        Share inside{window_, memory, std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
-                     &ranks_.connections[1], &ranks_.groups};
+        Share inside{window_,
+                     memory,
+                     std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
+                     &ranks_.connections[1],
+                     &ranks_.groups,
+                     is_explained};
         for (const RankPlace& place : setup_.ranks)
             if (place.scale_up != topology::kNone)
                 inside.home[place.scale_up] = network_->partition_of(place.endpoint);
@@ -104,7 +114,9 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
         if (!scale_up) return scale_up.error();
         scale_up_ = std::move(*scale_up);
     }
-    ranks_.begin({network_.get(), scale_up_.get()});
+    for (const ChainLink& link : chain_)
+        if (!link.is_task) network_->watch_flow(link.id);
+    ranks_.begin({network_.get(), scale_up_.get()}, chain_);
     return std::nullopt;
 }
 
@@ -127,6 +139,25 @@ void Simulation::exchange(size_t partition) {
     if (scale_up_) scale_up_->exchange(partition);
 }
 
+// The flow that ended last, or the program if that did. A flow that did not end comes first.
+std::vector<ChainLink> Simulation::find_chain(const Result& result) const {
+    uint32_t last = kNobody;
+    Instant end{};
+    for (uint32_t i = 0; i < result.flows.size(); ++i) {
+        const FlowResult& flow = result.flows[i];
+        const bool has_ended = flow.finished || flow.status != transport::Status::success;
+        const Instant at = has_ended ? setup_.flows[i].start + flow.completion : Instant::never();
+        if (at <= end) continue;
+        end = at;
+        last = i;
+    }
+    std::vector<ChainLink> chain = ranks_.chain();
+    Instant program_end{};
+    for (const PhaseResult& phase : result.phases) program_end = std::max(program_end, phase.end);
+    if (last != kNobody && (chain.empty() || end > program_end)) return {{last, false, false}};
+    return chain;
+}
+
 Result Simulation::finish(Result::End end) {
     const bool is_done = setup_.program.empty() || ranks_.is_done();
     Result result = network_->finish(end, is_done);
@@ -134,13 +165,6 @@ Result Simulation::finish(Result::End end) {
     if (scale_up_) inside = std::make_shared<Result>(scale_up_->finish(end, is_done));
     if (!setup_.program.empty()) {
         ranks_.finish(result, inside.get());
-        base::Hash hash;
-        hash.add(result.hash);
-        if (inside) hash.add(inside->hash);
-        for (const PhaseResult& phase : result.phases)
-            hash.add(static_cast<uint64_t>(phase.begin.ps))
-                .add(static_cast<uint64_t>(phase.end.ps));
-        result.hash = hash.value();
         if (!is_done && result.end == Result::End::done) {
             result.end = Result::End::stuck;
             const std::string why = ranks_.why_unfinished();
@@ -151,11 +175,15 @@ Result Simulation::finish(Result::End end) {
                              : why);
         }
     }
+    result.account.chain = chain_.empty() ? find_chain(result) : chain_;
+    if (!chain_.empty())
+        result.account = account_for(setup_, chain_, ranks_, *network_, scale_up_.get());
     if (inside) {
         result.engine.events += inside->engine.events;
         result.engine.hops += inside->engine.hops;
     }
     result.scale_up = std::move(inside);
+    result.hash = run_hash(setup_, result);
     return result;
 }
 

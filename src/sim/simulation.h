@@ -21,10 +21,12 @@ public:
     static constexpr uint64_t kNoWindow = Network::kNoWindow;
 
     // What is wrong with a setup, before anything happens. Ports and packets lie in `memory`, which
-    // outlives the simulation.
+    // outlives the simulation. Where the time of `chain` went, as an earlier run of the same setup
+    // found it (Result::account), is in the result; none: nothing is followed.
     static base::Result<std::unique_ptr<Simulation>> build(
         const Setup& setup, size_t partitions,
-        std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
+        std::pmr::memory_resource* memory = std::pmr::new_delete_resource(),
+        std::vector<ChainLink> chain = {});
 
     size_t partitions() const { return network_->partitions(); }
     // For those who look: progress, invariants. Of the network between servers.
@@ -43,6 +45,7 @@ public:
     Instant time_of(uint64_t window) const { return {static_cast<int64_t>(window) * window_.ps}; }
     size_t flows_done() const { return network_->flows_done(); }
     uint64_t tasks_done() const { return ranks_.tasks_done(); }
+    bool follows_chain() const { return !chain_.empty(); }
     bool program_is_done() const { return ranks_.is_done(); }
     // Time passes for a rank, although nothing may move.
     bool is_computing() const { return ranks_.next_at() != Instant::never(); }
@@ -51,10 +54,14 @@ public:
     Result finish(Result::End end);
 
 private:
-    explicit Simulation(const Setup& setup) : setup_(setup), ranks_(setup) {}
+    Simulation(const Setup& setup, std::vector<ChainLink> chain)
+        : setup_(setup), chain_(std::move(chain)), ranks_(setup) {}
     std::optional<base::Error> build(size_t partitions, std::pmr::memory_resource* memory);
 
+    std::vector<ChainLink> find_chain(const Result& result) const;
+
     const Setup& setup_;
+    std::vector<ChainLink> chain_;  // that is followed
     Duration window_{};
     Instant now_{};
     std::unique_ptr<Network> network_;

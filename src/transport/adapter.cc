@@ -48,6 +48,12 @@ bool goes_short_way(Core& core, QueuePair& qp, Instant now, const Packet& packet
     }
 }
 
+bool response_fits(const Core& core, const QueuePair& qp, uint32_t payload, uint32_t room) {
+    const uint32_t envelope = core.config.envelope_bytes + wire::Bth::kSize;
+    const uint32_t longest = qp.early ? wire::SelectiveAck::kBytes : wire::AtomicAckEth::kSize;
+    return envelope + wire::Aeth::kSize + longest + payload <= room;
+}
+
 // Verbs and the wire's own negotiation know powers of two; fabrics that are modelled do not all.
 bool is_mtu(uint32_t bytes, uint32_t most) {
     return bytes >= 256 && bytes % 4 == 0 && bytes <= most;
@@ -234,6 +240,10 @@ Refusal Adapter::destroy_qp(Qpn qpn) {
     return Refusal::none;
 }
 
+Standing Adapter::standing(const QueuePair& qp, Instant now) const {
+    return standing_of(core_, qp, now);
+}
+
 void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) {
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr) return;
@@ -368,6 +378,7 @@ void Adapter::reset(QueuePair& qp) {
     qp.send_queue.reset();
     qp.receive_queue.reset();
     qp.early.reset();
+    qp.scoreboard.reset();
 }
 
 Refusal Adapter::attach_multicast(Qpn qpn, MulticastGroup group) {
@@ -519,6 +530,7 @@ void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::By
         on_response(core_, qp, now, packet);
     else
         on_request(core_, qp, now, packet);
+    if (!qp.responder.answers.empty()) fetch_answers(core_, qp, now);
 }
 
 void Adapter::on_timer(Instant now) {
@@ -527,16 +539,16 @@ void Adapter::on_timer(Instant now) {
 }
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
-    if (const auto payload = qp.may_answer() ? plan_response(core_, qp) : std::nullopt) {
-        const uint32_t envelope = core_.config.envelope_bytes + wire::Bth::kSize;
-        const uint32_t headers = wire::Aeth::kSize + wire::AtomicAckEth::kSize;
-        if (envelope + headers + *payload > room) return Turn::does_not_fit;
+    if (const auto payload = qp.may_answer() ? plan_response(core_, qp, now) : std::nullopt) {
+        if (!response_fits(core_, qp, *payload, room)) return Turn::does_not_fit;
         if (*payload != 0 && qp.requester.next_allowed > now) {
             core_.wait_for_pace(qp);
             return Turn::nothing;
         }
         make_response(core_, qp, packet);
-        if (packet.payload_length != 0) {  // data is paced whoever asked for it
+        if (packet.has_selective_ack()) {
+            core_.counters.port_xmit_data_bytes -= packet.payload_length;  // it is nobody's data
+        } else if (packet.payload_length != 0) {  // data is paced whoever asked for it
             const auto opcode = static_cast<uint8_t>(packet.opcode);
             const uint32_t size = core_.config.envelope_bytes + packet.payload_length +
                                   wire::opcode_info(opcode).header_size;
@@ -571,10 +583,41 @@ bool Adapter::send_notification(const Lanes& lanes, Packet& packet) {
     return true;
 }
 
+// Acknowledgements and what atomics give back do not wait for the data of other queue pairs. The
+// answer to a READ is data itself, and has its turn; so has all that comes behind it.
+bool Adapter::send_answer(Instant now, const Lanes& lanes, Packet& packet) {
+    uint16_t waiting = core_.answering.filled();
+    while (waiting != 0) {
+        const auto lane = static_cast<uint8_t>(std::countr_zero(waiting));
+        QueuePair& qp = core_.at(core_.answering.front(lane));
+        const auto payload = plan_response(core_, qp, now);
+        const bool is_small = payload == 0u;
+        if (is_small && !response_fits(core_, qp, 0, lanes.room_bytes[lane])) {
+            waiting = static_cast<uint16_t>(waiting & ~(1u << lane));
+            continue;
+        }
+        if (is_small) make_response(core_, qp, packet);
+        if (is_small && qp.may_answer()) {
+            core_.answering.rotate(lane, core_.queue_pairs_);
+        } else {
+            core_.answering.pop(lane, core_.queue_pairs_);
+            qp.in_answer_list = false;
+            if (payload && !is_small) core_.wake(qp);
+        }
+        if (is_small) {
+            ++core_.counters.port_xmit_packets;
+            return true;
+        }
+        waiting = static_cast<uint16_t>(waiting & core_.answering.filled());
+    }
+    return false;
+}
+
 bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
     if (!core_.losers.empty()) end_losers(core_);
     if (!core_.notifications.empty()) [[unlikely]]
         if (send_notification(lanes, packet)) return true;
+    if (core_.answering.filled() != 0 && send_answer(now, lanes, packet)) return true;
     uint16_t waiting = core_.ready.filled();
     while (waiting != 0) {
         // The lanes take turns, beginning behind the one that sent last.

@@ -81,6 +81,8 @@ public:
     Refusal modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask);
     Refusal destroy_qp(Qpn qpn);
     const QueuePair* query_qp(Qpn qpn) { return core_.find(qpn); }
+    // What its next request packet waits for, as far as the adapter knows (requester.h).
+    Standing standing(const QueuePair& qp, Instant now) const;
     void set_congestion_control(Qpn qpn, const CongestionControl& control);
 
     // What breaks by itself; only the owner knows. The oldest request under way of a queue pair
@@ -118,7 +120,10 @@ public:
 
     bool has_sends(Qpn qpn);
     // Whether some queue pair may have something to send.
-    bool has_work() const { return core_.ready.filled() != 0 || !core_.notifications.empty(); }
+    bool has_work() const {
+        return (core_.ready.filled() | core_.answering.filled()) != 0 ||
+               !core_.notifications.empty();
+    }
     // A WRITE, READ or bind that the owner does by itself, without packets, and that was posted
     // before all that this queue pair has under way: it completes as if it had gone the usual way.
     void complete_elsewhere(Qpn qpn, const SendRequest& request, uint32_t byte_count,
@@ -149,6 +154,7 @@ private:
     void deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh);
 
     bool send_notification(const Lanes& lanes, Packet& packet);
+    TULLE_HOT bool send_answer(Instant now, const Lanes& lanes, Packet& packet);
     TULLE_HOT Turn take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet);
 
     Core core_;

@@ -5,6 +5,7 @@
 #include "transport/notify.h"
 #include "transport/rd.h"
 #include "transport/retry.h"
+#include "transport/selective.h"
 #include "transport/transfer.h"
 #include "wire/syndrome.h"
 
@@ -75,10 +76,16 @@ void tell_if_drained(Core& core, QueuePair& qp) {
     core.raise(EventKind::sq_drained, qp.number.value);
 }
 
-// An answer is missing that should have come before this one.
-void on_missing_answer(Core& core, QueuePair& qp, Instant now) {
-    if (!qp.requester.recovering) ++core.counters.implied_nak_seq_err;
-    retry_lost(core, qp, now, qp.requester.unacknowledged);
+// Answers are missing that should have come before what the peer says of this PSN.
+void on_missing_answer(Core& core, QueuePair& qp, Instant now, Psn end) {
+    RequesterState& r = qp.requester;
+    if (!repeats_selectively(core, qp)) {
+        if (!r.recovering) ++core.counters.implied_nak_seq_err;
+        return retry_lost(core, qp, now, r.unacknowledged, false);
+    }
+    const uint32_t due = r.repairs_due;
+    on_answers_missing(core, qp, now, end);
+    if (r.repairs_due > due) ++core.counters.implied_nak_seq_err;
 }
 
 // All of it, or done within the adapter.
@@ -112,7 +119,7 @@ bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end, bool marked) {
         tell_if_drained(core, qp);
     }
     if (!answers_missing) return true;
-    on_missing_answer(core, qp, now);
+    on_missing_answer(core, qp, now, end);
     return false;
 }
 
@@ -140,11 +147,14 @@ Status status_of_nak(uint8_t code) {
     }
 }
 
+bool is_sequence_error(uint8_t code) {
+    return code == static_cast<uint8_t>(wire::NakCode::psn_sequence_error);
+}
+
 void on_nak(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t code) {
-    if (code == static_cast<uint8_t>(wire::NakCode::psn_sequence_error)) {
+    if (is_sequence_error(code)) {
         ++core.counters.packet_seq_err;
-        retry_lost(core, qp, now, psn);
-        return;
+        return retry_lost(core, qp, now, psn, true);
     }
     fail_request(core, qp, request_of(qp, psn), status_of_nak(code));
 }
@@ -159,7 +169,7 @@ void on_acknowledge(Core& core, QueuePair& qp, Instant now, const Packet& packet
             return;
         case AckKind::rnr_nak:
             if (acknowledge(core, qp, now, packet.psn(), is_marked(packet)))
-                on_receiver_not_ready(core, qp, now, packet.psn(), code);
+                on_receiver_not_ready(core, qp, now, packet.psn(), code, false);
             return;
         case AckKind::nak:
             if (acknowledge(core, qp, now, packet.psn(), is_marked(packet)))
@@ -169,88 +179,166 @@ void on_acknowledge(Core& core, QueuePair& qp, Instant now, const Packet& packet
     }
 }
 
-// The request that this answer with data belongs to, once everything before it is acknowledged.
-// Nothing if the answer is none that is waited for now.
-const SendWork* answered_request(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+// The same from a peer that keeps what comes early: it tells of packets besides, and nothing that
+// it has goes again.
+void on_selective(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+    const Packet::Ack& ack = packet.extended.ack;
     const Psn psn = packet.psn();
-    if (!acknowledge(core, qp, now, psn, is_marked(packet))) return nullptr;
-    RequesterState& r = qp.requester;
-    if (r.oldest == r.begun) return nullptr;
-    const SendWork& work = (*qp.send_queue)[r.oldest];
-    if (!work.awaits_data() || psn_before(psn, work.first_psn)) return nullptr;
-    if (psn == r.unacknowledged) return &work;
-    // Later than the one that is due: those between are lost.
-    on_missing_answer(core, qp, now);
-    return nullptr;
+    const AckKind kind = wire::ack_kind(ack.syndrome);
+    const bool is_new = is_awaited(qp.requester, packet);
+    if (is_new && kind == AckKind::ack) take_credits(qp, ack.syndrome, ack.msn);
+    if (is_new)
+        acknowledge(core, qp, now, kind == AckKind::ack ? psn_plus(psn, 1) : psn,
+                    is_marked(packet));
+    on_selective_ack(core, qp, now, ack.selective);
+    if (!is_new || kind == AckKind::ack || qp.requester.oldest == qp.requester.begun) return;
+    const uint8_t code = wire::ack_code(ack.syndrome);
+    if (kind == AckKind::rnr_nak) return on_receiver_not_ready(core, qp, now, psn, code, true);
+    ++core.counters.packet_seq_err;
+    repair_if_idle(core, qp, now, psn);
 }
 
-// Each answer but the last is a whole MTU, and the last brings the rest (9.7.5.2.3).
-bool has_right_size(const QueuePair& qp, const SendWork& work, uint32_t index, Position position,
-                    uint32_t length) {
+// Whether this is one of those; every other NAK ends the request.
+bool is_selective(const Core& core, const QueuePair& qp, const Packet& packet) {
+    if (!repeats_selectively(core, qp) || !packet.has_selective_ack()) return false;
+    const uint8_t syndrome = packet.extended.ack.syndrome;
+    const AckKind kind = wire::ack_kind(syndrome);
+    return kind == AckKind::ack || kind == AckKind::rnr_nak ||
+           (kind == AckKind::nak && is_sequence_error(wire::ack_code(syndrome)));
+}
+
+// The request that this answer with data belongs to, once everything before it is acknowledged.
+// Nothing if the answer is none that is waited for now.
+std::optional<uint32_t> answered_request(Core& core, QueuePair& qp, Instant now,
+                                         const Packet& packet) {
+    const Psn psn = packet.psn();
+    const bool takes_early = repeats_selectively(core, qp);
+    if (!acknowledge(core, qp, now, psn, is_marked(packet)) && !takes_early) return std::nullopt;
+    const RequesterState& r = qp.requester;
+    if (r.oldest == r.begun) return std::nullopt;
+    const uint32_t number = takes_early ? request_of(qp, psn) : r.oldest;
+    if (number == r.begun) return std::nullopt;
+    const SendWork& work = (*qp.send_queue)[number];
+    if (!work.awaits_data() || psn_before(psn, work.first_psn)) return std::nullopt;
+    if (psn == r.unacknowledged || takes_early) return number;
+    // Later than the one that is due: those between are lost.
+    on_missing_answer(core, qp, now, psn);
+    return std::nullopt;
+}
+
+// An answer that makes no sense. It ends the request if it is its turn.
+void refuse_answer(Core& core, QueuePair& qp, uint32_t number, Status status) {
+    if (number == qp.requester.oldest) return fail_request(core, qp, number, status);
+    ++core.counters.dropped_silently;
+}
+
+// What the peer has carried out, or answered, while answers before it were missing.
+void catch_up(Core& core, QueuePair& qp) {
+    RequesterState& r = qp.requester;
+    const Psn delivered = qp.scoreboard->delivered_end();
+    while (r.oldest != r.begun) {
+        const SendWork& work = (*qp.send_queue)[r.oldest];
+        if (is_answered(r, work)) {
+            complete_oldest(core, qp, Status::success);
+            continue;
+        }
+        if (work.packets == 0) return;
+        Psn end = psn_before(delivered, work.end_psn()) ? delivered : work.end_psn();
+        if (work.awaits_data()) end = end_of_answers(qp, work);
+        if (!psn_before(r.unacknowledged, end)) return;
+        r.unacknowledged = end;
+    }
+}
+
+// The data is in its place.
+void finish_answer(Core& core, QueuePair& qp, Instant now, uint32_t number, const Packet& packet) {
+    RequesterState& r = qp.requester;
+    const Psn before = r.unacknowledged;
+    if (r.repairing || packet.psn() != before) {
+        if (!take_answer(core, qp, packet.psn(), (*qp.send_queue)[number])) return;
+        catch_up(core, qp);
+    } else {
+        r.unacknowledged = psn_plus(packet.psn(), 1);
+    }
+    if (r.unacknowledged != before)
+        on_progress(core, qp, now, psn_distance(before, r.unacknowledged), is_marked(packet));
+    complete_done(core, qp);
+}
+
+// Each answer but the last is a whole MTU, and the last brings the rest (9.7.5.2.3). Selective
+// repeat may have asked for a part, which has a last answer too.
+bool has_right_size(const Core& core, const QueuePair& qp, const SendWork& work,
+                    const Packet& packet) {
+    const uint32_t index = psn_distance(work.first_psn, packet.psn());
+    const Position position = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).position;
     const uint32_t left = work.work == Work::read ? work.length - index * qp.mtu : 0;
     const bool last = index + 1 == work.packets;
     const bool says_last = position == Position::last || position == Position::only;
-    return last == says_last && length == std::min(left, qp.mtu);
+    const bool may_end = says_last && repeats_selectively(core, qp);
+    return (last == says_last || may_end) && packet.payload_length == std::min(left, qp.mtu);
 }
 
-// A switch cut the answer's payload off. It is asked for again when its turn comes: those before it
-// may only have been overtaken.
+// A switch cut the answer's payload off. Selective repeat asks for it at once. Go-back-N does when
+// its turn comes: those before it may only have been overtaken.
 void on_trimmed_answer(Core& core, QueuePair& qp, Instant now, Psn psn) {
     RequesterState& r = qp.requester;
+    if (repeats_selectively(core, qp)) {
+        const uint32_t number = request_of(qp, psn);
+        if (number == r.begun || !(*qp.send_queue)[number].awaits_data()) return;
+        ++core.counters.implied_nak_seq_err;
+        return on_answer_trimmed(core, qp, now, psn, (*qp.send_queue)[number]);
+    }
     if (!r.trimmed || psn_before(psn, *r.trimmed)) r.trimmed = psn;
     if (*r.trimmed != r.unacknowledged) return;
     r.trimmed.reset();
-    on_missing_answer(core, qp, now);
+    if (!r.recovering) ++core.counters.implied_nak_seq_err;
+    retry_lost(core, qp, now, psn, true);
 }
 
 void on_read_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
-    const SendWork* work = answered_request(core, qp, now, packet);
-    if (work == nullptr) return;
-    RequesterState& r = qp.requester;
-    const uint32_t number = r.oldest;
+    const auto number = answered_request(core, qp, now, packet);
+    if (!number) return;
+    const SendWork& work = (*qp.send_queue)[*number];
     const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(packet.opcode));
-    const uint32_t index = psn_distance(work->first_psn, packet.psn());
+    const uint32_t index = psn_distance(work.first_psn, packet.psn());
     const bool expects_this =
-        work->work == Work::read || work->work == Work::flush || work->work == Work::atomic_write;
-    if (!expects_this || !has_right_size(qp, *work, index, info.position, packet.payload_length))
-        return fail_request(core, qp, number, Status::bad_response);
+        work.work == Work::read || work.work == Work::flush || work.work == Work::atomic_write;
+    if (!expects_this || !has_right_size(core, qp, work, packet))
+        return refuse_answer(core, qp, *number, Status::bad_response);
     if ((info.headers & wire::kAeth) != 0)
         take_credits(qp, packet.extended.ack.syndrome, packet.extended.ack.msn);
-    if (scatter(core, qp.send_queue->sges(number), qp.pd, index * qp.mtu, packet) != Scatter::done)
-        return fail_request(core, qp, number, Status::local_protection_error);
-    r.unacknowledged = psn_plus(packet.psn(), 1);
-    on_progress(core, qp, now, 1, is_marked(packet));
-    complete_done(core, qp);
+    if (scatter(core, qp.send_queue->sges(*number), qp.pd, index * qp.mtu, packet) != Scatter::done)
+        return refuse_answer(core, qp, *number, Status::local_protection_error);
+    finish_answer(core, qp, now, *number, packet);
+    RequesterState& r = qp.requester;
     if (r.trimmed == r.unacknowledged) on_trimmed_answer(core, qp, now, r.unacknowledged);
 }
 
 void on_atomic_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
-    const SendWork* work = answered_request(core, qp, now, packet);
-    if (work == nullptr) return;
-    RequesterState& r = qp.requester;
-    const uint32_t number = r.oldest;
-    if (work->work != Work::compare_swap && work->work != Work::fetch_add)
-        return fail_request(core, qp, number, Status::bad_response);
+    const auto number = answered_request(core, qp, now, packet);
+    if (!number) return;
+    const SendWork& work = (*qp.send_queue)[*number];
+    if (work.work != Work::compare_swap && work.work != Work::fetch_add)
+        return refuse_answer(core, qp, *number, Status::bad_response);
     take_credits(qp, packet.extended.ack.syndrome, packet.extended.ack.msn);
     const uint64_t original = packet.extended.ack.original;
     const auto bytes = std::as_bytes(std::span(&original, 1));
-    if (scatter_bytes(core, qp.send_queue->sges(number), qp.pd, 0, bytes.data(), 8) !=
+    if (scatter_bytes(core, qp.send_queue->sges(*number), qp.pd, 0, bytes.data(), 8) !=
         Scatter::done)
-        return fail_request(core, qp, number, Status::local_protection_error);
-    r.unacknowledged = psn_plus(packet.psn(), 1);
-    on_progress(core, qp, now, 1, is_marked(packet));
-    complete_done(core, qp);
+        return refuse_answer(core, qp, *number, Status::local_protection_error);
+    finish_answer(core, qp, now, *number, packet);
 }
 
 }  // namespace
 
 void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
-    if (!is_awaited(qp.requester, packet) ||
+    if ((!is_awaited(qp.requester, packet) && !may_tell(core, qp, packet)) ||
         (qp.state != QpState::rts && qp.state != QpState::sqd)) {
         ++core.counters.dropped_silently;
         return;
     }
     if (packet.trimmed) return on_trimmed_answer(core, qp, now, packet.psn());
+    if (is_selective(core, qp, packet)) return on_selective(core, qp, now, packet);
     switch (wire::operation_of(static_cast<uint8_t>(packet.opcode))) {
         case Operation::acknowledge: on_acknowledge(core, qp, now, packet); break;
         case Operation::atomic_acknowledge: on_atomic_response(core, qp, now, packet); break;
@@ -316,7 +404,7 @@ void flush_sends(Core& core, QueuePair& qp) {
     r.current = r.begun = r.end;
     r.send_psn = r.unacknowledged = r.next_psn;
     r.ack_deadline = Instant::never();
-    r.resend.reset();
+    close_repairs(qp);
 }
 
 void flush_receives(Core& core, QueuePair& qp) {

@@ -18,26 +18,6 @@ constexpr uint32_t kMostOutstanding = (1 << 23) - 1;  // beyond it PSNs cannot b
 
 }  // namespace
 
-void ReadyLists::push(uint8_t lane, uint32_t index,
-                      std::vector<std::unique_ptr<QueuePair>>& table) {
-    List& list = lists_[lane];
-    table[index]->next_ready = kNone;
-    if (list.first == kNone)
-        list.first = index;
-    else
-        table[list.last]->next_ready = index;
-    list.last = index;
-    filled_ = static_cast<uint16_t>(filled_ | 1u << lane);
-}
-
-void ReadyLists::pop(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table) {
-    List& list = lists_[lane];
-    list.first = table[list.first]->next_ready;
-    if (list.first != kNone) return;
-    list.last = kNone;
-    filled_ = static_cast<uint16_t>(filled_ & ~(1u << lane));
-}
-
 Core::Core(const AdapterConfig& adapter_config)
     : config(adapter_config),
       random({adapter_config.seed, kStreamNumbers, adapter_config.endpoint.value}),
@@ -45,6 +25,10 @@ Core::Core(const AdapterConfig& adapter_config)
       queue_pairs_(kSpecialQps),
       uses_(kSpecialQps) {
     if (config.max_packets_outstanding == 0) config.max_packets_outstanding = kMostOutstanding;
+    // Its peer keeps no packet that is further ahead.
+    if (config.loss == LossPolicy::selective_repeat)
+        config.max_packets_outstanding =
+            std::min(config.max_packets_outstanding, config.reorder_packets);
 }
 
 QueuePair* Core::add(QpType type) {
@@ -85,14 +69,8 @@ QueuePair* Core::add_half(QpType type) {
 
 void Core::remove(QueuePair& qp) {
     const uint32_t index = index_of(qp.number);
-    if (qp.in_ready_list) {
-        // Lists are short, and a queue pair is seldom destroyed amid its work: all are made anew.
-        std::vector<uint32_t> others;
-        const uint8_t lane = qp.lane;
-        for (; !ready.empty(lane); ready.pop(lane, queue_pairs_))
-            if (ready.front(lane) != index) others.push_back(ready.front(lane));
-        for (const uint32_t other : others) ready.push(lane, other, queue_pairs_);
-    }
+    if (qp.in_ready_list) ready.remove(qp.lane, index, queue_pairs_);
+    if (qp.in_answer_list) answering.remove(qp.answer_lane, index, queue_pairs_);
     queue_pairs_[index].reset();
     --live_;
     if (index < kSpecialQps) return;
@@ -137,10 +115,12 @@ void Core::wait_for_pace(QueuePair& qp) {
     if (qp.waits_for_pace) return;
     RequesterState& r = qp.requester;
     const Duration since_asked = r.next_allowed - r.timed_at;
-    if (qp.is_reliable() && !r.timed && qp.address.ack_timeout != 0 &&
-        since_asked >= ack_timeout(qp.address.ack_timeout) / 8) {
-        r.asks_next = true;
-        r.middles_left = 0;
+    if (qp.is_reliable() && !r.timed) {
+        const Duration silence = silence_time(*this, qp);
+        if (silence.ps != 0 && since_asked >= silence / 8) {
+            r.asks_next = true;
+            r.middles_left = 0;
+        }
     }
     qp.waits_for_pace = true;
     paced_.push_back({qp.requester.next_allowed, index_of(qp.number)});

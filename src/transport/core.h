@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/rate.h"
 #include "transport/completion_queue.h"
 #include "transport/counters.h"
 #include "transport/domains.h"
@@ -36,16 +37,35 @@ struct NotificationSettings {
     base::Duration interval{50'000'000};  // from one to the next for a queue pair; 0: none
 };
 
+// What lies between an adapter and memory. Before it can send a message it fetches the first
+// packet: a latency, and the packet's bytes at the rate of the bus; the packets behind it are
+// fetched while that one is on the line. A packet that it receives is written once it is whole, for
+// its CRC comes last. Latencies, not occupancy: those of different messages overlap.
+struct MemoryAccess {
+    base::Duration latency{};        // of a read: to memory and back
+    std::optional<base::Rate> rate;  // none: bytes cost nothing
+    uint32_t max_inline = 0;         // a message that is no longer comes with the doorbell
+
+    bool is_free() const { return latency.ps == 0 && !rate; }
+    base::Duration store(uint64_t bytes) const {
+        return rate ? rate->time_for(bytes) : base::Duration{};
+    }
+    base::Duration fetch(uint64_t bytes) const { return latency + store(bytes); }
+};
+
 struct AdapterConfig {
     EndpointIndex endpoint{};
     uint64_t seed = 0;
     LossPolicy loss = LossPolicy::go_back_n;
     uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair, below 2^23; 0: no bound
-    uint32_t reorder_packets = 256;              // selective repeat keeps so many early packets
-    uint32_t reorder_tolerance = 0;              // and so many may come before one that is late
-    uint32_t ack_every = 16;                     // packets of a long message between ACK requests
-    bool coalesces_acks = true;                  // an ACK that waits is replaced by the next
-    bool grants_credits = true;                  // end-to-end credits in ACKs
+    // Selective repeat: PSNs from the oldest that is missing on, of which a receiver keeps packets
+    // and a sender sends them. A window counts what is in flight, without what is known to be here.
+    uint32_t reorder_packets = 4096;
+    uint32_t reorder_tolerance = 0;  // so many packets may overtake one before it counts as lost
+    TimeoutSettings timeouts{};
+    uint32_t ack_every = 16;       // packets of a long message between ACK requests
+    bool coalesces_acks = true;    // an ACK that waits is replaced by the next
+    bool grants_credits = true;    // end-to-end credits in ACKs
     uint32_t envelope_bytes = 46;  // around BTH, extended headers and payload, on the wire
     std::array<uint8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     NotificationSettings notifications{};
@@ -55,6 +75,8 @@ struct AdapterConfig {
     // For so long a receiver that is not ready is asked again, however few retries a queue pair was
     // given: a process waits for its CPU now and then, and adapters do not. Zero in virtual time.
     base::Duration rnr_patience{};
+    MemoryAccess
+        memory{};  // in virtual time: of what READs ask for; the user's fetches are its own
 };
 
 struct SharedReceiveQueue {
@@ -91,23 +113,47 @@ struct EndToEnd {
     std::optional<uint8_t> refused{};  // the NAK that the peer's message got, until RESYNC
 };
 
-// Queue pairs that may have something to send, lane by lane, first come first served.
-class ReadyLists {
+// Queue pairs lane by lane, first come first served. They are linked by a member of their own.
+template <uint32_t QueuePair::*kNext>
+class LaneLists {
 public:
     static constexpr uint32_t kNone = UINT32_MAX;
+    using Table = std::vector<std::unique_ptr<QueuePair>>;
 
     bool empty(uint8_t lane) const { return lists_[lane].first == kNone; }
     uint16_t filled() const { return filled_; }
     uint32_t front(uint8_t lane) const { return lists_[lane].first; }
-    void push(uint8_t lane, uint32_t index, std::vector<std::unique_ptr<QueuePair>>& table);
-    void pop(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table);
+    void push(uint8_t lane, uint32_t index, Table& table) {
+        List& list = lists_[lane];
+        (*table[index]).*kNext = kNone;
+        if (list.first == kNone)
+            list.first = index;
+        else
+            (*table[list.last]).*kNext = index;
+        list.last = index;
+        filled_ = static_cast<uint16_t>(filled_ | 1u << lane);
+    }
+    void pop(uint8_t lane, Table& table) {
+        List& list = lists_[lane];
+        list.first = (*table[list.first]).*kNext;
+        if (list.first != kNone) return;
+        list.last = kNone;
+        filled_ = static_cast<uint16_t>(filled_ & ~(1u << lane));
+    }
     // The first goes behind the last.
-    void rotate(uint8_t lane, std::vector<std::unique_ptr<QueuePair>>& table) {
+    void rotate(uint8_t lane, Table& table) {
         List& list = lists_[lane];
         if (list.last == list.first) return;
-        const uint32_t second = std::exchange(table[list.first]->next_ready, kNone);
-        table[list.last]->next_ready = list.first;
+        const uint32_t second = std::exchange((*table[list.first]).*kNext, kNone);
+        (*table[list.last]).*kNext = list.first;
         list.last = std::exchange(list.first, second);
+    }
+    // Lists are short, and a queue pair is seldom destroyed amid its work: the list is made anew.
+    void remove(uint8_t lane, uint32_t index, Table& table) {
+        std::vector<uint32_t> others;
+        for (; !empty(lane); pop(lane, table))
+            if (front(lane) != index) others.push_back(front(lane));
+        for (const uint32_t other : others) push(lane, other, table);
     }
 
 private:
@@ -156,6 +202,13 @@ public:
         qp.lane = lane_of(qp);
         ready.push(qp.lane, index_of(qp.number), queue_pairs_);
     }
+    // It has an answer to give, which goes before all data: onto the list of answers of its lane.
+    void wake_to_answer(QueuePair& qp) {
+        if (qp.in_answer_list) return;
+        qp.in_answer_list = true;
+        qp.answer_lane = config.lane_of_level[qp.address.service_level & 0xf];
+        answering.push(qp.answer_lane, index_of(qp.number), queue_pairs_);
+    }
     // The lane of the packet that goes next.
     uint8_t lane_of(const QueuePair& qp) const {
         const uint8_t level =
@@ -200,7 +253,8 @@ public:
     base::RandomStream random;
     Memory memory;
     Counters counters;
-    ReadyLists ready;
+    LaneLists<&QueuePair::next_ready> ready;       // those that may have something to send
+    LaneLists<&QueuePair::next_answer> answering;  // those that may have an answer to give
     base::Ring<Notification> notifications{1};
     base::Ring<AdapterEvent> events{2};
     Objection objection;      // the newest, until its owner takes it

@@ -47,6 +47,7 @@ struct Counters {
     uint64_t dropped_no_qp = 0;        // for a queue pair that does not exist
     uint64_t dropped_bad_state = 0;    // for one that does not receive
     uint64_t dropped_silently = 0;     // what the specification says to drop without a word
+    uint64_t dropped_too_early = 0;    // too far ahead of one that is missing: reorder_packets
 
     // A packet that went before, a request or an answer.
     void count_again(uint32_t payload_bytes) {

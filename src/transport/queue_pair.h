@@ -4,7 +4,7 @@
 //
 // An idle queue pair is this structure and nothing more. Queues come with the first request that is
 // posted, answers to READs with the first READ, a reorder buffer with the first packet out of
-// order.
+// order, a scoreboard with the first that is lost.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "transport/congestion/congestion.h"
 #include "transport/loss/reorder_buffer.h"
+#include "transport/loss/scoreboard.h"
 #include "transport/memory.h"
 #include "transport/qp_state.h"
 #include "transport/work_queue.h"
@@ -82,7 +83,11 @@ struct RequesterState {
     Psn send_psn{};        // of the next packet to go; lies back while packets are sent again
     Psn unacknowledged{};  // the oldest PSN without an answer; READ responses answer one each
     Psn sent_end{};        // behind the last PSN that ever went out
-    std::optional<Psn> resend{};  // selective repeat: this one packet again, out of turn
+    // Selective repeat: what the scoreboard says, where there is one (selective.h).
+    bool repairing = false;       // something is missing
+    uint32_t repairs_due = 0;     // packets that are lost and go again before new ones
+    uint32_t settled_ahead = 0;   // packets from `unacknowledged` on that are not in flight
+    Psn loss_told_end{};          // what was in flight when congestion control was told of a loss
     uint32_t awaiting_data = 0;   // READs and atomics begun and not done
     uint32_t messages_begun = 0;  // SSN, 24 bits
     uint32_t credit_limit = 0;    // LSN, 24 bits
@@ -111,6 +116,17 @@ struct RequesterState {
     base::Instant next_allowed{};                            // pacing
 };
 
+// What a queue pair waits for before its next request packet.
+enum class Standing : uint8_t {
+    idle,               // there is nothing to send, and no answer is missing
+    ready,              // it could send right now
+    paced,              // congestion control, or a rate limit, allows the next packet later
+    window,             // as many packets are in flight as the adapter allows, or as many READs
+    congestion_window,  // ... as congestion control allows
+    answers,            // everything was sent
+    not_ready,          // the receiver asked for patience
+};
+
 // The answer to a READ or an atomic; kept after it was given, for the requester may ask again.
 struct Answer {
     Psn first_psn{};
@@ -119,8 +135,10 @@ struct Answer {
     Psn sent_end{};   // what comes before it went already, once at least
     Psn burst_psn{};  // where the present burst of responses began: its first packet says so
     bool is_atomic = false;
-    bool is_empty = false;   // FLUSH and ATOMIC WRITE: a response without data
-    bool was_given = false;  // whole, once at least
+    bool is_empty = false;     // FLUSH and ATOMIC WRITE: a response without data
+    bool was_given = false;    // whole, once at least
+    bool is_fetched = false;   // or is being fetched: its first packet is here ...
+    base::Instant ready_at{};  // ... at this time
     uint32_t rkey = 0;
     uint32_t length = 0;
     uint64_t address = 0;
@@ -138,7 +156,7 @@ struct ResponderState {
     Message message = Message::none;
     bool nak_sent = false;     // of this gap; the next one waits until the gap is closed
     bool established = false;  // the event was given
-    Psn furthest_early{};      // of the packets that came before their turn
+    Psn newest{};              // that an answer is due to; not all of them are expected
     bool echoes_mark = false;  // the next answer says that the network is congested
     uint32_t receive_place = ReceiveQueue::kNone;
     uint32_t received = 0;  // bytes of the message
@@ -154,6 +172,7 @@ struct ResponderState {
     Psn ack_psn{};
     base::Instant next_notification{};  // of congestion, to the peer
     std::vector<Answer> answers;        // the newest max_incoming_reads, oldest first
+    std::vector<Answer> again;          // parts of them that selective repeat asks for again
     std::vector<Psn> trimmed;  // lost, and known before their turn; in the order of their PSNs
 };
 
@@ -165,8 +184,10 @@ struct QueuePair {
     bool signal_all = false;
     bool drain_notify = false;
     bool in_ready_list = false;
+    bool in_answer_list = false;
     bool waits_for_pace = false;
-    uint8_t lane = 0;  // of the ready list that it is in
+    uint8_t lane = 0;         // of the ready list that it is in
+    uint8_t answer_lane = 0;  // of the list of answers that it is in
     uint8_t retry_count = 7;
     uint8_t rnr_retry = 7;
     uint8_t max_reads = 1;
@@ -195,12 +216,14 @@ struct QueuePair {
     wire::Packet prototype;                           // what all packets to the peer have in common
     base::Instant timer_at = base::Instant::never();  // when the adapter's timer list looks here
     uint32_t next_ready = 0;                          // link of the ready list
+    uint32_t next_answer = 0;                         // and of the list of answers
     SendQueueSize send_size;
     uint32_t receive_requests = 0;
     uint32_t receive_sges = 0;
     std::unique_ptr<SendQueue> send_queue;
     std::unique_ptr<ReceiveQueue> receive_queue;
     std::unique_ptr<ReorderBuffer> early;
+    std::unique_ptr<Scoreboard> scoreboard;
 
     Service service() const { return service_of(type); }
     bool is_reliable() const { return type != QpType::uc && type != QpType::ud; }

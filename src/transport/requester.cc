@@ -6,6 +6,7 @@
 #include "transport/completer.h"
 #include "transport/rd.h"
 #include "transport/retry.h"
+#include "transport/selective.h"
 #include "transport/transfer.h"
 
 namespace tulle::transport {
@@ -127,21 +128,6 @@ Operation operation_of(const SendWork& work, bool first, bool last) {
     }
 }
 
-RequestPlan plan_packet(const QueuePair& qp, uint32_t number, Psn psn) {
-    const SendWork& work = (*qp.send_queue)[number];
-    const uint32_t index = psn_distance(work.first_psn, psn);
-    RequestPlan plan;
-    plan.number = number;
-    plan.psn = psn;
-    plan.offset = index * qp.mtu;
-    const bool has_payload = work.work <= Work::send_with_immediate ||
-                             work.work == Work::send_with_invalidate ||
-                             work.work == Work::atomic_write;
-    plan.length = has_payload ? std::min(qp.mtu, work.length - plan.offset) : 0;
-    plan.operation = operation_of(work, index == 0, index + 1 == work.packets);
-    return plan;
-}
-
 // A Q_Key with its highest bit set stands for the queue pair's own, which only privileged users can
 // have set (10.2.5).
 QKey qkey_of(const QueuePair& qp, const SendWork& work) {
@@ -163,7 +149,7 @@ void set_extended(const QueuePair& qp, const SendWork& work, const RequestPlan& 
                               static_cast<uint32_t>(work.flush_placement);
         packet.extended.rdma = {work.remote_address + plan.offset,
                                 RKey{work.rkey},
-                                work.length - plan.offset,
+                                plan.asked,
                                 work.work == Work::flush ? feth : tail,
                                 {},
                                 {}};
@@ -225,6 +211,16 @@ uint32_t window_of(const Core& core, const QueuePair& qp) {
     return std::min(core.config.max_packets_outstanding, qp.congestion.window_packets);
 }
 
+// Whether the window lets this new packet go. What selective repeat knows to be here, or lost, is
+// not in flight; but a receiver keeps no packet that is too far ahead of one that is missing.
+bool window_allows(const Core& core, const QueuePair& qp, Psn psn) {
+    const uint32_t ahead = psn_distance(qp.requester.unacknowledged, psn);
+    if (!qp.requester.repairing) [[likely]]
+        return ahead < window_of(core, qp);
+    return ahead - qp.requester.settled_ahead < window_of(core, qp) &&
+           ahead < core.config.reorder_packets;
+}
+
 // A window of congestion control may shrink to less than is in flight, and must not wait then for
 // answers that nobody asked for: every second packet asks, so that one at most goes without.
 bool asks_now_and_then(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
@@ -232,10 +228,9 @@ bool asks_now_and_then(const Core& core, const QueuePair& qp, const SendWork& wo
     const bool has_window = qp.congestion.has_window();
     const uint32_t every =
         has_window ? std::min(core.config.ack_every, Dctcp::kAcknowledgeAt) : core.config.ack_every;
-    const uint32_t window = window_of(core, qp);
-    const bool fills_window = psn_distance(qp.requester.unacknowledged, next) >= window &&
-                              !(has_window && window >= every);
-    return next == work.end_psn() || qp.requester.resend.has_value() || fills_window ||
+    const bool fills_window =
+        !window_allows(core, qp, next) && !(has_window && window_of(core, qp) >= every);
+    return next == work.end_psn() || qp.requester.repairing || fills_window ||
            psn_distance(work.first_psn, next) % every == 0;
 }
 
@@ -258,12 +253,23 @@ void move_on(QueuePair& qp, const RequestPlan& plan) {
     const bool one_request = work.awaits_data();  // answers take the other PSNs
     const Psn next = one_request ? work.end_psn() : psn_plus(plan.psn, 1);
     if (psn_before(r.sent_end, next)) r.sent_end = next;
-    if (r.resend == plan.psn) {
-        r.resend.reset();
-        return;
-    }
+    if (plan.is_repair) return on_repair_sent(qp, plan);
     r.send_psn = next;
     if (next == work.end_psn()) r.current = plan.number + 1;
+}
+
+// The peer had no receive, and asked for time.
+bool waits_for_receiver(Core& core, QueuePair& qp, Instant now) {
+    if (qp.requester.wait_until <= now) return false;
+    core.look_again(qp, qp.requester.wait_until);
+    return true;
+}
+
+// Congestion control lets the next packet go later.
+bool waits_for_turn_of_pace(Core& core, QueuePair& qp, Instant now) {
+    if (qp.requester.next_allowed <= now) return false;
+    core.wait_for_pace(qp);
+    return true;
 }
 
 // The answer of an atomic is a word.
@@ -281,29 +287,38 @@ uint32_t packets_of(const SendWork& work, uint32_t mtu) {
     return std::max(1u, work.length / mtu + (work.length % mtu != 0 ? 1 : 0));
 }
 
+RequestPlan plan_packet(const QueuePair& qp, uint32_t number, Psn psn) {
+    const SendWork& work = (*qp.send_queue)[number];
+    const uint32_t index = psn_distance(work.first_psn, psn);
+    RequestPlan plan;
+    plan.number = number;
+    plan.psn = psn;
+    plan.offset = index * qp.mtu;
+    plan.asked = work.length - plan.offset;
+    const bool has_payload = work.work <= Work::send_with_immediate ||
+                             work.work == Work::send_with_invalidate ||
+                             work.work == Work::atomic_write;
+    plan.length = has_payload ? std::min(qp.mtu, work.length - plan.offset) : 0;
+    plan.operation = operation_of(work, index == 0, index + 1 == work.packets);
+    return plan;
+}
+
 std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) {
     RequesterState& r = qp.requester;
     if (qp.type == QpType::ee_requester) load_message(core, qp);
     if (!qp.send_queue || (qp.state != QpState::rts && qp.state != QpState::sqd))
         return std::nullopt;
-    if (r.wait_until > now) {
-        core.look_again(qp, r.wait_until);
+    if (waits_for_receiver(core, qp, now) || waits_for_turn_of_pace(core, qp, now))
         return std::nullopt;
-    }
-    if (r.next_allowed > now) {
-        core.wait_for_pace(qp);
-        return std::nullopt;
-    }
     if (qp.type == QpType::rd) {
         offer_request(core, qp);
         return std::nullopt;
     }
-    if (r.resend) return plan_packet(qp, request_of(qp, *r.resend), *r.resend);
+    if (r.repairs_due != 0) return plan_repair(qp);
     while (r.current != r.end) {
         const uint32_t number = r.current;
         if (number != r.begun) {
-            if (psn_distance(r.unacknowledged, r.send_psn) >= window_of(core, qp))
-                return std::nullopt;
+            if (!window_allows(core, qp, r.send_psn)) return std::nullopt;
             // Work within the adapter that was begun once needs nothing more.
             if ((*qp.send_queue)[number].packets == 0) {
                 ++r.current;
@@ -315,6 +330,30 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
         if (qp.state == QpState::error) return std::nullopt;
     }
     return std::nullopt;
+}
+
+bool is_resending(const QueuePair& qp) {
+    const RequesterState& r = qp.requester;
+    return r.repairs_due != 0 || psn_before(r.send_psn, r.sent_end);
+}
+
+// The order is that of plan_request(); what is in the way for longer comes first.
+Standing standing_of(const Core& core, const QueuePair& qp, Instant now) {
+    const RequesterState& r = qp.requester;
+    if (!qp.send_queue || (qp.state != QpState::rts && qp.state != QpState::sqd))
+        return Standing::idle;
+    if (r.wait_until > now) return Standing::not_ready;
+    if (r.current == r.end && r.repairs_due == 0)
+        return r.oldest == r.end ? Standing::idle : Standing::answers;
+    if (r.next_allowed > now) return Standing::paced;
+    if (r.repairs_due != 0) return Standing::ready;
+    if (r.current != r.begun) {
+        if (window_allows(core, qp, r.send_psn)) return Standing::ready;
+        const bool is_controlled =
+            qp.congestion.window_packets < core.config.max_packets_outstanding;
+        return is_controlled ? Standing::congestion_window : Standing::window;
+    }
+    return may_begin(qp, (*qp.send_queue)[r.current]) ? Standing::ready : Standing::window;
 }
 
 bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet) {
@@ -340,9 +379,8 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
     r.asks_next = false;
     time_round_trip(qp, now, packet);
     if (psn_before(plan.psn, r.sent_end)) core.counters.count_again(plan.length);
-    const bool in_turn = !r.resend;
     move_on(qp, plan);
-    if (in_turn && !work.awaits_data()) keep_stream(qp, work, plan, packet);
+    if (!plan.is_repair && !work.awaits_data()) keep_stream(qp, work, plan, packet);
     const uint32_t bytes = core.config.envelope_bytes + plan.length +
                            wire::opcode_info(static_cast<uint8_t>(packet.opcode)).header_size;
     r.next_allowed = on_sent(qp.congestion, now, bytes);
@@ -357,10 +395,10 @@ bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Pac
     RequesterState& r = qp.requester;
     if (r.middles_left == 0 || r.send_psn != r.stream_psn || r.granted_number != r.current)
         return false;
-    const uint32_t outstanding = psn_distance(r.unacknowledged, r.send_psn) + 1;
     const uint32_t bytes = core.config.envelope_bytes + wire::Bth::kSize + qp.mtu;
-    if (qp.state != QpState::rts || r.wait_until > now || r.next_allowed > now || r.resend ||
-        outstanding > window_of(core, qp) || bytes > room || !core.memory.stands(r.grant))
+    if (qp.state != QpState::rts || r.wait_until > now || r.next_allowed > now ||
+        r.repairs_due != 0 || !window_allows(core, qp, r.send_psn) || bytes > room ||
+        !core.memory.stands(r.grant))
         return false;
     if (!r.stream.payload.is_modelled())
         r.stream.payload = wire::Payload::memory(r.stream.payload.address() + qp.mtu);

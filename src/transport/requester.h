@@ -1,7 +1,8 @@
 // The requester: from posted work to request packets, in order (IBTA vol 1, 9.7.3).
 //
-// It keeps a place in the send queue, the next packet to go. Sending again is no special case: the
-// place is set back (retry.h), and the same function makes the same packets.
+// It keeps a place in the send queue, the next packet to go. Going back is no special case: the
+// place is set back (retry.h), and the same function makes the same packets. With selective repeat
+// the place stays, and packets that are lost go before it (selective.h).
 #pragma once
 
 #include "transport/core.h"
@@ -14,12 +15,17 @@ struct RequestPlan {
     Psn psn;
     uint32_t offset = 0;  // of its payload within the message
     uint32_t length = 0;  // of its payload
+    uint32_t asked = 0;   // bytes from the offset on that it is about: a READ asks for them
+    bool is_repair = false;
     wire::Operation operation = wire::Operation::send_only;
 };
 
 // Decides what goes next: begins the next request if it may, carries out work that stays within the
 // adapter. Nothing if the queue pair has to wait.
 std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now);
+
+// The packet of this PSN, which belongs to this request.
+RequestPlan plan_packet(const QueuePair& qp, uint32_t number, Psn psn);
 
 // Makes the packet and moves on. False if the memory may not be read: the request fails.
 bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet);
@@ -28,6 +34,11 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
 // packet was made from the one before it. False if anything is out of the ordinary; plan_request()
 // and make_request() then make what this would have made.
 bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Packet& packet);
+
+// What its next request packet waits for. Asking changes nothing.
+Standing standing_of(const Core& core, const QueuePair& qp, Instant now);
+// Packets go that went before.
+bool is_resending(const QueuePair& qp);
 
 // How many PSNs a message of this work takes.
 uint32_t packets_of(const SendWork& work, uint32_t mtu);

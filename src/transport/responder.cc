@@ -6,6 +6,7 @@
 #include "transport/completer.h"
 #include "transport/rd.h"
 #include "transport/responses.h"
+#include "transport/selective.h"
 #include "transport/transfer.h"
 #include "transport/xrc.h"
 #include "wire/syndrome.h"
@@ -452,6 +453,27 @@ void acknowledge_again(Core& core, QueuePair& qp) {
     answer_with(core, qp, psn_plus(r.expected, wire::kPsnMask), ack_syndrome(core, qp));
 }
 
+// A part of a READ: selective repeat asks for several at a time. The rest of one is what go-back-N
+// asks for, and the answer goes on from there.
+void read_again(Core& core, QueuePair& qp, const Answer& answer, const Packet& packet) {
+    Answer again = answer;
+    again.next_psn = again.burst_psn = packet.psn();
+    again.end_psn = psn_plus(packet.psn(), psns_of(qp, packet));
+    again.was_given = true;
+    qp.responder.again.push_back(again);
+    core.wake(qp);
+}
+
+// Whether a READ asks for what is left of an earlier one, or for whole packets of it.
+bool is_part_of(const QueuePair& qp, const Answer& answer, const Packet& packet) {
+    const Packet::Rdma& rdma = packet.extended.rdma;
+    const uint64_t skipped = uint64_t{psn_distance(answer.first_psn, packet.psn())} * qp.mtu;
+    if (rdma.virtual_address != answer.address + skipped) return false;
+    const uint64_t end = skipped + rdma.dma_length;
+    const bool is_inside = rdma.dma_length != 0 && rdma.dma_length % qp.mtu == 0;
+    return end == answer.length || (end < answer.length && is_inside);
+}
+
 // C9-105: an old request again. A READ is read again, an atomic's answer was kept, everything else
 // is acknowledged once more.
 void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
@@ -463,14 +485,14 @@ void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
             !psn_before(packet.psn(), answer.first_psn) && psn_before(packet.psn(), answer.end_psn);
         if (!within || answer.is_atomic != is_atomic(operation)) continue;
         if (operation == Operation::read_request) {
-            const Packet::Rdma& rdma = packet.extended.rdma;
             const uint32_t skipped = psn_distance(answer.first_psn, packet.psn()) * qp.mtu;
             const auto grant = grant_for(core, qp, packet);
-            if (!grant || rdma.virtual_address != answer.address + skipped ||
-                rdma.dma_length + skipped != answer.length)
-                break;
+            if (!grant || !is_part_of(qp, answer, packet)) break;
             answer.grant = *grant;
             if (grant->host != nullptr) answer.grant.host -= skipped;
+            const Psn end = psn_plus(packet.psn(), psns_of(qp, packet));
+            if (end != answer.end_psn || psn_before(answer.next_psn, packet.psn()))
+                return read_again(core, qp, answer, packet);
         }
         answer.next_psn = answer.burst_psn = packet.psn();
         return core.wake(qp);
@@ -478,12 +500,10 @@ void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.dropped_silently;
 }
 
-// Names the PSN that is missing, once for each gap. By the loss policy what follows is kept.
+// Names the PSN that is missing, once for each gap.
 void ask_again(Core& core, QueuePair& qp) {
     if (qp.responder.nak_sent) return;
     qp.responder.nak_sent = true;
-    if (core.config.loss == LossPolicy::selective_repeat && !qp.early)
-        qp.early = std::make_unique<ReorderBuffer>(core.config.reorder_packets);
     answer_with(core, qp, qp.responder.expected,
                 wire::syndrome_of(wire::NakCode::psn_sequence_error));
 }
@@ -491,20 +511,31 @@ void ask_again(Core& core, QueuePair& qp) {
 // Where packets take several paths one that is missing is late, until one has come that is so far
 // behind it that it must be lost.
 bool may_be_late(const Core& core, const QueuePair& qp) {
-    const ResponderState& r = qp.responder;
-    return qp.early && psn_distance(r.expected, r.furthest_early) <= core.config.reorder_tolerance;
+    if (!qp.early || qp.early->empty()) return false;
+    const Psn furthest = qp.early->bitmap.furthest();
+    return psn_distance(qp.responder.expected, furthest) <= core.config.reorder_tolerance;
+}
+
+ReorderBuffer& early_packets(Core& core, QueuePair& qp) {
+    if (!qp.early) qp.early = std::make_unique<ReorderBuffer>(core.config.reorder_packets);
+    return *qp.early;
+}
+
+// Keeps the packet for its turn, and tells which are here: each that comes early has an answer.
+void keep_early(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    if (early_packets(core, qp).keep(packet, r.expected) == Arrival::too_far)
+        ++core.counters.dropped_too_early;
+    r.newest = packet.psn();
+    if (!may_be_late(core, qp)) ask_again(core, qp);
+    acknowledge_again(core, qp);
 }
 
 // C9-66: a gap. It is told once; by the loss policy the packet is kept for its turn.
 void on_gap(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.out_of_sequence;
-    ResponderState& r = qp.responder;
-    if (core.config.loss == LossPolicy::selective_repeat && !r.nak_sent && !qp.early)
-        qp.early = std::make_unique<ReorderBuffer>(core.config.reorder_packets);
-    if (!qp.early || qp.early->empty() || psn_before(r.furthest_early, packet.psn()))
-        r.furthest_early = packet.psn();
-    if (qp.early) qp.early->keep(packet, psn_distance(r.expected, packet.psn()));
-    if (!may_be_late(core, qp)) ask_again(core, qp);
+    if (repeats_selectively(core, qp)) return keep_early(core, qp, packet);
+    ask_again(core, qp);
 }
 
 void on_expected(Core& core, QueuePair& qp, const Packet& packet) {
@@ -542,13 +573,23 @@ void on_trimmed_turn(Core& core, QueuePair& qp) {
     if (core.config.loss == LossPolicy::go_back_n) r.trimmed.clear();
 }
 
+// Selective repeat sends it again now, whenever its turn is.
+void tell_trimmed(Core& core, QueuePair& qp, Psn psn) {
+    ReceiveBitmap& bitmap = early_packets(core, qp).bitmap;
+    qp.responder.newest = psn;
+    if (!bitmap.has(psn)) bitmap.note_trimmed(psn);
+    acknowledge_again(core, qp);
+}
+
 // A switch had no room for the payload and sent the headers on. The PSN is lost; but the headers
-// may have overtaken packets that are not, so that the loss is told when its turn comes.
+// may have overtaken packets that are not, so that go-back-N is told when its turn comes.
 void on_trimmed(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     if (psn_before(packet.psn(), r.expected)) return acknowledge_again(core, qp);
     const auto place = std::ranges::lower_bound(r.trimmed, packet.psn(), psn_before);
     if (place == r.trimmed.end() || *place != packet.psn()) r.trimmed.insert(place, packet.psn());
+    if (packet.psn() == r.expected) r.nak_sent = false;  // it went again, and is lost again
+    if (repeats_selectively(core, qp)) tell_trimmed(core, qp, packet.psn());
     on_trimmed_turn(core, qp);
 }
 

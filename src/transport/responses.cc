@@ -5,6 +5,7 @@
 #include "base/hot.h"
 #include "transport/completer.h"
 #include "transport/rd.h"
+#include "transport/selective.h"
 #include "wire/syndrome.h"
 
 namespace tulle::transport {
@@ -36,9 +37,21 @@ bool may_be_read(const Core& core, const QueuePair& qp, const Answer& answer) {
     return payload_of(qp, answer) == 0 || core.memory.stands(answer.grant);
 }
 
+// The first part that selective repeat has asked for again.
+Answer* waiting_again(const Core& core, QueuePair& qp) {
+    auto& again = qp.responder.again;
+    const auto is_done = [&](const Answer& answer) {
+        return answer.next_psn == answer.end_psn || !may_be_read(core, qp, answer);
+    };
+    again.erase(again.begin(), std::ranges::find_if_not(again, is_done));
+    return again.empty() ? nullptr : &again.front();
+}
+
 // An answer that is given again, for a late copy of its request, is given up if its memory is gone:
 // the requester has it, for otherwise nobody may take the memory away.
 TULLE_HOT Answer* waiting_answer(const Core& core, QueuePair& qp) {
+    if (!qp.responder.again.empty()) [[unlikely]]
+        if (Answer* answer = waiting_again(core, qp)) return answer;
     for (Answer& answer : qp.responder.answers) {
         if (answer.next_psn == answer.end_psn) continue;
         if (!answer.was_given || may_be_read(core, qp, answer)) return &answer;
@@ -66,13 +79,36 @@ void begin_packet(QueuePair& qp, Psn psn, Operation operation, Packet& packet) {
     qp.responder.echoes_mark = false;
 }
 
-void make_ack(QueuePair& qp, Packet& packet) {
+// A NAK after which the requester sends again: it wants to know what it need not send.
+bool asks_for_more(uint8_t syndrome) {
+    return wire::ack_kind(syndrome) == wire::AckKind::rnr_nak ||
+           syndrome == wire::syndrome_of(wire::NakCode::psn_sequence_error);
+}
+
+// Which packets behind a gap are here. Packets that were trimmed may need an answer more.
+void add_selective_ack(Core& core, QueuePair& qp, Packet& packet) {
+    ResponderState& r = qp.responder;
+    ReceiveBitmap& bitmap = qp.early->bitmap;
+    packet.extended.ack.selective = bitmap.tell(r.expected, r.newest);
+    packet.payload_length = wire::SelectiveAck::kBytes;
+    if (!bitmap.has_trimmed()) return;
+    r.ack_pending = true;
+    r.ack_psn = psn_plus(r.expected, wire::kPsnMask);
+    r.ack_syndrome = ack_syndrome(core, qp);
+}
+
+void make_ack(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
     const Psn psn = psn_plus(r.ack_psn, wire::kPsnMask + 1 - r.acks_before);
     begin_packet(qp, psn, Operation::acknowledge, packet);
-    packet.extended.ack = {0, r.msn, r.ack_syndrome};
+    packet.extended.ack = {0, r.msn, r.ack_syndrome, {}};
     r.ack_pending = r.acks_before != 0;
     if (r.ack_pending) --r.acks_before;
+    const bool tells =
+        qp.early && !r.ack_pending &&
+        (!qp.early->empty() || qp.early->bitmap.has_trimmed() || asks_for_more(r.ack_syndrome));
+    if (tells) [[unlikely]]
+        add_selective_ack(core, qp, packet);
 }
 
 }  // namespace
@@ -85,7 +121,7 @@ void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome) {
     r.ack_pending = true;
     r.ack_psn = psn;
     r.ack_syndrome = syndrome;
-    core.wake(qp);
+    core.wake_to_answer(qp);
 }
 
 uint8_t ack_syndrome(Core& core, QueuePair& qp) {
@@ -98,9 +134,22 @@ uint8_t ack_syndrome(Core& core, QueuePair& qp) {
     return wire::syndrome_of(wire::AckKind::ack, code);
 }
 
-std::optional<uint32_t> plan_response(const Core& core, QueuePair& qp) {
+void fetch_answers(const Core& core, QueuePair& qp, Instant now) {
+    for (Answer& answer : qp.responder.answers) {
+        if (answer.is_fetched) continue;
+        answer.is_fetched = true;
+        const uint32_t bytes = payload_of(qp, answer);
+        if (bytes != 0) answer.ready_at = now + core.config.memory.fetch(bytes);
+    }
+}
+
+std::optional<uint32_t> plan_response(Core& core, QueuePair& qp, Instant now) {
     if (!answers_go(qp)) return std::nullopt;
-    if (const Answer* answer = waiting_answer(core, qp)) return payload_of(qp, *answer);
+    if (const Answer* answer = waiting_answer(core, qp)) {
+        if (answer->ready_at <= now) return payload_of(qp, *answer);
+        core.look_again(qp, answer->ready_at);
+        return std::nullopt;
+    }
     if (qp.responder.ack_pending) return 0;
     return std::nullopt;
 }
@@ -108,7 +157,7 @@ std::optional<uint32_t> plan_response(const Core& core, QueuePair& qp) {
 void make_response(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
     Answer* waiting = waiting_answer(core, qp);
-    if (waiting == nullptr) return make_ack(qp, packet);
+    if (waiting == nullptr) return make_ack(core, qp, packet);
     Answer& answer = *waiting;
     const uint32_t length = payload_of(qp, answer);
     if (!may_be_read(core, qp, answer)) {
@@ -121,15 +170,16 @@ void make_response(Core& core, QueuePair& qp, Packet& packet) {
         } else {
             core.raise(EventKind::qp_access_error, qp.number.value);
             r.answers.clear();  // those before it are given
+            r.again.clear();
             enter_error(core, qp);
         }
-        return make_ack(qp, packet);
+        return make_ack(core, qp, packet);
     }
     begin_packet(qp, answer.next_psn, operation_of(answer), packet);
     packet.payload_length = length;
     if (length != 0 && answer.grant.host != nullptr)
         packet.payload = wire::Payload::memory(answer.grant.host + offset_of(qp, answer));
-    packet.extended.ack = {answer.original, answer.msn, ack_syndrome(core, qp)};
+    packet.extended.ack = {answer.original, answer.msn, ack_syndrome(core, qp), {}};
     if (psn_before(answer.next_psn, answer.sent_end)) core.counters.count_again(length);
     answer.next_psn = psn_plus(answer.next_psn, 1);
     if (psn_before(answer.sent_end, answer.next_psn)) answer.sent_end = answer.next_psn;

@@ -5,6 +5,7 @@
 #include "transport/completer.h"
 #include "transport/migration.h"
 #include "transport/rd.h"
+#include "transport/selective.h"
 #include "wire/syndrome.h"
 
 namespace tulle::transport {
@@ -13,23 +14,20 @@ namespace {
 using wire::psn_before;
 
 constexpr int64_t kPatientLooks = 512;  // while a receiver is not ready, within the patience
+constexpr uint32_t kMostDoublings = 6;  // chosen: of a timeout in time units
 
 // Sets the requester's place back to this PSN.
 void go_back(QueuePair& qp, Psn psn) {
     RequesterState& r = qp.requester;
     r.current = request_of(qp, psn);
     r.send_psn = psn;
-    r.resend.reset();
+    close_repairs(qp);
     r.trimmed.reset();
     r.timed.reset();  // an answer might be to the packet before or to its copy
 }
 
 bool is_outstanding(const QueuePair& qp) {
     return qp.requester.unacknowledged != qp.requester.sent_end;
-}
-
-uint32_t in_flight(const QueuePair& qp) {
-    return wire::psn_distance(qp.requester.unacknowledged, qp.requester.sent_end);
 }
 
 // One retry less. False if there is none left and the connection is given up.
@@ -53,14 +51,32 @@ void on_silence(Core& core, QueuePair& qp, Instant now) {
     on_signal(qp.congestion, now, {.kind = Signal::Kind::timeout});
     if (!spend_retry(core, qp)) return;
     qp.requester.recovering = false;
-    go_back(qp, qp.requester.unacknowledged);
+    if (repeats_selectively(core, qp))
+        repair_oldest(core, qp, now);
+    else
+        go_back(qp, qp.requester.unacknowledged);
     start_timer(core, qp, now);
 }
 
 }  // namespace
 
+uint32_t packets_in_flight(const QueuePair& qp) {
+    const RequesterState& r = qp.requester;
+    return wire::psn_distance(r.unacknowledged, r.sent_end) - r.settled_ahead;
+}
+
 Duration ack_timeout(uint8_t code) {
     return Duration{4'096'000} * (int64_t{1} << code);
+}
+
+Duration silence_time(const Core& core, const QueuePair& qp) {
+    const TimeoutSettings& timeouts = core.config.timeouts;
+    if (timeouts.high.ps == 0)
+        return qp.address.ack_timeout == 0 ? Duration{} : ack_timeout(qp.address.ack_timeout);
+    const bool are_few = timeouts.low.ps != 0 && packets_in_flight(qp) <= timeouts.few_packets;
+    const uint32_t spent = uint32_t{qp.retry_count} - qp.requester.retries_left;
+    return (are_few ? timeouts.low : timeouts.high) *
+           (int64_t{1} << std::min(spent, kMostDoublings));
 }
 
 uint32_t request_of(const QueuePair& qp, Psn psn) {
@@ -72,22 +88,25 @@ uint32_t request_of(const QueuePair& qp, Psn psn) {
     return r.begun;
 }
 
-void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn) {
+void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn, bool is_named) {
     RequesterState& r = qp.requester;
-    if (r.recovering || !spend_retry(core, qp)) return;
-    r.recovering = true;
-    on_signal(qp.congestion, now, {.kind = Signal::Kind::loss, .packets_in_flight = in_flight(qp)});
-    const bool data_lost = !(*qp.send_queue)[request_of(qp, psn)].awaits_data();
-    if (core.config.loss == LossPolicy::selective_repeat && data_lost &&
-        psn_before(psn, r.send_psn))
-        r.resend = psn;
-    else
+    if (r.recovering) {
+        // The timer that watches the first retry goes on, so that this ends some time.
+        if (!is_named || !psn_before(psn, r.send_psn)) return;
         go_back(qp, psn);
+        return core.wake(qp);
+    }
+    if (!spend_retry(core, qp)) return;
+    r.recovering = true;
+    on_signal(qp.congestion, now,
+              {.kind = Signal::Kind::loss, .packets_in_flight = packets_in_flight(qp)});
+    go_back(qp, psn);
     start_timer(core, qp, now);
     core.wake(qp);
 }
 
-void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code) {
+void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code,
+                           bool keeps_others) {
     RequesterState& r = qp.requester;
     Duration wait{int64_t{wire::rnr_wait_microseconds(timer_code)} * 1'000'000};
     r.not_ready_since = std::min(r.not_ready_since, now);
@@ -101,7 +120,10 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
     }
     if (qp.type == QpType::ee_requester) return suspend_message(core, qp, now + wait);
     r.recovering = false;
-    go_back(qp, psn);
+    if (keeps_others)
+        repair(core, qp, now, psn);
+    else
+        go_back(qp, psn);
     r.wait_until = now + wait;
     // The peer is alive: silence counts from when the wait is over.
     r.ack_deadline = Instant::never();
@@ -114,7 +136,7 @@ void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool 
         Signal signal{.kind = Signal::Kind::ack,
                       .marked = marked,
                       .acknowledged_packets = packets,
-                      .packets_in_flight = in_flight(qp)};
+                      .packets_in_flight = packets_in_flight(qp)};
         if (r.timed && psn_before(*r.timed, r.unacknowledged)) {
             signal.round_trip = Duration{now.ps - r.timed_at.ps};
             r.timed.reset();
@@ -130,17 +152,19 @@ void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool 
         r.send_psn = r.unacknowledged;
         r.current = request_of(qp, r.send_psn);
     }
-    if (r.resend && psn_before(*r.resend, r.unacknowledged)) r.resend.reset();
+    if (r.repairing) [[unlikely]]
+        on_repaired(core, qp, now);
     start_timer(core, qp, now);
 }
 
 void start_timer(Core& core, QueuePair& qp, Instant now) {
     RequesterState& r = qp.requester;
-    if (qp.address.ack_timeout == 0 || !is_outstanding(qp)) {
+    const Duration silence = silence_time(core, qp);
+    if (silence.ps == 0 || !is_outstanding(qp)) {
         r.ack_deadline = Instant::never();
         return;
     }
-    r.ack_deadline = now + ack_timeout(qp.address.ack_timeout);
+    r.ack_deadline = now + silence;
     core.look_again(qp, r.ack_deadline);
 }
 

@@ -9,12 +9,17 @@ namespace tulle::transport {
 // The request in the queue that this PSN belongs to; it has begun and is not done.
 uint32_t request_of(const QueuePair& qp, Psn psn);
 
-// This PSN is lost, the peer or a missing answer says so: it goes again, by the loss policy. One
-// loss is told many times, by each answer behind it; it costs one retry.
-void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn);
+// Packets that are not acknowledged, nor known to be here or lost.
+uint32_t packets_in_flight(const QueuePair& qp);
 
-// The peer had no receive for this PSN and asks to wait.
-void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code);
+// Go-back-N: this PSN is lost, the peer or a missing answer says so, and goes again with all behind
+// it. One loss is told many times, by each answer behind it; it costs one retry. `is_named`: the
+// peer says so of this PSN alone, and only once, so that it is lost again if it has gone again.
+void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn, bool is_named);
+
+// The peer had no receive for this PSN and asks to wait. Whether it keeps what comes behind it.
+void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code,
+                           bool keeps_others);
 
 // So many packets more are answered, by a packet that was marked on its way or not: retries count
 // anew, the timer too, and congestion control is told.
@@ -32,5 +37,7 @@ void on_time(Core& core, QueuePair& qp, Instant now);
 
 // 4.096 us times 2 to the power of the code; for ever with code 0 (9.7.6.1.3).
 Duration ack_timeout(uint8_t code);
+// How long silence lasts now before it counts as loss; zero: for ever.
+Duration silence_time(const Core& core, const QueuePair& qp);
 
 }  // namespace tulle::transport

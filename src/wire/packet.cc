@@ -45,7 +45,7 @@ void pack_extended(const TransportHeaders& from, Packet& packet) {
                    from.deth.qkey,
                    from.deth.source_qp};
     } else if ((present & kAeth) != 0) {
-        to.ack = {from.atomic_ack_eth.original.value, from.aeth.msn, from.aeth.syndrome.value};
+        to.ack = {from.atomic_ack_eth.original.value, from.aeth.msn, from.aeth.syndrome.value, {}};
     } else {
         to.send = {from.deth.qkey, from.deth.source_qp,
                    (present & kIeth) != 0 ? from.ieth.rkey.value : from.imm_dt.immediate.value};
@@ -80,6 +80,28 @@ void unpack_extended(const Packet& packet, TransportHeaders& to) {
         to.deth.source_qp = from.send.source_qp;
         to.imm_dt.immediate.value = to.ieth.rkey.value = from.send.immediate_or_rkey;
     }
+}
+
+// A selective acknowledgement as bytes: PSN, what it tells, bits; most significant byte first.
+std::array<std::byte, SelectiveAck::kBytes> bytes_of(const SelectiveAck& ack) {
+    const uint64_t words[] = {uint64_t{ack.first_psn} << 8 | ack.tells, ack.bits};
+    std::array<std::byte, SelectiveAck::kBytes> bytes;
+    for (size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(words[0] >> (24 - 8 * i));
+    for (size_t i = 0; i < 8; ++i) bytes[4 + i] = static_cast<std::byte>(words[1] >> (56 - 8 * i));
+    return bytes;
+}
+
+SelectiveAck selective_ack_of(Bytes bytes) {
+    uint64_t words[2] = {};
+    for (size_t i = 0; i < bytes.size(); ++i) {
+        uint64_t& word = words[i < 4 ? 0 : 1];
+        word = word << 8 | static_cast<uint8_t>(bytes[i]);
+    }
+    SelectiveAck ack;
+    ack.first_psn = words[0] >> 8 & kPsnMask;
+    ack.tells = words[0] & 0xff;
+    ack.bits = words[1];
+    return ack;
 }
 
 Bth bth_of(const Packet& packet) {
@@ -237,7 +259,10 @@ Frame frame_of(const Packet& packet, const Path& path, Bytes payload) {
 }
 
 size_t encode(const Packet& packet, const Path& path, Bytes payload, MutableBytes bytes) {
-    const Frame frame = frame_of(packet, path, payload);
+    Frame frame = frame_of(packet, path, payload);
+    const bool is_selective = packet.kind == PacketKind::transport && packet.has_selective_ack();
+    const auto selective = bytes_of(is_selective ? packet.extended.ack.selective : SelectiveAck{});
+    if (is_selective) frame.payload = selective;
     const size_t size = write_frame(frame, bytes);
     if (frame.kind == FrameKind::transport) seal(frame, bytes.first(size));
     return size;
@@ -274,6 +299,7 @@ Packet packet_of(const Frame& frame) {
     packet.payload_length = static_cast<uint32_t>(frame.payload.size());
     if (!frame.payload.empty()) packet.payload = Payload::memory(frame.payload.data());
     pack_extended(frame.transport, packet);
+    if (packet.has_selective_ack()) packet.extended.ack.selective = selective_ack_of(frame.payload);
 
     packet.service_level =
         frame.link == LinkLayer::infiniband ? frame.lrh.service_level : frame.vlan.priority;

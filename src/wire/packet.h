@@ -60,6 +60,23 @@ struct Word64 {
     operator uint64_t() const { return uint64_t{high} << 32 | low; }
 };
 
+// What a receiver tells of 64 packets behind the first one that it misses. Not of the
+// specification: it travels as the payload of an ACK or NAK, 12 bytes, and whoever does not know it
+// ignores it.
+struct SelectiveAck {
+    static constexpr uint32_t kBytes = 12;
+    static constexpr uint32_t kPsns = 64;
+    enum class Tells : uint8_t {
+        received,  // a bit that is set: this packet is here
+        trimmed,   // a bit that is set: of this packet only the headers came
+    };
+    uint32_t first_psn : 24 = 0;  // of the lowest bit
+    uint32_t tells : 8 = 0;
+    Word64 bits;
+
+    bool tells_trimmed() const { return tells == static_cast<uint32_t>(Tells::trimmed); }
+};
+
 struct Packet {
     struct Rdma {  // RETH; ImmDt or FETH; DETH in the reliable datagram service
         Word64 virtual_address;
@@ -80,10 +97,11 @@ struct Packet {
         Qpn source_qp;
         uint32_t immediate_or_rkey;
     };
-    struct Ack {  // AETH; AtomicAckETH
+    struct Ack {  // AETH; AtomicAckETH; a payload that is a selective acknowledgement
         Word64 original;
         uint32_t msn;
         uint8_t syndrome;
+        SelectiveAck selective;
     };
     struct Credit {  // an InfiniBand flow-control packet, for the virtual lane of the packet
         uint16_t total_blocks_sent;
@@ -131,6 +149,10 @@ struct Packet {
     void set_dest_qp(Qpn qpn) { dest_qp_bits = qpn.value & 0xff'ffff; }
     Psn psn() const { return Psn{psn_bits}; }
     void set_psn(Psn psn) { psn_bits = psn.value & kPsnMask; }
+    bool has_selective_ack() const {
+        return payload_length == SelectiveAck::kBytes &&
+               operation_of(static_cast<uint8_t>(opcode)) == Operation::acknowledge;
+    }
 };
 static_assert(sizeof(Packet::Extended) == 28);
 static_assert(sizeof(Packet) == 64);

@@ -40,6 +40,14 @@ void JobBuilder::compute(const std::string& name, base::Duration duration) {
     for (uint32_t i = 0; i < placement_.size(); ++i) add(task, i, i, {});
 }
 
+void JobBuilder::launch(base::Duration duration) {
+    Task task;
+    task.kind = Task::Kind::compute;
+    task.duration = duration;
+    task.is_launch = true;
+    for (uint32_t i = 0; i < placement_.size(); ++i) entry_[i] = add(task, i, i, {});
+}
+
 // Whether one of the tasks is done by the member in this phase, and so after its entry.
 bool JobBuilder::is_entered(uint32_t member, std::span<const uint32_t> needs) const {
     return std::any_of(needs.begin(), needs.end(), [&](uint32_t need) {

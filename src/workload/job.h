@@ -38,6 +38,8 @@ public:
     void begin(Phase phase);
     // All ranks compute for so long.
     void compute(const std::string& name, base::Duration duration);
+    // A kernel starts on all ranks: what they do in this phase waits for it.
+    void launch(base::Duration duration);
     // The phase is over: what follows in any rank waits for it.
     void end();
 

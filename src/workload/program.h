@@ -37,10 +37,12 @@ struct Task {
     uint16_t channel = 0;  // messages of a channel from one rank to another stay in order
     uint32_t rank = 0;     // who does it
     uint32_t peer = 0;
-    uint32_t phase = 0;            // of Program::phases
-    uint64_t bytes = 0;            // of a message
-    base::Duration duration{};     // of computing
+    uint32_t phase = 0;  // of Program::phases
+    uint64_t bytes = 0;  // of a message
+    // Of computing. Of a message: what software takes before it is posted; zero: hosts.reaction.
+    base::Duration duration{};
     uint32_t reduction = kNoTask;  // of a contribution: the first task of the same reduction
+    bool is_launch = false;        // computing that is a library's, not the job's
 };
 
 enum class Collective : uint8_t {
@@ -54,6 +56,12 @@ enum class Collective : uint8_t {
     storage_write,
 };
 
+// How long a library expects a collective to take; no name: nothing was estimated.
+struct Estimate {
+    std::string name{};  // algorithm and protocol
+    base::Duration time{};
+};
+
 // A step of a job: what a user would measure.
 struct Phase {
     std::string name;
@@ -62,6 +70,11 @@ struct Phase {
     uint64_t bytes = 0;  // as nccl-tests counts them: of the larger of the two buffers of a rank
     uint32_t ranks = 0;  // that take part
     uint32_t job = 0;    // of Program::jobs
+    std::string protocol{};     // LL, LL128 or Simple; empty: bare messages
+    uint32_t channels = 0;      // of the library; 0: not said
+    bool is_automatic = false;  // the algorithm was chosen, not asked for
+    Estimate predicted{};
+    Estimate next_best{};
 };
 
 struct Job {

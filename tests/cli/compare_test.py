@@ -128,6 +128,9 @@ fabrics:
             (("small.yaml", "--fabrics", "ib-ndx"), b"did you mean 'ib-ndr'"),
             (("small.yaml", "--fabrics", "ib-ndr,ib-ndr"), b"compared with itself"),
             (("small.yaml", "--sweep", "bytes"), b"write KEY=A,B,C"),
+            (("small.yaml", "--set", "profile=ib-hdr"), b"the fabric is chosen already"),
+            (("small.yaml", "--sweep", "profile=ib-ndr,ib-hdr"), b"the fabric is chosen already"),
+            (("small.yaml", "--set", "fabrics=[ib-ndr]"), b"no effect on a command line"),
             (("small.yaml", "--sweep", "fabric.link.speed=1,2"), b"unknown key 'speed'"),
             (("small.yaml", "--cost", "small.yaml"), b"unknown key 'name'"),
         ]:

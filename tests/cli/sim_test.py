@@ -100,6 +100,17 @@ class Run(InAFolder):
         report = self.report("--cm", cm, "--topology", "fat-tree:k=4", "--profile", "roce-v2-400g")
         self.assertEqual([flow["id"] for flow in report["flows"]], [1, 2])
 
+    def test_a_setting_may_be_put_on_top_of_the_files_of_hpcc_s_simulator(self):
+        config = PEERS / "config_single_100g.txt"
+        as_it_is = tulle("sim", "--hpcc", config, "--fct", "-")
+        slower = tulle("sim", "--hpcc", config, "--fct", "-", "--set", "fabric.link.fec_delay=1us")
+        self.assertEqual(slower.returncode, 0, slower.stderr)
+        taken = [int(run.stdout.split()[6]) for run in (as_it_is, slower)]
+        self.assertGreater(taken[1], taken[0])
+        refused = tulle("sim", "--hpcc", config, "--set", "fabric.credits.update=9KB")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(b"has no effect, because flow_control is not credits", refused.stderr)
+
     def test_the_files_of_hpcc_s_simulator_run_and_their_answer_has_the_same_form(self):
         result = tulle("sim", "--hpcc", PEERS / "config_single_100g.txt", "--fct", "-")
         self.assertEqual(result.returncode, 0, result.stderr)

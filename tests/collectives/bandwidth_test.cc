@@ -27,7 +27,6 @@ TEST_P(Nvlink, moves_large_data_as_fast_as_was_measured_within_three_percent) {
 INSTANTIATE_TEST_SUITE_P(
     Hopper, Nvlink,
     testing::Values(Measured{"ring", Collective::all_reduce, Algorithm::ring, 367'000},
-                    Measured{"in_switch", Collective::all_reduce, Algorithm::in_switch, 480'000},
                     Measured{"gather", Collective::all_gather, Algorithm::ring, 361'000},
                     Measured{"scatter", Collective::reduce_scatter, Algorithm::ring, 363'000}),
     [](const auto& instance) { return std::string(instance.param.name); });

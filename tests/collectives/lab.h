@@ -6,11 +6,12 @@
 #include <string>
 
 #include "drive/run.h"
+#include "scenario/gpus_machine.h"
 #include "scenario/profile.h"
 #include "scenario/scenario.h"
 #include "topology/builders.h"
 #include "workload/bus_bandwidth.h"
-#include "workload/collectives/collective.h"
+#include "workload/collectives/tuning.h"
 
 namespace tulle::collectives {
 
@@ -82,7 +83,10 @@ inline sim::Setup setup_of(const Cluster& cluster, const workload::CollectiveOpt
     const auto error = workload::check(options, placement);
     EXPECT_FALSE(error) << error->message;
     workload::JobBuilder job(setup.program, job_of(setup), placement);
-    workload::append(job, "it", options);
+    const bool is_tuned =
+        options.algorithm == Algorithm::automatic || options.protocol != workload::Protocol::bare;
+    const workload::Machine machine = scenario::machine_of(setup, cluster.gpus, cluster.gpus);
+    workload::append(job, "it", is_tuned ? workload::tune(options, placement, machine) : options);
     job.end();
     return setup;
 }

@@ -29,6 +29,78 @@ TEST(FixedPaths, over_cables_that_do_not_exist_are_refused) {
     EXPECT_FALSE(drive::run(lab, {}));
 }
 
+// Each host sends to the one so many places on.
+Lab shifted(const char* spec, uint32_t shift, uint64_t bytes) {
+    Lab lab = plain(spec);
+    const auto hosts = static_cast<uint32_t>(lab.graph.host_count());
+    for (uint32_t i = 0; i < hosts; ++i)
+        lab.flows.push_back({.source = i, .destination = (i + shift) % hosts, .bytes = bytes});
+    return lab;
+}
+
+// InfiniBand as ib-ndr has it: credits, cut-through, and tables by destination.
+void use_infiniband(Lab& lab) {
+    lab.fabric.flow_control = fabric::FlowControl::credits;
+    lab.fabric.credits.lane_buffer_bytes = 128 << 10;
+    lab.fabric.node.forwarding = fabric::Forwarding::cut_through;
+    lab.fabric.route.choice = fabric::PathChoice::destination;
+    lab.fabric.link.delay = 100_ns;
+}
+
+Duration last_of(const Result& result) {
+    Duration last{};
+    for (const sim::FlowResult& flow : result.flows) {
+        EXPECT_TRUE(flow.finished);
+        last = std::max(last, flow.completion);
+    }
+    return last;
+}
+
+// All flows at once take as long as each of them alone. The last ACK may have to wait for the
+// packet that its host is sending.
+TEST(ByDestination, a_shift_on_a_non_blocking_tree_is_as_fast_as_a_flow_alone) {
+    for (const char* spec : {"fat-tree:k=4", "fat-tree:k=8", "leaf-spine:leaves=4,spines=4,hosts=4",
+                             "leaf-spine:leaves=4,spines=2,hosts=4,cables=2"}) {
+        const auto hosts = static_cast<uint32_t>(topology::build_spec(spec)->host_count());
+        for (const uint32_t shift : {1u, 3u, hosts / 4, hosts / 2 + 1, hosts - 1}) {
+            Lab lab = shifted(spec, shift, 1'000'000);
+            use_infiniband(lab);
+            const Duration together = last_of(run(lab));
+            Duration alone{};
+            for (const Flow& flow : std::vector(lab.flows)) {
+                lab.flows = {flow};
+                alone = std::max(alone, last_of(run(lab)));
+            }
+            EXPECT_GE(together, alone) << spec << " " << shift;
+            EXPECT_LE(together, alone + 84_ns) << spec << " " << shift;
+        }
+    }
+}
+
+// A permutation by spraying, hosts that take packets in any order: 95 % of what the lines carry.
+TEST(Spraying, a_permutation_on_a_non_blocking_fabric_reaches_95_percent_of_the_limit) {
+    constexpr uint64_t kBytes = 8'000'000;
+    for (const char* spec :
+         {"leaf-spine:leaves=8,spines=8,hosts=8", "fat-tree:k=4", "fat-tree:k=8"}) {
+        const auto hosts = static_cast<uint32_t>(topology::build_spec(spec)->host_count());
+        for (const uint32_t shift : {hosts / 2, hosts / 2 + 3}) {
+            Lab lab = shifted(spec, shift, kBytes);
+            lab.fabric.route.choice = fabric::PathChoice::spray;
+            lab.fabric.link.delay = 100_ns;
+            lab.fabric.node.buffer_bytes = 256 << 20;
+            lab.host.loss = transport::LossPolicy::selective_repeat;
+            lab.host.reorder_tolerance = 4096;
+            lab.host.ack_every = 16;
+            const Result result = run(lab);
+            const auto packets = static_cast<int64_t>((kBytes + 4095) / 4096);
+            const int64_t limit =
+                (static_cast<int64_t>(kBytes) + packets * kOverhead + kReth) * ps_per_byte(400);
+            EXPECT_LE(last_of(result).ps, limit * 100 / 95) << spec << " " << shift;
+            EXPECT_EQ(result.totals.retransmitted, 0u);
+        }
+    }
+}
+
 // Every host of a ring sends to the one two switches on, always the same way round: the buffers of
 // the ring's cables wait for each other in a circle.
 Lab ring(bool dateline) {

@@ -102,9 +102,9 @@ void draw_nodes(uint64_t seed, Settings& f) {
     f.route.kind = draw.pick({fabric::RouteKind::shortest, fabric::RouteKind::shortest,
                               fabric::RouteKind::up_down, fabric::RouteKind::up_down,
                               fabric::RouteKind::spanning_tree});
-    f.route.choice =
-        draw.pick({fabric::PathChoice::ecmp, fabric::PathChoice::ecmp, fabric::PathChoice::adaptive,
-                   fabric::PathChoice::flowlet, fabric::PathChoice::spray});
+    f.route.choice = draw.pick({fabric::PathChoice::ecmp, fabric::PathChoice::destination,
+                                fabric::PathChoice::adaptive, fabric::PathChoice::flowlet,
+                                fabric::PathChoice::spray});
     f.route.flowlet_gap = {draw.between(0, 20'000) * int64_t{1'000} + 1};
     if (draw.percent(70)) f.route.reroute_delay = {draw.between(0, 200) * int64_t{1'000'000}};
     f.route.dateline_lanes = draw.percent(10);

@@ -76,7 +76,7 @@ std::string check_losses(const sim::Setup& setup, const Result& result) {
 
 bool keeps_order(const sim::Setup& setup) {
     const bool waits = setup.host.ack_timeout == 0 || setup.host.service != sim::Service::reliable;
-    return setup.fabric.route.choice == fabric::PathChoice::ecmp && setup.faults.empty() && waits;
+    return fabric::keeps_flows_together(setup.fabric.route.choice) && setup.faults.empty() && waits;
 }
 
 // Nothing happened to a network that a message would not survive.
@@ -122,7 +122,7 @@ std::string check_times(const sim::Setup& setup, const Result& result) {
         const sim::Flow& flow = setup.flows[i];
         Duration least = fastest.of(flow);
         // Packets that go by several paths at once may beat the closed form, which knows one.
-        const bool has_one_path = setup.fabric.route.choice == fabric::PathChoice::ecmp;
+        const bool has_one_path = fabric::keeps_flows_together(setup.fabric.route.choice);
         if (fastest.is_uniform() && flow.path < 0 && has_one_path)
             least = std::max(least, ideal.of(flow));
         // The closed form rounds each packet up on each link; the engine carries the fractions.

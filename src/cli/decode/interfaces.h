@@ -35,6 +35,7 @@ private:
     bool read_block(Block& block);
     void read_interface(const Block& block);
     uint32_t word(const unsigned char* bytes) const;
+    uint32_t most_of_section() const;
     uint16_t half(const unsigned char* bytes) const;
 
     int descriptor_ = -1;  // -1: there is nothing to walk over

@@ -8,6 +8,7 @@
 #include "scenario/hpcc.h"
 #include "scenario/names.h"
 #include "scenario/scenario.h"
+#include "scenario/set.h"
 #include "workload/flow_files.h"
 
 namespace tulle::cli {
@@ -41,8 +42,6 @@ std::optional<Error> check_words(const SimInput& input) {
         return Error{
             "--hpcc takes topology and settings from its files; leave out --topology and "
             "--profile"};
-    if (input.scenario.empty() && !input.set.empty())
-        return Error{"--set changes a scenario; there is none"};
     return std::nullopt;
 }
 
@@ -104,6 +103,13 @@ Result<SimTask> read_source(const SimInput& input) {
     return SimTask{std::move(*setup), {}, *text, {}};
 }
 
+// A scenario has read its settings already.
+std::optional<Error> set_on(const SimInput& input, sim::Setup& setup) {
+    const auto set = parse_settings(input.set);
+    if (!set) return set.error();
+    return scenario::set_settings(*set, setup);
+}
+
 }  // namespace
 
 Result<SimTask> read_task(const SimInput& input) {
@@ -111,6 +117,8 @@ Result<SimTask> read_task(const SimInput& input) {
     auto task = read_source(input);
     if (!task) return task;
     sim::Setup& setup = task->setup;
+    if (input.scenario.empty())
+        if (auto error = set_on(input, setup)) return *error;
     if (input.seed) setup.seed = *input.seed;
     const scenario::Names names(setup.graph);
     for (const std::string& name : input.taps) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/compare/comparison.h"
+#include "report/compare/gap.h"
 
 namespace tulle::report {
 
@@ -16,6 +16,7 @@ struct Claim {
     size_t run = 0;
     std::string sentence;
     std::vector<std::string> evidence;  // "/runs/2/totals/retransmitted"
+    std::vector<GapPart> parts;         // of the gap to the fastest, which they add up to
 };
 
 // In the order of the ranking, for the runs of one value.

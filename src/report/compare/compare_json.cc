@@ -24,11 +24,6 @@ Json one_run(const Comparison& comparison, const ComparedRun& run) {
                          {"complete", one.complete},
                          {"span_ns", static_cast<double>(one.span.ps) / 1000}});
     json["seeds"] = std::move(seeds);
-    if (!run.shares.empty()) {
-        Json& shares = json["shares"] = Json::array();
-        for (const TimeShare& share : run.shares)
-            shares.push_back({{"name", share.name}, {"ps", share.time.ps}});
-    }
     json.update(run_json(*run.facts, run.verdict));
     return json;
 }
@@ -71,6 +66,14 @@ Json sweep_value(const std::string& value) {
     return value.empty() ? Json(nullptr) : Json(value);
 }
 
+Json parts_json(const std::vector<GapPart>& parts) {
+    Json json = Json::array();
+    for (const GapPart& part : parts)
+        json.push_back(
+            {{"kind", share_name(part.kind)}, {"text", part.text}, {"ps", part.time.ps}});
+    return json;
+}
+
 Json verdict_json(const Comparison& comparison, const Json& document) {
     Json claims = Json::array();
     Json ranking = Json::array();
@@ -85,6 +88,7 @@ Json verdict_json(const Comparison& comparison, const Json& document) {
                               {"run", claim.run},
                               {"fabric", comparison.runs[claim.run].fabric},
                               {"sentence", claim.sentence},
+                              {"parts", parts_json(claim.parts)},
                               {"evidence", evidence_json(claim.evidence, document)}});
     }
     Json best = Json::array();

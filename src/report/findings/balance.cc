@@ -52,7 +52,7 @@ bool is_uneven(const Facts& facts, const Group& group) {
     const uint64_t busy = facts.busy_permille(*group.fullest);
     if (busy - busy * 1000 / group.ratio_permille < kExcessPermille) return false;
     const auto choice = facts.setup.fabric.route.choice;
-    if (choice != fabric::PathChoice::ecmp && choice != fabric::PathChoice::flowlet) return true;
+    if (!fabric::keeps_flows_together(choice) && choice != fabric::PathChoice::flowlet) return true;
     // Whole flows cannot be cut: three on four paths are as even as can be.
     const uint64_t fair = (group.flows + group.links.size() - 1) / group.links.size();
     return group.fullest->flows > fair;
@@ -86,6 +86,7 @@ const char* chooser(const Facts& facts) {
         return "the paths that were given";
     switch (facts.setup.fabric.route.choice) {
         case fabric::PathChoice::ecmp: return "the ECMP hash";
+        case fabric::PathChoice::destination: return "the tables by destination";
         case fabric::PathChoice::adaptive: return "adaptive routing";
         case fabric::PathChoice::flowlet: return "the choice of flowlets";
         case fabric::PathChoice::spray: return "spraying";

@@ -165,7 +165,7 @@ void find_failed_flows(const Facts& facts, std::vector<Finding>& findings) {
     for (size_t i = 0; i < facts.flows(); ++i) {
         if (facts.succeeded(i)) continue;
         if (names.empty()) first = i;
-        unfinished += facts.result.flows[i].finished ? 0 : 1;
+        unfinished += facts.result.flows[i].has_ended() ? 0 : 1;
         names.push_back(facts.names.flow(i));
     }
     if (names.empty()) return;

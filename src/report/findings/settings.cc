@@ -164,7 +164,7 @@ void find_needless_resending(const Facts& facts, std::vector<Finding>& findings)
     const sim::Totals& totals = facts.result.totals;
     if (totals.retransmitted == 0 || facts.drops() != 0 || totals.trimmed != 0) return;
     const auto choice = facts.setup.fabric.route.choice;
-    const bool reorders = choice != fabric::PathChoice::ecmp;
+    const bool reorders = !fabric::keeps_flows_together(choice);
     // Now and then a packet is later than anybody thought; that costs nothing.
     if (reorders && totals.retransmitted * 100 < totals.data_packets) return;
     const bool goes_back = facts.setup.host.loss == transport::LossPolicy::go_back_n;

@@ -2,32 +2,36 @@
 
 namespace tulle::transport {
 
-bool ReorderBuffer::keep(const wire::Packet& packet, uint32_t ahead) {
-    if (ahead >= places_.size()) return false;
+constexpr uint32_t kFewPlaces = 64;
+
+Arrival ReorderBuffer::keep(const wire::Packet& packet, wire::Psn expected) {
+    const Arrival arrival = bitmap.note(expected, packet.psn());
+    if (arrival != Arrival::early) return arrival;
+    make_room(expected, wire::psn_distance(expected, packet.psn()) + 1);
     Place& here = place(packet.psn());
-    if (here.used) return false;
-    here.used = true;
     here.packet = packet;
     if (!packet.payload.is_modelled() && packet.payload_length != 0) {
         const std::byte* bytes = packet.payload.address();
         here.payload.assign(bytes, bytes + packet.payload_length);
         here.packet.payload = wire::Payload::memory(here.payload.data());
     }
-    ++count_;
-    return true;
+    return arrival;
 }
 
 std::optional<wire::Packet> ReorderBuffer::take(wire::Psn psn) {
-    Place& here = place(psn);
-    if (!here.used || here.packet.psn() != psn) return std::nullopt;
-    here.used = false;
-    --count_;
-    return here.packet;
+    if (!bitmap.has(psn)) return std::nullopt;
+    bitmap.forget(psn);
+    return place(psn).packet;
 }
 
-void ReorderBuffer::clear() {
-    for (Place& here : places_) here.used = false;
-    count_ = 0;
+void ReorderBuffer::make_room(wire::Psn expected, uint32_t packets) {
+    if (packets <= places_.size()) return;
+    std::vector<Place> larger(std::max(kFewPlaces, std::bit_ceil(packets)));
+    larger.swap(places_);
+    for (uint32_t i = 0; i < larger.size(); ++i) {
+        const wire::Psn psn = wire::psn_plus(expected, i);
+        if (bitmap.has(psn)) place(psn) = std::move(larger[psn.value & (larger.size() - 1)]);
+    }
 }
 
 }  // namespace tulle::transport

@@ -1,39 +1,41 @@
-// Request packets that came before their turn, kept by PSN until it comes: the responder's half of
-// selective repeat. Payload that is real is copied, for its bytes live only as long as the call
-// that brought them.
+// Request packets that came before their turn, kept by PSN until it comes: what an ordered service
+// adds to the receiver's half of selective repeat. Payload that is real is copied, for its bytes
+// live only as long as the call that brought them.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "wire/packet.h"
+#include "transport/loss/receive_bitmap.h"
 
 namespace tulle::transport {
 
 class ReorderBuffer {
 public:
-    explicit ReorderBuffer(uint32_t packets) : places_(packets) {}
+    // Of so many PSNs from the expected one on; memory comes as it is needed.
+    explicit ReorderBuffer(uint32_t packets) : bitmap(packets) {}
 
-    // Keeps the packet, `ahead` PSNs in front of the expected one. False if that is too far, or if
-    // it is here already.
-    bool keep(const wire::Packet& packet, uint32_t ahead);
+    // Keeps the packet if it is new and not too far in front of the expected one.
+    Arrival keep(const wire::Packet& packet, wire::Psn expected);
 
     // The packet of this PSN, if it came early. Its payload stays valid until the next keep().
     std::optional<wire::Packet> take(wire::Psn psn);
 
-    bool empty() const { return count_ == 0; }
-    void clear();
+    bool empty() const { return bitmap.empty(); }
+    void clear() { bitmap.clear(); }
+
+    ReceiveBitmap bitmap;  // of what is here
 
 private:
     struct Place {
-        bool used = false;
         wire::Packet packet;
         std::vector<std::byte> payload;
     };
-    Place& place(wire::Psn psn) { return places_[psn.value % places_.size()]; }
+    // The number of places is a power of two, and so divides that of PSNs.
+    Place& place(wire::Psn psn) { return places_[psn.value & (places_.size() - 1)]; }
+    void make_room(wire::Psn expected, uint32_t packets);
 
     std::vector<Place> places_;
-    uint32_t count_ = 0;
 };
 
 }  // namespace tulle::transport

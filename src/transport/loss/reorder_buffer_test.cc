@@ -21,7 +21,7 @@ TEST(ReorderBuffer, keeps_a_packet_with_its_bytes_until_its_turn) {
     wire::Packet packet = packet_of(Psn{7});
     packet.payload = wire::Payload::memory(bytes.data());
     packet.payload_length = 2;
-    EXPECT_TRUE(buffer.keep(packet, 2));
+    EXPECT_EQ(buffer.keep(packet, Psn{5}), Arrival::early);
     bytes = {};
     EXPECT_FALSE(buffer.take(Psn{6}));
     const auto taken = buffer.take(Psn{7});
@@ -33,18 +33,19 @@ TEST(ReorderBuffer, keeps_a_packet_with_its_bytes_until_its_turn) {
 
 TEST(ReorderBuffer, refuses_what_is_too_far_and_what_it_has) {
     ReorderBuffer buffer(4);
-    EXPECT_FALSE(buffer.keep(packet_of(Psn{9}), 4));
-    EXPECT_TRUE(buffer.keep(packet_of(Psn{9}), 3));
-    EXPECT_FALSE(buffer.keep(packet_of(Psn{9}), 3));
+    EXPECT_EQ(buffer.keep(packet_of(Psn{9}), Psn{5}), Arrival::too_far);
+    EXPECT_EQ(buffer.keep(packet_of(Psn{9}), Psn{6}), Arrival::early);
+    EXPECT_EQ(buffer.keep(packet_of(Psn{9}), Psn{6}), Arrival::known);
     buffer.clear();
     EXPECT_TRUE(buffer.empty());
-    EXPECT_TRUE(buffer.keep(packet_of(Psn{9}), 3));
+    EXPECT_EQ(buffer.keep(packet_of(Psn{9}), Psn{6}), Arrival::early);
 }
 
 TEST(ReorderBuffer, psns_around_their_end_have_their_places) {
     ReorderBuffer buffer(256);
+    const Psn expected{0xff'fff0};
     for (uint32_t i = 1; i < 256; ++i)
-        EXPECT_TRUE(buffer.keep(packet_of(wire::psn_plus(Psn{0xff'fff0}, i)), i));
+        EXPECT_EQ(buffer.keep(packet_of(wire::psn_plus(expected, i)), expected), Arrival::early);
     for (uint32_t i = 1; i < 256; ++i) EXPECT_TRUE(buffer.take(wire::psn_plus(Psn{0xff'fff0}, i)));
     EXPECT_TRUE(buffer.empty());
 }

@@ -11,7 +11,15 @@
 namespace tulle::workload {
 
 enum class Passes : uint8_t { both, reduce, gather };
-enum class Algorithm : uint8_t { ring, tree, halving_doubling, two_level, in_switch, direct };
+enum class Algorithm : uint8_t {
+    ring,
+    tree,
+    halving_doubling,
+    two_level,
+    in_switch,
+    direct,
+    automatic,  // what the library's cost model says: tuning.h
+};
 
 // The order of a channel's ring: through all members of a server, then on to the next. Where that
 // can be, the hop from server to server stays on one rail, and each channel takes another one.

@@ -41,6 +41,35 @@ uint64_t plus(uint64_t a, uint64_t b) {
     return __builtin_add_overflow(a, b, &sum) ? ~uint64_t{0} : sum;
 }
 
+std::string algorithm_text(const CollectiveOptions& options) {
+    if (options.algorithm != Algorithm::two_level || !options.in_switch)
+        return std::string(name_of(options.algorithm));
+    return fmt::format("two_level in_switch, {} between", name_of(options.between));
+}
+
+std::string_view protocol_text(Protocol protocol) {
+    switch (protocol) {
+        case Protocol::ll: return "LL";
+        case Protocol::ll128: return "LL128";
+        case Protocol::simple: return "Simple";
+        default: return "";
+    }
+}
+
+Phase phase_of(const std::string& name, const CollectiveOptions& options) {
+    Phase phase;
+    phase.name = name;
+    phase.collective = options.collective;
+    phase.algorithm = algorithm_text(options);
+    phase.protocol = protocol_text(options.protocol);
+    phase.channels = options.library_channels;
+    phase.is_automatic = options.is_automatic;
+    phase.predicted = options.predicted;
+    phase.next_best = options.next_best;
+    phase.bytes = options.bytes;
+    return phase;
+}
+
 // The order of a broadcast: the ring, begun at its root.
 std::vector<uint32_t> order_from(const Placement& placement, uint32_t root, uint16_t channel) {
     std::vector<uint32_t> order = ring_order(placement, channel);
@@ -121,6 +150,7 @@ std::string_view name_of(Algorithm algorithm) {
         case Algorithm::two_level: return "two_level";
         case Algorithm::in_switch: return "in_switch";
         case Algorithm::direct: return "direct";
+        case Algorithm::automatic: return "auto";
     }
     return "";
 }
@@ -150,14 +180,6 @@ std::span<const Algorithm> algorithms_of(Collective collective) {
     }
 }
 
-Algorithm usual_algorithm(Collective collective, const Placement& placement) {
-    const std::span<const Algorithm> algorithms = algorithms_of(collective);
-    const bool has_levels = placement.has_scale_up() && placement.server_count() > 1 &&
-                            placement.largest_server() > 1 && placement.is_regular();
-    if (has_levels && has(algorithms, Algorithm::two_level)) return Algorithm::two_level;
-    return algorithms.front();
-}
-
 uint16_t usual_channels(const CollectiveOptions& options, const Placement& placement) {
     const bool by_rails =
         options.algorithm == Algorithm::ring || options.algorithm == Algorithm::tree;
@@ -168,7 +190,9 @@ uint16_t usual_channels(const CollectiveOptions& options, const Placement& place
 }
 
 std::optional<base::Error> check(const CollectiveOptions& options, const Placement& placement) {
-    if (!has(algorithms_of(options.collective), options.algorithm)) return unknown(options);
+    if (options.algorithm != Algorithm::automatic &&
+        !has(algorithms_of(options.collective), options.algorithm))
+        return unknown(options);
     if (placement.size() == 0) return base::Error{"a job needs at least one rank"};
     if (options.chunking.chunk == 0) return base::Error{"a chunk has at least one byte"};
     if (options.channels > kMostChannels)
@@ -225,15 +249,13 @@ uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement
 
 void append(JobBuilder& job, const std::string& name, const CollectiveOptions& asked) {
     TULLE_CHECK(!check(asked, job.placement()));
+    TULLE_CHECK(asked.algorithm != Algorithm::automatic);
+    TULLE_CHECK(asked.protocol != Protocol::automatic);
     CollectiveOptions options = asked;
     if (options.channels == 0) options.channels = usual_channels(options, job.placement());
-    Phase phase;
-    phase.name = name;
-    phase.collective = options.collective;
-    phase.algorithm = name_of(options.algorithm);
-    phase.bytes = options.bytes;
-    job.begin(std::move(phase));
-    Exchange exchange(job, options.chunking);
+    job.begin(phase_of(name, options));
+    if (options.software.launch.ps > 0) job.launch(options.software.launch);
+    Exchange exchange(job, options.chunking, options.software);
     const Range range{0, options.bytes};
     switch (options.algorithm) {
         case Algorithm::two_level:

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "workload/collectives/algorithms.h"
+#include "workload/collectives/library.h"
 #include "workload/job.h"
 
 namespace tulle::workload {
@@ -25,6 +26,15 @@ struct CollectiveOptions {
     Chunking chunking{};
     uint32_t peers = 8;  // of direct: others that a member serves at once; 0: all
     uint32_t root = 0;   // of broadcast: a member
+
+    Protocol protocol = Protocol::bare;
+    bool chunk_is_asked = false;  // tune() leaves the chunk as it is
+    // What tune() found; nothing where it was not asked.
+    Software software{};
+    uint32_t library_channels = 0;  // of the library; `channels` are those of the simulation
+    bool is_automatic = false;      // the algorithm was chosen
+    Estimate predicted{};
+    Estimate next_best{};
 };
 
 std::string_view name_of(Algorithm algorithm);
@@ -32,9 +42,6 @@ std::string_view name_of(Collective collective);
 
 // The algorithms of a collective, the usual one first.
 std::span<const Algorithm> algorithms_of(Collective collective);
-// What a library would take: two levels where there are servers with a network inside, otherwise
-// the first of them all.
-Algorithm usual_algorithm(Collective collective, const Placement& placement);
 // A ring for each rail, but not for a few bytes each: NCCL gives a channel 32 KiB at least.
 uint16_t usual_channels(const CollectiveOptions& options, const Placement& placement);
 
@@ -43,7 +50,7 @@ std::optional<base::Error> check(const CollectiveOptions& options, const Placeme
 // At least as many as tasks would be made; saturates.
 uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement);
 
-// Adds it as the job's next phase. The options are in order.
+// Adds it as the job's next phase. The options are in order, and nothing in them is automatic.
 void append(JobBuilder& job, const std::string& name, const CollectiveOptions& options);
 
 }  // namespace tulle::workload

@@ -378,11 +378,7 @@ TEST(collectives, bus_bandwidth_is_what_nccl_tests_calls_so) {
     EXPECT_EQ(bus_factor(Collective::broadcast, 8), (BusFactor{1, 1}));
 }
 
-TEST(collectives, servers_with_a_network_inside_are_used_on_two_levels) {
-    EXPECT_EQ(usual_algorithm(Collective::all_reduce, servers(4, 8)), Algorithm::two_level);
-    EXPECT_EQ(usual_algorithm(Collective::all_reduce, servers(4, 8, false)), Algorithm::ring);
-    EXPECT_EQ(usual_algorithm(Collective::all_reduce, servers(1, 8)), Algorithm::ring);
-    EXPECT_EQ(usual_algorithm(Collective::all_to_all, servers(4, 8)), Algorithm::direct);
+TEST(collectives, a_ring_has_a_channel_for_each_rail_but_not_for_few_bytes) {
     CollectiveOptions options = options_of(Collective::all_reduce, Algorithm::ring, 1 << 30);
     EXPECT_EQ(usual_channels(options, servers(4, 8)), 8u);
     options.bytes = 64 << 10;

@@ -18,9 +18,10 @@ uint64_t connection(uint32_t from, uint32_t to, uint16_t channel) {
 
 }  // namespace
 
-Exchange::Exchange(JobBuilder& job, const Chunking& chunking)
+Exchange::Exchange(JobBuilder& job, const Chunking& chunking, const Software& software)
     : job_(job),
       chunking_(chunking),
+      software_(software),
       begin_(job.program().size()),
       holdings_(job.placement().size()) {}
 
@@ -92,9 +93,11 @@ uint32_t Exchange::ready_after(uint32_t member, Range range) {
 
 uint32_t Exchange::task_in_the_way(const Transfer& transfer) const {
     const auto found = last_on_.find(connection(transfer.from, transfer.to, transfer.channel));
-    if (chunking_.window == 0 || found == last_on_.end()) return kNoTask;
+    const bool is_sum = transfer.kind == Task::Kind::contribute && chunking_.sum_window != 0;
+    const uint32_t window = is_sum ? chunking_.sum_window : chunking_.window;
+    if (window == 0 || found == last_on_.end()) return kNoTask;
     uint32_t task = found->second;
-    for (uint32_t i = 1; i < chunking_.window && task != kNoTask; ++i)
+    for (uint32_t i = 1; i < window && task != kNoTask; ++i)
         task = before_on_its_connection_[task - begin_];
     return task;
 }
@@ -115,7 +118,8 @@ uint32_t Exchange::add(const Transfer& transfer) {
     task.kind = transfer.kind;
     task.tier = in_switch ? Tier::scale_up : placement().tier(transfer.from, peer);
     task.channel = transfer.channel;
-    task.bytes = transfer.range.size();
+    task.bytes = software_.wire_bytes(transfer.range.size());
+    task.duration = software_.before(task.tier, transfer.range.size());
     task.reduction = transfer.reduction;
     needs_.clear();
     holdings_[transfer.from].collect(transfer.range, lists_, needs_);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "workload/collectives/library.h"
 #include "workload/holdings.h"
 #include "workload/job.h"
 #include "workload/range.h"
@@ -20,12 +21,14 @@ namespace tulle::workload {
 struct Chunking {
     uint64_t chunk = 512 << 10;  // bytes of a message at most
     uint32_t window = 8;         // messages of a connection on their way at most; 0: any number
+    // The same of contributions to a sum in a switch; 0: as the window.
+    uint32_t sum_window = 0;
 };
 
 class Exchange {
 public:
     // Of the phase that the job is in.
-    Exchange(JobBuilder& job, const Chunking& chunking);
+    Exchange(JobBuilder& job, const Chunking& chunking, const Software& software = {});
 
     const Placement& placement() const { return job_.placement(); }
     const Chunking& chunking() const { return chunking_; }
@@ -66,6 +69,7 @@ private:
 
     JobBuilder& job_;
     Chunking chunking_;
+    Software software_;
     uint32_t begin_;
     Holdings::Lists lists_;
     std::vector<Holdings> holdings_;                  // of each member

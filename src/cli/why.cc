@@ -1,0 +1,125 @@
+#include "cli/why.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/result_files.h"
+#include "cli/set_up.h"
+#include "cli/sim/input.h"
+#include "cli/sim/options.h"
+#include "cli/sim/progress.h"
+#include "drive/run.h"
+#include "report/proof.h"
+
+namespace tulle::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  tulle why incast.yaml                     where the time went, and each suspect put to the test
+  tulle why incast.yaml --profile ib-ndr    the same work on another fabric
+  tulle why incast.yaml --causes 5 --json why.json
+
+Each suspected cause is taken away (the loss, the marks, the other work, the slow cable), and the
+work is run again: a cause that is one saves what it took. `man tulle-why` explains the shares and
+the causes.)";
+
+struct Options {
+    SimInput input;
+    uint32_t threads = 1;
+    uint32_t causes = 3;
+    std::string json;
+};
+
+int fail(const base::Error& error, int exit_code) {
+    fmt::print(stderr, "tulle why: {}\n", error.message);
+    return exit_code;
+}
+
+base::Result<sim::Result> run(const sim::Setup& setup, const Options& options, bool explains,
+                              SetUp* set_up) {
+    ProgressLine line(setup.stop);
+    drive::Options how;
+    how.threads = options.threads;
+    how.interrupt = &interrupt_flag();
+    how.explains = explains;
+    how.on_begin = [&] {
+        if (set_up != nullptr) set_up->end();
+    };
+    how.on_progress = [&](const drive::Progress& progress) { line.show(progress); };
+    return drive::run(setup, how);
+}
+
+bool is_interrupted() {
+    return interrupt_flag().load(std::memory_order_relaxed);
+}
+
+// Runs the work again without each of the first causes.
+std::vector<report::Trial> try_causes(const Options& options, const report::Facts& facts,
+                                      const report::Verdict& verdict) {
+    std::vector<report::Trial> trials;
+    for (const report::Cause& cause : verdict.causes) {
+        if (trials.size() == options.causes || is_interrupted()) break;
+        report::Trial trial{cause, "", false, facts.result.account.end - base::Instant{}, {}};
+        if (const auto remedy = report::without(facts, cause)) {
+            const auto result = run(remedy->setup, options, false, nullptr);
+            trial.without = remedy->without;
+            trial.ended = result && result->end == sim::Result::End::done;
+            if (trial.ended) trial.after = result->time - base::Instant{};
+        }
+        trials.push_back(std::move(trial));
+    }
+    return trials;
+}
+
+int explain(const Options& options) {
+    catch_interrupts();
+    SetUp set_up("tulle why");
+    set_up.say("reading the scenario");
+    const auto task = read_task(options.input);
+    if (!task) return fail(task.error(), kInputWrong);
+    std::string json;
+    auto files = ResultFiles::open({{options.json, [&] { return json; }}});
+    if (!files) return fail(files.error(), kInputWrong);
+    for (const std::string& note : task->notes) fmt::print(stderr, "tulle why: note: {}\n", note);
+    set_up.say("building the network");
+    const auto result = run(task->setup, options, true, &set_up);
+    if (!result) return fail(result.error(), kInputWrong);
+    const report::Facts facts(task->setup, *result);
+    const report::Verdict verdict = report::judge(facts);
+    const std::vector<report::Trial> trials = try_causes(options, facts, verdict);
+    if (!options.json.empty()) json = report::json_text(report::why_json(facts, verdict, trials));
+    if (!files->takes_standard_output()) {
+        Output standard = Output::standard();
+        standard.write(report::why_text(facts, verdict, trials));
+        if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+    }
+    if (const auto error = files->write()) return fail(*error, kRunFailed);
+    return verdict.complete && !is_interrupted() ? kDone : kRunFailed;
+}
+
+}  // namespace
+
+void add_why(CLI::App& app, int& exit_code) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* command =
+        app.add_subcommand("why", "What held a run up, proved by running without it");
+    command->footer(kExamples);
+    add_sim_input(*command, options->input);
+    command->add_option("--causes", options->causes, "How many are put to the test")
+        ->option_text("N [3]")
+        ->check(CLI::Range(0, 100));
+    command->add_option("--threads", options->threads, "How many; the results are the same")
+        ->option_text("N [1]")
+        ->check(CLI::Range(1, 1024));
+    command->add_option("--json", options->json, "Write everything as JSON; - is standard output")
+        ->option_text("FILE");
+    command->callback([options, &exit_code] { exit_code = explain(*options); });
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,252 @@
+#include "cluster/host_account.h"
+
+#include <algorithm>
+
+#include "transport/requester.h"
+
+namespace tulle::cluster {
+namespace {
+
+using transport::Standing;
+
+bool is_answer(const wire::Packet& packet) {
+    return packet.opcode == wire::kCnpOpcode ||
+           wire::opcode_info(static_cast<uint8_t>(packet.opcode)).response;
+}
+
+}  // namespace
+
+void HostAccount::watch(const WatchedQp& qp) {
+    Watched& watched = qps_.emplace_back();
+    watched.id = qp;
+    watched.qp = adapter_.query_qp(qp.qpn);
+    TULLE_CHECK(watched.qp != nullptr);
+}
+
+// Packets say whom they are for, not whom they are from; a connection is between two.
+HostAccount::Watched* HostAccount::watched(const wire::Packet& packet) {
+    for (Watched& qp : qps_)
+        if (qp.qp->address.endpoint.value == packet.destination &&
+            qp.qp->dest_qpn == packet.dest_qp())
+            return &qp;
+    return nullptr;
+}
+
+HostAccount::Watched* HostAccount::watched(transport::Qpn qpn) {
+    for (Watched& qp : qps_)
+        if (qp.id.qpn == qpn) return &qp;
+    return nullptr;
+}
+
+// Out.
+
+bool HostAccount::begin_packet(Instant now, uint32_t index, const wire::Packet& packet) {
+    Watched* qp = watched(packet);
+    if (qp == nullptr) return false;
+    if (is_answer(packet) && qp->asked == nullptr) return false;
+    PacketAccount& account = cabling_.journal->open(index);
+    account.connection = qp->id.connection;
+    account.first_rate = cabling_.rate(port_);
+    account.at = now;
+    if (is_answer(packet)) {
+        close_answer(*qp, now);
+        account.story = qp->asked->story;
+        account.journey = qp->asked->journey;
+        account.marked_at = qp->asked->marked_at;
+    } else {
+        close(*qp, now);
+        account.story = qp->story;
+    }
+    return true;
+}
+
+// From here to the end of its bits nothing else can be the reason.
+void HostAccount::end_packet(Instant now, const wire::Packet& packet, Instant line_end) {
+    const uint64_t retransmitted = adapter_.counters().retransmitted_packets;
+    const bool is_again = retransmitted != retransmitted_;
+    retransmitted_ = retransmitted;
+    line_end_ = line_end;
+    Watched* qp = watched(packet);
+    if (qp == nullptr) return;
+    if (is_answer(packet)) {
+        if (qp->asked == nullptr) return;
+        qp->asked->journey.add(ShareKind::serialization, here(), line_end - now);
+        qp->asked_since = line_end;
+        return;
+    }
+    qp->story.add(is_again ? ShareKind::loss : ShareKind::serialization,
+                  is_again ? fabric::kNowhere : here(), line_end - now);
+    qp->since = line_end;
+    qp->has_resent |= is_again;
+}
+
+// In.
+
+void HostAccount::receive(Instant now, uint32_t index) {
+    trigger_ = cabling_.journal->take(index);
+    triggered_ = nullptr;
+    if (trigger_ == nullptr) return;
+    const wire::Packet& packet = cabling_.store.packet(index);
+    const Duration waited = now - trigger_->at;
+    const Duration latency =
+        std::min(waited, receive_latency_ + memory_.store(packet.payload_length));
+    trigger_->journey.add(ShareKind::software, fabric::kNowhere, latency);
+    trigger_->journey.add(ShareKind::bus, here(), waited - latency);
+    trigger_->at = now;
+    trigger_qpn_ = packet.dest_qp();
+    trigger_is_answer_ = is_answer(packet);
+    Watched* qp = triggered_ = watched(trigger_qpn_);
+    if (qp == nullptr) return;
+    if (!is_answer(packet)) {
+        // An answer speaks of the newest packet; a READ is answered for long, of the first.
+        const bool is_reading =
+            qp->asked != nullptr && !qp->qp->responder.answers.empty() &&
+            qp->qp->responder.answers.back().next_psn != qp->qp->responder.answers.back().end_psn;
+        if (is_reading) return;
+        qp->asked = std::make_shared<PacketAccount>(*trigger_);
+        qp->asked_since = now;
+        qp->answer_reason = Reason::line;
+        return;
+    }
+    if (trigger_->marked_at != fabric::kNowhere) qp->marked_at = trigger_->marked_at;
+    Duration longest{};
+    for (const fabric::Share& share : trigger_->journey.all())
+        if (share.kind == ShareKind::queue && share.time > longest) {
+            longest = share.time;
+            qp->queued_at = share.place;
+        }
+}
+
+// Messages.
+
+void HostAccount::note(MessageNote::Kind kind, Instant now, uint32_t id, bool is_task,
+                       transport::Qpn qpn) {
+    if (!wanted_.contains(key_of(id, is_task))) return;
+    MessageNote note{id, is_task, kind, qpn, now, {}};
+    Watched* qp = watched(qpn);
+    const bool is_triggered =
+        trigger_ != nullptr && trigger_qpn_ == qpn &&
+        kind == (trigger_is_answer_ ? MessageNote::Kind::completed : MessageNote::Kind::arrived);
+    if (is_triggered) {
+        note.story = trigger_->story;
+        note.story.add(trigger_->journey);
+    } else if (qp != nullptr) {
+        close(*qp, now);
+        note.story = qp->story;
+        // Its line is told of until the end of the packet on it.
+        if (now < qp->since) note.story.add(ShareKind::serialization, here(), now - qp->since);
+    } else {
+        return;
+    }
+    notes.push_back(std::move(note));
+}
+
+// Reasons.
+
+HostAccount::Reason HostAccount::reason_of(const Watched& qp, Instant now) const {
+    switch (adapter_.standing(*qp.qp, now)) {
+        case Standing::idle: return Reason::nothing;
+        case Standing::paced: return Reason::paced;
+        case Standing::window: return Reason::window;
+        case Standing::congestion_window: return Reason::congestion_window;
+        case Standing::answers: return Reason::answers;
+        case Standing::not_ready: return Reason::not_ready;
+        case Standing::ready: break;
+    }
+    return reason_on_line(qp, now);
+}
+
+// It has something to send, and the adapter would let it go.
+HostAccount::Reason HostAccount::reason_on_line(const Watched& qp, Instant now) const {
+    const fabric::Port& port = cabling_.port(port_);
+    if ((port.held >> qp.id.lane & 1) != 0) return Reason::held;
+    if (now < line_end_) return Reason::line;
+    return now < port.busy_until ? Reason::bus : Reason::held;
+}
+
+void HostAccount::look(Instant now) {
+    for (Watched& qp : qps_) {
+        const Reason reason = reason_of(qp, now);
+        if (reason != qp.reason) {
+            close(qp, now);
+            qp.reason = reason;
+        }
+        qp.was_resending = transport::is_resending(*qp.qp);
+        if (qp.asked != nullptr) {
+            const Reason answer = qp.qp->requester.next_allowed > now && qp.qp->may_answer()
+                                      ? Reason::paced
+                                      : reason_on_line(qp, now);
+            if (answer != qp.answer_reason) {
+                close_answer(qp, now);
+                qp.answer_reason = answer;
+            }
+        }
+    }
+    trigger_ = nullptr;
+    triggered_ = nullptr;
+}
+
+void HostAccount::finish(Instant now) {
+    for (size_t i = 0, count = notes.size(); i < count; ++i) {
+        const MessageNote posted = notes[i];
+        const bool has_ended = std::ranges::any_of(notes, [&](const MessageNote& other) {
+            return other.kind == MessageNote::Kind::completed && other.id == posted.id &&
+                   other.is_task == posted.is_task;
+        });
+        if (posted.kind == MessageNote::Kind::posted && !has_ended)
+            note(MessageNote::Kind::completed, now, posted.id, posted.is_task, posted.qpn);
+    }
+}
+
+void HostAccount::add(Shares& to, const Watched& qp, Reason reason, Duration time) const {
+    const auto algorithm = qp.qp->congestion.algorithm;
+    switch (reason) {
+        case Reason::nothing: return to.add(ShareKind::start, fabric::kNowhere, time);
+        case Reason::line: return to.add(ShareKind::queue, here(), time);
+        case Reason::held:
+            return to.add(ShareKind::held, cabling_.wait(port_, qp.id.lane).root, time);
+        case Reason::bus: return to.add(ShareKind::bus, here(), time);
+        case Reason::not_ready: return to.add(ShareKind::not_ready, here(), time);
+        case Reason::paced:
+            if (algorithm == transport::Algorithm::fixed_rate)
+                return to.add(ShareKind::rate_limit, here(), time);
+            [[fallthrough]];
+        default:
+            return to.add(ShareKind::congestion,
+                          qp.marked_at != fabric::kNowhere ? qp.marked_at : qp.queued_at, time);
+    }
+}
+
+// Time that a queue pair waited for an answer that opened its window, or for one that never came.
+void HostAccount::close_round_trip(Watched& qp, Duration wait, ShareKind rest) {
+    const bool goes_again = transport::is_resending(*qp.qp) && !qp.was_resending;
+    if (goes_again || qp.has_resent) return qp.story.add(ShareKind::loss, fabric::kNowhere, wait);
+    const Shares none;
+    qp.story.add_round_trip(wait, triggered_ == &qp ? trigger_->journey : none, rest);
+}
+
+void HostAccount::close(Watched& qp, Instant now) {
+    if (now <= qp.since) return;
+    const Duration time = now - qp.since;
+    qp.since = now;
+    switch (qp.reason) {
+        case Reason::window: close_round_trip(qp, time, ShareKind::window); break;
+        case Reason::answers: close_round_trip(qp, time, ShareKind::propagation); break;
+        case Reason::congestion_window:
+            if (qp.has_resent)
+                qp.story.add(ShareKind::loss, fabric::kNowhere, time);
+            else
+                add(qp.story, qp, qp.reason, time);
+            break;
+        default: return add(qp.story, qp, qp.reason, time);
+    }
+    qp.has_resent = false;
+}
+
+void HostAccount::close_answer(Watched& qp, Instant now) {
+    if (qp.asked == nullptr || now <= qp.asked_since) return;
+    add(qp.asked->journey, qp, qp.answer_reason, now - qp.asked_since);
+    qp.asked_since = now;
+}
+
+}  // namespace tulle::cluster

@@ -1,0 +1,63 @@
+#include "fabric/journal.h"
+
+#include <algorithm>
+
+namespace tulle::fabric {
+
+std::shared_ptr<PacketAccount> Journal::take(uint32_t index) {
+    const auto found = accounts_.find(index);
+    if (found == accounts_.end()) return nullptr;
+    std::shared_ptr<PacketAccount> account = std::move(found->second);
+    accounts_.erase(found);
+    return account;
+}
+
+void Journal::copy(uint32_t from, uint32_t to) {
+    if (const PacketAccount* account = find(from); account != nullptr && from != to)
+        accounts_[to] = std::make_shared<PacketAccount>(*account);
+}
+
+void Journal::leave(uint32_t index, const Hop& hop) {
+    PacketAccount* account = find(index);
+    if (account == nullptr) return;
+    if (account->at < hop.begin) wait(*account, hop);
+    Shares& journey = account->journey;
+    journey.add(ShareKind::serialization, hop.place, hop.end - hop.begin - hop.retries - hop.tail);
+    journey.add(ShareKind::loss, hop.place, hop.retries);
+    journey.add(ShareKind::propagation, hop.place, hop.cable);
+    journey.add(ShareKind::switching, kNowhere, hop.pipeline);
+    account->at = hop.end - hop.tail + hop.cable + hop.pipeline;
+}
+
+// Between its arrival and its first bit on the line: its lane was held, or others were before it.
+// Its own connection's packets are no others where the line is slower than the sender's: they
+// would have had to wait for each other on an empty fabric too.
+void Journal::wait(PacketAccount& account, const Hop& hop) {
+    Duration left = hop.begin - account.at;
+    account.at = hop.begin;
+    const Duration held{std::min(left.ps, static_cast<int64_t>(hop.held_ps - account.held_ps))};
+    account.journey.add(ShareKind::held, hop.root, held);
+    left = left - held;
+    Duration own{};
+    if (account.found_idle)
+        own = left;  // a faster line waits until enough of the packet is here
+    else if (hop.rate < account.first_rate)
+        own = std::min(left, hop.rate.time_for(account.own_bytes_ahead));
+    account.journey.add(ShareKind::serialization, hop.place, own);
+    account.journey.add(ShareKind::queue, hop.place, left - own);
+}
+
+void Journal::leave_buffer(uint64_t lane, const Leaving& leaving) {
+    LastLeft& last = last_left_[leaving.port];
+    const auto since = static_cast<uint64_t>((leaving.now - last.at).ps);
+    const bool was_held = 2 * (leaving.held_ps - last.held_ps) >= since;
+    last = {leaving.now, leaving.held_ps};
+    credit_roots_[lane] = was_held && leaving.root != kNowhere ? leaving.root : leaving.place;
+}
+
+void Journal::lose(uint32_t index, Place place, Drop cause) {
+    const auto account = take(index);
+    if (account != nullptr) ++losses_[{place, cause, account->connection}];
+}
+
+}  // namespace tulle::fabric

@@ -1,0 +1,94 @@
+// Where time went: a stretch of time split into shares, each of a kind and, where it has one, with
+// the place that it was spent at. Shares of a stretch add up to it exactly.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/time.h"
+
+namespace tulle::fabric {
+
+using base::Duration;
+
+enum class ShareKind : uint8_t {
+    start,          // it was not to begin yet
+    compute,        // a rank computed
+    software,       // the ends: reaction, launch, adapter latency, copies
+    serialization,  // its own bits on a line
+    propagation,    // cables and FEC
+    switching,      // pipelines of switches
+    queue,          // behind packets of others
+    held,           // by a pause or for want of credits; the place is the port at the root
+    congestion,     // congestion control held the sender back; the place marked its packets
+    rate_limit,     // the sender's own limit
+    window,         // as much as may be in flight was, and nothing else held it up
+    bus,            // between memory and adapter; the place is the host's port
+    loss,           // until a loss was noticed and mended, and what was sent again
+    not_ready,      // the receiver had no buffer posted
+    unexplained,
+};
+inline constexpr size_t kShareKinds = 15;
+
+// Time that would not have passed if nobody else had been there and nothing had gone wrong.
+constexpr bool is_wait(ShareKind kind) {
+    return kind >= ShareKind::queue;
+}
+
+// A port, as the end of a cable: twice the cable, and one more at its second end.
+using Place = uint32_t;
+inline constexpr Place kNowhere = UINT32_MAX;
+
+constexpr Place place_of(uint32_t cable, bool is_a) {
+    return 2 * cable + (is_a ? 0 : 1);
+}
+
+struct Share {
+    ShareKind kind = ShareKind::unexplained;
+    Place place = kNowhere;
+    Duration time{};
+};
+
+class Shares {
+public:
+    void add(ShareKind kind, Place place, Duration time) {
+        if (time.ps == 0) return;
+        for (Share& share : all_)
+            if (share.kind == kind && share.place == place) {
+                share.time += time;
+                return;
+            }
+        all_.push_back({kind, place, time});
+    }
+    void add(const Shares& others) {
+        for (const Share& share : others.all_) add(share.kind, share.place, share.time);
+    }
+    void subtract(const Shares& others) {
+        for (const Share& share : others.all_)
+            add(share.kind, share.place, Duration{-share.time.ps});
+    }
+    // A sender waited so long for an answer. What its packets waited for on the way explains that
+    // wait first: without it the answer would have come so much earlier. The rest is `rest`.
+    void add_round_trip(Duration wait, const Shares& journey, ShareKind rest) {
+        for (const Share& share : journey.all_) {
+            if (!is_wait(share.kind)) continue;
+            const Duration part = std::min(wait, share.time);
+            add(share.kind, share.place, part);
+            wait = wait - part;
+        }
+        add(rest, kNowhere, wait);
+    }
+    Duration total() const {
+        Duration sum{};
+        for (const Share& share : all_) sum += share.time;
+        return sum;
+    }
+    void clear() { all_.clear(); }
+    const std::vector<Share>& all() const { return all_; }
+
+private:
+    std::vector<Share> all_;
+};
+
+}  // namespace tulle::fabric

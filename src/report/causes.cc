@@ -1,0 +1,637 @@
+#include "report/causes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <set>
+#include <tuple>
+
+#include "base/units.h"
+#include "report/time_shares.h"
+#include "sim/cables.h"
+
+namespace tulle::report {
+namespace {
+
+using fabric::Drop;
+using fabric::Place;
+using fabric::ShareKind;
+using workload::Tier;
+
+constexpr uint64_t kFullPermille = 700;  // of the time that the chain lasted: it had enough to do
+constexpr uint64_t kIdlePart = 800;      // of the fullest: an equal path had room to spare
+constexpr int64_t kFarLonger = 4;        // times the usual cable
+// Less than this part of the run is not worth to be named before what the work itself takes.
+constexpr int64_t kWorthNaming = 20;
+constexpr uint64_t kAtLimitPermille = 950;
+
+// Work, distance and software are there on the best of fabrics.
+bool is_avoidable(CauseKind kind) {
+    return kind < CauseKind::software;
+}
+
+// Shares that were spent because of one port.
+struct Trouble {
+    Duration held{};
+    Duration queue{};
+    Duration congestion{};
+    Duration serialization{};
+    Duration propagation{};
+    Duration bus{};
+    Duration retries{};
+
+    Duration contention() const { return held + queue + congestion; }
+};
+
+class Investigation {
+public:
+    explicit Investigation(const Facts& facts) : facts_(facts), account_(facts.result.account) {
+        for (const sim::TimeShare& share : account_.shares) sort(share);
+        for (const fabric::CrossingRecord& crossing : account_.crossings)
+            crossings_[crossing.place].insert({crossing.source, crossing.destination});
+        find_usual();
+    }
+
+    std::vector<Cause> causes() {
+        for (const auto& [place, trouble] : troubles_) explain_place(place, trouble);
+        explain_inside();
+        explain_loss();
+        explain_senders();
+        explain_ranks();
+        explain_rest();
+        std::stable_sort(found_.begin(), found_.end(),
+                         [&](const Cause& a, const Cause& b) { return weight(a) > weight(b); });
+        return std::move(found_);
+    }
+
+private:
+    using Pair = std::pair<uint32_t, uint32_t>;  // endpoints that send and receive
+
+    void sort(const sim::TimeShare& share) {
+        if (share.tier == Tier::scale_up && share.place != fabric::kNowhere) {
+            inside_[share.kind] += share.time;
+            return;
+        }
+        Trouble* at = share.place == fabric::kNowhere ? nullptr : &troubles_[share.place];
+        switch (share.kind) {
+            case ShareKind::held: (at ? at->held : nowhere_[share.kind]) += share.time; break;
+            case ShareKind::queue: (at ? at->queue : nowhere_[share.kind]) += share.time; break;
+            case ShareKind::congestion:
+                (at ? at->congestion : nowhere_[share.kind]) += share.time;
+                break;
+            case ShareKind::serialization:
+                (at ? at->serialization : nowhere_[share.kind]) += share.time;
+                break;
+            case ShareKind::propagation:
+                (at ? at->propagation : nowhere_[share.kind]) += share.time;
+                break;
+            case ShareKind::bus: (at ? at->bus : nowhere_[share.kind]) += share.time; break;
+            case ShareKind::loss: (at ? at->retries : nowhere_[share.kind]) += share.time; break;
+            case ShareKind::compute: computing_[share.rank] += share.time; break;
+            default: nowhere_[share.kind] += share.time;
+        }
+    }
+
+    // What most cables of a kind are like: those of hosts, and those between switches.
+    void find_usual() {
+        for (const bool at_host : {false, true}) {
+            std::vector<Duration> delays;
+            std::vector<base::Rate> rates;
+            for (uint32_t i = 0; i < facts_.setup.graph.cables.size(); ++i) {
+                if (is_at_host(i) != at_host) continue;
+                delays.push_back(sim::cable_delay(facts_.setup, i));
+                rates.push_back(sim::cable_rate(facts_.setup, i));
+            }
+            if (delays.empty()) continue;
+            std::sort(delays.begin(), delays.end());
+            std::sort(rates.begin(), rates.end());
+            usual_delay_[at_host] = delays[delays.size() / 2];
+            usual_rate_[at_host] = rates[rates.size() / 2];
+        }
+    }
+
+    bool is_at_host(uint32_t cable) const {
+        const topology::Cable& ends = facts_.setup.graph.cables[cable];
+        return facts_.is_host(ends.a.node) || facts_.is_host(ends.b.node);
+    }
+    bool is_slow(uint32_t cable) const {
+        const auto& usual = usual_rate_[is_at_host(cable)];
+        return usual && sim::cable_rate(facts_.setup, cable) < *usual;
+    }
+    bool is_far(uint32_t cable) const {
+        return sim::cable_delay(facts_.setup, cable) > usual_delay_[is_at_host(cable)] * kFarLonger;
+    }
+
+    // How busy a link was while the chain lasted.
+    uint64_t busy_permille(topology::CableEnd end) const {
+        const sim::LinkResult* link = facts_.link_at(end.node, end.port);
+        const int64_t whole = (account_.end - facts_.begin).ps;
+        if (link == nullptr || whole <= 0) return 0;
+        return std::min<uint64_t>(
+            1000, static_cast<uint64_t>(link->busy.ps) * 1000 / static_cast<uint64_t>(whole));
+    }
+
+    // At the limit what took longest set the pace. Else what could be avoided comes first, unless
+    // it is too little, and then whatever took more than the limit asks for.
+    std::tuple<Duration, Duration, Duration> weight(const Cause& cause) const {
+        const Duration whole = account_.end - Instant{};
+        if (facts_.permille(facts_.limit) >= kAtLimitPermille) return {cause.time, {}, {}};
+        const bool is_worth = cause.avoidable * kWorthNaming >= whole;
+        const Duration excess = is_avoidable(cause.kind) ? cause.avoidable
+                                : cause.kind == CauseKind::own_bytes
+                                    ? cause.time - std::min(cause.time, facts_.limit)
+                                    : cause.time;
+        return {is_worth ? cause.avoidable : Duration{}, excess, cause.time};
+    }
+
+    void add(CauseKind kind, const std::string& place, Duration time, std::string sentence,
+             Place at = fabric::kNowhere, std::optional<uint32_t> node = {},
+             std::optional<uint32_t> group = {}, Duration inherent = {}) {
+        if (time.ps <= 0) return;
+        const Duration avoidable =
+            is_avoidable(kind) ? time - std::min(time, inherent) : Duration{};
+        for (Cause& cause : found_)
+            if (cause.kind == kind && cause.place == place) {
+                cause.time += time;
+                cause.avoidable += avoidable;
+                return;
+            }
+        found_.push_back({kind, place, time, avoidable, std::move(sentence), at, node, group});
+    }
+    // How long a host's link was busy: that the work asks for.
+    Duration busy_time(topology::CableEnd end) const {
+        const sim::LinkResult* link = facts_.link_at(end.node, end.port);
+        return link == nullptr ? Duration{} : link->busy;
+    }
+
+    // A port.
+
+    void explain_place(Place place, const Trouble& trouble) {
+        const topology::CableEnd end = end_at(facts_.setup, place);
+        const uint32_t cable = place / 2;
+        add(CauseKind::link_retries, link_name(end), trouble.retries,
+            fmt::format("bit errors on {}: the link sent packets again", link_name(end)), place);
+        if (is_far(cable))
+            explain_far(place, trouble.propagation);
+        else
+            latency_ += trouble.propagation;
+        if (is_slow(cable) && !facts_.is_host(end.node)) return explain_slow(place, trouble);
+        if (facts_.is_host(end.node)) return explain_host(place, end, trouble);
+        own_bytes_ += trouble.serialization;
+        if (trouble.contention().ps == 0) return;
+        const uint64_t busy = busy_permille(end);
+        if (busy < kFullPermille && is_thin(trouble))
+            return explain_thin(place, end, trouble, busy);
+        explain_full(place, end, trouble.contention(), busy);
+    }
+
+    // Flow control or congestion control held senders back, and not queues.
+    static bool is_thin(const Trouble& trouble) { return trouble.queue < trouble.contention() / 2; }
+
+    void explain_far(Place place, Duration time) {
+        const uint32_t cable = place / 2;
+        const Duration usual = usual_delay_[is_at_host(cable)];
+        const Duration delay = sim::cable_delay(facts_.setup, cable);
+        const Duration excess{time.ps - time.ps / delay.ps * usual.ps};
+        latency_ += time - excess;
+        add(CauseKind::long_cable, facts_.names.cable(cable), excess, far_text(cable), place);
+    }
+    std::string far_text(uint32_t cable) const {
+        return fmt::format("the cable {} takes {}, others {}", facts_.names.cable(cable),
+                           base::to_string(sim::cable_delay(facts_.setup, cable)),
+                           base::to_string(usual_delay_[is_at_host(cable)]));
+    }
+
+    void explain_slow(Place place, const Trouble& trouble) {
+        const uint32_t cable = place / 2;
+        add(CauseKind::slow_cable, facts_.names.cable(cable),
+            trouble.contention() + trouble.serialization, slow_text(cable), place);
+    }
+    std::string slow_text(uint32_t cable) const {
+        return fmt::format("the cable {} runs at {}, others at {}", facts_.names.cable(cable),
+                           base::to_string(sim::cable_rate(facts_.setup, cable)),
+                           base::to_string(*usual_rate_[is_at_host(cable)]));
+    }
+
+    bool has_fault(sim::Fault::Kind kind, uint32_t subject) const {
+        return std::any_of(facts_.setup.faults.begin(), facts_.setup.faults.end(),
+                           [&](const sim::Fault& fault) {
+                               return fault.kind == kind && fault.subject == subject;
+                           });
+    }
+
+    // The port of a host: what it sends, and what it does not take.
+    void explain_host(Place place, topology::CableEnd end, const Trouble& trouble) {
+        const std::string& name = facts_.names.node(end.node);
+        const uint32_t cable = place / 2;
+        if (has_fault(sim::Fault::Kind::pause_storm, end.node))
+            add(CauseKind::pause_storm, name, trouble.held,
+                fmt::format("host {} paused its link for no reason", name), place, end.node);
+        else
+            add(CauseKind::slow_receiver, name, trouble.held,
+                fmt::format("host {} does not take what arrives as fast as it comes", name), place,
+                end.node);
+        const bool receives_slowly = has_fault(sim::Fault::Kind::slow_receiver, end.node);
+        add(receives_slowly ? CauseKind::slow_receiver : CauseKind::host_bus, name, trouble.bus,
+            receives_slowly
+                ? fmt::format("host {} does not take what arrives as fast as it comes", name)
+                : fmt::format("host {} moves data between memory and adapter no faster", name),
+            place, end.node);
+        add(CauseKind::shared_adapter, name, trouble.queue,
+            fmt::format("the adapter of {} sent other packets first", name), place, end.node, {},
+            busy_time(end));
+        add(CauseKind::congestion_control, name, trouble.congestion,
+            fmt::format("congestion control slowed the sender because of {}", name), place);
+        if (!is_slow(cable)) {
+            own_bytes_ += trouble.serialization;
+            return;
+        }
+        add(CauseKind::slow_cable, facts_.names.cable(cable), trouble.serialization,
+            slow_text(cable), place);
+    }
+
+    std::string link_name(topology::CableEnd end) const {
+        return facts_.names.link(end.node, end.port);
+    }
+
+    void explain_thin(Place place, topology::CableEnd end, const Trouble& trouble, uint64_t busy) {
+        const uint32_t cable = place / 2;
+        if (trouble.congestion > trouble.held)
+            return add(CauseKind::congestion_control, link_name(end), trouble.contention(),
+                       fmt::format("congestion control slowed the sender more than {} asked for, "
+                                   "which was {} busy",
+                                   link_name(end), percent_text(busy)),
+                       place);
+        if (is_far(cable))
+            return add(CauseKind::long_cable, facts_.names.cable(cable), trouble.contention(),
+                       far_text(cable), place);
+        add(CauseKind::small_buffer, link_name(end), trouble.contention(),
+            fmt::format("buffers before {} are too small: it was {} busy, and yet senders {}",
+                        link_name(end), percent_text(busy),
+                        facts_.has_credits() ? "lacked credits" : "were paused"),
+            place);
+    }
+
+    // Who sends through a port; endpoints that are in no flow or rank are passed over.
+    std::vector<Pair> pairs_at(Place place) const {
+        const auto found = crossings_.find(place);
+        if (found == crossings_.end()) return {};
+        return {found->second.begin(), found->second.end()};
+    }
+
+    // The pieces of work between two endpoints: groups of flows, then jobs of the program.
+    std::set<uint32_t> work_of(const Pair& pair) const {
+        build_work();
+        const auto found = work_.find(pair);
+        return found == work_.end() ? std::set<uint32_t>{} : found->second;
+    }
+    void build_work() const {
+        if (!work_.empty()) return;
+        for (const sim::Flow& flow : facts_.setup.flows) {
+            work_[{flow.source, flow.destination}].insert(flow.group);
+            work_[{flow.destination, flow.source}].insert(flow.group);
+        }
+        const auto first = static_cast<uint32_t>(facts_.setup.groups.size());
+        for (const workload::Task& task : facts_.setup.program.tasks()) {
+            if (task.kind == workload::Task::Kind::compute || task.tier == Tier::scale_up) continue;
+            const uint32_t from = facts_.setup.ranks[task.rank].endpoint;
+            const uint32_t to = facts_.setup.ranks[task.peer].endpoint;
+            const uint32_t job = facts_.setup.program.phases[task.phase].job;
+            work_[{from, to}].insert(first + job);
+            work_[{to, from}].insert(first + job);
+        }
+    }
+    std::string work_name(uint32_t work) const {
+        const auto& groups = facts_.setup.groups;
+        if (work < groups.size())
+            return groups[work].empty() ? fmt::format("work {}", work + 1) : groups[work];
+        const auto& jobs = facts_.setup.program.jobs;
+        const size_t job = work - groups.size();
+        return job < jobs.size() && !jobs[job].name.empty() ? jobs[job].name
+                                                            : fmt::format("job {}", job + 1);
+    }
+    // Whether messages of the chain go from one to the other.
+    bool is_of_chain(const Pair& pair) const {
+        return std::any_of(
+            account_.chain.begin(), account_.chain.end(), [&](const sim::ChainLink& link) {
+                if (!link.is_task) {
+                    const sim::Flow& flow = facts_.setup.flows[link.id];
+                    return pair == Pair{flow.source, flow.destination} ||
+                           pair == Pair{flow.destination, flow.source};
+                }
+                const workload::Task& task = facts_.setup.program[link.id];
+                if (task.kind == workload::Task::Kind::compute || task.tier == Tier::scale_up)
+                    return false;
+                const uint32_t from = facts_.setup.ranks[task.rank].endpoint;
+                const uint32_t to = facts_.setup.ranks[task.peer].endpoint;
+                return pair == Pair{from, to} || pair == Pair{to, from};
+            });
+    }
+    uint32_t own_work() const {
+        const sim::ChainLink& last = account_.chain.back();
+        if (!last.is_task) return facts_.setup.flows[last.id].group;
+        const uint32_t phase = facts_.setup.program[last.id].phase;
+        return static_cast<uint32_t>(facts_.setup.groups.size()) +
+               facts_.setup.program.phases[phase].job;
+    }
+
+    // A link that had more to carry than it could. Whose traffic it was tells why.
+    void explain_full(Place place, topology::CableEnd end, Duration time, uint64_t busy) {
+        const std::vector<Pair> pairs = pairs_at(place);
+        const sim::LinkResult* link = facts_.link_at(end.node, end.port);
+        size_t own = 0;
+        std::map<uint32_t, size_t> others;
+        std::set<uint32_t> sources;
+        for (const Pair& pair : pairs) {
+            sources.insert(pair.first);
+            const std::set<uint32_t> works = work_of(pair);
+            if (works.contains(own_work()))
+                ++own;
+            else
+                for (const uint32_t work : works) ++others[work];
+        }
+        const bool to_host = link != nullptr && facts_.is_host(link->peer_node);
+        const bool is_mine = std::any_of(pairs.begin(), pairs.end(),
+                                         [&](const Pair& pair) { return is_of_chain(pair); });
+        const auto most =
+            std::max_element(others.begin(), others.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; });
+        if (most != others.end() && own <= most->second)
+            return add(
+                CauseKind::other_work, link_name(end), time,
+                fmt::format("{} uses {} too ({} of {} senders, {} busy)", work_name(most->first),
+                            link_name(end), most->second, pairs.size(), percent_text(busy)),
+                place, {}, most->first);
+        if (!is_mine && !pairs.empty())
+            return add(CauseKind::victim, link_name(end), time,
+                       fmt::format("it stood behind packets for {}, which its own do not cross "
+                                   "({} busy, {} senders)",
+                                   link_name(end), percent_text(busy), pairs.size()),
+                       place, link->peer_node);
+        if (to_host)
+            return add(
+                CauseKind::incast, link_name(end), time,
+                fmt::format("{} send to {} at once: {} was {} busy", counted_hosts(sources.size()),
+                            facts_.names.node(link->peer_node), link_name(end), percent_text(busy)),
+                place, link->peer_node, {}, link->busy);
+        explain_between(place, end, time, busy, pairs);
+    }
+
+    static std::string counted_hosts(size_t count) {
+        return count == 1 ? "1 host" : fmt::format("{} hosts", count);
+    }
+
+    // Hops from each node to a host.
+    std::vector<uint32_t> hops_to(uint32_t host) const {
+        std::vector<uint32_t> hops(facts_.setup.graph.nodes.size(), UINT32_MAX);
+        std::queue<uint32_t> next;
+        hops[host] = 0;
+        next.push(host);
+        for (; !next.empty(); next.pop())
+            for (const auto& link : facts_.names.ports().of(next.front()))
+                if (link.is_cabled() && hops[link.peer.node] == UINT32_MAX) {
+                    hops[link.peer.node] = hops[next.front()] + 1;
+                    next.push(link.peer.node);
+                }
+        return hops;
+    }
+
+    // Links that a message could take instead of this one: on paths of equal length, as far from
+    // where it goes.
+    std::set<Place> equals_of(topology::CableEnd end, const Pair& pair) const {
+        const uint32_t source = facts_.names.hosts()[pair.first];
+        const uint32_t destination = facts_.names.hosts()[pair.second];
+        const std::vector<uint32_t> hops = hops_to(destination);
+        std::set<Place> equals;
+        for (const sim::LinkResult& link : facts_.result.links) {
+            const topology::CableEnd other{link.node, link.port};
+            if (hops[link.node] != hops[end.node] || hops[link.peer_node] + 1 != hops[link.node] ||
+                other == end || !facts_.routes.may_cross(source, destination, other))
+                continue;
+            const topology::Cable& cable = facts_.setup.graph.cables[link.cable];
+            equals.insert(fabric::place_of(link.cable, cable.a == other));
+        }
+        return equals;
+    }
+
+    // Between switches: were there equal paths, and did they have room?
+    void explain_between(Place place, topology::CableEnd end, Duration time, uint64_t busy,
+                         const std::vector<Pair>& pairs) {
+        std::set<Place> equal;
+        for (const Pair& pair : pairs)
+            if (is_of_chain(pair)) equal.merge(equals_of(end, pair));
+        uint64_t others = 0;
+        for (const Place other : equal) {
+            if (has_fault(sim::Fault::Kind::cable_down, other / 2))
+                return add(CauseKind::link_down, facts_.names.cable(other / 2), time,
+                           fmt::format("the cable {} was down, and {} carried its part too",
+                                       facts_.names.cable(other / 2), link_name(end)),
+                           other);
+            others += busy_permille(end_at(facts_.setup, other));
+        }
+        if (!equal.empty() && others * 1000 < busy * kIdlePart * equal.size())
+            return add(
+                CauseKind::uneven_paths, link_name(end), time,
+                fmt::format("{} flows met on {} ({} busy), while {} {} busy on average",
+                            pairs.size(), link_name(end), percent_text(busy),
+                            equal.size() == 1 ? "1 equal path was"
+                                              : fmt::format("{} equal paths were", equal.size()),
+                            percent_text(others / equal.size())),
+                place);
+        add(CauseKind::oversubscribed, link_name(end), time,
+            fmt::format("{}{} more to carry than it could ({} busy, {} flows)", link_name(end),
+                        equal.empty() ? " had" : " and its equals had", percent_text(busy),
+                        pairs.size()),
+            place);
+    }
+
+    // Inside servers.
+    void explain_inside() {
+        if (!facts_.setup.scale_up) return;
+        const std::string& name = facts_.setup.scale_up->fabric_name;
+        Duration contention{};
+        for (const auto& [kind, time] : inside_) {
+            if (fabric::is_wait(kind))
+                contention += time;
+            else if (kind == ShareKind::propagation)
+                latency_ += time;
+            else
+                own_bytes_ += time;
+        }
+        add(CauseKind::oversubscribed, name, contention,
+            fmt::format("{} inside servers was full", name));
+    }
+
+    // Losses.
+
+    void explain_loss() {
+        const Duration time = nowhere_[ShareKind::loss];
+        if (time.ps == 0) return;
+        const sim::TimeAccount::Loss* most = nullptr;
+        for (const auto& loss : account_.losses)
+            if (most == nullptr || loss.packets > most->packets) most = &loss;
+        if (most == nullptr) return explain_resending(time);
+        const topology::CableEnd end = end_at(facts_.setup, most->place);
+        add(kind_of(*most), place_of_loss(*most), time,
+            fmt::format("{} of its packets were lost at {} ({})", most->packets, link_name(end),
+                        drop_name(most->cause)),
+            most->place);
+    }
+    CauseKind kind_of(const sim::TimeAccount::Loss& loss) const {
+        switch (loss.cause) {
+            case Drop::buffer_full:
+                return facts_.result.disagreements.empty() ? CauseKind::buffer_overflow
+                                                           : CauseKind::settings_disagree;
+            case Drop::headroom_full:
+                return facts_.result.disagreements.empty() ? CauseKind::headroom_overflow
+                                                           : CauseKind::settings_disagree;
+            case Drop::corrupted: return CauseKind::lossy_cable;
+            case Drop::link_down: return CauseKind::link_down;
+            case Drop::no_route:
+            case Drop::hop_limit: return CauseKind::no_route;
+            case Drop::head_of_queue: return CauseKind::head_of_queue;
+            case Drop::watchdog: return CauseKind::watchdog;
+        }
+        return CauseKind::unexplained;
+    }
+    // Damage is found where a cable ends, and is that cable's.
+    std::string place_of_loss(const sim::TimeAccount::Loss& loss) const {
+        const bool is_cable = loss.cause == Drop::corrupted || loss.cause == Drop::link_down;
+        return is_cable ? facts_.names.cable(loss.place / 2)
+                        : link_name(end_at(facts_.setup, loss.place));
+    }
+    void explain_resending(Duration time) {
+        const bool reorders = facts_.setup.fabric.route.choice != fabric::PathChoice::ecmp;
+        if (reorders)
+            return add(CauseKind::reordering, "", time,
+                       "packets took several paths, and what came out of order was taken for lost");
+        add(CauseKind::early_timeout, "", time,
+            "packets were sent again although none was lost: answers came after the timeout");
+    }
+
+    // What a sender imposes on itself.
+    void explain_senders() {
+        const Duration window = nowhere_[ShareKind::window];
+        for (uint32_t cable = 0; window.ps != 0 && cable < facts_.setup.graph.cables.size();
+             ++cable)
+            if (is_far(cable) &&
+                (troubles_.contains(2 * cable) || troubles_.contains(2 * cable + 1)))
+                return add(CauseKind::long_cable, facts_.names.cable(cable), window,
+                           far_text(cable), 2 * cable);
+        add(CauseKind::window, "", window,
+            "the window was full: more would have to be in flight to fill the way there and back");
+        Duration limited = nowhere_[ShareKind::rate_limit];
+        for (const sim::TimeShare& share : account_.shares)
+            if (share.kind == ShareKind::rate_limit) limited = share.time;
+        add(CauseKind::rate_limit, "", limited, "the sender keeps to its own rate limit");
+        add(CauseKind::congestion_control, "", nowhere_[ShareKind::congestion],
+            "congestion control slowed the sender");
+        add(CauseKind::not_ready, "", nowhere_[ShareKind::not_ready],
+            "the receiver had no buffer posted");
+        add(CauseKind::small_buffer, "", nowhere_[ShareKind::held],
+            "senders were held up by flow control");
+        add(CauseKind::late_start, "", nowhere_[ShareKind::start], "it began late");
+    }
+
+    // A rank that computes for longer than most of its phase.
+    void explain_ranks() {
+        for (const auto& [rank, time] : computing_) {
+            const Duration excess = excess_of(rank);
+            add(CauseKind::slow_rank, fmt::format("rank {}", rank), excess,
+                fmt::format("rank {} computes for longer than others", rank), fabric::kNowhere,
+                rank);
+            add(CauseKind::compute, "", time - std::min(time, excess), "ranks compute");
+        }
+    }
+    Duration excess_of(uint32_t rank) const {
+        std::map<uint32_t, std::vector<Duration>> by_phase;
+        for (const workload::Task& task : facts_.setup.program.tasks())
+            if (task.kind == workload::Task::Kind::compute && task.duration.ps != 0)
+                by_phase[task.phase].push_back(task.duration);
+        Duration excess{};
+        for (const sim::ChainLink& link : account_.chain) {
+            if (!link.is_task) continue;
+            const workload::Task& task = facts_.setup.program[link.id];
+            if (task.kind != workload::Task::Kind::compute || task.rank != rank) continue;
+            auto& durations = by_phase[task.phase];
+            std::sort(durations.begin(), durations.end());
+            if (!durations.empty())
+                excess += std::max(Duration{}, task.duration - durations[durations.size() / 2]);
+        }
+        return excess;
+    }
+
+    void explain_rest() {
+        add(CauseKind::software, "", nowhere_[ShareKind::software],
+            "software at the ends: reaction, launch and adapter latency");
+        add(CauseKind::latency, "", latency_ + nowhere_[ShareKind::switching],
+            "the way itself: cables, FEC and switches");
+        add(CauseKind::own_bytes, "", own_bytes_, "there was that much to send");
+        add(CauseKind::unexplained, "", nowhere_[ShareKind::unexplained], "unexplained");
+    }
+
+    const Facts& facts_;
+    const sim::TimeAccount& account_;
+    std::map<Place, Trouble> troubles_;
+    std::map<ShareKind, Duration> nowhere_;
+    std::map<ShareKind, Duration> inside_;
+    std::map<uint32_t, Duration> computing_;  // by rank
+    std::map<Place, std::set<Pair>> crossings_;
+    mutable std::map<Pair, std::set<uint32_t>> work_;
+    Duration usual_delay_[2]{};
+    std::optional<base::Rate> usual_rate_[2];
+    Duration latency_{};
+    Duration own_bytes_{};
+    std::vector<Cause> found_;
+};
+
+}  // namespace
+
+std::vector<Cause> find_causes(const Facts& facts) {
+    if (facts.result.account.shares.empty()) return {};
+    return Investigation(facts).causes();
+}
+
+const char* cause_name(CauseKind kind) {
+    switch (kind) {
+        case CauseKind::incast: return "incast";
+        case CauseKind::other_work: return "other_work";
+        case CauseKind::victim: return "victim";
+        case CauseKind::uneven_paths: return "uneven_paths";
+        case CauseKind::oversubscribed: return "oversubscribed";
+        case CauseKind::shared_adapter: return "shared_adapter";
+        case CauseKind::slow_cable: return "slow_cable";
+        case CauseKind::long_cable: return "long_cable";
+        case CauseKind::slow_receiver: return "slow_receiver";
+        case CauseKind::pause_storm: return "pause_storm";
+        case CauseKind::small_buffer: return "small_buffer";
+        case CauseKind::congestion_control: return "congestion_control";
+        case CauseKind::rate_limit: return "rate_limit";
+        case CauseKind::window: return "window";
+        case CauseKind::host_bus: return "host_bus";
+        case CauseKind::lossy_cable: return "lossy_cable";
+        case CauseKind::link_retries: return "link_retries";
+        case CauseKind::buffer_overflow: return "buffer_overflow";
+        case CauseKind::headroom_overflow: return "headroom_overflow";
+        case CauseKind::settings_disagree: return "settings_disagree";
+        case CauseKind::link_down: return "link_down";
+        case CauseKind::no_route: return "no_route";
+        case CauseKind::watchdog: return "watchdog";
+        case CauseKind::head_of_queue: return "head_of_queue";
+        case CauseKind::reordering: return "reordering";
+        case CauseKind::early_timeout: return "early_timeout";
+        case CauseKind::not_ready: return "not_ready";
+        case CauseKind::slow_rank: return "slow_rank";
+        case CauseKind::software: return "software";
+        case CauseKind::latency: return "latency";
+        case CauseKind::compute: return "compute";
+        case CauseKind::late_start: return "late_start";
+        case CauseKind::own_bytes: return "own_bytes";
+        case CauseKind::unexplained: return "unexplained";
+    }
+    return "";
+}
+
+}  // namespace tulle::report

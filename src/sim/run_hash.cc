@@ -1,0 +1,118 @@
+#include "sim/run_hash.h"
+
+#include <concepts>
+#include <initializer_list>
+#include <string_view>
+
+#include "base/fields.h"
+#include "base/hash.h"
+
+namespace tulle::sim {
+namespace {
+
+template <class T>
+concept Number = std::integral<T> || std::is_enum_v<T>;
+template <class T>
+concept List = requires(const T& list) {
+    list.begin();
+    list.size();
+};
+template <class T>
+concept Perhaps = requires(const T& value) {
+    static_cast<bool>(value);
+    *value;
+};
+
+bool is_one_of(const void* field, std::initializer_list<const void*> others) {
+    for (const void* other : others)
+        if (field == other) return true;
+    return false;
+}
+
+// Every field of every plain struct counts, a new one by itself; what does not is named here.
+class Digest {
+public:
+    uint64_t value() const { return hash_.value(); }
+
+    void add(const Setup& setup) {
+        base::visit_fields(setup, [&](const auto& field) {
+            if (is_one_of(&field, {&setup.name, &setup.fabric_name, &setup.groups, &setup.trace}))
+                return;
+            add(field);
+        });
+    }
+    void add(const Result& result) {
+        base::visit_fields(result, [&](const auto& field) {
+            if (&field != static_cast<const void*>(&result.hash)) add(field);
+        });
+    }
+
+    void add(const EngineFigures&) {}
+    void add(const std::vector<Tap>&) {}
+    void add(const std::vector<CapturedPacket>&) {}
+    void add(const std::vector<TraceEvent>&) {}
+
+    void add(const base::Rate& rate) { hash_.add(rate.numerator()).add(rate.denominator()); }
+    void add(const base::Histogram& values) {
+        hash_.add(values.count()).add(values.min()).add(values.max()).add(values.mean());
+        for (uint64_t percent = 1; percent < 100; ++percent)
+            hash_.add(values.percentile(percent, 100));
+    }
+    void add(const workload::Program& program) {
+        add(program.phases);
+        add(program.jobs);
+        add(program.tasks());
+        for (uint32_t task = 0; task < program.size(); ++task) add(program.needs(task));
+    }
+    void add(const std::string& text) {
+        hash_.add(text.size());
+        for (std::string_view rest = text; !rest.empty(); rest.remove_prefix(eight(rest)))
+            hash_.add(bytes_of(rest.substr(0, eight(rest))));
+    }
+
+    template <Number T>
+    void add(const T& number) {
+        hash_.add(static_cast<uint64_t>(number));
+    }
+    template <List T>
+    void add(const T& list) {
+        hash_.add(list.size());
+        for (const auto& element : list) add(element);
+    }
+    template <Perhaps T>
+    void add(const T& value) {
+        hash_.add(value ? 1 : 0);
+        if (value) add(*value);
+    }
+    template <class T>
+    requires std::is_aggregate_v<T> &&(!List<T>)void add(const T& fields) {
+        base::visit_fields(fields, [&](const auto& field) { add(field); });
+    }
+
+private:
+    static size_t eight(std::string_view text) { return std::min<size_t>(text.size(), 8); }
+    static uint64_t bytes_of(std::string_view text) {
+        uint64_t bytes = 0;
+        for (const char c : text) bytes = bytes << 8 | static_cast<uint8_t>(c);
+        return bytes;
+    }
+
+    base::Hash hash_;
+};
+
+}  // namespace
+
+uint64_t setup_hash(const Setup& setup) {
+    Digest digest;
+    digest.add(setup);
+    return digest.value();
+}
+
+uint64_t run_hash(const Setup& setup, const Result& result) {
+    Digest digest;
+    digest.add(setup);
+    digest.add(result);
+    return digest.value();
+}
+
+}  // namespace tulle::sim

@@ -1,0 +1,292 @@
+#include "workload/collectives/tuning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "workload/collectives/cost_model.h"
+
+namespace tulle::workload {
+namespace {
+
+using base::Duration;
+using nccl::Kind;
+using nccl::Proto;
+
+constexpr Way kRingsAndTrees[] = {{nccl::tree, nccl::ll},     {nccl::tree, nccl::ll128},
+                                  {nccl::tree, nccl::simple}, {nccl::ring, nccl::ll},
+                                  {nccl::ring, nccl::ll128},  {nccl::ring, nccl::simple}};
+
+// Starting a kernel, as nccl-tests measures it and NCCL's model leaves it out, for it is the same
+// for all ways. Fitted: to the rows up to 64 KiB of the tables of 8 x H100 and 8 x B200 in
+// tests/collectives.
+constexpr Duration kLaunch{10'000'000};
+// What a loop of sums in a switch takes besides the links, and is not hidden by the loops around
+// it. Fitted: on Hopper to the slopes between 4 MiB and 1 GiB of Azure's table for H100, where it
+// is two of Simple's steps of 3.4 us; on Blackwell to the same slopes of the table for 8 x B200.
+constexpr Duration kLoopHopper{6'800'000};
+constexpr Duration kLoopBlackwell{11'500'000};
+
+Protocol protocol_of(Proto proto) {
+    constexpr Protocol kProtocols[] = {Protocol::ll, Protocol::ll128, Protocol::simple};
+    return kProtocols[proto];
+}
+
+std::string_view text_of(Proto proto) {
+    constexpr std::string_view kNames[] = {"LL", "LL128", "Simple"};
+    return kNames[proto];
+}
+
+// As reports call it.
+std::string text_of(Way way) {
+    constexpr std::string_view kNames[] = {"tree", "ring", "in_switch", "two_level in_switch"};
+    return fmt::format("{} {}", kNames[way.kind], text_of(way.proto));
+}
+
+class Tuning {
+public:
+    Tuning(CollectiveOptions options, const Placement& placement, const Machine& machine)
+        : options_(std::move(options)),
+          placement_(placement),
+          machine_(machine),
+          model_(machine, placement, options_.collective),
+          bytes_(std::max<uint64_t>(1, options_.bytes)) {}
+
+    CollectiveOptions tune() {
+        const std::vector<Way> known = ways();
+        if (options_.algorithm == Algorithm::automatic) take_algorithm(best(known));
+        const bool is_bare = options_.protocol == Protocol::bare;
+        const Way way = way_taken();
+        if (!is_bare) note_estimates(way, known);
+        if (options_.channels == 0) options_.channels = channels(way);
+        if (!options_.chunk_is_asked) options_.chunking.chunk = chunk(way);
+        if (is_bare) return options_;
+        options_.protocol = protocol_of(way.proto);
+        options_.software = software(way);
+        if (is_in_switch(way)) options_.chunking.sum_window = 1;
+        return options_;
+    }
+
+private:
+    bool is_of_all_gpus() const {
+        for (uint32_t server = 0; server < placement_.server_count(); ++server)
+            if (placement_.count_of(server) != machine_.gpus) return false;
+        return true;
+    }
+    bool allows_switches() const {
+        return machine_.reduces && placement_.has_scale_up() && machine_.gpus > 1 &&
+               is_of_all_gpus();
+    }
+
+    // What NCCL would choose from.
+    std::vector<Way> ways() const {
+        std::vector<Way> found;
+        const bool sums = options_.collective == Collective::all_reduce;
+        const bool has_rings = options_.collective != Collective::all_to_all;
+        for (const Way way : kRingsAndTrees)
+            if (has_rings && (sums || way.kind == nccl::ring)) found.push_back(way);
+        if (sums && allows_switches())
+            found.push_back(
+                {placement_.server_count() == 1 ? nccl::nvls : nccl::nvls_tree, nccl::simple});
+        std::erase_if(found, [&](Way way) {
+            return model_.bandwidth(way, bytes_) == 0 || !has_protocol(way.proto);
+        });
+        return found;
+    }
+
+    bool has_protocol(Proto proto) const {
+        const Protocol asked = options_.protocol;
+        return asked == Protocol::automatic || asked == Protocol::bare ||
+               asked == protocol_of(proto);
+    }
+
+    Way best(const std::vector<Way>& ways) const {
+        if (ways.empty()) return {nccl::ring, nccl::simple};
+        return *std::min_element(ways.begin(), ways.end(), [&](Way a, Way b) {
+            return model_.time(a, bytes_) < model_.time(b, bytes_);
+        });
+    }
+
+    void take_algorithm(Way way) {
+        options_.is_automatic = true;
+        switch (way.kind) {
+            case nccl::tree: options_.algorithm = Algorithm::tree; break;
+            case nccl::ring: options_.algorithm = Algorithm::ring; break;
+            case nccl::nvls: options_.algorithm = Algorithm::in_switch; break;
+            default:
+                options_.algorithm = Algorithm::two_level;
+                options_.in_switch = true;
+                options_.between = Algorithm::tree;
+        }
+        if (options_.collective == Collective::all_to_all) options_.algorithm = Algorithm::direct;
+    }
+
+    // The way of the algorithm, by the best of its protocols.
+    Way way_taken() const {
+        std::vector<Way> found = ways();
+        const Kind kind = kind_of_algorithm();
+        std::erase_if(found, [&](Way way) { return way.kind != kind; });
+        if (!found.empty() && is_known()) return best(found);
+        if (kind == nccl::nvls || kind == nccl::nvls_tree) return {kind, nccl::simple};
+        return {nccl::ring, other_protocol()};
+    }
+
+    // Whether NCCL has it, too.
+    bool is_known() const {
+        return options_.algorithm == Algorithm::ring ||
+               options_.algorithm == Algorithm::in_switch ||
+               options_.algorithm == Algorithm::tree ||
+               (options_.algorithm == Algorithm::two_level && options_.in_switch &&
+                options_.between == Algorithm::tree);
+    }
+
+    Kind kind_of_algorithm() const {
+        if (options_.algorithm == Algorithm::tree) return nccl::tree;
+        const bool in_switch = options_.in_switch || options_.algorithm == Algorithm::in_switch;
+        if (!in_switch) return nccl::ring;
+        return placement_.server_count() == 1 ? nccl::nvls : nccl::nvls_tree;
+    }
+
+    // NCCL takes LL for messages of its own up to 16 KiB, and Simple for larger ones.
+    Proto other_protocol() const {
+        if (options_.protocol == Protocol::ll) return nccl::ll;
+        if (options_.protocol == Protocol::ll128) return nccl::ll128;
+        const bool is_small = bytes_ / placement_.size() <= nccl::kPointToPointLl;
+        return is_small && options_.protocol == Protocol::automatic ? nccl::ll : nccl::simple;
+    }
+
+    void note_estimates(Way taken, std::vector<Way> known) {
+        options_.library_channels = model_.channels(taken, bytes_);
+        if (!is_known()) return;
+        options_.predicted = estimate(taken);
+        std::erase(known, taken);
+        if (known.empty()) return;
+        const Way next = best(known);
+        options_.next_best = estimate(next);
+    }
+
+    Estimate estimate(Way way) const { return {text_of(way), kLaunch + model_.time(way, bytes_)}; }
+
+    // The simulated channels: one for each rail, which stands for all that NCCL has on it.
+    uint16_t channels(Way way) const {
+        const uint16_t usual = usual_channels(options_, placement_);
+        if (options_.protocol == Protocol::bare || !is_known()) return usual;
+        const uint32_t found = model_.channels(way, bytes_);
+        return static_cast<uint16_t>(
+            std::min<uint32_t>(usual, std::max(1u, way.kind == nccl::tree ? found / 2 : found)));
+    }
+
+    uint64_t chunk(Way way) const {
+        const uint64_t usual = options_.chunking.chunk;
+        if (options_.protocol == Protocol::bare) return usual;
+        const uint64_t all = model_.channels(way, bytes_);
+        if (way.kind == nccl::nvls || way.kind == nccl::nvls_tree) {
+            const uint64_t cut =
+                way.kind == nccl::nvls ? nvls_chunk(all * heads()) : nvls_tree_chunk(all * heads());
+            return all * cut * heads() / model_.per_server();
+        }
+        if (!is_known()) return usual;
+        const uint64_t mine = way.kind == nccl::tree ? 2 * options_.channels : options_.channels;
+        const uint64_t merged = std::max<uint64_t>(1, all / mine);
+        if (way.kind == nccl::tree && way.proto == nccl::ll128) return merged * ll128_chunk(all);
+        if (way.proto == nccl::ll) return merged * nccl::kStepLl;
+        return way.proto == nccl::ll128 ? merged * nccl::kStepLl128 : usual;
+    }
+
+    // How NCCL cuts, in calcCollChunking of src/enqueue.cc: smaller where there would be few.
+    uint64_t heads() const { return std::min(model_.per_server(), nccl::kMostNvlsHeads); }
+    uint64_t nvls_chunk(uint64_t at_once) const {
+        uint64_t chunk = nccl::kNvlsChunk;
+        if (bytes_ < 64 * at_once * chunk) chunk = std::min<uint64_t>(chunk, 64 << 10);
+        if (bytes_ < 8 * at_once * chunk) chunk = std::min<uint64_t>(chunk, 32 << 10);
+        if (bytes_ < 2 * at_once * chunk) chunk = std::min<uint64_t>(chunk, 16 << 10);
+        return chunk;
+    }
+    uint64_t nvls_tree_chunk(uint64_t at_once) const {
+        uint64_t chunk = model_.servers() >= 4 ? 64 << 10 : nccl::kNvlsChunk;
+        if (bytes_ < 4 * at_once * chunk) chunk = std::min<uint64_t>(chunk, 64 << 10);
+        if (bytes_ < at_once * chunk) chunk = std::min<uint64_t>(chunk, 32 << 10);
+        return chunk;
+    }
+    uint64_t ll128_chunk(uint64_t channels) const {
+        const uint64_t height = std::bit_width(uint64_t{model_.servers()}) - 1;
+        const uint64_t tenths = 10 + 10 * height + model_.per_server();  // of a step
+        const auto is_few = [&](uint64_t chunk, uint64_t times) {
+            return bytes_ / (channels * chunk) * 10 * model_.per_server() < tenths * times;
+        };
+        uint64_t chunk = nccl::kStepLl128;
+        while (chunk > 128 << 10 && is_few(chunk, 64)) chunk /= 2;
+        while (chunk > 32 << 10 && is_few(chunk, 16)) chunk /= 2;
+        return chunk;
+    }
+
+    static bool is_in_switch(Way way) {
+        return way.kind == nccl::nvls || way.kind == nccl::nvls_tree;
+    }
+
+    Duration loop_of_sums() const {
+        return machine_.generation == Generation::blackwell ? kLoopBlackwell : kLoopHopper;
+    }
+
+    Software software(Way way) const {
+        const CostModel::Latency latency = model_.latency(way, bytes_);
+        Software software;
+        software.launch = latency.base;
+        const bool in_switch = is_in_switch(way);
+        const auto rest = [&](Tier tier, Duration whole) {
+            const Machine::Network& network = machine_.network(tier);
+            return std::max(network.reaction, whole - network.latency);
+        };
+        const auto up = static_cast<size_t>(Tier::scale_up);
+        const auto out = static_cast<size_t>(Tier::scale_out);
+        software.step[out] = rest(Tier::scale_out, latency.between);
+        software.step[up] = in_switch ? loop_of_sums() : rest(Tier::scale_up, latency.inside);
+        // What NCCL reckons for sums in a switch is for the way there and back together.
+        if (in_switch) {
+            const Duration there = machine_.network(Tier::scale_up).latency + software.step[up];
+            software.launch = std::max(Duration{}, latency.inside - there * 2);
+        }
+        software.launch += kLaunch;
+        if (way.proto == nccl::ll) software.line = 2;
+        if (way.proto == nccl::ll128) software.payload = 120, software.line = 128;
+        if (way.proto != nccl::simple && is_known()) add_copying(way, software);
+        return software;
+    }
+
+    // Threads copy words with flags slower than links carry them, and a step is passed on once it
+    // is copied. What NCCL's bandwidth says beyond the time on the line is spent in each step.
+    void add_copying(Way way, Software& software) const {
+        const CostModel::Steps steps = model_.steps(way);
+        const auto hops = static_cast<uint64_t>(std::max<int64_t>(1, steps.inside + steps.between));
+        // Of a channel, in each step; a channel has two trees.
+        const uint64_t parts =
+            way.kind == nccl::tree ? 2 * options_.channels : options_.channels * model_.ranks();
+        const uint64_t mbps = std::max<uint64_t>(1, model_.bandwidth(way, bytes_));
+        const uint64_t whole = 1'000'000'000 * parts / (mbps * hops);  // femtoseconds a byte
+        const uint64_t at_once = way.kind == nccl::tree ? 2 : 1;
+        for (const Tier tier : {Tier::scale_out, Tier::scale_up}) {
+            const uint64_t rate = machine_.network(tier).mbps;
+            if (rate == 0) continue;
+            const uint64_t sharers = at_once * (tier == Tier::scale_up ? options_.channels : 1);
+            const uint64_t line =
+                1'000'000'000 * sharers * software.line / (software.payload * rate);
+            software.copy_fs[static_cast<size_t>(tier)] = whole > line ? whole - line : 0;
+        }
+    }
+
+    CollectiveOptions options_;
+    const Placement& placement_;
+    const Machine& machine_;
+    CostModel model_;
+    uint64_t bytes_;
+};
+
+}  // namespace
+
+CollectiveOptions tune(CollectiveOptions options, const Placement& placement,
+                       const Machine& machine) {
+    return Tuning(std::move(options), placement, machine).tune();
+}
+
+}  // namespace tulle::workload
