@@ -189,7 +189,7 @@ int run(const Options& options) {
             fmt::print(stderr, "tulle compare: note: {}\n", note);
     const uint32_t workers =
         options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-    warn_of_cost("tulle compare", estimate(task->setups, 1, workers));
+    warn_of_cost("tulle compare", estimate(task->setups, 1, workers, 2));
     set_up.say("building the networks");
     const Runs runs = run_all(*task, workers, set_up);
     const Results& results = runs.results;

@@ -127,7 +127,8 @@ int simulate(const Options& options) {
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle sim: note: {}\n", note);
-    warn_of_cost("tulle sim", estimate({&setup, 1}, options.threads, options.threads));
+    const uint32_t passes = options.no_verdict ? 1 : 2;
+    warn_of_cost("tulle sim", estimate({&setup, 1}, options.threads, options.threads, passes));
     set_up.say("building the network");
     const auto result = run_with_progress(setup, options, set_up);
     if (!result) return fail(result.error(), kInputWrong);
@@ -158,6 +159,9 @@ void add_sim(CLI::App& app, int& exit_code) {
         ->option_text("A-B")
         ->allow_extra_args(false);
     command->add_option("--tap", options->input.taps, "A cable that --pcap listens at")
+        ->option_text("A-B")
+        ->allow_extra_args(false);
+    command->add_option("--link", options->input.links, "A cable that --html shows over time")
         ->option_text("A-B")
         ->allow_extra_args(false);
     add_files(*command, *options);

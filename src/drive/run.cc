@@ -73,6 +73,8 @@ private:
         progress.flows = setup_.flows.size();
         progress.tasks_done = simulation_.tasks_done();
         progress.tasks = setup_.program.size();
+        progress.passes = options_.explains ? 2 : 1;
+        progress.pass = simulation_.follows_chain() ? 2 : 1;
         options_.on_progress(progress);
     }
 

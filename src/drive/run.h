@@ -17,6 +17,8 @@ struct Progress {
     size_t flows = 0;
     uint64_t tasks_done = 0;  // of the program
     uint64_t tasks = 0;
+    uint32_t pass = 1;  // of `passes`
+    uint32_t passes = 1;
 };
 
 struct Options {

@@ -45,6 +45,7 @@ public:
     Instant time_of(uint64_t window) const { return {static_cast<int64_t>(window) * window_.ps}; }
     size_t flows_done() const { return network_->flows_done(); }
     uint64_t tasks_done() const { return ranks_.tasks_done(); }
+    bool follows_chain() const { return !chain_.empty(); }
     bool program_is_done() const { return ranks_.is_done(); }
     // Time passes for a rank, although nothing may move.
     bool is_computing() const { return ranks_.next_at() != Instant::never(); }

@@ -30,6 +30,19 @@ MadeRun run_of(int64_t slowness) {
         run.result.links[i].wire_bytes = 1 + i;
         if (i % 11 == 0) run.result.links[i].paused = {run.result.time.ps / 50};
     }
+    // Shares that add up to the time.
+    using fabric::ShareKind;
+    const int64_t whole = run.result.time.ps;
+    const auto share = [&](ShareKind kind, int64_t ps) {
+        sim::TimeShare one;
+        one.kind = kind;
+        one.time = {ps};
+        run.result.account.shares.push_back(one);
+    };
+    run.result.account.end = run.result.time;
+    share(ShareKind::serialization, whole / 2);
+    share(ShareKind::queue, whole / 4);
+    share(ShareKind::held, whole - whole / 2 - whole / 4);
     for (int64_t i = 0; i < 2000; ++i) {
         sim::TraceEvent event;
         event.at = {run.result.time.ps / 2000 * i};
@@ -76,13 +89,6 @@ int main(int argc, char** argv) {
     swept.resize(4);
     const scenario::Prices prices = scenario::sample_prices();
     report::Comparison collectives(finished, prices);
-    // Shares that add up to the time of each run.
-    for (report::ComparedRun& run : collectives.runs) {
-        const int64_t whole = run.facts->span.ps;
-        run.shares = {{"serialisation", {whole / 2}},
-                      {"waiting behind other packets", {whole / 4}},
-                      {"held by a pause", {whole - whole / 2 - whole / 4}}};
-    }
     write(folder + "/collectives.html", collectives);
     std::vector<report::FinishedRun> grid;
     for (size_t i = 0; i < 4; ++i)

@@ -82,6 +82,12 @@ void Interfaces::read_interface(const Block& block) {
     names_.push_back(std::move(name));
 }
 
+// A number that no description goes with is the last one's.
+uint32_t Interfaces::most_of_section() const {
+    const size_t count = names_.size() - first_of_section_;
+    return count == 0 ? 0 : static_cast<uint32_t>(count - 1);
+}
+
 uint32_t Interfaces::next() {
     Block block;
     while (descriptor_ >= 0) {
@@ -98,7 +104,7 @@ uint32_t Interfaces::next() {
             interface = half(number.data());
         offset_ += block.size;
         if (block.type == kPacket || block.type == kOldPacket || block.type == kSimplePacket)
-            return number_of(interface);
+            return first_of_section_ + std::min(interface, most_of_section());
     }
     return 0;
 }

@@ -35,12 +35,8 @@ private:
     bool read_block(Block& block);
     void read_interface(const Block& block);
     uint32_t word(const unsigned char* bytes) const;
+    uint32_t most_of_section() const;
     uint16_t half(const unsigned char* bytes) const;
-    // Of an interface of this section; 0 if there is none of that number.
-    uint32_t number_of(uint32_t interface) const {
-        const uint32_t number = first_of_section_ + interface;
-        return number < names_.size() ? number : 0;
-    }
 
     int descriptor_ = -1;  // -1: there is nothing to walk over
     int64_t offset_ = 0;

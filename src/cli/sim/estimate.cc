@@ -150,14 +150,15 @@ uint64_t memory_of(const sim::Setup& setup, uint64_t hops) {
 
 }  // namespace
 
-Estimate estimate(std::span<const sim::Setup> setups, uint32_t threads, uint32_t workers) {
+Estimate estimate(std::span<const sim::Setup> setups, uint32_t threads, uint32_t workers,
+                  uint32_t passes) {
     Estimate sum;
     uint64_t milliseconds = 0;
     std::vector<uint64_t> memory;
     for (const sim::Setup& setup : setups) {
         const uint64_t hops = hops_of(setup);
         const uint64_t percent = 100 + (threads - 1) * kThreadPercent;
-        sum.hops += hops;
+        sum.hops += hops * passes;
         const uint64_t tasks_ms = setup.program.size() * kNanosecondsPerTask / 1'000'000;
         milliseconds += (hops * 1000 / hops_per_second(setup) + tasks_ms) * 100 / percent;
         memory.push_back(memory_of(setup, hops));
@@ -167,7 +168,7 @@ Estimate estimate(std::span<const sim::Setup> setups, uint32_t threads, uint32_t
     const uint32_t at_a_time = std::max(1u, workers / std::max(1u, threads));
     memory.resize(std::min<size_t>(memory.size(), at_a_time));
     for (const uint64_t bytes : memory) sum.memory_bytes += bytes;
-    sum.seconds = milliseconds / 1000 / std::max<uint64_t>(1, memory.size());
+    sum.seconds = passes * milliseconds / 1000 / std::max<uint64_t>(1, memory.size());
     return sum;
 }
 

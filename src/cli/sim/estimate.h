@@ -20,8 +20,10 @@ struct Estimate {
     uint64_t memory_bytes = 0;  // more than is in use now
 };
 
-// Of several runs, `workers` threads together, each run with so many of them.
-Estimate estimate(std::span<const sim::Setup> setups, uint32_t threads, uint32_t workers);
+// Of several runs, `workers` threads together, each run with so many of them, and so often: finding
+// out where the time went takes a second pass.
+Estimate estimate(std::span<const sim::Setup> setups, uint32_t threads, uint32_t workers,
+                  uint32_t passes);
 
 // A sentence where it takes more than a minute, or more memory than is there; none otherwise.
 std::optional<std::string> warning(const Estimate& estimate, uint64_t memory_available);

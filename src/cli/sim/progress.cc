@@ -31,13 +31,13 @@ uint64_t done_millionths(const drive::Progress& progress, base::Instant stop) {
     if (stop != base::Instant::never())
         done = std::max(done, millionths(static_cast<uint64_t>(progress.time.ps),
                                          static_cast<uint64_t>(stop.ps)));
-    return done;
+    return ((progress.pass - 1) * kMillion + done) / progress.passes;
 }
 
 std::string progress_text(const drive::Progress& progress, base::Instant stop,
                           milliseconds elapsed) {
     const uint64_t done = done_millionths(progress, stop);
-    std::string counts;
+    std::string counts = progress.pass > 1 ? " second pass," : "";
     if (progress.tasks != 0)
         counts += fmt::format(" {} of {} tasks,", progress.tasks_done, progress.tasks);
     if (progress.flows != 0)

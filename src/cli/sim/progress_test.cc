@@ -40,6 +40,14 @@ TEST(Progress, a_run_that_stops_at_a_time_is_as_far_as_its_clock) {
     EXPECT_EQ(done_millionths(half_done(), base::Instant{} + 200_us), 750'000u);
 }
 
+TEST(Progress, a_second_pass_begins_in_the_middle) {
+    drive::Progress progress = half_done();
+    progress.passes = 2;
+    EXPECT_EQ(done_millionths(progress, kNoStop), 250'000u);
+    progress.pass = 2;
+    EXPECT_EQ(done_millionths(progress, kNoStop), 750'000u);
+}
+
 TEST(Progress, does_not_guess_before_anything_is_done) {
     drive::Progress progress = half_done();
     progress.tasks_done = 0;

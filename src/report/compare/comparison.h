@@ -29,12 +29,6 @@ struct SeedTime {
     Duration span{};
 };
 
-// A part of the time that a run took.
-struct TimeShare {
-    std::string name;
-    Duration time{};
-};
-
 // Of several seeds, the run with the median time stands for all; if one did not complete the work,
 // the first that did not.
 struct ComparedRun {
@@ -46,7 +40,6 @@ struct ComparedRun {
     Bill bill;
     base::Histogram latency;  // picoseconds
     TimeSeries series;
-    std::vector<TimeShare> shares;  // they add up to the time; empty where nobody took it apart
 
     // "ib-ndr", or "ib-ndr at 64KiB".
     std::string name() const;

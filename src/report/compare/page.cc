@@ -12,6 +12,7 @@
 #include "report/compare/sweep.h"
 #include "report/findings/findings.h"
 #include "report/json_values.h"
+#include "report/time_shares.h"
 
 namespace tulle::report {
 namespace {
@@ -124,10 +125,17 @@ Json bill_json(const Bill& bill) {
             {"power", watts_text(bill.milliwatts)}};
 }
 
-Json shares_json(const ComparedRun& run) {
+// By kind, the largest first: each fabric has places of its own, so those would not compare.
+Json shares_json(const Facts& facts) {
+    std::vector<std::pair<fabric::ShareKind, Duration>> kinds;
+    for (const ShareRow& row : share_rows(facts)) {
+        auto kind = std::ranges::find(kinds, row.kind, [](const auto& one) { return one.first; });
+        if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {row.kind, Duration{}});
+        kind->second += row.time;
+    }
     Json json = Json::array();
-    for (const TimeShare& share : run.shares)
-        json.push_back({{"name", share.name}, {"ps", share.time.ps}});
+    for (const auto& [kind, time] : kinds)
+        json.push_back({{"name", share_text({kind, "", {}})}, {"ps", time.ps}});
     return json;
 }
 
@@ -153,7 +161,7 @@ Json run_figures(const Comparison& comparison, const ComparedRun& run, bool is_d
             {"limit", percent_text(run.verdict.limit_permille)},
             {"hash", fmt::format("{:016x}", run.facts->result.hash)},
             {"sentence", run.verdict.sentence},
-            {"shares", shares_json(run)},
+            {"shares", shares_json(*run.facts)},
             {"collectives", collectives_json(*run.facts)},
             {"latency", latency_json(run.latency)},
             {"series", is_detailed ? series_json(run.series, end) : Json(nullptr)},

@@ -27,6 +27,22 @@ function findings() {
   }
 }
 
+// Shares that are too small to be seen are summed up.
+function shares() {
+  const sum = figures.shares.reduce((total, share) => total + share.ps, 0);
+  if (!sum) return;
+  const one = section(page, "Where the time went", "shares");
+  const large = figures.shares.filter(share => share.ps * 100 >= sum).slice(0, 12);
+  const rest = sum - large.reduce((total, share) => total + share.ps, 0);
+  const parts = large.map(share => ({name: share.name, value: share.ps}));
+  if (rest > 0) parts.push({name: "all else", value: rest});
+  const text = ps => `${timeText(ps / 1e6)}, ${(100 * ps / sum).toFixed(1)} %`;
+  for (const part of parts) part.text = text(part.value);
+  stackedBars(one, [{name: "", text: timeText(sum / 1e6), parts}], "shares of the time");
+  table(one, ["what", "time and share"], parts.map(part => [shownText(part.name), part.text]));
+  element(one, "p", {class: "note"}, "The chain of waits that ended last, taken apart.");
+}
+
 // Where nodes stand: a row for each tier, hosts below; on a circle where there are no tiers.
 function placed(graph) {
   const tiers = [...new Set(graph.nodes.map(node => node.tier))].sort((a, b) => b - a);
@@ -163,6 +179,7 @@ function tables() {
 
 verdict();
 findings();
+shares();
 topology();
 overTime();
 tables();

@@ -10,6 +10,7 @@
 #include "report/findings/findings.h"
 #include "report/page/drawing.h"
 #include "report/page/link_series.h"
+#include "report/time_shares.h"
 
 namespace tulle::report {
 namespace {
@@ -161,6 +162,9 @@ std::string sim_page(const Facts& facts, const Verdict& verdict, std::span<const
                  {"about", about_json(about)},
                  {"findings", Json::array()},
                  {"tables", Json::array()}};
+    json["shares"] = Json::array();
+    for (const ShareRow& row : share_rows(facts))
+        json["shares"].push_back({{"name", share_text(row)}, {"ps", row.time.ps}});
     for (const Finding& finding : verdict.findings)
         json["findings"].push_back(
             {{"severity", severity_name(finding.severity)}, {"sentence", finding.sentence}});
