@@ -419,8 +419,8 @@ void Host::on_change(Instant now) {
 
 HostAccount& Host::account() {
     if (account_ == nullptr)
-        account_ =
-            std::make_unique<HostAccount>(adapter_, cabling_, plan_.port, plan_.receive_latency);
+        account_ = std::make_unique<HostAccount>(adapter_, cabling_, plan_.port,
+                                                 plan_.receive_latency, sender_.has_value());
     return *account_;
 }
 
