@@ -466,7 +466,8 @@ void Host::on_change(Instant now) {
 HostAccount& Host::account() {
     if (account_ == nullptr)
         account_ = std::make_unique<HostAccount>(adapter_, cabling_, plan_.port,
-                                                 plan_.receive_latency, plan_.adapter.memory);
+                                                 plan_.receive_latency, plan_.adapter.memory,
+                                                 sender_.has_value());
     return *account_;
 }
 

@@ -1,6 +1,7 @@
 #include "cluster/host_account.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "transport/requester.h"
 
@@ -48,6 +49,7 @@ bool HostAccount::begin_packet(Instant now, uint32_t index, const wire::Packet& 
     account.connection = qp->id.connection;
     account.first_rate = cabling_.rate(port_);
     account.at = now;
+    sends_again_ = adapter_.counters().retransmitted_packets != retransmitted_;
     if (is_answer(packet)) {
         close_answer(*qp, now);
         account.story = qp->asked->story;
@@ -57,6 +59,7 @@ bool HostAccount::begin_packet(Instant now, uint32_t index, const wire::Packet& 
         close(*qp, now);
         account.story = qp->story;
     }
+    sends_again_ = false;
     return true;
 }
 
@@ -160,8 +163,7 @@ HostAccount::Reason HostAccount::reason_of(const Watched& qp, Instant now) const
 HostAccount::Reason HostAccount::reason_on_line(const Watched& qp, Instant now) const {
     const fabric::Port& port = cabling_.port(port_);
     if ((port.held >> qp.id.lane & 1) != 0) return Reason::held;
-    if (now < line_end_) return Reason::line;
-    return now < port.busy_until ? Reason::bus : Reason::held;
+    return now < port.busy_until ? Reason::line : Reason::held;
 }
 
 void HostAccount::look(Instant now) {
@@ -198,14 +200,22 @@ void HostAccount::finish(Instant now) {
     }
 }
 
-void HostAccount::add(Shares& to, const Watched& qp, Reason reason, Duration time) const {
+// The line was busy with a packet; after its last bit, memory was not ready for the next one.
+void HostAccount::add_line(Shares& to, Instant since, Instant until) const {
+    const Instant end = pays_to_send_ ? std::clamp(line_end_, since, until) : until;
+    to.add(ShareKind::queue, here(), end - since);
+    to.add(ShareKind::bus, here(), until - end);
+}
+
+void HostAccount::add(Shares& to, const Watched& qp, Reason reason, Instant since,
+                      Instant until) const {
+    const Duration time = until - since;
     const auto algorithm = qp.qp->congestion.algorithm;
     switch (reason) {
         case Reason::nothing: return to.add(ShareKind::start, fabric::kNowhere, time);
-        case Reason::line: return to.add(ShareKind::queue, here(), time);
+        case Reason::line: return add_line(to, since, until);
         case Reason::held:
             return to.add(ShareKind::held, cabling_.wait(port_, qp.id.lane).root, time);
-        case Reason::bus: return to.add(ShareKind::bus, here(), time);
         case Reason::not_ready: return to.add(ShareKind::not_ready, here(), time);
         case Reason::paced:
             if (algorithm == transport::Algorithm::fixed_rate)
@@ -219,7 +229,7 @@ void HostAccount::add(Shares& to, const Watched& qp, Reason reason, Duration tim
 
 // Time that a queue pair waited for an answer that opened its window, or for one that never came.
 void HostAccount::close_round_trip(Watched& qp, Duration wait, ShareKind rest) {
-    const bool goes_again = transport::is_resending(*qp.qp) && !qp.was_resending;
+    const bool goes_again = sends_again_ || (transport::is_resending(*qp.qp) && !qp.was_resending);
     if (goes_again || qp.has_resent) return qp.story.add(ShareKind::loss, fabric::kNowhere, wait);
     const Shares none;
     qp.story.add_round_trip(wait, triggered_ == &qp ? trigger_->journey : none, rest);
@@ -227,8 +237,8 @@ void HostAccount::close_round_trip(Watched& qp, Duration wait, ShareKind rest) {
 
 void HostAccount::close(Watched& qp, Instant now) {
     if (now <= qp.since) return;
-    const Duration time = now - qp.since;
-    qp.since = now;
+    const Instant since = std::exchange(qp.since, now);
+    const Duration time = now - since;
     switch (qp.reason) {
         case Reason::window: close_round_trip(qp, time, ShareKind::window); break;
         case Reason::answers: close_round_trip(qp, time, ShareKind::propagation); break;
@@ -236,16 +246,16 @@ void HostAccount::close(Watched& qp, Instant now) {
             if (qp.has_resent)
                 qp.story.add(ShareKind::loss, fabric::kNowhere, time);
             else
-                add(qp.story, qp, qp.reason, time);
+                add(qp.story, qp, qp.reason, since, now);
             break;
-        default: return add(qp.story, qp, qp.reason, time);
+        default: return add(qp.story, qp, qp.reason, since, now);
     }
     qp.has_resent = false;
 }
 
 void HostAccount::close_answer(Watched& qp, Instant now) {
     if (qp.asked == nullptr || now <= qp.asked_since) return;
-    add(qp.asked->journey, qp, qp.answer_reason, now - qp.asked_since);
+    add(qp.asked->journey, qp, qp.answer_reason, qp.asked_since, now);
     qp.asked_since = now;
 }
 

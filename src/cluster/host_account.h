@@ -44,13 +44,16 @@ struct MessageNote {
 
 class HostAccount {
 public:
+    // `pays_to_send`: memory is slower than the line.
     HostAccount(transport::Adapter& adapter, fabric::Cabling& cabling, uint32_t port,
-                Duration receive_latency, const transport::MemoryAccess& memory)
+                Duration receive_latency, const transport::MemoryAccess& memory,
+                bool pays_to_send)
         : adapter_(adapter),
           cabling_(cabling),
           port_(port),
           receive_latency_(receive_latency),
-          memory_(memory) {}
+          memory_(memory),
+          pays_to_send_(pays_to_send) {}
 
     void watch(const WatchedQp& qp);
     void want(uint32_t id, bool is_task) { wanted_.insert(key_of(id, is_task)); }
@@ -74,9 +77,8 @@ public:
 private:
     enum class Reason : uint8_t {
         nothing,
-        line,  // busy with others
+        line,  // busy with others, or memory is not ready
         held,  // a pause, or no credits
-        bus,   // the line is idle, memory is not fast enough
         paced,
         window,
         congestion_window,
@@ -109,7 +111,8 @@ private:
     void close(Watched& qp, Instant now);
     void close_answer(Watched& qp, Instant now);
     void close_round_trip(Watched& qp, Duration wait, ShareKind rest);
-    void add(Shares& to, const Watched& qp, Reason reason, Duration time) const;
+    void add(Shares& to, const Watched& qp, Reason reason, Instant since, Instant until) const;
+    void add_line(Shares& to, Instant since, Instant until) const;
     fabric::Place here() const { return cabling_.place(port_); }
 
     transport::Adapter& adapter_;
@@ -117,6 +120,8 @@ private:
     uint32_t port_;
     Duration receive_latency_;
     const transport::MemoryAccess& memory_;
+    bool pays_to_send_;
+    bool sends_again_ = false;  // the packet that is about to be sent was sent before
     std::vector<Watched> qps_;
     std::unordered_set<uint64_t> wanted_;
     std::shared_ptr<PacketAccount> trigger_;  // of the packet that this event is about

@@ -23,8 +23,10 @@ using workload::Tier;
 constexpr uint64_t kFullPermille = 700;  // of the time that the chain lasted: it had enough to do
 constexpr uint64_t kIdlePart = 800;      // of the fullest: an equal path had room to spare
 constexpr int64_t kFarLonger = 4;        // times the usual cable
-// Less than this part of the run is not worth to be named before what the work itself takes.
-constexpr int64_t kWorthNaming = 20;
+constexpr int64_t kHeldPart = 10;  // of the time that a port had something to send: held that long
+constexpr uint64_t kRepairPermille = 100;  // of a line's time that go to repairs: worth a name
+// At the limit, what the work itself takes is named if nothing else takes so large a part.
+constexpr int64_t kWorthNaming = 5;
 constexpr uint64_t kAtLimitPermille = 950;
 
 // Work, distance and software are there on the best of fabrics.
@@ -52,6 +54,7 @@ public:
         for (const fabric::CrossingRecord& crossing : account_.crossings)
             crossings_[crossing.place].insert({crossing.source, crossing.destination});
         find_usual();
+        follow_pauses();
     }
 
     std::vector<Cause> causes() {
@@ -133,17 +136,14 @@ private:
             1000, static_cast<uint64_t>(link->busy.ps) * 1000 / static_cast<uint64_t>(whole));
     }
 
-    // At the limit what took longest set the pace. Else what could be avoided comes first, unless
-    // it is too little, and then whatever took more than the limit asks for.
-    std::tuple<Duration, Duration, Duration> weight(const Cause& cause) const {
+    // By time. What could have been saved counts twice; of what there was to send, only what the
+    // limit does not ask for, or at the limit a small part.
+    Duration weight(const Cause& cause) const {
         const Duration whole = account_.end - Instant{};
-        if (facts_.permille(facts_.limit) >= kAtLimitPermille) return {cause.time, {}, {}};
-        const bool is_worth = cause.avoidable * kWorthNaming >= whole;
-        const Duration excess = is_avoidable(cause.kind) ? cause.avoidable
-                                : cause.kind == CauseKind::own_bytes
-                                    ? cause.time - std::min(cause.time, facts_.limit)
-                                    : cause.time;
-        return {is_worth ? cause.avoidable : Duration{}, excess, cause.time};
+        if (cause.kind != CauseKind::own_bytes) return cause.time + cause.avoidable;
+        if (facts_.permille(facts_.limit) >= kAtLimitPermille)
+            return std::min(cause.time, whole / kWorthNaming);
+        return cause.time - std::min(cause.time, facts_.limit);
     }
 
     void add(CauseKind kind, const std::string& place, Duration time, std::string sentence,
@@ -166,13 +166,45 @@ private:
         return link == nullptr ? Duration{} : link->busy;
     }
 
+    // A port that was held for long is not what its packets waited for: whatever held it is.
+    void follow_pauses() {
+        std::vector<std::pair<Place, Duration>> moved;
+        for (auto& [place, trouble] : troubles_) {
+            const Place root = root_of(place);
+            if (root == place || trouble.contention().ps == 0) continue;
+            moved.push_back({root, trouble.contention()});
+            trouble.held = trouble.queue = trouble.congestion = {};
+        }
+        for (const auto& [root, time] : moved) troubles_[root].held += time;
+    }
+    Place root_of(Place place) const {
+        for (size_t hops = 0; hops < facts_.setup.graph.nodes.size(); ++hops) {
+            const topology::CableEnd end = end_at(facts_.setup, place);
+            const sim::LinkResult* link = facts_.link_at(end.node, end.port);
+            if (facts_.is_host(end.node) || link == nullptr ||
+                link->paused * kHeldPart < link->busy + link->paused)
+                return place;
+            const sim::Blame* most = nullptr;
+            for (const sim::Blame& blame : facts_.result.blames)
+                if (blame.node == end.node && blame.port == end.port &&
+                    (most == nullptr || blame.paused > most->paused))
+                    most = &blame;
+            if (most == nullptr) return place;
+            place = place_at({most->culprit_node, most->culprit_port});
+        }
+        return place;
+    }
+    Place place_at(topology::CableEnd end) const {
+        const uint32_t cable = facts_.names.ports().at(end).cable;
+        return fabric::place_of(cable, facts_.setup.graph.cables[cable].a == end);
+    }
+
     // A port.
 
     void explain_place(Place place, const Trouble& trouble) {
         const topology::CableEnd end = end_at(facts_.setup, place);
         const uint32_t cable = place / 2;
-        add(CauseKind::link_retries, link_name(end), trouble.retries,
-            fmt::format("bit errors on {}: the link sent packets again", link_name(end)), place);
+        add(CauseKind::link_retries, link_name(end), trouble.retries, retries_text(end), place);
         if (is_far(cable))
             explain_far(place, trouble.propagation);
         else
@@ -181,10 +213,61 @@ private:
         if (facts_.is_host(end.node)) return explain_host(place, end, trouble);
         own_bytes_ += trouble.serialization;
         if (trouble.contention().ps == 0) return;
+        if (repair_permille(cable) >= kRepairPermille)
+            return add(CauseKind::link_retries, link_name(end), trouble.contention(),
+                       retries_text(end), place);
+        explain_contention(place, end, trouble);
+    }
+
+    // Either the port had more to send than it could; or senders were held back although it had
+    // room. A port that nobody else uses has no more to send than it can.
+    void explain_contention(Place place, topology::CableEnd end, const Trouble& trouble) {
         const uint64_t busy = busy_permille(end);
-        if (busy < kFullPermille && is_thin(trouble))
-            return explain_thin(place, end, trouble, busy);
-        explain_full(place, end, trouble.contention(), busy);
+        const bool is_mine = crosses_chain(place);
+        if (is_mine && messages_at(place) <= 1) return explain_thin(place, end, trouble, busy);
+        if (!is_mine || busy >= kFullPermille || !is_thin(trouble))
+            return explain_full(place, end, trouble.contention(), busy);
+        if (trouble.congestion <= trouble.held) return explain_thin(place, end, trouble, busy);
+        // Marks were needed, but not so many that the link fell idle.
+        const Duration idle = (account_.end - facts_.begin) - busy_time(end);
+        Trouble slowed;
+        slowed.congestion = std::clamp(idle, Duration{}, trouble.congestion);
+        explain_thin(place, end, slowed, busy);
+        explain_full(place, end, trouble.contention() - slowed.congestion, busy);
+    }
+    bool crosses_chain(Place place) const {
+        const std::vector<Pair> pairs = pairs_at(place);
+        return std::any_of(pairs.begin(), pairs.end(),
+                           [&](const Pair& pair) { return is_of_chain(pair); });
+    }
+    // How many flows go through a port; of a program, how many pairs of ranks.
+    size_t messages_at(Place place) const {
+        size_t count = 0;
+        for (const Pair& pair : pairs_at(place)) {
+            const auto flows = std::count_if(
+                facts_.setup.flows.begin(), facts_.setup.flows.end(), [&](const sim::Flow& flow) {
+                    return pair == Pair{flow.source, flow.destination} ||
+                           pair == Pair{flow.destination, flow.source};
+                });
+            count += static_cast<size_t>(std::max<std::ptrdiff_t>(1, flows));
+        }
+        return count;
+    }
+
+    // How much of a line's time goes to packets that the link sends again, and to the wait for the
+    // far end's answer.
+    uint64_t repair_permille(uint32_t number) const {
+        const fabric::LinkSettings& link = facts_.setup.fabric.link;
+        if (link.bit_errors != fabric::BitErrors::retransmitted) return 0;
+        const topology::Cable& cable = facts_.setup.graph.cables[number];
+        const uint64_t bytes = facts_.setup.host.mtu;
+        const uint64_t hit_e9 =
+            std::min<uint64_t>(1'000'000'000, cable.loss_per_trillion / 1'000 +
+                                                  link.error_rate_e18 / 1'000'000'000 * bytes * 8);
+        const Duration once = sim::cable_rate(facts_.setup, number).time_for(bytes);
+        const Duration again = once + 2 * (sim::cable_delay(facts_.setup, number) + link.fec_delay);
+        const auto repairs = static_cast<uint64_t>(again.ps) * hit_e9 / 1'000'000'000;
+        return repairs * 1000 / (repairs + static_cast<uint64_t>(once.ps));
     }
 
     // Flow control or congestion control held senders back, and not queues.
@@ -222,23 +305,31 @@ private:
                            });
     }
 
+    // Why a host holds up the link to it.
+    CauseKind why_it_does_not_take(uint32_t node) const {
+        if (has_fault(sim::Fault::Kind::pause_storm, node)) return CauseKind::pause_storm;
+        const bool is_slow = has_fault(sim::Fault::Kind::slow_receiver, node);
+        return is_slow || facts_.setup.host.receive_toll.is_free() ? CauseKind::slow_receiver
+                                                                   : CauseKind::host_bus;
+    }
+    static std::string receiving_text(CauseKind kind, const std::string& name) {
+        if (kind == CauseKind::pause_storm)
+            return fmt::format("host {} paused its link for no reason", name);
+        if (kind == CauseKind::slow_receiver)
+            return fmt::format("host {} does not take what arrives as fast as it comes", name);
+        return fmt::format("host {} moves data between memory and adapter no faster", name);
+    }
+
     // The port of a host: what it sends, and what it does not take.
     void explain_host(Place place, topology::CableEnd end, const Trouble& trouble) {
         const std::string& name = facts_.names.node(end.node);
         const uint32_t cable = place / 2;
-        if (has_fault(sim::Fault::Kind::pause_storm, end.node))
-            add(CauseKind::pause_storm, name, trouble.held,
-                fmt::format("host {} paused its link for no reason", name), place, end.node);
-        else
-            add(CauseKind::slow_receiver, name, trouble.held,
-                fmt::format("host {} does not take what arrives as fast as it comes", name), place,
-                end.node);
-        const bool receives_slowly = has_fault(sim::Fault::Kind::slow_receiver, end.node);
-        add(receives_slowly ? CauseKind::slow_receiver : CauseKind::host_bus, name, trouble.bus,
-            receives_slowly
-                ? fmt::format("host {} does not take what arrives as fast as it comes", name)
-                : fmt::format("host {} moves data between memory and adapter no faster", name),
-            place, end.node);
+        const CauseKind receiving = why_it_does_not_take(end.node);
+        add(receiving, name, trouble.held, receiving_text(receiving, name), place, end.node);
+        const CauseKind moving = has_fault(sim::Fault::Kind::slow_receiver, end.node)
+                                     ? CauseKind::slow_receiver
+                                     : CauseKind::host_bus;
+        add(moving, name, trouble.bus, receiving_text(moving, name), place, end.node);
         add(CauseKind::shared_adapter, name, trouble.queue,
             fmt::format("the adapter of {} sent other packets first", name), place, end.node, {},
             busy_time(end));
@@ -252,6 +343,9 @@ private:
             slow_text(cable), place);
     }
 
+    std::string retries_text(topology::CableEnd end) const {
+        return fmt::format("bit errors on {}: the link sent packets again", link_name(end));
+    }
     std::string link_name(topology::CableEnd end) const {
         return facts_.names.link(end.node, end.port);
     }
@@ -353,8 +447,7 @@ private:
                 for (const uint32_t work : works) ++others[work];
         }
         const bool to_host = link != nullptr && facts_.is_host(link->peer_node);
-        const bool is_mine = std::any_of(pairs.begin(), pairs.end(),
-                                         [&](const Pair& pair) { return is_of_chain(pair); });
+        const bool is_mine = crosses_chain(place);
         const auto most =
             std::max_element(others.begin(), others.end(),
                              [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -424,11 +517,11 @@ private:
             if (is_of_chain(pair)) equal.merge(equals_of(end, pair));
         uint64_t others = 0;
         for (const Place other : equal) {
-            if (has_fault(sim::Fault::Kind::cable_down, other / 2))
-                return add(CauseKind::link_down, facts_.names.cable(other / 2), time,
-                           fmt::format("the cable {} was down, and {} carried its part too",
-                                       facts_.names.cable(other / 2), link_name(end)),
-                           other);
+            if (const auto down = what_was_down(other / 2))
+                return add(
+                    CauseKind::link_down, *down, time,
+                    fmt::format("{} was down, and {} carried its part too", *down, link_name(end)),
+                    other);
             others += busy_permille(end_at(facts_.setup, other));
         }
         if (!equal.empty() && others * 1000 < busy * kIdlePart * equal.size())
@@ -496,11 +589,33 @@ private:
         }
         return CauseKind::unexplained;
     }
-    // Damage is found where a cable ends, and is that cable's.
+    // Damage is found where a cable ends, and is that cable's. Pauses that one end does not heed
+    // are the fault of their cable, too.
     std::string place_of_loss(const sim::TimeAccount::Loss& loss) const {
-        const bool is_cable = loss.cause == Drop::corrupted || loss.cause == Drop::link_down;
-        return is_cable ? facts_.names.cable(loss.place / 2)
-                        : link_name(end_at(facts_.setup, loss.place));
+        const topology::CableEnd end = end_at(facts_.setup, loss.place);
+        switch (kind_of(loss)) {
+            case CauseKind::lossy_cable: return facts_.names.cable(loss.place / 2);
+            case CauseKind::link_down:
+                return what_was_down(loss.place / 2).value_or(facts_.names.cable(loss.place / 2));
+            case CauseKind::settings_disagree: return facts_.names.cable(disagreement_at(end.node));
+            default: return link_name(end);
+        }
+    }
+    // Of the cables whose ends disagree, one of this node, if any.
+    uint32_t disagreement_at(uint32_t node) const {
+        for (const sim::Disagreement& found : facts_.result.disagreements) {
+            const topology::Cable& cable = facts_.setup.graph.cables[found.cable];
+            if (cable.a.node == node || cable.b.node == node) return found.cable;
+        }
+        return facts_.result.disagreements.front().cable;
+    }
+    // The switch at an end of a cable, or the cable itself.
+    std::optional<std::string> what_was_down(uint32_t number) const {
+        const topology::Cable& cable = facts_.setup.graph.cables[number];
+        for (const uint32_t node : {cable.a.node, cable.b.node})
+            if (has_fault(sim::Fault::Kind::switch_down, node)) return facts_.names.node(node);
+        if (has_fault(sim::Fault::Kind::cable_down, number)) return facts_.names.cable(number);
+        return std::nullopt;
     }
     void explain_resending(Duration time) {
         const bool reorders = facts_.setup.fabric.route.choice != fabric::PathChoice::ecmp;
