@@ -93,6 +93,10 @@ private:
             case ShareKind::bus: (at ? at->bus : nowhere_[share.kind]) += share.time; break;
             case ShareKind::loss: (at ? at->retries : nowhere_[share.kind]) += share.time; break;
             case ShareKind::compute: computing_[share.rank] += share.time; break;
+            case ShareKind::software:
+                nowhere_[share.kind] += share.time;
+                if (share.rank != sim::kNobody) software_[share.rank] += share.time;
+                break;
             default: nowhere_[share.kind] += share.time;
         }
     }
@@ -652,30 +656,48 @@ private:
 
     // A rank that computes for longer than most of its phase.
     void explain_ranks() {
+        for (const auto& [rank, time] : software_)
+            if (slow_software_of(rank).ps != 0) computing_.try_emplace(rank);
         for (const auto& [rank, time] : computing_) {
             const Duration excess = excess_of(rank);
+            nowhere_[ShareKind::software] -= slow_software_of(rank);
             add(CauseKind::slow_rank, fmt::format("rank {}", rank), excess,
                 fmt::format("rank {} computes for longer than others", rank), fabric::kNowhere,
                 rank);
-            add(CauseKind::compute, "", time - std::min(time, excess), "ranks compute");
+            const Duration computed = excess - slow_software_of(rank);
+            add(CauseKind::compute, "", time - std::min(time, computed), "ranks compute");
         }
     }
     Duration excess_of(uint32_t rank) const {
         std::map<uint32_t, std::vector<Duration>> by_phase;
         for (const workload::Task& task : facts_.setup.program.tasks())
-            if (task.kind == workload::Task::Kind::compute && task.duration.ps != 0)
-                by_phase[task.phase].push_back(task.duration);
-        Duration excess{};
+            if (is_computing(task) && task.duration.ps != 0)
+                by_phase[task.phase].push_back(computing_of(task));
+        Duration excess = slow_software_of(rank);
         for (const sim::ChainLink& link : account_.chain) {
             if (!link.is_task) continue;
             const workload::Task& task = facts_.setup.program[link.id];
-            if (task.kind != workload::Task::Kind::compute || task.rank != rank) continue;
+            if (!is_computing(task) || task.rank != rank) continue;
             auto& durations = by_phase[task.phase];
             std::sort(durations.begin(), durations.end());
             if (!durations.empty())
-                excess += std::max(Duration{}, task.duration - durations[durations.size() / 2]);
+                excess +=
+                    std::max(Duration{}, computing_of(task) - durations[durations.size() / 2]);
         }
         return excess;
+    }
+    static bool is_computing(const workload::Task& task) {
+        return task.kind == workload::Task::Kind::compute && !task.is_launch;
+    }
+    Duration computing_of(const workload::Task& task) const {
+        return task.duration * facts_.setup.ranks[task.rank].compute_permille / 1000;
+    }
+    // What the software of a slow rank took more than that of others.
+    Duration slow_software_of(uint32_t rank) const {
+        const int64_t permille = facts_.setup.ranks[rank].reaction_permille;
+        const auto found = software_.find(rank);
+        if (found == software_.end() || permille <= 1000) return {};
+        return found->second - found->second * 1000 / permille;
     }
 
     void explain_rest() {
@@ -693,6 +715,7 @@ private:
     std::map<ShareKind, Duration> nowhere_;
     std::map<ShareKind, Duration> inside_;
     std::map<uint32_t, Duration> computing_;  // by rank
+    std::map<uint32_t, Duration> software_;   // likewise, a part of nowhere_
     std::map<Place, std::set<Pair>> crossings_;
     mutable std::map<Pair, std::set<uint32_t>> work_;
     Duration usual_delay_[2]{};
