@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 
 #include "base/int128.h"
-#include "report/time_shares.h"
 
 namespace tulle::report {
 namespace {
@@ -53,15 +51,6 @@ ComparedRun median_of(std::vector<ComparedRun> seeds) {
     return median;
 }
 
-// One for each kind, wherever it was spent; in the order of the kinds, so that bars compare.
-std::vector<TimeShare> shares_by_kind(const Facts& facts) {
-    std::map<fabric::ShareKind, Duration> sums;
-    for (const sim::TimeShare& share : facts.result.account.shares) sums[share.kind] += share.time;
-    std::vector<TimeShare> shares;
-    for (const auto& [kind, time] : sums) shares.push_back({share_text({kind, "", {}}), time});
-    return shares;
-}
-
 }  // namespace
 
 std::string ComparedRun::name() const {
@@ -91,7 +80,6 @@ Comparison::Comparison(const std::vector<FinishedRun>& finished, const scenario:
     for (std::vector<ComparedRun>& seeds : by_place(finished)) {
         ComparedRun run = median_of(std::move(seeds));
         run.verdict = judge(*run.facts);
-        run.shares = shares_by_kind(*run.facts);
         run.bill = bill_of(run.facts->setup, prices);
         run.latency = run.facts->message_latency();
         add(fabrics, run.fabric);
