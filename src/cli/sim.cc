@@ -155,9 +155,6 @@ void add_sim(CLI::App& app, int& exit_code) {
     CLI::App* command = app.add_subcommand("sim", "Simulate a fabric packet by packet");
     command->footer(kExamples);
     add_sim_input(*command, options->input);
-    command->add_option("--link", options->input.links, "A cable that --html shows over time")
-        ->option_text("A-B")
-        ->allow_extra_args(false);
     command->add_option("--tap", options->input.taps, "A cable that --pcap listens at")
         ->option_text("A-B")
         ->allow_extra_args(false);
