@@ -54,11 +54,6 @@ DEFECTS = {
         "    bitmap.forget(psn);\n",
         "",
     ),
-    "PSNs that are far from each other share a bit": (
-        "src/transport/loss/psn_bits.h",
-        "        if (psns <= old) return;",
-        "        if (psns <= old || old != 0) return;",
-    ),
     "early packets count as carried out": (
         "src/transport/loss/scoreboard.cc",
         "        note_arrival(psn);\n        for",
@@ -68,11 +63,6 @@ DEFECTS = {
         "src/transport/loss/scoreboard.cc",
         "            lost_.clear(at);\n            --lost_count_;",
         "            sent_again_.clear(at);",
-    ),
-    "answers of before count as answers of now": (
-        "src/transport/loss/scoreboard.cc",
-        "    answers_ -= answered_.take(first_, end);\n",
-        "    answers_ = 0;\n",
     ),
     "a READ that misses an answer ends": (
         "src/transport/selective.cc",

@@ -32,6 +32,14 @@ public:
         *this = std::move(larger);
     }
 
+    // The bits of 64 PSNs from this one on. Those outside of the range mean nothing.
+    uint64_t bits_from(wire::Psn first) const {
+        if (words_.empty()) return 0;
+        const uint32_t shift = first.value % 64;
+        const uint64_t low = words_[word_of(first)] >> shift;
+        return shift == 0 ? low : low | words_[word_of(wire::psn_plus(first, 64))] << (64 - shift);
+    }
+
     // The first PSN of [from, end) whose bit is set, or not; `end` if there is none.
     wire::Psn find(wire::Psn from, wire::Psn end, bool is_set = true) const {
         while (wire::psn_before(from, end)) {

@@ -62,11 +62,9 @@ SelectiveAck ReceiveBitmap::tell(Psn expected) {
     if (count_ == 0) return ack;
     const Psn first = first_to_tell(expected);
     ack.first_psn = first.value;
-    uint64_t bits = 0;
-    const Psn end = psn_plus(furthest_, 1);
-    for (uint32_t i = 0; i < SelectiveAck::kPsns && psn_before(psn_plus(first, i), end); ++i)
-        bits |= uint64_t{received_.test(psn_plus(first, i))} << i;
-    ack.bits = bits;
+    const uint32_t psns = psn_distance(first, furthest_) + 1;
+    const uint64_t those = psns < SelectiveAck::kPsns ? (uint64_t{1} << psns) - 1 : UINT64_MAX;
+    ack.bits = received_.bits_from(first) & those;
     untold_first_ = psn_plus(first, SelectiveAck::kPsns);
     has_untold_ = has_untold_ && !psn_before(untold_last_, untold_first_);
     return ack;

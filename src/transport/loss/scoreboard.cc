@@ -47,7 +47,8 @@ void Scoreboard::note_delivered(Psn end) {
 
 bool Scoreboard::note_received(const wire::SelectiveAck& ack, Psn sent_end) {
     const uint32_t before = received_count_;
-    for (uint64_t bits = ack.bits; bits != 0; bits &= bits - 1) {
+    const uint64_t unknown = ack.bits & ~received_.bits_from(Psn{ack.first_psn});
+    for (uint64_t bits = unknown; bits != 0; bits &= bits - 1) {
         const auto at = static_cast<uint32_t>(std::countr_zero(bits));
         const Psn psn = psn_plus(Psn{ack.first_psn}, at);
         if (psn_before(psn, first_) || !psn_before(psn, sent_end) || received_.test(psn)) continue;
