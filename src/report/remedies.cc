@@ -61,6 +61,11 @@ void give_room(fabric::Settings& fabric) {
         fabric.credits.lane_buffer_bytes, fabric::kMaxCreditBlocks * fabric::kBlockBytes);
 }
 
+void set_headroom_by_need(fabric::Settings& fabric) {
+    fabric.pfc.headroom_bytes = 0;
+    fabric.pfc.headroom_delays = 0;
+}
+
 void widen_between_switches(sim::Setup& setup) {
     for (uint32_t i = 0; i < setup.graph.cables.size(); ++i) {
         topology::Cable& cable = setup.graph.cables[i];
@@ -122,9 +127,11 @@ std::string take_away(const Facts& facts, const Cause& cause, sim::Setup& setup)
         case CauseKind::small_buffer:
         case CauseKind::buffer_overflow:
             give_room(setup.fabric);
+            for (sim::SwitchOverride& own : setup.switches) give_room(own.settings);
             return fmt::format("with {} times the buffer", kPlenty);
         case CauseKind::headroom_overflow:
-            setup.fabric.pfc.headroom_bytes = 0;
+            set_headroom_by_need(setup.fabric);
+            for (sim::SwitchOverride& own : setup.switches) set_headroom_by_need(own.settings);
             return "with as much headroom as the cables need";
         case CauseKind::congestion_control:
         case CauseKind::rate_limit:
@@ -138,11 +145,15 @@ std::string take_away(const Facts& facts, const Cause& cause, sim::Setup& setup)
         case CauseKind::link_retries:
             for (topology::Cable& cable : setup.graph.cables) cable.loss_per_trillion = 0;
             setup.fabric.link.error_rate_e18 = 0;
+            setup.cable_errors.clear();
             return "without bit errors";
         case CauseKind::settings_disagree:
             return if_done(!std::exchange(setup.qos, {}).empty(),
                            "with the same settings everywhere");
-        case CauseKind::watchdog: setup.fabric.pfc.watchdog = {}; return "without the watchdog";
+        case CauseKind::watchdog:
+            setup.fabric.pfc.watchdog = {};
+            for (sim::SwitchOverride& own : setup.switches) own.settings.pfc.watchdog = {};
+            return "without the watchdog";
         case CauseKind::head_of_queue:
             setup.fabric.credits.head_of_queue_lifetime = {};
             return "without the lifetime";

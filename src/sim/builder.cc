@@ -183,7 +183,8 @@ uint32_t Builder::headroom_of(const Cable& cable, uint32_t node) const {
     Duration away =
         2 * delay_of(cable) + f.pfc.response_time + (at_host ? Duration{} : f.node.latency);
     uint64_t packets = 3;
-    const bool has_errors = f.link.error_rate_e18 != 0 || cable.loss_per_trillion != 0;
+    const bool has_errors =
+        f.link.error_rate_e18 != 0 || cable.loss_per_trillion != 0 || !setup_.cable_errors.empty();
     if (has_errors && f.link.bit_errors == fabric::BitErrors::retransmitted) {
         away += 2 * delay_of(cable);  // the frame waits for a packet that is sent again
         ++packets;
