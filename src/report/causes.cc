@@ -55,6 +55,9 @@ public:
             crossings_[crossing.place].insert({crossing.source, crossing.destination});
         find_usual();
         follow_pauses();
+        for (const auto& [place, trouble] : troubles_) distance_ += trouble.propagation;
+        for (const ShareKind kind : {ShareKind::switching, ShareKind::software, ShareKind::start})
+            distance_ += nowhere_[kind];
     }
 
     std::vector<Cause> causes() {
@@ -140,11 +143,11 @@ private:
             1000, static_cast<uint64_t>(link->busy.ps) * 1000 / static_cast<uint64_t>(whole));
     }
 
-    // By time. What could have been saved counts twice; of what there was to send, only what the
-    // limit does not ask for, or at the limit a small part.
+    // By time. What could have been saved counts three times; of what there was to send, only what
+    // the limit does not ask for, or at the limit a small part.
     Duration weight(const Cause& cause) const {
         const Duration whole = account_.end - Instant{};
-        if (cause.kind != CauseKind::own_bytes) return cause.time + cause.avoidable;
+        if (cause.kind != CauseKind::own_bytes) return cause.time + 2 * cause.avoidable;
         if (facts_.permille(facts_.limit) >= kAtLimitPermille)
             return std::min(cause.time, whole / kWorthNaming);
         return cause.time - std::min(cause.time, facts_.limit);
@@ -193,10 +196,30 @@ private:
                 if (blame.node == end.node && blame.port == end.port &&
                     (most == nullptr || blame.paused > most->paused))
                     most = &blame;
-            if (most == nullptr) return place;
-            place = place_at({most->culprit_node, most->culprit_port});
+            place = most != nullptr ? place_at({most->culprit_node, most->culprit_port})
+                                    : next_after(place, *link);
         }
         return place;
+    }
+    // Nobody is blamed where credits came back slowly but steadily: of the ports that packets go on
+    // to, the one that was held longest.
+    Place next_after(Place place, const sim::LinkResult& link) const {
+        if (facts_.is_host(link.peer_node)) return place_at({link.peer_node, link.peer_port});
+        const std::vector<Pair> pairs = pairs_at(place);
+        Place next = place;
+        Duration longest{-1};
+        for (const sim::LinkResult& other : facts_.result.links) {
+            if (other.node != link.peer_node || other.paused <= longest) continue;
+            const Place candidate = place_at({other.node, other.port});
+            const auto crossing = crossings_.find(candidate);
+            if (crossing == crossings_.end()) continue;
+            if (std::none_of(pairs.begin(), pairs.end(),
+                             [&](const Pair& pair) { return crossing->second.contains(pair); }))
+                continue;
+            next = candidate;
+            longest = other.paused;
+        }
+        return next;
     }
     Place place_at(topology::CableEnd end) const {
         const uint32_t cable = facts_.names.ports().at(end).cable;
@@ -224,20 +247,32 @@ private:
     }
 
     // Either the port had more to send than it could; or senders were held back although it had
-    // room. A port that nobody else uses has no more to send than it can.
+    // room. A port that nobody else uses has no more to send than it can. Where the work itself
+    // asks for more than a host's link can carry, what is too much is that the link fell idle.
     void explain_contention(Place place, topology::CableEnd end, const Trouble& trouble) {
         const uint64_t busy = busy_permille(end);
         const bool is_mine = crosses_chain(place);
         if (is_mine && messages_at(place) <= 1) return explain_thin(place, end, trouble, busy);
-        if (!is_mine || busy >= kFullPermille || !is_thin(trouble))
+        if (!is_mine || !is_thin(trouble))
             return explain_full(place, end, trouble.contention(), busy);
-        if (trouble.congestion <= trouble.held) return explain_thin(place, end, trouble, busy);
-        // Marks were needed, but not so many that the link fell idle.
-        const Duration idle = (account_.end - facts_.begin) - busy_time(end);
+        const bool slows = trouble.congestion > trouble.held;
+        if (!is_of_own_work(place, end)) {
+            if (slows || busy >= kFullPermille)
+                return explain_full(place, end, trouble.contention(), busy);
+            return explain_thin(place, end, trouble, busy);
+        }
+        const Duration idle = (account_.end - facts_.begin) - busy_time(end) - distance_;
         Trouble slowed;
-        slowed.congestion = std::clamp(idle, Duration{}, trouble.congestion);
+        (slows ? slowed.congestion : slowed.held) =
+            std::clamp(idle, Duration{}, slows ? trouble.congestion : trouble.held);
         explain_thin(place, end, slowed, busy);
-        explain_full(place, end, trouble.contention() - slowed.congestion, busy);
+        explain_full(place, end, trouble.contention() - slowed.contention(), busy);
+    }
+    // The link to a host, and no other work has as many senders.
+    bool is_of_own_work(Place place, topology::CableEnd end) const {
+        const sim::LinkResult* link = facts_.link_at(end.node, end.port);
+        const Sharers sharers = sharers_at(place);
+        return link != nullptr && facts_.is_host(link->peer_node) && !sharers.is_of_others();
     }
     bool crosses_chain(Place place) const {
         const std::vector<Pair> pairs = pairs_at(place);
@@ -277,6 +312,13 @@ private:
     // Flow control or congestion control held senders back, and not queues.
     static bool is_thin(const Trouble& trouble) { return trouble.queue < trouble.contention() / 2; }
 
+    // One that is far longer than others, on the way of the chain: what fills the way there and
+    // back is more than windows and credits are made for.
+    std::optional<uint32_t> far_cable() const {
+        for (const auto& [place, trouble] : troubles_)
+            if (is_far(place / 2) && trouble.propagation.ps != 0) return place / 2;
+        return std::nullopt;
+    }
     void explain_far(Place place, Duration time) {
         const uint32_t cable = place / 2;
         const Duration usual = usual_delay_[is_at_host(cable)];
@@ -355,16 +397,15 @@ private:
     }
 
     void explain_thin(Place place, topology::CableEnd end, const Trouble& trouble, uint64_t busy) {
-        const uint32_t cable = place / 2;
         if (trouble.congestion > trouble.held)
             return add(CauseKind::congestion_control, link_name(end), trouble.contention(),
                        fmt::format("congestion control slowed the sender more than {} asked for, "
                                    "which was {} busy",
                                    link_name(end), percent_text(busy)),
                        place);
-        if (is_far(cable))
-            return add(CauseKind::long_cable, facts_.names.cable(cable), trouble.contention(),
-                       far_text(cable), place);
+        if (const auto far = far_cable(); far && trouble.held.ps != 0)
+            return add(CauseKind::long_cable, facts_.names.cable(*far), trouble.contention(),
+                       far_text(*far), 2 * *far);
         add(CauseKind::small_buffer, link_name(end), trouble.contention(),
             fmt::format("buffers before {} are too small: it was {} busy, and yet senders {}",
                         link_name(end), percent_text(busy),
@@ -435,32 +476,49 @@ private:
                facts_.setup.program.phases[phase].job;
     }
 
+    // Whose messages go through a port.
+    struct Sharers {
+        size_t sources = 0;  // hosts
+        size_t own_pairs = 0;
+        size_t other_pairs = 0;  // of the piece of work that has most, of all others
+        uint32_t other = 0;
+
+        bool is_of_others() const { return other_pairs != 0 && own_pairs <= other_pairs; }
+    };
+    Sharers sharers_at(Place place) const {
+        Sharers sharers;
+        std::set<uint32_t> sources;
+        std::map<uint32_t, size_t> others;
+        for (const Pair& pair : pairs_at(place)) {
+            sources.insert(pair.first);
+            const std::set<uint32_t> works = work_of(pair);
+            if (works.contains(own_work()))
+                ++sharers.own_pairs;
+            else
+                for (const uint32_t work : works) ++others[work];
+        }
+        sharers.sources = sources.size();
+        for (const auto& [work, pairs] : others)
+            if (pairs > sharers.other_pairs) {
+                sharers.other_pairs = pairs;
+                sharers.other = work;
+            }
+        return sharers;
+    }
+
     // A link that had more to carry than it could. Whose traffic it was tells why.
     void explain_full(Place place, topology::CableEnd end, Duration time, uint64_t busy) {
         const std::vector<Pair> pairs = pairs_at(place);
         const sim::LinkResult* link = facts_.link_at(end.node, end.port);
-        size_t own = 0;
-        std::map<uint32_t, size_t> others;
-        std::set<uint32_t> sources;
-        for (const Pair& pair : pairs) {
-            sources.insert(pair.first);
-            const std::set<uint32_t> works = work_of(pair);
-            if (works.contains(own_work()))
-                ++own;
-            else
-                for (const uint32_t work : works) ++others[work];
-        }
+        const Sharers sharers = sharers_at(place);
         const bool to_host = link != nullptr && facts_.is_host(link->peer_node);
         const bool is_mine = crosses_chain(place);
-        const auto most =
-            std::max_element(others.begin(), others.end(),
-                             [](const auto& a, const auto& b) { return a.second < b.second; });
-        if (most != others.end() && own <= most->second)
+        if (sharers.is_of_others())
             return add(
                 CauseKind::other_work, link_name(end), time,
-                fmt::format("{} uses {} too ({} of {} senders, {} busy)", work_name(most->first),
-                            link_name(end), most->second, pairs.size(), percent_text(busy)),
-                place, {}, most->first);
+                fmt::format("{} uses {} too ({} of {} senders, {} busy)", work_name(sharers.other),
+                            link_name(end), sharers.other_pairs, pairs.size(), percent_text(busy)),
+                place, {}, sharers.other);
         if (!is_mine && !pairs.empty())
             return add(CauseKind::victim, link_name(end), time,
                        fmt::format("it stood behind packets for {}, which its own do not cross "
@@ -470,7 +528,7 @@ private:
         if (to_host)
             return add(
                 CauseKind::incast, link_name(end), time,
-                fmt::format("{} send to {} at once: {} was {} busy", counted_hosts(sources.size()),
+                fmt::format("{} send to {} at once: {} was {} busy", counted_hosts(sharers.sources),
                             facts_.names.node(link->peer_node), link_name(end), percent_text(busy)),
                 place, link->peer_node, {}, link->busy);
         explain_between(place, end, time, busy, pairs);
@@ -633,18 +691,14 @@ private:
     // What a sender imposes on itself.
     void explain_senders() {
         const Duration window = nowhere_[ShareKind::window];
-        for (uint32_t cable = 0; window.ps != 0 && cable < facts_.setup.graph.cables.size();
-             ++cable)
-            if (is_far(cable) &&
-                (troubles_.contains(2 * cable) || troubles_.contains(2 * cable + 1)))
-                return add(CauseKind::long_cable, facts_.names.cable(cable), window,
-                           far_text(cable), 2 * cable);
-        add(CauseKind::window, "", window,
-            "the window was full: more would have to be in flight to fill the way there and back");
-        Duration limited = nowhere_[ShareKind::rate_limit];
-        for (const sim::TimeShare& share : account_.shares)
-            if (share.kind == ShareKind::rate_limit) limited = share.time;
-        add(CauseKind::rate_limit, "", limited, "the sender keeps to its own rate limit");
+        if (const auto far = far_cable())
+            add(CauseKind::long_cable, facts_.names.cable(*far), window, far_text(*far), 2 * *far);
+        else
+            add(CauseKind::window, "", window,
+                "the window was full: more would have to be in flight to fill the way there and "
+                "back");
+        add(CauseKind::rate_limit, "", nowhere_[ShareKind::rate_limit],
+            "the sender keeps to its own rate limit");
         add(CauseKind::congestion_control, "", nowhere_[ShareKind::congestion],
             "congestion control slowed the sender");
         add(CauseKind::not_ready, "", nowhere_[ShareKind::not_ready],
@@ -720,6 +774,8 @@ private:
     mutable std::map<Pair, std::set<uint32_t>> work_;
     Duration usual_delay_[2]{};
     std::optional<base::Rate> usual_rate_[2];
+    Duration
+        distance_{};  // the chain's time that no line is busy for: the way, the ends, the start
     Duration latency_{};
     Duration own_bytes_{};
     std::vector<Cause> found_;

@@ -343,7 +343,7 @@ uint32_t Ranks::last_contribution(uint32_t reduction) const {
 std::vector<ChainLink> Ranks::chain() const {
     Event last;
     for (const Part& part : parts_)
-        if (is_later(part.last, last)) last = part.last;
+        if (is_later(part.last, last)) last = part.last;  // ties as in any number of partitions
     std::vector<ChainLink> links;
     if (last.at.ps == 0) return links;
     uint32_t task = last.task;
