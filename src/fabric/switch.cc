@@ -329,7 +329,7 @@ uint16_t Switch::choose_otherwise(Instant now, PortList ports, uint32_t index) {
             return plan_.routes->port_of(plan_.node, transit.destination, ports);
         case PathChoice::adaptive: return choose_shortest(now, ports, draw_of(flow, index));
         case PathChoice::flowlet: return choose_flowlet(now, ports, flow, draw_of(flow, index));
-        case PathChoice::spray: return choose_sprayed(ports, flow, index);
+        case PathChoice::spray: return choose_sprayed(now, ports, flow, index);
     }
     return kNoPort;
 }
@@ -339,10 +339,15 @@ uint64_t Switch::draw_of(uint64_t flow, uint32_t index) {
     return base::mix64(flow + cabling_.store.packet(index).psn().value);
 }
 
-// A port that is down leaves its packets to the next.
-uint16_t Switch::choose_sprayed(PortList ports, uint64_t flow, uint32_t index) {
+// Acknowledgements of what came early repeat one PSN; each of them draws by when it comes. A port
+// that is down leaves its packets to the next.
+uint16_t Switch::choose_sprayed(Instant now, PortList ports, uint64_t flow, uint32_t index) {
+    const Transit& transit = cabling_.store[index];
     const uint32_t psn = cabling_.store.packet(index).psn().value;
-    const size_t place = spray_place(psn, flow, cabling_.store[index].hops, ports.size());
+    const bool is_data = (transit.flags & Transit::kData) != 0;
+    const size_t place =
+        is_data ? spray_place(psn, flow, transit.hops, ports.size())
+                : scale(base::mix64(flow + static_cast<uint64_t>(now.ps)), ports.size());
     for (size_t i = 0; i < ports.size(); ++i) {
         const uint16_t port = ports[(place + i) % ports.size()];
         if (ports_[port].is_up) return port;

@@ -133,7 +133,7 @@ private:
     uint16_t choose_otherwise(Instant now, PortList ports, uint32_t index);
     uint16_t choose_shortest(Instant now, PortList ports, uint64_t draw);
     uint16_t choose_flowlet(Instant now, PortList ports, uint64_t flow, uint64_t draw);
-    uint16_t choose_sprayed(PortList ports, uint64_t flow, uint32_t index);
+    uint16_t choose_sprayed(Instant now, PortList ports, uint64_t flow, uint32_t index);
     uint64_t draw_of(uint64_t flow, uint32_t index);
 
     bool spends_credits(const Transit& transit) const {

@@ -75,6 +75,28 @@ TEST(OneCable, may_have_bit_errors) {
     EXPECT_EQ(dropped(run(lab), sim::Drop::corrupted), 10u);
 }
 
+// Host 0 is paused, since what it sends leaves the switch ten times more slowly. Host 1 waits for
+// its acknowledgement.
+TEST(Answers, may_leave_a_host_that_is_paused) {
+    Lab lab = plain("star:3");
+    lab.graph.cables[2].rate_bps = 40 * kGiga;
+    lab.fabric.flow_control = fabric::FlowControl::pfc;
+    lab.fabric.pfc.priorities = 1;
+    lab.fabric.pfc.dynamic_threshold = false;
+    lab.fabric.pfc.xoff_bytes = 50'000;
+    lab.flows = {{.source = 0, .destination = 2, .bytes = 4'000'000},
+                 {.source = 1, .destination = 0, .bytes = 4096, .start = Instant{} + 100_us}};
+    lab.stop = Instant{} + 2_ms;
+    const Result waits = run(lab);
+    EXPECT_GT(waits.totals.pause_frames, 0u);
+    lab.host.answers_pass_pauses = true;
+    const Result passes = run(lab);
+    lab.flows.erase(lab.flows.begin());
+    const Duration alone = run(lab).flows[0].completion;
+    EXPECT_GT(waits.flows[1].completion, alone + 1_us);
+    EXPECT_LE(passes.flows[1].completion, alone + 84_ns);  // a packet that has begun
+}
+
 // ns-3's way of counting a buffer: headroom of three delays and a reserve a port are part of it.
 TEST(WholeBuffer, is_shared_only_beyond_headroom_and_reserves) {
     Lab lab = plain(chain({100, 100}));
