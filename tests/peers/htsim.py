@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """htsim.py TULLE: the mean completion time of htsim's RoCE permutation, over many seeds.
 
-Seeds choose the paths by ECMP, here as there, so no two runs are alike: what can be compared is
-the mean over seeds, which must lie within 3 %. The htsim runs were made with 64 seeds before
-anything was compared; the profile says which of its settings they had.
+Seeds choose the paths by ECMP, here as there, so no two runs are alike. What can be compared is the
+mean over seeds, which must lie within 3 %. The runs of htsim had 64 seeds; the profile names the
+settings that they had.
 """
 
 import csv
@@ -27,7 +27,8 @@ def ours(tulle, seed):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "flows.csv"
         subprocess.run([tulle, "sim", "--no-verdict", "--cm", str(HERE / "perm_128.cm"),
-                        "--topology", "fat-tree:k=8", "--profile", "peer-htsim-roce", "--seed", str(seed),
+                        "--topology", "fat-tree:k=8", "--profile", "peer-htsim-roce",
+                        "--seed", str(seed),
                         "--csv", str(out), "-q"], check=True, stdout=subprocess.DEVNULL)
         with out.open() as flows:
             return statistics.mean(float(row["fct_ns"]) / 1000 for row in csv.DictReader(flows))
