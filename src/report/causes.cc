@@ -113,7 +113,7 @@ private:
             if (delays.empty()) continue;
             std::sort(delays.begin(), delays.end());
             std::sort(rates.begin(), rates.end());
-            usual_delay_[at_host] = delays[delays.size() / 2];
+            usual_delay_[at_host] = delays[(delays.size() - 1) / 2];
             usual_rate_[at_host] = rates[rates.size() / 2];
         }
     }
@@ -139,11 +139,11 @@ private:
             1000, static_cast<uint64_t>(link->busy.ps) * 1000 / static_cast<uint64_t>(whole));
     }
 
-    // By time. What could have been saved counts three times; of what there was to send, only what
-    // the limit does not ask for, or at the limit a small part.
+    // By time. What could have been saved counts more than twice; of what there was to send, only
+    // what the limit does not ask for, or at the limit a small part.
     Duration weight(const Cause& cause) const {
         const Duration whole = account_.end - Instant{};
-        if (cause.kind != CauseKind::own_bytes) return cause.time + 2 * cause.avoidable;
+        if (cause.kind != CauseKind::own_bytes) return cause.time + cause.avoidable * 3 / 2;
         if (facts_.permille(facts_.limit) >= kAtLimitPermille)
             return std::min(cause.time, whole / kWorthNaming);
         return cause.time - std::min(cause.time, facts_.limit);
@@ -198,14 +198,14 @@ private:
         return place;
     }
     // Nobody is blamed where credits came back slowly but steadily: of the ports that packets go on
-    // to, the one that was held longest.
+    // to, the one that was busy or held longest.
     Place next_after(Place place, const sim::LinkResult& link) const {
         if (facts_.is_host(link.peer_node)) return place_at({link.peer_node, link.peer_port});
         const std::vector<Pair> pairs = pairs_at(place);
         Place next = place;
-        Duration longest{-1};
+        Duration most{-1};
         for (const sim::LinkResult& other : facts_.result.links) {
-            if (other.node != link.peer_node || other.paused <= longest) continue;
+            if (other.node != link.peer_node || other.paused + other.busy <= most) continue;
             const Place candidate = place_at({other.node, other.port});
             const auto crossing = crossings_.find(candidate);
             if (crossing == crossings_.end()) continue;
@@ -213,7 +213,7 @@ private:
                              [&](const Pair& pair) { return crossing->second.contains(pair); }))
                 continue;
             next = candidate;
-            longest = other.paused;
+            most = other.paused + other.busy;
         }
         return next;
     }
@@ -305,6 +305,14 @@ private:
         return repairs * 1000 / (repairs + static_cast<uint64_t>(once.ps));
     }
 
+    // A host's own bits on its line. Of those that the link repairs, some went twice.
+    void explain_sent(Place place, topology::CableEnd end, Duration time) {
+        const auto repair = static_cast<int64_t>(repair_permille(place / 2));
+        const Duration repairs = time * repair / 1000;
+        add(CauseKind::link_retries, link_name(end), repairs, retries_text(end), place);
+        own_bytes_ += time - repairs;
+    }
+
     // Flow control or congestion control held senders back, and not queues.
     static bool is_thin(const Trouble& trouble) { return trouble.queue < trouble.contention() / 2; }
 
@@ -362,12 +370,22 @@ private:
         return fmt::format("host {} moves data between memory and adapter no faster", name);
     }
 
+    void explain_not_taken(Place place, uint32_t node, Duration time) {
+        const CauseKind kind = why_it_does_not_take(node);
+        const bool is_its_fault =
+            kind != CauseKind::slow_receiver || has_fault(sim::Fault::Kind::slow_receiver, node);
+        if (const auto far = far_cable(); far && !is_its_fault)
+            return add(CauseKind::long_cable, facts_.names.cable(*far), time, far_text(*far),
+                       2 * *far);
+        const std::string& name = facts_.names.node(node);
+        add(kind, name, time, receiving_text(kind, name), place, node);
+    }
+
     // The port of a host: what it sends, and what it does not take.
     void explain_host(Place place, topology::CableEnd end, const Trouble& trouble) {
         const std::string& name = facts_.names.node(end.node);
         const uint32_t cable = place / 2;
-        const CauseKind receiving = why_it_does_not_take(end.node);
-        add(receiving, name, trouble.held, receiving_text(receiving, name), place, end.node);
+        explain_not_taken(place, end.node, trouble.held);
         const CauseKind moving = has_fault(sim::Fault::Kind::slow_receiver, end.node)
                                      ? CauseKind::slow_receiver
                                      : CauseKind::host_bus;
@@ -377,10 +395,7 @@ private:
             busy_time(end));
         add(CauseKind::congestion_control, name, trouble.congestion,
             fmt::format("congestion control slowed the sender because of {}", name), place);
-        if (!is_slow(cable)) {
-            own_bytes_ += trouble.serialization;
-            return;
-        }
+        if (!is_slow(cable)) return explain_sent(place, end, trouble.serialization);
         add(CauseKind::slow_cable, facts_.names.cable(cable), trouble.serialization,
             slow_text(cable), place);
     }
@@ -636,12 +651,13 @@ private:
                 return facts_.result.disagreements.empty() ? CauseKind::buffer_overflow
                                                            : CauseKind::settings_disagree;
             case Drop::headroom_full:
+                if (facts_.result.totals.watchdog_fired != 0) return CauseKind::watchdog;
                 return facts_.result.disagreements.empty() ? CauseKind::headroom_overflow
                                                            : CauseKind::settings_disagree;
             case Drop::corrupted: return CauseKind::lossy_cable;
             case Drop::link_down: return CauseKind::link_down;
             case Drop::no_route:
-            case Drop::hop_limit: return CauseKind::no_route;
+            case Drop::hop_limit: return first_down() ? CauseKind::link_down : CauseKind::no_route;
             case Drop::head_of_queue: return CauseKind::head_of_queue;
             case Drop::watchdog: return CauseKind::watchdog;
         }
@@ -654,7 +670,9 @@ private:
         switch (kind_of(loss)) {
             case CauseKind::lossy_cable: return facts_.names.cable(loss.place / 2);
             case CauseKind::link_down:
+                if (loss.cause != Drop::link_down) return *first_down();
                 return what_was_down(loss.place / 2).value_or(facts_.names.cable(loss.place / 2));
+            case CauseKind::watchdog: return link_name(watchdog_at(end));
             case CauseKind::settings_disagree: return facts_.names.cable(disagreement_at(end.node));
             default: return link_name(end);
         }
@@ -666,6 +684,30 @@ private:
             if (cable.a.node == node || cable.b.node == node) return found.cable;
         }
         return facts_.result.disagreements.front().cable;
+    }
+    // Whose watchdog threw away most; a port whose watchdog has fired heeds no pauses, and what
+    // overruns headroom then is its fault.
+    topology::CableEnd watchdog_at(topology::CableEnd end) const {
+        uint64_t most = 0;
+        for (const sim::LinkResult& link : facts_.result.links)
+            if (const uint64_t lost = link.dropped[static_cast<size_t>(Drop::watchdog)];
+                lost > most) {
+                most = lost;
+                end = {link.node, link.port};
+            }
+        return end;
+    }
+    // What went down first, cable or switch: why there is no way.
+    std::optional<std::string> first_down() const {
+        const sim::Fault* first = nullptr;
+        for (const sim::Fault& fault : facts_.setup.faults)
+            if ((fault.kind == sim::Fault::Kind::cable_down ||
+                 fault.kind == sim::Fault::Kind::switch_down) &&
+                (first == nullptr || fault.at < first->at))
+                first = &fault;
+        if (first == nullptr) return std::nullopt;
+        return first->kind == sim::Fault::Kind::cable_down ? facts_.names.cable(first->subject)
+                                                           : facts_.names.node(first->subject);
     }
     // The switch at an end of a cable, or the cable itself.
     std::optional<std::string> what_was_down(uint32_t number) const {
