@@ -465,9 +465,9 @@ void Host::on_change(Instant now) {
 
 HostAccount& Host::account() {
     if (account_ == nullptr)
-        account_ = std::make_unique<HostAccount>(adapter_, cabling_, plan_.port,
-                                                 plan_.receive_latency, plan_.adapter.memory,
-                                                 sender_.has_value());
+        account_ =
+            std::make_unique<HostAccount>(adapter_, cabling_, plan_.port, plan_.receive_latency,
+                                          plan_.adapter.memory, sender_.has_value());
     return *account_;
 }
 

@@ -15,6 +15,13 @@ bool is_answer(const wire::Packet& packet) {
            wire::opcode_info(static_cast<uint8_t>(packet.opcode)).response;
 }
 
+// The wait ends with something else than an answer, such as the next message. An answer that has
+// not come in half of the timeout is lost, or what it would be to.
+bool is_overdue(const transport::QueuePair& qp, Duration wait, bool is_answered) {
+    const uint8_t code = qp.address.ack_timeout;
+    return !is_answered && code != 0 && 2 * wait >= Duration{int64_t{4'096'000} << code};
+}
+
 }  // namespace
 
 void HostAccount::watch(const WatchedQp& qp) {
@@ -57,6 +64,12 @@ bool HostAccount::begin_packet(Instant now, uint32_t index, const wire::Packet& 
         account.marked_at = qp->asked->marked_at;
     } else {
         close(*qp, now);
+        if (sends_again_) {
+            // The bits that went before went for nothing.
+            const Duration bits = cabling_.line_time(port_, cabling_.store[index].wire_bytes);
+            qp->story.add(ShareKind::serialization, here(), Duration{-bits.ps});
+            qp->story.add(ShareKind::loss, fabric::kNowhere, bits);
+        }
         account.story = qp->story;
     }
     sends_again_ = false;
@@ -77,8 +90,7 @@ void HostAccount::end_packet(Instant now, const wire::Packet& packet, Instant li
         qp->asked_since = line_end;
         return;
     }
-    qp->story.add(is_again ? ShareKind::loss : ShareKind::serialization,
-                  is_again ? fabric::kNowhere : here(), line_end - now);
+    qp->story.add(ShareKind::serialization, here(), line_end - now);
     qp->since = line_end;
     qp->has_resent |= is_again;
 }
@@ -230,7 +242,8 @@ void HostAccount::add(Shares& to, const Watched& qp, Reason reason, Instant sinc
 // Time that a queue pair waited for an answer that opened its window, or for one that never came.
 void HostAccount::close_round_trip(Watched& qp, Duration wait, ShareKind rest) {
     const bool goes_again = sends_again_ || (transport::is_resending(*qp.qp) && !qp.was_resending);
-    if (goes_again || qp.has_resent) return qp.story.add(ShareKind::loss, fabric::kNowhere, wait);
+    if (goes_again || qp.has_resent || is_overdue(*qp.qp, wait, triggered_ == &qp))
+        return qp.story.add(ShareKind::loss, fabric::kNowhere, wait);
     const Shares none;
     qp.story.add_round_trip(wait, triggered_ == &qp ? trigger_->journey : none, rest);
 }

@@ -46,8 +46,7 @@ class HostAccount {
 public:
     // `pays_to_send`: memory is slower than the line.
     HostAccount(transport::Adapter& adapter, fabric::Cabling& cabling, uint32_t port,
-                Duration receive_latency, const transport::MemoryAccess& memory,
-                bool pays_to_send)
+                Duration receive_latency, const transport::MemoryAccess& memory, bool pays_to_send)
         : adapter_(adapter),
           cabling_(cabling),
           port_(port),

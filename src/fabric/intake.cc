@@ -1,5 +1,7 @@
 #include "fabric/intake.h"
 
+#include <utility>
+
 namespace tulle::fabric {
 namespace {
 
@@ -79,10 +81,13 @@ void Intake::end_storm(Instant now, uint16_t in) {
 
 uint16_t Intake::culprit_of(uint8_t lane) const {
     uint16_t culprit = 0;
+    // Where nothing is queued yet, the line that is busy longest.
+    const auto load = [&](uint16_t port) {
+        return std::pair(cabling_.out(first_port_ + port, lane).bytes,
+                         cabling_.port(first_port_ + port).busy_until);
+    };
     for (uint16_t port = 1; port < ports_; ++port)
-        if (cabling_.out(first_port_ + port, lane).bytes >
-            cabling_.out(first_port_ + culprit, lane).bytes)
-            culprit = port;
+        if (load(port) > load(culprit)) culprit = port;
     return culprit;
 }
 

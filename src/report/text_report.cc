@@ -295,8 +295,7 @@ std::string engine(const Facts& facts) {
 std::string text_report(const Facts& facts, const Verdict& verdict) {
     return header(facts) + collectives(facts) + flows(facts) + groups(facts) + links(facts) +
            pauses(facts) + packets(facts) + disagreements(facts) + time_shares_text(facts) +
-           engine(facts) + "\n" +
-           verdict_text(verdict);
+           engine(facts) + "\n" + verdict_text(verdict);
 }
 
 std::string verdict_text(const Verdict& verdict) {

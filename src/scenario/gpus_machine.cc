@@ -14,10 +14,9 @@ using workload::Tier;
 Machine::Network network_of(const sim::Setup& setup) {
     Machine::Network network;
     network.mbps = to_bits_per_second(setup.fabric.link.rate) / 8'000'000;
-    network.latency = setup.host.send_latency + setup.host.memory.latency +
-                      setup.host.receive_latency +
-                      (setup.fabric.link.delay + setup.fabric.link.fec_delay) * 2 +
-                      setup.fabric.node.latency;
+    network.latency =
+        setup.host.send_latency + setup.host.memory.latency + setup.host.receive_latency +
+        (setup.fabric.link.delay + setup.fabric.link.fec_delay) * 2 + setup.fabric.node.latency;
     network.reaction = setup.host.reaction;
     return network;
 }

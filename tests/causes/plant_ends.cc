@@ -156,7 +156,7 @@ Case long_way(Draw& draw) {
     sim::Setup& setup = drawn.without = draw_settings(draw, kAnyTechnology);
     setup.graph = draw_graph(draw);
     setup.host.ack_timeout = 14;
-    add_flows(draw, setup, draw_pair(draw, setup.graph), draw.between(100, 200'000));
+    add_flows(draw, setup, draw_pair(draw, setup.graph), draw.between(100, 60'000));
     setup.fabric.credits.lane_buffer_bytes = 128 << 10;
     drawn.with = setup;
     drawn.with.fabric.link.delay = nanoseconds(draw.between(1'000, 20'000));

@@ -78,9 +78,9 @@ TEST(comparison, a_gap_is_the_difference_of_what_both_spent_their_time_on) {
     using fabric::ShareKind;
     Made made = usual();
     account(made.runs[1], {{ShareKind::serialization, 9_ms}, {ShareKind::software, 1_ms}});
-    account(made.runs[3], {{ShareKind::serialization, 8_ms},
-                           {ShareKind::software, 1_ms},
-                           {ShareKind::loss, 6_ms}});
+    account(
+        made.runs[3],
+        {{ShareKind::serialization, 8_ms}, {ShareKind::software, 1_ms}, {ShareKind::loss, 6_ms}});
     const auto claims = claims_of(made.compare(), "");
     Duration sum{};
     for (const GapPart& part : claims[2].parts) sum += part.time;

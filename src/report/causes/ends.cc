@@ -1,0 +1,124 @@
+// Hosts, senders and ranks.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/causes/investigation.h"
+
+namespace tulle::report::causes {
+
+CauseKind Investigation::why_it_does_not_take(uint32_t node) const {
+    if (has_fault(sim::Fault::Kind::pause_storm, node)) return CauseKind::pause_storm;
+    const bool is_slow = has_fault(sim::Fault::Kind::slow_receiver, node);
+    return is_slow || facts_.setup.host.receive_toll.is_free() ? CauseKind::slow_receiver
+                                                               : CauseKind::host_bus;
+}
+
+std::string Investigation::receiving_text(CauseKind kind, const std::string& name) {
+    if (kind == CauseKind::pause_storm)
+        return fmt::format("host {} paused its link for no reason", name);
+    if (kind == CauseKind::slow_receiver)
+        return fmt::format("host {} does not take what arrives as fast as it comes", name);
+    return fmt::format("host {} moves data between memory and adapter no faster", name);
+}
+
+void Investigation::explain_not_taken(Place place, uint32_t node, Duration time) {
+    const CauseKind kind = why_it_does_not_take(node);
+    const bool is_its_fault =
+        kind != CauseKind::slow_receiver || has_fault(sim::Fault::Kind::slow_receiver, node);
+    if (const auto far = far_cable(); far && !is_its_fault)
+        return add(CauseKind::long_cable, facts_.names.cable(*far), time, far_text(*far), 2 * *far);
+    const std::string& name = facts_.names.node(node);
+    add(kind, name, time, receiving_text(kind, name), place, node);
+}
+
+void Investigation::explain_host(Place place, topology::CableEnd end, const Trouble& trouble) {
+    const std::string& name = facts_.names.node(end.node);
+    const uint32_t cable = place / 2;
+    explain_not_taken(place, end.node, trouble.held);
+    const CauseKind moving = has_fault(sim::Fault::Kind::slow_receiver, end.node)
+                                 ? CauseKind::slow_receiver
+                                 : CauseKind::host_bus;
+    add(moving, name, trouble.bus, receiving_text(moving, name), place, end.node);
+    add(CauseKind::shared_adapter, name, trouble.queue,
+        fmt::format("the adapter of {} sent other packets first", name), place, end.node, {},
+        busy_time(end));
+    add(CauseKind::congestion_control, name, trouble.congestion,
+        fmt::format("congestion control slowed the sender because of {}", name), place);
+    if (!is_slow(cable)) return explain_sent(place, end, trouble.serialization);
+    add(CauseKind::slow_cable, facts_.names.cable(cable), trouble.serialization, slow_text(cable),
+        place);
+}
+
+void Investigation::explain_senders() {
+    const Duration window = nowhere_[ShareKind::window];
+    if (const auto far = far_cable())
+        add(CauseKind::long_cable, facts_.names.cable(*far), window, far_text(*far), 2 * *far);
+    else
+        add(CauseKind::window, "", window,
+            "the window was full: more would have to be in flight to fill the way there and "
+            "back");
+    add(CauseKind::rate_limit, "", nowhere_[ShareKind::rate_limit],
+        "the sender keeps to its own rate limit");
+    add(CauseKind::congestion_control, "", nowhere_[ShareKind::congestion],
+        "congestion control slowed the sender");
+    add(CauseKind::not_ready, "", nowhere_[ShareKind::not_ready],
+        "the receiver had no buffer posted");
+    // A host whose cable is down may not send, and nobody tells it why.
+    if (const auto down = first_down())
+        add(CauseKind::link_down, *down, nowhere_[ShareKind::held],
+            fmt::format("{} was down", *down));
+    else
+        add(CauseKind::small_buffer, "", nowhere_[ShareKind::held],
+            "senders were held up by flow control");
+    add(CauseKind::late_start, "", nowhere_[ShareKind::start], "it began late");
+}
+
+void Investigation::explain_ranks() {
+    for (const auto& [rank, time] : software_)
+        if (slow_software_of(rank).ps != 0) computing_.try_emplace(rank);
+    for (const auto& [rank, time] : computing_) {
+        const Duration computed = excess_of(rank);
+        const Duration software = slow_software_of(rank);
+        nowhere_[ShareKind::software] -= software;
+        add(CauseKind::slow_rank, fmt::format("rank {}", rank), computed + software,
+            fmt::format("rank {} takes longer than others to compute or to react", rank),
+            fabric::kNowhere, rank);
+        add(CauseKind::compute, "", time - std::min(time, computed), "ranks compute");
+    }
+}
+
+// Computing of the job's; a launch is the library's software.
+static bool is_computing(const workload::Task& task) {
+    return task.kind == workload::Task::Kind::compute && !task.is_launch && task.duration.ps != 0;
+}
+
+Duration Investigation::computing_of(const workload::Task& task) const {
+    return task.duration * facts_.setup.ranks[task.rank].compute_permille / 1000;
+}
+
+Duration Investigation::excess_of(uint32_t rank) const {
+    std::map<uint32_t, std::vector<Duration>> by_phase;
+    for (const workload::Task& task : facts_.setup.program.tasks())
+        if (is_computing(task)) by_phase[task.phase].push_back(computing_of(task));
+    Duration excess{};
+    for (const sim::ChainLink& link : account_.chain) {
+        if (!link.is_task) continue;
+        const workload::Task& task = facts_.setup.program[link.id];
+        if (!is_computing(task) || task.rank != rank) continue;
+        auto& durations = by_phase[task.phase];
+        std::sort(durations.begin(), durations.end());
+        excess += std::max(Duration{}, computing_of(task) - durations[durations.size() / 2]);
+    }
+    return excess;
+}
+
+// What the software of a slow rank took more than that of others.
+Duration Investigation::slow_software_of(uint32_t rank) const {
+    const int64_t permille = facts_.setup.ranks[rank].reaction_permille;
+    const auto found = software_.find(rank);
+    if (found == software_.end() || permille <= 1000) return {};
+    return found->second - found->second * 1000 / permille;
+}
+
+}  // namespace tulle::report::causes

@@ -1,0 +1,175 @@
+// Where the time of a run went, against closed forms: each share to the picosecond, and all of them
+// together the completion time.
+#include <map>
+
+#include "lab.h"
+
+namespace tulle::exact {
+namespace {
+
+using fabric::ShareKind;
+
+constexpr int64_t kPs = 20;  // a byte at 400 Gb/s
+constexpr int64_t kDelay = 1'000'000;
+constexpr int64_t kPacket = 4096 + kOverhead;
+constexpr int64_t kLatency = 313'000;
+constexpr int64_t kHeadBytes = 64;  // after which a switch that cuts through knows where to
+
+using Account = std::map<ShareKind, int64_t>;
+
+// Of the only flow, or the one that ended last.
+Account account_of(const Lab& setup) {
+    const auto result = drive::run(setup, {.explains = true});
+    if (!result) {
+        ADD_FAILURE() << result.error().message;
+        return {};
+    }
+    Account account;
+    for (const sim::TimeShare& share : result->account.shares) account[share.kind] += share.time.ps;
+    Duration last{};
+    for (const sim::FlowResult& flow : result->flows) {
+        EXPECT_TRUE(flow.finished);
+        last = std::max(last, flow.completion);
+    }
+    EXPECT_EQ(result->account.total(), last);
+    return account;
+}
+
+Lab row_of(size_t switches, int64_t packets) {
+    Lab setup = plain(chain(std::vector<uint64_t>(switches + 1, 400)));
+    setup.fabric.node.latency = {kLatency};
+    setup.flows = {{.source = 0, .destination = 1, .bytes = static_cast<uint64_t>(packets * 4096)}};
+    return setup;
+}
+
+// There and back.
+Account way(size_t switches) {
+    const auto hops = static_cast<int64_t>(switches);
+    return {{ShareKind::propagation, 2 * (hops + 1) * kDelay},
+            {ShareKind::switching, 2 * hops * kLatency}};
+}
+
+// The first packet has a RETH, so that those behind it wait so much longer for it at each switch.
+Account stored_and_forwarded(size_t switches, int64_t packets) {
+    const auto hops = static_cast<int64_t>(switches);
+    Account account = way(switches);
+    const int64_t last = kPacket + (packets == 1 ? kReth : 0);
+    account[ShareKind::serialization] =
+        (packets * kPacket + kReth + hops * last + (hops + 1) * kAckBytes) * kPs;
+    if (packets > 1) account[ShareKind::queue] = hops * kReth * kPs;
+    return account;
+}
+
+TEST(TimeAccount, of_a_flow_through_switches_that_store_and_forward) {
+    for (const size_t switches : {1u, 3u})  // a star, and two tiers
+        for (const int64_t packets : {1, 2, 50})
+            EXPECT_EQ(account_of(row_of(switches, packets)),
+                      stored_and_forwarded(switches, packets))
+                << switches << " switches, " << packets << " packets";
+}
+
+TEST(TimeAccount, is_the_same_where_pfc_has_nothing_to_pause) {
+    for (const size_t switches : {1u, 3u}) {
+        Lab setup = row_of(switches, 50);
+        setup.fabric.flow_control = fabric::FlowControl::pfc;
+        setup.fabric.pfc.priorities = 0xff;
+        EXPECT_EQ(account_of(setup), stored_and_forwarded(switches, 50));
+    }
+}
+
+// Of all lines but the last only the head counts.
+TEST(TimeAccount, of_a_flow_through_switches_that_cut_through) {
+    for (const size_t switches : {1u, 3u})
+        for (const int64_t packets : {1, 2, 50}) {
+            Lab setup = row_of(switches, packets);
+            setup.fabric.node.forwarding = fabric::Forwarding::cut_through;
+            Account expected = way(switches);
+            expected[ShareKind::serialization] = (packets * kPacket + kReth + kAckBytes +
+                                                  2 * static_cast<int64_t>(switches) * kHeadBytes) *
+                                                 kPs;
+            EXPECT_EQ(account_of(setup), expected) << switches << " switches, " << packets;
+        }
+}
+
+TEST(TimeAccount, of_a_flow_that_has_credits_enough) {
+    constexpr int64_t kIbPacket = 4096 + 26;
+    constexpr int64_t kIbAck = 30;
+    for (const size_t switches : {1u, 3u}) {
+        Lab setup = row_of(switches, 10);
+        setup.fabric.framing.encapsulation = wire::Encapsulation::infiniband_local;
+        setup.fabric.framing.envelope_bytes = 14;
+        setup.fabric.framing.minimum_bytes = 0;
+        setup.fabric.link.gap_bytes = 0;
+        setup.fabric.flow_control = fabric::FlowControl::credits;
+        setup.fabric.credits.lane_buffer_bytes = 128 << 10;
+        setup.fabric.credits.update_bytes = 60'000;  // later than these packets need it
+        setup.fabric.node.forwarding = fabric::Forwarding::cut_through;
+        Account expected = way(switches);
+        // The acknowledgement is shorter than the head that a switch waits for.
+        expected[ShareKind::serialization] =
+            (10 * kIbPacket + kReth + static_cast<int64_t>(switches) * (kHeadBytes + kIbAck) +
+             kIbAck) *
+            kPs;
+        EXPECT_EQ(account_of(setup), expected) << switches << " switches";
+    }
+}
+
+// The receiver's link carries both messages one after the other; what the last packet waits for
+// there is the other message.
+TEST(TimeAccount, of_two_senders_to_one_receiver) {
+    for (const int64_t packets : {1, 10, 100}) {
+        Lab setup = plain("star:3");
+        for (const uint32_t source : {0u, 1u})
+            setup.flows.push_back({.source = source,
+                                   .destination = 2,
+                                   .bytes = static_cast<uint64_t>(packets * 4096)});
+        const int64_t message = (packets * kPacket + kReth) * kPs;
+        const int64_t first = (kPacket + kReth) * kPs;
+        const int64_t last = (kPacket + (packets == 1 ? kReth : 0)) * kPs;
+        EXPECT_EQ(account_of(setup),
+                  (Account{{ShareKind::serialization, message + last + 2 * kAckBytes * kPs},
+                           {ShareKind::propagation, 4 * kDelay},
+                           {ShareKind::queue, first + 2 * message - message - last}}))
+            << packets;
+    }
+}
+
+TEST(TimeAccount, of_a_window_that_is_full) {
+    for (const int64_t window : {10, 100}) {
+        Lab setup = plain("pair");
+        setup.host.window_packets = static_cast<uint32_t>(window);
+        setup.flows = {{.source = 0, .destination = 1, .bytes = 1000 * 4096}};
+        const int64_t rounds = 1000 / window;
+        EXPECT_EQ(account_of(setup),
+                  (Account{{ShareKind::serialization, (1000 * kPacket + kReth + kAckBytes) * kPs},
+                           {ShareKind::propagation, 2 * kDelay},
+                           {ShareKind::window, (rounds - 1) * (kAckBytes * kPs + 2 * kDelay)}}));
+    }
+}
+
+// The cable behind the switch is down when the only packet comes. It is sent again when the timeout
+// has passed since it was sent, and all until then is loss, also its bits that went for nothing.
+TEST(TimeAccount, of_a_packet_that_is_lost_and_sent_again) {
+    Lab setup = row_of(1, 1);
+    setup.host.ack_timeout = 2;
+    setup.faults = {{.kind = Fault::Kind::cable_down, .at = Instant{}, .subject = 1},
+                    {.kind = Fault::Kind::cable_up, .at = Instant{} + 10_us, .subject = 1}};
+    Account expected = stored_and_forwarded(1, 1);
+    expected[ShareKind::loss] = 4 * 4'096'000;
+    EXPECT_EQ(account_of(setup), expected);
+}
+
+// A request of a RETH there, and all packets back. The first and the last have an AETH, so that the
+// last comes as much later as those before it had to wait for the first.
+TEST(TimeAccount, of_a_read) {
+    constexpr int64_t kAeth = 4;
+    Lab setup = row_of(1, 10);
+    setup.flows[0].operation = Operation::read;
+    Account expected = way(1);
+    expected[ShareKind::serialization] =
+        (2 * (kOverhead + kReth) + 10 * kPacket + 2 * kAeth + kPacket + kAeth) * kPs;
+    EXPECT_EQ(account_of(setup), expected);
+}
+
+}  // namespace
+}  // namespace tulle::exact
