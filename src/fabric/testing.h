@@ -72,7 +72,7 @@ public:
         whole.payload_length = packet.bytes - 100u;
         whole.source = packet.source;
         whole.set_psn({packet.psn});
-        cabling_.accept({port, false, transit, whole});
+        cabling_.accept({port, false, transit, whole, nullptr});
     }
     // Control packets as Cabling describes them.
     void pause(Instant at, uint16_t port, uint16_t lanes, uint32_t quanta) {
@@ -130,7 +130,7 @@ private:
         transit.lane = lane;
         transit.destination = what;
         transit.flow = amount;
-        cabling_.accept({port, true, transit, wire::Packet()});
+        cabling_.accept({port, true, transit, wire::Packet(), nullptr});
     }
     std::vector<Transit> take(Fifo& list) {
         std::vector<Transit> taken;
