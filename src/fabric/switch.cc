@@ -151,7 +151,7 @@ void Switch::on_packet(Instant now, uint32_t in) {
     ++transit.hops;
     const bool is_odd = from.is_odd || transit.hops > kMaxHops ||
                         transit.destination >= kGroupBit ||
-                        (transit.flags & (Transit::kCorrupt | Transit::kFixedPath)) != 0;
+                        (transit.flags & (Transit::kCorrupt | Transit::kFixedPath | Transit::kWatched)) != 0;
     if (is_odd) [[unlikely]] {
         if (const auto flaw = flaw_of(from, transit)) return drop_arriving(now, in, index, *flaw);
         if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
@@ -170,6 +170,8 @@ void Switch::on_packet(Instant now, uint32_t in) {
         sample(TraceSample::Kind::drop, now, to, transit.lane, 1);
         return cabling_.drop(global(to), index, lossless ? Drop::headroom_full : Drop::buffer_full);
     }
+    if (is_odd) [[unlikely]]
+        note_arrival(now, to, index);
     enqueue(now, to, index);
 }
 
@@ -273,7 +275,10 @@ void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index) {
     const bool is_stored = transit.in_port >= plan_.port_count;
     const uint16_t to = choose(now, transit, index);
     const bool has_way = to != kNoPort && ports_[to].is_up;
-    if (has_way && (is_stored || admit_lossy(to, index))) return enqueue(now, to, index);
+    if (has_way && (is_stored || admit_lossy(to, index))) {
+        note_arrival(now, to, index);
+        return enqueue(now, to, index);
+    }
     const uint16_t at = to == kNoPort ? in : to;
     const Drop cause = to == kNoPort ? Drop::no_route
                        : has_way     ? Drop::buffer_full
@@ -439,8 +444,6 @@ void Switch::enqueue(Instant now, uint32_t port, uint32_t index) {
     LaneOut& lane = out(port, transit.lane);
     if (lane.bytes == 0 && (uses_lifetime_ || (to.held & bit) != 0))
         wait(port, transit.lane).held_since = wait(port, transit.lane).head_since = now;
-    if (cabling_.journal != nullptr) [[unlikely]]
-        note_arrival(now, port, index);
     lane.queue.push(cabling_.store, index);
     lane.bytes += transit.wire_bytes;
     to.queued_bytes += transit.wire_bytes;
