@@ -149,9 +149,9 @@ void Switch::on_packet(Instant now, uint32_t in) {
     transit.in_lane = transit.lane;
     if (spends_credits(transit)) intake_.receive(in, transit.lane, transit.wire_bytes);
     ++transit.hops;
-    const bool is_odd = from.is_odd || transit.hops > kMaxHops ||
-                        transit.destination >= kGroupBit ||
-                        (transit.flags & (Transit::kCorrupt | Transit::kFixedPath | Transit::kWatched)) != 0;
+    const bool is_odd =
+        from.is_odd || transit.hops > kMaxHops || transit.destination >= kGroupBit ||
+        (transit.flags & (Transit::kCorrupt | Transit::kFixedPath | Transit::kWatched)) != 0;
     if (is_odd) [[unlikely]] {
         if (const auto flaw = flaw_of(from, transit)) return drop_arriving(now, in, index, *flaw);
         if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
