@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "report/time_shares.h"
 #include "sim/cables.h"
@@ -78,15 +77,6 @@ void widen_between_switches(sim::Setup& setup) {
 }
 
 // No more than that: the headroom of its switches is what the profile says.
-void widen_inside(sim::Setup& setup) {
-    auto inside = std::make_shared<sim::Setup>(*setup.scale_up);
-    const base::Rate rate = inside->fabric.link.rate;
-    inside->fabric.link.rate = base::Rate::bits_per_second(8'000'000'000'000 / rate.numerator() *
-                                                           rate.denominator() * kPlenty);
-    for (topology::Cable& cable : inside->graph.cables) cable.rate_bps = 0;
-    setup.scale_up = std::move(inside);
-}
-
 // What is done to the setup; the text is empty if nothing could be.
 std::string take_away(const Facts& facts, const Cause& cause, sim::Setup& setup) {
     const auto if_done = [](bool is_done, std::string text) {
@@ -125,10 +115,7 @@ std::string take_away(const Facts& facts, const Cause& cause, sim::Setup& setup)
             setup.host.reorder_tolerance = kMostOvertaking;
             return "with packets spread over all paths";
         case CauseKind::oversubscribed:
-            if (cause.at == fabric::kNowhere && setup.scale_up) {
-                widen_inside(setup);
-                return "with twice the rate inside servers";
-            }
+            if (cause.at == fabric::kNowhere) return "";  // inside servers
             widen_between_switches(setup);
             return fmt::format("with {} times the rate between switches", kPlenty);
         case CauseKind::slow_cable:
