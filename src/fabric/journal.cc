@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/hash.h"
+
 namespace tulle::fabric {
 
 std::shared_ptr<PacketAccount> Journal::take(uint32_t index) {
@@ -53,6 +55,15 @@ void Journal::leave_buffer(uint64_t lane, const Leaving& leaving) {
     const bool was_held = kPassedOn * (leaving.held_ps - last.held_ps) >= since;
     last = {leaving.now, leaving.held_ps};
     credit_roots_[lane] = was_held && leaving.root != kNowhere ? leaving.root : leaving.place;
+}
+
+void Journal::cross(Place place, uint32_t source, uint32_t destination) {
+    const CrossingRecord record{place, source, destination};
+    const uint64_t hash = base::mix64(uint64_t{source} << 32 ^ uint64_t{destination} << 16 ^ place);
+    CrossingRecord& recent = recent_[hash % recent_.size()];
+    if (recent == record) return;
+    recent = record;
+    crossings_.insert(record);
 }
 
 void Journal::lose(uint32_t index, Place place, Drop cause) {

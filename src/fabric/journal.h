@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "fabric/port.h"
 #include "fabric/shares.h"
@@ -82,9 +83,7 @@ public:
 
     void leave(uint32_t index, const Hop& hop);
     void lose(uint32_t index, Place place, Drop cause);
-    void cross(Place place, uint32_t source, uint32_t destination) {
-        crossings_.insert({place, source, destination});
-    }
+    void cross(Place place, uint32_t source, uint32_t destination);
 
     // Credits: why the buffer of a lane has room again only now. A packet of it has left by a port
     // which, since the last one, was held itself for `held_ps` in all; or which had others to send.
@@ -116,6 +115,8 @@ private:
     std::unordered_map<uint64_t, Place> credit_roots_;  // by port and lane of the input
     std::map<LossRecord, uint64_t> losses_;
     std::set<CrossingRecord> crossings_;
+    // Of those, some by a hash: most messages go where one went before.
+    std::vector<CrossingRecord> recent_ = std::vector<CrossingRecord>(1 << 14);
 };
 
 }  // namespace tulle::fabric

@@ -75,7 +75,8 @@ TEST(Paths, spray_spreads_each_flow_evenly_by_itself) {
     for (uint32_t flow = 0; flow < 20; ++flow) {
         send_flow(leaf, flow, 400, 1000 * flow);
         leaf.run();
-        for (const int count : leaf.taken()[flow]) EXPECT_NEAR(count, 100, 4) << flow;
+        const auto taken = leaf.taken();
+        for (const int count : taken.at(flow)) EXPECT_NEAR(count, 100, 4) << flow;
     }
 }
 
