@@ -145,7 +145,7 @@ uint64_t Cabling::held_ps(uint32_t p, uint32_t lane, Instant now) const {
 // for a good part of the time since, whatever held it. A host is its own reason.
 Place Cabling::root_of(uint32_t p, uint32_t lane, Instant now) const {
     const LaneIn& input = ins_[p * lanes_ + lane];
-    if (input.blocker == UINT32_MAX) return kNowhere;
+    if (journal == nullptr || input.blocker == UINT32_MAX) return kNowhere;
     const Port& blocker = ports_[input.blocker];
     const LaneWait& waiting = waits_[input.blocker * lanes_ + lane];
     if (blocker.is_host || waiting.root == kNowhere) return place(input.blocker);
@@ -224,7 +224,7 @@ Cabling::ControlEffect Cabling::on_control(uint32_t p, Instant now) {
     store.give_back(index);
     if (!ports_[p].is_up) return {};
     if (has_credits_) {
-        wait(p, transit.lane).root = transit.tail_ps;
+        if (journal != nullptr) wait(p, transit.lane).root = transit.tail_ps;
         out(p, transit.lane).credits.credit_limit = static_cast<uint16_t>(transit.destination);
         return {.opened = static_cast<uint16_t>(1u << transit.lane), .paused = 0, .until = {}};
     }
@@ -232,7 +232,8 @@ Cabling::ControlEffect Cabling::on_control(uint32_t p, Instant now) {
     const auto stop = static_cast<uint16_t>(transit.destination & ports_[p].honours_pause);
     const auto go_on = static_cast<uint16_t>(transit.destination >> 16 & ports_[p].honours_pause);
     for (uint32_t lane = 0; lane < lanes_; ++lane)
-        if (((stop | go_on) >> lane & 1) != 0) wait(p, lane).root = transit.tail_ps;
+        if (journal != nullptr && ((stop | go_on) >> lane & 1) != 0)
+            wait(p, lane).root = transit.tail_ps;
     return {.opened = go_on, .paused = stop, .until = now + pause_time(rate(p), transit.flow)};
 }
 

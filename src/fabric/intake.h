@@ -89,8 +89,9 @@ private:
     }
     void resume_peer(Instant now, uint16_t in, uint8_t lane);
     void begin_blame(Instant now, LaneIn& input, uint8_t lane, uint16_t culprit) {
-        blame_.begin(input, first_port_, culprit,
-                     cabling_.held_ps(first_port_ + culprit, lane, now), now);
+        const uint64_t held_ps =
+            cabling_.journal != nullptr ? cabling_.held_ps(first_port_ + culprit, lane, now) : 0;
+        blame_.begin(input, first_port_, culprit, held_ps, now);
     }
     // The output port with the longest queue of the lane: what the buffer is full of.
     uint16_t culprit_of(uint8_t lane) const;
