@@ -221,8 +221,7 @@ private:
             for (const std::string_view useless : {"like", "description", "fabrics"})
                 if (path.substr(0, path.find('.')) == useless)
                     return fmt::format("{}: it has no effect on a command line", path);
-            const auto same = [&](const auto& other) { return other.first == path; };
-            if (std::count_if(overrides.set.begin(), overrides.set.end(), same) > 1)
+            if (std::ranges::count(overrides.set, path, [](const auto& o) { return o.first; }) > 1)
                 return fmt::format("{}: it is given twice", path);
         }
         return std::nullopt;
