@@ -29,10 +29,11 @@ Claim fastest(const Comparison& comparison, size_t index) {
 
 Claim alike(const Comparison& comparison, size_t index, size_t best) {
     const ComparedRun& run = comparison.runs[index];
+    const uint64_t behind = behind_permille(run, comparison.runs[best]);
     return {ClaimKind::alike,
             index,
-            fmt::format("{} is as fast: {}", run.fabric,
-                        behind_text(behind_permille(run, comparison.runs[best]))),
+            behind == 0 ? fmt::format("{} is as fast", run.fabric)
+                        : fmt::format("{} is as fast: {}", run.fabric, behind_text(behind)),
             {field(index, "verdict/span_ns"), field(best, "verdict/span_ns")},
             {}};
 }
