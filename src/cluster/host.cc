@@ -319,9 +319,7 @@ void Host::transmit(Instant now, uint32_t index) {
     transit.flags = flags;
     transit.hops = 0;
     transit.tail_ps = 0;
-    transit.lane = settings_.qos.trust == fabric::Trust::dscp
-                       ? settings_.qos.lane_of_dscp[packet.traffic_class >> 2]
-                       : settings_.qos.lane_of_level[packet.service_level];
+    transit.lane = lane_of(packet.traffic_class, packet.service_level);
     const uint8_t lane = transit.lane;
     const uint32_t payload = packet.payload_length;
     if (account_ != nullptr) [[unlikely]] {
@@ -469,12 +467,6 @@ HostAccount& Host::account() {
             std::make_unique<HostAccount>(adapter_, cabling_, plan_.port, plan_.receive_latency,
                                           plan_.adapter.memory, sender_.has_value());
     return *account_;
-}
-
-uint8_t Host::lane_of(const transport::QueuePair& qp) const {
-    return settings_.qos.trust == fabric::Trust::dscp
-               ? settings_.qos.lane_of_dscp[qp.address.traffic_class >> 2]
-               : settings_.qos.lane_of_level[qp.address.service_level];
 }
 
 void Host::finish(Instant now) {

@@ -120,7 +120,12 @@ public:
     // Where the time of its queue pairs goes; there from the first call on.
     HostAccount& account();
     const HostAccount* find_account() const { return account_.get(); }
-    uint8_t lane_of(const transport::QueuePair& qp) const;
+    // By what switches trust: the DSCP, or the service level.
+    uint8_t lane_of(uint8_t traffic_class, uint8_t service_level) const {
+        return settings_.qos.trust == fabric::Trust::dscp
+                   ? settings_.qos.lane_of_dscp[traffic_class >> 2]
+                   : settings_.qos.lane_of_level[service_level];
+    }
     void finish(Instant now);
 
 private:

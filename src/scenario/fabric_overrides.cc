@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/units.h"
+#include "scenario/glob.h"
 #include "scenario/settings.h"
 
 namespace tulle::scenario {
@@ -244,29 +245,6 @@ void read_fabric_overrides(const Value& fabric, Notes& notes, sim::Setup& setup)
     if (const Value* list = fabric.find("cables"); list && notes.expect_list(*list, "cables"))
         for (const Value& entry : list->items)
             if (!notes.failed()) reader.read_cable(entry);
-}
-
-bool matches(std::string_view pattern, std::string_view name) {
-    size_t at = 0;
-    size_t star = std::string_view::npos;  // the last one, and what it has taken so far
-    size_t taken = 0;
-    size_t p = 0;
-    while (at < name.size()) {
-        if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[at])) {
-            ++p;
-            ++at;
-        } else if (p < pattern.size() && pattern[p] == '*') {
-            star = p++;
-            taken = at;
-        } else if (star != std::string_view::npos) {
-            p = star + 1;
-            at = ++taken;
-        } else {
-            return false;
-        }
-    }
-    while (p < pattern.size() && pattern[p] == '*') ++p;
-    return p == pattern.size();
 }
 
 }  // namespace tulle::scenario

@@ -20,7 +20,4 @@ bool is_override_list(std::string_view key);
 // in which they stand; those of a section that is read later come last.
 void read_fabric_overrides(const Value& fabric, Notes& notes, sim::Setup& setup);
 
-// Whether a name is as the pattern says: `*` stands for any text, `?` for one character.
-bool matches(std::string_view pattern, std::string_view name);
-
 }  // namespace tulle::scenario

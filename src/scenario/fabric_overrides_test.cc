@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "scenario/files_test.h"
+#include "scenario/glob.h"
 #include "scenario/scenario.h"
 
 namespace tulle::scenario {

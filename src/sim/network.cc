@@ -20,7 +20,8 @@ void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection) 
     const auto watch_end = [&](uint32_t at, transport::Qpn number) {
         cluster::Host& end = host(at);
         const transport::QueuePair& qp = *end.adapter().query_qp(number);
-        end.account().watch({number, connection, end.lane_of(qp)});
+        const uint8_t lane = end.lane_of(qp.address.traffic_class, qp.address.service_level);
+        end.account().watch({number, connection, lane});
     };
     watch_end(endpoint, qpn);
     const transport::QueuePair& qp = *host(endpoint).adapter().query_qp(qpn);
