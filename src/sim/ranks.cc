@@ -330,13 +330,15 @@ void Ranks::finish(Result& result, Result* scale_up) const {
     }
 }
 
-// Who completed a sum: whoever was last to send his part.
-uint32_t Ranks::last_contribution(uint32_t reduction) const {
-    uint32_t last = reduction;
-    for (uint32_t task = 0; task < program_.size(); ++task)
-        if (program_[task].kind == Task::Kind::contribute &&
-            program_[task].reduction == reduction && at_[task] > at_[last])
-            last = task;
+// Who completed each sum, by its first task: whoever was last to send his part.
+std::unordered_map<uint32_t, uint32_t> Ranks::last_contributions() const {
+    std::unordered_map<uint32_t, uint32_t> last;
+    for (uint32_t task = 0; task < program_.size(); ++task) {
+        if (program_[task].kind != Task::Kind::contribute) continue;
+        const uint32_t sum = program_[task].reduction;
+        uint32_t& latest = last.try_emplace(sum, sum).first->second;
+        if (at_[task] > at_[latest]) latest = task;
+    }
     return last;
 }
 
@@ -346,11 +348,11 @@ std::vector<ChainLink> Ranks::chain() const {
         if (is_later(part.last, last)) last = part.last;  // ties as in any number of partitions
     std::vector<ChainLink> links;
     if (last.at.ps == 0) return links;
+    const auto completed_by = last_contributions();
     uint32_t task = last.task;
     bool arrives = last.has_arrived;
     for (;;) {
-        if (arrives && program_[task].kind == Task::Kind::contribute)
-            task = last_contribution(task);
+        if (arrives && program_[task].kind == Task::Kind::contribute) task = completed_by.at(task);
         links.push_back({task, true, arrives});
         const uint32_t need = last_need_[task];
         if (need == kNone) break;

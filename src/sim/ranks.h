@@ -90,7 +90,7 @@ private:
     void post(Part& part, uint32_t task, Instant at);
     Instant copy(Part& part, Instant& free, Instant at, uint64_t bytes) const;
     bool comes_back(uint32_t task) const;
-    uint32_t last_contribution(uint32_t reduction) const;
+    std::unordered_map<uint32_t, uint32_t> last_contributions() const;
     void watch(const std::vector<ChainLink>& chain);
     void watch_message(uint32_t task);
     bool is_end(const Event& event) const;
