@@ -352,7 +352,8 @@ std::vector<ChainLink> Ranks::chain() const {
     uint32_t task = last.task;
     bool arrives = last.has_arrived;
     for (;;) {
-        if (arrives && program_[task].kind == Task::Kind::contribute) task = completed_by.at(task);
+        const auto sum = completed_by.find(task);
+        if (arrives && sum != completed_by.end()) task = sum->second;
         links.push_back({task, true, arrives});
         const uint32_t need = last_need_[task];
         if (need == kNone) break;
