@@ -116,6 +116,12 @@ TEST(Yaml, says_where_and_what_is_wrong) {
               "file:3: a cable is [h0:1, leaf0:1], or {between: [h0:1, leaf0:1], rate: 100Gbps}");
     EXPECT_EQ(yaml("hosts:\n- {name: a, rail: many}"),
               "file:2: rail is a whole number from 0 to 65535, not 'many'");
+    EXPECT_EQ(
+        yaml("hosts: [a]\nswitches:\n- s\n- {name: t, tier: 2}"),
+        "file:4: t has a tier, unlike the switches before it: give every switch one, or none");
+    EXPECT_EQ(
+        yaml("hosts: [a]\nswitches:\n- {name: t, tier: 2}\n- s"),
+        "file:4: s has no tier, unlike the switches before it: give every switch one, or none");
     EXPECT_EQ(yaml("hosts: []"), "file: the fabric has no hosts");
     EXPECT_EQ(yaml("hosts: [a").find("file:1: "), 0u);
     EXPECT_EQ(yaml("hosts: [a, b, c]\ncables: [[a, b]]"), "file: host c has no cable");

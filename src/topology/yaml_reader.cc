@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -64,7 +65,7 @@ public:
                  [&](const YAML::Node& node) { read_node(node, NodeKind::switch_node); });
         for_each(root, "cables", [&](const YAML::Node& node) { read_cable(node); });
         give_ports();
-        if (!has_tiers_) assign_tiers(graph_);
+        if (!has_tiers_.value_or(false)) assign_tiers(graph_);
         return std::move(graph_);
     }
 
@@ -113,6 +114,7 @@ private:
         if (!known_.try_emplace(node.name, graph_.nodes.size()).second)
             fail(entry, text("two nodes are called ", node.name));
         if (graph_.nodes.size() >= kMaxHosts + kMaxSwitches) fail(entry, "too many nodes");
+        if (!node.is_host()) check_tier(entry, node);
         graph_.add(std::move(node));
         used_.emplace_back();
     }
@@ -133,8 +135,16 @@ private:
             if (key != "tier") continue;
             node.tier = number<uint8_t>(value, key, 255);
             if (node.tier == 0) fail(value, "tier 0 is that of the hosts; leaves are tier 1");
-            has_tiers_ = true;
         }
+    }
+
+    // Tiers are the file's own or found from its cables, never some of each.
+    void check_tier(const YAML::Node& entry, const Node& node) {
+        const bool has_tier = node.tier != 0;
+        if (has_tiers_.value_or(has_tier) != has_tier)
+            fail(entry, text(node.name, has_tier ? " has a tier" : " has no tier",
+                             ", unlike the switches before it: give every switch one, or none"));
+        has_tiers_ = has_tier;
     }
 
     static std::vector<std::pair<std::string, YAML::Node>> pairs(const YAML::Node& map) {
@@ -210,7 +220,7 @@ private:
     }
 
     Graph graph_;
-    bool has_tiers_ = false;
+    std::optional<bool> has_tiers_;  // nothing before the first switch
     std::map<std::string, uint32_t> known_;
     std::vector<End> ends_;                 // two for each cable
     std::vector<int> lines_;                // by cable
