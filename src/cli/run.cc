@@ -39,6 +39,7 @@ struct Options {
     uint32_t copies = 1;
     std::vector<std::string> pair;
     std::string link_layer = "ethernet";
+    bool is_shared = false;
     std::vector<std::string> command;
     WireOptions wire;
 };
@@ -87,6 +88,7 @@ pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_
     who.link_layer = options_.link_layer;
     who.device_files = files_.add(live::identity_of(rank, options_.link_layer == "ethernet"));
     auto variables = environment_for(folder_, who);
+    if (options_.is_shared) variables.emplace_back("TULLE_SHARED", "1");
     if (!wire_.empty()) {
         variables.emplace_back("TULLE_WIRE", wire_);
         variables.emplace_back("TULLE_PROGRAM", std::to_string(program));
@@ -168,6 +170,8 @@ void add_run(CLI::App& app, int& exit_code) {
     command->add_option("--link-layer", options->link_layer, "ethernet (RoCE) or infiniband")
         ->check(CLI::IsMember({"ethernet", "infiniband"}))
         ->type_name("LAYER");
+    command->add_flag("--shared", options->is_shared,
+                      "Reach, and be reached by, programs of other users who ask for it too");
     add_wire_options(*command, options->wire);
     command->add_option("program", options->command, "The program and its arguments, behind --")
         ->type_name("");

@@ -2,11 +2,11 @@
 
 namespace tulle::live {
 
-void put_region(Board& board, uint32_t rkey, uint32_t pd, uint32_t access, uint64_t address,
+void put_region(Grants& grants, uint32_t rkey, uint32_t pd, uint32_t access, uint64_t address,
                 uint64_t length, uint64_t host) {
     if (rkey == 0) return;
     for (uint32_t probe = 0; probe < kRegionProbes; ++probe) {
-        RegionNote& note = board.regions[region_place(rkey, probe)];
+        RegionNote& note = grants.regions[region_place(rkey, probe)];
         if (note.rkey.load() != 0) continue;
         note.pd.store(pd);
         note.access.store(access);
@@ -18,9 +18,9 @@ void put_region(Board& board, uint32_t rkey, uint32_t pd, uint32_t access, uint6
     }
 }
 
-bool remove_region(Board& board, uint32_t rkey) {
+bool remove_region(Grants& grants, uint32_t rkey) {
     for (uint32_t probe = 0; probe < kRegionProbes; ++probe) {
-        RegionNote& note = board.regions[region_place(rkey, probe)];
+        RegionNote& note = grants.regions[region_place(rkey, probe)];
         if (rkey == 0 || note.rkey.load() != rkey) continue;
         note.rkey.store(0);
         return true;
@@ -29,9 +29,9 @@ bool remove_region(Board& board, uint32_t rkey) {
 }
 
 // A reader may find a note half written and tell a wrong story; nothing else depends on it.
-void put_objection(Board& board, wire::Qpn peer, const transport::Objection& objection) {
-    const uint32_t count = board.objection_count.load();
-    ObjectionNote& note = board.objections[count % kObjections];
+void put_objection(Grants& grants, wire::Qpn peer, const transport::Objection& objection) {
+    const uint32_t count = grants.objection_count.load();
+    ObjectionNote& note = grants.objections[count % kObjections];
     note.peer.store(0);
     note.cause.store(static_cast<uint32_t>(objection.cause));
     note.work.store(static_cast<uint32_t>(objection.work));
@@ -39,13 +39,13 @@ void put_objection(Board& board, wire::Qpn peer, const transport::Objection& obj
     note.address.store(objection.address);
     note.length.store(objection.length);
     note.peer.store(peer.value);
-    board.objection_count.store(count + 1);
+    grants.objection_count.store(count + 1);
 }
 
-std::optional<transport::Objection> find_objection(const Board& board, wire::Qpn peer) {
-    const uint32_t count = board.objection_count.load();
+std::optional<transport::Objection> find_objection(const Grants& grants, wire::Qpn peer) {
+    const uint32_t count = grants.objection_count.load();
     for (uint32_t back = 1; back <= kObjections; ++back) {
-        const ObjectionNote& note = board.objections[(count - back) % kObjections];
+        const ObjectionNote& note = grants.objections[(count - back) % kObjections];
         if (note.peer.load() != peer.value) continue;
         transport::Objection found;
         found.cause = static_cast<transport::Objection::Cause>(note.cause.load());

@@ -1,9 +1,12 @@
-// What a process shows to all others of its world, in memory that they can read and not write: who
-// it is, whether its bell has to be rung, and what of its memory may be reached by whom.
+// What a process shows to others of its world, in memory that they can read and not write. The
+// board is for all: who it is, and whether its bell has to be rung. The grants are for processes of
+// the same user: what of its memory may be reached by whom, keys and addresses.
 //
 // The owner writes, under its lock; others read without one. An entry whose key is zero is empty.
 // Whoever reads an entry of `regions` in order to act on it says so first (direct.h), and the owner
 // waits for him before the memory is the program's own again.
+//
+// A board is a stranger's: its facts are copied once and checked, and what changes is read once.
 #pragma once
 
 #include <atomic>
@@ -40,7 +43,6 @@ struct QueuePairNote {
     std::atomic<uint64_t> peer_instance;
     std::atomic<uint32_t> access;
     std::atomic<uint32_t> pd;
-    std::atomic<uint32_t> life;  // life_of() what is in this place, whatever its state; 0 is none
 };
 
 // What became of a queue pair, for peers that get no answer: its number, and its state above it.
@@ -80,26 +82,51 @@ inline constexpr uint32_t kRegionProbes = 8;
 inline constexpr uint32_t kGids = 4;
 inline constexpr size_t kPathRoom = 256;
 
-struct Board {
-    uint64_t magic;
-    uint64_t instance;              // drawn at random: this process and no later one
-    char counters_file[kPathRoom];  // of its host (port_counters.h); empty if there is none
-    uint64_t cookie_place;          // the address, over there, of eight bytes that hold `instance`
-    uint32_t slot;
-    uint32_t rank;
-    uint32_t gid_count;
+// What does not change while the process lives.
+struct Facts {
+    uint32_t rank = 0;
+    uint32_t gid_count = 0;
     wire::Gid gids[kGids];
     wire::Lid lid;
-    bool cuts_packets;  // wants packets as they are on the wire
+    bool is_ethernet = true;
+    bool cuts_packets = false;           // wants packets as they are on the wire
+    char counters_file[kPathRoom] = {};  // of its host (port_counters.h); empty if there is none
+    // The address, over there, of a Secret: whoever reads it reaches the process's memory.
+    uint64_t secret_place = 0;
+};
+
+// What a process keeps in memory that is its own. Who returns the word has read it there.
+struct Secret {
+    uint64_t instance = 0;
+    uint64_t word = 0;
+};
+
+struct Board : Facts {
+    uint64_t magic;
+    uint64_t instance;  // drawn at random: this process and no later one
     std::atomic<uint32_t> wants_bell;
     std::atomic<uint32_t> link_was_down;  // a rule for faults said so
+    PortNote ports[kPorts];
+    std::atomic<uint32_t> lives[kQueuePairs];     // life_of() what is in each place; 0 is none
+    std::atomic<uint8_t> gid_kinds[kQueuePairs];  // GidKind of the address that it sends from
+};
+inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3033;
+
+struct Grants {
+    uint64_t magic;
     std::atomic<uint32_t> objection_count;
     ObjectionNote objections[kObjections];  // the newest, each in its turn
-    PortNote ports[kPorts];
     QueuePairNote queue_pairs[kQueuePairs];
     RegionNote regions[kRegionPlaces];
 };
-inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3032;
+inline constexpr uint64_t kGrantsMagic = 0x7475'6c6c'6567'3031;
+
+// The kind of a GID: RoCE v1 and v2 do not understand each other. Zero is not known.
+enum class GidKind : uint8_t { unknown, roce_v1, roce_v2, infiniband };
+constexpr GidKind gid_kind_of(bool is_ethernet, uint32_t index) {
+    if (!is_ethernet) return GidKind::infiniband;
+    return index % 2 == 0 ? GidKind::roce_v1 : GidKind::roce_v2;
+}
 
 inline uint32_t region_place(uint32_t rkey, uint32_t probe) {
     return (rkey * 0x9e37'79b1u + probe * 0x1000'193u) >> 18;
@@ -107,21 +134,21 @@ inline uint32_t region_place(uint32_t rkey, uint32_t probe) {
 static_assert(kRegionPlaces == 1u << (32 - 18));
 
 // Nothing if the region is not on the board: no proof that there is none.
-inline const RegionNote* find_region(const Board& board, uint32_t rkey) {
+inline const RegionNote* find_region(const Grants& grants, uint32_t rkey) {
     for (uint32_t probe = 0; probe < kRegionProbes; ++probe) {
-        const RegionNote& note = board.regions[region_place(rkey, probe)];
+        const RegionNote& note = grants.regions[region_place(rkey, probe)];
         if (rkey != 0 && note.rkey.load(std::memory_order_seq_cst) == rkey) return &note;
     }
     return nullptr;
 }
 
-void put_region(Board& board, uint32_t rkey, uint32_t pd, uint32_t access, uint64_t address,
+void put_region(Grants& grants, uint32_t rkey, uint32_t pd, uint32_t access, uint64_t address,
                 uint64_t length, uint64_t host);
 // False if it was not there.
-bool remove_region(Board& board, uint32_t rkey);
+bool remove_region(Grants& grants, uint32_t rkey);
 
-void put_objection(Board& board, wire::Qpn peer, const transport::Objection& objection);
+void put_objection(Grants& grants, wire::Qpn peer, const transport::Objection& objection);
 // The newest that concerns this requester.
-std::optional<transport::Objection> find_objection(const Board& board, wire::Qpn peer);
+std::optional<transport::Objection> find_objection(const Grants& grants, wire::Qpn peer);
 
 }  // namespace tulle::live

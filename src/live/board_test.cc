@@ -8,29 +8,29 @@ namespace tulle::live {
 namespace {
 
 TEST(BoardTest, a_region_is_found_by_its_key_until_it_is_removed) {
-    auto board = std::make_unique<Board>();
-    put_region(*board, 0x1234, 7, 3, 0x1000, 64, 0x2000);
-    const RegionNote* note = find_region(*board, 0x1234);
+    auto grants = std::make_unique<Grants>();
+    put_region(*grants, 0x1234, 7, 3, 0x1000, 64, 0x2000);
+    const RegionNote* note = find_region(*grants, 0x1234);
     ASSERT_NE(note, nullptr);
     EXPECT_EQ(note->pd.load(), 7u);
     EXPECT_EQ(note->host.load(), 0x2000u);
-    EXPECT_EQ(find_region(*board, 0x1235), nullptr);
-    EXPECT_TRUE(remove_region(*board, 0x1234));
-    EXPECT_EQ(find_region(*board, 0x1234), nullptr);
-    EXPECT_FALSE(remove_region(*board, 0x1234));
+    EXPECT_EQ(find_region(*grants, 0x1235), nullptr);
+    EXPECT_TRUE(remove_region(*grants, 0x1234));
+    EXPECT_EQ(find_region(*grants, 0x1234), nullptr);
+    EXPECT_FALSE(remove_region(*grants, 0x1234));
 }
 
 TEST(BoardTest, thousands_of_regions_have_a_place_and_the_key_zero_has_none) {
-    auto board = std::make_unique<Board>();
+    auto grants = std::make_unique<Grants>();
     uint32_t found = 0;
-    for (uint32_t i = 1; i <= 8000; ++i) put_region(*board, i * 2654435761u, 1, 1, i, 1, i);
+    for (uint32_t i = 1; i <= 8000; ++i) put_region(*grants, i * 2654435761u, 1, 1, i, 1, i);
     for (uint32_t i = 1; i <= 8000; ++i) {
-        const RegionNote* note = find_region(*board, i * 2654435761u);
+        const RegionNote* note = find_region(*grants, i * 2654435761u);
         if (note != nullptr && note->address.load() == i) ++found;
     }
     EXPECT_GT(found, 7900u);
-    put_region(*board, 0, 1, 1, 1, 1, 1);
-    EXPECT_EQ(find_region(*board, 0), nullptr);
+    put_region(*grants, 0, 1, 1, 1, 1, 1);
+    EXPECT_EQ(find_region(*grants, 0), nullptr);
 }
 
 TEST(BoardTest, a_number_of_the_world_says_which_process_and_which_queue_pair) {
@@ -42,23 +42,23 @@ TEST(BoardTest, a_number_of_the_world_says_which_process_and_which_queue_pair) {
 }
 
 TEST(BoardTest, the_newest_objection_to_a_requester_is_found_and_old_ones_make_room) {
-    auto board = std::make_unique<Board>();
+    auto grants = std::make_unique<Grants>();
     const wire::Qpn first{0x1002};
     const wire::Qpn second{0x2003};
-    EXPECT_FALSE(find_objection(*board, first));
+    EXPECT_FALSE(find_objection(*grants, first));
     transport::Objection objection;
     objection.cause = transport::Objection::Cause::out_of_bounds;
     objection.rkey = 7;
-    put_objection(*board, first, objection);
+    put_objection(*grants, first, objection);
     objection.cause = transport::Objection::Cause::unknown_key;
     objection.rkey = 8;
-    put_objection(*board, first, objection);
-    EXPECT_EQ(find_objection(*board, first)->rkey, 8u);
-    EXPECT_EQ(find_objection(*board, first)->cause, transport::Objection::Cause::unknown_key);
-    EXPECT_FALSE(find_objection(*board, second));
-    for (uint32_t i = 0; i < kObjections; ++i) put_objection(*board, second, objection);
-    EXPECT_FALSE(find_objection(*board, first));
-    EXPECT_TRUE(find_objection(*board, second));
+    put_objection(*grants, first, objection);
+    EXPECT_EQ(find_objection(*grants, first)->rkey, 8u);
+    EXPECT_EQ(find_objection(*grants, first)->cause, transport::Objection::Cause::unknown_key);
+    EXPECT_FALSE(find_objection(*grants, second));
+    for (uint32_t i = 0; i < kObjections; ++i) put_objection(*grants, second, objection);
+    EXPECT_FALSE(find_objection(*grants, first));
+    EXPECT_TRUE(find_objection(*grants, second));
 }
 
 }  // namespace

@@ -122,31 +122,31 @@ void Host::note_objection() {
     const Objection objection = adapter_->take_objection();
     const transport::QueuePair* qp = adapter_->query_qp(objection.qpn);
     if (qp == nullptr) return;
-    put_objection(board(), qp->dest_qpn, objection);
+    put_objection(grants(), qp->dest_qpn, objection);
     note_qp(*qp);  // it has failed, and takes nothing from its peer any more
 }
 
 std::string Host::name_of(EndpointIndex endpoint) const {
     const Peer* found = peer(endpoint);
     if (endpoint.value == 0) return "this process itself";
-    if (found == nullptr || !found->has_board()) return "the peer";
-    return text("process %d of host %u", static_cast<int>(found->pid), found->board().rank);
+    if (found == nullptr) return "the peer";
+    return text("process %d of host %u", static_cast<int>(found->who.pid), found->facts.rank);
 }
 
 // Packets went, and nothing came back.
 std::string Host::why_silent(const transport::QueuePair& qp) {
     const EndpointIndex endpoint = qp.address.endpoint;
     const Peer* found = peer(endpoint);
-    if (found == nullptr || (endpoint.value != 0 && !found->has_board()))
-        return "nobody has the address that the queue pair was connected to";
+    if (found == nullptr) return "nobody has the address that the queue pair was connected to";
     const std::string name = name_of(endpoint);
     const uint32_t number = qp.dest_qpn.value;
     if (board().link_was_down.load() != 0) return "the link was down, as a rule of --faults says";
+    if (found->is_gone && !found->has_board()) return "the peer, " + name + ", has ended";
     const Board& there = board_of(endpoint);
     if (there.link_was_down.load() != 0)
         return "the link of " + name + " was down, as a rule of --faults says";
     if (found->is_gone) return "the peer, " + name + ", has ended";
-    const uint32_t life = there.queue_pairs[number % kQueuePairs].life.load();
+    const uint32_t life = there.lives[number % kQueuePairs].load();
     if (life == 0 || (life & 0xff'ffff) != number)
         return text("%s has no queue pair 0x%06x, or has destroyed it", name.c_str(), number);
     const auto state = static_cast<QpState>((life >> 24) - 1);
@@ -164,8 +164,9 @@ std::string Host::why_silent(const transport::QueuePair& qp) {
 std::string Host::why_refused(const transport::QueuePair& qp) {
     const EndpointIndex endpoint = qp.address.endpoint;
     const Peer* found = peer(endpoint);
-    if (found == nullptr || (endpoint.value != 0 && !found->has_board())) return {};
-    const auto objection = find_objection(board_of(endpoint), outside_of(qp.number));
+    if (found == nullptr || (endpoint.value != 0 && !found->has_grants())) return {};
+    const Grants& there = endpoint.value == 0 ? grants() : found->grants();
+    const auto objection = find_objection(there, outside_of(qp.number));
     return objection ? describe(*objection, name_of(endpoint)) : std::string();
 }
 

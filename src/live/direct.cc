@@ -32,14 +32,15 @@ bool contains(uint64_t outer, uint64_t outer_length, uint64_t inner, uint64_t in
 
 // The responder's checks: the queue pair is the peer's of this one and offers the operation, the
 // key is of its protection domain, and the region gives the right and holds the range.
-bool DirectPath::is_allowed(const Board& board, const transport::QueuePair& qp, Work& work) const {
+bool DirectPath::is_allowed(const Grants& grants, const transport::QueuePair& qp,
+                            Work& work) const {
     const SendRequest& request = work.request;
     const uint32_t needed = is_read_ ? transport::kRemoteRead : transport::kRemoteWrite;
-    const QueuePairNote& note = board.queue_pairs[qp.dest_qpn.value % kQueuePairs];
+    const QueuePairNote& note = grants.queue_pairs[qp.dest_qpn.value % kQueuePairs];
     if (note.number.load() != qp.dest_qpn.value || note.peer.load() != work.own_number.value ||
         note.peer_instance.load() != work.own_instance || (note.access.load() & needed) == 0)
         return false;
-    const RegionNote* region = find_region(board, request.rkey);
+    const RegionNote* region = find_region(grants, request.rkey);
     if (region == nullptr || region->pd.load() != note.pd.load()) return false;
     const uint64_t address = region->address.load();
     if ((region->access.load() & needed) == 0 ||
@@ -80,7 +81,7 @@ bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePa
 
 bool DirectPath::prepare(transport::Adapter& adapter, Work& work) {
     const transport::QueuePair* qp = adapter.query_qp(work.qpn);
-    return qp != nullptr && is_allowed(peer_->board(), *qp, work) && add_parts(adapter, *qp, work);
+    return qp != nullptr && is_allowed(peer_->grants(), *qp, work) && add_parts(adapter, *qp, work);
 }
 
 bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
@@ -126,7 +127,7 @@ bool DirectPath::copy() {
     size_t bytes = 0;
     for (size_t i = 0; i < parts_; ++i) bytes += here_[i].iov_len;
     const auto move = is_read_ ? process_vm_readv : process_vm_writev;
-    return move(peer_->pid, here_.data(), parts_, there_.data(), parts_, 0) ==
+    return move(peer_->who.pid, here_.data(), parts_, there_.data(), parts_, 0) ==
            static_cast<ssize_t>(bytes);
 }
 
@@ -233,10 +234,7 @@ void fail(transport::Adapter& adapter, const StreamedWrite& write) {
 }  // namespace
 
 void DirectPath::take_back(Peer& peer, base::Instant now) {
-    RingMemory& ring = peer.outgoing();
-    ring.at_work.fetch_add(1);
-    peer.stream.take_back(ring, peer.position(), peer.pid, now, [&] { return peer.is_dead(); });
-    ring.at_work.fetch_add(1);
+    peer.stream.take_back(peer.outgoing(), peer.position(), peer.who.pid, now);
 }
 
 void DirectPath::complete_done(transport::Adapter& adapter, Peer& peer, base::Instant now) {
@@ -251,13 +249,19 @@ void DirectPath::settle(transport::Adapter& adapter, base::Instant now) {
     std::erase_if(awaited_, [&](Peer* peer) {
         WriteStream& stream = peer->stream;
         complete_done(adapter, *peer, now);
-        if (!peer->is_gone && stream.is_stuck(now)) {
+        if (stream.is_taking_back() || stream.is_stuck(now)) {
             take_back(*peer, now);
             complete_done(adapter, *peer, now);
         }
-        for (; peer->is_gone && !stream.empty(); stream.pop()) fail(adapter, *stream.oldest());
-        return stream.empty();
+        return stream.empty() && !stream.is_taking_back();
     });
+}
+
+void DirectPath::leave(transport::Adapter& adapter, Peer& peer, base::Instant now) {
+    if (peer_ == &peer) (void)flush(adapter);
+    if (std::erase(awaited_, &peer) != 0) complete_done(adapter, peer, now);
+    for (WriteStream& stream = peer.stream; !stream.empty(); stream.pop())
+        fail(adapter, *stream.oldest());
 }
 
 void DirectPath::stop(transport::Adapter& adapter, wire::Qpn qpn, bool is_told) {

@@ -14,7 +14,7 @@
 // Revocation: a copy is announced in the link's `at_work`, which is odd from before the board is
 // read until the copy is done, or its record can be seen. Whoever takes a region off its board then
 // waits until each peer's word is even or has changed, and reads what is in the rings
-// (Host::withdraw_region).
+// (withdrawal.cc). He waits for those who reach his memory, and no longer than a while.
 #pragma once
 
 #include <sys/uio.h>
@@ -45,10 +45,11 @@ public:
     // The program goes on posting, or it looks for completions.
     void set_streaming(bool is_streaming) { is_streaming_ = is_streaming; }
 
-    // WRITEs in rings: completes those that are done, fails those to peers that are gone.
+    // WRITEs in rings: completes those that are done, does itself what a peer does not.
     bool is_awaiting() const { return !awaited_.empty(); }
-    // Does itself what a peer does not.
     void settle(transport::Adapter& adapter, base::Instant now);
+    // A peer is gone: what it has not done fails.
+    void leave(transport::Adapter& adapter, Peer& peer, base::Instant now);
     // A queue pair stops: its WRITEs that are under way are flushed, or vanish.
     void stop(transport::Adapter& adapter, wire::Qpn qpn, bool is_told);
     // Where it is counted: the port's counters of this host.
@@ -67,7 +68,7 @@ private:
         uint64_t place = 0;  // over there
     };
 
-    bool is_allowed(const Board& board, const transport::QueuePair& qp, Work& work) const;
+    bool is_allowed(const Grants& grants, const transport::QueuePair& qp, Work& work) const;
     bool add_parts(transport::Adapter& adapter, const transport::QueuePair& qp, Work& work);
     bool prepare(transport::Adapter& adapter, Work& work);
     bool goes_through_ring(base::Instant now);

@@ -28,6 +28,7 @@ constexpr uint32_t kLooksToYield = 16;
 constexpr uint32_t kFindsToTrust = 8;
 constexpr uint32_t kPostsToStream = 8;
 constexpr base::Duration kBacklogLook{100'000'000};    // 100 us
+constexpr base::Duration kStuckLook{10'000'000'000};   // 10 ms, chosen
 constexpr base::Duration kPatience{50'000'000};        // 50 us
 constexpr base::Duration kTallyAfter{10'000'000'000};  // 10 ms
 
@@ -47,7 +48,8 @@ uint64_t random_word() {
 
 }  // namespace
 
-Host::Host(const Identity& who, Listener& listener) : who_(who), listener_(listener) {}
+Host::Host(const Identity& who, Listener& listener)
+    : who_(who), listener_(listener), world_(world_of(who)) {}
 
 std::unique_ptr<Host> Host::open(const Identity& who, Listener& listener) {
     std::unique_ptr<Host> host(new Host(who, listener));
@@ -67,27 +69,18 @@ Host::~Host() {
 
 bool Host::set_up() {
     board_ = SharedMemory::create(sizeof(Board), SharedMemory::Peers::read);
+    grants_ = SharedMemory::create(sizeof(Grants), SharedMemory::Peers::read);
     bell_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    auto door = Door::open(who_.world);
-    if (!board_ || !bell_ || !door) return false;
+    auto door = Door::open(world_);
+    if (!board_ || !grants_ || !bell_ || !door) return false;
     slot_ = door->slot();
-    cookie_ = random_word();
-    Board& shown = board();
-    shown.instance = cookie_;
-    shown.cookie_place = reinterpret_cast<uint64_t>(&cookie_);
-    shown.slot = slot_;
-    shown.rank = who_.rank;
-    shown.gid_count = static_cast<uint32_t>(std::min<size_t>(who_.gids.size(), kGids));
-    std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
-    shown.lid = who_.lid;
+    variant_ = door->variant();
+    secret_ = {random_word(), random_word()};
     counters_ = PortCounters(who_.counters_file, slot_);
     direct_.set_counters(&counters_);
-    if (counters_ && who_.counters_file.size() < kPathRoom)
-        std::ranges::copy(who_.counters_file, shown.counters_file);
     if (const WireSettings settings = wire_settings_from_environment(); settings.is_on)
         wire_ = std::make_unique<WirePath>(who_, settings);
-    shown.cuts_packets = wire_ != nullptr;
-    shown.magic = kBoardMagic;
+    show_facts();
     // Where a security module restricts it, peers of this user may reach our memory all the same.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 
@@ -98,14 +91,32 @@ bool Host::set_up() {
     if (!wire_) config.rnr_patience = kRnrPatience;
     adapter_ = std::make_unique<transport::Adapter>(config);
     routes_.resize(kQueuePairs);
-    peers_.push_back(std::make_unique<Peer>(cookie_, slot_));
+    peers_.push_back(
+        std::make_unique<Peer>(secret_.instance, slot_, Credentials{getpid(), world_.uid}));
+    peers_[0]->facts = board();
     by_slot_[slot_] = 0;
     watch_ = std::make_unique<Watch>(*this, std::move(*door));
     return watch_->start();
 }
 
+void Host::show_facts() {
+    Board& shown = board();
+    shown.instance = secret_.instance;
+    shown.secret_place = reinterpret_cast<uint64_t>(&secret_);
+    shown.rank = who_.rank;
+    shown.gid_count = static_cast<uint32_t>(std::min<size_t>(who_.gids.size(), kGids));
+    std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
+    shown.lid = who_.lid;
+    shown.is_ethernet = who_.is_ethernet;
+    if (counters_ && who_.counters_file.size() < kPathRoom)
+        std::ranges::copy(who_.counters_file, shown.counters_file);
+    shown.cuts_packets = wire_ != nullptr;
+    grants().magic = kGrantsMagic;
+    shown.magic = kBoardMagic;
+}
+
 Card Host::card() const {
-    return {cookie_, slot_, board_.file(), bell_.get(), -1};
+    return {secret_.instance, slot_, board_.file(), -1, bell_.get(), grants_.file()};
 }
 
 void Host::abandon() {
@@ -114,112 +125,8 @@ void Host::abandon() {
     bell_.reset();
     for (auto& peer : peers_) peer.reset();
     board_ = {};
+    grants_ = {};
     counters_ = {};
-}
-
-// ---- peers --------------------------------------------------------------------------------------
-
-Peer& Host::peer_for(uint64_t instance, uint32_t slot) {
-    const auto known =
-        std::ranges::find(peers_, instance, [](const auto& peer) { return peer->instance; });
-    if (known != peers_.end()) return **known;
-    by_slot_[slot] = static_cast<uint32_t>(peers_.size());
-    peers_.push_back(std::make_unique<Peer>(instance, slot));
-    return *peers_.back();
-}
-
-bool Host::meet(Peer& peer, Introduction& introduction) {
-    const bool is_new = !peer.has_board();
-    if (!peer.meet(introduction, cookie_)) return false;
-    const char* file = peer.board().counters_file;
-    if (is_new && peer.is_reachable)
-        peer.counters = PortCounters(std::string(file, strnlen(file, kPathRoom)), slot_);
-    return true;
-}
-
-void Host::on_introduced(Introduction introduction) {
-    Peer& peer = peer_for(introduction.instance, introduction.slot);
-    if (peer.is_gone || !meet(peer, introduction)) return;
-    const int socket = introduction.socket.get();
-    if (!peer.take_incoming(std::move(introduction))) return;
-    receiving_.push_back(by_slot_[peer.slot]);
-    watch_->attend(socket);
-}
-
-EndpointIndex Host::resolve_slot(uint32_t slot) {
-    if (slot == slot_) return EndpointIndex{0};
-    const auto known = by_slot_.find(slot);
-    if (known != by_slot_.end()) {
-        Peer& peer = *peers_[known->second];
-        if (!peer.is_gone && (peer.can_send() || call_peer(peer)))
-            return EndpointIndex{known->second};
-        if (!peer.is_gone) return kNowhere;
-    }
-    SharedMemory ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
-    if (!ring) return kNowhere;
-    Card mine = card();
-    mine.ring = ring.file();
-    auto found = call(who_.world, slot, mine);
-    if (!found) return kNowhere;
-    Peer& peer = peer_for(found->instance, slot);
-    if (peer.is_gone || !meet(peer, *found)) return kNowhere;
-    watch_->attend(found->socket.get());
-    peer.take_outgoing(std::move(*found), std::move(ring));
-    return EndpointIndex{by_slot_[slot]};
-}
-
-// To a process that has called us already.
-bool Host::call_peer(Peer& peer) {
-    if (peer.was_called) return false;
-    peer.was_called = true;
-    SharedMemory ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
-    if (!ring) return false;
-    Card mine = card();
-    mine.ring = ring.file();
-    auto found = call(who_.world, peer.slot, mine);
-    if (!found || found->instance != peer.instance) return false;
-    watch_->attend(found->socket.get());
-    return peer.take_outgoing(std::move(*found), std::move(ring));
-}
-
-EndpointIndex Host::resolve(const Destination& destination, wire::Qpn qpn) {
-    if (destination.has_gid && destination.gid.bytes[0] == 0xff) return kNowhere;
-    const EndpointIndex found = resolve_slot(slot_of(qpn));
-    if (found == kNowhere) return found;
-    const Board& there = found.value == 0 ? board() : peers_[found.value]->board();
-    const wire::Gid* end = there.gids + std::min(there.gid_count, kGids);
-    const bool matches = destination.has_gid ? std::find(there.gids, end, destination.gid) != end
-                                             : there.lid == destination.lid && !who_.is_ethernet;
-    return matches ? found : kNowhere;
-}
-
-void Host::meet_all() {
-    for (uint32_t slot = 0; slot < kSlots; ++slot) (void)resolve_slot(slot);
-}
-
-void Host::on_socket_closed(int socket) {
-    for (uint32_t index = 1; index < peers_.size(); ++index) {
-        Peer& peer = *peers_[index];
-        if (peer.incoming_socket() == socket || peer.outgoing_socket() == socket)
-            return lose_peer(index);
-    }
-}
-
-// What it sent before it went is still good. Its queue pairs are silent from now on, and that is
-// what their peers notice, in the time that they said.
-void Host::lose_peer(uint32_t index) {
-    Peer& peer = *peers_[index];
-    if (peer.is_gone) return;
-    const Instant time = now();
-    while (peer.can_receive() && receive_from(index, time)) continue;
-    peer.is_gone = true;
-    std::erase(receiving_, index);
-    std::erase(sending_, index);
-    peer.stop_receiving();
-    for (uint32_t i = 0; i < kQueuePairs; ++i)
-        if (routes_[i].endpoint.value == index && routes_[i].qpn.value != 0)
-            adapter_->set_ack_timeout(time, routes_[i].qpn, routes_[i].ack_timeout);
-    listener_.on_gone(EndpointIndex{index});
 }
 
 // ---- queue pairs --------------------------------------------------------------------------------
@@ -236,10 +143,11 @@ std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
 
 bool Host::wants_cut_packets(EndpointIndex endpoint) const {
     if (endpoint == kNowhere || endpoint.value == 0) return false;
-    return wire_ != nullptr || peers_[endpoint.value]->board().cuts_packets;
+    return wire_ != nullptr || facts_of(endpoint).cuts_packets;
 }
 
-Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask) {
+Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask,
+                        uint32_t gid_index) {
     QpRoute& route = routes_[transport::Core::index_of(qpn)];
     const transport::QueuePair* qp = adapter_->query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
@@ -260,7 +168,12 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
         direct_.stop(*adapter_, qpn, fails);
     const Refusal refusal = adapter_->modify_qp(qpn, attributes, mask);
     if (refusal != Refusal::none) return refusal;
-    if ((mask & transport::kAddress) != 0) route.endpoint = endpoint;
+    if ((mask & transport::kAddress) != 0) {
+        connect_route(route, endpoint);
+        const uint32_t last = facts_of({0}).gid_count - 1;
+        route.gid_kind = gid_kind_of(who_.is_ethernet, std::min(gid_index, last));
+        route.is_agreed = false;
+    }
     if ((mask & transport::kTimeout) != 0) route.ack_timeout = timeout;
     route.qpn = qpn;
     note_qp(*qp);
@@ -283,10 +196,38 @@ uint8_t Host::ack_timeout_of(const QpRoute& route) const {
     return wants_cut_packets(route.endpoint) ? route.ack_timeout : patient(route.ack_timeout);
 }
 
+void Host::connect_route(QpRoute& route, EndpointIndex endpoint) {
+    if (route.is_connected) {
+        --peers_[route.endpoint.value]->connections;
+        forget_if_unused(route.endpoint.value);
+    }
+    route.endpoint = endpoint;
+    route.is_connected = endpoint.value < peers_.size();
+    if (route.is_connected) ++peers_[endpoint.value]->connections;
+}
+
+// Whether both ends send from addresses of one kind: RoCE v1 and v2 do not understand each other.
+// A peer whose kind is not known yet has nothing to disagree with.
+bool Host::agrees(QpRoute& route) {
+    if (route.is_agreed) return true;
+    const transport::QueuePair* qp = adapter_->query_qp(route.qpn);
+    const bool is_connected =
+        qp != nullptr && (qp->type == transport::QpType::rc || qp->type == transport::QpType::uc);
+    if (!is_connected || !route.is_connected) return true;
+    const Peer& peer = *peers_[route.endpoint.value];
+    if (route.endpoint.value != 0 && !peer.has_board()) return true;
+    const auto kind = static_cast<GidKind>(
+        board_of(route.endpoint).gid_kinds[qp->dest_qpn.value % kQueuePairs].load());
+    route.is_agreed = kind == route.gid_kind;
+    return route.is_agreed || kind == GidKind::unknown;
+}
+
 void Host::note_qp(const transport::QueuePair& qp) {
-    QueuePairNote& note = board().queue_pairs[transport::Core::index_of(qp.number)];
+    const uint32_t place = transport::Core::index_of(qp.number);
+    QueuePairNote& note = grants().queue_pairs[place];
     note.number.store(0);
-    note.life.store(life_of(outside_of(qp.number), qp.state));
+    board().lives[place].store(life_of(outside_of(qp.number), qp.state));
+    board().gid_kinds[place].store(static_cast<uint8_t>(routes_[place].gid_kind));
     const EndpointIndex endpoint = qp.address.endpoint;
     const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
     if (!is_connected || !qp.receives() || endpoint == kNowhere || wants_cut_packets(endpoint))
@@ -302,9 +243,12 @@ Refusal Host::destroy_qp(wire::Qpn qpn) {
     direct_.stop(*adapter_, qpn, false);
     const Refusal refusal = adapter_->destroy_qp(qpn);
     if (refusal != Refusal::none) return refusal;
-    board().queue_pairs[transport::Core::index_of(qpn)].number.store(0);
-    board().queue_pairs[transport::Core::index_of(qpn)].life.store(0);
-    routes_[transport::Core::index_of(qpn)] = {};
+    const uint32_t place = transport::Core::index_of(qpn);
+    grants().queue_pairs[place].number.store(0);
+    board().lives[place].store(0);
+    board().gid_kinds[place].store(0);
+    connect_route(routes_[place], kNowhere);
+    routes_[place] = {};
     return refusal;
 }
 
@@ -313,34 +257,8 @@ Refusal Host::destroy_qp(wire::Qpn qpn) {
 void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request) {
     constexpr uint32_t kOpen = transport::kRemoteRead | transport::kRemoteWrite;
     if ((request.access & kOpen) == 0) return;
-    put_region(board(), rkey, request.pd.value, request.access, request.address, request.length,
+    put_region(grants(), rkey, request.pd.value, request.access, request.address, request.length,
                reinterpret_cast<uint64_t>(request.host));
-}
-
-void Host::withdraw_region(uint32_t rkey) {
-    if (!remove_region(board(), rkey)) return;
-    const Instant time = now();
-    for (const uint32_t index : receiving_) {
-        Peer& peer = *peers_[index];
-        await_copies_of(peer);
-        // What it had checked before lies in the ring, unless it takes it back right now.
-        const uint64_t end = peer.incoming().written.load(std::memory_order_acquire);
-        while (!peer.reader.is_read_to(end)) (void)receive_from(index, time);
-        await_copies_of(peer);
-    }
-    if (adapter_->has_work()) watch_->wake();
-}
-
-// A peer that was killed amid its work never finishes it, and never will.
-void Host::await_copies_of(Peer& peer) {
-    const std::atomic<uint32_t>& at_work = peer.incoming().at_work;
-    const uint32_t seen = at_work.load();
-    for (uint32_t spins = 0; seen % 2 != 0 && at_work.load() == seen; ++spins) {
-        if (spins < 1000) continue;
-        if (peer.is_dead()) break;
-        const timespec moment{0, 20'000};
-        nanosleep(&moment, nullptr);
-    }
 }
 
 transport::MulticastGroup Host::group_of(const wire::Gid& gid) {
@@ -360,8 +278,11 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
     if (index < peers_.size() && qp->requester.oldest == qp->requester.end) {
         Peer& peer = *peers_[index];
         if (peer.is_reachable && !peer.is_gone && peer.can_send() && wire_ == nullptr &&
-            direct_.add(peer, *adapter_, *qp, outside_of(qpn), cookie_, request))
-            return Refusal::none;
+            agrees(routes_[transport::Core::index_of(qpn)])) {
+            if (!peer.has_counters) open_counters(peer);
+            if (direct_.add(peer, *adapter_, *qp, outside_of(qpn), secret_.instance, request))
+                return Refusal::none;
+        }
     }
     (void)direct_.flush(*adapter_);  // work completes in the order in which it was posted
     posts_packets_ = true;
@@ -413,11 +334,12 @@ void Host::progress(bool by_program) {
         std::vector<Introduction> callers;
         std::vector<int> closed;
         watch_->take_news(callers, closed);
-        for (Introduction& caller : callers) on_introduced(std::move(caller));
         for (const int socket : closed) on_socket_closed(socket);
+        for (Introduction& caller : callers) on_introduced(std::move(caller));
     }
     posts_in_a_row_ = 0;
     const Instant time = now();
+    const bool was_amid_progress = std::exchange(is_amid_progress_, true);
     do {
         direct_.settle(*adapter_, time);  // before answers to what was posted later
         receive_all(time);
@@ -433,6 +355,7 @@ void Host::progress(bool by_program) {
         if (wire_) deliver_wire(time);
         tell_events();
     } while (!local_.empty());
+    is_amid_progress_ = was_amid_progress;
     flush_all();
     tally(time);
     if (by_program) wake_thread_in_time();
@@ -517,6 +440,7 @@ Instant Host::next_deadline() const {
     Instant at = std::min({adapter_->next_deadline(), extra_deadline_, tally_at_});
     if (wire_) at = std::min(at, wire_->next_deadline());
     if (backlog_bytes_ != 0 || direct_.is_awaiting()) at = std::min(at, now() + kBacklogLook);
+    if (has_stuck_peers_) at = std::min(at, now() + kStuckLook);
     return at;
 }
 

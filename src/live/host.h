@@ -7,22 +7,29 @@
 // would be on the wire where a capture or faults are asked for (wire_path.h), and WRITEs and
 // READs go the short way where they may (direct.h).
 //
-// The engine's table of end points is `peers_`: an end point is a process, and one that has died
-// stays in its place, so that nothing reaches whoever takes its slot later.
+// The engine's table of end points is `peers_`: an end point is a process. One that has died stays
+// in its place as long as a queue pair is connected to it and a while longer, so that nothing
+// reaches whoever takes its slot later; what it shared is given back at once.
+//
+// Nobody waits for another process with the lock held: calls that have to wait (resolve(),
+// meet_all(), find_port(), withdraw_region()) let go of it meanwhile, and take it again.
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "live/direct.h"
 #include "live/identity.h"
 #include "live/peer.h"
+#include "live/record.h"
 #include "live/wire_path.h"
 #include "transport/adapter.h"
 
@@ -57,6 +64,7 @@ public:
 class Host {
 public:
     static constexpr transport::EndpointIndex kNowhere{0xff'ffff};
+    static constexpr uint32_t kLastGid = UINT32_MAX;
 
     // Takes a slot of the world and starts the thread. Nothing if the world is full or memory is.
     static std::unique_ptr<Host> open(const Identity& who, Listener& listener);
@@ -70,7 +78,9 @@ public:
 
     // Queue pairs. Numbers are the adapter's; outside() is what the world knows.
     std::optional<wire::Qpn> create_qp(const transport::QpSetup& setup);
-    transport::Refusal modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask);
+    // `gid_index`: of the address that it sends from, where the mask has an address.
+    transport::Refusal modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask,
+                                 uint32_t gid_index = kLastGid);
     transport::Refusal destroy_qp(wire::Qpn qpn);
     wire::Qpn outside_of(wire::Qpn qpn) const { return outside(qpn, slot_); }
 
@@ -82,7 +92,8 @@ public:
         return index.value < peers_.size() ? peers_[index.value].get() : nullptr;
     }
 
-    // Regions that peers may reach by themselves. withdraw_region() returns when none does.
+    // Regions that peers may reach by themselves. withdraw_region() returns when none does; one
+    // that says for long that it is about to is given up.
     void publish_region(uint32_t rkey, const transport::RegionRequest& request);
     void withdraw_region(uint32_t rkey);
 
@@ -96,6 +107,10 @@ public:
     transport::EndpointIndex find_port(uint8_t protocol, uint16_t port, const wire::Gid& address);
     const Board& board_of(transport::EndpointIndex index) {
         return index.value == 0 ? board() : peers_[index.value]->board();
+    }
+    // What an end point has said of itself; our own facts for one that does not exist.
+    const Facts& facts_of(transport::EndpointIndex index) const {
+        return peers_[index.value < peers_.size() ? index.value : 0]->facts;
     }
 
     // Multicast groups have an index each, the same for sending and receiving.
@@ -142,7 +157,19 @@ private:
     struct QpRoute {
         wire::Qpn qpn{};
         transport::EndpointIndex endpoint{};
-        uint8_t ack_timeout = 0;  // what the program asked for
+        uint8_t ack_timeout = 0;    // what the program asked for
+        bool is_connected = false;  // `endpoint` counts it
+        GidKind gid_kind = GidKind::unknown;
+        bool is_agreed = false;  // the peer's is of the same kind
+    };
+    struct Mute {
+        Credentials who;
+        base::Instant until;
+    };
+    struct Call {
+        uint32_t slot = 0;
+        Line line;
+        SharedMemory ring;
     };
     struct LocalPacket {
         wire::Packet packet;
@@ -153,14 +180,36 @@ private:
 
     Host(const Identity& who, Listener& listener);
     bool set_up();
+    void show_facts();
     Descriptor waiting_name(uint32_t number) const;
+    transport::EndpointIndex find_listener(uint32_t number, const wire::Gid& address);
     Card card() const;
     Board& board() { return *reinterpret_cast<Board*>(board_.data()); }
-    Peer& peer_for(uint64_t instance, uint32_t slot);
+    Grants& grants() { return *reinterpret_cast<Grants*>(grants_.data()); }
+    // Meeting others (encounters.cc).
+    bool is_known(uint32_t slot);
+    std::optional<uint32_t> index_for(Introduction& introduction);
+    std::optional<uint32_t> place_for_new_peer(const Introduction& introduction);
+    bool may_be_reused(uint32_t index, base::Instant now) const;
+    void meet_slots(std::span<const uint32_t> slots);
+    std::optional<Call> begin_call(uint32_t slot, uint32_t variants);
+    void end_call(Call call);
+    void await_other_callers(std::span<const uint32_t> slots);
     bool call_peer(Peer& peer);
     void on_introduced(Introduction introduction);
     void on_socket_closed(int socket);
     void lose_peer(uint32_t index);
+    void drain(uint32_t index, base::Instant now);
+    void forget_if_unused(uint32_t index);
+    void open_counters(Peer& peer);
+    // Waits for others without the lock.
+    template <class Wait>
+    void without_lock(Wait&& wait) {
+        if (is_amid_progress_) return wait();
+        lock_.unlock();
+        wait();
+        lock_.lock();
+    }
     void excuse_slow_peers(base::Instant now);
     void note_qp(const transport::QueuePair& qp);
     bool wants_cut_packets(transport::EndpointIndex endpoint) const;
@@ -168,6 +217,9 @@ private:
     void receive_all(base::Instant now);
     bool receive_from(uint32_t index, base::Instant now);
     void receive_record(uint32_t index, base::Instant now, std::span<const std::byte> record);
+    void receive_packet(uint32_t index, base::Instant now, const RecordHead& head,
+                        std::span<const std::byte> record);
+    bool is_overrun(Peer& peer);
     void receive_write(Peer& peer, std::span<const std::byte> record);
     void receive_local(base::Instant now);
     void deliver(uint32_t source, base::Instant now, wire::Packet packet,
@@ -183,7 +235,6 @@ private:
     static bool is_management(const wire::Packet& packet);
     uint8_t ack_timeout_of(const QpRoute& route) const;
     void note_objection();
-    bool meet(Peer& peer, Introduction& introduction);
     void tally(base::Instant now);
     std::string name_of(transport::EndpointIndex endpoint) const;
     std::string why_silent(const transport::QueuePair& qp);
@@ -193,28 +244,41 @@ private:
     bool has_arrivals();
     void wake_thread_in_time();
     void trust_program();  // to look again soon
-    void await_copies_of(Peer& peer);
+    bool is_copying(uint32_t index, uint64_t instance);
+    void await_copies_of(uint32_t index, uint64_t instance, base::Instant end);
+    // Whether both ends of a connection send from addresses of one kind.
+    bool agrees(QpRoute& route);
+    void connect_route(QpRoute& route, transport::EndpointIndex endpoint);
     // The thread looks again and again, as long as there is something to look at.
     static constexpr base::Instant kOftenAwake{0};
 
     const Identity who_;
     Listener& listener_;
     std::mutex lock_;
-    uint64_t cookie_ = 0;  // a word that peers look for, to see whether they reach our memory
+    const World world_;
+    Secret secret_;
     uint32_t slot_ = 0;
+    uint32_t variant_ = 0;  // of the slot's name (meeting.h)
     SharedMemory board_;
+    SharedMemory grants_;
     Descriptor bell_;
     std::unique_ptr<transport::Adapter> adapter_;
     std::vector<std::unique_ptr<Peer>> peers_;  // 0 is this process itself
     std::vector<uint32_t> receiving_;           // peers with an incoming ring
     std::vector<uint32_t> sending_;             // peers that something was written for
     std::map<uint32_t, uint32_t> by_slot_;
+    std::set<uint32_t> being_called_;  // slots
+    std::map<uint32_t, Mute> mute_;    // those who did not answer, by slot
+    std::condition_variable called_;
+    std::vector<std::byte> parsed_;  // a record that is taken apart: a copy, which nobody changes
+    bool is_amid_progress_ = false;
     std::vector<QpRoute> routes_;  // by index of the queue pair
     std::vector<wire::Gid> groups_;
     std::map<uint32_t, Descriptor> waiting_;  // names, by port; 0 for multicast
     std::deque<LocalPacket> local_;
     DirectPath direct_;
     size_t backlog_bytes_ = 0;  // of all peers, when they were last looked at
+    bool has_stuck_peers_ = false;
     base::Instant extra_deadline_ = base::Instant::never();
     base::Instant sleeps_until_ = base::Instant::never();  // the thread
     std::atomic<bool> is_polled_{false};                   // by the program, again and again

@@ -49,6 +49,8 @@ Identity identity_from_environment() {
     Identity who = identity_of(number, is_ethernet);
     if (const char* world = std::getenv("TULLE_WORLD"); world != nullptr && *world != 0)
         who.world = std::string_view(world).substr(0, 64);
+    const char* shared = std::getenv("TULLE_SHARED");
+    who.is_shared = shared != nullptr && std::string_view(shared) == "1";
     if (const char* tree = std::getenv("TULLE_SYSFS"); tree != nullptr && *tree != 0)
         who.counters_file = std::string(tree) + "/" + kCountersFile;
     return who;

@@ -11,6 +11,7 @@ namespace tulle::live {
 
 struct Identity {
     std::string world = "0";
+    bool is_shared = false;  // the world is open to programs of all users
     uint32_t rank = 0;
     bool is_ethernet = true;
     wire::Guid guid;

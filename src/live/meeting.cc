@@ -1,27 +1,37 @@
 #include "live/meeting.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "live/board.h"
+#include "live/clock.h"
 
 namespace tulle::live {
 namespace {
 
-constexpr uint64_t kCardMagic = 0x7475'6c6c'6563'3031;
-constexpr int kPatienceMs = 2000;
-constexpr size_t kMostFiles = 3;
+constexpr uint64_t kCardMagic = 0x7475'6c6c'6563'3032;
+constexpr size_t kMostFiles = 4;
+constexpr uint32_t kVariants = 16;     // chosen: whoever squats all has to hold 4,096 sockets
+constexpr int kLooksAtSquatters = 40;  // chosen: a process that binds listens at once
+constexpr long kLookEveryNs = 500'000;
+constexpr int kMostHeard = 64;
+
+enum FileKind : uint32_t { kBoard = 1, kRing = 2, kBell = 4, kGrants = 8 };
 
 struct CardMessage {
     uint64_t magic = kCardMagic;
     uint64_t instance = 0;
     uint32_t slot = 0;
-    uint32_t files = 0;
+    uint32_t files = 0;  // which of the kinds come with it, in their order
 };
 
 struct Name {
@@ -29,79 +39,86 @@ struct Name {
     socklen_t length = 0;
 };
 
-Name name_of(const std::string& world, const std::string& what) {
+// A call of the kernel that a signal interrupts is made again.
+template <class Call>
+auto again(Call&& call) {
+    for (;;) {
+        const auto result = call();
+        if (result != -1 || errno != EINTR) return result;
+    }
+}
+
+Name name_of(const World& world, const std::string& what) {
     Name name;
     name.address.sun_family = AF_UNIX;
-    const std::string text = "tulle/" + world + "/" + what;
+    std::string text = "tulle/" + world.name;
+    text += world.is_shared ? "/all" : "/u";
+    if (!world.is_shared) text += std::to_string(world.uid);
+    text += "/";
+    text += what;
     const size_t length = std::min(text.size(), sizeof name.address.sun_path - 1);
     std::memcpy(name.address.sun_path + 1, text.data(), length);
     name.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
     return name;
 }
 
-Descriptor new_socket(int flags = 0) {
-    return Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
+std::string slot_name(uint32_t slot, uint32_t variant) {
+    return variant == 0 ? std::to_string(slot)
+                        : std::to_string(slot) + "." + std::to_string(variant);
+}
+
+Descriptor new_socket() {
+    return Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 const sockaddr* generic(const Name& name) {
     return reinterpret_cast<const sockaddr*>(&name.address);
 }
 
-bool send_card(int socket, const Card& card) {
-    std::array<int, kMostFiles> files = {card.board, card.bell, card.ring};
-    CardMessage message;
-    message.instance = card.instance;
-    message.slot = card.slot;
-    message.files = card.ring >= 0 ? 3 : 2;
-    iovec part{&message, sizeof message};
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof files)> control{};
-    msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    header.msg_control = control.data();
-    header.msg_controllen = CMSG_SPACE(sizeof(int) * message.files);
-    cmsghdr* rights = CMSG_FIRSTHDR(&header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int) * message.files);
-    std::memcpy(CMSG_DATA(rights), files.data(), sizeof(int) * message.files);
-    return sendmsg(socket, &header, MSG_NOSIGNAL) == sizeof message;
+std::optional<Credentials> credentials_of(int socket) {
+    ucred who{};
+    socklen_t size = sizeof who;
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return std::nullopt;
+    return Credentials{who.pid, who.uid};
 }
 
+struct FileList {
+    std::array<int, kMostFiles> numbers{};
+    size_t count = 0;
+    uint32_t kinds = 0;
+
+    void add(int number, FileKind kind) {
+        if (number < 0) return;
+        numbers[count++] = number;
+        kinds |= kind;
+    }
+};
+
 // The descriptors that came with a message; each is owned at once, so that none is lost.
-std::array<Descriptor, kMostFiles> files_of(msghdr& header) {
-    std::array<Descriptor, kMostFiles> files;
+std::vector<Descriptor> files_of(msghdr& header) {
+    std::vector<Descriptor> files;
     for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part))
         if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
             const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
             for (size_t i = 0; i < count; ++i) {
                 int number = -1;
                 std::memcpy(&number, CMSG_DATA(part) + i * sizeof(int), sizeof number);
-                Descriptor file(number);
-                if (i < kMostFiles) files[i] = std::move(file);
+                files.emplace_back(number);
             }
         }
     return files;
 }
 
-}  // namespace
-
-std::optional<Door> Door::open(const std::string& world) {
-    for (uint32_t slot = 0; slot < kSlots; ++slot) {
-        Door door;
-        door.slot_ = slot;
-        door.socket_ = take_name(world, std::to_string(slot));
-        if (!door.socket_) continue;
-        if (listen(door.socket_.get(), kSlots) != 0) return std::nullopt;
-        return door;
-    }
-    return std::nullopt;
-}
-
-Descriptor Door::accept(const Card& mine) {
-    Descriptor caller(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (caller && !send_card(caller.get(), mine)) return Descriptor();
-    return caller;
+// Each kind that the message names takes the next of the files. False if they are not as many.
+bool hand_out(std::vector<Descriptor> files, uint32_t kinds, Introduction& to) {
+    size_t next = 0;
+    const auto take = [&](FileKind kind, Descriptor& place) {
+        if ((kinds & kind) != 0 && next < files.size()) place = std::move(files[next++]);
+        return ((kinds & kind) != 0) == static_cast<bool>(place);
+    };
+    const bool has_all = take(kBoard, to.board) && take(kRing, to.ring) && take(kBell, to.bell) &&
+                         take(kGrants, to.grants);
+    return has_all && next == files.size() && to.board;
 }
 
 std::optional<Introduction> read_card(Descriptor socket) {
@@ -113,40 +130,191 @@ std::optional<Introduction> read_card(Descriptor socket) {
     header.msg_iovlen = 1;
     header.msg_control = control.data();
     header.msg_controllen = control.size();
-    const ssize_t got = recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC);
+    const ssize_t got =
+        again([&] { return recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
     if (got <= 0) return std::nullopt;
-    std::array<Descriptor, kMostFiles> files = files_of(header);
-    ucred who{};
-    socklen_t size = sizeof who;
+    Introduction found;
+    std::vector<Descriptor> files = files_of(header);
+    const auto who = credentials_of(socket.get());
     const bool is_good = got == sizeof message && message.magic == kCardMagic &&
-                         message.slot < kSlots && files[0] && files[1] &&
-                         getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0;
+                         message.slot < kSlots && message.instance != 0 && who &&
+                         (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+                         hand_out(std::move(files), message.files, found);
     if (!is_good) return std::nullopt;
-    return Introduction{message.instance,
-                        message.slot,
-                        who.pid,
-                        who.uid,
-                        std::move(socket),
-                        std::move(files[0]),
-                        std::move(files[1]),
-                        std::move(files[2])};
+    found.instance = message.instance;
+    found.slot = message.slot;
+    found.who = *who;
+    found.socket = std::move(socket);
+    return found;
 }
 
-std::optional<Introduction> call(const std::string& world, uint32_t slot, const Card& mine) {
+// A process binds a name and then listens: one that does not is looked at again, for a moment.
+bool is_held_by_one_of_us(const World& world, uint32_t slot, uint32_t variant, int& looks) {
+    for (;;) {
+        if (reach(world, slot, variant)) return true;
+        if ((errno != ECONNREFUSED && errno != EAGAIN) || looks <= 0) return false;
+        --looks;
+        const timespec moment{0, kLookEveryNs};
+        nanosleep(&moment, nullptr);
+    }
+}
+
+Descriptor bind_name(const World& world, const std::string& what) {
     Descriptor socket = new_socket();
-    const Name name = name_of(world, std::to_string(slot));
-    if (!socket || connect(socket.get(), generic(name), name.length) != 0) return std::nullopt;
-    if (!send_card(socket.get(), mine)) return std::nullopt;
-    pollfd wait{socket.get(), POLLIN, 0};
-    if (poll(&wait, 1, kPatienceMs) != 1) return std::nullopt;
-    return read_card(std::move(socket));
-}
-
-Descriptor take_name(const std::string& world, const std::string& what) {
-    Descriptor socket = new_socket(SOCK_NONBLOCK);
     const Name name = name_of(world, what);
     if (!socket || bind(socket.get(), generic(name), name.length) != 0) return Descriptor();
     return socket;
+}
+
+// Whether a process of this world has the slot, by one of the names before this variant.
+bool is_taken_before(const World& world, uint32_t slot, uint32_t variant) {
+    for (uint32_t earlier = 0; earlier < variant; ++earlier)
+        if (reach(world, slot, earlier)) return true;
+    return false;
+}
+
+bool has_left(int socket) {
+    pollfd look{socket, 0, 0};
+    return poll(&look, 1, 0) == 1 && (look.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+}  // namespace
+
+World world_of(const Identity& who) {
+    return {who.world, geteuid(), who.is_shared};
+}
+
+std::optional<Door> Door::open(const World& world) {
+    int looks = kLooksAtSquatters;
+    for (uint32_t variant = 0; variant < kVariants; ++variant) {
+        bool is_squatted = false;
+        for (uint32_t slot = 0; slot < kSlots; ++slot) {
+            if (variant != 0 && is_taken_before(world, slot, variant)) continue;
+            Door door;
+            door.world_ = world;
+            door.slot_ = slot;
+            door.variant_ = variant;
+            door.socket_ = bind_name(world, slot_name(slot, variant));
+            if (!door.socket_) {
+                is_squatted = is_squatted || !is_held_by_one_of_us(world, slot, variant, looks);
+                continue;
+            }
+            if (listen(door.socket_.get(), kSlots) != 0) return std::nullopt;
+            door.spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+            return door;
+        }
+        if (!is_squatted) break;
+    }
+    return std::nullopt;
+}
+
+Descriptor Door::accept(const Card& mine) {
+    const auto take = [&] {
+        return again(
+            [&] { return accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); });
+    };
+    Descriptor caller(take());
+    if (!caller && (errno == EMFILE || errno == ENFILE) && spare_) {
+        // One who cannot be taken in would knock for ever: he is turned away.
+        spare_.reset();
+        Descriptor(take()).reset();
+        spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    }
+    if (!caller) return Descriptor();
+    const auto who = credentials_of(caller.get());
+    if (!who || !world_.admits(*who)) return Descriptor();
+    if (!send_card(caller.get(), mine, world_.is_own(*who))) return Descriptor();
+    return caller;
+}
+
+std::optional<Introduction> Door::read_caller(Descriptor socket) const {
+    auto caller = read_card(std::move(socket));
+    if (!caller || !caller->ring || !world_.admits(caller->who)) return std::nullopt;
+    const auto owner = reach(world_, caller->slot);
+    const bool is_owner = owner ? owner->who == caller->who : has_left(caller->socket.get());
+    return is_owner ? std::move(caller) : std::nullopt;
+}
+
+std::optional<Line> reach(const World& world, uint32_t slot, uint32_t variant) {
+    Descriptor socket = new_socket();
+    const Name name = name_of(world, slot_name(slot, variant));
+    if (!socket || again([&] { return connect(socket.get(), generic(name), name.length); }) != 0)
+        return std::nullopt;
+    errno = 0;
+    const auto who = credentials_of(socket.get());
+    if (!who || !world.admits(*who)) return std::nullopt;
+    return Line{std::move(socket), *who};
+}
+
+std::optional<Line> reach(const World& world, uint32_t slot) {
+    for (uint32_t variant = 0; variant < kVariants; ++variant)
+        if (auto line = reach(world, slot, variant)) return line;
+    return std::nullopt;
+}
+
+bool send_card(int socket, const Card& card, bool is_same_user) {
+    FileList files;
+    files.add(card.board, kBoard);
+    files.add(card.ring, kRing);
+    if (is_same_user) {
+        files.add(card.bell, kBell);
+        files.add(card.grants, kGrants);
+    }
+    CardMessage message;
+    message.instance = card.instance;
+    message.slot = card.slot;
+    message.files = files.kinds;
+    iovec part{&message, sizeof message};
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int) * kMostFiles)> control{};
+    msghdr header{};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = CMSG_SPACE(sizeof(int) * files.count);
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int) * files.count);
+    std::memcpy(CMSG_DATA(rights), files.numbers.data(), sizeof(int) * files.count);
+    return again([&] { return sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT); }) ==
+           sizeof message;
+}
+
+std::optional<Introduction> read_answer(Descriptor socket) {
+    return read_card(std::move(socket));
+}
+
+void await_answers(std::span<const int> sockets, base::Duration patience) {
+    std::vector<pollfd> waits;
+    for (const int socket : sockets) waits.push_back({socket, POLLIN, 0});
+    const base::Instant end = now() + patience;
+    while (!waits.empty()) {
+        const int64_t left = (end - now()).ps;
+        if (left <= 0) return;
+        const timespec time{left / 1'000'000'000'000, left / 1000 % 1'000'000'000};
+        if (ppoll(waits.data(), waits.size(), &time, nullptr) < 0 && errno != EINTR) return;
+        std::erase_if(waits, [](const pollfd& wait) { return wait.revents != 0; });
+    }
+}
+
+void ring_through(int socket) {
+    const char ring = 1;
+    (void)again([&] { return send(socket, &ring, sizeof ring, MSG_NOSIGNAL | MSG_DONTWAIT); });
+}
+
+bool hear(int socket) {
+    std::array<std::byte, sizeof(CardMessage)> room;
+    for (int messages = 0; messages < kMostHeard; ++messages) {
+        const ssize_t got =
+            again([&] { return recv(socket, room.data(), room.size(), MSG_DONTWAIT); });
+        if (got == 0) return false;
+        if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
+    }
+    return true;
+}
+
+Descriptor take_name(const World& world, const std::string& what) {
+    return bind_name(world, what);
 }
 
 }  // namespace tulle::live

@@ -3,6 +3,15 @@
 // to send to it calls there, and both hand over their boards and bells, the caller also the ring
 // that it will write. The connection stays: its end is how the death of a process is noticed.
 //
+// A world belongs to a user, or is open to all who ask for that. Names are no protection, for
+// everybody can bind them: who is at the other end of a socket is what the kernel says, pid and
+// uid. Other users are turned away at the door of a user's world. A caller says which slot is its
+// own, and is believed when the process that listens there is the one that called. Where nobody
+// listens, one that has left already is believed too: what it sent before is good.
+//
+// Names can be taken by users who mean no good. A slot whose name is held by somebody who does not
+// belong to the world has further names, tried in order.
+//
 // A network namespace is a world of its own, as it is for sockets.
 #pragma once
 
@@ -10,57 +19,101 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
+#include "base/time.h"
 #include "live/descriptor.h"
+#include "live/identity.h"
 
 namespace tulle::live {
+
+// Who is at the other end of a socket, by the word of the kernel.
+struct Credentials {
+    pid_t pid = 0;
+    uid_t uid = 0;
+    bool operator==(const Credentials&) const = default;
+};
+
+struct World {
+    std::string name;
+    uid_t uid = 0;
+    bool is_shared = false;
+
+    bool admits(const Credentials& who) const { return is_shared || is_own(who); }
+    bool is_own(const Credentials& who) const { return who.uid == uid; }
+};
+World world_of(const Identity& who);
 
 // What a process hands over.
 struct Card {
     uint64_t instance = 0;
     uint32_t slot = 0;
     int board = -1;
-    int bell = -1;
     int ring = -1;  // of callers
+    int bell = -1;  // this and what follows only to processes of the same user
+    int grants = -1;
 };
 
 // What one gets from the other side.
 struct Introduction {
     uint64_t instance = 0;
     uint32_t slot = 0;
-    pid_t pid = 0;
-    uid_t uid = 0;
+    Credentials who;
     Descriptor socket;
     Descriptor board;
-    Descriptor bell;
     Descriptor ring;
+    Descriptor bell;
+    Descriptor grants;
 };
 
 class Door {
 public:
     // The lowest free slot of the world; nothing if all are taken.
-    static std::optional<Door> open(const std::string& world);
+    static std::optional<Door> open(const World& world);
 
     uint32_t slot() const { return slot_; }
+    uint32_t variant() const { return variant_; }  // of the slot's names
     int socket() const { return socket_.get(); }
     void close() { socket_.reset(); }
-    // The next caller, who has been given our card; his own comes later (read_card).
+    // The next caller, who has been given our card; his own comes later (read_caller). Empty if he
+    // is not admitted.
     Descriptor accept(const Card& mine);
+    // The card of a caller whose socket can be read; nothing if it went away, talks nonsense, or
+    // names a slot that is not its own.
+    std::optional<Introduction> read_caller(Descriptor socket) const;
 
 private:
+    World world_;
     uint32_t slot_ = 0;
+    uint32_t variant_ = 0;
     Descriptor socket_;
+    Descriptor spare_;  // given up for a moment when there are no descriptors left
 };
 
-// Goes to the process in this slot. Nothing if nobody is there, or does not answer.
-std::optional<Introduction> call(const std::string& world, uint32_t slot, const Card& mine);
+// A connection to the process that listens in a slot.
+struct Line {
+    Descriptor socket;
+    Credentials who;
+};
+// Does not wait. Nothing if nobody who is admitted listens there, or his queue is full.
+std::optional<Line> reach(const World& world, uint32_t slot);
+// To those who listen in this variant of the slots' names.
+std::optional<Line> reach(const World& world, uint32_t slot, uint32_t variant);
 
-// The card of a caller whose socket can be read; nothing if it went away or talks nonsense.
-std::optional<Introduction> read_card(Descriptor socket);
+bool send_card(int socket, const Card& card, bool is_same_user);
+// The answer of a process that was called; does not wait.
+std::optional<Introduction> read_answer(Descriptor socket);
+// Until each of these can be read, or time is up.
+void await_answers(std::span<const int> sockets, base::Duration patience);
+
+// Wakes the process at the other end of a connection, whatever state it is in.
+void ring_through(int socket);
+// Takes what was sent through a connection. False if it has ended.
+bool hear(int socket);
 
 // A name of another kind in the same world, say a port that somebody listens on: bound until the
 // descriptor is closed. Empty if it is taken.
-Descriptor take_name(const std::string& world, const std::string& name);
+Descriptor take_name(const World& world, const std::string& name);
 
 }  // namespace tulle::live

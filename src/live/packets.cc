@@ -16,6 +16,7 @@ using wire::Packet;
 constexpr size_t kGrhBytes = 40;
 constexpr uint32_t kRecordsATime = 64;
 constexpr size_t kMostBacklog = 64 << 20;
+constexpr size_t kMostForStuckPeer = 16 << 20;  // chosen: more is lost, as on a full line
 constexpr uint64_t kLeastPage = 4096;
 
 bool is_datagram(const Packet& packet) {
@@ -74,7 +75,13 @@ void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
         is_atomic ? packet.extended.atomic.virtual_address : packet.extended.rdma.virtual_address;
     const uint32_t length = is_atomic ? 8 : packet.extended.rdma.dma_length;
     const auto grant = adapter.memory().check(key.value, qp->asker(), address, length, 0);
-    if (grant && length != 0 && !is_mapped(grant->host, length)) key = {};
+    if (!grant || length == 0) return;
+    const bool is_read =
+        (headers & wire::kFeth) != 0 ||
+        wire::operation_of(static_cast<uint8_t>(packet.opcode)) == wire::Operation::read_request;
+    const bool is_there =
+        is_read ? is_readable(grant->host, length) : is_writable(grant->host, length);
+    if (!is_there) key = {};
 }
 
 }  // namespace
@@ -109,9 +116,8 @@ void Host::send(const Packet& packet) {
     }
     if (to >= peers_.size()) return;
     if (to != 0 && wire_) return send_over_wire(to, datagram, nullptr);
-    const Board& there = to == 0 ? board() : peers_[to]->board();
-    if (there.gid_count == 0) return;
-    send_to(to, datagram, grh_of(packet, own, there.gids[std::min(there.gid_count, kGids) - 1]));
+    const Facts& there = facts_of({to});
+    send_to(to, datagram, grh_of(packet, own, there.gids[there.gid_count - 1]));
 }
 
 void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::byte> grh) {
@@ -125,7 +131,7 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
     }
     if (index >= peers_.size() || peers_[index]->is_gone) return;
     Peer& peer = *peers_[index];
-    if (!peer.can_send() && !call_peer(peer)) return;
+    if ((!peer.can_send() && !call_peer(peer)) || is_overrun(peer)) return;
     const RecordHead head{RecordKind::packet, 0, static_cast<uint32_t>(grh.size())};
     std::byte* place =
         peer.reserve(sizeof head + sizeof packet + grh.size() + packet.payload_length);
@@ -139,17 +145,22 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
     if (sending_.empty() || sending_.back() != index) sending_.push_back(index);
 }
 
+// One that has not read for long is not waited for: others would wait with it.
+bool Host::is_overrun(Peer& peer) {
+    return peer.backlog_bytes() > kMostForStuckPeer && peer.is_stuck(time_);
+}
+
 // A peer that asks for packets as they are on the wire takes those that were only cut, too.
 void Host::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group) {
-    if (index >= peers_.size() || peers_[index]->is_gone || !peers_[index]->has_board()) return;
-    wire_->send(time_, index, peers_[index]->board(), packet, group);
+    if (index >= peers_.size() || peers_[index]->is_gone) return;
+    wire_->send(time_, index, peers_[index]->facts, packet, group);
     if (wire_->was_down()) board().link_was_down.store(1, std::memory_order_relaxed);
 }
 
 void Host::deliver_wire(Instant time) {
     while (auto sent = wire_->poll(time)) {
         Peer& peer = *peers_[sent->peer];
-        if (peer.is_gone || (!peer.can_send() && !call_peer(peer))) continue;
+        if (peer.is_gone || (!peer.can_send() && !call_peer(peer)) || is_overrun(peer)) continue;
         const RecordHead head{RecordKind::frame, sent->refusal, 0};
         std::byte* place = peer.reserve(sizeof head + sent->bytes.size());
         std::memcpy(place, &head, sizeof head);
@@ -175,6 +186,7 @@ void Host::receive_frame(uint32_t index, Instant time, std::span<const std::byte
 
 void Host::flush_all() {
     backlog_bytes_ = 0;
+    has_stuck_peers_ = false;
     size_t kept = 0;
     for (size_t i = 0; i < sending_.size(); ++i) {
         const uint32_t index = sending_[i];
@@ -184,7 +196,9 @@ void Host::flush_all() {
         if (std::find(sending_.begin(), sending_.begin() + static_cast<ptrdiff_t>(kept), index) !=
             sending_.begin() + static_cast<ptrdiff_t>(kept))
             continue;
-        backlog_bytes_ += peer.backlog_bytes();
+        const bool is_stuck = peer.is_stuck(now());
+        has_stuck_peers_ = has_stuck_peers_ || is_stuck;
+        if (!is_stuck) backlog_bytes_ += peer.backlog_bytes();
         sending_[kept++] = index;
     }
     sending_.resize(kept);
@@ -192,7 +206,14 @@ void Host::flush_all() {
 
 void Host::receive_all(Instant time) {
     receive_local(time);
-    for (size_t i = 0; i < receiving_.size(); ++i) (void)receive_from(receiving_[i], time);
+    for (size_t i = 0; i < receiving_.size(); ++i) {
+        const uint32_t index = receiving_[i];
+        (void)receive_from(index, time);
+        if (!peers_[index]->reader.is_broken()) [[likely]]
+            continue;
+        lose_peer(index);  // one that talks nonsense
+        --i;
+    }
 }
 
 // Some of what has come. True if there was anything.
@@ -209,40 +230,54 @@ bool Host::receive_from(uint32_t index, Instant time) {
     return count != 0;
 }
 
+// Whoever wrote it may change it while it is read: what is taken apart is a copy. Payloads are not.
 void Host::receive_record(uint32_t index, Instant time, std::span<const std::byte> record) {
     RecordHead head{};
-    if (record.size() < sizeof head) return;
+    if (record.size() < sizeof head) return peers_[index]->reader.give_up();
     std::memcpy(&head, record.data(), sizeof head);
     if (head.kind == RecordKind::write) return receive_write(*peers_[index], record);
     record = record.subspan(sizeof head);
+    if (head.kind == RecordKind::packet) return receive_packet(index, time, head, record);
+    parsed_.assign(record.begin(), record.end());
     if (head.kind == RecordKind::management)
-        return listener_.on_management({transport::EndpointIndex{index}, record});
+        return listener_.on_management({transport::EndpointIndex{index}, parsed_});
     if (head.kind == RecordKind::frame)
-        return receive_frame(index, time, record, static_cast<uint8_t>(head.refusal));
-    if (head.kind != RecordKind::packet || record.size() < sizeof(Packet)) return;
-    Packet packet;
-    std::memcpy(static_cast<void*>(&packet), record.data(), sizeof packet);
-    record = record.subspan(sizeof packet);
-    if (head.grh_bytes > record.size()) return;
-    const auto grh = record.first(head.grh_bytes);
-    record = record.subspan(head.grh_bytes);
-    if (packet.payload_length != record.size() || record.size() > kMaxRecord) return;
-    packet.payload = wire::Payload::memory(record.data());
-    deliver(index, time, packet, grh);
+        return receive_frame(index, time, parsed_, static_cast<uint8_t>(head.refusal));
+    peers_[index]->reader.give_up();
 }
 
+void Host::receive_packet(uint32_t index, Instant time, const RecordHead& head,
+                          std::span<const std::byte> record) {
+    Packet packet;
+    std::array<std::byte, kGrhBytes> grh;
+    const bool has_grh = head.grh_bytes == grh.size();
+    const size_t headers = sizeof packet + head.grh_bytes;
+    if ((head.grh_bytes != 0 && !has_grh) || record.size() < headers)
+        return peers_[index]->reader.give_up();
+    std::memcpy(static_cast<void*>(&packet), record.data(), sizeof packet);
+    if (has_grh) std::memcpy(grh.data(), record.data() + sizeof packet, grh.size());
+    record = record.subspan(headers);
+    if (packet.payload_length != record.size() || packet.kind != wire::PacketKind::transport)
+        return peers_[index]->reader.give_up();
+    packet.payload = wire::Payload::memory(record.data());
+    deliver(index, time, packet, std::span(grh).first(head.grh_bytes));
+}
+
+// Obeyed only from those who could write there themselves.
 void Host::receive_write(Peer& peer, std::span<const std::byte> record) {
     WriteRecord write{};
-    if (!peer.is_reachable || record.size() < sizeof write) return;
+    if (record.size() < sizeof write || !peer.has_proven(secret_.word))
+        return peer.reader.give_up();
     if (!claim_write(peer.incoming(), peer.reader.position(), peer.reader.end())) return;
     std::memcpy(&write, record.data(), sizeof write);
     const auto bytes = record.subspan(sizeof write);
     took_writes_ = true;
-    // Pages that the program has unmapped have nobody who would see it.
+    if (bytes.empty()) return;
+    // Pages that the program has unmapped, or may not write, have nobody who would see it.
     void* place = reinterpret_cast<void*>(write.place);
     const uint64_t page = write.place / kLeastPage;
     if (page != page_there_ || (write.place + bytes.size() - 1) / kLeastPage != page) {
-        if (!is_mapped(place, bytes.size())) return;
+        if (!is_writable(place, bytes.size())) return;
         page_there_ = page;
     }
     std::memcpy(place, bytes.data(), bytes.size());
@@ -271,6 +306,8 @@ void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const
     } else {
         if (slot_of(packet.dest_qp()) != slot_) return;
         packet.set_dest_qp(inside(packet.dest_qp()));
+        QpRoute& route = routes_[transport::Core::index_of(packet.dest_qp()) % kQueuePairs];
+        if (!agrees(route)) return;  // an adapter knows no queue pair that takes it
         refuse_what_is_gone(*adapter_, packet);
     }
     if (refusal != 0) [[unlikely]]

@@ -1,44 +1,76 @@
 #include "live/peer.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 
+#include <string_view>
+
+#include "live/clock.h"
+
 namespace tulle::live {
 namespace {
 
-// Whether the kernel lets us into the memory of that process: shown by reading a word there whose
-// value we know.
-bool reaches(pid_t pid, const Board& board) {
-    if (pid <= 0) return false;
-    uint64_t found = 0;
+constexpr base::Duration kStuckAfter{100'000'000'000};  // 100 ms, chosen
+
+// The word that the process keeps in its memory; zero if the kernel does not let us in. That it is
+// the right process is shown by the instance beside it.
+uint64_t read_word(pid_t pid, uint64_t place, uint64_t instance) {
+    if (pid <= 0) return 0;
+    Secret found;
     const iovec here{&found, sizeof found};
-    const iovec there{reinterpret_cast<void*>(board.cookie_place), sizeof found};
-    return process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof found && found == board.instance;
+    const iovec there{reinterpret_cast<void*>(place), sizeof found};
+    const bool is_read = process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof found;
+    return is_read && found.instance == instance ? found.word : 0;
+}
+
+// The facts of a board that may change under our eyes: copied, then checked.
+bool copy_facts(const Board& board, Facts& facts) {
+    std::memcpy(static_cast<void*>(&facts), static_cast<const void*>(&board), sizeof facts);
+    facts.counters_file[kPathRoom - 1] = 0;
+    return facts.rank <= kMaxRank && facts.gid_count >= 1 && facts.gid_count <= kGids;
+}
+
+// A pipe would end us with a signal, and hold us up when it is full.
+bool is_eventfd(int file) {
+    char text[32] = {};
+    const std::string link = "/proc/self/fd/" + std::to_string(file);
+    const ssize_t length = readlink(link.c_str(), text, sizeof text);
+    return length > 0 && std::string_view(text, static_cast<size_t>(length)) ==
+                             std::string_view("anon_inode:[eventfd]");
 }
 
 }  // namespace
 
-bool Peer::meet(Introduction& introduction, uint64_t my_instance) {
+bool Peer::meet(Introduction& introduction, const World& world) {
     if (board_) return true;
-    board_ =
-        SharedMemory::map(std::move(introduction.board), sizeof(Board), SharedMemory::Peers::read);
-    if (!board_ || board().magic != kBoardMagic || board().instance != instance) {
+    using Peers = SharedMemory::Peers;
+    board_ = SharedMemory::map(std::move(introduction.board), sizeof(Board), Peers::read);
+    if (!board_ || board().magic != kBoardMagic || board().instance != instance ||
+        !copy_facts(board(), facts)) {
         board_ = {};
         return false;
     }
-    bell_ = std::move(introduction.bell);
-    pid = introduction.pid;
-    is_same_user = introduction.uid == geteuid();
-    is_reachable = is_same_user && (instance == my_instance || reaches(pid, board()));
+    if (!world.is_own(who)) return true;
+    if (introduction.grants)
+        grants_ = SharedMemory::map(std::move(introduction.grants), sizeof(Grants), Peers::read);
+    if (grants_ && grants().magic != kGrantsMagic) grants_ = {};
+    if (introduction.bell && is_eventfd(introduction.bell.get())) {
+        bell_ = std::move(introduction.bell);
+        fcntl(bell_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
+    }
+    word_ = read_word(who.pid, facts.secret_place, instance);
+    is_reachable = grants_ && word_ != 0;
     return true;
 }
 
-bool Peer::take_outgoing(Introduction introduction, SharedMemory ring) {
-    outgoing_socket_ = std::move(introduction.socket);
+void Peer::take_outgoing(Descriptor socket, SharedMemory ring) {
+    outgoing_socket_ = std::move(socket);
     outgoing_ = std::move(ring);
+    outgoing_.close_file();
+    outgoing().proof.store(word_);
     writer_ = RingWriter(&outgoing());
-    return true;
 }
 
 bool Peer::take_incoming(Introduction introduction) {
@@ -51,9 +83,20 @@ bool Peer::take_incoming(Introduction introduction) {
     return true;
 }
 
-void Peer::stop_receiving() {
+void Peer::part() {
     incoming_socket_.reset();
-    incoming_ = {};
+    outgoing_socket_.reset();
+    bell_.reset();
+    incoming_ = SharedMemory();
+    outgoing_ = SharedMemory();
+    counters = PortCounters();
+    std::deque<std::vector<std::byte>>().swap(backlog_);
+    backlog_bytes_ = 0;
+}
+
+void Peer::forget() {
+    board_ = SharedMemory();
+    grants_ = SharedMemory();
 }
 
 bool Peer::is_dead() const {
@@ -63,14 +106,13 @@ bool Peer::is_dead() const {
 }
 
 std::byte* Peer::reserve(size_t bytes) {
-    if (backlog_.empty())
-        if (std::byte* place = writer_.reserve(bytes)) return place;
+    if (std::byte* place = reserve_in_ring(bytes)) return place;
     backlog_bytes_ += bytes;
     return backlog_.emplace_back(bytes).data();
 }
 
 void Peer::drain_backlog() {
-    while (!backlog_.empty()) {
+    while (!backlog_.empty() && !stream.is_taking_back()) {
         const std::vector<std::byte>& oldest = backlog_.front();
         std::byte* place = writer_.reserve(oldest.size());
         if (place == nullptr) return;
@@ -78,6 +120,13 @@ void Peer::drain_backlog() {
         backlog_bytes_ -= oldest.size();
         backlog_.pop_front();
     }
+}
+
+bool Peer::is_stuck(base::Instant now) {
+    const uint64_t read = outgoing().read.load(std::memory_order_acquire);
+    if (read != read_to_ || read_at_ == base::Instant{}) read_at_ = now;
+    read_to_ = read;
+    return now > read_at_ + kStuckAfter;
 }
 
 void Peer::publish() {
@@ -96,7 +145,14 @@ void Peer::flush() {
     // it sleeps. One of the two sees the other.
     if (!is_asleep()) return;
     if (outgoing().bell_rung.exchange(1) != 0) return;
-    eventfd_write(bell_.get(), 1);
+    ring();
+}
+
+void Peer::ring() {
+    if (bell_)
+        eventfd_write(bell_.get(), 1);
+    else
+        ring_through(outgoing_socket_.get());
 }
 
 }  // namespace tulle::live

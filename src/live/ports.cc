@@ -21,8 +21,8 @@ bool may_be_host(const wire::Gid& address, uint32_t rank) {
     return !is_loopback || (b[13] == 0 && b[14] == 0 && b[15] == rank + 1);
 }
 
-bool listens(const Board& board, uint32_t number, const wire::Gid& address) {
-    if (!may_be_host(address, board.rank)) return false;
+bool listens(const Facts& facts, const Board& board, uint32_t number, const wire::Gid& address) {
+    if (!may_be_host(address, facts.rank)) return false;
     return std::ranges::any_of(board.ports, [&](const PortNote& note) {
         return note.number.load() == number && (is_any(note.address) || note.address == address);
     });
@@ -31,8 +31,8 @@ bool listens(const Board& board, uint32_t number, const wire::Gid& address) {
 }  // namespace
 
 bool Host::take_port(uint8_t protocol, uint16_t port, Descriptor& held) const {
-    held = take_name(who_.world, "bound/" + std::to_string(protocol) + "/" +
-                                     std::to_string(who_.rank) + "/" + std::to_string(port));
+    held = take_name(world_, "bound/" + std::to_string(protocol) + "/" + std::to_string(who_.rank) +
+                                 "/" + std::to_string(port));
     return static_cast<bool>(held);
 }
 
@@ -59,18 +59,23 @@ void Host::show_group() {
 
 // Says to whoever looks at the machine's sockets that this process waits for others.
 Descriptor Host::waiting_name(uint32_t number) const {
-    return take_name(who_.world, "port/" + std::to_string(slot_) + "/" + std::to_string(number));
+    return take_name(world_, "port/" + std::to_string(slot_) + "/" + std::to_string(number));
 }
 
 transport::EndpointIndex Host::find_port(uint8_t protocol, uint16_t port,
                                          const wire::Gid& address) {
     const uint32_t number = number_of(protocol, port);
-    if (listens(board(), number, address)) return {0};
+    if (const auto known = find_listener(number, address); known != kNowhere) return known;
     meet_all();
+    return find_listener(number, address);
+}
+
+// Among those who are known.
+transport::EndpointIndex Host::find_listener(uint32_t number, const wire::Gid& address) {
+    if (listens(peers_[0]->facts, board(), number, address)) return {0};
     for (uint32_t index = 1; index < peers_.size(); ++index) {
         const Peer& peer = *peers_[index];
-        if (!peer.is_gone && peer.has_board() && listens(peer.board(), number, address))
-            return {index};
+        if (!peer.is_gone && listens(peer.facts, peer.board(), number, address)) return {index};
     }
     return kNowhere;
 }

@@ -18,7 +18,7 @@ struct RecordHead {
 
 struct WriteRecord {
     RecordHead head;
-    uint64_t place;  // in the memory of the reader, who trusts a writer that reaches it anyway
+    uint64_t place;  // in the memory of the reader, who trusts a writer that has proven to reach it
 };
 
 }  // namespace tulle::live

@@ -1,10 +1,14 @@
 // A ring of records in shared memory, from one process to another: one writes, one reads.
 //
 // A record is a 64-bit length and so many bytes, at a multiple of 64. It lies in one piece but at
-// the end of the ring, where a mark says that the next is at the start. The reader does not trust
-// the writer: a length that cannot be ends the ring.
+// the end of the ring, where a mark says that the next is at the start.
+//
+// Both can write all of it, so neither trusts what it finds there. Each keeps its own position in
+// memory of its own; the other's is read once and has to fit. The reader takes a length that cannot
+// be, or none, as the end of the ring.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +28,11 @@ struct RingMemory {
     alignas(64) std::atomic<uint32_t> at_work;
     // Up to where WRITEs in the ring have somebody who puts them into place (write_stream.h).
     alignas(64) std::atomic<uint64_t> claimed;
+    // Not zero while the writer takes WRITEs back and waits for the reader to finish one of them.
+    std::atomic<uint32_t> taking_back;
+    // What the writer has read in the reader's own memory (board.h): the reader's WRITEs are obeyed
+    // only from one who reaches that memory anyway.
+    alignas(64) std::atomic<uint64_t> proof;
     alignas(64) std::byte bytes[kRingBytes];
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
@@ -34,11 +43,12 @@ constexpr size_t record_space(size_t bytes) {
     return (bytes + sizeof(uint64_t) + kRecordAlignment - 1) & ~(kRecordAlignment - 1);
 }
 
-// The records between two positions, one after the other.
+// The records between two positions, one after the other. Ends early where one cannot be.
 class RingWalk {
 public:
     RingWalk(const RingMemory& memory, uint64_t position, uint64_t end)
         : memory_(memory), position_(position), end_(end) {
+        if (position % kRecordAlignment != 0 || end - position > kRingBytes) position_ = end_;
         read_length();
     }
     explicit operator bool() const { return position_ < end_; }
@@ -52,11 +62,17 @@ public:
 
 private:
     void read_length() {
-        if (position_ >= end_) return;
-        std::memcpy(&length_, memory_.bytes + position_ % kRingBytes, sizeof length_);
-        if (length_ != kWrapMark) return;
-        position_ += kRingBytes - position_ % kRingBytes;
-        read_length();
+        while (position_ < end_) {
+            const size_t left = kRingBytes - position_ % kRingBytes;
+            std::memcpy(&length_, memory_.bytes + position_ % kRingBytes, sizeof length_);
+            if (length_ == kWrapMark) {
+                position_ += left;
+                continue;
+            }
+            if (length_ > kMaxRecord || record_space(length_) > std::min(left, end_ - position_))
+                position_ = end_;
+            return;
+        }
     }
 
     const RingMemory& memory_;
@@ -77,7 +93,8 @@ public:
         const size_t left = kRingBytes - place;
         const size_t needed = space <= left ? space : left + space;
         if (written_ + needed - read_ > kRingBytes) {
-            read_ = memory_->read.load(std::memory_order_acquire);
+            const uint64_t seen = memory_->read.load(std::memory_order_acquire);
+            if (seen - read_ <= written_ - read_) read_ = seen;  // else the reader lies
             if (written_ + needed - read_ > kRingBytes) return nullptr;
         }
         if (space > left) {
@@ -111,10 +128,13 @@ class RingReader {
 public:
     explicit RingReader(RingMemory* memory = nullptr) : memory_(memory) {}
 
+    // False also where the ring is broken: there is something to see to.
     bool empty() {
-        if (read_ != written_) return false;
-        written_ = memory_->written.load();
-        return read_ == written_;
+        if (is_broken_ || read_ != written_) return false;
+        const uint64_t seen = memory_->written.load();
+        is_broken_ = seen - read_ > kRingBytes || seen % kRecordAlignment != 0;
+        if (!is_broken_) written_ = seen;
+        return !is_broken_ && read_ == written_;
     }
 
     // The oldest record; none if there is none. It stays until pop().
@@ -128,7 +148,7 @@ public:
                 continue;
             }
             const size_t left = kRingBytes - place;
-            if (length > kMaxRecord || record_space(length) > left ||
+            if (length == 0 || length > kMaxRecord || record_space(length) > left ||
                 record_space(length) > written_ - read_) {
                 is_broken_ = true;
                 break;
@@ -141,6 +161,8 @@ public:
 
     void pop() { advance(space_); }
     bool is_broken() const { return is_broken_; }
+    // What was in it makes no sense: nothing more is read.
+    void give_up() { is_broken_ = true; }
     // Where the oldest record begins and ends, once front() has shown it.
     uint64_t position() const { return read_; }
     uint64_t end() const { return read_ + space_; }

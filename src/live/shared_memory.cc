@@ -58,6 +58,7 @@ SharedMemory SharedMemory::map(Descriptor file, size_t bytes, Peers peers) {
                          fstat(memory.file_.get(), &status) == 0 &&
                          status.st_size == static_cast<off_t>(bytes);
     if (!is_safe || !memory.map_here(bytes, peers == Peers::write)) return {};
+    memory.file_.reset();  // the mapping stays without it
     return memory;
 }
 

@@ -24,7 +24,8 @@ public:
 
     explicit operator bool() const { return address_ != nullptr; }
     std::byte* data() const { return address_; }
-    int file() const { return file_.get(); }
+    int file() const { return file_.get(); }  // of memory that was created here
+    void close_file() { file_.reset(); }      // the mapping stays
 
 private:
     bool map_here(size_t bytes, bool writable);

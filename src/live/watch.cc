@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kTickNs = 1'000'000;  // how often to see whether the program still polls
 constexpr int64_t kBusyNs = 20'000;     // while the program has the lock
 constexpr int64_t kForEver = -1;
+constexpr size_t kMostStrangers = 64;  // chosen: the one who has kept silent longest goes
 // Whoever sends WRITEs through the ring often sends more of them.
 constexpr base::Duration kLinger{50'000'000};  // 50 us
 
@@ -165,18 +166,24 @@ void Watch::on_ready(int socket) {
         Descriptor caller = door_.accept(host_.card());
         if (!caller) return;
         attend(caller.get());
+        if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());
         strangers_.push_back(std::move(caller));
         return;
     }
     const auto stranger = std::ranges::find(strangers_, socket, &Descriptor::get);
     if (stranger != strangers_.end()) {
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
-        auto caller = read_card(std::move(*stranger));
+        auto caller = door_.read_caller(std::move(*stranger));
         strangers_.erase(stranger);
-        if (!caller || !caller->ring) return;
+        if (!caller) return;
         const std::lock_guard guard(news_lock_);
         callers_.push_back(std::move(*caller));
         has_news_.store(true, std::memory_order_release);
+        return;
+    }
+    // A message is a ring of one who has no bell of ours: whoever sleeps hears it by that.
+    if (hear(socket)) {
+        eventfd_write(host_.bell_.get(), 1);
         return;
     }
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);

@@ -87,7 +87,7 @@ WirePath::WirePath(const Identity& who, const WireSettings& settings)
       capture_(open_to_append(settings.capture_file)),
       log_(open_to_append(settings.log_file)) {}
 
-wire::Path WirePath::path_to(const Board& there, const wire::Gid* group) const {
+wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group) const {
     wire::Path path;
     const uint32_t last = std::min(std::max(there.gid_count, 1u), kGids) - 1;
     path.source = {who_.mac, who_.gids.back(), who_.lid};
@@ -104,7 +104,7 @@ wire::Path WirePath::path_to(const Board& there, const wire::Gid* group) const {
     return path;
 }
 
-void WirePath::send(base::Instant now, uint32_t peer, const Board& there,
+void WirePath::send(base::Instant now, uint32_t peer, const Facts& there,
                     const wire::Packet& packet, const wire::Gid* group) {
     const bool is_down = now < down_until_;
     const wire::FaultRule* rule = is_down ? nullptr

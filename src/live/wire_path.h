@@ -43,7 +43,7 @@ public:
     WirePath(const Identity& who, const WireSettings& settings);
 
     // Sends a packet to this peer of ours, whose board says where it is.
-    void send(base::Instant now, uint32_t peer, const Board& there, const wire::Packet& packet,
+    void send(base::Instant now, uint32_t peer, const Facts& there, const wire::Packet& packet,
               const wire::Gid* group);
 
     struct Sent {
@@ -71,7 +71,7 @@ public:
     bool was_down() const { return down_until_ != base::Instant{}; }
 
 private:
-    wire::Path path_to(const Board& there, const wire::Gid* group) const;
+    wire::Path path_to(const Facts& there, const wire::Gid* group) const;
     void capture(std::span<const std::byte> bytes);
     void log(const char* action, const wire::Packet& packet, const wire::FaultRule* rule);
     void mark(wire::Packet& packet) const;

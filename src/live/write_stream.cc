@@ -45,6 +45,21 @@ void WriteStream::close(base::Instant now) {
     open_again_ = now + closed_;
 }
 
+bool WriteStream::begin_to_take_back(RingMemory& ring, uint64_t end) {
+    ring.taking_back.store(1);
+    const uint64_t read = ring.read.load();  // first: the reader passes over what it may not do
+    uint64_t claimed = ring.claimed.load();
+    if (claimed >= end || !ring.claimed.compare_exchange_strong(claimed, end)) {
+        ring.taking_back.store(0);
+        return false;
+    }
+    is_taking_back_ = true;
+    readers_end_ = claimed != taken_to_ ? claimed : 0;
+    taken_from_ = std::max(read, claimed);
+    taking_to_ = end;
+    return true;
+}
+
 void WriteStream::copy(RingMemory& ring, uint64_t from, uint64_t end, pid_t reader) {
     Batch batch;
     for (RingWalk walk(ring, from, end); walk; walk.next()) {
@@ -59,8 +74,9 @@ void WriteStream::copy(RingMemory& ring, uint64_t from, uint64_t end, pid_t read
 }
 
 bool claim_write(RingMemory& ring, uint64_t position, uint64_t end) {
+    constexpr int kTries = 1000;  // a writer who changes it all the time gets nothing done
     uint64_t claimed = ring.claimed.load();
-    while (claimed <= position)
+    for (int tries = 0; tries < kTries && claimed <= position; ++tries)
         if (ring.claimed.compare_exchange_weak(claimed, end)) return true;
     return false;
 }

@@ -49,18 +49,16 @@ public:
     }
     void note_progress(base::Instant now) { last_progress_ = now; }
     // Claims all that the reader has not, up to `end`, and puts it into that process's memory.
-    // `is_dead` is asked while the reader finishes the one that it has claimed.
-    template <class IsDead>
-    void take_back(RingMemory& ring, uint64_t end, pid_t reader, base::Instant now,
-                   IsDead&& is_dead) {
-        const uint64_t read = ring.read.load();  // first: the reader passes over what it may not do
-        uint64_t claimed = ring.claimed.load();
-        if (claimed >= end || !ring.claimed.compare_exchange_strong(claimed, end)) return;
-        const bool is_readers = claimed != taken_to_;
-        while (is_readers && ring.read.load(std::memory_order_acquire) < claimed && !is_dead())
-            continue;
-        copy(ring, std::max(read, claimed), end, reader);
-        taken_to_ = end;
+    // Where the reader is amid one that it has claimed, the rest waits for it: nothing is put into
+    // place before this was called again. Meanwhile the ring takes nothing new.
+    bool is_taking_back() const { return is_taking_back_; }
+    void take_back(RingMemory& ring, uint64_t end, pid_t reader, base::Instant now) {
+        if (!is_taking_back_ && !begin_to_take_back(ring, end)) return;
+        if (ring.read.load(std::memory_order_acquire) < readers_end_) return;
+        copy(ring, taken_from_, taking_to_, reader);
+        taken_to_ = taking_to_;
+        is_taking_back_ = false;
+        ring.taking_back.store(0);
         if (is_open(now)) close(now);
     }
 
@@ -70,10 +68,15 @@ private:
     static constexpr base::Duration kLongClosed{16'000'000'000};  // 16 ms
 
     void close(base::Instant now);
+    bool begin_to_take_back(RingMemory& ring, uint64_t end);
     static void copy(RingMemory& ring, uint64_t from, uint64_t end, pid_t reader);
 
     std::deque<StreamedWrite> writes_;
     uint64_t taken_to_ = 0;
+    bool is_taking_back_ = false;
+    uint64_t taken_from_ = 0;
+    uint64_t taking_to_ = 0;
+    uint64_t readers_end_ = 0;  // of the one that the reader is amid
     base::Instant last_progress_{};
     base::Instant open_again_{};
     base::Duration closed_ = kShortClosed;

@@ -27,9 +27,7 @@ protected:
     void write(size_t cell, uint64_t value) {
         put(RecordKind::write, reinterpret_cast<uint64_t>(&cells[cell]), value);
     }
-    void take_back() {
-        stream.take_back(*ring, writer.position(), getpid(), base::Instant{}, [] { return false; });
-    }
+    void take_back() { stream.take_back(*ring, writer.position(), getpid(), base::Instant{}); }
     // What the reader does with the oldest record: whether that was its to put into place.
     bool read_one() {
         EXPECT_FALSE(reader.front().empty());
@@ -103,14 +101,14 @@ TEST_F(WriteStreamTest, a_reader_without_a_cpu_is_left_alone_for_a_while_and_the
     base::Instant now{};
     for (const int64_t closed : {1, 2, 4}) {
         write(0, 1);
-        stream.take_back(*ring, writer.position(), getpid(), now, [] { return false; });
+        stream.take_back(*ring, writer.position(), getpid(), now);
         now = now + base::Duration{closed * kMillisecond.ps};
         EXPECT_FALSE(stream.is_open(now - base::Duration{1}));
         EXPECT_TRUE(stream.is_open(now));
     }
     now = now + base::Duration{1000 * kMillisecond.ps};
     write(0, 1);
-    stream.take_back(*ring, writer.position(), getpid(), now, [] { return false; });
+    stream.take_back(*ring, writer.position(), getpid(), now);
     EXPECT_TRUE(stream.is_open(now + kMillisecond));
 }
 

@@ -15,13 +15,12 @@ wire::Gid gid_of(const uint8_t* bytes) {
 
 void peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
     live::Host& host = host_of(context);
-    const live::Board& board = host.board_of({peer});
+    const live::Facts& there = host.facts_of({peer});
     *address = {};
     address->port_num = 1;
     address->is_global = 1;
-    address->dlid = board.lid.value;
-    const uint32_t last = std::min(board.gid_count, live::kGids) - 1;
-    std::memcpy(address->grh.dgid.raw, board.gids[last].bytes.data(), 16);
+    address->dlid = there.lid.value;
+    std::memcpy(address->grh.dgid.raw, there.gids[there.gid_count - 1].bytes.data(), 16);
     address->grh.sgid_index = static_cast<uint8_t>(host.identity().gids.size() - 1);
     address->grh.hop_limit = 64;
 }

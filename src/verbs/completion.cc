@@ -161,8 +161,8 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
         shown.invalidated_rkey = completion.immediate_or_rkey;
     }
     const live::Peer* peer = host.peer(completion.source);
-    if (completion.source.value != 0 && peer != nullptr && peer->has_board())
-        shown.slid = peer->board().lid.value;
+    if (completion.source.value != 0 && peer != nullptr)
+        shown.slid = peer->facts.lid.value;
     else
         shown.slid = host.identity().lid.value;
 }

@@ -286,7 +286,9 @@ TULLE_EXPORT int ibv_modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask)
     mask = own_part(qp.type, mask);
     QpAttributes to;
     if (const int error = translate(host, qp, *attributes, mask, to)) return error;
-    const auto refusal = host.modify_qp(qp.qpn, to, static_cast<uint32_t>(mask));
+    const bool has_gid = (mask & IBV_QP_AV) != 0 && attributes->ah_attr.is_global != 0;
+    const uint32_t gid_index = has_gid ? attributes->ah_attr.grh.sgid_index : live::Host::kLastGid;
+    const auto refusal = host.modify_qp(qp.qpn, to, static_cast<uint32_t>(mask), gid_index);
     if (refusal != transport::Refusal::none) return errno_of(refusal);
     remember(qp.attributes, *attributes, mask);
     if ((mask & IBV_QP_STATE) != 0) shown->state = attributes->qp_state;

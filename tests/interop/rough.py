@@ -242,23 +242,37 @@ def an_unprivileged_user(world):
 
 
 def two_users_in_one_world(world):
-    """Neither may reach into the other's memory: the target copies."""
+    """Both ask for it. Neither may reach into the other's memory: the target copies."""
     world.open_to_all()
     line = f"-v -V -C 20 -S 20000 -a 127.0.0.1 -p {free_port()}"
-    server = world.start("--", "rping", "-s", *line.split(), user=NOBODY)
+    server = world.start("--shared", "--", "rping", "-s", *line.split(), user=NOBODY)
     world.until(lambda: any("/port/" in name for name in leftovers(world.name, world.scratch)),
                 "the server")
-    client = world.start("--", "rping", "-c", *line.split(), user=SOMEBODY)
+    client = world.start("--shared", "--", "rping", "-c", *line.split(), user=SOMEBODY)
     assert "rdma-ping-19" in world.end(client)
     world.end(server)
     for program in ("ib_write_bw", "ib_read_lat", "ib_atomic_bw"):
         port = free_port()
-        server = world.start("--", program, "-n", "100", "-p", str(port), user=NOBODY)
+        server = world.start("--shared", "--", program, "-n", "100", "-p", str(port), user=NOBODY)
         world.until(lambda: _listens(port), "the server")
-        client = world.start("--", program, "-n", "100", "-p", str(port), "127.0.0.1",
+        client = world.start("--shared", "--", program, "-n", "100", "-p", str(port), "127.0.0.1",
                              user=SOMEBODY)
         assert "#bytes" in world.end(client)
         world.end(server)
+
+
+def users_who_do_not_ask_for_it_do_not_meet(world):
+    world.open_to_all()
+    line = f"-v -V -C 20 -a 127.0.0.1 -p {free_port()}"
+    server = world.start("--", "rping", "-s", *line.split(), user=NOBODY)
+    world.until(lambda: any("/port/" in name for name in leftovers(world.name, world.scratch)),
+                "the server")
+    client = world.start("--", "rping", "-c", *line.split(), user=SOMEBODY)
+    client.wait(SECONDS)
+    text = client.output.read_text()
+    assert "rdma-ping" not in text and "REJECTED" in text, text
+    os.killpg(server.pid, signal.SIGTERM)
+    server.wait(SECONDS)
 
 
 def a_namespace_with_little_shared_memory(world):
@@ -292,7 +306,8 @@ TESTS = [several_pairs_share_a_world, two_worlds_do_not_see_each_other,
          a_killed_peer_of_reads, a_killed_peer_on_a_bad_network,
          a_killed_peer_of_the_connection_manager, an_interrupted_run,
          a_run_whose_terminal_is_interrupted, a_killed_run_takes_its_programs_along,
-         an_unprivileged_user, two_users_in_one_world, a_namespace_with_little_shared_memory]
+         an_unprivileged_user, two_users_in_one_world,
+         users_who_do_not_ask_for_it_do_not_meet, a_namespace_with_little_shared_memory]
 
 
 def run(tulle, name):

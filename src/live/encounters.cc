@@ -1,0 +1,242 @@
+// How a host comes to know other processes, and how it parts from them.
+//
+// Whoever is new in a slot has been seen to listen there, so whoever was known in it has left. An
+// end point that is gone is used again for another process when no queue pair is connected to it,
+// and not before a while has passed: a completion may still name it.
+#include <algorithm>
+
+#include "live/clock.h"
+#include "live/host.h"
+#include "live/watch.h"
+
+namespace tulle::live {
+namespace {
+
+using base::Instant;
+using transport::EndpointIndex;
+
+constexpr base::Duration kPatience{2'000'000'000'000};     // 2 s, chosen: a process without CPU
+constexpr base::Duration kShortPatience{100'000'000'000};  // 100 ms, chosen: with the lock held
+constexpr base::Duration kMuteFor{2'000'000'000'000};      // 2 s, chosen
+constexpr base::Duration kCallAgain{1'000'000'000};        // 1 ms, chosen
+constexpr base::Duration kReuseAfter{10'000'000'000'000};  // 10 s, chosen
+constexpr uint32_t kMostOfAnotherUser = 64;                // chosen: a quarter of all slots
+constexpr uint32_t kAllVariants = UINT32_MAX;
+
+}  // namespace
+
+bool Host::is_known(uint32_t slot) {
+    if (slot == slot_) return true;
+    const auto known = by_slot_.find(slot);
+    if (known == by_slot_.end()) return false;
+    Peer& peer = *peers_[known->second];
+    return !peer.is_gone && (peer.can_send() || call_peer(peer));
+}
+
+EndpointIndex Host::resolve_slot(uint32_t slot) {
+    if (slot == slot_) return EndpointIndex{0};
+    if (slot >= kSlots) return kNowhere;
+    if (!is_known(slot)) meet_slots(std::span(&slot, 1));
+    const auto found = by_slot_.find(slot);
+    if (found == by_slot_.end()) return kNowhere;
+    const Peer& peer = *peers_[found->second];
+    return peer.is_gone || !peer.can_send() ? kNowhere : EndpointIndex{found->second};
+}
+
+EndpointIndex Host::resolve(const Destination& destination, wire::Qpn qpn) {
+    if (destination.has_gid && destination.gid.bytes[0] == 0xff) return kNowhere;
+    const EndpointIndex found = resolve_slot(slot_of(qpn));
+    if (found == kNowhere) return found;
+    const Facts& there = facts_of(found);
+    if (there.is_ethernet != who_.is_ethernet) return kNowhere;  // no switch joins the two
+    const wire::Gid* end = there.gids + there.gid_count;
+    const bool matches = destination.has_gid ? std::find(there.gids, end, destination.gid) != end
+                                             : there.lid == destination.lid && !who_.is_ethernet;
+    return matches ? found : kNowhere;
+}
+
+void Host::meet_all() {
+    std::array<uint32_t, kSlots> slots;
+    for (uint32_t slot = 0; slot < kSlots; ++slot) slots[slot] = slot;
+    meet_slots(slots);
+}
+
+// All at once, so that several who do not answer cost no more time than one.
+void Host::meet_slots(std::span<const uint32_t> slots) {
+    const uint32_t variants = slots.size() == 1 ? kAllVariants : variant_ + 2;
+    std::vector<Call> calls;
+    std::vector<int> sockets;
+    for (const uint32_t slot : slots) {
+        if (being_called_.contains(slot) || is_known(slot)) continue;
+        auto call = begin_call(slot, variants);
+        if (!call) continue;
+        being_called_.insert(slot);
+        sockets.push_back(call->line.socket.get());
+        calls.push_back(std::move(*call));
+    }
+    if (!calls.empty())
+        without_lock(
+            [&] { await_answers(sockets, is_amid_progress_ ? kShortPatience : kPatience); });
+    for (Call& call : calls) {
+        being_called_.erase(call.slot);
+        end_call(std::move(call));
+    }
+    if (!calls.empty()) called_.notify_all();
+    if (!being_called_.empty()) await_other_callers(slots);
+}
+
+// Another thread of the program is calling there already.
+void Host::await_other_callers(std::span<const uint32_t> slots) {
+    if (is_amid_progress_) return;
+    std::unique_lock guard(lock_, std::adopt_lock);
+    called_.wait_for(guard, std::chrono::nanoseconds(kPatience.ps / 1000), [&] {
+        return std::ranges::none_of(slots, [&](uint32_t s) { return being_called_.contains(s); });
+    });
+    (void)guard.release();
+}
+
+std::optional<Host::Call> Host::begin_call(uint32_t slot, uint32_t variants) {
+    Call call;
+    call.slot = slot;
+    std::optional<Line> line;
+    if (variants == kAllVariants) line = reach(world_, slot);
+    for (uint32_t variant = 0; !line && variants != kAllVariants && variant < variants; ++variant)
+        line = reach(world_, slot, variant);
+    if (!line) return std::nullopt;
+    if (const auto mute = mute_.find(slot);
+        mute != mute_.end() && mute->second.who == line->who && now() < mute->second.until)
+        return std::nullopt;
+    call.ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
+    if (!call.ring) return std::nullopt;
+    Card mine = card();
+    mine.ring = call.ring.file();
+    if (!send_card(line->socket.get(), mine, world_.is_own(line->who))) return std::nullopt;
+    call.line = std::move(*line);
+    return call;
+}
+
+void Host::end_call(Call call) {
+    auto found = read_answer(std::move(call.line.socket));
+    if (!found || found->slot != call.slot || found->who != call.line.who) {
+        mute_[call.slot] = {call.line.who, now() + kMuteFor};
+        return;
+    }
+    mute_.erase(call.slot);
+    const auto index = index_for(*found);
+    if (!index || peers_[*index]->can_send()) return;
+    watch_->attend(found->socket.get());
+    peers_[*index]->take_outgoing(std::move(found->socket), std::move(call.ring));
+}
+
+// To a process that has called us already: all that is to know of it is known, so that nobody waits
+// for its answer.
+bool Host::call_peer(Peer& peer) {
+    const Instant time = now();
+    if (peer.is_gone || time < peer.call_again_at || being_called_.contains(peer.slot))
+        return false;
+    peer.call_again_at = time + kCallAgain;
+    auto line = reach(world_, peer.slot);
+    if (!line || line->who != peer.who) return false;
+    SharedMemory ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
+    if (!ring) return false;
+    Card mine = card();
+    mine.ring = ring.file();
+    if (!send_card(line->socket.get(), mine, world_.is_own(line->who))) return false;
+    watch_->attend(line->socket.get());
+    peer.take_outgoing(std::move(line->socket), std::move(ring));
+    return true;
+}
+
+std::optional<uint32_t> Host::index_for(Introduction& introduction) {
+    const auto known = by_slot_.find(introduction.slot);
+    if (known != by_slot_.end() && !peers_[known->second]->is_gone) {
+        if (peers_[known->second]->is(introduction)) return known->second;
+        if (known->second == 0) return std::nullopt;
+        lose_peer(known->second);
+    }
+    auto made = std::make_unique<Peer>(introduction.instance, introduction.slot, introduction.who);
+    const auto index = place_for_new_peer(introduction);
+    if (!index || !made->meet(introduction, world_)) return std::nullopt;
+    if (*index == peers_.size()) peers_.emplace_back();
+    peers_[*index] = std::move(made);
+    by_slot_[introduction.slot] = *index;
+    return index;
+}
+
+std::optional<uint32_t> Host::place_for_new_peer(const Introduction& introduction) {
+    const auto is_of_user = [&](const auto& peer) {
+        return !peer->is_gone && peer->who.uid == introduction.who.uid;
+    };
+    if (!world_.is_own(introduction.who) &&
+        std::ranges::count_if(peers_, is_of_user) >= kMostOfAnotherUser)
+        return std::nullopt;
+    const Instant time = now();
+    for (uint32_t index = 1; index < peers_.size(); ++index) {
+        const Peer& peer = *peers_[index];
+        if (peer.is_gone && peer.connections == 0 && time > peer.gone_at + kReuseAfter)
+            return index;
+    }
+    return static_cast<uint32_t>(peers_.size());
+}
+
+void Host::on_introduced(Introduction introduction) {
+    const auto index = index_for(introduction);
+    if (!index || *index == 0) return;
+    const int socket = introduction.socket.get();
+    if (!peers_[*index]->take_incoming(std::move(introduction))) return;
+    receiving_.push_back(*index);
+    watch_->attend(socket);
+}
+
+void Host::on_socket_closed(int socket) {
+    for (uint32_t index = 1; index < peers_.size(); ++index) {
+        const Peer& peer = *peers_[index];
+        if (peer.is_gone) continue;
+        if (peer.incoming_socket() != socket && peer.outgoing_socket() != socket) continue;
+        if (peer.is_dead()) lose_peer(index);  // else the number is another socket's by now
+        return;
+    }
+}
+
+// What it sent before it went is still good. It may go on to write, with nobody who would tell.
+void Host::drain(uint32_t index, Instant time) {
+    Peer& peer = *peers_[index];
+    constexpr size_t kMostRecords = kRingBytes / kRecordAlignment;
+    for (size_t records = 0; records < kMostRecords && peer.can_receive(); ++records)
+        if (peer.reader.is_broken() || !receive_from(index, time)) return;
+}
+
+// Its queue pairs are silent from now on, and that is what their peers notice, in the time that
+// they said.
+void Host::lose_peer(uint32_t index) {
+    Peer& peer = *peers_[index];
+    if (peer.is_gone) return;
+    const Instant time = now();
+    drain(index, time);
+    if (peer.is_gone) return;
+    peer.is_gone = true;
+    peer.gone_at = time;
+    std::erase(receiving_, index);
+    std::erase(sending_, index);
+    direct_.leave(*adapter_, peer, time);
+    peer.part();
+    for (const QpRoute& route : routes_)
+        if (route.is_connected && route.endpoint.value == index)
+            adapter_->set_ack_timeout(time, route.qpn, route.ack_timeout);
+    listener_.on_gone(EndpointIndex{index});
+    forget_if_unused(index);
+}
+
+void Host::forget_if_unused(uint32_t index) {
+    Peer& peer = *peers_[index];
+    if (peer.is_gone && peer.connections == 0) peer.forget();
+}
+
+// Those of a peer that could open the file by itself, as us.
+void Host::open_counters(Peer& peer) {
+    if (!peer.has_proven(secret_.word)) return;
+    peer.has_counters = true;
+    peer.counters = PortCounters(peer.facts.counters_file, slot_);
+}
+
+}  // namespace tulle::live

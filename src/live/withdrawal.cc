@@ -1,0 +1,63 @@
+// How a region becomes the program's own again.
+//
+// Peers who reach this memory copy into it by themselves, and say so in their rings (direct.h). One
+// who says so for ever, or was stopped amid a copy, is given up after a while: then it is no peer
+// any more, and whatever it goes on to do it does as any process of the user could.
+#include "live/clock.h"
+#include "live/host.h"
+#include "live/watch.h"
+
+namespace tulle::live {
+namespace {
+
+constexpr base::Duration kCopyPatience{2'000'000'000'000};  // 2 s, chosen
+constexpr uint32_t kSpins = 1000;
+
+}  // namespace
+
+void Host::withdraw_region(uint32_t rkey) {
+    if (!remove_region(grants(), rkey)) return;
+    const base::Instant time = now();
+    std::vector<std::pair<uint32_t, uint64_t>> able;
+    for (const uint32_t index : receiving_)
+        if (peers_[index]->has_proven(secret_.word))
+            able.emplace_back(index, peers_[index]->instance);
+    for (const auto& [index, instance] : able) {
+        await_copies_of(index, instance, time + kCopyPatience);
+        // What it had checked before lies in the ring, unless it takes it back right now.
+        const Peer& peer = *peers_[index];
+        if (peer.is_gone || peer.instance != instance) continue;
+        drain(index, time);
+        await_copies_of(index, instance, time + kCopyPatience);
+    }
+    if (adapter_->has_work()) watch_->wake();
+}
+
+bool Host::is_copying(uint32_t index, uint64_t instance) {
+    Peer& peer = *peers_[index];
+    if (peer.is_gone || peer.instance != instance || !peer.can_receive()) return false;
+    const RingMemory& ring = peer.incoming();
+    return ring.at_work.load() % 2 != 0 || ring.taking_back.load() != 0;
+}
+
+// A peer that was killed amid its work never finishes it, and never will.
+void Host::await_copies_of(uint32_t index, uint64_t instance, base::Instant end) {
+    if (!is_copying(index, instance)) return;
+    const uint32_t seen = peers_[index]->incoming().at_work.load();
+    for (uint32_t looks = 0; is_copying(index, instance); ++looks) {
+        Peer& peer = *peers_[index];
+        const RingMemory& ring = peer.incoming();
+        if (ring.at_work.load() != seen && ring.taking_back.load() == 0) return;
+        if (looks < kSpins) continue;
+        if (peer.is_dead()) return;
+        if (now() > end) return lose_peer(index);
+        without_lock([] {
+            const timespec moment{0, 20'000};
+            nanosleep(&moment, nullptr);
+        });
+        // What it waits for may be ours to take from the ring.
+        if (is_copying(index, instance) && ring.taking_back.load() != 0) drain(index, now());
+    }
+}
+
+}  // namespace tulle::live

@@ -1,0 +1,185 @@
+// What is left of those who came and went, and what signals do to those who meet.
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include <thread>
+
+#include "stranger.h"
+#include "victim.h"
+
+namespace tulle::live {
+namespace {
+
+// Comes, connects, writes and sends a message, and leaves, or is killed.
+int be_client(const std::string& world, const Whereabouts& server, bool shall_be_killed) {
+    Program program(identity_in(world, 1, false));
+    program.side.connect_to(server.number, server.gid);
+    {
+        const std::lock_guard guard(program.side.host->lock());
+        const std::vector<std::byte> message(64, std::byte{1});
+        program.side.host->send_management(program.side.host->resolve_slot(server.slot), message);
+        program.side.host->flush_management();
+    }
+    if (shall_be_killed) raise(SIGKILL);
+    return 0;
+}
+
+struct Belongings {
+    size_t files = 0;
+    size_t mappings = 0;
+};
+
+// Answers each client, so that both rings come into being, and tells what it holds.
+int be_server(const Channel& parent, const std::string& world) {
+    Program program(identity_in(world, 0, false));
+    parent.send(program.whereabouts());
+    char word = 0;
+    while (parent.receive(word) && word != 'q') {
+        Host& host = *program.side.host;
+        if (word == 'a') {
+            (void)program.side.hear();
+            const std::lock_guard guard(host.lock());
+            host.meet_all();
+        }
+        program.look(20);
+        parent.send(Belongings{open_files(), mappings("memfd:tulle")});
+    }
+    return 0;
+}
+
+TEST(LastingTest, what_clients_cost_is_given_back_when_they_have_gone) {
+    const std::string world = new_world();
+    const uid_t uid = user(kVictim);
+    Process server(uid, [&](const Channel& c) { return be_server(c, world); });
+    const auto where = server.channel().take<Whereabouts>();
+    const auto tell = [&](char word) {
+        server.channel().send(word);
+        return server.channel().take<Belongings>();
+    };
+    const Belongings before = tell('?');
+    for (int i = 0; i < 300; ++i) {
+        Process client(uid, [&](const Channel&) { return be_client(world, where, i % 3 == 0); });
+        (void)tell('a');
+        (void)client.exit_code();
+    }
+    Belongings after = tell('?');
+    for (int i = 0; i < 1000 && after.files > before.files; ++i) after = tell('?');
+    EXPECT_LE(after.files, before.files);
+    EXPECT_LE(after.mappings, before.mappings);
+    EXPECT_EQ(end(server), 0);
+}
+
+void on_alarm(int) {}
+
+// As profilers and Go do it: a signal each millisecond, whose handler restarts nothing.
+TEST(LastingTest, signals_during_calls_lose_no_peer) {
+    const std::string world = new_world();
+    const uid_t uid = user(kVictim);
+    Process server(
+        uid, [&](const Channel& c) { return live_as_victim(c, identity_in(world, 0, false)); });
+    const auto where = server.channel().take<Whereabouts>();
+    for (int i = 0; i < 60; ++i) {
+        Process client(uid, [&](const Channel&) {
+            struct sigaction action {};
+            action.sa_handler = on_alarm;
+            sigaction(SIGALRM, &action, nullptr);
+            const itimerval often{{0, 200}, {0, 200}};
+            setitimer(ITIMER_REAL, &often, nullptr);
+            Program program(identity_in(world, 1, false));
+            const std::lock_guard guard(program.side.host->lock());
+            return program.side.host->resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
+        });
+        EXPECT_EQ(client.exit_code(), 0) << i;
+    }
+    EXPECT_EQ(end(server), 0);
+}
+
+// A server that starts anew in the slot of the one before is found at once.
+TEST(LastingTest, a_client_finds_the_successor_of_its_server) {
+    const std::string world = new_world();
+    const uid_t uid = user(kVictim);
+    const auto serve = [&](const Channel& c) {
+        return live_as_victim(c, identity_in(world, 0, false));
+    };
+    auto server = std::make_unique<Process>(uid, serve);
+    const auto first = server->channel().take<Whereabouts>();
+    Process client(uid, [&](const Channel& parent) {
+        Program program(identity_in(world, 1, false));
+        Host& host = *program.side.host;
+        const auto find = [&] {
+            const std::lock_guard guard(host.lock());
+            return host.resolve_slot(first.slot);
+        };
+        const auto known = find();
+        parent.send('!');
+        (void)parent.take<char>();
+        const auto successor = find();
+        program.look();
+        return known != Host::kNowhere && find() != Host::kNowhere &&
+                       (successor == Host::kNowhere || successor != known)
+                   ? 0
+                   : 1;
+    });
+    (void)client.channel().take<char>();
+    kill(server->pid, SIGKILL);
+    (void)server->exit_code();
+    server = std::make_unique<Process>(uid, serve);
+    EXPECT_EQ(server->channel().take<Whereabouts>().slot, first.slot);
+    client.channel().send('!');
+    EXPECT_EQ(client.exit_code(), 0);
+}
+
+// The child of a fork has no rings: a second writer would spoil them.
+TEST(LastingTest, a_forked_child_keeps_nothing_of_its_parents_host) {
+    const std::string world = new_world();
+    const uid_t uid = user(kVictim);
+    Process server(
+        uid, [&](const Channel& c) { return live_as_victim(c, identity_in(world, 0, false)); });
+    const auto where = server.channel().take<Whereabouts>();
+    Process parent(uid, [&](const Channel&) {
+        const auto before = open_files();
+        Program program(identity_in(world, 1, false));
+        program.side.connect_to(where.number, where.gid);
+        program.side.host->lock().lock();
+        const pid_t child = fork();
+        if (child == 0) {
+            program.side.host->abandon();
+            if (mappings("memfd:tulle") != 0) _exit(2);
+            _exit(open_files() <= before + 1 ? 0 : 3);
+        }
+        program.side.host->lock().unlock();
+        int status = 0;
+        waitpid(child, &status, 0);
+        return WEXITSTATUS(status);
+    });
+    EXPECT_EQ(parent.exit_code(), 0);
+    EXPECT_EQ(end(server), 0);
+}
+
+// Looking for everybody in an empty world took 5.5 ms of CPU time.
+TEST(LastingTest, looking_for_all_processes_takes_little_time) {
+    const std::string world = new_world();
+    Process lonely(user(kVictim), [&](const Channel& parent) {
+        Program program(identity_in(world, 0, false));
+        const std::lock_guard guard(program.side.host->lock());
+        int64_t least = INT64_MAX;
+        for (int i = 0; i < 50; ++i) {
+            timespec before{};
+            timespec after{};
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+            program.side.host->meet_all();
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+            least = std::min<int64_t>(least, (after.tv_sec - before.tv_sec) * 1'000'000'000 +
+                                                 after.tv_nsec - before.tv_nsec);
+        }
+        parent.send(least);
+        return 0;
+    });
+    const auto ns = lonely.channel().take<int64_t>();
+    EXPECT_LT(ns, 2'500'000);
+    std::printf("meet_all: %.1f us of CPU time\n", static_cast<double>(ns) / 1000);
+}
+
+}  // namespace
+}  // namespace tulle::live
