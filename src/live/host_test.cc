@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <thread>
 #include <vector>
 
+#include "live/clock.h"
 #include "live/side_for_tests.h"
 
 namespace tulle::live {
@@ -221,6 +223,117 @@ TEST_F(HostTest, a_write_beyond_the_region_is_refused_as_an_adapter_refuses_it) 
     connect();
     here.post(transport::Work::write, 64, remote() + there.memory.size() - 8, there.key);
     EXPECT_EQ(here.next().status, Status::remote_access_error);
+}
+
+// ---- what the short way checks ------------------------------------------------------------------
+
+// One check each: what the responder would refuse is not done without it either.
+TEST_F(HostTest, a_write_to_a_queue_pair_that_does_not_allow_it_is_refused) {
+    there.access = transport::kRemoteRead;
+    connect();
+    std::memset(here.memory.data(), 0x5a, 64);
+    here.post(transport::Work::write, 64, remote(), there.key);
+    EXPECT_EQ(here.next().status, Status::remote_invalid_request);
+    EXPECT_EQ(there.memory[0], std::byte{0});
+}
+
+TEST_F(HostTest, a_read_of_a_queue_pair_that_does_not_allow_it_is_refused) {
+    there.access = transport::kRemoteWrite;
+    connect();
+    std::memset(there.memory.data(), 0x77, 64);
+    here.post(transport::Work::read, 64, remote(), there.key);
+    EXPECT_EQ(here.next().status, Status::remote_invalid_request);
+    EXPECT_EQ(here.memory[0], std::byte{0});
+}
+
+TEST_F(HostTest, a_write_to_a_region_that_does_not_allow_it_is_refused) {
+    connect();
+    there.register_again(there.pd, transport::kLocalWrite | transport::kRemoteRead);
+    std::memset(here.memory.data(), 0x5a, 64);
+    here.post(transport::Work::write, 64, remote(), there.key);
+    EXPECT_EQ(here.next().status, Status::remote_access_error);
+    EXPECT_EQ(there.memory[0], std::byte{0});
+}
+
+TEST_F(HostTest, a_write_to_a_region_of_another_protection_domain_is_refused) {
+    connect();
+    there.register_again(there.new_pd(), there.request.access);
+    std::memset(here.memory.data(), 0x5a, 64);
+    here.post(transport::Work::write, 64, remote(), there.key);
+    EXPECT_EQ(here.next().status, Status::remote_access_error);
+    EXPECT_EQ(there.memory[0], std::byte{0});
+}
+
+// Its number is right, but it is connected to somebody else.
+TEST_F(HostTest, a_write_to_the_queue_pair_of_another_connection_is_not_done) {
+    Side third(2);
+    here.connect(there, 1);
+    there.connect(third);
+    std::memset(here.memory.data(), 0x5a, 64);
+    here.post(transport::Work::write, 64, remote(), there.key);
+    EXPECT_NE(here.next().status, Status::success);
+    EXPECT_EQ(there.memory[0], std::byte{0});
+}
+
+TEST_F(HostTest, a_write_from_a_roce_v1_address_meets_silence_at_a_v2_address) {
+    here.gid_index = 2;
+    here.connect(there, 1);
+    there.connect(here, 1);
+    std::memset(here.memory.data(), 0x5a, 64);
+    here.post(transport::Work::write, 64, remote(), there.key);
+    EXPECT_EQ(here.next().status, Status::retry_exceeded);
+    EXPECT_EQ(there.memory[0], std::byte{0});
+}
+
+TEST(LinkLayerTest, a_roce_adapter_does_not_find_an_infiniband_one) {
+    Side roce(Side::someone(0, true));
+    Side infiniband(Side::someone(1, false));
+    const std::lock_guard guard(roce.host->lock());
+    Destination there;
+    there.has_gid = true;
+    there.gid = infiniband.host->identity().gids[0];
+    EXPECT_EQ(roce.host->resolve(there, infiniband.number()), Host::kNowhere);
+}
+
+// The initiator says that it copies; whoever takes the region back waits until it says that it does
+// not.
+TEST_F(HostTest, a_region_is_withdrawn_when_a_copy_that_was_under_way_is_done) {
+    connect();
+    here.post(transport::Work::write, 8, remote(), there.key);  // so that both know each other
+    (void)here.next();
+    RingMemory& ring = here.ring_to(there);
+    for (std::atomic<uint32_t>* word : {&ring.at_work, &ring.taking_back}) {
+        there.register_again(there.pd, there.request.access);
+        word->fetch_add(1);
+        std::atomic<bool> is_done{false};
+        std::thread program([&] {
+            const std::lock_guard guard(there.host->lock());
+            there.host->withdraw_region(there.key);
+            is_done = true;
+        });
+        // The host's lock is free meanwhile: this goes on.
+        const base::Instant end = now() + base::Duration{50'000'000'000};
+        Completion completion;
+        while (now() < end) (void)there.take(completion);
+        EXPECT_FALSE(is_done);
+        word->fetch_sub(1);
+        program.join();
+    }
+}
+
+TEST_F(HostTest, memory_that_became_read_only_is_refused_to_peers_and_harms_nobody) {
+    connect();
+    constexpr size_t kBytes = 1 << 16;
+    void* area = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(area, MAP_FAILED);
+    there.request.address = reinterpret_cast<uint64_t>(area);
+    there.request.length = kBytes;
+    there.request.host = static_cast<std::byte*>(area);
+    there.register_again(there.pd, there.request.access);
+    ASSERT_EQ(mprotect(area, kBytes, PROT_READ), 0);
+    here.post(transport::Work::write, 64, remote(), there.key);
+    EXPECT_EQ(here.next().status, Status::remote_access_error);
+    munmap(area, kBytes);
 }
 
 // A receiver that is slow is not a receiver that is silent.

@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/time.h"
 #include "live/descriptor.h"
@@ -75,7 +76,11 @@ public:
     uint32_t slot() const { return slot_; }
     uint32_t variant() const { return variant_; }  // of the slot's names
     int socket() const { return socket_.get(); }
-    void close() { socket_.reset(); }
+    void close() {
+        socket_.reset();
+        mark_.reset();
+        spare_.reset();
+    }
     // The next caller, who has been given our card; his own comes later (read_caller). Empty if he
     // is not admitted.
     Descriptor accept(const Card& mine);
@@ -88,8 +93,13 @@ private:
     uint32_t slot_ = 0;
     uint32_t variant_ = 0;
     Descriptor socket_;
+    Descriptor mark_;   // says that the slot is taken
     Descriptor spare_;  // given up for a moment when there are no descriptors left
 };
+
+// Slots that somebody has, at the cost of one cheap call of the kernel for each. A mark proves
+// nothing: others may set it, or have kept a process from setting its own.
+std::vector<uint32_t> marked_slots(const World& world);
 
 // A connection to the process that listens in a slot.
 struct Line {

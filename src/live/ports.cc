@@ -66,6 +66,8 @@ transport::EndpointIndex Host::find_port(uint8_t protocol, uint16_t port,
                                          const wire::Gid& address) {
     const uint32_t number = number_of(protocol, port);
     if (const auto known = find_listener(number, address); known != kNowhere) return known;
+    meet_slots(marked_slots(world_));
+    if (const auto marked = find_listener(number, address); marked != kNowhere) return marked;
     meet_all();
     return find_listener(number, address);
 }

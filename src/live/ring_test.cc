@@ -73,5 +73,34 @@ TEST_F(RingTest, a_mark_of_the_end_beyond_what_was_written_ends_the_ring) {
     EXPECT_TRUE(reader.is_broken());
 }
 
+TEST_F(RingTest, more_than_the_ring_holds_ends_it) {
+    for (const uint64_t written : {uint64_t{kRingBytes + 64}, UINT64_MAX - 63, uint64_t{1}}) {
+        RingReader fresh{memory.get()};
+        memory->written.store(written);
+        EXPECT_FALSE(fresh.empty());  // there is something to see to
+        EXPECT_TRUE(fresh.front().empty());
+        EXPECT_TRUE(fresh.is_broken());
+    }
+}
+
+TEST_F(RingTest, a_record_without_bytes_ends_the_ring) {
+    memory->written.store(64);
+    EXPECT_TRUE(reader.front().empty());
+    EXPECT_TRUE(reader.is_broken());
+}
+
+// A reader that says that it has read more than there was, or less than before, gets nothing more.
+TEST_F(RingTest, a_writer_believes_no_position_that_cannot_be) {
+    while (put(kMaxRecord / 2, std::byte{1})) continue;
+    for (const uint64_t read : {UINT64_MAX, uint64_t{1} << 40, writer.position() + 64}) {
+        memory->read.store(read);
+        EXPECT_FALSE(put(kMaxRecord / 2, std::byte{2}));
+    }
+    memory->read.store(writer.position());
+    EXPECT_TRUE(put(kMaxRecord / 2, std::byte{2}));
+    memory->read.store(0);
+    EXPECT_TRUE(put(kMaxRecord / 2, std::byte{2}));
+}
+
 }  // namespace
 }  // namespace tulle::live

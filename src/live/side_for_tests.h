@@ -53,6 +53,27 @@ public:
         host->publish_region(key, request);
     }
 
+    transport::PdId new_pd() {
+        const std::lock_guard guard(host->lock());
+        return host->adapter().memory().create_pd();
+    }
+    // The region, with a new key.
+    void register_again(transport::PdId domain, uint32_t rights) {
+        const std::lock_guard guard(host->lock());
+        host->withdraw_region(key);
+        (void)host->adapter().memory().deregister_region(key);
+        request.pd = domain;
+        request.access = rights;
+        key = *host->adapter().memory().register_region(request);
+        host->publish_region(key, request);
+    }
+    // What we write and the other side reads.
+    RingMemory& ring_to(const Side& other) {
+        const std::lock_guard guard(host->lock());
+        const auto index = host->resolve_slot(other.host->slot());
+        return const_cast<Peer*>(host->peer(index))->outgoing();
+    }
+
     wire::Qpn number() const { return host->outside_of(qpn); }
 
     void connect(const Side& other, uint8_t timeout = 14) {

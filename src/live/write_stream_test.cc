@@ -70,6 +70,39 @@ TEST_F(WriteStreamTest, what_is_taken_back_is_put_into_place_and_the_reader_pass
     EXPECT_TRUE(read_one());
 }
 
+// The reader is amid the first: what comes later must not be there before it.
+TEST_F(WriteStreamTest, what_is_taken_back_waits_for_the_one_that_the_reader_is_amid) {
+    write(0, 7);
+    write(0, 8);
+    ASSERT_FALSE(reader.front().empty());
+    ASSERT_TRUE(claim_write(*ring, reader.position(), reader.end()));
+    take_back();
+    EXPECT_TRUE(stream.is_taking_back());
+    EXPECT_EQ(ring->taking_back.load(), 1u);
+    EXPECT_EQ(cells[0], 0u);
+    cells[0] = 7;
+    reader.pop();
+    take_back();
+    EXPECT_FALSE(stream.is_taking_back());
+    EXPECT_EQ(ring->taking_back.load(), 0u);
+    EXPECT_EQ(cells[0], 8u);
+}
+
+// Its reader can write the ring as well.
+TEST_F(WriteStreamTest, a_ring_that_its_reader_has_spoiled_is_walked_no_further) {
+    for (const uint64_t length : {uint64_t{kRingBytes}, kMaxRecord + 1, UINT64_MAX - 1}) {
+        write(0, 7);
+        std::memcpy(ring->bytes + (writer.position() - 64) % kRingBytes, &length, sizeof length);
+        take_back();
+        EXPECT_EQ(cells[0], 0u);
+        stream.pop();
+    }
+    for (const uint64_t from : {uint64_t{1}, uint64_t{0} - 64}) {
+        const RingWalk walk(*ring, from, 128);
+        EXPECT_FALSE(walk);
+    }
+}
+
 TEST_F(WriteStreamTest, packets_are_left_to_the_reader) {
     put(RecordKind::packet, reinterpret_cast<uint64_t>(&cells[0]), 7);
     write(1, 8);

@@ -110,7 +110,11 @@ public:
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
         return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
-    bool is_running() const { return waitpid(pid, nullptr, WNOHANG) == 0; }
+    bool is_running() const {
+        siginfo_t info{};
+        return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+               info.si_pid == 0;
+    }
 
     pid_t pid = -1;
 
