@@ -66,6 +66,9 @@ transport::EndpointIndex Host::find_port(uint8_t protocol, uint16_t port,
                                          const wire::Gid& address) {
     const uint32_t number = number_of(protocol, port);
     if (listens(board(), number, address)) return {0};
+    // A listener that was killed may have a successor in its slot before anybody has looked.
+    for (uint32_t index = 1; index < peers_.size(); ++index)
+        if (!peers_[index]->is_gone && peers_[index]->is_dead()) lose_peer(index);
     meet_all();
     for (uint32_t index = 1; index < peers_.size(); ++index) {
         const Peer& peer = *peers_[index];

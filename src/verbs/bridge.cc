@@ -13,17 +13,22 @@ wire::Gid gid_of(const uint8_t* bytes) {
     return gid;
 }
 
-void peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
+// A board is what another process wrote: it may name no address at all, or none that exists.
+bool peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
     live::Host& host = host_of(context);
-    const live::Board& board = host.board_of({peer});
     *address = {};
+    const live::Peer* known = host.peer({peer});
+    if (known == nullptr || (peer != 0 && !known->has_board())) return false;
+    const live::Board& board = host.board_of({peer});
+    const uint32_t count = std::min(board.gid_count, live::kGids);
+    if (count == 0) return false;
     address->port_num = 1;
     address->is_global = 1;
     address->dlid = board.lid.value;
-    const uint32_t last = std::min(board.gid_count, live::kGids) - 1;
-    std::memcpy(address->grh.dgid.raw, board.gids[last].bytes.data(), 16);
+    std::memcpy(address->grh.dgid.raw, board.gids[count - 1].bytes.data(), 16);
     address->grh.sgid_index = static_cast<uint8_t>(host.identity().gids.size() - 1);
     address->grh.hop_limit = 64;
+    return true;
 }
 
 constexpr Bridge kBridge = {

@@ -156,6 +156,7 @@ PROGRAMS = {
     "write_bw_cm": pair("ib_write_bw", "-R -n 200", host="127.0.0.1"),
     "send_lat_cm": pair("ib_send_lat", "-R -n 200", host="127.0.0.1"),
     "rping": rping(20),
+    "rping_own_queue_pairs": rping(20, "-q"),
     "ucmatose": two("ucmatose -p {port}", "ucmatose -p {port} -s 127.0.0.1", "rdmacm-utils",
                     r"return status 0[\s\S]*return status 0"),
     "ucmatose_many": two("ucmatose -c 20 -p {port}", "ucmatose -c 20 -p {port} -s 127.0.0.1",

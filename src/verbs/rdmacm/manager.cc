@@ -9,7 +9,6 @@ namespace tulle::verbs {
 namespace {
 
 constexpr int kTimedOut = -ETIMEDOUT;
-constexpr int kReset = -ECONNRESET;
 
 uint64_t random_word() {
     uint64_t word = 0;
@@ -82,6 +81,12 @@ ibv_pd* Manager::domain() {
     return domain_;
 }
 
+bool Manager::set_peer(Id& id, uint32_t peer) {
+    const bool is_good = bridge_->peer_address(context_, peer, &id.peer_address);
+    id.peer = is_good ? peer : kNobody;
+    return is_good;
+}
+
 void Manager::forget(Id& id) {
     std::erase_if(by_handle_, [&](const auto& entry) { return entry.second == &id; });
     for (Id* other : ids_) {
@@ -145,7 +150,11 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
     id->is_bound = true;
     id->listen_id = &from;
     id->handle = handle;
-    id->peer = peer;
+    id->own_psn = next_psn();
+    if (!set_peer(*id, peer)) {
+        delete id;
+        return nullptr;
+    }
     ids_.push_back(id);
     own(handle, *id);
     return id;
@@ -159,6 +168,8 @@ void Manager::on_request(transport::CmHandle handle, const transport::CmRequestA
     id->remote_psn = request.starting_psn.value;
     id->retry_count = request.retry_count;
     id->rnr_retry_count = request.rnr_retry_count;
+    id->responder_resources = std::min<uint8_t>(request.initiator_depth, kMaxReads);
+    id->initiator_depth = std::min<uint8_t>(request.responder_resources, kMaxReads);
     const auto service = wire::ip_cm_service(request.service_id);
     set_addresses(*id, what.ip, service ? service->port : 0);
     set_path(*id);
@@ -223,7 +234,6 @@ void Manager::on_what(Id& id, const transport::CmUnreachable&) {
 }
 
 void Manager::on_what(Id& id, const transport::CmDisconnected&) {
-    id.has_parted = true;
     tell(id, RDMA_CM_EVENT_DISCONNECTED);
 }
 
@@ -237,7 +247,7 @@ void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
     CmEventBox& box = tell(id, is_good ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_UNREACHABLE,
                            is_good ? 0 : reply.status);
     rdma_ud_param& shown = box.shown.param.ud;
-    bridge_->peer_address(context_, id.peer, &shown.ah_attr);
+    shown.ah_attr = id.peer_address;
     shown.qp_num = id.remote_qpn = reply.qpn.value;
     shown.qkey = id.remote_qkey = reply.qkey.value;
     std::copy(reply.private_data.begin(), reply.private_data.end(), box.private_data.begin());
@@ -248,19 +258,10 @@ void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
 // A process that ends takes leave of its connections; one that was killed cannot, and on one
 // machine the kernel would do it in its place.
 void Manager::on_gone(uint32_t peer) {
-    const std::vector<Id*> ids = ids_;
-    for (Id* id : ids) {
-        if (id->peer != peer || !id->handle || id->has_parted) continue;
-        (void)engine_->abandon(now(), id->handle);
-        by_handle_.erase(id->handle.bits);
-        id->handle = {};
-        const bool is_connected = id->own_qpn != 0 && id->remote_qpn != 0;
-        if (is_connected)
-            tell(*id, RDMA_CM_EVENT_DISCONNECTED);
-        else
-            tell(*id, RDMA_CM_EVENT_UNREACHABLE, kReset);
-    }
+    engine_->lose_endpoint(peer);
     drain();
+    for (Id* id : ids_)
+        if (id->peer == peer) id->peer = kNobody;
 }
 
 }  // namespace tulle::verbs

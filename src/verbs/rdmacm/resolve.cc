@@ -144,15 +144,12 @@ void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint
 
 // The path, as the subnet's administration would have told it.
 void set_path(Id& id) {
-    Manager& manager = Manager::instance();
     ibv_gid own{};
     ibv_port_attr port{};
     verbs_get_ctx(id.shown.verbs)->query_port(id.shown.verbs, 1, &port, sizeof port);
     ibv_query_gid(id.shown.verbs, 1, port.gid_tbl_len - 1, &own);
-    ibv_ah_attr peer{};
-    if (id.peer != kNobody)
-        manager.bridge().peer_address(id.shown.verbs, id.peer, &peer);
-    else
+    ibv_ah_attr peer = id.peer_address;
+    if (id.peer == kNobody)
         std::memcpy(peer.grh.dgid.raw, address_gid(id.shown.route.addr.dst_storage).bytes.data(),
                     16);
     ibv_sa_path_rec& path = id.path;
