@@ -61,6 +61,11 @@ constexpr Bridge kBridge = {
     .hide_port = [](ibv_context* c, uint8_t protocol,
                     uint16_t port) { host_of(c).hide_port(protocol, port); },
     .peer_address = peer_address,
+    .qp_address =
+        [](ibv_context* c, uint32_t qpn, ibv_ah_attr* address) {
+            const auto peer = host_of(c).resolve_slot(live::slot_of(wire::Qpn{qpn}));
+            return peer_address(c, peer.value, address);
+        },
 };
 
 }  // namespace

@@ -30,6 +30,8 @@ struct Bridge {
     void (*hide_port)(ibv_context* context, uint8_t protocol, uint16_t port);
     // The address by which a peer's queue pairs are reached; false if it shows none.
     bool (*peer_address)(ibv_context* context, uint32_t peer, ibv_ah_attr* address);
+    // The same of whoever has this queue pair.
+    bool (*qp_address)(ibv_context* context, uint32_t qpn, ibv_ah_attr* address);
 };
 
 }  // namespace tulle::verbs

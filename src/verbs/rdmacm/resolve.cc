@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -47,7 +48,9 @@ bool is_local(const sockaddr* address) {
     sockaddr_storage plain{};
     std::memcpy(&plain, address, size_of(address));
     port_in(plain) = 0;
-    const live::Descriptor socket(::socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    // The kernel's, whatever library puts RDMA sockets in the place of the program's.
+    const live::Descriptor socket(
+        static_cast<int>(syscall(SYS_socket, address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
     return socket && bind(socket.get(), reinterpret_cast<sockaddr*>(&plain), size_of(address)) == 0;
 }
 
