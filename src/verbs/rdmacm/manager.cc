@@ -1,5 +1,6 @@
 #include "verbs/rdmacm/manager.h"
 
+#include <pthread.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -19,8 +20,24 @@ uint64_t random_word() {
 }  // namespace
 
 Manager& Manager::instance() {
-    static auto* manager = new Manager;  // outlives the program's own destructors
+    static auto* manager = [] {
+        pthread_atfork(nullptr, nullptr, after_fork_in_child);
+        return new Manager;  // outlives the program's own destructors
+    }();
     return *manager;
+}
+
+// What there was is the parent's; the child opens devices of its own. Ids and events that the
+// child's copy of the program still names stay where they are.
+void Manager::after_fork_in_child() {
+    Manager& manager = instance();
+    manager.context_ = nullptr;
+    manager.domain_ = nullptr;
+    (void)manager.engine_.release();
+    manager.ids_.clear();
+    manager.by_handle_.clear();
+    manager.outbox_.clear();
+    manager.is_draining_ = false;
 }
 
 bool Manager::open() {

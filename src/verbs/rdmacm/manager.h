@@ -50,6 +50,7 @@ public:
 
 private:
     Manager() = default;
+    static void after_fork_in_child();
     bool open();
     void drain();
     void on_event(const transport::CmEvent& event);

@@ -13,11 +13,12 @@
 namespace tulle::verbs::rsockets {
 namespace {
 
-constexpr uint32_t kQueue = 128;      // chosen
-constexpr size_t kRouteHeader = 40;   // room for the GRH before what a UD queue pair receives
-constexpr size_t kPacket = 4096;      // the MTU of our ports
-constexpr size_t kMostUdp = 65'507;   // bytes of a UDP datagram over IPv4
-constexpr size_t kMostArrived = 512;  // chosen: what nobody receives is lost beyond this
+constexpr uint32_t kQueue = 128;       // chosen
+constexpr size_t kRouteHeader = 40;    // room for the GRH before what a UD queue pair receives
+constexpr size_t kPacket = 4096;       // the MTU of our ports
+constexpr size_t kMostUdp = 65'507;    // bytes of a UDP datagram over IPv4
+constexpr size_t kMostArrived = 512;   // chosen: what nobody receives is lost beyond this
+constexpr uint8_t kShownProtocol = 0;  // none that the connection manager looks for
 constexpr uint32_t kTag = 0x5555'5555;
 constexpr uint8_t kData = 0;
 constexpr uint8_t kAnswer = 7;
@@ -166,14 +167,31 @@ Datagram::~Datagram() {
     if (channel_ != nullptr) ibv_destroy_comp_channel(channel_);
 }
 
-void Datagram::close() {}
+void Datagram::close() {
+    Manager& manager = Manager::instance();
+    const Manager::Guard guard(manager);
+    if (shown_port_ != 0) manager.bridge().hide_port(context_, kShownProtocol, shown_port_);
+    shown_port_ = 0;
+}
 
 int Datagram::bind(const Name& name) {
     const std::lock_guard guard(lock_);
     const int reuse = options_.reuses_address;
     setsockopt(udp_.get(), SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof reuse);
     const auto* address = reinterpret_cast<const sockaddr*>(&name.address);
-    return ::bind(udp_.get(), address, name.length) == 0 ? 0 : -errno;
+    if (::bind(udp_.get(), address, name.length) != 0) return -errno;
+    show_port();
+    return 0;
+}
+
+// Says to whoever looks that this process waits for others.
+void Datagram::show_port() {
+    Manager& manager = Manager::instance();
+    const Manager::Guard guard(manager);
+    const uint16_t port = ntohs(four(name_of_file(udp_.get())).sin_port);
+    const wire::Gid anywhere;
+    if (manager.bridge().show_port(context_, kShownProtocol, port, anywhere.bytes.data()))
+        shown_port_ = port;
 }
 
 int Datagram::connect(const Name& name) {

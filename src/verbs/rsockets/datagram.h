@@ -46,6 +46,7 @@ private:
     void arm() override;
     void add_files(std::vector<pollfd>& files) const override;
 
+    void show_port();
     bool take_completions();
     bool take_channel_events();
     bool take_udp();
@@ -61,6 +62,7 @@ private:
     bool has_place() const { return !free_places_.empty(); }
 
     live::Descriptor udp_;
+    uint16_t shown_port_ = 0;
     ibv_context* context_ = nullptr;
     ibv_pd* pd_ = nullptr;
     ibv_comp_channel* channel_ = nullptr;
