@@ -65,6 +65,9 @@ Descriptor Host::waiting_name(uint32_t number) const {
 transport::EndpointIndex Host::find_port(uint8_t protocol, uint16_t port,
                                          const wire::Gid& address) {
     const uint32_t number = number_of(protocol, port);
+    // A listener that was killed may have a successor in its slot before anybody has looked.
+    for (uint32_t index = 1; index < peers_.size(); ++index)
+        if (!peers_[index]->is_gone && peers_[index]->is_dead()) lose_peer(index);
     if (const auto known = find_listener(number, address); known != kNowhere) return known;
     meet_slots(marked_slots(world_));
     if (const auto marked = find_listener(number, address); marked != kNowhere) return marked;

@@ -13,16 +13,20 @@ wire::Gid gid_of(const uint8_t* bytes) {
     return gid;
 }
 
-void peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
+// False for a process that shows no address.
+bool peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
     live::Host& host = host_of(context);
-    const live::Facts& there = host.facts_of({peer});
     *address = {};
+    if (host.peer({peer}) == nullptr) return false;
+    const live::Facts& there = host.facts_of({peer});
+    if (there.gid_count == 0) return false;
     address->port_num = 1;
     address->is_global = 1;
     address->dlid = there.lid.value;
     std::memcpy(address->grh.dgid.raw, there.gids[there.gid_count - 1].bytes.data(), 16);
     address->grh.sgid_index = static_cast<uint8_t>(host.identity().gids.size() - 1);
     address->grh.hop_limit = 64;
+    return true;
 }
 
 constexpr Bridge kBridge = {
@@ -55,6 +59,11 @@ constexpr Bridge kBridge = {
     .hide_port = [](ibv_context* c, uint8_t protocol,
                     uint16_t port) { host_of(c).hide_port(protocol, port); },
     .peer_address = peer_address,
+    .qp_address =
+        [](ibv_context* c, uint32_t qpn, ibv_ah_attr* address) {
+            const auto peer = host_of(c).resolve_slot(live::slot_of(wire::Qpn{qpn}));
+            return peer_address(c, peer.value, address);
+        },
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace tulle::verbs {
 
-inline constexpr uint32_t kBridgeVersion = 1;
+inline constexpr uint32_t kBridgeVersion = 2;
 inline constexpr uint32_t kNobody = 0xff'ffff;
 
 struct Bridge {
@@ -28,8 +28,10 @@ struct Bridge {
     bool (*show_port)(ibv_context* context, uint8_t protocol, uint16_t port,
                       const uint8_t* address);
     void (*hide_port)(ibv_context* context, uint8_t protocol, uint16_t port);
-    // The address by which a peer's queue pairs are reached.
-    void (*peer_address)(ibv_context* context, uint32_t peer, ibv_ah_attr* address);
+    // The address by which a peer's queue pairs are reached; false if it shows none.
+    bool (*peer_address)(ibv_context* context, uint32_t peer, ibv_ah_attr* address);
+    // The same of whoever has this queue pair.
+    bool (*qp_address)(ibv_context* context, uint32_t qpn, ibv_ah_attr* address);
 };
 
 }  // namespace tulle::verbs

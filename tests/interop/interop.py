@@ -59,6 +59,30 @@ def rping(count, options=""):
     return two(f"rping -s {line}", f"rping -c {line}", "rdmacm-utils", f"rdma-ping-{count - 1}")
 
 
+def rsocket(program, options, expect, server="", client=""):
+    line = f"{program} {options} -p {{port}}"
+    return two(f"{line} {server}", f"{line} -s 127.0.0.1 {client}", "rdmacm-utils", expect)
+
+
+def rcopy():
+    """The copy is compared with what was copied."""
+    return two("rcopy -p {port}",
+               "rcopy /bin/bash 127.0.0.1:$TMPDIR/copy -p {port} && cmp /bin/bash $TMPDIR/copy && "
+               "echo the same; rm -f $TMPDIR/copy", "rdmacm-utils", "the same")
+
+
+SOCKETS_OVER_RDMA = "/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
+
+
+def preloaded(server, client, package, expect):
+    """Programs that know sockets alone, with Debian's library that puts RDMA under them."""
+    under = f"LD_PRELOAD=$LD_PRELOAD:{SOCKETS_OVER_RDMA}"
+    return two(server.format(under=under, port="{port}"), client.format(under=under, port="{port}"),
+               package, expect) | {
+                   "program": package,
+                   "probe": ["test", "-e", SOCKETS_OVER_RDMA]}
+
+
 def fio(verb, server="", client=""):
     line = "fio --name=one --ioengine=rdma --port={port} --bs=64k --size=16m --iodepth=8"
     return two(f"{line} --rw=read {server}",
@@ -156,6 +180,27 @@ PROGRAMS = {
     "write_bw_cm": pair("ib_write_bw", "-R -n 200", host="127.0.0.1"),
     "send_lat_cm": pair("ib_send_lat", "-R -n 200", host="127.0.0.1"),
     "rping": rping(20),
+    "rping_own_queue_pairs": rping(20, "-q"),
+    "rstream": rsocket("rstream", "-S 65536 -C 500", r"custom\s+64k\s+500"),
+    "rstream_one_by_one": rsocket("rstream", "-S 64 -I 500 -C 1", r"custom\s+64\s+1\s+500"),
+    "rstream_blocking": rsocket("rstream", "-T b -S 4096 -C 500", r"custom\s+4k\s+500"),
+    "rstream_nonblocking": rsocket("rstream", "-T n -S 4096 -C 500", r"custom\s+4k\s+500"),
+    "rstream_async": rsocket("rstream", "-T a -S 4096 -C 500", r"custom\s+4k\s+500"),
+    "rstream_resolved": rsocket("rstream", "-T r -S 4096 -C 500", r"custom\s+4k\s+500"),
+    "riostream": rsocket("riostream", "-S 65536 -C 200", r"custom\s+64k\s+200"),
+    "rcopy": rcopy(),
+    # Its server binds to ::1 unless it is told otherwise.
+    "udpong": rsocket("udpong", "-S 1000 -C 200", r"custom\s+1000\s+200", "-b 127.0.0.1"),
+    "udpong_blocking": rsocket("udpong", "-T b -S 64 -C 200", r"custom\s+64\s+200",
+                               "-b 127.0.0.1"),
+    "preloaded_iperf": preloaded("{under} iperf -s -B 127.0.0.1 -p {port} -P 1",
+                                 "{under} iperf -c 127.0.0.1 -p {port} -n 20M", "iperf",
+                                 r"20\.0 MBytes[\s\S]*20\.0 MBytes"),
+    # A file is opened last: the library is not ready for one before the first socket.
+    "preloaded_socat": preloaded(
+        "{under} socat -U TCP4-LISTEN:{port},bind=127.0.0.1 OPEN:/bin/bash,rdonly",
+        "{under} socat -u TCP4:127.0.0.1:{port} OPEN:$TMPDIR/copy,creat && cmp /bin/bash "
+        "$TMPDIR/copy && echo the same; rm -f $TMPDIR/copy", "socat", "the same"),
     "ucmatose": two("ucmatose -p {port}", "ucmatose -p {port} -s 127.0.0.1", "rdmacm-utils",
                     r"return status 0[\s\S]*return status 0"),
     "ucmatose_many": two("ucmatose -c 20 -p {port}", "ucmatose -c 20 -p {port} -s 127.0.0.1",

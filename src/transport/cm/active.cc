@@ -67,7 +67,7 @@ void ConnectionManager::on_first_rep(const Arrival& from, Connection& c, const w
     c.remote_id = rep.local_communication_id.value;
     c.remote_guid = rep.local_ca_guid;
     c.remote_qpn = rep.local_qpn;
-    if (table_.by_remote_qpn(c.remote_guid, c.remote_qpn) != nullptr)
+    if (table_.by_remote_qpn(c.endpoint, c.remote_guid, c.remote_qpn) != nullptr)
         return on_stale_rep(from, c, rep);
     table_.index_remote_id(c);
     table_.index_remote_qpn(c);
@@ -80,7 +80,7 @@ void ConnectionManager::on_first_rep(const Arrival& from, Connection& c, const w
 // The REP names a QP that we believe connected: nothing becomes of this establishment, and the old
 // connection is over too (12.9.8.3.1).
 void ConnectionManager::on_stale_rep(const Arrival& from, Connection& c, const wire::CmRep& rep) {
-    Connection& old = *table_.by_remote_qpn(rep.local_ca_guid, rep.local_qpn);
+    Connection& old = *table_.by_remote_qpn(c.endpoint, rep.local_ca_guid, rep.local_qpn);
     const auto rej =
         cm::rej_message({.reason = wire::kCmRejectStaleConnection}, wire::kCmAnswersRep, c.ids());
     send(c, cm::datagram(rej, c.transaction_id));

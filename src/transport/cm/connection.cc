@@ -16,8 +16,9 @@ Connection* ConnectionTable::open() {
 void ConnectionTable::close(Connection& connection) {
     set_deadline(connection, base::Instant::never());
     local_ids_.erase(connection.local_id);
-    forget(remote_ids_, {connection.remote_guid.value, connection.remote_id}, connection.self);
-    forget(request_ids_, {connection.endpoint, connection.remote_id}, connection.self);
+    forget(remote_ids_, {connection.endpoint, connection.remote_guid, connection.remote_id},
+           connection.self);
+    forget(request_ids_, {connection.endpoint, {}, connection.remote_id}, connection.self);
     forget_remote_qpn(connection);
     pool_.release(Pool::Handle{connection.self.bits});
 }
@@ -37,33 +38,40 @@ Connection* ConnectionTable::look_up(const Index& index, Key key) {
     return found == index.end() ? nullptr : find(found->second);
 }
 
-Connection* ConnectionTable::by_remote_id(wire::Guid guid, uint32_t id) {
-    return look_up(remote_ids_, {guid.value, id});
+Connection* ConnectionTable::by_remote_id(uint32_t endpoint, wire::Guid guid, uint32_t id) {
+    return look_up(remote_ids_, {endpoint, guid, id});
 }
 
-Connection* ConnectionTable::by_remote_qpn(wire::Guid guid, wire::Qpn qpn) {
-    return look_up(remote_qpns_, {guid.value, qpn.value});
+Connection* ConnectionTable::by_remote_qpn(uint32_t endpoint, wire::Guid guid, wire::Qpn qpn) {
+    return look_up(remote_qpns_, {endpoint, guid, qpn.value});
 }
 
 Connection* ConnectionTable::by_request_id(uint32_t endpoint, uint32_t request_id) {
-    return look_up(request_ids_, {endpoint, request_id});
+    return look_up(request_ids_, {endpoint, {}, request_id});
+}
+
+std::vector<CmHandle> ConnectionTable::at_endpoint(uint32_t endpoint) const {
+    std::vector<CmHandle> found;
+    for (const auto& [id, handle] : local_ids_)
+        if (pool_[Pool::Handle{handle.bits}].endpoint == endpoint) found.push_back(handle);
+    return found;
 }
 
 // Who came first stays: a peer that gives two connections one ID is answered before this is called.
 void ConnectionTable::index_remote_id(const Connection& c) {
-    remote_ids_.emplace(Key{c.remote_guid.value, c.remote_id}, c.self);
+    remote_ids_.emplace(Key{c.endpoint, c.remote_guid, c.remote_id}, c.self);
 }
 
 void ConnectionTable::index_remote_qpn(const Connection& c) {
-    remote_qpns_.emplace(Key{c.remote_guid.value, c.remote_qpn.value}, c.self);
+    remote_qpns_.emplace(Key{c.endpoint, c.remote_guid, c.remote_qpn.value}, c.self);
 }
 
 void ConnectionTable::index_request_id(const Connection& c) {
-    request_ids_.emplace(Key{c.endpoint, c.remote_id}, c.self);
+    request_ids_.emplace(Key{c.endpoint, {}, c.remote_id}, c.self);
 }
 
 void ConnectionTable::forget_remote_qpn(const Connection& c) {
-    forget(remote_qpns_, {c.remote_guid.value, c.remote_qpn.value}, c.self);
+    forget(remote_qpns_, {c.endpoint, c.remote_guid, c.remote_qpn.value}, c.self);
 }
 
 void ConnectionTable::forget(Index& index, Key key, CmHandle handle) {

@@ -5,11 +5,12 @@
 // SIDR_REP), because it is given again when its question comes twice.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/pool.h"
 #include "base/random.h"
@@ -88,9 +89,12 @@ public:
 
     Connection* find(CmHandle handle);
     Connection* by_local_id(uint32_t id);
-    Connection* by_remote_id(wire::Guid guid, uint32_t id);
-    Connection* by_remote_qpn(wire::Guid guid, wire::Qpn qpn);
+    Connection* by_remote_id(uint32_t endpoint, wire::Guid guid, uint32_t id);
+    Connection* by_remote_qpn(uint32_t endpoint, wire::Guid guid, wire::Qpn qpn);
     Connection* by_request_id(uint32_t endpoint, uint32_t request_id);
+
+    // Those whose peer is there.
+    std::vector<CmHandle> at_endpoint(uint32_t endpoint) const;
 
     // From here on the connection is found under its remote ID, its remote QPN, its request ID.
     void index_remote_id(const Connection& connection);
@@ -107,7 +111,14 @@ public:
 
 private:
     using Pool = base::Pool<Connection>;
-    using Key = std::pair<uint64_t, uint32_t>;  // GUID or endpoint, then a number of the peer's
+    // What a peer calls its own: several processes share a GUID, and one that takes the place of
+    // another may use its numbers again.
+    struct Key {
+        uint32_t endpoint = 0;
+        wire::Guid guid;
+        uint32_t number = 0;
+        auto operator<=>(const Key&) const = default;
+    };
     using Index = std::map<Key, CmHandle>;
 
     Connection* look_up(const Index& index, Key key);
@@ -116,7 +127,7 @@ private:
     uint32_t most_;
     base::RandomStream random_;
     Pool pool_;
-    std::unordered_map<uint32_t, CmHandle> local_ids_;  // never iterated
+    std::map<uint32_t, CmHandle> local_ids_;
     Index remote_ids_;
     Index remote_qpns_;
     Index request_ids_;

@@ -34,7 +34,7 @@
 // Not here: reliable datagrams, SAP and SPR.
 //
 // Each role has its file: active.cc, passive.cc, peer.cc, reject.cc, redirect.cc, disconnect.cc,
-// alternate_path.cc, service_resolution.cc; what happens when time is up is in timers.cc.
+// gone.cc, alternate_path.cc, service_resolution.cc; what happens when time is up is in timers.cc.
 #pragma once
 
 #include <optional>
@@ -78,6 +78,10 @@ public:
                         wire::Bytes private_data = {});  // 220 bytes
     // The owner wants to hear no more: ends politely whatever is under way. Always possible.
     CmStatus abandon(base::Instant now, CmHandle handle);
+
+    // The process at this end point is gone: what it had here ends at once, without a message and
+    // without a rest, because nothing of it can come any more (gone.cc).
+    void lose_endpoint(uint32_t endpoint);
 
     // Path migration.
     CmStatus load_alternate(base::Instant now, CmHandle handle, const AlternatePathRequest& path);
@@ -173,7 +177,7 @@ private:
     void on_mra(const Arrival& from, const wire::CmMra& mra);
     bool is_awaited(const Connection& c, const wire::CmMra& mra) const;
     void on_rej(const Arrival& from, const wire::CmRej& rej);
-    Connection* rejected_by(const wire::CmRej& rej);
+    Connection* rejected_by(const Arrival& from, const wire::CmRej& rej);
     void end_establishment(base::Instant now, Connection& c, const wire::CmRej& rej);
     void send_rejection(Connection& c, const Rejection& rejection, wire::CmAnswered answered);
 
@@ -184,6 +188,10 @@ private:
     void end(base::Instant now, Connection& c, const CmDisconnected& what);
     void end_stale(base::Instant now, Connection& c);
     void enter_time_wait(base::Instant now, Connection& c);
+
+    // gone.cc
+    void lose(Connection& c);
+    void lose_establishing(Connection& c, uint16_t reason, wire::CmAnswered answered);
 
     // alternate_path.cc
     void on_lap(const Arrival& from, const wire::CmLap& lap);

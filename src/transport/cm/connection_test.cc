@@ -22,10 +22,11 @@ TEST(CmConnectionTable, a_connection_is_found_by_each_of_its_numbers) {
     Connection& c = open_with_numbers(table, 42);
     EXPECT_EQ(table.find(c.self), &c);
     EXPECT_EQ(table.by_local_id(c.local_id), &c);
-    EXPECT_EQ(table.by_remote_id(wire::Guid{7}, 42), &c);
-    EXPECT_EQ(table.by_remote_qpn(wire::Guid{7}, wire::Qpn{42}), &c);
+    EXPECT_EQ(table.by_remote_id(3, wire::Guid{7}, 42), &c);
+    EXPECT_EQ(table.by_remote_qpn(3, wire::Guid{7}, wire::Qpn{42}), &c);
     EXPECT_EQ(table.by_request_id(3, 42), &c);
-    EXPECT_EQ(table.by_remote_id(wire::Guid{8}, 42), nullptr);
+    EXPECT_EQ(table.by_remote_id(3, wire::Guid{8}, 42), nullptr);
+    EXPECT_EQ(table.by_remote_id(4, wire::Guid{7}, 42), nullptr);
     EXPECT_EQ(table.by_request_id(4, 42), nullptr);
 }
 
@@ -42,8 +43,8 @@ TEST(CmConnectionTable, what_was_closed_is_never_found_again) {
         c = table.open();
     }
     EXPECT_EQ(table.by_local_id(local_id), nullptr);
-    EXPECT_EQ(table.by_remote_id(wire::Guid{7}, 1'000), nullptr);
-    EXPECT_EQ(table.by_remote_qpn(wire::Guid{7}, wire::Qpn{1'000}), nullptr);
+    EXPECT_EQ(table.by_remote_id(3, wire::Guid{7}, 1'000), nullptr);
+    EXPECT_EQ(table.by_remote_qpn(3, wire::Guid{7}, wire::Qpn{1'000}), nullptr);
     EXPECT_EQ(table.by_request_id(3, 1'000), nullptr);
 }
 

@@ -68,6 +68,7 @@ enum class CmEnd : uint8_t {
     no_answer,     // our DREQ was sent as often as agreed
     peer_unaware,  // REJ to our DREQ: the peer knows of no connection
     stale,         // the peer uses the QP for something else (12.9.8.3.1)
+    peer_gone,     // lose_endpoint()
 };
 
 // No more packets for the QP. It may be used again at CmTimeWaitOver, not before.

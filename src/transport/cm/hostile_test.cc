@@ -178,7 +178,7 @@ private:
     void call(Owner& owner) {
         const CmHandle handle = owner.any(random_);
         ConnectionManager& manager = owner.manager;
-        switch (random_.below(15)) {
+        switch (random_.below(16)) {
             case 0:
             case 1: owner.opened(manager.connect(now_, any_request(owner))); break;
             case 2: owner.opened(manager.resolve_service(now_, any_question())); break;
@@ -194,6 +194,9 @@ private:
                 break;
             case 11: owner.gave_up(handle, manager.abandon(now_, handle)); break;
             case 12: ignore(manager.follow(now_, handle, 1 - endpoint_of(owner), {})); break;
+            case 13:
+                if (random_.chance(1, 16)) manager.lose_endpoint(1 - endpoint_of(owner));
+                break;
             default: ignore(manager.accept(now_, handle, sample_reply(any_qpn()))); break;
         }
     }
@@ -253,7 +256,7 @@ private:
 TEST(CmHostile, whatever_happens_each_handle_ends_once_and_nothing_is_left) {
     std::array<int, std::variant_size_v<decltype(CmEvent::what)>> kinds{};
     int crossed = 0;
-    for (uint64_t seed = 0; seed < 1'000 && !HasFailure(); ++seed) {
+    for (uint64_t seed = 0; seed < 1'500 && !HasFailure(); ++seed) {
         SCOPED_TRACE(seed);
         Driver driver(seed);
         for (int i = 0; i < 400; ++i) driver.step();

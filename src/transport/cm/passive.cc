@@ -27,7 +27,8 @@ void ConnectionManager::on_req(const Arrival& from, const wire::CmReq& req) {
         ++stats_.malformed;
         return;
     }
-    Connection* known = table_.by_remote_id(req.local_ca_guid, req.local_communication_id.value);
+    Connection* known =
+        table_.by_remote_id(from.endpoint, req.local_ca_guid, req.local_communication_id.value);
     if (known != nullptr)
         on_known_req(from, req, *known);
     else
@@ -94,7 +95,7 @@ std::optional<uint16_t> ConnectionManager::judge(const Arrival& from, const wire
     if (!is_supported_transport(req)) return wire::kCmRejectInvalidTransport;
     if (req.path_mtu < 1 || req.path_mtu > kMaxMtuCode) return wire::kCmRejectInvalidMtu;
     if (const auto reason = judge_listener(req); reason && !crosses) return reason;
-    Connection* other = table_.by_remote_qpn(req.local_ca_guid, req.local_qpn);
+    Connection* other = table_.by_remote_qpn(from.endpoint, req.local_ca_guid, req.local_qpn);
     if (other == nullptr) return std::nullopt;
     if (other->state == State::req_received) {
         supersede(*other);

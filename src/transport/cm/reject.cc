@@ -82,7 +82,7 @@ bool ConnectionManager::is_awaited(const Connection& c, const wire::CmMra& mra) 
 }
 
 void ConnectionManager::on_rej(const Arrival& from, const wire::CmRej& rej) {
-    Connection* c = rejected_by(rej);
+    Connection* c = rejected_by(from, rej);
     if (c == nullptr) {
         ++stats_.unknown;
         return;
@@ -104,11 +104,11 @@ void ConnectionManager::on_rej(const Arrival& from, const wire::CmRej& rej) {
 
 // A peer that gave up before it learned our ID says who it is (12.6.7.2, reason 4). One that
 // refuses a REQ may have no ID of its own. Everybody else names both.
-cm::Connection* ConnectionManager::rejected_by(const wire::CmRej& rej) {
+cm::Connection* ConnectionManager::rejected_by(const Arrival& from, const wire::CmRej& rej) {
     const uint32_t our_id = rej.remote_communication_id.value;
     const uint32_t peer_id = rej.local_communication_id.value;
     if (const auto guid = cm::guid_in(rej); guid && our_id == 0) {
-        Connection* c = table_.by_remote_id(*guid, peer_id);
+        Connection* c = table_.by_remote_id(from.endpoint, *guid, peer_id);
         const bool untold = c != nullptr && !c->active &&
                             (c->state == State::req_received || c->state == State::rep_sent);
         return untold ? c : nullptr;

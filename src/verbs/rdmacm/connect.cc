@@ -58,11 +58,12 @@ transport::CmPath path_of(const Id& id) {
 // Who listens where the id wants to go. Nobody: it is told so as a peer's manager would.
 bool find_peer(Manager& manager, Id& id) {
     const rdma_addr& shown = id.shown.route.addr;
-    id.peer = manager.bridge().find_port(id.shown.verbs, protocol_of(id.shown.ps),
-                                         address_port(shown.dst_storage),
-                                         address_gid(shown.dst_storage).bytes.data());
-    if (id.peer != kNobody) set_path(id);
-    return id.peer != kNobody;
+    const uint32_t peer = manager.bridge().find_port(id.shown.verbs, protocol_of(id.shown.ps),
+                                                     address_port(shown.dst_storage),
+                                                     address_gid(shown.dst_storage).bytes.data());
+    if (peer == kNobody || !manager.set_peer(id, peer)) return false;
+    set_path(id);
+    return true;
 }
 
 // A program that has told its client that it is there, by a socket, may be about to listen. Where
@@ -78,11 +79,20 @@ bool await_peer(Manager& manager, Id& id) {
     return false;
 }
 
+// How many READs at a time. A side that says nothing takes as many as the other one has offered, or
+// as there can be.
+uint8_t depth(const rdma_conn_param* param, uint8_t given, uint8_t offered) {
+    static_assert(RDMA_MAX_RESP_RES == RDMA_MAX_INIT_DEPTH);
+    const bool is_given = param != nullptr && given != RDMA_MAX_RESP_RES;
+    return is_given ? std::min<uint8_t>(given, kMaxReads) : offered;
+}
+
 void set_connection(Id& id, const rdma_conn_param* param) {
-    id.responder_resources =
-        param != nullptr ? std::min<uint8_t>(param->responder_resources, kMaxReads) : kMaxReads;
-    id.initiator_depth =
-        param != nullptr ? std::min<uint8_t>(param->initiator_depth, kMaxReads) : kMaxReads;
+    const rdma_conn_param given = param != nullptr ? *param : rdma_conn_param{};
+    id.responder_resources = depth(param, given.responder_resources,
+                                   id.is_passive ? id.responder_resources : uint8_t{kMaxReads});
+    id.initiator_depth = depth(param, given.initiator_depth,
+                               id.is_passive ? id.initiator_depth : uint8_t{kMaxReads});
     id.own_qpn =
         id.shown.qp != nullptr ? id.shown.qp->qp_num : (param != nullptr ? param->qp_num : 0);
     id.has_srq =
@@ -114,7 +124,7 @@ int connect_datagram(Manager& manager, Id& id, const rdma_conn_param* param) {
 
 int connect_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
     set_connection(id, param);
-    id.own_psn = id.own_qpn & 0xff'ffff;
+    id.own_psn = manager.next_psn();
     id.retry_count = param != nullptr ? std::min<uint8_t>(param->retry_count, 7) : 7;
     id.rnr_retry_count = param != nullptr ? std::min<uint8_t>(param->rnr_retry_count, 7) : 7;
     transport::ConnectRequest request;
@@ -179,8 +189,8 @@ int init_attributes(Id& id, ibv_qp_attr& a, int& mask) {
         case IBV_QPS_RTR:
             mask = IBV_QP_STATE;
             if (is_datagram(id)) return 0;
-            if (id.peer == kNobody) return EINVAL;
-            Manager::instance().bridge().peer_address(id.shown.verbs, id.peer, &a.ah_attr);
+            if (id.remote_qpn == 0) return EINVAL;
+            a.ah_attr = id.peer_address;
             a.ah_attr.grh.traffic_class = id.type_of_service;
             a.path_mtu = static_cast<ibv_mtu>(id.path.mtu);
             a.dest_qp_num = id.remote_qpn;
@@ -345,7 +355,6 @@ TULLE_EXPORT int rdma_accept(rdma_cm_id* shown, rdma_conn_param* param) {
     // Programs that make their queue pairs themselves accept a reply too, as establishing it.
     if (!id.is_passive) return rdma_establish(shown);
     set_connection(id, param);
-    id.own_psn = id.own_qpn & 0xff'ffff;
     if (shown->qp != nullptr) {
         if (const int error = to_ready_to_receive(id, id.responder_resources))
             return refuse_call(error);

@@ -47,11 +47,11 @@ struct Id {
     bool is_bound = false;
     bool is_listening = false;
     bool is_passive = false;
-    bool has_parted = false;  // and the program was told
-    live::Descriptor port;    // held
+    live::Descriptor port;  // held
     transport::CmListener listener{};
     transport::CmHandle handle{};
-    uint32_t peer = kNobody;
+    uint32_t peer = kNobody;     // the process at the other end, while it lives
+    ibv_ah_attr peer_address{};  // how its queue pairs are reached
     ibv_sa_path_rec path{};
     uint8_t ack_timeout = 0;
     uint8_t type_of_service = 0;

@@ -1,5 +1,6 @@
 #include "verbs/rdmacm/manager.h"
 
+#include <pthread.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -9,7 +10,6 @@ namespace tulle::verbs {
 namespace {
 
 constexpr int kTimedOut = -ETIMEDOUT;
-constexpr int kReset = -ECONNRESET;
 
 uint64_t random_word() {
     uint64_t word = 0;
@@ -20,8 +20,24 @@ uint64_t random_word() {
 }  // namespace
 
 Manager& Manager::instance() {
-    static auto* manager = new Manager;  // outlives the program's own destructors
+    static auto* manager = [] {
+        pthread_atfork(nullptr, nullptr, after_fork_in_child);
+        return new Manager;  // outlives the program's own destructors
+    }();
     return *manager;
+}
+
+// What there was is the parent's; the child opens devices of its own. Ids and events that the
+// child's copy of the program still names stay where they are.
+void Manager::after_fork_in_child() {
+    Manager& manager = instance();
+    manager.context_ = nullptr;
+    manager.domain_ = nullptr;
+    (void)manager.engine_.release();
+    manager.ids_.clear();
+    manager.by_handle_.clear();
+    manager.outbox_.clear();
+    manager.is_draining_ = false;
 }
 
 bool Manager::open() {
@@ -80,6 +96,12 @@ ibv_pd* Manager::domain() {
     const std::lock_guard guard(opening_);
     if (domain_ == nullptr) domain_ = ibv_alloc_pd(context_);
     return domain_;
+}
+
+bool Manager::set_peer(Id& id, uint32_t peer) {
+    const bool is_good = bridge_->peer_address(context_, peer, &id.peer_address);
+    id.peer = is_good ? peer : kNobody;
+    return is_good;
 }
 
 void Manager::forget(Id& id) {
@@ -145,7 +167,11 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
     id->is_bound = true;
     id->listen_id = &from;
     id->handle = handle;
-    id->peer = peer;
+    id->own_psn = next_psn();
+    if (!set_peer(*id, peer)) {
+        delete id;
+        return nullptr;
+    }
     ids_.push_back(id);
     own(handle, *id);
     return id;
@@ -159,6 +185,8 @@ void Manager::on_request(transport::CmHandle handle, const transport::CmRequestA
     id->remote_psn = request.starting_psn.value;
     id->retry_count = request.retry_count;
     id->rnr_retry_count = request.rnr_retry_count;
+    id->responder_resources = std::min<uint8_t>(request.initiator_depth, kMaxReads);
+    id->initiator_depth = std::min<uint8_t>(request.responder_resources, kMaxReads);
     const auto service = wire::ip_cm_service(request.service_id);
     set_addresses(*id, what.ip, service ? service->port : 0);
     set_path(*id);
@@ -223,7 +251,6 @@ void Manager::on_what(Id& id, const transport::CmUnreachable&) {
 }
 
 void Manager::on_what(Id& id, const transport::CmDisconnected&) {
-    id.has_parted = true;
     tell(id, RDMA_CM_EVENT_DISCONNECTED);
 }
 
@@ -237,7 +264,7 @@ void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
     CmEventBox& box = tell(id, is_good ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_UNREACHABLE,
                            is_good ? 0 : reply.status);
     rdma_ud_param& shown = box.shown.param.ud;
-    bridge_->peer_address(context_, id.peer, &shown.ah_attr);
+    shown.ah_attr = id.peer_address;
     shown.qp_num = id.remote_qpn = reply.qpn.value;
     shown.qkey = id.remote_qkey = reply.qkey.value;
     std::copy(reply.private_data.begin(), reply.private_data.end(), box.private_data.begin());
@@ -248,19 +275,10 @@ void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
 // A process that ends takes leave of its connections; one that was killed cannot, and on one
 // machine the kernel would do it in its place.
 void Manager::on_gone(uint32_t peer) {
-    const std::vector<Id*> ids = ids_;
-    for (Id* id : ids) {
-        if (id->peer != peer || !id->handle || id->has_parted) continue;
-        (void)engine_->abandon(now(), id->handle);
-        by_handle_.erase(id->handle.bits);
-        id->handle = {};
-        const bool is_connected = id->own_qpn != 0 && id->remote_qpn != 0;
-        if (is_connected)
-            tell(*id, RDMA_CM_EVENT_DISCONNECTED);
-        else
-            tell(*id, RDMA_CM_EVENT_UNREACHABLE, kReset);
-    }
+    engine_->lose_endpoint(peer);
     drain();
+    for (Id* id : ids_)
+        if (id->peer == peer) id->peer = kNobody;
 }
 
 }  // namespace tulle::verbs

@@ -41,6 +41,8 @@ public:
     uint32_t next_psn() { return static_cast<uint32_t>(random_.next()) & 0xff'ffff; }
     void own(transport::CmHandle handle, Id& id) { by_handle_[handle.bits] = &id; }
     void forget(Id& id);
+    // From now on the id talks to this process. False if that shows no address.
+    bool set_peer(Id& id, uint32_t peer);
 
     // An event for the program, on the channel of its id. It is filled in and then, when the lock
     // is let go, shown.
@@ -48,6 +50,7 @@ public:
 
 private:
     Manager() = default;
+    static void after_fork_in_child();
     bool open();
     void drain();
     void on_event(const transport::CmEvent& event);

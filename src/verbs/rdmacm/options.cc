@@ -54,43 +54,16 @@ TULLE_EXPORT int rdma_get_remote_ece(rdma_cm_id*, ibv_ece* ece) {
     return 0;
 }
 
-// Sockets over RDMA are not offered: each call says so, as a socket call does. Nor is what newer
-// kernels do for address information.
-#define TULLE_NO_SOCKET(name)           \
+// What newer kernels do for address information and newer releases for sockets over RDMA is not
+// offered: each call says so.
+#define TULLE_NOT_OFFERED(name)         \
     TULLE_EXPORT ssize_t name() {       \
         return refuse_call(EOPNOTSUPP); \
     }
 
-TULLE_NO_SOCKET(raccept)
-TULLE_NO_SOCKET(rbind)
-TULLE_NO_SOCKET(rclose)
-TULLE_NO_SOCKET(rconnect)
-TULLE_NO_SOCKET(rdma_query_addrinfo)
-TULLE_NO_SOCKET(rdma_resolve_addrinfo)
-TULLE_NO_SOCKET(rdma_write_cm_event)
-TULLE_NO_SOCKET(repoll_create)
-TULLE_NO_SOCKET(repoll_ctl)
-TULLE_NO_SOCKET(repoll_wait)
-TULLE_NO_SOCKET(rfcntl)
-TULLE_NO_SOCKET(rgetpeername)
-TULLE_NO_SOCKET(rgetsockname)
-TULLE_NO_SOCKET(rgetsockopt)
-TULLE_NO_SOCKET(riomap)
-TULLE_NO_SOCKET(riounmap)
-TULLE_NO_SOCKET(riowrite)
-TULLE_NO_SOCKET(rlisten)
-TULLE_NO_SOCKET(rpoll)
-TULLE_NO_SOCKET(rread)
-TULLE_NO_SOCKET(rreadv)
-TULLE_NO_SOCKET(rrecv)
-TULLE_NO_SOCKET(rrecvfrom)
-TULLE_NO_SOCKET(rrecvmsg)
-TULLE_NO_SOCKET(rselect)
-TULLE_NO_SOCKET(rsend)
-TULLE_NO_SOCKET(rsendmsg)
-TULLE_NO_SOCKET(rsendto)
-TULLE_NO_SOCKET(rsetsockopt)
-TULLE_NO_SOCKET(rshutdown)
-TULLE_NO_SOCKET(rsocket)
-TULLE_NO_SOCKET(rwrite)
-TULLE_NO_SOCKET(rwritev)
+TULLE_NOT_OFFERED(rdma_query_addrinfo)
+TULLE_NOT_OFFERED(rdma_resolve_addrinfo)
+TULLE_NOT_OFFERED(rdma_write_cm_event)
+TULLE_NOT_OFFERED(repoll_create)
+TULLE_NOT_OFFERED(repoll_ctl)
+TULLE_NOT_OFFERED(repoll_wait)

@@ -3,6 +3,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -47,7 +48,9 @@ bool is_local(const sockaddr* address) {
     sockaddr_storage plain{};
     std::memcpy(&plain, address, size_of(address));
     port_in(plain) = 0;
-    const live::Descriptor socket(::socket(address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    // The kernel's, whatever library puts RDMA sockets in the place of the program's.
+    const live::Descriptor socket(
+        static_cast<int>(syscall(SYS_socket, address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
     return socket && bind(socket.get(), reinterpret_cast<sockaddr*>(&plain), size_of(address)) == 0;
 }
 
@@ -144,15 +147,12 @@ void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint
 
 // The path, as the subnet's administration would have told it.
 void set_path(Id& id) {
-    Manager& manager = Manager::instance();
     ibv_gid own{};
     ibv_port_attr port{};
     verbs_get_ctx(id.shown.verbs)->query_port(id.shown.verbs, 1, &port, sizeof port);
     ibv_query_gid(id.shown.verbs, 1, port.gid_tbl_len - 1, &own);
-    ibv_ah_attr peer{};
-    if (id.peer != kNobody)
-        manager.bridge().peer_address(id.shown.verbs, id.peer, &peer);
-    else
+    ibv_ah_attr peer = id.peer_address;
+    if (id.peer == kNobody)
         std::memcpy(peer.grh.dgid.raw, address_gid(id.shown.route.addr.dst_storage).bytes.data(),
                     16);
     ibv_sa_path_rec& path = id.path;

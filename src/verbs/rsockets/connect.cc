@@ -1,0 +1,339 @@
+// How a stream comes about and ends.
+#include <fcntl.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "verbs/rsockets/stream.h"
+
+namespace tulle::verbs::rsockets {
+namespace {
+
+constexpr int kResolveMilliseconds = 2'000;
+constexpr uint8_t kRetries = 7;
+
+bool is_big_endian() {
+    return htobe16(1) == 1;
+}
+
+Greeting greeting_in(const rdma_conn_param& param) {
+    Greeting greeting;
+    greeting.version = 0;
+    if (param.private_data != nullptr && param.private_data_len >= sizeof greeting)
+        std::memcpy(&greeting, param.private_data, sizeof greeting);
+    return greeting;
+}
+
+int error_of(const rdma_cm_event& event) {
+    switch (event.event) {
+        case RDMA_CM_EVENT_REJECTED: return ECONNREFUSED;
+        case RDMA_CM_EVENT_UNREACHABLE: return ETIMEDOUT;
+        case RDMA_CM_EVENT_ADDR_ERROR:
+        case RDMA_CM_EVENT_ROUTE_ERROR: return ENETUNREACH;
+        default: return ECONNABORTED;
+    }
+}
+
+socklen_t length_of(const sockaddr_storage& address) {
+    return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+}
+
+}  // namespace
+
+bool Buffer::allocate(ibv_pd* pd, size_t bytes, int access) {
+    release();
+    memory_ = std::make_unique<std::byte[]>(bytes);
+    region_ = ibv_reg_mr(pd, memory_.get(), bytes, access);
+    size_ = bytes;
+    return region_ != nullptr;
+}
+
+void Buffer::release() {
+    if (region_ != nullptr) ibv_dereg_mr(region_);
+    region_ = nullptr;
+    memory_.reset();
+    size_ = 0;
+}
+
+Stream::Stream(int domain) : Socket(domain, SOCK_STREAM) {}
+
+Stream::~Stream() {
+    tear_down();
+    if (events_ != nullptr) rdma_destroy_event_channel(events_);
+}
+
+bool Stream::open() {
+    if (!is_open()) return false;
+    events_ = rdma_create_event_channel();
+    if (events_ == nullptr) return false;
+    fcntl(events_->fd, F_SETFL, O_NONBLOCK);
+    return rdma_create_id(events_, &id_, this, RDMA_PS_TCP) == 0;
+}
+
+int Stream::bind(const Name& name) {
+    const std::lock_guard guard(lock_);
+    if (state_ != State::fresh || id_ == nullptr) return -EINVAL;
+    Name copy = name;
+    return rdma_bind_addr(id_, reinterpret_cast<sockaddr*>(&copy.address)) == 0 ? 0 : -errno;
+}
+
+int Stream::listen(int backlog) {
+    const std::lock_guard guard(lock_);
+    if (state_ == State::listening) return 0;
+    if (state_ != State::fresh || id_ == nullptr) return -EINVAL;
+    if (rdma_listen(id_, std::max(1, backlog)) != 0) return -errno;
+    state_ = State::listening;
+    return 0;
+}
+
+// A request whose sender has gone meanwhile is passed over.
+int Stream::accept(std::shared_ptr<Socket>& result) {
+    Guard guard(lock_);
+    if (state_ != State::listening) return -EINVAL;
+    for (;;) {
+        if (const int error = wait(guard, is_blocking(), [&] {
+                return !requests_.empty() || state_ != State::listening;
+            }))
+            return -error;
+        if (state_ != State::listening) return -EINVAL;
+        const Request request = requests_.front();
+        requests_.pop_front();
+        auto stream = std::make_shared<Stream>(domain_);
+        stream->options_ = options_;
+        if (const int error = stream->adopt(request); error == ENFILE || error == EMFILE)
+            return -error;
+        else if (error == 0) {
+            result = std::move(stream);
+            return 0;
+        }
+    }
+}
+
+int Stream::adopt(const Request& request) {
+    events_ = is_open() ? rdma_create_event_channel() : nullptr;
+    if (events_ == nullptr) {
+        rdma_destroy_id(request.id);
+        return EMFILE;
+    }
+    fcntl(events_->fd, F_SETFL, O_NONBLOCK);
+    id_ = request.id;
+    id_->context = this;
+    if (rdma_migrate_id(id_, events_) != 0) return errno;
+    if (!is_acceptable(request.greeting)) return EPROTO;
+    if (const int error = set_up()) return error;
+    begin_talk(request.greeting);
+    const Greeting greeting = own_greeting();
+    rdma_conn_param param = parameters(greeting);
+    return rdma_accept(id_, &param) == 0 ? 0 : errno;
+}
+
+int Stream::connect(const Name& name) {
+    Guard guard(lock_);
+    progress(true);
+    switch (state_) {
+        case State::connecting: return -EALREADY;
+        case State::connected: return -EISCONN;
+        case State::listening: return -EINVAL;
+        case State::over: {
+            // What failed may be tried again, with an id of its own.
+            tear_down();
+            if (rdma_create_id(events_, &id_, this, RDMA_PS_TCP) != 0) return -errno;
+            state_ = State::fresh;
+            break;
+        }
+        case State::fresh: break;
+    }
+    Name copy = name;
+    auto* there = reinterpret_cast<sockaddr*>(&copy.address);
+    if (rdma_resolve_addr(id_, nullptr, there, kResolveMilliseconds) != 0) return -errno;
+    state_ = State::connecting;
+    const int error = wait(guard, is_blocking(), [&] { return state_ != State::connecting; });
+    if (error == EAGAIN) return -EINPROGRESS;
+    if (error != 0) return -error;
+    return state_ == State::connected ? 0 : -take_error();
+}
+
+// ---- events of the connection manager -----------------------------------------------------------
+
+// What an event carries is copied, so that it can be acknowledged before anything is done about it:
+// an id cannot go while the program has an event of it.
+bool Stream::take_events() {
+    bool any = false;
+    rdma_cm_event* event = nullptr;
+    while (events_ != nullptr && rdma_get_cm_event(events_, &event) == 0) {
+        any = true;
+        const rdma_cm_event copy = *event;
+        const Greeting greeting = greeting_in(event->param.conn);
+        rdma_ack_cm_event(event);
+        on_event(copy, greeting);
+    }
+    return any;
+}
+
+void Stream::on_event(const rdma_cm_event& event, const Greeting& greeting) {
+    if (state_ == State::listening) {
+        if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST) return on_request(event.id, greeting);
+        return drop_request(event.id);
+    }
+    switch (event.event) {
+        case RDMA_CM_EVENT_ADDR_RESOLVED:
+            if (rdma_resolve_route(id_, kResolveMilliseconds) != 0) fail(errno);
+            return;
+        case RDMA_CM_EVENT_ROUTE_RESOLVED: return ask_for_connection();
+        case RDMA_CM_EVENT_ESTABLISHED:
+            may_talk_ = true;
+            if (state_ != State::connecting) return;  // of the side that has accepted
+            if (!is_acceptable(greeting)) return fail(EPROTO);
+            return begin_talk(greeting);
+        case RDMA_CM_EVENT_DISCONNECTED:
+            if (state_ != State::connected) return fail(ECONNREFUSED);
+            (void)take_completions();  // all that the peer had sent has come before
+            return on_parted();
+        case RDMA_CM_EVENT_TIMEWAIT_EXIT: return;
+        default: return fail(state_ == State::connecting ? error_of(event) : ECONNRESET);
+    }
+}
+
+void Stream::on_request(rdma_cm_id* id, const Greeting& greeting) {
+    requests_.push_back({id, greeting});
+}
+
+void Stream::drop_request(rdma_cm_id* id) {
+    if (id == id_) return;
+    if (std::erase_if(requests_, [&](const Request& r) { return r.id == id; }) > 0)
+        rdma_destroy_id(id);
+}
+
+void Stream::ask_for_connection() {
+    if (const int error = set_up()) return fail(error);
+    const Greeting greeting = own_greeting();
+    rdma_conn_param param = parameters(greeting);
+    if (rdma_connect(id_, &param) != 0) fail(errno);
+}
+
+// ---- both sides ---------------------------------------------------------------------------------
+
+// Buffers, queues, and receives: the peer may write as soon as it knows of them.
+int Stream::set_up() {
+    channel_ = ibv_create_comp_channel(id_->verbs);
+    if (channel_ == nullptr) return EMFILE;
+    const int entries = options_.send_queue + options_.receive_queue + 2 * int{kControls};
+    cq_ = ibv_create_cq(id_->verbs, entries, nullptr, channel_, 0);
+    if (cq_ == nullptr) return ENOMEM;
+    ibv_qp_init_attr attributes{};
+    attributes.send_cq = attributes.recv_cq = cq_;
+    attributes.qp_type = IBV_QPT_RC;
+    attributes.sq_sig_all = 1;
+    attributes.cap.max_send_wr = options_.send_queue + kControls;
+    attributes.cap.max_recv_wr = options_.receive_queue + kControls;
+    attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 1;
+    attributes.cap.max_inline_data = options_.inline_bytes;
+    if (rdma_create_qp(id_, nullptr, &attributes) != 0) return errno;
+    constexpr int kOpen = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    const size_t ring = options_.receive_bytes / 2 * 2;
+    const size_t table = kTargets * sizeof(Target) + options_.io_mappings * sizeof(Mapping);
+    if (!receive_ring_.allocate(id_->pd, ring, kOpen) || !table_.allocate(id_->pd, table, kOpen) ||
+        !send_ring_.allocate(id_->pd, options_.send_bytes, IBV_ACCESS_LOCAL_WRITE))
+        return ENOMEM;
+    shown_bytes_ = ring / 2;
+    show_at_ = ring / 2;
+    freed_bytes_ = ring / 2;  // the other half is free too, and is shown first thing
+    return post_receives(options_.receive_queue + kControls) ? 0 : ENOMEM;
+}
+
+Greeting Stream::own_greeting() const {
+    Greeting greeting;
+    greeting.flags = is_big_endian() ? kBigEndian : 0;
+    if (options_.io_mappings > 0) greeting.flags |= kTakesMappings;
+    greeting.mappings = static_cast<uint8_t>(options_.io_mappings);
+    greeting.credits = htobe16(options_.receive_queue);
+    greeting.targets =
+        to_network({reinterpret_cast<uint64_t>(table_.data()), table_.rkey(), kTargets});
+    greeting.data =
+        to_network({reinterpret_cast<uint64_t>(receive_ring_.data()), receive_ring_.rkey(),
+                    static_cast<uint32_t>(receive_ring_.size() / 2)});
+    return greeting;
+}
+
+rdma_conn_param Stream::parameters(const Greeting& greeting) const {
+    rdma_conn_param param{};
+    param.private_data = &greeting;
+    param.private_data_len = sizeof greeting;
+    param.flow_control = 1;
+    param.retry_count = param.rnr_retry_count = kRetries;
+    return param;
+}
+
+bool Stream::is_acceptable(const Greeting& greeting) const {
+    return greeting.version == kProtocolVersion && greeting.targets.length != 0 &&
+           greeting.data.length != 0 && greeting.credits != 0;
+}
+
+void Stream::begin_talk(const Greeting& greeting) {
+    swaps_table_ = ((greeting.flags & kBigEndian) != 0) != is_big_endian();
+    peer_table_ = from_network(greeting.targets);
+    peer_mappings_ = (greeting.flags & kTakesMappings) != 0 ? greeting.mappings : 0;
+    targets_.push_back(from_network(greeting.data));
+    next_entry_ = 1 % peer_table_.length;
+    credit_ = be16toh(greeting.credits);
+    state_ = State::connected;
+}
+
+void Stream::fail(int error) {
+    if (state_ == State::over) return;
+    error_ = error;
+    state_ = State::over;
+    peer_is_done_ = writes_no_more_ = true;
+}
+
+void Stream::tear_down() {
+    for (const Request& request : requests_) rdma_destroy_id(request.id);
+    requests_.clear();
+    if (id_ != nullptr && id_->qp != nullptr) rdma_destroy_qp(id_);
+    for (const Mapped& one : mapped_) ibv_dereg_mr(one.region);
+    mapped_.clear();
+    if (cq_ != nullptr) ibv_destroy_cq(cq_);
+    if (channel_ != nullptr) ibv_destroy_comp_channel(channel_);
+    cq_ = nullptr;
+    channel_ = nullptr;
+    receive_ring_.release();
+    send_ring_.release();
+    table_.release();
+    if (id_ != nullptr) rdma_destroy_id(id_);
+    id_ = nullptr;
+    sent_.clear();
+    targets_.clear();
+    read_at_ = readable_ = write_at_ = ring_used_ = 0;
+    received_ = credited_ = sent_messages_ = 0;
+    controls_out_ = 0;
+    next_target_ = 1;
+    peer_is_done_ = writes_no_more_ = reads_no_more_ = false;
+    is_armed_ = may_talk_ = is_parted_ = false;
+}
+
+void Stream::close() {
+    (void)shutdown(SHUT_RDWR);
+    const std::lock_guard guard(lock_);
+    tear_down();
+    state_ = State::over;
+    peer_is_done_ = writes_no_more_ = true;
+}
+
+Name Stream::own_name() {
+    const std::lock_guard guard(lock_);
+    if (id_ == nullptr || id_->route.addr.src_storage.ss_family == 0) return any_name(domain_);
+    const sockaddr_storage& address = id_->route.addr.src_storage;
+    return {address, length_of(address)};
+}
+
+int Stream::peer_name(Name& name) {
+    const std::lock_guard guard(lock_);
+    if (id_ == nullptr || (state_ != State::connected && state_ != State::over)) return -ENOTCONN;
+    const sockaddr_storage& address = id_->route.addr.dst_storage;
+    if (address.ss_family == 0) return -ENOTCONN;
+    name = {address, length_of(address)};
+    return 0;
+}
+
+}  // namespace tulle::verbs::rsockets

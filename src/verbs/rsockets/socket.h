@@ -1,0 +1,160 @@
+// A socket over RDMA as the calls of rsocket.h see it. There are two kinds, streams over a reliable
+// connection (stream.h) and datagrams (datagram.h).
+//
+// What has come is looked at by whoever calls; there is no thread. A caller that has to wait arms
+// the completion queue and sleeps on the descriptors of the socket. One more descriptor is among
+// them, `number()`: another thread that has taken what the sleeper waits for rings it. It is also
+// the number that the program knows the socket by.
+//
+// Calls answer as the kernel's do inside: a count or 0, or a negative errno.
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "live/descriptor.h"
+
+namespace tulle::verbs::rsockets {
+
+// Memory of the program in pieces, taken from the front.
+class Pieces {
+public:
+    explicit Pieces(std::span<const iovec> pieces) : pieces_(pieces) { skip_empty(); }
+
+    size_t left() const;
+    bool empty() const { return pieces_.empty(); }
+    // Copies as much as there is room for, or data; says how much.
+    size_t copy_to(std::byte* place, size_t room);
+    size_t copy_from(const std::byte* place, size_t count);
+
+private:
+    void skip_empty();
+    void advance(size_t count);
+
+    std::span<const iovec> pieces_;
+    size_t done_ = 0;  // of the first
+};
+
+struct Name {
+    sockaddr_storage address{};
+    socklen_t length = 0;
+};
+
+Name name_of(const sockaddr* address, socklen_t length);
+Name any_name(int domain);
+void show_name(const Name& name, sockaddr* place, socklen_t* room);
+
+// What is said before a connection is made. Sizes are chosen, but for those that the manual page of
+// rsocket calls defaults and does not name: these are chosen too.
+struct Options {
+    uint32_t receive_bytes = 128 << 10;
+    uint32_t send_bytes = 128 << 10;
+    uint16_t send_queue = 256;
+    uint16_t receive_queue = 256;
+    uint16_t inline_bytes = 64;
+    uint16_t io_mappings = 0;
+    int reuses_address = 0;
+    int keeps_alive = 0;
+    int no_delay = 0;
+    int only_six = 0;
+    int out_of_band_inline = 0;
+    linger lingers{};
+};
+
+class Socket {
+public:
+    Socket(int domain, int type);
+    virtual ~Socket() = default;
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+
+    int number() const { return number_.get(); }
+    bool is_open() const { return static_cast<bool>(number_); }
+
+    virtual int bind(const Name& name) = 0;
+    virtual int listen(int) { return -EOPNOTSUPP; }
+    virtual int accept(std::shared_ptr<Socket>&) { return -EOPNOTSUPP; }
+    virtual int connect(const Name& name) = 0;
+    virtual int shutdown(int) { return -ENOTCONN; }
+    virtual void close() = 0;
+    virtual ssize_t receive(Pieces into, int flags, Name* from) = 0;
+    virtual ssize_t send(Pieces from, int flags, const Name* to) = 0;
+    virtual Name own_name() = 0;
+    virtual int peer_name(Name& name) = 0;
+    virtual int take_error() { return 0; }
+
+    virtual off_t map(void*, size_t, int, off_t) { return -EOPNOTSUPP; }
+    virtual int unmap(void*, size_t) { return -EOPNOTSUPP; }
+    virtual ssize_t write_mapped(Pieces, off_t, int) { return -EOPNOTSUPP; }
+
+    // For rpoll. Between watch() and unwatch() whoever takes news rings the socket.
+    short look(short wanted);
+    void watch(std::vector<pollfd>& files);
+    void unwatch();
+
+    int set_option(int level, int option, const void* value, socklen_t length);
+    int get_option(int level, int option, void* value, socklen_t* length);
+    bool is_blocking() const { return is_blocking_; }
+    void set_blocking(bool is) { is_blocking_ = is; }
+
+protected:
+    using Guard = std::unique_lock<std::mutex>;
+
+    // With the lock held.
+    virtual bool take_news(bool thoroughly) = 0;  // true if there was something
+    virtual short ready(short wanted) const = 0;
+    virtual void arm() = 0;
+    virtual void add_files(std::vector<pollfd>& files) const = 0;
+
+    void progress(bool thoroughly);
+    bool may_wait(int flags) const { return is_blocking_ && (flags & MSG_DONTWAIT) == 0; }
+    // Waits until it is done. An errno if it may not wait, or a signal came.
+    template <class IsDone>
+    int wait(Guard& guard, bool may_wait, IsDone is_done);
+
+    const int domain_;
+    const int type_;
+    std::mutex lock_;
+    Options options_;
+
+private:
+    int sleep(Guard& guard);
+    void leave();
+
+    live::Descriptor number_;
+    bool is_blocking_ = true;
+    int watchers_ = 0;
+};
+
+// The sockets of the program by number.
+std::shared_ptr<Socket> find(int number);
+int add(const std::shared_ptr<Socket>& socket);
+std::shared_ptr<Socket> remove(int number);
+
+// ---------------------------------------------------------------------------------------------
+
+template <class IsDone>
+int Socket::wait(Guard& guard, bool may_wait, IsDone is_done) {
+    constexpr int kLooks = 100;  // chosen: an answer that comes soon is found before anybody sleeps
+    for (;;) {
+        for (int looks = 0; looks < (may_wait ? kLooks : 1); ++looks) {
+            progress(looks == 0);
+            if (is_done()) return 0;
+        }
+        if (!may_wait) return EAGAIN;
+        arm();
+        progress(true);
+        if (is_done()) return 0;
+        if (const int error = sleep(guard)) return error;
+    }
+}
+
+}  // namespace tulle::verbs::rsockets

@@ -1,0 +1,358 @@
+// A server that lives long, and clients that come, leave, or are killed. Run by `tulle run`.
+// Clients are processes of their own: this program again, called with a role.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <rdma/rdma_cma.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::seconds;
+
+// Far more than a connection takes on a busy machine, far less than a message that is sent again
+// for want of an answer (4 s), or a connection that rests.
+constexpr seconds kAtOnce{3};
+
+sockaddr_in address_of(uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    return address;
+}
+
+ibv_qp_init_attr small_queue_pair() {
+    ibv_qp_init_attr attributes{};
+    attributes.qp_type = IBV_QPT_RC;
+    attributes.cap = {4, 4, 1, 1, 0};
+    return attributes;
+}
+
+// The next event of a channel, copied and acknowledged; -1 if none comes in time.
+struct Event {
+    int type = -1;
+    int status = 0;
+    rdma_cm_id* id = nullptr;
+};
+
+Event next_event(rdma_event_channel* channel, std::chrono::milliseconds patience = kAtOnce) {
+    pollfd look{channel->fd, POLLIN, 0};
+    if (poll(&look, 1, static_cast<int>(patience.count())) != 1) return {};
+    rdma_cm_event* event = nullptr;
+    if (rdma_get_cm_event(channel, &event) != 0) return {};
+    const Event copy{event->event, event->status, event->id};
+    rdma_ack_cm_event(event);
+    return copy;
+}
+
+// One side of a connection that asks for it. True if it stands.
+class Caller {
+public:
+    Caller() : channel_(rdma_create_event_channel()) {}
+    ~Caller() {
+        leave();
+        rdma_destroy_event_channel(channel_);
+    }
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+
+    bool connect(uint16_t port) {
+        sockaddr_in there = address_of(port);
+        ibv_qp_init_attr attributes = small_queue_pair();
+        rdma_conn_param param{};
+        param.retry_count = 7;
+        if (rdma_create_id(channel_, &id_, nullptr, RDMA_PS_TCP) != 0) return false;
+        return rdma_resolve_addr(id_, nullptr, reinterpret_cast<sockaddr*>(&there), 1000) == 0 &&
+               is_next(RDMA_CM_EVENT_ADDR_RESOLVED) && rdma_resolve_route(id_, 1000) == 0 &&
+               is_next(RDMA_CM_EVENT_ROUTE_RESOLVED) &&
+               rdma_create_qp(id_, nullptr, &attributes) == 0 && rdma_connect(id_, &param) == 0 &&
+               is_next(RDMA_CM_EVENT_ESTABLISHED);
+    }
+    bool is_next(rdma_cm_event_type wanted) {
+        last = next_event(channel_);
+        return last.type == wanted;
+    }
+    void disconnect() { rdma_disconnect(id_); }
+    void leave() {
+        if (id_ == nullptr) return;
+        rdma_destroy_qp(id_);
+        rdma_destroy_id(id_);
+        id_ = nullptr;
+    }
+
+    Event last;
+
+private:
+    rdma_event_channel* channel_;
+    rdma_cm_id* id_ = nullptr;
+};
+
+// One that answers, as servers do: it accepts everybody and cleans up after those who part.
+class Server {
+public:
+    Server() : channel_(rdma_create_event_channel()) {
+        sockaddr_in any = address_of(0);
+        rdma_create_id(channel_, &listener_, nullptr, RDMA_PS_TCP);
+        rdma_bind_addr(listener_, reinterpret_cast<sockaddr*>(&any));
+        rdma_listen(listener_, 64);
+    }
+    explicit Server(uint16_t port) : channel_(rdma_create_event_channel()) {
+        sockaddr_in there = address_of(port);
+        rdma_create_id(channel_, &listener_, nullptr, RDMA_PS_TCP);
+        if (rdma_bind_addr(listener_, reinterpret_cast<sockaddr*>(&there)) != 0) _exit(3);
+        if (rdma_listen(listener_, 64) != 0) _exit(4);
+    }
+    ~Server() {
+        rdma_destroy_id(listener_);
+        rdma_destroy_event_channel(channel_);
+    }
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    uint16_t port() const { return ntohs(rdma_get_src_port(listener_)); }
+
+    // Serves until the condition holds; false if nothing happens for too long.
+    bool serve_until(const std::function<bool()>& is_done) {
+        while (!is_done()) {
+            const Event event = next_event(channel_);
+            if (event.type < 0) return false;
+            handle(event);
+        }
+        return true;
+    }
+    void serve_what_is_there() {
+        for (;;) {
+            const Event event = next_event(channel_, std::chrono::milliseconds(0));
+            if (event.type < 0) return;
+            handle(event);
+        }
+    }
+
+    int connected = 0;  // ever
+    int parted = 0;
+    int others = 0;  // events of other kinds
+
+private:
+    void handle(const Event& event) {
+        switch (event.type) {
+            case RDMA_CM_EVENT_CONNECT_REQUEST: return accept(event.id);
+            case RDMA_CM_EVENT_ESTABLISHED: ++connected; return;
+            case RDMA_CM_EVENT_DISCONNECTED: ++parted; return end(event.id);
+            case RDMA_CM_EVENT_TIMEWAIT_EXIT: return;
+            default: ++others; return end(event.id);
+        }
+    }
+    void accept(rdma_cm_id* id) {
+        ibv_qp_init_attr attributes = small_queue_pair();
+        rdma_conn_param param{};
+        if (rdma_create_qp(id, nullptr, &attributes) == 0 && rdma_accept(id, &param) == 0) return;
+        ++others;
+        end(id);
+    }
+    static void end(rdma_cm_id* id) {
+        rdma_destroy_qp(id);
+        rdma_destroy_id(id);
+    }
+
+    rdma_event_channel* channel_;
+    rdma_cm_id* listener_ = nullptr;
+};
+
+// This program again, in a role. What it says comes through a pipe.
+class Child {
+public:
+    Child(const char* role, uint16_t port, const char* how = "") {
+        int ends[2];
+        if (pipe(ends) != 0) std::abort();
+        const std::string number = std::to_string(port);
+        pid_ = fork();
+        if (pid_ == 0) {
+            dup2(ends[1], STDOUT_FILENO);
+            close(ends[0]);
+            close(ends[1]);
+            execl("/proc/self/exe", "clients_test", role, number.c_str(), how, nullptr);
+            _exit(127);
+        }
+        close(ends[1]);
+        words_ = ends[0];
+    }
+    ~Child() {
+        if (words_ >= 0) close(words_);
+        if (pid_ > 0) {
+            kill(pid_, SIGKILL);
+            waitpid(pid_, nullptr, 0);
+        }
+    }
+    Child(Child&& other) noexcept
+        : pid_(std::exchange(other.pid_, -1)), words_(std::exchange(other.words_, -1)) {}
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    int words() const { return words_; }
+    // A letter, or 0 if it has ended without one.
+    char word() const {
+        char letter = 0;
+        return read(words_, &letter, 1) == 1 ? letter : '\0';
+    }
+    void end() {
+        kill(pid_, SIGKILL);
+        wait();
+    }
+    int wait() {
+        int status = 0;
+        waitpid(std::exchange(pid_, -1), &status, 0);
+        return status;
+    }
+
+private:
+    pid_t pid_ = -1;
+    int words_ = -1;
+};
+
+void say(char letter) {
+    if (write(STDOUT_FILENO, &letter, 1) != 1) _exit(5);
+}
+
+// 'c' connected, 'r' not. Then it leaves as it was told: waits to be killed, parts, or just ends.
+int be_client(uint16_t port, const std::string& how) {
+    Caller caller;
+    const bool stands = caller.connect(port);
+    if (!stands)
+        std::fprintf(stderr, "event %d, status %d\n", caller.last.type, caller.last.status);
+    say(stands ? 'c' : 'r');
+    if (how == "waits")
+        for (;;) pause();
+    if (how == "parts") {
+        caller.disconnect();
+        caller.is_next(RDMA_CM_EVENT_DISCONNECTED);
+        caller.leave();
+    }
+    if (how == "ends") _exit(0);
+    return 0;
+}
+
+int be_server(uint16_t port) {
+    Server server(port);
+    say('l');
+    server.serve_until([] { return false; });
+    for (;;) pause();
+}
+
+// ---- tests
+// ---------------------------------------------------------------------------------------
+
+TEST(Clients, a_killed_client_makes_way_for_its_successor_at_once) {
+    Server server;
+    for (int round = 1; round <= 5; ++round) {
+        Child client("--client", server.port(), "waits");
+        ASSERT_TRUE(server.serve_until([&] { return server.connected == round; })) << round;
+        EXPECT_EQ(client.word(), 'c');
+        client.end();
+        // Its successor comes before the server has looked.
+    }
+    EXPECT_TRUE(server.serve_until([&] { return server.parted == 5; }));
+    EXPECT_EQ(server.others, 0);
+}
+
+TEST(Clients, a_restarted_server_accepts_its_client_at_once) {
+    uint16_t port = 0;
+    {
+        const Server server;
+        port = server.port();
+    }
+    std::vector<std::unique_ptr<Caller>> callers;
+    for (int round = 0; round < 5; ++round) {
+        Child server("--server", port);
+        ASSERT_EQ(server.word(), 'l');
+        callers.push_back(std::make_unique<Caller>());
+        Caller& caller = *callers.back();
+        EXPECT_TRUE(caller.connect(port))
+            << round << ": event " << caller.last.type << ", status " << caller.last.status;
+        server.end();
+    }
+    for (auto& caller : callers) EXPECT_TRUE(caller->is_next(RDMA_CM_EVENT_DISCONNECTED));
+}
+
+struct Belongings {
+    ptrdiff_t descriptors = 0;
+    ptrdiff_t mappings = 0;
+    ptrdiff_t kilobytes = 0;
+};
+
+Belongings belongings() {
+    Belongings now;
+    const std::filesystem::directory_iterator folder("/proc/self/fd");
+    now.descriptors = std::distance(begin(folder), end(folder));
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) ++now.mappings;
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;)
+        if (word == "VmRSS:") status >> now.kilobytes;
+    return now;
+}
+
+// Clients come in groups and leave in all ways. None is refused.
+int serve_groups(Server& server, int clients) {
+    constexpr const char* kWays[] = {"waits", "parts", "ends"};
+    constexpr int kTogether = 3;
+    int refused = 0;
+    for (int begun = 0; begun < clients; begun += kTogether) {
+        std::vector<Child> group;
+        for (const char* way : kWays) group.emplace_back("--client", server.port(), way);
+        const int wanted = server.connected + kTogether;
+        if (!server.serve_until([&] { return server.connected >= wanted; })) ++refused;
+        for (Child& client : group)
+            if (client.word() != 'c') ++refused;
+        if (refused != 0) return refused;
+        group.front().end();
+        if (!server.serve_until([&] { return server.parted >= server.connected; })) ++refused;
+        for (size_t i = 1; i < group.size(); ++i) group[i].wait();
+    }
+    return refused;
+}
+
+TEST(Clients, many_come_and_go_and_leave_nothing_behind) {
+    const char* wanted = std::getenv("CLIENTS");
+    const int clients = wanted != nullptr ? std::atoi(wanted) : 300;
+    Server server;
+    ASSERT_EQ(serve_groups(server, 60), 0);  // what is made once is there
+    server.serve_what_is_there();
+    const Belongings before = belongings();
+    EXPECT_EQ(serve_groups(server, clients), 0);
+    server.serve_what_is_there();
+    const Belongings after = belongings();
+    EXPECT_EQ(after.descriptors, before.descriptors);
+    EXPECT_LE(after.mappings, before.mappings + 4);
+    // A page now and then is the C library's; a ring or a board for each client is not.
+    EXPECT_LE(after.kilobytes, before.kilobytes + 1024) << before.kilobytes;
+    EXPECT_EQ(server.others, 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);
+    if (argc > 3) {
+        const std::string role = argv[1];
+        const auto port = static_cast<uint16_t>(std::atoi(argv[2]));
+        if (role == "--client") return be_client(port, argv[3]);
+        if (role == "--server") return be_server(port);
+    }
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}

@@ -1,0 +1,406 @@
+// Sockets over RDMA, call by call. Both ends are in this process, in threads of their own. Run by
+// `tulle run`.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/tcp.h>
+#include <rdma/rsocket.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr int kPatience = 20'000;  // milliseconds; the machine may be busy
+
+sockaddr_in address_of(uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    return address;
+}
+
+const sockaddr* plain(const sockaddr_in& address) {
+    return reinterpret_cast<const sockaddr*>(&address);
+}
+
+uint16_t port_of(int socket) {
+    sockaddr_in name{};
+    socklen_t length = sizeof name;
+    EXPECT_EQ(rgetsockname(socket, reinterpret_cast<sockaddr*>(&name), &length), 0);
+    return ntohs(name.sin_port);
+}
+
+int listener() {
+    const int socket = rsocket(AF_INET, SOCK_STREAM, 0);
+    const sockaddr_in any = address_of(0);
+    EXPECT_EQ(rbind(socket, plain(any), sizeof any), 0);
+    EXPECT_EQ(rlisten(socket, 8), 0);
+    return socket;
+}
+
+int connected_to(uint16_t port) {
+    const int socket = rsocket(AF_INET, SOCK_STREAM, 0);
+    const sockaddr_in there = address_of(port);
+    EXPECT_EQ(rconnect(socket, plain(there), sizeof there), 0) << std::strerror(errno);
+    return socket;
+}
+
+void set_nonblocking(int socket) {
+    ASSERT_EQ(rfcntl(socket, F_SETFL, O_NONBLOCK), 0);
+    ASSERT_EQ(rfcntl(socket, F_GETFL, 0) & O_NONBLOCK, O_NONBLOCK);
+}
+
+short wait_for(int socket, short events) {
+    pollfd one{socket, events, 0};
+    EXPECT_EQ(rpoll(&one, 1, kPatience), 1);
+    return one.revents;
+}
+
+std::vector<char> random_bytes(size_t count, unsigned seed) {
+    std::minstd_rand random(seed);
+    std::vector<char> bytes(count);
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    return bytes;
+}
+
+// Sends all of it in pieces of all sizes.
+void send_all(int socket, const std::vector<char>& bytes, unsigned seed) {
+    std::minstd_rand random(seed);
+    for (size_t at = 0; at < bytes.size();) {
+        const size_t count = std::min<size_t>(bytes.size() - at, 1 + random() % 100'000);
+        const ssize_t sent = rsend(socket, bytes.data() + at, count, 0);
+        ASSERT_GT(sent, 0) << std::strerror(errno);
+        at += static_cast<size_t>(sent);
+    }
+}
+
+std::vector<char> receive_all(int socket, unsigned seed) {
+    std::minstd_rand random(seed);
+    std::vector<char> bytes, piece(200'000);
+    for (;;) {
+        const ssize_t count = rrecv(socket, piece.data(), 1 + random() % piece.size(), 0);
+        EXPECT_GE(count, 0) << std::strerror(errno);
+        if (count <= 0) return bytes;
+        bytes.insert(bytes.end(), piece.begin(), piece.begin() + count);
+    }
+}
+
+// Two ends of a stream.
+class Streams : public testing::Test {
+protected:
+    void SetUp() override {
+        const int at = listener();
+        const uint16_t port = port_of(at);
+        std::thread caller([&] { client = connected_to(port); });
+        server = raccept(at, nullptr, nullptr);
+        caller.join();
+        ASSERT_GE(server, 0);
+        EXPECT_EQ(rclose(at), 0);
+    }
+    void TearDown() override {
+        for (const int socket : {client, server})
+            if (socket >= 0) {
+                EXPECT_EQ(rclose(socket), 0);
+            }
+    }
+
+    int client = -1;
+    int server = -1;
+};
+
+TEST_F(Streams, bytes_arrive_as_they_were_sent_in_both_directions_at_once) {
+    const std::vector<char> there = random_bytes(5'000'000, 1), back = random_bytes(3'000'000, 2);
+    std::vector<char> at_server, at_client;
+    std::thread one([&] {
+        send_all(client, there, 3);
+        EXPECT_EQ(rshutdown(client, SHUT_WR), 0);
+    });
+    std::thread two([&] {
+        send_all(server, back, 4);
+        EXPECT_EQ(rshutdown(server, SHUT_WR), 0);
+    });
+    std::thread three([&] { at_server = receive_all(server, 5); });
+    at_client = receive_all(client, 6);
+    one.join();
+    two.join();
+    three.join();
+    EXPECT_TRUE(at_server == there);
+    EXPECT_TRUE(at_client == back);
+}
+
+TEST_F(Streams, a_side_that_has_shut_down_still_receives) {
+    EXPECT_EQ(rshutdown(client, SHUT_WR), 0);
+    std::array<char, 100'000> bytes{};
+    EXPECT_EQ(rrecv(server, bytes.data(), 1, 0), 0);
+    std::thread sender([&] { send_all(server, random_bytes(1'000'000, 7), 8); });
+    size_t received = 0;
+    while (received < 1'000'000) {
+        const ssize_t count = rrecv(client, bytes.data(), bytes.size(), 0);
+        ASSERT_GT(count, 0);
+        received += static_cast<size_t>(count);
+    }
+    sender.join();
+    EXPECT_EQ(rsend(client, "x", 1, 0), -1);
+    EXPECT_EQ(errno, EPIPE);
+}
+
+TEST_F(Streams, without_waiting_calls_say_that_they_would) {
+    set_nonblocking(client);
+    set_nonblocking(server);
+    char byte = 0;
+    EXPECT_EQ(rrecv(client, &byte, 1, 0), -1);
+    EXPECT_EQ(errno, EAGAIN);
+    const std::vector<char> bytes(10'000, 'x');
+    size_t sent = 0;
+    for (ssize_t count = 0; (count = rsend(client, bytes.data(), bytes.size(), 0)) > 0;)
+        sent += static_cast<size_t>(count);
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_GE(sent, 64u << 10);
+    pollfd look{client, POLLOUT, 0};
+    EXPECT_EQ(rpoll(&look, 1, 0), 0);
+    std::vector<char> got(sent);
+    for (size_t at = 0; at < sent;) {
+        ASSERT_EQ(wait_for(server, POLLIN), POLLIN);
+        const ssize_t count = rrecv(server, got.data() + at, sent - at, 0);
+        ASSERT_GT(count, 0);
+        at += static_cast<size_t>(count);
+    }
+    EXPECT_EQ(wait_for(client, POLLOUT), POLLOUT);
+}
+
+TEST_F(Streams, a_look_leaves_the_bytes_there_and_all_may_be_waited_for) {
+    EXPECT_EQ(rwrite(client, "abcdef", 6), 6);
+    std::array<char, 12> bytes{};
+    ASSERT_EQ(wait_for(server, POLLIN), POLLIN);
+    EXPECT_EQ(rrecv(server, bytes.data(), 4, MSG_PEEK), 4);
+    std::thread later([&] { EXPECT_EQ(rwrite(client, "ghijkl", 6), 6); });
+    EXPECT_EQ(rrecv(server, bytes.data(), 12, MSG_WAITALL), 12);
+    later.join();
+    EXPECT_EQ(std::string_view(bytes.data(), 12), "abcdefghijkl");
+}
+
+TEST_F(Streams, vectors_are_gathered_and_scattered) {
+    std::array<char, 3> a{'a', 'b', 'c'}, c{};
+    std::array<char, 2> b{'d', 'e'}, d{};
+    const std::array<iovec, 2> from{iovec{a.data(), 3}, iovec{b.data(), 2}};
+    EXPECT_EQ(rwritev(client, from.data(), 2), 5);
+    std::array<iovec, 2> into{iovec{d.data(), 2}, iovec{c.data(), 3}};
+    msghdr message{};
+    message.msg_iov = into.data();
+    message.msg_iovlen = into.size();
+    EXPECT_EQ(rrecvmsg(server, &message, MSG_WAITALL), 5);
+    EXPECT_EQ(std::string_view(d.data(), 2), "ab");
+    EXPECT_EQ(std::string_view(c.data(), 3), "cde");
+}
+
+TEST_F(Streams, what_was_sent_before_a_close_is_still_received) {
+    EXPECT_EQ(rwrite(client, "last words", 10), 10);
+    EXPECT_EQ(rclose(std::exchange(client, -1)), 0);
+    std::array<char, 20> bytes{};
+    EXPECT_EQ(rrecv(server, bytes.data(), bytes.size(), MSG_WAITALL), 10);
+    EXPECT_EQ(rrecv(server, bytes.data(), bytes.size(), 0), 0);
+    EXPECT_NE(wait_for(server, POLLIN) & POLLIN, 0);
+    EXPECT_EQ(rsend(server, "x", 1, 0), -1);
+    EXPECT_EQ(errno, EPIPE);
+}
+
+TEST_F(Streams, a_sleeper_is_woken_by_what_another_thread_takes) {
+    std::thread reader([&] {
+        char byte = 0;
+        EXPECT_EQ(rrecv(server, &byte, 1, 0), 1);
+    });
+    std::thread poller([&] { EXPECT_NE(wait_for(server, POLLIN) & POLLIN, 0); });
+    EXPECT_EQ(rwrite(client, "ab", 2), 2);
+    reader.join();
+    poller.join();
+}
+
+TEST_F(Streams, the_kernels_descriptors_are_polled_along) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    std::array<pollfd, 2> both{pollfd{server, POLLIN, 0}, pollfd{ends[0], POLLIN, 0}};
+    ASSERT_EQ(write(ends[1], "x", 1), 1);
+    EXPECT_EQ(rpoll(both.data(), 2, kPatience), 1);
+    EXPECT_EQ(both[1].revents, POLLIN);
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(server, &set);
+    FD_SET(ends[0], &set);
+    EXPECT_EQ(rwrite(client, "y", 1), 1);
+    ASSERT_NE(wait_for(server, POLLIN) & POLLIN, 0);
+    EXPECT_EQ(rselect(std::max(server, ends[0]) + 1, &set, nullptr, nullptr, nullptr), 2);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+TEST_F(Streams, names_and_options_are_those_of_sockets) {
+    sockaddr_in name{}, peer{};
+    socklen_t length = sizeof name;
+    EXPECT_EQ(rgetsockname(client, reinterpret_cast<sockaddr*>(&name), &length), 0);
+    EXPECT_EQ(rgetpeername(server, reinterpret_cast<sockaddr*>(&peer), &length), 0);
+    EXPECT_EQ(name.sin_port, peer.sin_port);
+    EXPECT_EQ(name.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+    int value = 1;
+    EXPECT_EQ(rsetsockopt(client, IPPROTO_TCP, TCP_NODELAY, &value, sizeof value), 0);
+    value = 0;
+    length = sizeof value;
+    EXPECT_EQ(rgetsockopt(client, IPPROTO_TCP, TCP_NODELAY, &value, &length), 0);
+    EXPECT_EQ(value, 1);
+    EXPECT_EQ(rgetsockopt(client, SOL_SOCKET, SO_ERROR, &value, &length), 0);
+    EXPECT_EQ(value, 0);
+    EXPECT_EQ(rsetsockopt(client, SOL_SOCKET, 9999, &value, sizeof value), -1);
+    EXPECT_EQ(errno, ENOPROTOOPT);
+}
+
+TEST(Sockets, nobody_who_listens_refuses) {
+    uint16_t port = 0;
+    {
+        const int at = listener();
+        port = port_of(at);
+        EXPECT_EQ(rclose(at), 0);
+    }
+    const int socket = rsocket(AF_INET, SOCK_STREAM, 0);
+    const sockaddr_in there = address_of(port);
+    EXPECT_EQ(rconnect(socket, plain(there), sizeof there), -1);
+    EXPECT_EQ(errno, ECONNREFUSED);
+    EXPECT_EQ(rclose(socket), 0);
+    EXPECT_EQ(rclose(socket), -1);
+    EXPECT_EQ(errno, EBADF);
+    EXPECT_EQ(rsocket(AF_UNIX, SOCK_STREAM, 0), -1);
+}
+
+TEST(Sockets, a_connection_is_made_without_waiting) {
+    const int at = listener();
+    set_nonblocking(at);
+    EXPECT_EQ(raccept(at, nullptr, nullptr), -1);
+    EXPECT_EQ(errno, EAGAIN);
+    const int client = rsocket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    const sockaddr_in there = address_of(port_of(at));
+    EXPECT_EQ(rconnect(client, plain(there), sizeof there), -1);
+    EXPECT_EQ(errno, EINPROGRESS);
+    ASSERT_EQ(wait_for(at, POLLIN), POLLIN);
+    const int server = raccept(at, nullptr, nullptr);
+    ASSERT_GE(server, 0);
+    EXPECT_EQ(wait_for(client, POLLOUT), POLLOUT);
+    int error = -1;
+    socklen_t length = sizeof error;
+    EXPECT_EQ(rgetsockopt(client, SOL_SOCKET, SO_ERROR, &error, &length), 0);
+    EXPECT_EQ(error, 0);
+    for (const int socket : {client, server, at}) EXPECT_EQ(rclose(socket), 0);
+}
+
+TEST(Sockets, a_closed_socket_leaves_nothing_behind) {
+    const auto descriptors = [] {
+        const std::filesystem::directory_iterator folder("/proc/self/fd");
+        return std::distance(begin(folder), end(folder));
+    };
+    const int at = listener();
+    const uint16_t port = port_of(at);
+    ptrdiff_t before = 0;
+    for (int round = 0; round < 20; ++round) {
+        if (round == 5) before = descriptors();
+        std::thread caller([&] { rclose(connected_to(port)); });
+        const int server = raccept(at, nullptr, nullptr);
+        char byte = 0;
+        EXPECT_EQ(rrecv(server, &byte, 1, 0), 0);
+        EXPECT_EQ(rclose(server), 0);
+        caller.join();
+    }
+    EXPECT_EQ(descriptors(), before);
+    EXPECT_EQ(rclose(at), 0);
+}
+
+TEST(Mappings, a_peer_writes_into_a_buffer_of_the_program) {
+    const int at = listener();
+    const int mappings = 4;
+    ASSERT_EQ(rsetsockopt(at, SOL_RDMA, RDMA_IOMAPSIZE, &mappings, sizeof mappings), 0);
+    int client = -1;
+    const uint16_t port = port_of(at);
+    std::thread caller([&] { client = connected_to(port); });
+    const int server = raccept(at, nullptr, nullptr);
+    caller.join();
+    // The server has room for mappings of the client, and writes into them.
+    std::vector<char> buffer(100'000);
+    EXPECT_EQ(riomap(server, buffer.data(), buffer.size(), PROT_WRITE, 0, 0), -1);
+    ASSERT_EQ(riomap(client, buffer.data(), buffer.size(), PROT_WRITE, 0, 5'000), 5'000);
+    EXPECT_EQ(rwrite(client, "m", 1), 1);
+    char byte = 0;
+    EXPECT_EQ(rrecv(server, &byte, 1, 0), 1);
+    const std::vector<char> data = random_bytes(50'000, 9);
+    EXPECT_EQ(riowrite(server, data.data(), data.size(), 5'000 + 1'000, 0), data.size());
+    EXPECT_EQ(riowrite(server, data.data(), 1, 4'999, 0), static_cast<size_t>(-1));
+    EXPECT_EQ(rwrite(server, "d", 1), 1);
+    EXPECT_EQ(rrecv(client, &byte, 1, 0), 1);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), buffer.begin() + 1'000));
+    EXPECT_EQ(riounmap(client, buffer.data(), buffer.size()), 0);
+    for (const int socket : {client, server, at}) EXPECT_EQ(rclose(socket), 0);
+}
+
+TEST(Datagrams, come_back_whatever_their_size) {
+    const int server = rsocket(AF_INET, SOCK_DGRAM, 0), client = rsocket(AF_INET, SOCK_DGRAM, 0);
+    const sockaddr_in any = address_of(0);
+    ASSERT_EQ(rbind(server, plain(any), sizeof any), 0);
+    const sockaddr_in there = address_of(port_of(server));
+    std::vector<char> bytes(70'000);
+    for (const size_t size : {1u, 100u, 1'000u, 4'072u, 4'073u, 30'000u, 50u, 50u}) {
+        const std::vector<char> data = random_bytes(size, static_cast<unsigned>(size));
+        ASSERT_EQ(rsendto(client, data.data(), size, 0, plain(there), sizeof there),
+                  static_cast<ssize_t>(size));
+        sockaddr_in from{};
+        socklen_t length = sizeof from;
+        ASSERT_EQ(rrecvfrom(server, bytes.data(), bytes.size(), 0,
+                            reinterpret_cast<sockaddr*>(&from), &length),
+                  static_cast<ssize_t>(size));
+        EXPECT_TRUE(std::equal(data.begin(), data.end(), bytes.begin()));
+        EXPECT_EQ(ntohs(from.sin_port), port_of(client));
+        ASSERT_EQ(rsendto(server, data.data(), size, 0, plain(from), length),
+                  static_cast<ssize_t>(size));
+        ASSERT_NE(wait_for(client, POLLIN) & POLLIN, 0);
+        ASSERT_EQ(rrecv(client, bytes.data(), bytes.size(), 0), static_cast<ssize_t>(size));
+    }
+    EXPECT_EQ(rrecv(client, bytes.data(), 1, MSG_DONTWAIT), -1);
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_EQ(rclose(server), 0);
+    EXPECT_EQ(rclose(client), 0);
+}
+
+// The other end is a process of its own, which is killed.
+TEST(Peers, a_killed_peer_ends_the_stream) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        const int at = listener();
+        const uint16_t port = port_of(at);
+        if (write(ends[1], &port, sizeof port) != sizeof port) _exit(1);
+        const int socket = raccept(at, nullptr, nullptr);
+        rwrite(socket, "x", 1);
+        for (;;) pause();
+    }
+    uint16_t port = 0;
+    ASSERT_EQ(read(ends[0], &port, sizeof port), static_cast<ssize_t>(sizeof port));
+    const int client = connected_to(port);
+    char byte = 0;
+    EXPECT_EQ(rrecv(client, &byte, 1, 0), 1);
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    EXPECT_LE(rrecv(client, &byte, 1, 0), 0);
+    EXPECT_NE(wait_for(client, POLLIN) & POLLHUP, 0);
+    EXPECT_EQ(rsend(client, "x", 1, 0), -1);
+    EXPECT_EQ(rclose(client), 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+}  // namespace
