@@ -20,15 +20,16 @@ namespace {
 
 constexpr const char* kExamples = R"(
 Examples:
-  tulle run -- ibv_devinfo -v                          the adapter that programs find
+  tulle run ibv_devinfo -v                             the adapter that programs find
   tulle run --pair 'ib_write_bw' 'ib_write_bw localhost'
-  tulle run -- ib_send_lat                             a server; in another shell
-  tulle run -- ib_send_lat localhost                   its client
-  tulle run -n 4 -- ./my_program                       four hosts, TULLE_RANK says which
-  tulle run --loss 1% --seed 7 -- ./my_test            the same losses each time
-  tulle run --faults rules.yaml --fault-log log.txt -- ./my_test
+  tulle run ib_send_lat                                a server; in another shell
+  tulle run ib_send_lat localhost                      its client
+  tulle run -n 4 ./my_program                          four hosts, TULLE_RANK says which
+  tulle run --loss 1% --seed 7 ./my_test               the same losses each time
+  tulle run --faults rules.yaml --fault-log log.txt ./my_test
   tulle run --pcap out.pcap --pair 'rping -s -C 3' 'rping -c -C 3 -a 127.0.0.1'
 
+Options of `tulle run` end where the program is named; `--` may stand before its name.
 `man tulle-run` explains what programs find.)";
 
 constexpr int kLookEveryMs = 10;
@@ -138,9 +139,18 @@ int Run::pair() {
     return exit_code;
 }
 
-int run_programs(const Options& options) {
+// What is left behind the options is the program with its arguments, untouched. A word before it
+// that looks like an option is none of ours.
+int run_programs(Options& options, std::vector<std::string> rest) {
+    if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
+    if (!rest.empty() && rest.front().starts_with('-'))
+        return fail(fmt::format("there is no option '{}'; `tulle run --help` shows what can be "
+                                "written",
+                                rest.front()),
+                    kInputWrong);
+    options.command = std::move(rest);
     if (options.pair.empty() == options.command.empty())
-        return fail(options.pair.empty() ? "name a program to run, behind --"
+        return fail(options.pair.empty() ? "name a program to run, such as `tulle run ./my_program`"
                                          : "--pair names both programs; there is nothing to add",
                     kInputWrong);
     if (!options.pair.empty() && options.copies != 1)
@@ -169,9 +179,15 @@ void add_run(CLI::App& app, int& exit_code) {
         ->check(CLI::IsMember({"ethernet", "infiniband"}))
         ->type_name("LAYER");
     add_wire_options(*command, options->wire);
-    command->add_option("program", options->command, "The program and its arguments, behind --")
-        ->type_name("");
-    command->callback([options, &exit_code] { exit_code = run_programs(*options); });
+    // Everything from the program's name on is the program's. What stands behind `--` CLI11 leaves
+    // to the command above, which keeps it for us.
+    command->prefix_command();
+    command->preparse_callback([&app](size_t) { app.prefix_command(); });
+    command->callback([options, command, &app, &exit_code] {
+        std::vector<std::string> rest = command->remaining();
+        for (std::string& word : app.remaining()) rest.push_back(std::move(word));
+        exit_code = run_programs(*options, std::move(rest));
+    });
 }
 
 }  // namespace tulle::cli
