@@ -42,8 +42,8 @@ def two(server, client, package, expect, run=(), environment=None):
             "pair": [server, client], "environment": environment or {}}
 
 
-def ucx(test, transports="rc_v,ud_v"):
-    line = f"ucx_perftest -t {test} -n 500 -p {{port}}"
+def ucx(test, transports="rc_v,ud_v", options=""):
+    line = f"ucx_perftest -t {test} -n 500 {options} -p {{port}}"
     environment = {"UCX_TLS": transports, "UCX_NET_DEVICES": "tulle0:1"}
     return two(line, f"{line} 127.0.0.1", "ucx-utils", r"Final:\s+500", environment=environment)
 
@@ -182,6 +182,7 @@ PROGRAMS = {
     "ucx_get": ucx("ucp_get"),
     "ucx_atomic": ucx("ucp_add"),
     "ucx_ud": ucx("tag_lat", "ud_v"),
+    "ucx_tag_asleep": ucx("tag_lat", options="-E sleep"),
     "openmpi_2": mpi(2),
     "openmpi_4": mpi(4),
     "pyverbs": pyverbs(),
