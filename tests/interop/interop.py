@@ -85,6 +85,15 @@ def mpi(ranks):
             "run": [], "command": ["sh", "-c", line], "environment": environment}
 
 
+def mpi_fabric(ranks):
+    """The same over libfabric, which unloads our library before the process ends."""
+    one = mpi(ranks)
+    line = one["command"][-1].replace(
+        "--mca pml ucx", "--mca pml cm --mca mtl ofi "
+        "--mca mtl_ofi_provider_include 'verbs;ofi_rxm'")
+    return one | {"command": ["sh", "-c", line]}
+
+
 def utils(program, options=""):
     return pair(program, f"-g 3 {options}", "ibverbs-utils",
                 "success" if "xsrq" in program else PINGPONG)
@@ -185,6 +194,7 @@ PROGRAMS = {
     "ucx_tag_asleep": ucx("tag_lat", options="-E sleep"),
     "openmpi_2": mpi(2),
     "openmpi_4": mpi(4),
+    "openmpi_fabric": mpi_fabric(2),
     "pyverbs": pyverbs(),
     "fabric_msg": fabric("msg"),
     "fabric_dgram": fabric("dgram"),
