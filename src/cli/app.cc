@@ -29,7 +29,7 @@ constexpr const char* kDescription =
 constexpr const char* kFooter = R"(Examples:
   tulle compare                   the same work on several fabrics, side by side
   tulle sim incast.yaml           one run of a scenario, in detail
-  tulle run -- ibv_devinfo -v     a program that needs an RDMA adapter
+  tulle run ibv_devinfo -v        a program that needs an RDMA adapter
   tulle list profiles             the fabrics that are built in
   tulle decode trace.pcap         what is in a capture, packet by packet
   tulle topo fat-tree:k=8         hosts, switches and cables of a fabric

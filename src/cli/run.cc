@@ -1,10 +1,13 @@
 #include "cli/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +15,7 @@
 #include "cli/run/children.h"
 #include "cli/run/device_files.h"
 #include "cli/run/environment.h"
+#include "cli/run/labels.h"
 #include "cli/run/ready.h"
 #include "cli/run/wire_options.h"
 
@@ -20,15 +24,16 @@ namespace {
 
 constexpr const char* kExamples = R"(
 Examples:
-  tulle run -- ibv_devinfo -v                          the adapter that programs find
+  tulle run ibv_devinfo -v                             the adapter that programs find
   tulle run --pair 'ib_write_bw' 'ib_write_bw localhost'
-  tulle run -- ib_send_lat                             a server; in another shell
-  tulle run -- ib_send_lat localhost                   its client
-  tulle run -n 4 -- ./my_program                       four hosts, TULLE_RANK says which
-  tulle run --loss 1% --seed 7 -- ./my_test            the same losses each time
-  tulle run --faults rules.yaml --fault-log log.txt -- ./my_test
+  tulle run ib_send_lat                                a server; in another shell
+  tulle run ib_send_lat localhost                      its client
+  tulle run -n 4 ./my_program                          four hosts, TULLE_RANK says which
+  tulle run --loss 1% --seed 7 ./my_test               the same losses each time
+  tulle run --faults rules.yaml --fault-log log.txt ./my_test
   tulle run --pcap out.pcap --pair 'rping -s -C 3' 'rping -c -C 3 -a 127.0.0.1'
 
+Options of `tulle run` end where the program is named; `--` may stand before its name.
 `man tulle-run` explains what programs find.)";
 
 constexpr int kLookEveryMs = 10;
@@ -40,6 +45,7 @@ struct Options {
     std::vector<std::string> pair;
     std::string link_layer = "ethernet";
     bool is_shared = false;
+    bool is_labelled = false;
     std::vector<std::string> command;
     WireOptions wire;
 };
@@ -65,21 +71,54 @@ public:
         : options_(options),
           folder_(std::move(folder)),
           wire_(std::move(wire)),
-          children_(!options.pair.empty() || options.copies > 1) {}
+          children_(is_several()) {
+        const bool is_shown = isatty(STDOUT_FILENO) != 0 || isatty(STDERR_FILENO) != 0;
+        if (options.is_labelled || (is_several() && is_shown)) labels_.emplace();
+    }
 
     int copies();
     int pair();
+    // Whether all of the capture and of the log could be written.
+    bool is_wire_whole() const { return files_.is_wire_whole(); }
 
 private:
+    bool is_several() const { return !options_.pair.empty() || options_.copies > 1; }
     pid_t start(const std::vector<std::string>& command, uint32_t rank, uint32_t program);
+    std::string name_of(uint32_t program) const;
+    void explain(const Children::Ended& ended, const char* what_else = "");
     bool wait_until_ready(pid_t server, std::optional<Children::Ended>& ended);
 
     const Options& options_;
     const std::string folder_;
     const std::string wire_;
     DeviceFiles files_;
+    std::optional<Labels> labels_;
+    std::vector<std::pair<pid_t, std::string>> names_;
     Children children_;
 };
+
+std::string Run::name_of(uint32_t program) const {
+    if (!options_.pair.empty()) return program == 0 ? "server" : "client";
+    return fmt::format("host {}", program);
+}
+
+// Why a program ended, where it does not go without saying: one alone tells by its exit code, and
+// one that was asked to end has no secret.
+void Run::explain(const Children::Ended& ended, const char* what_else) {
+    if (ended.exit_code == kDone || ended.was_asked_to) return;
+    if (ended.signal == 0 && !is_several()) return;
+    std::string name = "program";
+    for (const auto& [process, its_name] : names_)
+        if (process == ended.process && is_several()) name = its_name;
+    const std::string end =
+        ended.signal != 0
+            ? fmt::format(
+                  "was ended by signal {} ({})", ended.signal,
+                  sigdescr_np(ended.signal) != nullptr ? sigdescr_np(ended.signal) : "unknown")
+            : fmt::format("ended with exit code {}", ended.exit_code);
+    fmt::print(stderr, "tulle run: {}{} {}{}\n",
+               is_several() && options_.pair.empty() ? "" : "the ", name, end, what_else);
+}
 
 pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_t program) {
     RunIdentity who;
@@ -90,10 +129,14 @@ pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_
     auto variables = environment_for(folder_, who);
     if (options_.is_shared) variables.emplace_back("TULLE_SHARED", "1");
     if (!wire_.empty()) {
-        variables.emplace_back("TULLE_WIRE", wire_);
+        variables.emplace_back("TULLE_WIRE", wire_ + files_.wire_setting());
         variables.emplace_back("TULLE_PROGRAM", std::to_string(program));
     }
-    return children_.start(command, variables);
+    std::string name = name_of(program);
+    Labels::Ends ends = labels_ ? labels_->add(name) : Labels::Ends{};
+    const pid_t process = children_.start(command, variables, std::move(ends));
+    names_.emplace_back(process, std::move(name));
+    return process;
 }
 
 // The first failure is the run's.
@@ -102,9 +145,12 @@ int Run::copies() {
         if (start(options_.command, rank, rank) < 0)
             return fail("cannot start another process", kRunFailed);
     int exit_code = kDone;
-    while (children_.running() != 0)
-        if (const auto ended = children_.wait(-1); ended && exit_code == kDone)
-            exit_code = ended->exit_code;
+    while (children_.running() != 0) {
+        const auto ended = children_.wait(-1);
+        if (!ended) continue;
+        explain(*ended);
+        if (exit_code == kDone) exit_code = ended->exit_code;
+    }
     return exit_code;
 }
 
@@ -120,10 +166,12 @@ bool Run::wait_until_ready(pid_t server, std::optional<Children::Ended>& ended) 
 int Run::pair() {
     const pid_t server = start(shell_for(options_.pair[0]), 0, 0);
     std::optional<Children::Ended> ended;
-    if (!wait_until_ready(server, ended))
+    if (!wait_until_ready(server, ended)) {
+        explain(*ended, ", before its client began");
         return ended->exit_code != kDone
                    ? ended->exit_code
                    : fail("the server ended before its client began", kRunFailed);
+    }
     const pid_t client = start(shell_for(options_.pair[1]), 0, 1);
     int exit_code = kDone;
     bool client_ended = false;
@@ -134,15 +182,25 @@ int Run::pair() {
             children_.stop_all();
             break;
         }
+        explain(*ended);
         if (exit_code == kDone) exit_code = ended->exit_code;
         client_ended = client_ended || ended->process == client;
     }
     return exit_code;
 }
 
-int run_programs(const Options& options) {
+// What is left behind the options is the program with its arguments, untouched. A word before it
+// that looks like an option is none of ours.
+int run_programs(Options& options, std::vector<std::string> rest) {
+    if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
+    if (!rest.empty() && rest.front().starts_with('-'))
+        return fail(fmt::format("there is no option '{}'; `tulle run --help` shows what can be "
+                                "written",
+                                rest.front()),
+                    kInputWrong);
+    options.command = std::move(rest);
     if (options.pair.empty() == options.command.empty())
-        return fail(options.pair.empty() ? "name a program to run, behind --"
+        return fail(options.pair.empty() ? "name a program to run, such as `tulle run ./my_program`"
                                          : "--pair names both programs; there is nothing to add",
                     kInputWrong);
     if (!options.pair.empty() && options.copies != 1)
@@ -152,7 +210,10 @@ int run_programs(const Options& options) {
     const auto wire = wire_setting(options.wire, options.link_layer == "ethernet");
     if (!wire) return fail(wire.error().message, kInputWrong);
     Run run(options, *folder, *wire);
-    return options.pair.empty() ? run.copies() : run.pair();
+    const int exit_code = options.pair.empty() ? run.copies() : run.pair();
+    if (run.is_wire_whole()) return exit_code;
+    return fail("the capture or the fault log is not complete: it could not be written",
+                kRunFailed);
 }
 
 }  // namespace
@@ -172,10 +233,18 @@ void add_run(CLI::App& app, int& exit_code) {
         ->type_name("LAYER");
     command->add_flag("--shared", options->is_shared,
                       "Reach, and be reached by, programs of other users who ask for it too");
+    command->add_flag("--label", options->is_labelled,
+                      "Say whose each line is, as on a terminal where there are several programs");
     add_wire_options(*command, options->wire);
-    command->add_option("program", options->command, "The program and its arguments, behind --")
-        ->type_name("");
-    command->callback([options, &exit_code] { exit_code = run_programs(*options); });
+    // Everything from the program's name on is the program's. What stands behind `--` CLI11 leaves
+    // to the command above, which keeps it for us.
+    command->prefix_command();
+    command->preparse_callback([&app](size_t) { app.prefix_command(); });
+    command->callback([options, command, &app, &exit_code] {
+        std::vector<std::string> rest = command->remaining();
+        for (std::string& word : app.remaining()) rest.push_back(std::move(word));
+        exit_code = run_programs(*options, std::move(rest));
+    });
 }
 
 }  // namespace tulle::cli

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -70,6 +71,13 @@ public:
         const std::lock_guard guard(lock_);
         if (--lookers_ == 0 && uncounted_ > 0) eventfd_write(file_.get(), uncounted_);
         if (lookers_ == 0) uncounted_ = 0;
+    }
+
+    // Other descriptors may stand beside the one of this queue in a set of their own.
+    bool add_to(int epoll) const {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        return epoll_ctl(epoll, EPOLL_CTL_ADD, file_.get(), &event) == 0;
     }
 
     bool is_empty() {

@@ -27,6 +27,9 @@ constexpr uint32_t kPollsToYield = 256;
 constexpr uint32_t kLooksToYield = 16;
 constexpr uint32_t kFindsToTrust = 8;
 constexpr uint32_t kPostsToStream = 8;
+constexpr uint32_t kLooksAnswering = 4;
+constexpr uint32_t kVainLooks = 4;  // before it looks only now and then
+constexpr uint32_t kVainLooksToTry = 16;
 constexpr base::Duration kBacklogLook{100'000'000};    // 100 us
 constexpr base::Duration kStuckLook{10'000'000'000};   // 10 ms, chosen
 constexpr base::Duration kPatience{50'000'000};        // 50 us
@@ -290,6 +293,7 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
 }
 
 void Host::finish_posting() {
+    awaits_answer_ = true;
     direct_.set_streaming(posts_in_a_row_ > kPostsToStream);
     if (direct_.flush(*adapter_)) posts_packets_ = true;
     if (posts_packets_ || adapter_->has_work()) {
@@ -388,6 +392,55 @@ void Host::trust_program() {
     watch_->wake();
 }
 
+void Host::on_armed() {
+    // A program that will wait in sleep() turns the bell on there, and only if it does have to.
+    if (is_polled_ && sleeps_in_verbs_) return tell_events();
+    empty_polls_ = 0;
+    is_polled_ = false;
+    board().wants_bell.store(1);
+    if (has_arrivals()) return progress(true);
+    tell_events();
+}
+
+bool Host::show_bell_in(int epoll) {
+    return watch_->show_bell_in(epoll);
+}
+
+void Host::hide_bell_in(int epoll) {
+    watch_->hide_bell_in(epoll);
+}
+
+void Host::answer_bell() {
+    watch_->clear_bell();
+    is_polled_ = sleeps_in_verbs_ = false;
+    board().wants_bell.store(1);
+    progress(true);
+    for (uint32_t looks = 0; has_arrivals() && looks < kLooksAnswering; ++looks) progress(true);
+    if (has_arrivals()) watch_->ring_bell();
+    watch_->on_answer();
+}
+
+bool Host::look_before_sleep(std::unique_lock<std::mutex>& guard,
+                             const std::function<bool()>& is_there) {
+    if (!std::exchange(awaits_answer_, false)) return false;
+    if (vain_looks_ >= kVainLooks && ++vain_looks_ % kVainLooksToTry != 0) return false;
+    const Instant end = now() + kPatience;
+    board().wants_bell.store(0);
+    bool is_found = false;
+    for (uint32_t looks = 1; !is_found && now() < end; ++looks) {
+        progress(true);
+        is_found = is_there();
+        if (is_found || looks % kLooksToYield != 0) continue;
+        guard.unlock();
+        sched_yield();
+        guard.lock();
+    }
+    vain_looks_ = is_found ? 0 : vain_looks_ + 1;
+    board().wants_bell.store(1);
+    if (has_arrivals()) progress(true);
+    return is_found || is_there();
+}
+
 bool Host::look_awhile(const std::function<bool()>& is_there) {
     const Instant end = now() + kPatience;
     bool is_found = is_there();
@@ -401,6 +454,7 @@ bool Host::look_awhile(const std::function<bool()>& is_there) {
         if (!is_found && looks % kLooksToYield == 0) sched_yield();
     }
     const std::lock_guard guard(lock_);
+    sleeps_in_verbs_ = true;
     quick_finds_ = is_found ? quick_finds_ + 1 : 0;
     if (quick_finds_ >= kFindsToTrust) trust_program();
     if (is_polled_) return is_found;

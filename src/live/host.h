@@ -132,6 +132,19 @@ public:
     // peer that it waits for among them.
     bool on_empty_poll();
     void on_full_poll() { empty_polls_ = 0; }
+    // The program has asked to be told of completions, and will sleep until it is.
+    void on_armed();
+    // A set of descriptors that the program sleeps on shows the bell from now on, so that a peer
+    // wakes the program itself and not first the thread. There is room for one such set.
+    bool show_bell_in(int epoll);
+    void hide_bell_in(int epoll);
+    // The program has woken, or looks whether there is a reason to.
+    void answer_bell();
+    // Before the program sleeps: it has posted something, and an answer often comes soon. Looks for
+    // a while, unless that was in vain the last times. Gives up the lock now and then.
+    void on_received() { awaits_answer_ = false; }
+    bool look_before_sleep(std::unique_lock<std::mutex>& guard,
+                           const std::function<bool()>& is_there);
     // For a thread of the program that has nothing else to do. Looks whether that is there, and
     // makes progress, for a while: an answer that comes soon is found before anybody is woken.
     bool look_awhile(const std::function<bool()>& is_there);
@@ -284,7 +297,10 @@ private:
     std::atomic<bool> is_polled_{false};                   // by the program, again and again
     std::atomic<uint64_t> polls_{0};
     uint32_t empty_polls_ = 0;
-    uint32_t quick_finds_ = 0;  // of look_awhile(), in a row
+    uint32_t quick_finds_ = 0;      // of look_awhile(), in a row
+    bool sleeps_in_verbs_ = false;  // the program, in sleep(); otherwise in poll() and the like
+    bool awaits_answer_ = false;    // something was posted and nothing has come since
+    uint32_t vain_looks_ = 0;       // of look_before_sleep(), in a row
     uint32_t posts_in_a_row_ = 0;
     bool posts_packets_ = false;      // some of what was posted goes by packets
     bool took_writes_ = false;        // out of rings, since the thread last looked

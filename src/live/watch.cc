@@ -19,6 +19,7 @@ constexpr int64_t kTickNs = 1'000'000;  // how often to see whether the program 
 constexpr int64_t kBusyNs = 20'000;     // while the program has the lock
 constexpr int64_t kForEver = -1;
 constexpr size_t kMostStrangers = 64;  // chosen: the one who has kept silent longest goes
+constexpr uint32_t kAnswersToTrust = 8;  // of a program that the bell wakes itself
 // Whoever sends WRITEs through the ring often sends more of them.
 constexpr base::Duration kLinger{50'000'000};  // 50 us
 
@@ -95,6 +96,39 @@ void Watch::take_bell_back() {
     if (--borrowers_ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, host_.bell_.get());
 }
 
+bool Watch::show_bell_in(int epoll) {
+    if (shown_in_ >= 0 || !set_in(epoll, EPOLL_CTL_ADD, host_.bell_.get(), EPOLLIN)) return false;
+    shown_in_ = epoll;
+    return true;
+}
+
+void Watch::hide_bell_in(int epoll) {
+    if (shown_in_ != epoll) return;
+    epoll_ctl(epoll, EPOLL_CTL_DEL, host_.bell_.get(), nullptr);
+    shown_in_ = -1;
+    stop_trusting_answers();
+}
+
+void Watch::on_answer() {
+    if (shown_in_ < 0 || is_answered_ || ++answers_ < kAnswersToTrust) return;
+    is_answered_ = true;
+    lend_bell();
+    wake();
+}
+
+void Watch::stop_trusting_answers() {
+    answers_ = 0;
+    if (is_answered_.exchange(false)) take_bell_back();
+}
+
+void Watch::clear_bell() {
+    clear(host_.bell_.get());
+}
+
+void Watch::ring_bell() {
+    eventfd_write(host_.bell_.get(), 1);
+}
+
 Watch::Waker Watch::sleep_for_bell(int file) {
     std::array<pollfd, 2> waits{{{host_.bell_.get(), POLLIN, 0}, {file, POLLIN, 0}}};
     while (poll(waits.data(), waits.size(), -1) < 0)
@@ -129,10 +163,13 @@ int64_t Watch::look() {
     // A program that polls has the lock most of the time, and does all that is done here. Another
     // one may have it while it calls a process that calls us: the door must not wait for it.
     const std::unique_lock guard(host_.lock(), std::try_to_lock);
-    if (!guard) return host_.is_polled_ ? kTickNs : kBusyNs;
+    if (!guard) return host_.is_polled_ || is_answered_ ? kTickNs : kBusyNs;
     host_.progress(false);
     const uint64_t polls = host_.polls_.load(std::memory_order_relaxed);
-    if (polls == std::exchange(polls_seen_, polls)) host_.is_polled_ = false;
+    if (polls == std::exchange(polls_seen_, polls)) {
+        host_.is_polled_ = host_.sleeps_in_verbs_ = false;
+        stop_trusting_answers();
+    }
     const base::Instant time = now();
     if (std::exchange(host_.took_writes_, false)) lingers_until_ = time + kLinger;
     auto& wants_bell = host_.board().wants_bell;
@@ -144,6 +181,10 @@ int64_t Watch::look() {
     wants_bell.store(1);
     if (host_.has_arrivals()) return 0;
     const base::Instant deadline = host_.next_deadline();
+    if (is_answered_) {
+        host_.sleeps_until_ = Host::kOftenAwake;
+        return std::clamp<int64_t>((deadline - now()).ps / 1000, 0, kTickNs);
+    }
     host_.sleeps_until_ = deadline;
     if (deadline == base::Instant::never()) return kForEver;
     return std::max<int64_t>(0, (deadline - now()).ps / 1000);

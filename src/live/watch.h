@@ -38,6 +38,13 @@ public:
     // the host's lock.
     void lend_bell();
     void take_bell_back();
+    // See Host::show_bell_in() and answer_bell(). A program that answers again and again has the
+    // bell for itself; the thread looks now and then whether it still does.
+    bool show_bell_in(int epoll);
+    void hide_bell_in(int epoll);
+    void on_answer();
+    void clear_bell();
+    void ring_bell();
     enum class Waker { bell, file, signal };
     Waker sleep_for_bell(int file);
 
@@ -50,12 +57,16 @@ private:
     int64_t look();
     void sleep(int64_t ns);
     void on_ready(int socket);
+    void stop_trusting_answers();
 
     Host& host_;
     Door door_;
     Descriptor epoll_;
-    Descriptor alarm_;   // wakes the thread, from this process
-    int borrowers_ = 0;  // of the bell
+    Descriptor alarm_;      // wakes the thread, from this process
+    int borrowers_ = 0;     // of the bell
+    int shown_in_ = -1;     // the program's set of descriptors that has the bell
+    uint32_t answers_ = 0;  // in a row
+    std::atomic<bool> is_answered_{false};
     std::thread thread_;
     std::atomic<bool> stop_{false};
     std::atomic<bool> has_news_{false};

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -39,6 +41,7 @@ void set(WireSettings& settings, std::string_view key, std::string_view value) {
     if (key == "seed") settings.seed = number;
     if (key == "log") settings.log_file = value;
     if (key == "pcap") settings.capture_file = value;
+    if (key == "whole") settings.whole_file = value;
 }
 
 const char* word_for(wire::FaultAct act) {
@@ -182,6 +185,16 @@ std::optional<WirePath::Received> WirePath::receive(std::span<const std::byte> b
     return received;
 }
 
+void WirePath::append(Descriptor& file, const void* bytes, size_t length) {
+    errno = 0;
+    if (write(file.get(), bytes, length) == static_cast<ssize_t>(length)) return;
+    std::fprintf(stderr, "tulle: host %u, process %d: the %s is not complete from here on: %s\n",
+                 who_.rank, static_cast<int>(getpid()), &file == &log_ ? "fault log" : "capture",
+                 errno != 0 ? std::strerror(errno) : "No space left on device");
+    if (!settings_.whole_file.empty()) unlink(settings_.whole_file.c_str());
+    file.reset();
+}
+
 // A record is written by one call, so that those of several processes do not mix.
 void WirePath::capture(std::span<const std::byte> bytes) {
     if (!capture_) return;
@@ -193,7 +206,7 @@ void WirePath::capture(std::span<const std::byte> bytes) {
         link,
         static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec),
         bytes, record);
-    if (write(capture_.get(), record.data(), record.size()) < 0) capture_.reset();
+    append(capture_, record.data(), record.size());
 }
 
 void WirePath::log(const char* action, const wire::Packet& packet, const wire::FaultRule* rule) {
@@ -208,7 +221,7 @@ void WirePath::log(const char* action, const wire::Packet& packet, const wire::F
         length += std::snprintf(line + place, sizeof line - place, " line %u\n", rule->line);
     else
         line[length++] = '\n';
-    if (write(log_.get(), line, static_cast<size_t>(length)) < 0) log_.reset();
+    append(log_, line, static_cast<size_t>(length));
 }
 
 }  // namespace tulle::live

@@ -27,6 +27,7 @@ struct WireSettings {
     bool is_on = false;
     std::string capture_file;  // exists already, with its head
     std::string log_file;
+    std::string whole_file;  // is removed when one of the two cannot be written
     std::vector<wire::FaultRule> rules;
     base::Duration delay{};
     uint64_t rate_bps = 0;  // 0: no limit
@@ -73,6 +74,8 @@ public:
 private:
     wire::Path path_to(const Facts& there, const wire::Gid* group) const;
     void capture(std::span<const std::byte> bytes);
+    // Says so and gives up where there is no room any more.
+    void append(Descriptor& file, const void* bytes, size_t length);
     void log(const char* action, const wire::Packet& packet, const wire::FaultRule* rule);
     void mark(wire::Packet& packet) const;
     base::Instant arrival(base::Instant now, size_t bytes);

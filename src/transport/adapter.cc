@@ -101,7 +101,7 @@ Refusal Adapter::resize_cq(CqId cq, uint32_t capacity) {
 Refusal Adapter::arm_cq(CqId cq, CompletionQueue::Wish wish) {
     CompletionQueue* queue = core_.completion_queue(cq);
     if (queue == nullptr) return Refusal::invalid_argument;
-    queue->arm(wish);
+    if (queue->arm(wish)) core_.raise(EventKind::completion, cq.value);
     return Refusal::none;
 }
 

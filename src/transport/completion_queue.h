@@ -31,6 +31,7 @@ public:
         size_t count = 0;
         while (count < into.size() && !entries_.empty()) into[count++] = entries_.pop_front();
         if (count != 0) overrun_ = false;
+        urgent_end_ -= std::min(urgent_end_, count);
         return count;
     }
 
@@ -44,13 +45,22 @@ public:
         return true;
     }
 
-    void arm(Wish wish) { wish_ = std::max(wish_, wish); }
+    // Whether an entry that is there already fulfils the wish. The specification asks for an event
+    // with the next completion only (IBTA vol 1, 11.4.2.2); adapters compare the doorbell's index
+    // with their own and tell at once, and programs rely on that.
+    bool arm(Wish wish) {
+        wish_ = std::max(wish_, wish);
+        const bool is_there = wish_ == Wish::any ? !entries_.empty() : urgent_end_ != 0;
+        if (is_there) wish_ = Wish::none;
+        return is_there;
+    }
 
-    // Whether this completion fulfils the wish; a wish is fulfilled once (IBTA vol 1, 11.4.2.2).
+    // After its push, whether this completion fulfils the wish; a wish is fulfilled once (IBTA vol
+    // 1, 11.4.2.2).
     bool fulfils(const Completion& completion, bool solicited) {
-        const bool failed = completion.status != Status::success;
-        if (wish_ == Wish::none || (wish_ == Wish::solicited && !solicited && !failed))
-            return false;
+        const bool is_urgent = solicited || completion.status != Status::success;
+        if (is_urgent) urgent_end_ = entries_.size();
+        if (wish_ == Wish::none || (wish_ == Wish::solicited && !is_urgent)) return false;
         wish_ = Wish::none;
         return true;
     }
@@ -60,6 +70,7 @@ public:
 private:
     base::Ring<Completion> entries_;
     uint32_t capacity_;
+    size_t urgent_end_ = 0;  // behind the last entry that was solicited or failed; 0 is none
     bool overrun_ = false;
     Wish wish_ = Wish::none;
 };

@@ -44,6 +44,33 @@ TEST(CompletionQueue, the_wider_of_two_wishes_counts_and_is_fulfilled_once) {
     EXPECT_TRUE(queue.fulfils(fine, false));
 }
 
+TEST(CompletionQueue, what_waits_already_fulfils_a_wish_at_once) {
+    CompletionQueue queue(5);
+    EXPECT_FALSE(queue.arm(Wish::any));
+    queue.push(numbered(1));
+    EXPECT_TRUE(queue.fulfils(numbered(1), false));
+    EXPECT_TRUE(queue.arm(Wish::any));
+    queue.push(numbered(2));
+    EXPECT_FALSE(queue.fulfils(numbered(2), false)) << "the wish was fulfilled when it was made";
+}
+
+TEST(CompletionQueue, only_what_is_solicited_or_failed_fulfils_a_narrow_wish_at_once) {
+    CompletionQueue queue(5);
+    std::array<Completion, 1> into;
+    queue.push(numbered(1));
+    EXPECT_FALSE(queue.fulfils(numbered(1), false));
+    EXPECT_FALSE(queue.arm(Wish::solicited));
+    queue.push(numbered(2));
+    EXPECT_TRUE(queue.fulfils(numbered(2), true));
+    EXPECT_TRUE(queue.arm(Wish::solicited));
+    EXPECT_EQ(queue.poll(into), 1u);
+    EXPECT_TRUE(queue.arm(Wish::solicited));
+    EXPECT_EQ(queue.poll(into), 1u);
+    queue.push(numbered(3));
+    EXPECT_FALSE(queue.fulfils(numbered(3), false));
+    EXPECT_FALSE(queue.arm(Wish::solicited));
+}
+
 TEST(CompletionQueue, a_size_below_what_it_holds_is_refused) {
     CompletionQueue queue(4);
     for (uint64_t id = 0; id < 3; ++id) queue.push(numbered(id));

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,16 +20,33 @@ namespace {
 
 constexpr size_t kAtATime = 16;
 
-size_t take(Cq& cq, live::Host& host, std::span<transport::Completion> into, bool& shall_yield) {
+bool is_received(const transport::Completion& completion) {
+    return (static_cast<uint8_t>(completion.kind) & 0x80) != 0;
+}
+
+// Completions that are there, or come while we look; `shall_yield` if the program has looked in
+// vain for long.
+size_t find(Cq& cq, live::Host& host, std::unique_lock<std::mutex>& guard,
+            std::span<transport::Completion> into, bool& shall_yield) {
     host.settle();
     size_t count = host.adapter().poll_completion(cq.id, into);
     if (count != 0) return count;
     host.progress(true);
     count = host.adapter().poll_completion(cq.id, into);
-    if (count == 0)
-        shall_yield = host.on_empty_poll();
-    else
-        host.on_full_poll();
+    const auto comes = [&] {
+        count = host.adapter().poll_completion(cq.id, into);
+        return count != 0;
+    };
+    if (count != 0 || (cq.is_armed && host.look_before_sleep(guard, comes))) return count;
+    shall_yield = host.on_empty_poll();
+    return 0;
+}
+
+size_t take(Cq& cq, live::Host& host, std::unique_lock<std::mutex>& guard,
+            std::span<transport::Completion> into, bool& shall_yield) {
+    const size_t count = find(cq, host, guard, into, shall_yield);
+    if (count != 0) host.on_full_poll();
+    if (count != 0 && is_received(into[0])) host.on_received();
     return count;
 }
 
@@ -48,7 +66,7 @@ int next_poll(ibv_cq_ex* shown) {
     live::Host& host = host_of(shown->context);
     bool shall_yield = false;
     std::unique_lock guard(host.lock());
-    if (take(cq, host, std::span(&cq.current, 1), shall_yield) == 0) {
+    if (take(cq, host, guard, std::span(&cq.current, 1), shall_yield) == 0) {
         guard.unlock();
         if (shall_yield) sched_yield();
         return ENOENT;
@@ -114,6 +132,21 @@ Cq* create(ibv_context* context, uint32_t entries, ibv_comp_channel* channel, vo
     return cq.release();
 }
 
+bool is_nonblocking(const Channel& channel) {
+    return (fcntl(channel.shown.fd, F_GETFL) & O_NONBLOCK) != 0;
+}
+
+// A bell is not yet an event. A program that does not wait for one may be woken by the bell itself
+// and find nothing; one that does wait would wait in vain. Few programs change their minds, so the
+// kernel is asked seldom.
+void show_bell(Channel& channel, live::Host& host) {
+    constexpr uint32_t kOften = 4;
+    constexpr uint32_t kSeldom = 64;
+    if (channel.shows_bell) return;
+    if (++channel.arms > kOften && channel.arms % kSeldom != 0) return;
+    if (is_nonblocking(channel)) channel.shows_bell = host.show_bell_in(channel.set.get());
+}
+
 // The oldest event; waits for one unless the channel is set not to. Nothing, and errno, if there is
 // none.
 std::optional<ibv_cq*> next_event(Channel& channel) {
@@ -122,13 +155,19 @@ std::optional<ibv_cq*> next_event(Channel& channel) {
     const auto is_there = [&] { return !events.is_empty(); };
     for (;;) {
         if (auto event = events.take()) return event;
-        if ((fcntl(channel.shown.fd, F_GETFL) & O_NONBLOCK) != 0) return events.pop();
+        if (is_nonblocking(channel)) {
+            const std::lock_guard guard(host.lock());
+            host.answer_bell();
+            if (auto event = events.take()) return event;
+            errno = EAGAIN;
+            return std::nullopt;
+        }
         events.begin_looking();
         (void)host.look_awhile(is_there);
         auto event = events.take();
         events.end_looking();
         if (event) return event;
-        if (!host.sleep(is_there, channel.shown.fd)) return std::nullopt;
+        if (!host.sleep(is_there, events.file())) return std::nullopt;
     }
 }
 
@@ -178,7 +217,7 @@ int poll_cq(ibv_cq* shown, int count, ibv_wc* completions) {
         const size_t room = std::min<size_t>(kAtATime, static_cast<size_t>(count - total));
         const auto into = std::span(found).first(room);
         // Only an empty queue is worth looking further for.
-        const size_t got = total == 0 ? take(cq, host, into, shall_yield)
+        const size_t got = total == 0 ? take(cq, host, guard, into, shall_yield)
                                       : host.adapter().poll_completion(cq.id, into);
         for (size_t i = 0; i < got; ++i) show(host, found[i], completions[total++]);
         if (got < room) break;
@@ -192,8 +231,13 @@ int req_notify_cq(ibv_cq* shown, int solicited_only) {
     live::Host& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     using Wish = transport::CompletionQueue::Wish;
-    return errno_of(
-        host.adapter().arm_cq(cq_of(shown).id, solicited_only != 0 ? Wish::solicited : Wish::any));
+    Cq& cq = cq_of(shown);
+    cq.is_armed = shown->channel != nullptr;
+    if (cq.is_armed) show_bell(object_of<Channel>(shown->channel), host);
+    const auto refusal =
+        host.adapter().arm_cq(cq.id, solicited_only != 0 ? Wish::solicited : Wish::any);
+    host.on_armed();
+    return errno_of(refusal);
 }
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
@@ -236,13 +280,20 @@ using namespace tulle::verbs;
 
 TULLE_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
     auto channel = std::make_unique<Channel>();
-    if (!channel->events.is_open()) return fail(EMFILE);
-    channel->shown = {context, channel->events.file(), 0};
+    channel->set = live::Descriptor(epoll_create1(EPOLL_CLOEXEC));
+    if (!channel->set || !channel->events.is_open() || !channel->events.add_to(channel->set.get()))
+        return fail(EMFILE);
+    channel->shown = {context, channel->set.get(), 0};
     return &channel.release()->shown;
 }
 
 TULLE_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
     if (channel->refcnt != 0) return EBUSY;
+    {
+        live::Host& host = host_of(channel->context);
+        const std::lock_guard guard(host.lock());
+        host.hide_bell_in(channel->fd);
+    }
     delete &object_of<Channel>(channel);
     return 0;
 }

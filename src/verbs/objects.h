@@ -75,9 +75,14 @@ struct Window {
     ibv_mw shown{};
 };
 
+// The descriptor that a program sleeps on is a set: of the queue's own, and of the bell where that
+// may wake the program itself.
 struct Channel {
     ibv_comp_channel shown{};
     live::EventQueue<ibv_cq*> events;
+    live::Descriptor set;
+    bool shows_bell = false;
+    uint32_t arms = 0;  // since it was last looked at whether it may
 };
 
 struct Cq {
@@ -88,6 +93,7 @@ struct Cq {
     transport::Completion current{};  // of the extended way to poll
     ibv_wc current_shown{};
     uint64_t wc_flags = 0;
+    bool is_armed = false;  // and no event was raised since
 
     ibv_cq* plain() { return reinterpret_cast<ibv_cq*>(&shown); }
 };

@@ -81,7 +81,9 @@ void Process::on_event(const transport::AdapterEvent& event) {
     switch (event.kind) {
         case EventKind::completion: {
             Cq* cq = event.subject < cqs_.size() ? cqs_[event.subject] : nullptr;
-            if (cq != nullptr && cq->shown.channel != nullptr)
+            if (cq == nullptr) return;
+            cq->is_armed = false;
+            if (cq->shown.channel != nullptr)
                 object_of<Channel>(cq->shown.channel).events.push(cq->plain());
             return;
         }

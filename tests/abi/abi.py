@@ -16,10 +16,13 @@ _ALLOWED = re.compile(r"(libc\.so\.6|ld-linux.*|libibverbs\.so\.1)")
 _NEWEST_GLIBC = (2, 36)
 
 
-def needed(library):
-    text = subprocess.run(["readelf", "-dW", library], check=True, capture_output=True,
+def dynamic(library):
+    return subprocess.run(["readelf", "-dW", library], check=True, capture_output=True,
                           text=True).stdout
-    return re.findall(r"\(NEEDED\).*\[(.*)\]", text)
+
+
+def needed(library):
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic(library))
 
 
 def symbols(library, *options):
@@ -47,6 +50,8 @@ def check(libraries, sources):
             continue
         yield from (f"{name} needs {other}" for other in needed(library)
                     if not _ALLOWED.fullmatch(other))
+        if "NODELETE" not in dynamic(library):
+            yield f"{name} can be unloaded while its thread runs"
         exported = set(symbols(library, "--defined-only"))
         yield from (f"{name} does not export {one}" for one in wanted(folder, name)
                     if one not in exported)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -251,6 +252,54 @@ TEST_F(Calls, what_this_adapter_does_not_have_says_so) {
     EXPECT_EQ(errno, EOPNOTSUPP);
     EXPECT_EQ(ibv_reg_dmabuf_mr(pd, 0, 64, 0, 3, kAll), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
+}
+
+// ---- events
+// --------------------------------------------------------------------------------------
+
+// As an adapter does: whoever arms a queue and then sleeps has missed nothing.
+TEST_F(Connected, arming_a_queue_that_is_not_empty_raises_an_event) {
+    ibv_comp_channel* channel = ibv_create_comp_channel(context);
+    ibv_cq* told = ibv_create_cq(context, 8, nullptr, channel, 0);
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = told;
+    init.qp_type = IBV_QPT_RC;
+    init.cap = {8, 8, 1, 1, 64};
+    ibv_qp* qp = ibv_create_qp(pd, &init);
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(qp, &a, IBV_QP_STATE), 0);
+    ibv_recv_wr receive{};
+    ibv_recv_wr* bad = nullptr;
+    ASSERT_EQ(ibv_post_recv(qp, &receive, &bad), 0);  // is flushed at once
+    pollfd wait{channel->fd, POLLIN, 0};
+    EXPECT_EQ(poll(&wait, 1, 0), 0);
+    for (const int solicited_only : {0, 1}) {
+        ASSERT_EQ(ibv_req_notify_cq(told, solicited_only), 0);
+        EXPECT_EQ(poll(&wait, 1, 0), 1);
+        ibv_cq* of = nullptr;
+        void* user = nullptr;
+        ASSERT_EQ(ibv_get_cq_event(channel, &of, &user), 0);
+        EXPECT_EQ(of, told);
+        ibv_ack_cq_events(of, 1);
+    }
+    ibv_wc wc{};
+    EXPECT_EQ(ibv_poll_cq(told, 1, &wc), 1);
+    ASSERT_EQ(ibv_req_notify_cq(told, 0), 0);
+    EXPECT_EQ(poll(&wait, 1, 0), 0);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_destroy_cq(told), 0);
+    EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
+}
+
+TEST_F(Calls, a_channel_that_does_not_wait_says_so) {
+    ibv_comp_channel* channel = ibv_create_comp_channel(context);
+    fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK);
+    ibv_cq* cq_told = nullptr;
+    void* user = nullptr;
+    EXPECT_EQ(ibv_get_cq_event(channel, &cq_told, &user), -1);
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
 }
 
 // ---- newer

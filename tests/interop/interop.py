@@ -42,8 +42,8 @@ def two(server, client, package, expect, run=(), environment=None):
             "pair": [server, client], "environment": environment or {}}
 
 
-def ucx(test, transports="rc_v,ud_v"):
-    line = f"ucx_perftest -t {test} -n 500 -p {{port}}"
+def ucx(test, transports="rc_v,ud_v", options=""):
+    line = f"ucx_perftest -t {test} -n 500 {options} -p {{port}}"
     environment = {"UCX_TLS": transports, "UCX_NET_DEVICES": "tulle0:1"}
     return two(line, f"{line} 127.0.0.1", "ucx-utils", r"Final:\s+500", environment=environment)
 
@@ -107,6 +107,15 @@ def mpi(ranks):
             "--mca btl ^openib,tcp,vader $TMPDIR/ring; code=$?; rm -f $TMPDIR/ring; exit $code")
     return {"program": "mpirun", "package": "openmpi-bin libopenmpi-dev", "expect": "right",
             "run": [], "command": ["sh", "-c", line], "environment": environment}
+
+
+def mpi_fabric(ranks):
+    """The same over libfabric, which unloads our library before the process ends."""
+    one = mpi(ranks)
+    line = one["command"][-1].replace(
+        "--mca pml ucx", "--mca pml cm --mca mtl ofi "
+        "--mca mtl_ofi_provider_include 'verbs;ofi_rxm'")
+    return one | {"command": ["sh", "-c", line]}
 
 
 def utils(program, options=""):
@@ -227,8 +236,10 @@ PROGRAMS = {
     "ucx_get": ucx("ucp_get"),
     "ucx_atomic": ucx("ucp_add"),
     "ucx_ud": ucx("tag_lat", "ud_v"),
+    "ucx_tag_asleep": ucx("tag_lat", options="-E sleep"),
     "openmpi_2": mpi(2),
     "openmpi_4": mpi(4),
+    "openmpi_fabric": mpi_fabric(2),
     "pyverbs": pyverbs(),
     "fabric_msg": fabric("msg"),
     "fabric_dgram": fabric("dgram"),

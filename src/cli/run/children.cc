@@ -31,7 +31,10 @@ sigset_t awaited() {
 }
 
 [[noreturn]] void become(const std::vector<std::string>& command,
-                         const std::vector<Variable>& variables, pid_t parent, bool is_apart) {
+                         const std::vector<Variable>& variables, const Labels::Ends& ends,
+                         pid_t parent, bool is_apart) {
+    if (ends.output) dup2(ends.output.get(), STDOUT_FILENO);
+    if (ends.error) dup2(ends.error.get(), STDERR_FILENO);
     if (is_apart) {
         setpgid(0, 0);
         const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -64,11 +67,11 @@ Children::~Children() {
 }
 
 pid_t Children::start(const std::vector<std::string>& command,
-                      const std::vector<Variable>& variables) {
+                      const std::vector<Variable>& variables, Labels::Ends ends) {
     const pid_t parent = getpid();
     std::fflush(nullptr);
     const pid_t child = fork();
-    if (child == 0) become(command, variables, parent, are_several_);
+    if (child == 0) become(command, variables, ends, parent, are_several_);
     if (child > 0) running_.push_back(child);
     return child;
 }
@@ -78,7 +81,9 @@ std::optional<Children::Ended> Children::reap() {
         int status = 0;
         if (waitpid(process, &status, WNOHANG) != process) continue;
         std::erase(running_, process);
-        return Ended{process, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
+        const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        return Ended{process, signal == 0 ? WEXITSTATUS(status) : 128 + signal, signal,
+                     has_passed_on_};
     }
     return std::nullopt;
 }
@@ -89,6 +94,7 @@ void Children::send(pid_t process, int signal) const {
 
 // What a terminal sends it sends to all of its group, a child that is alone among them.
 void Children::pass_on(int signal, bool from_terminal) {
+    has_passed_on_ = true;
     if (from_terminal && !are_several_) return;
     for (const pid_t process : running_) send(process, signal);
 }

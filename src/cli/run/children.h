@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/run/environment.h"
+#include "cli/run/labels.h"
 
 namespace tulle::cli {
 
@@ -22,12 +23,16 @@ public:
     explicit Children(bool are_several);
     ~Children();
 
-    // Starts a program of the path, or ends this one with a sentence. Returns its process.
-    pid_t start(const std::vector<std::string>& command, const std::vector<Variable>& variables);
+    // Starts a program of the path, or ends this one with a sentence. Returns its process. It
+    // writes where `ends` says, or where this process does.
+    pid_t start(const std::vector<std::string>& command, const std::vector<Variable>& variables,
+                Labels::Ends ends = {});
 
     struct Ended {
         pid_t process = 0;
         int exit_code = 0;  // 128 and the signal, where it was one
+        int signal = 0;
+        bool was_asked_to = false;  // by a signal that was passed on
     };
     // The next that ends; passes signals on meanwhile. Nothing if none did in that time; negative
     // waits for ever.
@@ -42,6 +47,7 @@ private:
     void send(pid_t process, int signal) const;
 
     const bool are_several_;
+    bool has_passed_on_ = false;
     std::vector<pid_t> running_;
 };
 

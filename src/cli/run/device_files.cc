@@ -2,10 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "tulle-run-";
+constexpr const char* kWhole = "wire-is-whole";
 constexpr const char* kPciPath = "devices/pci0000:00/0000:00:05.0";
 
 fs::path temporary_folder() {
@@ -27,18 +28,33 @@ fs::path temporary_folder() {
     return error ? fs::path("/tmp") : folder;
 }
 
-// Those of runs that are no more: the name says whose.
+// Held as long as its run lives: the kernel lets go of it however that ends.
+live::Descriptor lock(const fs::path& folder) {
+    live::Descriptor made(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (made && flock(made.get(), LOCK_EX | LOCK_NB) != 0) made.reset();
+    return made;
+}
+
+// Those of runs that are no more. A folder has its name only once its run holds it (make_folder).
 void sweep(const fs::path& folder) {
     std::error_code error;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-        const std::string name = it->path().filename().string();
-        if (!name.starts_with(kPrefix)) continue;
-        const auto process =
-            static_cast<pid_t>(std::atoi(name.c_str() + std::char_traits<char>::length(kPrefix)));
+        if (!it->path().filename().string().starts_with(kPrefix)) continue;
         std::error_code ignored;
-        if (process > 0 && kill(process, 0) != 0 && errno == ESRCH)
-            fs::remove_all(it->path(), ignored);
+        if (const live::Descriptor held = lock(it->path())) fs::remove_all(it->path(), ignored);
     }
+}
+
+// Under another name until it is held, so that nobody sweeps it away.
+std::string make_folder(const fs::path& where, live::Descriptor& held) {
+    std::string name = (where / ".tulle-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) return {};
+    held = lock(name);
+    const std::string final_name =
+        (where / fmt::format("{}{}-{}", kPrefix, getpid(), name.substr(name.size() - 6))).string();
+    if (held && rename(name.c_str(), final_name.c_str()) == 0) return final_name;
+    rmdir(name.c_str());
+    return {};
 }
 
 void put(const fs::path& file, const std::string& text) {
@@ -112,8 +128,20 @@ void write_pci(const fs::path& pci, const std::string& device) {
 DeviceFiles::DeviceFiles() {
     const fs::path folder = temporary_folder();
     sweep(folder);
-    std::string name = (folder / fmt::format("{}{}-XXXXXX", kPrefix, getpid())).string();
-    if (mkdtemp(name.data()) != nullptr) root_ = name;
+    root_ = make_folder(folder, held_);
+    if (!root_.empty()) put(fs::path(root_) / kWhole, "");
+}
+
+std::string DeviceFiles::wire_setting() const {
+    const fs::path mark = fs::path(root_) / kWhole;
+    return root_.empty() || mark.string().find(' ') != std::string::npos
+               ? std::string()
+               : " whole=" + mark.string();
+}
+
+bool DeviceFiles::is_wire_whole() const {
+    std::error_code error;
+    return root_.empty() || fs::exists(fs::path(root_) / kWhole, error);
 }
 
 DeviceFiles::~DeviceFiles() {

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "live/descriptor.h"
 #include "live/identity.h"
 
 namespace tulle::cli {
@@ -21,8 +22,14 @@ public:
     // The tree of one host.
     std::string add(const live::Identity& who);
 
+    // A file that a program removes when it cannot write all of a capture or of a log: that takes
+    // no room, where all else might. What programs are told of it, and whether it is there.
+    std::string wire_setting() const;
+    bool is_wire_whole() const;
+
 private:
     std::string root_;
+    live::Descriptor held_;  // says to later runs that this one lives
 };
 
 }  // namespace tulle::cli

@@ -45,6 +45,12 @@ std::vector<Variable> environment_for(const std::string& folder, const RunIdenti
         variables.emplace_back("TULLE_SYSFS", who.device_files);
         variables.emplace_back("LD_PRELOAD",
                                in_front(folder + "/libtulle-preload.so", "LD_PRELOAD"));
+        // AddressSanitizer wants to be the first library of a process. It need not: the shim has
+        // none of the names that it must have for itself, and calls its open() and others behind
+        // it. Asked so, it starts, also in programs that programs start. A program's own options
+        // come later and count.
+        variables.emplace_back("ASAN_OPTIONS",
+                               in_front("verify_asan_link_order=0", "ASAN_OPTIONS"));
     }
     return variables;
 }

@@ -1,0 +1,270 @@
+"""How `tulle run` starts programs and tells of their end.
+
+usage: launch.py TULLE NAME       runs one of the tests below
+       launch.py --list           prints the names
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from interop import SECONDS, SKIPPED
+
+
+class Skipped(Exception):
+    pass
+
+
+class Launch:
+    """A folder of the test's own, which is also where runs keep their files."""
+
+    def __init__(self, tulle, folder):
+        self.tulle, self.folder = tulle, Path(folder)
+        self.scratch = self.folder / "tmp"
+        self.scratch.mkdir()
+
+    def environment(self, **more):
+        return os.environ | {"TULLE_WORLD": f"launch-{os.getpid()}", "TMPDIR": str(self.scratch)} \
+            | more
+
+    def run(self, *arguments, **more):
+        result = subprocess.run([self.tulle, "run", *arguments], env=self.environment(**more),
+                                capture_output=True, text=True, timeout=SECONDS, check=False,
+                                stdin=subprocess.DEVNULL, cwd=self.folder)
+        print("tulle run", *arguments, result.stdout, result.stderr, result.returncode, sep="\n")
+        return result
+
+
+# ---- the command line ----------------------------------------------------------------------------
+
+def options_end_at_the_name_of_the_program(launch):
+    assert launch.run("echo", "-n", "3", "hi").stdout == "3 hi"
+    assert launch.run("echo", "--pair", "a", "b").stdout == "--pair a b\n"
+    assert launch.run("echo", "a", "--", "b").stdout == "a -- b\n"
+    assert launch.run("-n", "2", "echo", "-n", "x").stdout == "xx"
+    assert "--help" in launch.run("echo", "a", "--help").stdout
+
+
+def two_dashes_may_stand_before_the_program(launch):
+    assert launch.run("--", "echo", "-n", "3", "hi").stdout == "3 hi"
+    assert launch.run("-n", "2", "--", "echo", "-n", "x").stdout == "xx"
+
+
+def a_wrong_option_is_refused(launch):
+    for words in (["--nonsense", "echo"], ["-x"], ["--pair", "true", "true", "echo"], []):
+        result = launch.run(*words)
+        assert result.returncode == 2 and result.stderr.startswith("tulle run: "), words
+    assert "'--nonsense'" in launch.run("--nonsense", "echo").stderr
+
+
+# ---- what is said of programs and their end ------------------------------------------------------
+
+def lines_are_labelled_when_asked_for(launch):
+    result = launch.run("--label", "-n", "2", "sh", "-c", "echo I am $TULLE_RANK; echo oops >&2; "
+                        "printf end")
+    assert sorted(result.stdout.splitlines()) == ["host 0| I am 0", "host 0| end",
+                                                  "host 1| I am 1", "host 1| end"]
+    assert sorted(result.stderr.splitlines()) == ["host 0| oops", "host 1| oops"]
+    server = "python3 -c 'import socket; s=socket.create_server((\"127.0.0.1\", 0)); print(1); " \
+        "s.settimeout(1); s.accept()'"
+    result = launch.run("--label", "--pair", f"{server} 2>/dev/null || true", "echo hello; exit 3")
+    assert "client| hello" in result.stdout.splitlines() and result.returncode == 3
+
+
+def lines_are_as_they_were_where_nobody_looks(launch):
+    assert launch.run("-n", "2", "echo", "x").stdout == "x\nx\n"
+
+
+def lines_are_labelled_on_a_terminal(launch):
+    here, there = os.openpty()
+    with subprocess.Popen([launch.tulle, "run", "-n", "2", "sh", "-c", "test -t 1 && echo shown"],
+                          env=launch.environment(), stdin=subprocess.DEVNULL, stdout=there,
+                          stderr=there, cwd=launch.folder) as process:
+        os.close(there)
+        text = b""
+        try:
+            while some := os.read(here, 4096):
+                text += some
+        except OSError:
+            pass  # the other end has gone
+        assert process.wait(SECONDS) == 0
+    os.close(here)
+    assert sorted(text.split(b"\r\n")) == [b"", b"host 0| shown", b"host 1| shown"], text
+
+
+def much_output_comes_whole(launch):
+    result = launch.run("--label", "seq", "100000")
+    assert result.stdout == "".join(f"host 0| {i}\n" for i in range(1, 100001))
+
+
+def an_end_that_is_not_well_is_explained(launch):
+    said = launch.run("--pair", "false", "true")
+    assert said.returncode == 1
+    assert said.stderr == "tulle run: the server ended with exit code 1, before its client began\n"
+    said = launch.run("-n", "2", "sh", "-c", "exit $TULLE_RANK")
+    assert said.returncode == 1 and said.stderr == "tulle run: host 1 ended with exit code 1\n"
+    said = launch.run("sh", "-c", "kill -SEGV $$")
+    assert said.returncode == 139
+    assert said.stderr == "tulle run: the program was ended by signal 11 (Segmentation fault)\n"
+    said = launch.run("sh", "-c", "exit 4")
+    assert said.returncode == 4 and said.stderr == ""
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+def what_a_killed_run_has_left_goes_with_the_next(launch):
+    first = subprocess.Popen([launch.tulle, "run", "sh", "-c", "echo ready; exec sleep 1000"],
+                             env=launch.environment(), stdout=subprocess.PIPE, text=True)
+    with first:
+        first.stdout.readline()
+        folder, = launch.scratch.iterdir()
+        assert launch.run("ls", str(folder)).returncode == 0, "it lives, and so does its folder"
+        assert folder.exists()
+        first.kill()
+    assert folder.exists()
+    # As another process of the same number would have it.
+    folder = folder.rename(folder.with_name(f"tulle-run-{os.getpid()}-abcdef"))
+    launch.run("true")
+    assert not list(launch.scratch.iterdir())
+
+
+def a_capture_that_finds_no_room_is_an_error(launch):
+    """On a file system of 64 KiB."""
+    program = pair_of_its_own(launch)
+    inside = " && ".join([
+        f"mount -t tmpfs -o size=64k none {launch.scratch}", f"cd {launch.folder}",
+        "ip link set lo up",
+        f"TMPDIR=/tmp {launch.tulle} run --pcap {launch.scratch}/one.pcap {program}"])
+    enter = ["unshare", "--user", "--map-root-user", "--mount", "--net"]
+    if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode != 0:
+        enter = ["unshare", "--mount", "--net"]
+    if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode != 0:
+        raise Skipped("this test needs namespaces, which this kernel refuses")
+    result = subprocess.run([*enter, "sh", "-c", inside], env=launch.environment(),
+                            capture_output=True, text=True, timeout=SECONDS, check=False)
+    print(result)
+    assert result.returncode == 1
+    assert "the capture is not complete from here on: No space left on device" in result.stderr
+    assert result.stderr.endswith("tulle run: the capture or the fault log is not complete: it "
+                                  "could not be written\n")
+
+
+def a_capture_that_cannot_begin_is_refused(launch):
+    result = launch.run("--pcap", "/dev/full", "true")
+    assert result.returncode == 2 and "cannot write '/dev/full'" in result.stderr
+
+
+def pair_of_its_own(launch):
+    """`sleeper`, which talks to a process of its own."""
+    program = Path(launch.tulle).with_name("sleeper")
+    if not program.exists():
+        raise Skipped("this test needs the program `sleeper`, which is built with the tests")
+    return f"{program} get 2000"
+
+
+# ---- under sanitizers and debuggers --------------------------------------------------------------
+
+def build_own(launch, compiler, *options):
+    """A small program of verbs, as this compiler makes it."""
+    if not shutil.which(compiler):
+        raise Skipped(f"this test needs {compiler}")
+    program = launch.folder / "own"
+    source = Path(__file__).with_name("own.c")
+    made = subprocess.run([compiler, "-g", *options, "-o", program, source, "-libverbs",
+                           "-lpthread"], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise Skipped(f"this test needs {compiler} {' '.join(options)}: {made.stderr}")
+    return str(program)
+
+
+def says_nothing(launch, *command):
+    result = launch.run(*command)
+    assert result.returncode == 0 and "100 messages" in result.stdout
+    assert "Sanitizer" not in result.stderr and "tulle" not in result.stderr, result.stderr
+
+
+def _sanitized(launch, compiler, kind):
+    program = build_own(launch, compiler, f"-fsanitize={kind}")
+    says_nothing(launch, program)
+    says_nothing(launch, "sh", "-c", f"{program}; exit $?")
+
+
+def a_program_with_the_address_sanitizer_of_gcc(launch):
+    _sanitized(launch, "gcc", "address,undefined")
+
+
+def a_program_with_the_address_sanitizer_of_clang(launch):
+    _sanitized(launch, "clang", "address,undefined")
+
+
+def a_program_with_the_shared_address_sanitizer_of_clang(launch):
+    program = build_own(launch, "clang", "-fsanitize=address", "-shared-libasan")
+    folder = subprocess.run(["clang", "-print-file-name=libclang_rt.asan-x86_64.so"],
+                            capture_output=True, text=True, check=True).stdout.strip()
+    result = launch.run(program, LD_LIBRARY_PATH=str(Path(folder).parent))
+    assert result.returncode == 0 and "100 messages" in result.stdout
+
+
+def a_program_with_the_thread_sanitizer_of_gcc(launch):
+    _sanitized(launch, "gcc", "thread")
+
+
+def a_program_with_the_thread_sanitizer_of_clang(launch):
+    _sanitized(launch, "clang", "thread")
+
+
+def what_a_program_says_to_its_sanitizer_counts(launch):
+    program = build_own(launch, "gcc", "-fsanitize=address")
+    result = launch.run(program, ASAN_OPTIONS="help=1")
+    assert "Available flags for AddressSanitizer" in result.stderr
+
+
+def a_program_under_valgrind(launch):
+    program = build_own(launch, "gcc")
+    if not shutil.which("valgrind"):
+        raise Skipped("this test needs valgrind")
+    says_nothing(launch, "valgrind", "-q", "--error-exitcode=9", "--leak-check=full", program)
+
+
+def a_program_in_a_debugger(launch):
+    program = build_own(launch, "gcc")
+    if not shutil.which("gdb"):
+        raise Skipped("this test needs gdb")
+    result = launch.run("gdb", "-q", "-batch", "-ex", "break connect_to_itself", "-ex", "run",
+                        "-ex", "info threads", "-ex", "continue", program)
+    assert "100 messages" in result.stdout and "exited normally" in result.stdout
+
+
+TESTS = [
+    options_end_at_the_name_of_the_program, two_dashes_may_stand_before_the_program,
+    a_wrong_option_is_refused, lines_are_labelled_when_asked_for,
+    lines_are_as_they_were_where_nobody_looks, lines_are_labelled_on_a_terminal,
+    much_output_comes_whole, an_end_that_is_not_well_is_explained,
+    what_a_killed_run_has_left_goes_with_the_next, a_capture_that_finds_no_room_is_an_error,
+    a_capture_that_cannot_begin_is_refused, a_program_with_the_address_sanitizer_of_gcc,
+    a_program_with_the_address_sanitizer_of_clang,
+    a_program_with_the_shared_address_sanitizer_of_clang,
+    a_program_with_the_thread_sanitizer_of_gcc, a_program_with_the_thread_sanitizer_of_clang,
+    what_a_program_says_to_its_sanitizer_counts, a_program_under_valgrind,
+    a_program_in_a_debugger]
+
+
+def run(tulle, name):
+    test = next(test for test in TESTS if test.__name__ == name)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            test(Launch(tulle, folder))
+        except Skipped as why:
+            print(f"SKIPPED: {why}")
+            return SKIPPED
+    return 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--list":
+        print(*(test.__name__ for test in TESTS), sep="\n")
+    else:
+        sys.exit(run(sys.argv[1], sys.argv[2]))
