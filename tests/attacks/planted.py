@@ -1,0 +1,298 @@
+"""Plants defects into a copy of `live`, one at a time, and sees whether its tests find them.
+
+usage: planted.py SOURCE_FOLDER COMPILER [DEFECT...]
+
+A test that cannot fail is worth nothing. Each defect leaves out one check, or one wait. It fails
+loudly if the text to change is not there, or is there twice.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOMS = ("base", "wire", "transport", "live")
+SECONDS = 240
+BUILD = """\
+cmake_minimum_required(VERSION 3.25)
+project(planted LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_EXTENSIONS OFF)
+find_package(Threads REQUIRED)
+find_package(GTest REQUIRED)
+file(GLOB_RECURSE below src/base/*.cc src/wire/*.cc src/transport/*.cc)
+list(FILTER below EXCLUDE REGEX "(_test|_bench)\\\\.cc$")
+add_library(below STATIC ${below})
+target_include_directories(below PUBLIC src)
+file(GLOB sources src/live/*.cc tests/attacks/*_test.cc)
+list(FILTER sources EXCLUDE REGEX "(event_queue_test|_bench)\\\\.cc$")
+add_executable(planted_test ${sources})
+target_include_directories(planted_test PRIVATE src tests/attacks)
+target_link_libraries(planted_test PRIVATE below GTest::gtest_main Threads::Threads)
+"""
+
+# name: file, the text to change, what it becomes, and which tests to run.
+DEFECTS = {
+    "the protection domain is not checked on the short way": (
+        "src/live/direct.cc",
+        "if (region == nullptr || region->pd.load() != note.pd.load()) return false;",
+        "if (region == nullptr) return false;",
+        "HostTest.*",
+    ),
+    "the access flags of the queue pair are not checked on the short way": (
+        "src/live/direct.cc",
+        "note.peer_instance.load() != work.own_instance || (note.access.load() & needed) == 0)",
+        "note.peer_instance.load() != work.own_instance)",
+        "HostTest.*",
+    ),
+    "the rights of the region are not checked on the short way": (
+        "src/live/direct.cc",
+        "    if ((region->access.load() & needed) == 0 ||\n        !contains(",
+        "    if (!contains(",
+        "HostTest.*",
+    ),
+    "the bounds of the region are not checked on the short way": (
+        "src/live/direct.cc",
+        "           inner - outer <= outer_length - inner_length;",
+        "           inner - outer <= outer_length + 64;",
+        "HostTest.*",
+    ),
+    "the queue pair of another connection is written to": (
+        "src/live/direct.cc",
+        "note.number.load() != qp.dest_qpn.value || note.peer.load() != work.own_number.value ||",
+        "note.number.load() != qp.dest_qpn.value ||",
+        "HostTest.*",
+    ),
+    "deregistration does not wait for copies": (
+        "src/live/withdrawal.cc",
+        "    if (!is_copying(index, instance)) return;\n",
+        "    if (index != 0) return;\n",
+        "HostTest.*",
+    ),
+    "deregistration does not read what is in the ring": (
+        "src/live/withdrawal.cc",
+        "        drain(index, time);\n        await_copies_of(index, instance, time + kCopyPatience);\n",
+        "",
+        "HostTest.*",
+    ),
+    "deregistration waits with the lock held": (
+        "src/live/host.h",
+        "        if (is_amid_progress_) return wait();\n",
+        "        if (!is_amid_progress_) return wait();\n",
+        "FreezeTest.*:HostTest.*withdrawn*",
+    ),
+    "deregistration waits for ever": (
+        "src/live/withdrawal.cc",
+        "        if (now() > end) return lose_peer(index);\n",
+        "",
+        "FreezeTest.deregistration*",
+    ),
+    "a deregistered region stays on the board": (
+        "src/live/board.cc",
+        "        note.rkey.store(0);\n        return true;",
+        "        return true;",
+        "HostTest.*:BoardTest.*",
+    ),
+    "write records are obeyed without a proof": (
+        "src/live/packets.cc",
+        "!peer.has_proven(secret_.word))",
+        "&peer == nullptr)",
+        "AttackTest.*",
+    ),
+    "a proof is whatever was sent": (
+        "src/live/peer.h",
+        "incoming().proof.load(std::memory_order_acquire) == word;",
+        "incoming().proof.load(std::memory_order_acquire) != 0 && word != 0;",
+        "AttackTest.*",
+    ),
+    "a peer is whoever names its instance": (
+        "src/live/peer.h",
+        "        return instance == introduction.instance && slot == introduction.slot &&\n"
+        "               who == introduction.who;",
+        "        return instance == introduction.instance;",
+        "AttackTest.*:FreezeTest.*:LastingTest.*:HostTest.*",
+    ),
+    "the slot of a caller is not called back": (
+        "src/live/meeting.cc",
+        "owner ? owner->who == caller->who : has_left(caller->socket.get());",
+        "owner ? true : true;",
+        "AttackTest.*:FreezeTest.*",
+    ),
+    "other users are admitted to a user's world": (
+        "src/live/meeting.cc",
+        "    if (!who || !world_.admits(*who)) return Descriptor();",
+        "    if (!who) return Descriptor();",
+        "AttackTest.*",
+    ),
+    "other users get keys and bells": (
+        "src/live/meeting.cc",
+        "    if (!send_card(caller.get(), mine, world_.is_own(*who))) return Descriptor();",
+        "    if (!send_card(caller.get(), mine, true)) return Descriptor();",
+        "AttackTest.*",
+    ),
+    "memory that can be shrunk is mapped": (
+        "src/live/shared_memory.cc",
+        "seals >= 0 && (seals & kFixedSize) == kFixedSize &&",
+        "seals >= 0 &&",
+        "AttackTest.*",
+    ),
+    "a bell may be anything": (
+        "src/live/peer.cc",
+        "    if (introduction.bell && is_eventfd(introduction.bell.get())) {",
+        "    if (introduction.bell) {",
+        "FreezeTest.*",
+    ),
+    "the facts of a board are not checked": (
+        "src/live/peer.cc",
+        "    return facts.rank <= kMaxRank && facts.gid_count >= 1 && facts.gid_count <= kGids;",
+        "    return true;",
+        "FreezeTest.*",
+    ),
+    "a ring may claim more than it holds": (
+        "src/live/ring.h",
+        "        is_broken_ = seen - read_ > kRingBytes || seen % kRecordAlignment != 0;",
+        "        is_broken_ = false;",
+        "RingTest.*",
+    ),
+    "an empty record is no error": (
+        "src/live/ring.h",
+        "            if (length == 0 || length > kMaxRecord ||",
+        "            if (length > kMaxRecord ||",
+        "RingTest.*:FreezeTest.an_empty*",
+    ),
+    "a writer believes any position of its reader": (
+        "src/live/ring.h",
+        "            if (seen - read_ <= written_ - read_) read_ = seen;  // else the reader lies",
+        "            read_ = seen;",
+        "RingTest.*",
+    ),
+    "what is taken back does not wait for the reader": (
+        "src/live/write_stream.h",
+        "        if (ring.read.load(std::memory_order_acquire) < readers_end_) return;\n",
+        "",
+        "WriteStreamTest.*",
+    ),
+    "a forked child keeps its rings": (
+        "src/live/host.cc",
+        "    for (auto& peer : peers_) peer.reset();\n",
+        "",
+        "LastingTest.*",
+    ),
+    "rings of those who have gone are kept": (
+        "src/live/peer.cc",
+        "    incoming_ = SharedMemory();\n    outgoing_ = SharedMemory();\n",
+        "",
+        "LastingTest.*",
+    ),
+    "boards of those who have gone are kept": (
+        "src/live/peer.cc",
+        "    board_ = SharedMemory();\n    grants_ = SharedMemory();\n",
+        "",
+        "LastingTest.*",
+    ),
+    "signals end a call": (
+        "src/live/meeting.cc",
+        "ppoll(waits.data(), waits.size(), &time, nullptr) < 0 && errno != EINTR) return;",
+        "ppoll(waits.data(), waits.size(), &time, nullptr) < 0) return;",
+        "LastingTest.signals*",
+    ),
+    "callers who say nothing are kept": (
+        "src/live/watch.cc",
+        "        if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());\n",
+        "",
+        "FreezeTest.*",
+    ),
+    "names that were taken keep everybody out": (
+        "src/live/meeting.cc",
+        "        if (!is_squatted) break;",
+        "        if (variant == 0) break;",
+        "FreezeTest.*",
+    ),
+    "users have no limit of peers": (
+        "src/live/encounters.cc",
+        "constexpr uint32_t kMostOfAnotherUser = 64;",
+        "constexpr uint32_t kMostOfAnotherUser = 6400;",
+        "FreezeTest.*",
+    ),
+    "RoCE v1 and v2 understand each other": (
+        "src/live/host.cc",
+        "    route.is_agreed = kind == route.gid_kind;",
+        "    route.is_agreed = kind != GidKind::unknown;",
+        "HostTest.*",
+    ),
+    "link layers are not compared": (
+        "src/live/encounters.cc",
+        "    if (there.is_ethernet != who_.is_ethernet) return kNowhere;  // no switch joins the two\n",
+        "",
+        "LinkLayerTest.*",
+    ),
+    "memory that became read-only is written": (
+        "src/live/mapped.cc",
+        "    return allows(address, length, MADV_POPULATE_WRITE);",
+        "    return is_mapped(address, length);",
+        "HostTest.*",
+    ),
+}
+
+
+def main():
+    source = pathlib.Path(sys.argv[1])
+    names = sys.argv[3:] or list(DEFECTS)
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        copy = pathlib.Path(folder)
+        prepare(source, copy)
+        if found := find(copy, "*"):
+            sys.exit(f"planted: the tests fail without any defect: {found}")
+        missed = [name for name in names if not plant(copy, name, *DEFECTS[name])]
+    if missed:
+        sys.exit(f"planted: not found: {', '.join(missed)}")
+
+
+def prepare(source, copy):
+    for room in ROOMS:
+        shutil.copytree(source / "src" / room, copy / "src" / room)
+    shutil.copytree(source / "tests" / "attacks", copy / "tests" / "attacks")
+    (copy / "CMakeLists.txt").write_text(BUILD)
+    subprocess.run(
+        ["cmake", "-G", "Ninja", "-S", copy, "-B", copy / "build", "-DCMAKE_BUILD_TYPE=Release",
+         f"-DCMAKE_CXX_COMPILER={sys.argv[2]}", "-DCMAKE_CXX_FLAGS=-O1 "
+         f'-DTULLE_SOURCE_DIR=\\"{source}\\"'],
+        check=True, stdout=subprocess.DEVNULL)
+
+
+def plant(copy, name, file, before, after, tests):
+    path = copy / file
+    text = path.read_text()
+    if text.count(before) != 1:
+        sys.exit(f"planted: {name}: {file} has the text to change {text.count(before)} times")
+    path.write_text(text.replace(before, after))
+    try:
+        found = find(copy, tests)
+    finally:
+        path.write_text(text)
+    print(f"planted: {name}: {found or 'NOT FOUND'}", flush=True)
+    return found
+
+
+def find(copy, tests):
+    """Builds and runs the tests; returns which one failed, or that they do not end."""
+    build = subprocess.run(["cmake", "--build", copy / "build"], capture_output=True,
+                           text=True, check=False)
+    if build.returncode != 0:
+        sys.exit(f"planted: it does not build:\n{build.stdout}{build.stderr}")
+    try:
+        run = subprocess.run([copy / "build/planted_test", f"--gtest_filter={tests}",
+                              "--gtest_fail_fast"], text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return "the tests do not end"
+    if run.returncode == 0:
+        return None
+    lines = [line for line in run.stdout.splitlines() if line.startswith("[  FAILED  ]")]
+    started = [line for line in run.stdout.splitlines() if line.startswith("[ RUN      ]")]
+    return (lines or started or ["it ended"])[0 if lines else -1][13:].split(" (")[0]
+
+
+if __name__ == "__main__":
+    main()
