@@ -219,7 +219,7 @@ void Host::lose_peer(uint32_t index) {
     std::erase(receiving_, index);
     std::erase(sending_, index);
     direct_.leave(*adapter_, peer, time);
-    peer.part();
+    for (Descriptor& socket : peer.part()) watch_->bury(std::move(socket));
     for (const QpRoute& route : routes_)
         if (route.is_connected && route.endpoint.value == index)
             adapter_->set_ack_timeout(time, route.qpn, route.ack_timeout);

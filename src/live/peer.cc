@@ -83,15 +83,14 @@ bool Peer::take_incoming(Introduction introduction) {
     return true;
 }
 
-void Peer::part() {
-    incoming_socket_.reset();
-    outgoing_socket_.reset();
+std::array<Descriptor, 2> Peer::part() {
     bell_.reset();
     incoming_ = SharedMemory();
     outgoing_ = SharedMemory();
     counters = PortCounters();
     std::deque<std::vector<std::byte>>().swap(backlog_);
     backlog_bytes_ = 0;
+    return {std::move(incoming_socket_), std::move(outgoing_socket_)};
 }
 
 void Peer::forget() {

@@ -8,6 +8,7 @@
 // into our memory is written if it has proven that it reaches that memory by itself.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -52,8 +53,9 @@ public:
             has_proven_ = incoming().proof.load(std::memory_order_acquire) == word;
         return has_proven_;
     }
-    // Lets go of all that the living share. What it has shown stays until forget() is called.
-    void part();
+    // Lets go of all that the living share, and returns its sockets. What it has shown stays until
+    // forget() is called.
+    std::array<Descriptor, 2> part();
     void forget();
     // Whether the process has ended, asked of the kernel.
     bool is_dead() const;

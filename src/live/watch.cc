@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kTickNs = 1'000'000;  // how often to see whether the program still polls
 constexpr int64_t kBusyNs = 20'000;     // while the program has the lock
 constexpr int64_t kForEver = -1;
-constexpr size_t kMostStrangers = 64;  // chosen: the one who has kept silent longest goes
+constexpr size_t kMostStrangers = 64;    // chosen: the one who has kept silent longest goes
 constexpr uint32_t kAnswersToTrust = 8;  // of a program that the bell wakes itself
 // Whoever sends WRITEs through the ring often sends more of them.
 constexpr base::Duration kLinger{50'000'000};  // 50 us
@@ -141,9 +141,21 @@ void Watch::attend(int socket) {
     add_to(epoll_.get(), socket);
 }
 
+void Watch::bury(Descriptor socket) {
+    if (!socket) return;
+    {
+        const std::lock_guard guard(news_lock_);
+        buried_.push_back(std::move(socket));
+    }
+    wake();
+}
+
 void Watch::abandon() {
     if (thread_.joinable()) thread_.detach();
     door_.close();
+    buried_.clear();
+    strangers_.clear();
+    callers_.clear();
     epoll_.reset();
     alarm_.reset();
 }
@@ -198,6 +210,11 @@ void Watch::sleep(int64_t ns) {
     }
     std::array<epoll_event, 16> events;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+    std::vector<Descriptor> dead;  // by now: what is buried later may be among the events
+    {
+        const std::lock_guard guard(news_lock_);
+        dead.swap(buried_);
+    }
     for (int i = 0; i < count; ++i) on_ready(events[static_cast<size_t>(i)].data.fd);
 }
 
@@ -207,7 +224,10 @@ void Watch::on_ready(int socket) {
         Descriptor caller = door_.accept(host_.card());
         if (!caller) return;
         attend(caller.get());
-        if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());
+        if (strangers_.size() == kMostStrangers) {
+            bury(std::move(strangers_.front()));
+            strangers_.erase(strangers_.begin());
+        }
         strangers_.push_back(std::move(caller));
         return;
     }

@@ -32,6 +32,9 @@ public:
     void take_news(std::vector<Introduction>& callers, std::vector<int>& closed);
     // A socket whose end shall be noticed.
     void attend(int socket);
+    // One that was attended and is no longer needed. The thread closes it: until then nobody else
+    // has its number, which the thread may be about to look at.
+    void bury(Descriptor socket);
     void wake();
 
     // The bell is heard by a thread of the program, in sleep_for_bell(), and not by this one. With
@@ -73,6 +76,7 @@ private:
     std::mutex news_lock_;
     std::vector<Introduction> callers_;
     std::vector<int> closed_;
+    std::vector<Descriptor> buried_;
     std::vector<Descriptor> strangers_;  // callers whose card has not come yet; the thread's own
     uint64_t polls_seen_ = 0;
     base::Instant lingers_until_{};
