@@ -61,9 +61,9 @@ wire::Gid destination_of(std::span<const std::byte> grh) {
     return gid;
 }
 
-// A request for memory that its program has unmapped while it was registered meets a key that
-// nobody gave. An adapter would have held the pages; here the program would end for what a peer
-// asks. The short way meets the kernel's refusal and comes here.
+// A request for memory that its program has unmapped or protected while it was registered meets a
+// key that nobody gave. An adapter would have held the pages; here the program would end for what a
+// peer asks. The short way meets the kernel's refusal and comes here.
 void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
     const uint16_t headers = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers;
     const bool is_atomic = (headers & wire::kAtomicEth) != 0;
@@ -273,11 +273,12 @@ void Host::receive_write(Peer& peer, std::span<const std::byte> record) {
     const auto bytes = record.subspan(sizeof write);
     took_writes_ = true;
     if (bytes.empty()) return;
-    // Pages that the program has unmapped, or may not write, have nobody who would see it.
+    // Pages that the program has unmapped or protected meanwhile: its initiator is told.
     void* place = reinterpret_cast<void*>(write.place);
     const uint64_t page = write.place / kLeastPage;
     if (page != page_there_ || (write.place + bytes.size() - 1) / kLeastPage != page) {
-        if (!is_writable(place, bytes.size())) return;
+        if (!is_writable(place, bytes.size()))
+            return refuse_write(peer.incoming(), peer.reader.end());
         page_there_ = page;
     }
     std::memcpy(place, bytes.data(), bytes.size());

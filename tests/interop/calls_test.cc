@@ -446,6 +446,32 @@ TEST_F(Connected, memory_that_was_unmapped_while_registered_is_as_if_it_had_no_k
     }
 }
 
+TEST_F(Calls, memory_is_registered_only_for_what_its_pages_allow) {
+    constexpr size_t kPages = 8;
+    auto* pages = static_cast<char*>(
+        mmap(nullptr, kPages * kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const auto refusal_of = [&](size_t count, int access) {
+        errno = 0;
+        ibv_mr* region = ibv_reg_mr(pd, pages, count * kPage, access);
+        const int refusal = errno;
+        return region == nullptr ? refusal : ibv_dereg_mr(region);
+    };
+    for (const size_t count : {size_t{1}, kPages}) {
+        EXPECT_EQ(refusal_of(count, IBV_ACCESS_LOCAL_WRITE), EFAULT) << count;
+        EXPECT_EQ(refusal_of(count, kAll), EFAULT) << count;
+        EXPECT_EQ(refusal_of(count, IBV_ACCESS_REMOTE_READ), 0) << count;
+    }
+    ASSERT_EQ(mprotect(pages, kPages * kPage, PROT_READ | PROT_WRITE), 0);
+    EXPECT_EQ(refusal_of(kPages, kAll), 0);
+    ASSERT_EQ(mprotect(pages + 3 * kPage, kPage, PROT_READ), 0);
+    EXPECT_EQ(refusal_of(kPages, kAll), EFAULT);
+    ASSERT_EQ(mprotect(pages + 3 * kPage, kPage, PROT_NONE), 0);
+    EXPECT_EQ(refusal_of(kPages, 0), EFAULT);
+    munmap(pages + 3 * kPage, kPage);
+    EXPECT_EQ(refusal_of(kPages, 0), EFAULT);
+    munmap(pages, kPages * kPage);
+}
+
 TEST_F(Connected, no_way_through_the_states_but_the_legal_one) {
     struct Step {
         ibv_qp_state from, to;
