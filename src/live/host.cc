@@ -169,6 +169,8 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     const bool fails = attributes.state == QpState::error;
     if (mask == transport::kState && (fails || attributes.state == QpState::reset))
         direct_.stop(*adapter_, qpn, fails);
+    if (mask == transport::kState && attributes.state == QpState::reset)
+        adapter_->forget_completions(qpn);
     const Refusal refusal = adapter_->modify_qp(qpn, attributes, mask);
     if (refusal != Refusal::none) return refusal;
     if ((mask & transport::kAddress) != 0) {
@@ -244,6 +246,7 @@ void Host::note_qp(const transport::QueuePair& qp) {
 
 Refusal Host::destroy_qp(wire::Qpn qpn) {
     direct_.stop(*adapter_, qpn, false);
+    adapter_->forget_completions(qpn);
     const Refusal refusal = adapter_->destroy_qp(qpn);
     if (refusal != Refusal::none) return refusal;
     const uint32_t place = transport::Core::index_of(qpn);

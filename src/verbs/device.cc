@@ -2,6 +2,7 @@
 
 #include <endian.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -56,13 +57,14 @@ ibv_device* the_device() {
 
 ibv_context* open_context() {
     auto context = std::make_unique<Context>();
-    if (!context->events.is_open()) return fail(EMFILE);
+    context->command = live::Descriptor(memfd_create("tulle-device", MFD_CLOEXEC));
+    if (!context->events.is_open() || !context->command) return fail(EMFILE);
     context->host = Process::instance().acquire();
     if (context->host == nullptr) return nullptr;
     ibv_context& shown = *context->shown();
     fill_operations(context->verbs);
     shown.device = the_device();
-    shown.cmd_fd = -1;
+    shown.cmd_fd = context->command.get();
     shown.async_fd = context->events.file();
     shown.num_comp_vectors = 1;
     pthread_mutex_init(&shown.mutex, nullptr);

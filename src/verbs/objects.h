@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "live/descriptor.h"
 #include "live/event_queue.h"
 #include "live/host.h"
 #include "verbs/api.h"
@@ -24,6 +25,7 @@ inline constexpr int kMaxSharedWork = 1 << 15;
 struct Context {
     verbs_context verbs{};
     live::EventQueue<ibv_async_event> events;
+    live::Descriptor command;  // the file that stands for the device, as programs expect one
     live::Host* host = nullptr;
 
     ibv_context* shown() { return &verbs.context; }

@@ -86,7 +86,9 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
                               IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
                               IBV_ODP_SUPPORT_SRQ_RECV;
     a.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
-    a.odp_caps.per_transport_caps = {kAll, kAll, IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV};
+    constexpr uint32_t kMessages =
+        IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+    a.odp_caps.per_transport_caps = {kAll, kMessages | IBV_ODP_SUPPORT_WRITE, kMessages};
     a.completion_timestamp_mask = UINT64_MAX;
     a.hca_core_clock = 1'000'000;  // in kHz: nanoseconds
     a.device_cap_flags_ex = a.orig_attr.device_cap_flags;

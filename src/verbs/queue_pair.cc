@@ -51,6 +51,20 @@ ibv_qp_state shown_state(QpState state) {
     return IBV_QPS_UNKNOWN;
 }
 
+// What fits into the blocks of 64 bytes that adapters cut a send queue into, behind 32 bytes of
+// headers and 4 of length (so mlx5 does): programs send that much inline whatever they asked for.
+uint32_t inline_room(const ibv_qp_cap& cap) {
+    constexpr uint32_t kHeaders = 32;
+    constexpr uint32_t kLength = 4;
+    constexpr uint32_t kPiece = 16;
+    constexpr uint32_t kBlock = 64;
+    const auto align = [](uint32_t size, uint32_t to) { return (size + to - 1) / to * to; };
+    const uint32_t pieces = std::max(1u, cap.max_send_sge) * kPiece;
+    const uint32_t data = align(kLength + cap.max_inline_data, kPiece);
+    const uint32_t room = align(kHeaders + std::max(pieces, data), kBlock) - kHeaders - kLength;
+    return std::min(room, static_cast<uint32_t>(kMaxInline));
+}
+
 // Refused at creation, never later: an errno, or 0.
 int check_setup(const ibv_qp_init_attr_ex& a) {
     constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
@@ -139,6 +153,7 @@ int translate(live::Host& host, const QueuePair& qp, const ibv_qp_attr& a, int m
     }
     if (has(IBV_QP_PORT) && a.port_num != 1) return EINVAL;
     if (has(IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return EINVAL;
+    if (has(IBV_QP_ALT_PATH) && (a.alt_pkey_index != 0 || a.alt_port_num != 1)) return EINVAL;
     if (has(IBV_QP_PATH_MTU) && (a.path_mtu < IBV_MTU_256 || a.path_mtu > IBV_MTU_4096))
         return EINVAL;
     if (has(IBV_QP_MAX_QP_RD_ATOMIC) && a.max_rd_atomic > kMaxReads) return EINVAL;
@@ -216,6 +231,8 @@ void remember(ibv_qp_attr& kept, const ibv_qp_attr& a, int mask) {
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     if (const int error = check_setup(*attributes)) return fail(error);
+    if (attributes->qp_type != IBV_QPT_XRC_RECV)
+        attributes->cap.max_inline_data = inline_room(attributes->cap);
     auto qp = std::make_unique<QueuePair>();
     qp->type = *type_of(attributes->qp_type);
     live::Host& host = host_of(context);

@@ -472,6 +472,76 @@ TEST_F(Calls, memory_is_registered_only_for_what_its_pages_allow) {
     munmap(pages, kPages * kPage);
 }
 
+TEST_F(Connected, completions_go_with_their_queue_pair) {
+    ibv_send_wr* bad = nullptr;
+    ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, mr, 8);
+    ibv_wc wc{};
+    ASSERT_EQ(ibv_post_send(here, &wr, &bad), 0);
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_RESET;
+    ASSERT_EQ(ibv_modify_qp(here, &a, IBV_QP_STATE), 0);
+    EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
+    connect(here, there->qp_num);
+    ibv_qp* other = make();
+    connect(other, here->qp_num);
+    a.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(other, &a, IBV_QP_STATE), 0);
+    ASSERT_EQ(ibv_post_send(other, &wr, &bad), 0);  // flushed
+    EXPECT_EQ(ibv_destroy_qp(other), 0);
+    EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
+}
+
+TEST_F(Connected, a_word_is_sent_inline_whatever_was_asked_for) {
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = cq;
+    init.qp_type = IBV_QPT_RC;
+    init.cap = {1, 1, 1, 1, 0};
+    ibv_qp* qp = ibv_create_qp(pd, &init);
+    ASSERT_NE(qp, nullptr);
+    EXPECT_GE(init.cap.max_inline_data, 16u);
+    connect(qp, there->qp_num);
+    ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, mr, init.cap.max_inline_data);
+    sge.lkey = 0;
+    wr.send_flags |= IBV_SEND_INLINE;
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_send(qp, &wr, &bad), 0);
+    ++sge.length;
+    EXPECT_NE(ibv_post_send(qp, &wr, &bad), 0);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(Calls, on_demand_paging_promises_what_a_service_can_do) {
+    ibv_device_attr_ex a{};
+    ASSERT_EQ(ibv_query_device_ex(context, nullptr, &a), 0);
+    constexpr uint32_t kFetches = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+    EXPECT_EQ(a.odp_caps.per_transport_caps.rc_odp_caps & kFetches, kFetches);
+    EXPECT_EQ(a.odp_caps.per_transport_caps.uc_odp_caps & kFetches, 0u);
+    EXPECT_EQ(a.odp_caps.per_transport_caps.ud_odp_caps & (kFetches | IBV_ODP_SUPPORT_WRITE), 0u);
+}
+
+TEST_F(Calls, a_device_has_a_file_and_a_network_interface) {
+    EXPECT_GE(fcntl(context->cmd_fd, F_GETFD), 0);
+    EXPECT_EQ(access("/sys/class/infiniband/tulle0/device/net/lo", F_OK), 0);
+}
+
+TEST_F(Connected, no_other_partition_key_than_the_first) {
+    ibv_qp* qp = make();
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_INIT;
+    a.port_num = 1;
+    constexpr int kMask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+    for (const uint16_t index : {1, 2, 0x7fff, 0xffff}) {
+        a.pkey_index = index;
+        EXPECT_EQ(ibv_modify_qp(qp, &a, kMask), EINVAL) << index;
+    }
+    __be16 key = 0;
+    EXPECT_EQ(ibv_query_pkey(context, 1, 0, &key), 0);
+    EXPECT_EQ(ibv_query_pkey(context, 1, 1, &key), -1);
+    a.pkey_index = 0;
+    EXPECT_EQ(ibv_modify_qp(qp, &a, kMask), 0);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
 TEST_F(Connected, no_way_through_the_states_but_the_legal_one) {
     struct Step {
         ibv_qp_state from, to;

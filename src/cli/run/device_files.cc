@@ -106,7 +106,7 @@ void make_counters(const fs::path& file) {
     if (made && posix_fallocate(made.get(), 0, live::kCountersBytes) != 0) fs::remove(file, error);
 }
 
-void write_pci(const fs::path& pci, const std::string& device) {
+void write_pci(const fs::path& pci, const std::string& device, bool is_ethernet) {
     put(pci / "vendor", "0x544c");
     put(pci / "device", "0x0001");
     put(pci / "class", "0x020700");
@@ -121,6 +121,10 @@ void write_pci(const fs::path& pci, const std::string& device) {
     std::error_code error;
     fs::create_directories(pci / "infiniband" / device, error);
     fs::create_directories(pci / "infiniband_verbs/uverbs0", error);
+    if (!is_ethernet) return;
+    // The network interface whose addresses the adapter's GIDs are.
+    fs::create_directories(pci / "net", error);
+    fs::create_directory_symlink("/sys/class/net/lo", pci / "net/lo", error);
 }
 
 }  // namespace
@@ -167,7 +171,7 @@ std::string DeviceFiles::add(const live::Identity& who) {
     put(adapter / "hw_rev", "1");
     put(adapter / "board_id", "TULLE0000000001");
     write_port(adapter / "ports/1", who);
-    write_pci(tree / kPciPath, device);
+    write_pci(tree / kPciPath, device, who.is_ethernet);
     const fs::path uverbs = tree / "class/infiniband_verbs/uverbs0";
     put(tree / "class/infiniband_verbs/abi_version", "6");
     put(uverbs / "ibdev", device);
