@@ -126,7 +126,8 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
         LocalPacket& local = local_.emplace_back();
         local.packet = packet;
         local.grh.assign(grh.begin(), grh.end());
-        if (payload != nullptr) local.payload.assign(payload, payload + packet.payload_length);
+        local.payload.resize(packet.payload_length);
+        if (payload != nullptr) std::memcpy(local.payload.data(), payload, packet.payload_length);
         return;
     }
     if (index >= peers_.size() || peers_[index]->is_gone) return;
@@ -141,7 +142,11 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
     place += sizeof packet;
     if (!grh.empty()) std::memcpy(place, grh.data(), grh.size());
     place += grh.size();
-    if (payload != nullptr) std::memcpy(place, payload, packet.payload_length);
+    // Data of a region without memory is zeros.
+    if (payload != nullptr)
+        std::memcpy(place, payload, packet.payload_length);
+    else
+        std::memset(place, 0, packet.payload_length);
     if (sending_.empty() || sending_.back() != index) sending_.push_back(index);
 }
 

@@ -1,9 +1,12 @@
 #include "verbs/device.h"
 
 #include <endian.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +36,15 @@ std::string device_name() {
 
 }  // namespace
 
+namespace {
+
+// One for each CPU, as adapters have; no completion waits for one of them here.
+int completion_vectors() {
+    return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 2L, 64L));
+}
+
+}  // namespace
+
 std::string sysfs_root() {
     const char* root = std::getenv("TULLE_SYSFS");
     return root != nullptr && *root != 0 ? std::string(root) : std::string("/sys");
@@ -55,9 +67,17 @@ ibv_device* the_device() {
     return &device->shown;
 }
 
-ibv_context* open_context() {
+// What the file of a context holds: which process opened it.
+struct CommandFile {
+    static constexpr uint64_t kMagic = 0x7475'6c6c'652d'6664;
+    uint64_t magic = kMagic;
+    pid_t owner = 0;
+};
+
+ibv_context* open_context(live::Descriptor command, bool is_of_this_process) {
     auto context = std::make_unique<Context>();
-    context->command = live::Descriptor(memfd_create("tulle-device", MFD_CLOEXEC));
+    context->command = std::move(command);
+    context->is_of_this_process = is_of_this_process;
     if (!context->events.is_open() || !context->command) return fail(EMFILE);
     context->host = Process::instance().acquire();
     if (context->host == nullptr) return nullptr;
@@ -66,7 +86,7 @@ ibv_context* open_context() {
     shown.device = the_device();
     shown.cmd_fd = context->command.get();
     shown.async_fd = context->events.file();
-    shown.num_comp_vectors = 1;
+    shown.num_comp_vectors = completion_vectors();
     pthread_mutex_init(&shown.mutex, nullptr);
     shown.abi_compat = __VERBS_ABI_IS_EXTENDED;
     return context.release()->shown();
@@ -103,7 +123,23 @@ TULLE_EXPORT __be64 ibv_get_device_guid(ibv_device*) {
 
 TULLE_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
     if (device != the_device()) return fail(ENODEV);
-    return open_context();
+    live::Descriptor command(memfd_create("tulle-device", MFD_CLOEXEC));
+    const CommandFile told{.owner = getpid()};
+    if (!command || pwrite(command.get(), &told, sizeof told, 0) != sizeof told)
+        return fail(EMFILE);
+    return open_context(std::move(command), true);
+}
+
+// The device that this file stands for, which is the context's from here on.
+TULLE_EXPORT ibv_context* ibv_import_device(int file) {
+    CommandFile told;
+    if (pread(file, &told, sizeof told, 0) != sizeof told || told.magic != CommandFile::kMagic)
+        return fail(EINVAL);
+    live::Descriptor own(fcntl(file, F_DUPFD_CLOEXEC, 0));
+    ibv_context* context =
+        own ? open_context(std::move(own), told.owner == getpid()) : fail(EMFILE);
+    if (context != nullptr) close(file);
+    return context;
 }
 
 // Opens the program's device for a provider library, which has its own way to do so.

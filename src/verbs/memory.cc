@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "live/mapped.h"
-#include "verbs/objects.h"
+#include "verbs/process.h"
 
 namespace tulle::verbs {
 namespace {
@@ -92,6 +92,24 @@ ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova,
     if (!key) return fail(ENOMEM);
     host.publish_region(*key, region->request);
     region->shown = {pd->context, pd, address, length, *key, *key, *key};
+    Process::instance().add(*region);
+    return &region.release()->shown;
+}
+
+// What is written there is gone, and what is read is zeros.
+ibv_mr* alloc_null_mr(ibv_pd* pd) {
+    auto region = std::make_unique<Region>();
+    region->request = {.pd = pd_of(pd).id,
+                       .address = 0,
+                       .length = UINT64_MAX,
+                       .host = nullptr,
+                       .access = transport::kLocalWrite};
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
+    const auto key = host.adapter().memory().register_region(region->request);
+    if (!key) return fail(ENOMEM);
+    region->shown = {pd->context, pd, nullptr, SIZE_MAX, *key, *key, *key};
+    Process::instance().add(*region);
     return &region.release()->shown;
 }
 
@@ -181,6 +199,7 @@ TULLE_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
     const std::lock_guard guard(host.lock());
     domain->id = host.adapter().memory().create_pd();
     domain->shown = {context, domain->id.value};
+    Process::instance().add(*domain);
     return &domain.release()->shown;
 }
 
@@ -196,8 +215,10 @@ TULLE_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
         return 0;
     }
     const auto refusal = host.adapter().memory().destroy_pd(domain.id);
-    if (refusal == transport::Refusal::none) delete &domain;
-    return errno_of(refusal);
+    if (refusal != transport::Refusal::none) return errno_of(refusal);
+    Process::instance().remove(domain);
+    delete &domain;
+    return 0;
 }
 
 TULLE_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {
@@ -225,11 +246,50 @@ TULLE_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
     // First the peers let go of it, then it is the program's alone.
     host.withdraw_region(mr->rkey);
     const auto refusal = host.adapter().memory().deregister_region(mr->lkey);
-    if (refusal == transport::Refusal::none)
+    if (refusal == transport::Refusal::none) {
+        Process::instance().remove(object_of<Region>(mr));
         delete &object_of<Region>(mr);
-    else
+    } else {
         host.publish_region(mr->rkey, object_of<Region>(mr).request);
+    }
     return errno_of(refusal);
+}
+
+// ---- handles of another context -----------------------------------------------------------------
+
+TULLE_EXPORT ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
+    live::Host& host = host_of(context);
+    const std::lock_guard guard(host.lock());
+    if (!context_of(context).is_of_this_process) return fail(EOPNOTSUPP);
+    ProtectionDomain* original = Process::instance().pd(handle);
+    if (original == nullptr) return fail(EINVAL);
+    auto domain = std::make_unique<ProtectionDomain>();
+    domain->shown = {context, handle};
+    domain->id = original->id;
+    domain->parent = original;
+    ++original->children;
+    return &domain.release()->shown;
+}
+
+TULLE_EXPORT void ibv_unimport_pd(ibv_pd* pd) {
+    (void)ibv_dealloc_pd(pd);
+}
+
+// Where the memory is in the address space of its owner is not told.
+TULLE_EXPORT ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
+    const Region* original = Process::instance().region(handle);
+    if (original == nullptr || original->request.pd != pd_of(pd).id) return fail(EINVAL);
+    auto region = std::make_unique<Region>(*original);
+    region->shown.context = pd->context;
+    region->shown.pd = pd;
+    region->shown.addr = nullptr;
+    return &region.release()->shown;
+}
+
+TULLE_EXPORT void ibv_unimport_mr(ibv_mr* mr) {
+    delete &object_of<Region>(mr);
 }
 
 TULLE_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length,

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,13 @@ public:
     }
     QueuePair* qp(transport::Qpn qpn) { return qps_[transport::Core::index_of(qpn)]; }
 
+    void add(ProtectionDomain& pd) { pds_[pd.id.value] = &pd; }
+    void remove(ProtectionDomain& pd) { pds_.erase(pd.id.value); }
+    ProtectionDomain* pd(uint32_t handle) const { return find(pds_, handle); }
+    void add(Region& region) { regions_[region.shown.handle] = &region; }
+    void remove(Region& region) { regions_.erase(region.shown.handle); }
+    Region* region(uint32_t handle) const { return find(regions_, handle); }
+
     void on_event(const transport::AdapterEvent& event) override;
     void on_management(const live::ManagementMessage& message) override;
     void on_gone(transport::EndpointIndex peer) override;
@@ -61,6 +69,11 @@ private:
         if (table.size() <= number) table.resize(number + 1);
         table[number] = object;
     }
+    template <class T>
+    static T* find(const std::unordered_map<uint32_t, T*>& table, uint32_t handle) {
+        const auto found = table.find(handle);
+        return found == table.end() ? nullptr : found->second;
+    }
     static void on_exit();
     static void before_fork();
     static void after_fork_in_parent();
@@ -71,6 +84,8 @@ private:
     uint32_t users_ = 0;
     std::vector<Cq*> cqs_;
     std::vector<Srq*> srqs_;
+    std::unordered_map<uint32_t, ProtectionDomain*> pds_;  // by handle
+    std::unordered_map<uint32_t, Region*> regions_;
     std::array<QueuePair*, live::kQueuePairs> qps_{};
 };
 
