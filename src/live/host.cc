@@ -81,8 +81,10 @@ bool Host::set_up() {
     secret_ = {random_word(), random_word()};
     counters_ = PortCounters(who_.counters_file, slot_);
     direct_.set_counters(&counters_);
-    if (const WireSettings settings = wire_settings_from_environment(); settings.is_on)
+    if (const WireSettings settings = wire_settings_from_environment(); settings.is_on) {
         wire_ = std::make_unique<WirePath>(who_, settings);
+        is_strict_ = settings.is_strict;
+    }
     show_facts();
     // Where a security module restricts it, peers of this user may reach our memory all the same.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -145,7 +147,8 @@ std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
 }
 
 bool Host::wants_cut_packets(EndpointIndex endpoint) const {
-    if (endpoint == kNowhere || endpoint.value == 0) return false;
+    if (endpoint == kNowhere) return false;
+    if (endpoint.value == 0) return is_strict_;
     return wire_ != nullptr || facts_of(endpoint).cuts_packets;
 }
 

@@ -307,6 +307,7 @@ private:
     uint64_t page_there_ = 0;         // was mapped when the ring's reader came to it
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
+    bool is_strict_ = false;          // packets within the process are cut too
     std::unique_ptr<WirePath> wire_reader_;
     uint32_t management_psn_ = 0;
     PortCounters counters_;

@@ -39,6 +39,7 @@ void set(WireSettings& settings, std::string_view key, std::string_view value) {
     if (key == "delay_ps") settings.delay = base::Duration{static_cast<int64_t>(number)};
     if (key == "rate_bps") settings.rate_bps = number;
     if (key == "seed") settings.seed = number;
+    if (key == "strict") settings.is_strict = true;
     if (key == "log") settings.log_file = value;
     if (key == "pcap") settings.capture_file = value;
     if (key == "whole") settings.whole_file = value;
