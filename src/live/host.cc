@@ -21,7 +21,11 @@ using transport::QpState;
 using transport::Refusal;
 
 constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they travel uncut
-constexpr uint32_t kPiecesOutstanding = 32;
+// What one queue pair has under way, so that it fits into a ring with room to spare: what does not
+// is copied twice more, to a backlog and back. Packets as they are on the wire are smaller.
+constexpr uint32_t kPiecesOutstanding = 12;
+constexpr uint32_t kPacketsOutstanding = 32;
+static_assert(kPiecesOutstanding * kPiece <= kRingBytes / 2);
 constexpr uint32_t kPollsToTrust = 64;
 constexpr uint32_t kPollsToYield = 256;
 constexpr uint32_t kLooksToYield = 16;
@@ -92,7 +96,7 @@ bool Host::set_up() {
     transport::AdapterConfig config;
     config.seed = random_word();
     config.max_payload = kPiece;
-    config.max_packets_outstanding = kPiecesOutstanding;
+    config.max_packets_outstanding = wire_ ? kPacketsOutstanding : kPiecesOutstanding;
     if (!wire_) config.rnr_patience = kRnrPatience;
     adapter_ = std::make_unique<transport::Adapter>(config);
     routes_.resize(kQueuePairs);
