@@ -92,7 +92,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova,
     if (!key) return fail(ENOMEM);
     host.publish_region(*key, region->request);
     region->shown = {pd->context, pd, address, length, *key, *key, *key};
-    Process::instance().add(*region);
+    Process::of(host).add(*region);
     return &region.release()->shown;
 }
 
@@ -109,7 +109,7 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
     const auto key = host.adapter().memory().register_region(region->request);
     if (!key) return fail(ENOMEM);
     region->shown = {pd->context, pd, nullptr, SIZE_MAX, *key, *key, *key};
-    Process::instance().add(*region);
+    Process::of(host).add(*region);
     return &region.release()->shown;
 }
 
@@ -199,7 +199,7 @@ TULLE_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
     const std::lock_guard guard(host.lock());
     domain->id = host.adapter().memory().create_pd();
     domain->shown = {context, domain->id.value};
-    Process::instance().add(*domain);
+    Process::of(host).add(*domain);
     return &domain.release()->shown;
 }
 
@@ -216,7 +216,7 @@ TULLE_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
     }
     const auto refusal = host.adapter().memory().destroy_pd(domain.id);
     if (refusal != transport::Refusal::none) return errno_of(refusal);
-    Process::instance().remove(domain);
+    Process::of(host).remove(domain);
     delete &domain;
     return 0;
 }
@@ -247,7 +247,7 @@ TULLE_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
     host.withdraw_region(mr->rkey);
     const auto refusal = host.adapter().memory().deregister_region(mr->lkey);
     if (refusal == transport::Refusal::none) {
-        Process::instance().remove(object_of<Region>(mr));
+        Process::of(host).remove(object_of<Region>(mr));
         delete &object_of<Region>(mr);
     } else {
         host.publish_region(mr->rkey, object_of<Region>(mr).request);
@@ -261,7 +261,7 @@ TULLE_EXPORT ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
     live::Host& host = host_of(context);
     const std::lock_guard guard(host.lock());
     if (!context_of(context).is_of_this_process) return fail(EOPNOTSUPP);
-    ProtectionDomain* original = Process::instance().pd(handle);
+    ProtectionDomain* original = Process::of(host).pd(handle);
     if (original == nullptr) return fail(EINVAL);
     auto domain = std::make_unique<ProtectionDomain>();
     domain->shown = {context, handle};
@@ -279,7 +279,7 @@ TULLE_EXPORT void ibv_unimport_pd(ibv_pd* pd) {
 TULLE_EXPORT ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
     live::Host& host = host_of(pd->context);
     const std::lock_guard guard(host.lock());
-    const Region* original = Process::instance().region(handle);
+    const Region* original = Process::of(host).region(handle);
     if (original == nullptr || original->request.pd != pd_of(pd).id) return fail(EINVAL);
     auto region = std::make_unique<Region>(*original);
     region->shown.context = pd->context;

@@ -1,4 +1,5 @@
-// What all contexts of a process share: its host, and which object an event of the engine is about.
+// What all contexts of a process and a device share: its host, and which object an event of the
+// engine is about.
 //
 // The first context opens the host and the last one closes it, so that a program that has closed
 // its devices has no thread and no socket of ours any more.
@@ -26,7 +27,11 @@ struct ManagementHandler {
 
 class Process final : public live::Listener {
 public:
-    static Process& instance();
+    static Process& of_device(uint32_t device);
+    static Process& of(const live::Host& host);
+    static Process& of(ibv_context* context) { return of(host_of(context)); }
+    // That of the first device, which the connection manager is at home in.
+    static Process& instance() { return of_device(0); }
 
     // nullptr, and errno, if the host cannot be opened.
     live::Host* acquire();
@@ -40,14 +45,19 @@ public:
     void remove(Srq& srq) { put<Srq>(srqs_, srq.id.value, nullptr); }
     // A queue pair has a handle, or several; the first leads to the others.
     void add(QueuePair& qp) {
-        qp.other = std::exchange(qps_[transport::Core::index_of(qp.qpn)], &qp);
+        const uint32_t index = transport::Core::index_of(qp.qpn);
+        if (qps_.size() <= index) qps_.resize(index + 1);
+        qp.other = std::exchange(qps_[index], &qp);
     }
     void remove(QueuePair& qp) {
         QueuePair** link = &qps_[transport::Core::index_of(qp.qpn)];
         while (*link != &qp) link = &(*link)->other;
         *link = qp.other;
     }
-    QueuePair* qp(transport::Qpn qpn) { return qps_[transport::Core::index_of(qpn)]; }
+    QueuePair* qp(transport::Qpn qpn) {
+        const uint32_t index = transport::Core::index_of(qpn);
+        return index < qps_.size() ? qps_[index] : nullptr;
+    }
 
     void add(ProtectionDomain& pd) { pds_[pd.id.value] = &pd; }
     void remove(ProtectionDomain& pd) { pds_.erase(pd.id.value); }
@@ -78,15 +88,17 @@ private:
     static void before_fork();
     static void after_fork_in_parent();
     static void after_fork_in_child();
+    static std::array<Process, live::kMaxDevices>& all();
 
     std::mutex lock_;  // of the next two
+    uint32_t device_ = 0;
     std::unique_ptr<live::Host> host_;
     uint32_t users_ = 0;
     std::vector<Cq*> cqs_;
     std::vector<Srq*> srqs_;
     std::unordered_map<uint32_t, ProtectionDomain*> pds_;  // by handle
     std::unordered_map<uint32_t, Region*> regions_;
-    std::array<QueuePair*, live::kQueuePairs> qps_{};
+    std::vector<QueuePair*> qps_;
 };
 
 }  // namespace tulle::verbs

@@ -243,7 +243,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     fill_shown(*qp, context, *attributes, host.outside_of(*number).value);
     if ((attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
         set_builders(*qp, attributes->send_ops_flags);
-    Process::instance().add(*qp);
+    Process::of(host).add(*qp);
     return &qp.release()->plain();
 }
 
@@ -259,7 +259,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     live::Host& host = host_of(context);
     const std::lock_guard guard(host.lock());
     const transport::Qpn number{attributes->qp_num};
-    QueuePair* first = Process::instance().qp(live::inside(number));
+    QueuePair* first = Process::of(host).qp(live::inside(number));
     if (first == nullptr || first->plain().qp_num != number.value) return fail(EINVAL);
     const transport::QueuePair* target = host.adapter().query_qp(first->qpn);
     if (target->xrc_domain != object_of<XrcDomain>(attributes->xrcd).id) return fail(EINVAL);
@@ -272,7 +272,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     fill_shown(*qp, context, init, number.value);
     qp->attributes = first->attributes;
     qp->plain().state = first->plain().state;
-    Process::instance().add(*qp);
+    Process::of(host).add(*qp);
     return &qp.release()->plain();
 }
 
@@ -334,7 +334,7 @@ TULLE_EXPORT int ibv_destroy_qp(ibv_qp* shown) {
     live::Host& host = host_of(shown->context);
     {
         const std::lock_guard guard(host.lock());
-        Process& process = Process::instance();
+        Process& process = Process::of(host);
         const bool is_last = process.qp(qp.qpn) == &qp && qp.other == nullptr;
         const auto refusal = is_last ? host.destroy_qp(qp.qpn) : transport::Refusal::none;
         if (refusal != transport::Refusal::none) return errno_of(refusal);
