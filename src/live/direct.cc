@@ -36,7 +36,7 @@ bool DirectPath::is_allowed(const Grants& grants, const transport::QueuePair& qp
                             Work& work) const {
     const SendRequest& request = work.request;
     const uint32_t needed = is_read_ ? transport::kRemoteRead : transport::kRemoteWrite;
-    const QueuePairNote& note = grants.queue_pairs[qp.dest_qpn.value % kQueuePairs];
+    const QueuePairNote& note = grants.queue_pairs[place_of(peer_->board(), qp.dest_qpn)];
     if (note.number.load() != qp.dest_qpn.value || note.peer.load() != work.own_number.value ||
         note.peer_instance.load() != work.own_instance || (note.access.load() & needed) == 0)
         return false;

@@ -81,6 +81,7 @@ bool Host::set_up() {
     auto door = Door::open(world_);
     if (!board_ || !grants_ || !bell_ || !door) return false;
     slot_ = door->slot();
+    add_slot(slot_);
     variant_ = door->variant();
     secret_ = {random_word(), random_word()};
     counters_ = PortCounters(who_.counters_file, slot_);
@@ -99,11 +100,9 @@ bool Host::set_up() {
     config.max_packets_outstanding = wire_ ? kPacketsOutstanding : kPiecesOutstanding;
     if (!wire_) config.rnr_patience = kRnrPatience;
     adapter_ = std::make_unique<transport::Adapter>(config);
-    routes_.resize(kQueuePairs);
     peers_.push_back(
         std::make_unique<Peer>(secret_.instance, slot_, Credentials{getpid(), world_.uid}));
     peers_[0]->facts = board();
-    by_slot_[slot_] = 0;
     watch_ = std::make_unique<Watch>(*this, std::move(*door));
     return watch_->start();
 }
@@ -140,9 +139,27 @@ void Host::abandon() {
 
 // ---- queue pairs --------------------------------------------------------------------------------
 
+void Host::add_slot(uint32_t slot) {
+    slots_.push_back(slot);
+    board().blocks[slot].store(static_cast<uint8_t>(slots_.size()));
+    routes_.resize(slots_.size() * kQueuePairsOfSlot);
+    by_slot_[slot] = 0;
+}
+
+// False if the world has no slot left, or this process has as many as one may have.
+bool Host::add_block() {
+    if (slots_.size() == kBlocks) return false;
+    auto door = Door::open(world_);
+    if (!door) return false;
+    const uint32_t slot = door->slot();
+    if (!watch_->add_door(std::move(*door))) return false;
+    add_slot(slot);
+    return true;
+}
+
 std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
     const auto qpn = adapter_->create_qp(setup);
-    if (qpn && transport::Core::index_of(*qpn) >= kQueuePairs) {
+    if (qpn && transport::Core::index_of(*qpn) >= routes_.size() && !add_block()) {
         (void)adapter_->destroy_qp(*qpn);
         return std::nullopt;
     }
@@ -228,8 +245,10 @@ bool Host::agrees(QpRoute& route) {
     if (!is_connected || !route.is_connected) return true;
     const Peer& peer = *peers_[route.endpoint.value];
     if (route.endpoint.value != 0 && !peer.has_board()) return true;
-    const auto kind = static_cast<GidKind>(
-        board_of(route.endpoint).gid_kinds[qp->dest_qpn.value % kQueuePairs].load());
+    const auto kind =
+        static_cast<GidKind>(board_of(route.endpoint)
+                                 .gid_kinds[place_of(board_of(route.endpoint), qp->dest_qpn)]
+                                 .load());
     route.is_agreed = kind == route.gid_kind;
     return route.is_agreed || kind == GidKind::unknown;
 }

@@ -310,10 +310,11 @@ void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const
         if (group == groups_.end()) return;
         packet.destination = static_cast<uint32_t>(group - groups_.begin() + 1) & 0xff'ffff;
     } else {
-        if (slot_of(packet.dest_qp()) != slot_) return;
-        packet.set_dest_qp(inside(packet.dest_qp()));
-        QpRoute& route = routes_[transport::Core::index_of(packet.dest_qp()) % kQueuePairs];
-        if (!agrees(route)) return;  // an adapter knows no queue pair that takes it
+        const auto inner = inside_of(packet.dest_qp());
+        if (!inner) return;
+        packet.set_dest_qp(*inner);
+        if (!agrees(routes_[transport::Core::index_of(*inner)]))
+            return;  // an adapter knows no queue pair that takes it
         refuse_what_is_gone(*adapter_, packet);
     }
     if (refusal != 0) [[unlikely]]

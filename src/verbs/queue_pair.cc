@@ -130,6 +130,7 @@ void fill_shown(QueuePair& qp, ibv_context* context, const ibv_qp_init_attr_ex& 
 int address_of(live::Host& host, const ibv_ah_attr& a, uint32_t peer, transport::Address& address) {
     live::Destination destination;
     if (const int error = destination_of(host, a, destination)) return error;
+    host.notice_death(transport::Qpn{peer});
     address.endpoint = host.resolve(destination, transport::Qpn{peer});
     address.service_level = a.sl & 0xf;
     address.traffic_class = a.is_global != 0 ? a.grh.traffic_class : 0;
@@ -259,7 +260,8 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     live::Host& host = host_of(context);
     const std::lock_guard guard(host.lock());
     const transport::Qpn number{attributes->qp_num};
-    QueuePair* first = Process::of(host).qp(live::inside(number));
+    const auto inner = host.inside_of(number);
+    QueuePair* first = inner ? Process::of(host).qp(*inner) : nullptr;
     if (first == nullptr || first->plain().qp_num != number.value) return fail(EINVAL);
     const transport::QueuePair* target = host.adapter().query_qp(first->qpn);
     if (target->xrc_domain != object_of<XrcDomain>(attributes->xrcd).id) return fail(EINVAL);

@@ -51,6 +51,10 @@ TEST(Strict, packets_longer_than_the_peers_path_mtu_are_an_invalid_request) {
             << opcode;
 }
 
+TEST(Strict, a_gid_of_roce_v1_and_one_of_v2_do_not_meet) {
+    EXPECT_EQ(result({.gid_index = 2}, {.gid_index = 3}, IBV_WR_SEND), IBV_WC_RETRY_EXC_ERR);
+}
+
 // Both queue pairs of one process.
 TEST(Strict, a_process_is_as_strict_with_itself) {
     int sockets[2];
