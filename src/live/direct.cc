@@ -81,7 +81,9 @@ bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePa
 
 bool DirectPath::prepare(transport::Adapter& adapter, Work& work) {
     const transport::QueuePair* qp = adapter.query_qp(work.qpn);
-    return qp != nullptr && is_allowed(peer_->grants(), *qp, work) && add_parts(adapter, *qp, work);
+    // It may have failed since the work was kept.
+    return qp != nullptr && qp->state == transport::QpState::rts &&
+           is_allowed(peer_->grants(), *qp, work) && add_parts(adapter, *qp, work);
 }
 
 bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
