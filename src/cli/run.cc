@@ -42,6 +42,7 @@ constexpr int kFarewellMs = 5'000;
 
 struct Options {
     uint32_t copies = 1;
+    uint32_t devices = 1;
     std::vector<std::string> pair;
     std::string link_layer = "ethernet";
     bool is_shared = false;
@@ -125,7 +126,8 @@ pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_
     who.rank = rank;
     who.size = options_.pair.empty() ? options_.copies : 2;
     who.link_layer = options_.link_layer;
-    who.device_files = files_.add(live::identity_of(rank, options_.link_layer == "ethernet"));
+    who.devices = options_.devices;
+    who.device_files = files_.add(rank, options_.link_layer == "ethernet", options_.devices);
     auto variables = environment_for(folder_, who);
     if (options_.is_shared) variables.emplace_back("TULLE_SHARED", "1");
     if (!wire_.empty()) {
@@ -235,6 +237,9 @@ void add_run(CLI::App& app, int& exit_code) {
                       "Reach, and be reached by, programs of other users who ask for it too");
     command->add_flag("--label", options->is_labelled,
                       "Say whose each line is, as on a terminal where there are several programs");
+    command->add_option("--devices", options->devices, "Give each host so many adapters")
+        ->check(CLI::Range(1u, live::kMaxDevices))
+        ->type_name("N");
     add_wire_options(*command, options->wire);
     // Everything from the program's name on is the program's. What stands behind `--` CLI11 leaves
     // to the command above, which keeps it for us.

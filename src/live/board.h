@@ -19,22 +19,27 @@
 namespace tulle::live {
 
 // A process has a slot in its world. Eight bits of a queue pair's number say which, so that whoever
-// knows the number knows the process.
+// knows the number knows the process. Numbers of one slot are a block; a process that needs more
+// queue pairs takes further slots, and its board says which block each of them is.
 inline constexpr uint32_t kSlots = 256;
 inline constexpr uint32_t kSlotShift = 12;
-inline constexpr uint32_t kQueuePairs = 1 << kSlotShift;  // of a process
+inline constexpr uint32_t kQueuePairsOfSlot = 1 << kSlotShift;
+inline constexpr uint32_t kBlocks =
+    32;  // of a process, at the most: chosen for 100,000 queue pairs
+inline constexpr uint32_t kQueuePairs = kBlocks * kQueuePairsOfSlot;
 inline constexpr uint32_t kSlotMask = (kSlots - 1) << kSlotShift;
 inline constexpr uint32_t kMulticastQpn = 0xff'ffff;
 
 constexpr uint32_t slot_of(wire::Qpn qpn) {
     return (qpn.value & kSlotMask) >> kSlotShift;
 }
-// A number as the process's own adapter knows it, and as the world does.
-constexpr wire::Qpn inside(wire::Qpn qpn) {
-    return {qpn.value & ~kSlotMask};
+// A number as the process's own adapter knows it, with the block in the bits that the world knows
+// as the slot, and as the world does.
+constexpr wire::Qpn inside(wire::Qpn qpn, uint32_t block = 0) {
+    return {(qpn.value & ~kSlotMask) | block << kSlotShift};
 }
 constexpr wire::Qpn outside(wire::Qpn qpn, uint32_t slot) {
-    return {qpn.value | slot << kSlotShift};
+    return {(qpn.value & ~kSlotMask) | slot << kSlotShift};
 }
 
 struct QueuePairNote {
@@ -77,7 +82,7 @@ struct PortNote {
 };
 inline constexpr uint32_t kPorts = 256;
 
-inline constexpr uint32_t kRegionPlaces = 1 << 14;
+inline constexpr uint32_t kRegionPlaces = 1 << 18;
 inline constexpr uint32_t kRegionProbes = 8;
 inline constexpr uint32_t kGids = 4;
 inline constexpr size_t kPathRoom = 256;
@@ -107,10 +112,11 @@ struct Board : Facts {
     std::atomic<uint32_t> wants_bell;
     std::atomic<uint32_t> link_was_down;  // a rule for faults said so
     PortNote ports[kPorts];
+    std::atomic<uint8_t> blocks[kSlots];  // of the slots that are its own, from 1; 0: not its own
     std::atomic<uint32_t> lives[kQueuePairs];     // life_of() what is in each place; 0 is none
     std::atomic<uint8_t> gid_kinds[kQueuePairs];  // GidKind of the address that it sends from
 };
-inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3033;
+inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3034;
 
 struct Grants {
     uint64_t magic;
@@ -119,7 +125,7 @@ struct Grants {
     QueuePairNote queue_pairs[kQueuePairs];
     RegionNote regions[kRegionPlaces];
 };
-inline constexpr uint64_t kGrantsMagic = 0x7475'6c6c'6567'3031;
+inline constexpr uint64_t kGrantsMagic = 0x7475'6c6c'6567'3032;
 
 // The kind of a GID: RoCE v1 and v2 do not understand each other. Zero is not known.
 enum class GidKind : uint8_t { unknown, roce_v1, roce_v2, infiniband };
@@ -129,9 +135,15 @@ constexpr GidKind gid_kind_of(bool is_ethernet, uint32_t index) {
 }
 
 inline uint32_t region_place(uint32_t rkey, uint32_t probe) {
-    return (rkey * 0x9e37'79b1u + probe * 0x1000'193u) >> 18;
+    return (rkey * 0x9e37'79b1u + probe * 0x1000'193u) >> 14;
 }
-static_assert(kRegionPlaces == 1u << (32 - 18));
+static_assert(kRegionPlaces == 1u << (32 - 14));
+
+// Where the notes of a queue pair are, by the number that the world knows.
+inline uint32_t place_of(const Board& board, wire::Qpn qpn) {
+    const uint32_t block = board.blocks[slot_of(qpn)].load(std::memory_order_relaxed);
+    return (block == 0 ? 0 : (block - 1) % kBlocks) << kSlotShift | qpn.value % kQueuePairsOfSlot;
+}
 
 // Nothing if the region is not on the board: no proof that there is none.
 inline const RegionNote* find_region(const Grants& grants, uint32_t rkey) {

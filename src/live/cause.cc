@@ -146,7 +146,7 @@ std::string Host::why_silent(const transport::QueuePair& qp) {
     if (there.link_was_down.load() != 0)
         return "the link of " + name + " was down, as a rule of --faults says";
     if (found->is_gone) return "the peer, " + name + ", has ended";
-    const uint32_t life = there.lives[number % kQueuePairs].load();
+    const uint32_t life = there.lives[place_of(there, qp.dest_qpn)].load();
     if (life == 0 || (life & 0xff'ffff) != number)
         return text("%s has no queue pair 0x%06x, or has destroyed it", name.c_str(), number);
     const auto state = static_cast<QpState>((life >> 24) - 1);

@@ -36,7 +36,7 @@ bool DirectPath::is_allowed(const Grants& grants, const transport::QueuePair& qp
                             Work& work) const {
     const SendRequest& request = work.request;
     const uint32_t needed = is_read_ ? transport::kRemoteRead : transport::kRemoteWrite;
-    const QueuePairNote& note = grants.queue_pairs[qp.dest_qpn.value % kQueuePairs];
+    const QueuePairNote& note = grants.queue_pairs[place_of(peer_->board(), qp.dest_qpn)];
     if (note.number.load() != qp.dest_qpn.value || note.peer.load() != work.own_number.value ||
         note.peer_instance.load() != work.own_instance || (note.access.load() & needed) == 0)
         return false;
@@ -81,7 +81,9 @@ bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePa
 
 bool DirectPath::prepare(transport::Adapter& adapter, Work& work) {
     const transport::QueuePair* qp = adapter.query_qp(work.qpn);
-    return qp != nullptr && is_allowed(peer_->grants(), *qp, work) && add_parts(adapter, *qp, work);
+    // It may have failed since the work was kept.
+    return qp != nullptr && qp->state == transport::QpState::rts &&
+           is_allowed(peer_->grants(), *qp, work) && add_parts(adapter, *qp, work);
 }
 
 bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
@@ -221,14 +223,27 @@ void complete(transport::Adapter& adapter, const StreamedWrite& write, transport
     adapter.complete_elsewhere(write.qpn, request, write.length, status);
 }
 
-// As if its packets had met silence.
-void fail(transport::Adapter& adapter, const StreamedWrite& write) {
+// As if its packets had met silence, or a refusal.
+void fail(transport::Adapter& adapter, const StreamedWrite& write, transport::Status status) {
     const bool is_first = adapter.query_qp(write.qpn)->state != transport::QpState::error;
-    using transport::Status;
-    complete(adapter, write, is_first ? Status::retry_exceeded : Status::flushed);
+    complete(adapter, write, is_first ? status : transport::Status::flushed);
     transport::QpAttributes attributes;
     attributes.state = transport::QpState::error;
     if (is_first) (void)adapter.modify_qp(write.qpn, attributes, transport::kState);
+}
+
+// One that was refused ends its connection: what was posted behind it is flushed.
+void flush_rest(transport::Adapter& adapter, WriteStream& stream, const StreamedWrite& write) {
+    using transport::Status;
+    complete(adapter, write, Status::remote_access_error);
+    stream.remove_if([&](const StreamedWrite& later) {
+        if (later.qpn != write.qpn) return false;
+        complete(adapter, later, Status::flushed);
+        return true;
+    });
+    transport::QpAttributes attributes;
+    attributes.state = transport::QpState::error;
+    (void)adapter.modify_qp(write.qpn, attributes, transport::kState);
 }
 
 }  // namespace
@@ -239,10 +254,19 @@ void DirectPath::take_back(Peer& peer, base::Instant now) {
 
 void DirectPath::complete_done(transport::Adapter& adapter, Peer& peer, base::Instant now) {
     WriteStream& stream = peer.stream;
-    for (; const StreamedWrite* write = stream.oldest_done(peer.outgoing()); stream.pop()) {
-        complete(adapter, *write, transport::Status::success);
+    RingMemory& ring = peer.outgoing();
+    const uint64_t refused = ring.refused_count.load(std::memory_order_relaxed);
+    while (const StreamedWrite* done = stream.oldest_done(ring)) {
+        const StreamedWrite write = *done;
+        stream.pop();
         stream.note_progress(now);
+        if (!stream.was_refused(ring, write)) {
+            complete(adapter, write, transport::Status::success);
+            continue;
+        }
+        flush_rest(adapter, stream, write);
     }
+    if (stream.empty()) stream.forget_refusals(ring, refused);
 }
 
 void DirectPath::settle(transport::Adapter& adapter, base::Instant now) {
@@ -261,7 +285,7 @@ void DirectPath::leave(transport::Adapter& adapter, Peer& peer, base::Instant no
     if (peer_ == &peer) (void)flush(adapter);
     if (std::erase(awaited_, &peer) != 0) complete_done(adapter, peer, now);
     for (WriteStream& stream = peer.stream; !stream.empty(); stream.pop())
-        fail(adapter, *stream.oldest());
+        fail(adapter, *stream.oldest(), transport::Status::retry_exceeded);
 }
 
 void DirectPath::stop(transport::Adapter& adapter, wire::Qpn qpn, bool is_told) {

@@ -26,21 +26,28 @@ constexpr uint32_t kAllVariants = UINT32_MAX;
 }  // namespace
 
 bool Host::is_known(uint32_t slot) {
-    if (slot == slot_) return true;
     const auto known = by_slot_.find(slot);
     if (known == by_slot_.end()) return false;
+    if (known->second == 0) return true;
     Peer& peer = *peers_[known->second];
     return !peer.is_gone && (peer.can_send() || call_peer(peer));
 }
 
 EndpointIndex Host::resolve_slot(uint32_t slot) {
-    if (slot == slot_) return EndpointIndex{0};
     if (slot >= kSlots) return kNowhere;
     if (!is_known(slot)) meet_slots(std::span(&slot, 1));
     const auto found = by_slot_.find(slot);
     if (found == by_slot_.end()) return kNowhere;
+    if (found->second == 0) return EndpointIndex{0};
     const Peer& peer = *peers_[found->second];
     return peer.is_gone || !peer.can_send() ? kNowhere : EndpointIndex{found->second};
+}
+
+void Host::notice_death(wire::Qpn qpn) {
+    const auto known = by_slot_.find(slot_of(qpn));
+    if (known == by_slot_.end() || known->second == 0) return;
+    const Peer& peer = *peers_[known->second];
+    if (!peer.is_gone && peer.is_dead()) lose_peer(known->second);
 }
 
 EndpointIndex Host::resolve(const Destination& destination, wire::Qpn qpn) {
@@ -153,6 +160,12 @@ std::optional<uint32_t> Host::index_for(Introduction& introduction) {
         if (peers_[known->second]->is(introduction)) return known->second;
         if (known->second == 0) return std::nullopt;
         lose_peer(known->second);
+    }
+    // A process with many queue pairs has several slots.
+    for (uint32_t index = 1; index < peers_.size(); ++index) {
+        if (peers_[index]->is_gone || !peers_[index]->is(introduction)) continue;
+        by_slot_[introduction.slot] = index;
+        return index;
     }
     auto made = std::make_unique<Peer>(introduction.instance, introduction.slot, introduction.who);
     const auto index = place_for_new_peer(introduction);

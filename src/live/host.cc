@@ -21,7 +21,11 @@ using transport::QpState;
 using transport::Refusal;
 
 constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they travel uncut
-constexpr uint32_t kPiecesOutstanding = 32;
+// What one queue pair has under way, so that it fits into a ring with room to spare: what does not
+// is copied twice more, to a backlog and back. Packets as they are on the wire are smaller.
+constexpr uint32_t kPiecesOutstanding = 12;
+constexpr uint32_t kPacketsOutstanding = 32;
+static_assert(kPiecesOutstanding * kPiece <= kRingBytes / 2);
 constexpr uint32_t kPollsToTrust = 64;
 constexpr uint32_t kPollsToYield = 256;
 constexpr uint32_t kLooksToYield = 16;
@@ -77,12 +81,15 @@ bool Host::set_up() {
     auto door = Door::open(world_);
     if (!board_ || !grants_ || !bell_ || !door) return false;
     slot_ = door->slot();
+    add_slot(slot_);
     variant_ = door->variant();
     secret_ = {random_word(), random_word()};
     counters_ = PortCounters(who_.counters_file, slot_);
     direct_.set_counters(&counters_);
-    if (const WireSettings settings = wire_settings_from_environment(); settings.is_on)
+    if (const WireSettings settings = wire_settings_from_environment(); settings.is_on) {
         wire_ = std::make_unique<WirePath>(who_, settings);
+        is_strict_ = settings.is_strict;
+    }
     show_facts();
     // Where a security module restricts it, peers of this user may reach our memory all the same.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -90,14 +97,12 @@ bool Host::set_up() {
     transport::AdapterConfig config;
     config.seed = random_word();
     config.max_payload = kPiece;
-    config.max_packets_outstanding = kPiecesOutstanding;
+    config.max_packets_outstanding = wire_ ? kPacketsOutstanding : kPiecesOutstanding;
     if (!wire_) config.rnr_patience = kRnrPatience;
     adapter_ = std::make_unique<transport::Adapter>(config);
-    routes_.resize(kQueuePairs);
     peers_.push_back(
         std::make_unique<Peer>(secret_.instance, slot_, Credentials{getpid(), world_.uid}));
     peers_[0]->facts = board();
-    by_slot_[slot_] = 0;
     watch_ = std::make_unique<Watch>(*this, std::move(*door));
     return watch_->start();
 }
@@ -134,9 +139,27 @@ void Host::abandon() {
 
 // ---- queue pairs --------------------------------------------------------------------------------
 
+void Host::add_slot(uint32_t slot) {
+    slots_.push_back(slot);
+    board().blocks[slot].store(static_cast<uint8_t>(slots_.size()));
+    routes_.resize(slots_.size() * kQueuePairsOfSlot);
+    by_slot_[slot] = 0;
+}
+
+// False if the world has no slot left, or this process has as many as one may have.
+bool Host::add_block() {
+    if (slots_.size() == kBlocks) return false;
+    auto door = Door::open(world_);
+    if (!door) return false;
+    const uint32_t slot = door->slot();
+    if (!watch_->add_door(std::move(*door))) return false;
+    add_slot(slot);
+    return true;
+}
+
 std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
     const auto qpn = adapter_->create_qp(setup);
-    if (qpn && transport::Core::index_of(*qpn) >= kQueuePairs) {
+    if (qpn && transport::Core::index_of(*qpn) >= routes_.size() && !add_block()) {
         (void)adapter_->destroy_qp(*qpn);
         return std::nullopt;
     }
@@ -145,7 +168,8 @@ std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
 }
 
 bool Host::wants_cut_packets(EndpointIndex endpoint) const {
-    if (endpoint == kNowhere || endpoint.value == 0) return false;
+    if (endpoint == kNowhere) return false;
+    if (endpoint.value == 0) return is_strict_;
     return wire_ != nullptr || facts_of(endpoint).cuts_packets;
 }
 
@@ -169,6 +193,8 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     const bool fails = attributes.state == QpState::error;
     if (mask == transport::kState && (fails || attributes.state == QpState::reset))
         direct_.stop(*adapter_, qpn, fails);
+    if (mask == transport::kState && attributes.state == QpState::reset)
+        adapter_->forget_completions(qpn);
     const Refusal refusal = adapter_->modify_qp(qpn, attributes, mask);
     if (refusal != Refusal::none) return refusal;
     if ((mask & transport::kAddress) != 0) {
@@ -219,8 +245,10 @@ bool Host::agrees(QpRoute& route) {
     if (!is_connected || !route.is_connected) return true;
     const Peer& peer = *peers_[route.endpoint.value];
     if (route.endpoint.value != 0 && !peer.has_board()) return true;
-    const auto kind = static_cast<GidKind>(
-        board_of(route.endpoint).gid_kinds[qp->dest_qpn.value % kQueuePairs].load());
+    const auto kind =
+        static_cast<GidKind>(board_of(route.endpoint)
+                                 .gid_kinds[place_of(board_of(route.endpoint), qp->dest_qpn)]
+                                 .load());
     route.is_agreed = kind == route.gid_kind;
     return route.is_agreed || kind == GidKind::unknown;
 }
@@ -244,6 +272,7 @@ void Host::note_qp(const transport::QueuePair& qp) {
 
 Refusal Host::destroy_qp(wire::Qpn qpn) {
     direct_.stop(*adapter_, qpn, false);
+    adapter_->forget_completions(qpn);
     const Refusal refusal = adapter_->destroy_qp(qpn);
     if (refusal != Refusal::none) return refusal;
     const uint32_t place = transport::Core::index_of(qpn);

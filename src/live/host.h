@@ -82,10 +82,21 @@ public:
     transport::Refusal modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask,
                                  uint32_t gid_index = kLastGid);
     transport::Refusal destroy_qp(wire::Qpn qpn);
-    wire::Qpn outside_of(wire::Qpn qpn) const { return outside(qpn, slot_); }
+    wire::Qpn outside_of(wire::Qpn qpn) const {
+        return outside(qpn, slots_[transport::Core::index_of(qpn) / kQueuePairsOfSlot]);
+    }
+    // Nothing if that number is not of one of our slots.
+    std::optional<wire::Qpn> inside_of(wire::Qpn qpn) {
+        const uint32_t block = board().blocks[slot_of(qpn)].load(std::memory_order_relaxed);
+        if (block == 0) return std::nullopt;
+        return inside(qpn, block - 1);
+    }
 
     // The end point that serves this queue pair at this address; kNowhere if there is none.
     transport::EndpointIndex resolve(const Destination& destination, wire::Qpn qpn);
+    // Before a queue pair is connected: the process in its slot may have just ended, and another
+    // one taken its place.
+    void notice_death(wire::Qpn qpn);
     // The process in this slot.
     transport::EndpointIndex resolve_slot(uint32_t slot);
     const Peer* peer(transport::EndpointIndex index) const {
@@ -224,6 +235,8 @@ private:
         lock_.lock();
     }
     void excuse_slow_peers(base::Instant now);
+    void add_slot(uint32_t slot);
+    bool add_block();
     void note_qp(const transport::QueuePair& qp);
     bool wants_cut_packets(transport::EndpointIndex endpoint) const;
 
@@ -271,7 +284,8 @@ private:
     const World world_;
     Secret secret_;
     uint32_t slot_ = 0;
-    uint32_t variant_ = 0;  // of the slot's name (meeting.h)
+    std::vector<uint32_t> slots_;  // that one first, and one more for each further block
+    uint32_t variant_ = 0;         // of the slot's name (meeting.h)
     SharedMemory board_;
     SharedMemory grants_;
     Descriptor bell_;
@@ -307,6 +321,7 @@ private:
     uint64_t page_there_ = 0;         // was mapped when the ring's reader came to it
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
+    bool is_strict_ = false;          // packets within the process are cut too
     std::unique_ptr<WirePath> wire_reader_;
     uint32_t management_psn_ = 0;
     PortCounters counters_;

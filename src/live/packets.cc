@@ -61,9 +61,9 @@ wire::Gid destination_of(std::span<const std::byte> grh) {
     return gid;
 }
 
-// A request for memory that its program has unmapped while it was registered meets a key that
-// nobody gave. An adapter would have held the pages; here the program would end for what a peer
-// asks. The short way meets the kernel's refusal and comes here.
+// A request for memory that its program has unmapped or protected while it was registered meets a
+// key that nobody gave. An adapter would have held the pages; here the program would end for what a
+// peer asks. The short way meets the kernel's refusal and comes here.
 void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
     const uint16_t headers = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers;
     const bool is_atomic = (headers & wire::kAtomicEth) != 0;
@@ -126,7 +126,8 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
         LocalPacket& local = local_.emplace_back();
         local.packet = packet;
         local.grh.assign(grh.begin(), grh.end());
-        if (payload != nullptr) local.payload.assign(payload, payload + packet.payload_length);
+        local.payload.resize(packet.payload_length);
+        if (payload != nullptr) std::memcpy(local.payload.data(), payload, packet.payload_length);
         return;
     }
     if (index >= peers_.size() || peers_[index]->is_gone) return;
@@ -141,7 +142,11 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
     place += sizeof packet;
     if (!grh.empty()) std::memcpy(place, grh.data(), grh.size());
     place += grh.size();
-    if (payload != nullptr) std::memcpy(place, payload, packet.payload_length);
+    // Data of a region without memory is zeros.
+    if (payload != nullptr)
+        std::memcpy(place, payload, packet.payload_length);
+    else
+        std::memset(place, 0, packet.payload_length);
     if (sending_.empty() || sending_.back() != index) sending_.push_back(index);
 }
 
@@ -273,11 +278,12 @@ void Host::receive_write(Peer& peer, std::span<const std::byte> record) {
     const auto bytes = record.subspan(sizeof write);
     took_writes_ = true;
     if (bytes.empty()) return;
-    // Pages that the program has unmapped, or may not write, have nobody who would see it.
+    // Pages that the program has unmapped or protected meanwhile: its initiator is told.
     void* place = reinterpret_cast<void*>(write.place);
     const uint64_t page = write.place / kLeastPage;
     if (page != page_there_ || (write.place + bytes.size() - 1) / kLeastPage != page) {
-        if (!is_writable(place, bytes.size())) return;
+        if (!is_writable(place, bytes.size()))
+            return refuse_write(peer.incoming(), peer.reader.end());
         page_there_ = page;
     }
     std::memcpy(place, bytes.data(), bytes.size());
@@ -304,10 +310,11 @@ void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const
         if (group == groups_.end()) return;
         packet.destination = static_cast<uint32_t>(group - groups_.begin() + 1) & 0xff'ffff;
     } else {
-        if (slot_of(packet.dest_qp()) != slot_) return;
-        packet.set_dest_qp(inside(packet.dest_qp()));
-        QpRoute& route = routes_[transport::Core::index_of(packet.dest_qp()) % kQueuePairs];
-        if (!agrees(route)) return;  // an adapter knows no queue pair that takes it
+        const auto inner = inside_of(packet.dest_qp());
+        if (!inner) return;
+        packet.set_dest_qp(*inner);
+        if (!agrees(routes_[transport::Core::index_of(*inner)]))
+            return;  // an adapter knows no queue pair that takes it
         refuse_what_is_gone(*adapter_, packet);
     }
     if (refusal != 0) [[unlikely]]

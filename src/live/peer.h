@@ -30,8 +30,7 @@ public:
     // Takes over what came with an introduction. False if its memory is not as it should be.
     bool meet(Introduction& introduction, const World& world);
     bool is(const Introduction& introduction) const {
-        return instance == introduction.instance && slot == introduction.slot &&
-               who == introduction.who;
+        return instance == introduction.instance && who == introduction.who;
     }
     // The ring of ours that it will read, and the connection that it was handed over with.
     void take_outgoing(Descriptor socket, SharedMemory ring);

@@ -20,6 +20,8 @@ inline constexpr size_t kRingBytes = 1 << 20;
 inline constexpr size_t kRecordAlignment = 64;
 inline constexpr size_t kMaxRecord = kRingBytes / 4;
 
+inline constexpr size_t kRefusals = 16;
+
 struct RingMemory {
     alignas(64) std::atomic<uint64_t> written;
     alignas(64) std::atomic<uint64_t> read;
@@ -33,6 +35,11 @@ struct RingMemory {
     // What the writer has read in the reader's own memory (board.h): the reader's WRITEs are obeyed
     // only from one who reaches that memory anyway.
     alignas(64) std::atomic<uint64_t> proof;
+    // Where WRITEs end that the reader could not put into place: the first ones since the writer
+    // has looked at them.
+    std::atomic<uint64_t> refused_count;
+    std::atomic<uint64_t> refused_seen;
+    std::atomic<uint64_t> refused[kRefusals];
     alignas(64) std::byte bytes[kRingBytes];
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
@@ -55,6 +62,8 @@ public:
     std::span<const std::byte> bytes() const {
         return {memory_.bytes + position_ % kRingBytes + sizeof length_, length_};
     }
+    // Where this record ends.
+    uint64_t end() const { return position_ + record_space(length_); }
     void next() {
         position_ += record_space(length_);
         read_length();

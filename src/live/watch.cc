@@ -54,7 +54,9 @@ bool are_waits_restarted() {
 
 }  // namespace
 
-Watch::Watch(Host& host, Door door) : host_(host), door_(std::move(door)) {}
+Watch::Watch(Host& host, Door door) : host_(host) {
+    doors_.push_back(std::move(door));
+}
 
 Watch::~Watch() {
     stop();
@@ -71,7 +73,7 @@ bool Watch::start() {
     epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
     alarm_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!epoll_ || !alarm_ || !add_to(epoll_.get(), alarm_.get()) ||
-        !add_to(epoll_.get(), door_.socket()) || !add_to(epoll_.get(), host_.bell_.get()))
+        !add_to(epoll_.get(), doors_.front().socket()) || !add_to(epoll_.get(), host_.bell_.get()))
         return false;
     // Signals are the program's; none is handled by a thread that it does not know.
     sigset_t all;
@@ -137,6 +139,21 @@ Watch::Waker Watch::sleep_for_bell(int file) {
     return waits[1].revents != 0 ? Waker::file : Waker::bell;
 }
 
+bool Watch::add_door(Door door) {
+    const int socket = door.socket();
+    const std::lock_guard guard(doors_lock_);
+    doors_.push_back(std::move(door));
+    if (add_to(epoll_.get(), socket)) return true;
+    doors_.pop_back();
+    return false;
+}
+
+Door* Watch::door_at(int socket) {
+    const std::lock_guard guard(doors_lock_);
+    const auto found = std::ranges::find(doors_, socket, &Door::socket);
+    return found == doors_.end() ? nullptr : &*found;
+}
+
 void Watch::attend(int socket) {
     add_to(epoll_.get(), socket);
 }
@@ -152,7 +169,7 @@ void Watch::bury(Descriptor socket) {
 
 void Watch::abandon() {
     if (thread_.joinable()) thread_.detach();
-    door_.close();
+    for (Door& door : doors_) door.close();
     buried_.clear();
     strangers_.clear();
     callers_.clear();
@@ -220,8 +237,10 @@ void Watch::sleep(int64_t ns) {
 
 void Watch::on_ready(int socket) {
     if (socket == host_.bell_.get() || socket == alarm_.get()) return clear(socket);
-    if (socket == door_.socket()) {
-        Descriptor caller = door_.accept(host_.card());
+    if (Door* door = door_at(socket)) {
+        Card card = host_.card();
+        card.slot = door->slot();
+        Descriptor caller = door->accept(card);
         if (!caller) return;
         attend(caller.get());
         if (strangers_.size() == kMostStrangers) {
@@ -234,7 +253,7 @@ void Watch::on_ready(int socket) {
     const auto stranger = std::ranges::find(strangers_, socket, &Descriptor::get);
     if (stranger != strangers_.end()) {
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
-        auto caller = door_.read_caller(std::move(*stranger));
+        auto caller = doors_.front().read_caller(std::move(*stranger));
         strangers_.erase(stranger);
         if (!caller) return;
         const std::lock_guard guard(news_lock_);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -30,6 +31,8 @@ public:
     // For the host, with its lock: who has come and which sockets have closed since.
     bool has_news() const { return has_news_.load(std::memory_order_acquire); }
     void take_news(std::vector<Introduction>& callers, std::vector<int>& closed);
+    // One more slot of this process.
+    bool add_door(Door door);
     // A socket whose end shall be noticed.
     void attend(int socket);
     // One that was attended and is no longer needed. The thread closes it: until then nobody else
@@ -63,7 +66,9 @@ private:
     void stop_trusting_answers();
 
     Host& host_;
-    Door door_;
+    Door* door_at(int socket);
+    std::mutex doors_lock_;
+    std::deque<Door> doors_;  // that of the process's first slot in front
     Descriptor epoll_;
     Descriptor alarm_;      // wakes the thread, from this process
     int borrowers_ = 0;     // of the bell

@@ -39,6 +39,7 @@ void set(WireSettings& settings, std::string_view key, std::string_view value) {
     if (key == "delay_ps") settings.delay = base::Duration{static_cast<int64_t>(number)};
     if (key == "rate_bps") settings.rate_bps = number;
     if (key == "seed") settings.seed = number;
+    if (key == "strict") settings.is_strict = true;
     if (key == "log") settings.log_file = value;
     if (key == "pcap") settings.capture_file = value;
     if (key == "whole") settings.whole_file = value;
@@ -96,8 +97,9 @@ wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group) const {
     path.source = {who_.mac, who_.gids.back(), who_.lid};
     path.destination.gid = group != nullptr ? *group : there.gids[last];
     path.destination.lid = there.lid;
-    path.destination.mac.bytes = {0x00, 0x54, 0x4c,
-                                  0x00, 0x00, static_cast<uint8_t>(there.rank + 1)};
+    // The end of an adapter's addresses is the end of its MAC, too.
+    path.destination.mac.bytes = {
+        0x00, 0x54, 0x4c, 0x00, there.gids[last].bytes[14], there.gids[last].bytes[15]};
     if (!who_.is_ethernet)
         path.encapsulation = wire::Encapsulation::infiniband_global;
     else if (wire::is_ipv4(path.source.gid) && wire::is_ipv4(path.destination.gid))

@@ -25,6 +25,7 @@ namespace tulle::live {
 
 struct WireSettings {
     bool is_on = false;
+    bool is_strict = false;    // also within the process: all that an adapter checks is checked
     std::string capture_file;  // exists already, with its head
     std::string log_file;
     std::string whole_file;  // is removed when one of the two cannot be written

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "live/record.h"
 
@@ -14,19 +15,28 @@ namespace {
 struct Batch {
     static constexpr size_t kMost = 64;
 
-    void add(const std::byte* here, uint64_t there, size_t length, pid_t process) {
-        from[count] = {const_cast<std::byte*>(here), length};
-        to[count] = {reinterpret_cast<void*>(there), length};
-        if (++count == kMost) send(process);
+    void add(std::span<const std::byte> here, uint64_t there, uint64_t end) {
+        from[count] = {const_cast<std::byte*>(here.data()), here.size()};
+        to[count] = {reinterpret_cast<void*>(there), here.size()};
+        ends[count++] = end;
     }
-    // Memory that is no longer there has no reader either.
-    void send(pid_t process) {
-        if (count != 0) (void)process_vm_writev(process, from.data(), count, to.data(), count, 0);
+    // The call stops at memory that is gone or protected; what is behind it goes with another.
+    void send(pid_t process, std::vector<uint64_t>& refused) {
+        for (size_t first = 0; first < count; ++first) {
+            const size_t left = count - first;
+            ssize_t done =
+                process_vm_writev(process, from.data() + first, left, to.data() + first, left, 0);
+            if (done < 0 && errno != EFAULT) break;  // nobody is there any more
+            for (; first < count && done >= static_cast<ssize_t>(from[first].iov_len); ++first)
+                done -= static_cast<ssize_t>(from[first].iov_len);
+            if (first < count) refused.push_back(ends[first]);
+        }
         count = 0;
     }
 
     std::array<iovec, kMost> from;
     std::array<iovec, kMost> to;
+    std::array<uint64_t, kMost> ends;
     size_t count = 0;
 };
 
@@ -36,6 +46,13 @@ const StreamedWrite* WriteStream::oldest_done(const RingMemory& ring) {
     if (writes_.empty()) return nullptr;
     const uint64_t done = std::max(ring.read.load(std::memory_order_acquire), taken_to_);
     return writes_.front().end <= done ? &writes_.front() : nullptr;
+}
+
+bool WriteStream::was_refused(const RingMemory& ring, const StreamedWrite& write) const {
+    if (!refused_.empty() && std::ranges::find(refused_, write.end) != refused_.end()) return true;
+    if (ring.refused_count.load(std::memory_order_relaxed) == 0) return false;
+    return std::ranges::any_of(ring.refused,
+                               [&](const auto& end) { return end.load() == write.end; });
 }
 
 // Longer each time, unless it went well for longer than that.
@@ -68,9 +85,11 @@ void WriteStream::copy(RingMemory& ring, uint64_t from, uint64_t end, pid_t read
         std::memcpy(&record, walk.bytes().data(), sizeof record);
         if (record.head.kind != RecordKind::write) continue;
         const auto data = walk.bytes().subspan(sizeof record);
-        if (!data.empty()) batch.add(data.data(), record.place, data.size(), reader);
+        if (data.empty()) continue;
+        batch.add(data, record.place, walk.end());
+        if (batch.count == Batch::kMost) batch.send(reader, refused_);
     }
-    batch.send(reader);
+    batch.send(reader, refused_);
 }
 
 bool claim_write(RingMemory& ring, uint64_t position, uint64_t end) {
@@ -79,6 +98,13 @@ bool claim_write(RingMemory& ring, uint64_t position, uint64_t end) {
     for (int tries = 0; tries < kTries && claimed <= position; ++tries)
         if (ring.claimed.compare_exchange_weak(claimed, end)) return true;
     return false;
+}
+
+void refuse_write(RingMemory& ring, uint64_t end) {
+    const uint64_t count = ring.refused_count.load();
+    if (count - ring.refused_seen.load() >= kRefusals) return;  // of queue pairs that will end
+    ring.refused[count % kRefusals].store(end);
+    ring.refused_count.store(count + 1);
 }
 
 }  // namespace tulle::live

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "base/time.h"
 #include "live/ring.h"
@@ -33,6 +34,13 @@ public:
 
     // The oldest that is done, or nullptr.
     const StreamedWrite* oldest_done(const RingMemory& ring);
+    // Whether that one could not be put into place, by whichever side tried.
+    bool was_refused(const RingMemory& ring, const StreamedWrite& write) const;
+    // All are completed, so none of the first `seen` is asked for any more.
+    void forget_refusals(RingMemory& ring, uint64_t seen) {
+        refused_.clear();
+        if (seen != 0) ring.refused_seen.store(seen);
+    }
     const StreamedWrite* oldest() const { return writes_.empty() ? nullptr : &writes_.front(); }
     void pop() { writes_.pop_front(); }
     template <class Predicate>
@@ -69,9 +77,10 @@ private:
 
     void close(base::Instant now);
     bool begin_to_take_back(RingMemory& ring, uint64_t end);
-    static void copy(RingMemory& ring, uint64_t from, uint64_t end, pid_t reader);
+    void copy(RingMemory& ring, uint64_t from, uint64_t end, pid_t reader);
 
     std::deque<StreamedWrite> writes_;
+    std::vector<uint64_t> refused_;  // ends of those that we could not put into place
     uint64_t taken_to_ = 0;
     bool is_taking_back_ = false;
     uint64_t taken_from_ = 0;
@@ -84,5 +93,7 @@ private:
 
 // For the reader: whether the WRITE from `position` to `end` is its own to put into place.
 bool claim_write(RingMemory& ring, uint64_t position, uint64_t end);
+// And that the one that ends there cannot be: its memory is gone, or protected.
+void refuse_write(RingMemory& ring, uint64_t end);
 
 }  // namespace tulle::live

@@ -240,6 +240,20 @@ Refusal Adapter::destroy_qp(Qpn qpn) {
     return Refusal::none;
 }
 
+void Adapter::forget_completions(Qpn qpn) {
+    const QueuePair* qp = core_.find(qpn);
+    if (qp == nullptr) return;
+    const auto forget = [&](CompletionQueue* queue) {
+        if (queue != nullptr) queue->remove(qpn);
+    };
+    if (qp->type != QpType::xrc_target) {
+        forget(core_.completion_queue(qp->send_cq));
+        return forget(core_.completion_queue(qp->receive_cq));
+    }
+    // Receives of its domain complete wherever their shared queues say.
+    for (auto& queue : core_.completion_queues) forget(queue.get());
+}
+
 Standing Adapter::standing(const QueuePair& qp, Instant now) const {
     return standing_of(core_, qp, now);
 }

@@ -80,6 +80,9 @@ public:
     std::optional<Qpn> create_special_qp(Qpn qpn, const QpSetup& setup);
     Refusal modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask);
     Refusal destroy_qp(Qpn qpn);
+    // Takes what the queue pair has completed out of its completion queues: for owners whose
+    // programs expect none of it after a reset, or once the queue pair is destroyed.
+    void forget_completions(Qpn qpn);
     const QueuePair* query_qp(Qpn qpn) { return core_.find(qpn); }
     // What its next request packet waits for, as far as the adapter knows (requester.h).
     Standing standing(const QueuePair& qp, Instant now) const;

@@ -35,6 +35,14 @@ public:
         return count;
     }
 
+    // Takes out what this queue pair has completed.
+    void remove(Qpn qpn) {
+        for (size_t left = entries_.size(); left > 0; --left) {
+            const Completion entry = entries_.pop_front();
+            if (entry.qpn != qpn) entries_.push_back(entry);
+        }
+    }
+
     size_t size() const { return entries_.size(); }
     uint32_t capacity() const { return capacity_; }
 

@@ -27,6 +27,20 @@ TEST(CompletionQueue, gives_entries_in_order_and_no_more_than_asked_for) {
     EXPECT_EQ(queue.poll(into), 0u);
 }
 
+TEST(CompletionQueue, what_one_queue_pair_completed_is_taken_out_and_the_rest_keeps_its_order) {
+    CompletionQueue queue(8);
+    for (uint64_t id = 0; id < 6; ++id) {
+        Completion completion = numbered(id);
+        completion.qpn = Qpn{static_cast<uint32_t>(2 + id % 2)};
+        EXPECT_TRUE(queue.push(completion));
+    }
+    queue.remove(Qpn{2});
+    std::array<Completion, 8> into;
+    ASSERT_EQ(queue.poll(into), 3u);
+    EXPECT_EQ(into[0].id, 1u);
+    EXPECT_EQ(into[2].id, 5u);
+}
+
 TEST(CompletionQueue, the_wider_of_two_wishes_counts_and_is_fulfilled_once) {
     CompletionQueue queue(5);
     const Completion fine = numbered(1);

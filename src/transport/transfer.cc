@@ -49,6 +49,8 @@ std::optional<wire::Payload> gather(Core& core, std::span<const Sge> sges, PdId 
             if (grant->host != nullptr) {
                 std::memcpy(core.gathered.data() + copied, grant->host, part);
                 payload = wire::Payload::memory(core.gathered.data());
+            } else {
+                std::memset(core.gathered.data() + copied, 0, part);
             }
             copied += part;
             return true;

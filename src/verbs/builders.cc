@@ -7,11 +7,15 @@
 namespace tulle::verbs {
 namespace {
 
+// Names that rdma-core has gained since release 44.
+constexpr uint64_t kWithFlush = 1 << 11;
+constexpr auto kFlush = static_cast<ibv_wr_opcode>(transport::Work::flush);
+
 constexpr uint64_t kOffered =
     IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |
     IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
     IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW |
-    IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE;
+    IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_ATOMIC_WRITE | kWithFlush;
 
 QueuePair& qp_of(ibv_qp_ex* qp) {
     return object_of<QueuePair>(qp);
@@ -79,6 +83,15 @@ void tie(PendingWork& work) {
     }
     work.request.sg_list = work.sges.data();
     work.request.num_sge = static_cast<int>(work.sges.size());
+}
+
+// The range is that of a piece without memory, type and level are in the immediate data.
+void flush(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t length, uint8_t type,
+           uint8_t level) {
+    rdma(qp, kFlush, kWithFlush, rkey, address, static_cast<__be32>(type | level << 4));
+    const ibv_sge range{0, static_cast<uint32_t>(length), 0};
+    set_sges(qp, 1, &range);
+    if (length > UINT32_MAX || type > 3 || level > 1) qp_of(qp).pending_error = EINVAL;
 }
 
 void start(ibv_qp_ex* shown) {
@@ -178,6 +191,7 @@ void set_builders(QueuePair& qp, uint64_t wanted) {
     qp.builders = wanted;
     set_operations(qp.shown);
     set_setters(qp.shown);
+    qp.wr_flush = flush;
 }
 
 }  // namespace tulle::verbs

@@ -127,7 +127,7 @@ Cq* create(ibv_context* context, uint32_t entries, ibv_comp_channel* channel, vo
     const std::lock_guard guard(host.lock());
     cq->id = host.adapter().create_cq(entries);
     shown.handle = cq->id.value;
-    Process::instance().add(*cq);
+    Process::of(host).add(*cq);
     if (channel != nullptr) ++channel->refcnt;
     return cq.release();
 }
@@ -321,7 +321,7 @@ TULLE_EXPORT int ibv_destroy_cq(ibv_cq* shown) {
         const std::lock_guard guard(host.lock());
         const auto refusal = host.adapter().destroy_cq(cq.id);
         if (refusal != transport::Refusal::none) return errno_of(refusal);
-        Process::instance().remove(cq);
+        Process::of(host).remove(cq);
     }
     if (shown->channel != nullptr) {
         object_of<Channel>(shown->channel).events.remove_if([&](ibv_cq* c) { return c == shown; });

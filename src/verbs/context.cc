@@ -69,7 +69,7 @@ void fill_operations(verbs_context& verbs) {
     verbs.create_srq_ex = create_srq_ex;
     verbs.open_xrcd = open_xrcd;
     verbs.close_xrcd = close_xrcd;
-    refuse(verbs.alloc_null_mr);
+    verbs.alloc_null_mr = alloc_null_mr;
     refuse(verbs.read_counters);
     refuse(verbs.attach_counters_point_flow);
     refuse(verbs.create_counters);

@@ -1,12 +1,18 @@
 #include "verbs/device.h"
 
 #include <endian.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <vector>
 
 #include "verbs/objects.h"
 #include "verbs/process.h"
@@ -25,9 +31,13 @@ void copy_name(char* into, size_t room, const std::string& name) {
     std::snprintf(into, room, "%s", name.c_str());
 }
 
-std::string device_name() {
-    const char* wanted = std::getenv("TULLE_DEVICE");
-    return wanted != nullptr && *wanted != 0 ? std::string(wanted) : std::string("tulle0");
+}  // namespace
+
+namespace {
+
+// One for each CPU, as adapters have; no completion waits for one of them here.
+int completion_vectors() {
+    return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 2L, 64L));
 }
 
 }  // namespace
@@ -37,34 +47,60 @@ std::string sysfs_root() {
     return root != nullptr && *root != 0 ? std::string(root) : std::string("/sys");
 }
 
-ibv_device* the_device() {
-    static Device* device = [] {
-        auto* made = new Device;
-        made->shown.node_type = IBV_NODE_CA;
-        made->shown.transport_type = IBV_TRANSPORT_IB;
-        const std::string name = device_name();
-        copy_name(made->shown.name, sizeof made->shown.name, name);
-        copy_name(made->shown.dev_name, sizeof made->shown.dev_name, "uverbs0");
-        copy_name(made->shown.dev_path, sizeof made->shown.dev_path,
-                  "/sys/class/infiniband_verbs/uverbs0");
-        copy_name(made->shown.ibdev_path, sizeof made->shown.ibdev_path,
-                  "/sys/class/infiniband/" + name);
-        return made;
-    }();
-    return &device->shown;
+namespace {
+
+void describe(Device& device, uint32_t number) {
+    ibv_device& shown = device.shown;
+    shown.node_type = IBV_NODE_CA;
+    shown.transport_type = IBV_TRANSPORT_IB;
+    const std::string name = live::device_name_from_environment(number);
+    const std::string file = "uverbs" + std::to_string(number);
+    copy_name(shown.name, sizeof shown.name, name);
+    copy_name(shown.dev_name, sizeof shown.dev_name, file);
+    copy_name(shown.dev_path, sizeof shown.dev_path, "/sys/class/infiniband_verbs/" + file);
+    copy_name(shown.ibdev_path, sizeof shown.ibdev_path, "/sys/class/infiniband/" + name);
 }
 
-ibv_context* open_context() {
+// All of the host's, never destroyed.
+std::vector<Device>& devices() {
+    static auto* made = [] {
+        auto* list = new std::vector<Device>(live::device_count_from_environment());
+        for (uint32_t i = 0; i < list->size(); ++i) describe((*list)[i], i);
+        return list;
+    }();
+    return *made;
+}
+
+// Which one it is; nothing if it is none of ours.
+std::optional<uint32_t> number_of(const ibv_device* device) {
+    for (uint32_t i = 0; i < devices().size(); ++i)
+        if (device == &devices()[i].shown) return i;
+    return std::nullopt;
+}
+
+}  // namespace
+
+// What the file of a context holds: which process opened it.
+struct CommandFile {
+    static constexpr uint64_t kMagic = 0x7475'6c6c'652d'6664;
+    uint64_t magic = kMagic;
+    pid_t owner = 0;
+    uint32_t device = 0;
+};
+
+ibv_context* open_context(uint32_t device, live::Descriptor command, bool is_of_this_process) {
     auto context = std::make_unique<Context>();
-    if (!context->events.is_open()) return fail(EMFILE);
-    context->host = Process::instance().acquire();
+    context->command = std::move(command);
+    context->is_of_this_process = is_of_this_process;
+    if (!context->events.is_open() || !context->command) return fail(EMFILE);
+    context->host = Process::of_device(device).acquire();
     if (context->host == nullptr) return nullptr;
     ibv_context& shown = *context->shown();
     fill_operations(context->verbs);
-    shown.device = the_device();
-    shown.cmd_fd = -1;
+    shown.device = &devices()[device].shown;
+    shown.cmd_fd = context->command.get();
     shown.async_fd = context->events.file();
-    shown.num_comp_vectors = 1;
+    shown.num_comp_vectors = completion_vectors();
     pthread_mutex_init(&shown.mutex, nullptr);
     shown.abi_compat = __VERBS_ABI_IS_EXTENDED;
     return context.release()->shown();
@@ -76,10 +112,11 @@ using namespace tulle;
 using namespace tulle::verbs;
 
 TULLE_EXPORT ibv_device** ibv_get_device_list(int* count) {
-    auto** list = static_cast<ibv_device**>(std::calloc(2, sizeof(ibv_device*)));
-    if (count != nullptr) *count = list != nullptr ? 1 : 0;
+    const size_t all = devices().size();
+    auto** list = static_cast<ibv_device**>(std::calloc(all + 1, sizeof(ibv_device*)));
+    if (count != nullptr) *count = list != nullptr ? static_cast<int>(all) : 0;
     if (list == nullptr) return fail(ENOMEM);
-    list[0] = the_device();
+    for (size_t i = 0; i < all; ++i) list[i] = &devices()[i].shown;
     return list;
 }
 
@@ -91,17 +128,36 @@ TULLE_EXPORT const char* ibv_get_device_name(ibv_device* device) {
     return device->name;
 }
 
-TULLE_EXPORT int ibv_get_device_index(ibv_device*) {
-    return 0;
+TULLE_EXPORT int ibv_get_device_index(ibv_device* device) {
+    return static_cast<int>(number_of(device).value_or(0));
 }
 
-TULLE_EXPORT __be64 ibv_get_device_guid(ibv_device*) {
-    return htobe64(live::identity_from_environment().guid.value);
+TULLE_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
+    const uint32_t number = number_of(device).value_or(0);
+    return htobe64(live::identity_from_environment(number).guid.value);
 }
 
 TULLE_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
-    if (device != the_device()) return fail(ENODEV);
-    return open_context();
+    const auto number = number_of(device);
+    if (!number) return fail(ENODEV);
+    live::Descriptor command(memfd_create("tulle-device", MFD_CLOEXEC));
+    const CommandFile told{.owner = getpid(), .device = *number};
+    if (!command || pwrite(command.get(), &told, sizeof told, 0) != sizeof told)
+        return fail(EMFILE);
+    return open_context(*number, std::move(command), true);
+}
+
+// The device that this file stands for, which is the context's from here on.
+TULLE_EXPORT ibv_context* ibv_import_device(int file) {
+    CommandFile told;
+    if (pread(file, &told, sizeof told, 0) != sizeof told || told.magic != CommandFile::kMagic ||
+        told.device >= devices().size())
+        return fail(EINVAL);
+    live::Descriptor own(fcntl(file, F_DUPFD_CLOEXEC, 0));
+    ibv_context* context =
+        own ? open_context(told.device, std::move(own), told.owner == getpid()) : fail(EMFILE);
+    if (context != nullptr) close(file);
+    return context;
 }
 
 // Opens the program's device for a provider library, which has its own way to do so.
@@ -111,8 +167,9 @@ TULLE_EXPORT ibv_context* tulle_verbs_open_device(ibv_device* device, void*) {
 TULLE_PRIVATE(verbs_open_device);
 
 TULLE_EXPORT int ibv_close_device(ibv_context* context) {
+    Process& process = Process::of(context);
     delete &context_of(context);
-    Process::instance().release();
+    process.release();
     return 0;
 }
 

@@ -7,8 +7,6 @@
 
 namespace tulle::verbs {
 
-ibv_device* the_device();
-ibv_context* open_context();
 // Where the files of /sys are; `tulle run` has made a tree of its own.
 std::string sysfs_root();
 

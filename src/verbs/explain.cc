@@ -19,7 +19,7 @@ bool is_wanted() {
 }  // namespace
 
 void explain(live::Host& host, const transport::Completion& completion) {
-    QueuePair* qp = Process::instance().qp(completion.qpn);
+    QueuePair* qp = Process::of(host).qp(completion.qpn);
     if (completion.status == transport::Status::flushed || qp == nullptr || qp->is_explained ||
         !is_wanted())
         return;

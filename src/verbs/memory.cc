@@ -1,12 +1,13 @@
 // Protection domains, memory regions and windows.
 #include "verbs/memory.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
+#include <array>
 #include <cerrno>
+#include <cstdio>
+#include <memory>
 
-#include "verbs/objects.h"
+#include "live/mapped.h"
+#include "verbs/process.h"
 
 namespace tulle::verbs {
 namespace {
@@ -15,16 +16,36 @@ namespace {
 constexpr unsigned kKnownAccess = 0x3ff;
 constexpr unsigned kOptionalAccess = 0x3ffu << 20;
 
-bool is_mapped(void* address, size_t length) {
-    const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    const auto first = reinterpret_cast<uintptr_t>(address) & ~(page - 1);
-    const uintptr_t end = reinterpret_cast<uintptr_t>(address) + length;
-    // The ends tell most mistakes; whole ranges would cost as much as pinning them.
-    unsigned char present = 0;
-    const auto has = [&](uintptr_t at) {
-        return mincore(reinterpret_cast<void*>(at), 1, &present) == 0;
-    };
-    return has(first) && has((end - 1) & ~(page - 1));
+// Whether the kernel's list of mappings allows it: no page comes into being, but it costs as much as
+// the program has mappings.
+bool is_listed(const void* address, size_t length, bool writes) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> list(std::fopen("/proc/self/maps", "re"),
+                                                               std::fclose);
+    if (!list) return true;  // without the list the program is trusted
+    auto at = reinterpret_cast<uintptr_t>(address);
+    const uintptr_t end = at + length;
+    std::array<char, 512> line;
+    while (at < end && std::fgets(line.data(), line.size(), list.get()) != nullptr) {
+        unsigned long first = 0;
+        unsigned long last = 0;
+        char may_read = '-';
+        char may_write = '-';
+        // Lines are shorter than the room but for a long path, whose rest is no such line.
+        if (std::sscanf(line.data(), "%lx-%lx %c%c", &first, &last, &may_read, &may_write) != 4 ||
+            last <= at)
+            continue;
+        if (first > at || may_read != 'r' || (writes && may_write != 'w')) return false;
+        at = last;
+    }
+    return at >= end;
+}
+
+// As pinning would find out. A few pages are asked for, as pinning would; of more the list tells.
+bool is_usable(const void* address, size_t length, unsigned access) {
+    constexpr size_t kFew = 2 * 4096;
+    const bool writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+    if (length > kFew) return is_listed(address, length, writes);
+    return writes ? live::is_writable(address, length) : live::is_readable(address, length);
 }
 
 // A region of all that there is: on-demand paging without an address.
@@ -38,7 +59,7 @@ int check_request(void* address, size_t length, unsigned access) {
     if (writes && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;
     if (is_implicit(address, length, access)) return 0;
     if (length == 0 || reinterpret_cast<uintptr_t>(address) + length < length) return EINVAL;
-    return is_mapped(address, length) ? 0 : EFAULT;
+    return is_usable(address, length, access) ? 0 : EFAULT;
 }
 
 transport::RegionRequest request_for(ibv_pd* pd, void* address, size_t length, uint64_t iova,
@@ -71,6 +92,24 @@ ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova,
     if (!key) return fail(ENOMEM);
     host.publish_region(*key, region->request);
     region->shown = {pd->context, pd, address, length, *key, *key, *key};
+    Process::of(host).add(*region);
+    return &region.release()->shown;
+}
+
+// What is written there is gone, and what is read is zeros.
+ibv_mr* alloc_null_mr(ibv_pd* pd) {
+    auto region = std::make_unique<Region>();
+    region->request = {.pd = pd_of(pd).id,
+                       .address = 0,
+                       .length = UINT64_MAX,
+                       .host = nullptr,
+                       .access = transport::kLocalWrite};
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
+    const auto key = host.adapter().memory().register_region(region->request);
+    if (!key) return fail(ENOMEM);
+    region->shown = {pd->context, pd, nullptr, SIZE_MAX, *key, *key, *key};
+    Process::of(host).add(*region);
     return &region.release()->shown;
 }
 
@@ -160,6 +199,7 @@ TULLE_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
     const std::lock_guard guard(host.lock());
     domain->id = host.adapter().memory().create_pd();
     domain->shown = {context, domain->id.value};
+    Process::of(host).add(*domain);
     return &domain.release()->shown;
 }
 
@@ -175,8 +215,10 @@ TULLE_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
         return 0;
     }
     const auto refusal = host.adapter().memory().destroy_pd(domain.id);
-    if (refusal == transport::Refusal::none) delete &domain;
-    return errno_of(refusal);
+    if (refusal != transport::Refusal::none) return errno_of(refusal);
+    Process::of(host).remove(domain);
+    delete &domain;
+    return 0;
 }
 
 TULLE_EXPORT ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {
@@ -204,11 +246,50 @@ TULLE_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
     // First the peers let go of it, then it is the program's alone.
     host.withdraw_region(mr->rkey);
     const auto refusal = host.adapter().memory().deregister_region(mr->lkey);
-    if (refusal == transport::Refusal::none)
+    if (refusal == transport::Refusal::none) {
+        Process::of(host).remove(object_of<Region>(mr));
         delete &object_of<Region>(mr);
-    else
+    } else {
         host.publish_region(mr->rkey, object_of<Region>(mr).request);
+    }
     return errno_of(refusal);
+}
+
+// ---- handles of another context -----------------------------------------------------------------
+
+TULLE_EXPORT ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
+    live::Host& host = host_of(context);
+    const std::lock_guard guard(host.lock());
+    if (!context_of(context).is_of_this_process) return fail(EOPNOTSUPP);
+    ProtectionDomain* original = Process::of(host).pd(handle);
+    if (original == nullptr) return fail(EINVAL);
+    auto domain = std::make_unique<ProtectionDomain>();
+    domain->shown = {context, handle};
+    domain->id = original->id;
+    domain->parent = original;
+    ++original->children;
+    return &domain.release()->shown;
+}
+
+TULLE_EXPORT void ibv_unimport_pd(ibv_pd* pd) {
+    (void)ibv_dealloc_pd(pd);
+}
+
+// Where the memory is in the address space of its owner is not told.
+TULLE_EXPORT ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
+    live::Host& host = host_of(pd->context);
+    const std::lock_guard guard(host.lock());
+    const Region* original = Process::of(host).region(handle);
+    if (original == nullptr || original->request.pd != pd_of(pd).id) return fail(EINVAL);
+    auto region = std::make_unique<Region>(*original);
+    region->shown.context = pd->context;
+    region->shown.pd = pd;
+    region->shown.addr = nullptr;
+    return &region.release()->shown;
+}
+
+TULLE_EXPORT void ibv_unimport_mr(ibv_mr* mr) {
+    delete &object_of<Region>(mr);
 }
 
 TULLE_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length,

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "live/descriptor.h"
 #include "live/event_queue.h"
 #include "live/host.h"
 #include "verbs/api.h"
@@ -24,6 +25,8 @@ inline constexpr int kMaxSharedWork = 1 << 15;
 struct Context {
     verbs_context verbs{};
     live::EventQueue<ibv_async_event> events;
+    live::Descriptor command;        // the file that stands for the device, as programs expect one
+    bool is_of_this_process = true;  // not imported from another one
     live::Host* host = nullptr;
 
     ibv_context* shown() { return &verbs.context; }
@@ -132,6 +135,9 @@ struct PendingWork {
 
 struct QueuePair {
     ibv_qp_ex shown{};
+    // What rdma-core has put behind that structure since.
+    void (*wr_flush)(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t length, uint8_t type,
+                     uint8_t level) = nullptr;
     transport::Qpn qpn{};
     transport::QpType type = transport::QpType::rc;
     ibv_qp_init_attr init{};
@@ -146,6 +152,8 @@ struct QueuePair {
 
     ibv_qp& plain() { return shown.qp_base; }
 };
+
+static_assert(offsetof(QueuePair, wr_flush) == sizeof(ibv_qp_ex));
 
 template <class Object, class Shown>
 Object& object_of(Shown* shown) {

@@ -127,19 +127,8 @@ TULLE_EXPORT bool tulle_verbs_allow_disassociate_destroy;
 bool tulle_verbs_allow_disassociate_destroy = false;
 TULLE_PRIVATE(verbs_allow_disassociate_destroy);
 
-// Handles of other processes.
-TULLE_EXPORT ibv_context* ibv_import_device(int) {
-    return tulle::verbs::unsupported<ibv_context*>();
-}
-TULLE_EXPORT ibv_pd* ibv_import_pd(ibv_context*, uint32_t) {
-    return tulle::verbs::unsupported<ibv_pd*>();
-}
-TULLE_EXPORT ibv_mr* ibv_import_mr(ibv_pd*, uint32_t) {
-    return tulle::verbs::unsupported<ibv_mr*>();
-}
+// There is no memory of the device to hand on.
 TULLE_EXPORT ibv_dm* ibv_import_dm(ibv_context*, uint32_t) {
     return tulle::verbs::unsupported<ibv_dm*>();
 }
-TULLE_EXPORT void ibv_unimport_pd(ibv_pd*) {}
-TULLE_EXPORT void ibv_unimport_mr(ibv_mr*) {}
 TULLE_EXPORT void ibv_unimport_dm(ibv_dm*) {}

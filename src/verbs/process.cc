@@ -11,20 +11,29 @@ using transport::EventKind;
 
 }  // namespace
 
-Process& Process::instance() {
+std::array<Process, live::kMaxDevices>& Process::all() {
     // Never destroyed: the program's own destructors may still call verbs.
-    static Process* process = [] {
-        auto* made = new Process;
+    static auto* processes = [] {
+        auto* made = new std::array<Process, live::kMaxDevices>;
+        for (uint32_t device = 0; device < made->size(); ++device) (*made)[device].device_ = device;
         pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
         std::atexit(on_exit);
         return made;
     }();
-    return *process;
+    return *processes;
+}
+
+Process& Process::of_device(uint32_t device) {
+    return all()[device];
+}
+
+Process& Process::of(const live::Host& host) {
+    return all()[host.identity().device];
 }
 
 live::Host* Process::acquire() {
     const std::lock_guard guard(lock_);
-    if (!host_) host_ = live::Host::open(live::identity_from_environment(), *this);
+    if (!host_) host_ = live::Host::open(live::identity_from_environment(device_), *this);
     if (!host_) return fail(ENODEV);
     ++users_;
     return host_.get();
@@ -38,40 +47,46 @@ void Process::release() {
 // A program that ends without closing its device has counted all the same. One that ends amid a
 // call of another thread keeps what it has shown so far.
 void Process::on_exit() {
-    Process& process = instance();
-    const std::unique_lock guard(process.lock_, std::try_to_lock);
-    if (!guard || !process.host_) return;
-    const std::unique_lock host_guard(process.host_->lock(), std::try_to_lock);
-    if (host_guard) process.host_->show_counters();
+    for (Process& process : all()) {
+        const std::unique_lock guard(process.lock_, std::try_to_lock);
+        if (!guard || !process.host_) continue;
+        const std::unique_lock host_guard(process.host_->lock(), std::try_to_lock);
+        if (host_guard) process.host_->show_counters();
+    }
 }
 
-// The lock is held across the fork, so that the child finds nothing half done.
+// The locks are held across the fork, so that the child finds nothing half done.
 void Process::before_fork() {
-    Process& process = instance();
-    process.lock_.lock();
-    if (process.host_) process.host_->lock().lock();
+    for (Process& process : all()) {
+        process.lock_.lock();
+        if (process.host_) process.host_->lock().lock();
+    }
 }
 
 void Process::after_fork_in_parent() {
-    Process& process = instance();
-    if (process.host_) process.host_->lock().unlock();
-    process.lock_.unlock();
+    for (Process& process : all()) {
+        if (process.host_) process.host_->lock().unlock();
+        process.lock_.unlock();
+    }
 }
 
 // The thread is not in the child, and rings have one writer: the child lets go of all of it. It may
 // open devices of its own; handles of before are the parent's.
 void Process::after_fork_in_child() {
-    Process& process = instance();
-    if (process.host_) {
-        process.host_->abandon();
-        process.host_->lock().unlock();
-        (void)process.host_.release();
+    for (Process& process : all()) {
+        if (process.host_) {
+            process.host_->abandon();
+            process.host_->lock().unlock();
+            (void)process.host_.release();
+        }
+        process.users_ = 0;
+        process.cqs_.clear();
+        process.srqs_.clear();
+        process.qps_.clear();
+        process.pds_.clear();
+        process.regions_.clear();
+        process.lock_.unlock();
     }
-    process.users_ = 0;
-    process.cqs_.clear();
-    process.srqs_.clear();
-    process.qps_.fill(nullptr);
-    process.lock_.unlock();
 }
 
 void Process::on_event(const transport::AdapterEvent& event) {

@@ -1,4 +1,5 @@
-// What all contexts of a process share: its host, and which object an event of the engine is about.
+// What all contexts of a process and a device share: its host, and which object an event of the
+// engine is about.
 //
 // The first context opens the host and the last one closes it, so that a program that has closed
 // its devices has no thread and no socket of ours any more.
@@ -6,6 +7,7 @@
 
 #include <array>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,11 @@ struct ManagementHandler {
 
 class Process final : public live::Listener {
 public:
-    static Process& instance();
+    static Process& of_device(uint32_t device);
+    static Process& of(const live::Host& host);
+    static Process& of(ibv_context* context) { return of(host_of(context)); }
+    // That of the first device, which the connection manager is at home in.
+    static Process& instance() { return of_device(0); }
 
     // nullptr, and errno, if the host cannot be opened.
     live::Host* acquire();
@@ -39,14 +45,26 @@ public:
     void remove(Srq& srq) { put<Srq>(srqs_, srq.id.value, nullptr); }
     // A queue pair has a handle, or several; the first leads to the others.
     void add(QueuePair& qp) {
-        qp.other = std::exchange(qps_[transport::Core::index_of(qp.qpn)], &qp);
+        const uint32_t index = transport::Core::index_of(qp.qpn);
+        if (qps_.size() <= index) qps_.resize(index + 1);
+        qp.other = std::exchange(qps_[index], &qp);
     }
     void remove(QueuePair& qp) {
         QueuePair** link = &qps_[transport::Core::index_of(qp.qpn)];
         while (*link != &qp) link = &(*link)->other;
         *link = qp.other;
     }
-    QueuePair* qp(transport::Qpn qpn) { return qps_[transport::Core::index_of(qpn)]; }
+    QueuePair* qp(transport::Qpn qpn) {
+        const uint32_t index = transport::Core::index_of(qpn);
+        return index < qps_.size() ? qps_[index] : nullptr;
+    }
+
+    void add(ProtectionDomain& pd) { pds_[pd.id.value] = &pd; }
+    void remove(ProtectionDomain& pd) { pds_.erase(pd.id.value); }
+    ProtectionDomain* pd(uint32_t handle) const { return find(pds_, handle); }
+    void add(Region& region) { regions_[region.shown.handle] = &region; }
+    void remove(Region& region) { regions_.erase(region.shown.handle); }
+    Region* region(uint32_t handle) const { return find(regions_, handle); }
 
     void on_event(const transport::AdapterEvent& event) override;
     void on_management(const live::ManagementMessage& message) override;
@@ -61,17 +79,26 @@ private:
         if (table.size() <= number) table.resize(number + 1);
         table[number] = object;
     }
+    template <class T>
+    static T* find(const std::unordered_map<uint32_t, T*>& table, uint32_t handle) {
+        const auto found = table.find(handle);
+        return found == table.end() ? nullptr : found->second;
+    }
     static void on_exit();
     static void before_fork();
     static void after_fork_in_parent();
     static void after_fork_in_child();
+    static std::array<Process, live::kMaxDevices>& all();
 
     std::mutex lock_;  // of the next two
+    uint32_t device_ = 0;
     std::unique_ptr<live::Host> host_;
     uint32_t users_ = 0;
     std::vector<Cq*> cqs_;
     std::vector<Srq*> srqs_;
-    std::array<QueuePair*, live::kQueuePairs> qps_{};
+    std::unordered_map<uint32_t, ProtectionDomain*> pds_;  // by handle
+    std::unordered_map<uint32_t, Region*> regions_;
+    std::vector<QueuePair*> qps_;
 };
 
 }  // namespace tulle::verbs

@@ -51,6 +51,20 @@ ibv_qp_state shown_state(QpState state) {
     return IBV_QPS_UNKNOWN;
 }
 
+// What fits into the blocks of 64 bytes that adapters cut a send queue into, behind 32 bytes of
+// headers and 4 of length (so mlx5 does): programs send that much inline whatever they asked for.
+uint32_t inline_room(const ibv_qp_cap& cap) {
+    constexpr uint32_t kHeaders = 32;
+    constexpr uint32_t kLength = 4;
+    constexpr uint32_t kPiece = 16;
+    constexpr uint32_t kBlock = 64;
+    const auto align = [](uint32_t size, uint32_t to) { return (size + to - 1) / to * to; };
+    const uint32_t pieces = std::max(1u, cap.max_send_sge) * kPiece;
+    const uint32_t data = align(kLength + cap.max_inline_data, kPiece);
+    const uint32_t room = align(kHeaders + std::max(pieces, data), kBlock) - kHeaders - kLength;
+    return std::min(room, static_cast<uint32_t>(kMaxInline));
+}
+
 // Refused at creation, never later: an errno, or 0.
 int check_setup(const ibv_qp_init_attr_ex& a) {
     constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
@@ -116,6 +130,7 @@ void fill_shown(QueuePair& qp, ibv_context* context, const ibv_qp_init_attr_ex& 
 int address_of(live::Host& host, const ibv_ah_attr& a, uint32_t peer, transport::Address& address) {
     live::Destination destination;
     if (const int error = destination_of(host, a, destination)) return error;
+    host.notice_death(transport::Qpn{peer});
     address.endpoint = host.resolve(destination, transport::Qpn{peer});
     address.service_level = a.sl & 0xf;
     address.traffic_class = a.is_global != 0 ? a.grh.traffic_class : 0;
@@ -139,6 +154,7 @@ int translate(live::Host& host, const QueuePair& qp, const ibv_qp_attr& a, int m
     }
     if (has(IBV_QP_PORT) && a.port_num != 1) return EINVAL;
     if (has(IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return EINVAL;
+    if (has(IBV_QP_ALT_PATH) && (a.alt_pkey_index != 0 || a.alt_port_num != 1)) return EINVAL;
     if (has(IBV_QP_PATH_MTU) && (a.path_mtu < IBV_MTU_256 || a.path_mtu > IBV_MTU_4096))
         return EINVAL;
     if (has(IBV_QP_MAX_QP_RD_ATOMIC) && a.max_rd_atomic > kMaxReads) return EINVAL;
@@ -216,6 +232,8 @@ void remember(ibv_qp_attr& kept, const ibv_qp_attr& a, int mask) {
 
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     if (const int error = check_setup(*attributes)) return fail(error);
+    if (attributes->qp_type != IBV_QPT_XRC_RECV)
+        attributes->cap.max_inline_data = inline_room(attributes->cap);
     auto qp = std::make_unique<QueuePair>();
     qp->type = *type_of(attributes->qp_type);
     live::Host& host = host_of(context);
@@ -226,7 +244,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     fill_shown(*qp, context, *attributes, host.outside_of(*number).value);
     if ((attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
         set_builders(*qp, attributes->send_ops_flags);
-    Process::instance().add(*qp);
+    Process::of(host).add(*qp);
     return &qp.release()->plain();
 }
 
@@ -242,7 +260,8 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     live::Host& host = host_of(context);
     const std::lock_guard guard(host.lock());
     const transport::Qpn number{attributes->qp_num};
-    QueuePair* first = Process::instance().qp(live::inside(number));
+    const auto inner = host.inside_of(number);
+    QueuePair* first = inner ? Process::of(host).qp(*inner) : nullptr;
     if (first == nullptr || first->plain().qp_num != number.value) return fail(EINVAL);
     const transport::QueuePair* target = host.adapter().query_qp(first->qpn);
     if (target->xrc_domain != object_of<XrcDomain>(attributes->xrcd).id) return fail(EINVAL);
@@ -255,7 +274,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     fill_shown(*qp, context, init, number.value);
     qp->attributes = first->attributes;
     qp->plain().state = first->plain().state;
-    Process::instance().add(*qp);
+    Process::of(host).add(*qp);
     return &qp.release()->plain();
 }
 
@@ -317,7 +336,7 @@ TULLE_EXPORT int ibv_destroy_qp(ibv_qp* shown) {
     live::Host& host = host_of(shown->context);
     {
         const std::lock_guard guard(host.lock());
-        Process& process = Process::instance();
+        Process& process = Process::of(host);
         const bool is_last = process.qp(qp.qpn) == &qp && qp.other == nullptr;
         const auto refusal = is_last ? host.destroy_qp(qp.qpn) : transport::Refusal::none;
         if (refusal != transport::Refusal::none) return errno_of(refusal);

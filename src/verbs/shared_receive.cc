@@ -45,7 +45,7 @@ ibv_srq* create(ibv_context* context, const ibv_srq_init_attr_ex& a, ibv_srq_typ
     srq->shown.handle = id->value;
     pthread_mutex_init(&srq->shown.mutex, nullptr);
     pthread_cond_init(&srq->shown.cond, nullptr);
-    Process::instance().add(*srq);
+    Process::of(host).add(*srq);
     return &srq.release()->shown;
 }
 
@@ -165,7 +165,7 @@ TULLE_EXPORT int ibv_destroy_srq(ibv_srq* shown) {
         const std::lock_guard guard(host.lock());
         const auto refusal = host.adapter().destroy_srq(srq.id);
         if (refusal != transport::Refusal::none) return errno_of(refusal);
-        Process::instance().remove(srq);
+        Process::of(host).remove(srq);
     }
     context_of(shown->context).events.remove_if([&](const ibv_async_event& event) {
         return (event.event_type == IBV_EVENT_SRQ_ERR ||

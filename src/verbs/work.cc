@@ -79,6 +79,12 @@ int translate(live::Host& host, const QueuePair& qp, const ibv_send_wr& from, Sc
             break;
         case Work::local_invalidate:
         case Work::send_with_invalidate: to.rkey = from.invalidate_rkey; break;
+        case Work::flush:
+            to.remote_address = from.wr.rdma.remote_addr;
+            to.rkey = from.wr.rdma.rkey;
+            to.flush_placement = from.imm_data & 3;
+            to.flush_selectivity = from.imm_data >> 4 & 3;
+            break;
         case Work::bind_window: {
             const ibv_mw_bind_info& info = from.bind_mw.bind_info;
             to.binding = {from.bind_mw.mw->rkey,

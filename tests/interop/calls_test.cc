@@ -75,11 +75,11 @@ protected:
         return ibv_create_qp(pd, &init);
     }
 
-    void connect(ibv_qp* qp, uint32_t peer) {
+    void connect(ibv_qp* qp, uint32_t peer, int access = kAll) {
         ibv_qp_attr a{};
         a.qp_state = IBV_QPS_INIT;
         a.port_num = 1;
-        a.qp_access_flags = kAll;
+        a.qp_access_flags = static_cast<unsigned>(access);
         ASSERT_EQ(ibv_modify_qp(
                       qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
                   0);
@@ -245,8 +245,6 @@ TEST_F(Connected, a_region_of_all_memory_opens_what_is_mapped_and_nothing_else) 
 }
 
 TEST_F(Calls, what_this_adapter_does_not_have_says_so) {
-    EXPECT_EQ(ibv_alloc_null_mr(pd), nullptr);
-    EXPECT_EQ(errno, EOPNOTSUPP);
     ibv_alloc_dm_attr memory_of_device{64, 0, 0};
     EXPECT_EQ(ibv_alloc_dm(context, &memory_of_device), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
@@ -326,6 +324,132 @@ TEST_F(Calls, regions_are_registered_by_attributes) {
     EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
+TEST_F(Calls, a_buffer_of_the_device_is_memory_that_its_domain_registers) {
+    auto* allocate = newer<void*(ibv_pd*, size_t, void**)>("ibv_alloc_buf", "IBVERBS_1.17");
+    auto* release = newer<void(void*)>("ibv_free_buf", "IBVERBS_1.17");
+    auto* register_it =
+        newer<ibv_mr*(ibv_pd*, void*, void*, size_t, int)>("ibv_reg_buf_mr", "IBVERBS_1.17");
+    ASSERT_TRUE(allocate != nullptr && release != nullptr && register_it != nullptr);
+    void* handle = nullptr;
+    auto* bytes = static_cast<char*>(allocate(pd, 3 * kPage, &handle));
+    ASSERT_NE(bytes, nullptr);
+    bytes[3 * kPage - 1] = 'x';
+    ibv_mr* region = register_it(pd, handle, bytes + kPage, 2 * kPage, kAll);
+    ASSERT_NE(region, nullptr);
+    EXPECT_EQ(ibv_dereg_mr(region), 0);
+    EXPECT_EQ(register_it(pd, handle, bytes + kPage, 3 * kPage, kAll), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    ibv_pd* other = ibv_alloc_pd(context);
+    EXPECT_EQ(register_it(other, handle, bytes, kPage, kAll), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(ibv_dealloc_pd(other), 0);
+    release(handle);
+}
+
+TEST_F(Connected, memory_is_flushed_where_both_ends_allow_it) {
+    constexpr uint64_t kWithFlush = 1 << 11;
+    constexpr int kGlobal = 1 << 8;
+    struct Flushing {  // as programs see it that know the call
+        ibv_qp_ex known;
+        void (*wr_flush)(ibv_qp_ex*, uint32_t, uint64_t, size_t, uint8_t, uint8_t);
+    };
+    ibv_qp_init_attr_ex init{};
+    init.send_cq = init.recv_cq = cq;
+    init.qp_type = IBV_QPT_RC;
+    init.cap = {8, 8, 1, 1, 0};
+    init.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    init.pd = pd;
+    init.send_ops_flags = kWithFlush;
+    ibv_qp* target = make();
+    for (const bool is_allowed : {true, false}) {
+        ibv_mr* region = ibv_reg_mr(pd, memory.data(), kPage, kAll | (is_allowed ? kGlobal : 0));
+        ibv_qp* qp = ibv_create_qp_ex(context, &init);
+        ASSERT_NE(qp, nullptr);
+        ibv_qp_attr a{};
+        a.qp_state = IBV_QPS_RESET;
+        ASSERT_EQ(ibv_modify_qp(target, &a, IBV_QP_STATE), 0);
+        connect(qp, target->qp_num);
+        connect(target, qp->qp_num, kAll | kGlobal);
+        ibv_qp_ex* extended = ibv_qp_to_qp_ex(qp);
+        extended->wr_id = 7;
+        extended->wr_flags = IBV_SEND_SIGNALED;
+        ibv_wr_start(extended);
+        reinterpret_cast<Flushing*>(extended)->wr_flush(
+            extended, region->rkey, reinterpret_cast<uint64_t>(memory.data()), 64, 1, 0);
+        ASSERT_EQ(ibv_wr_complete(extended), 0);
+        ibv_wc wc{};
+        while (ibv_poll_cq(cq, 1, &wc) == 0) continue;
+        EXPECT_EQ(wc.wr_id, 7u);
+        EXPECT_EQ(wc.status, is_allowed ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+        EXPECT_TRUE(!is_allowed || wc.opcode == 8);  // IBV_WC_FLUSH
+        EXPECT_EQ(ibv_destroy_qp(qp), 0);
+        EXPECT_EQ(ibv_dereg_mr(region), 0);
+    }
+    EXPECT_EQ(ibv_destroy_qp(target), 0);
+}
+
+TEST_F(Connected, a_region_without_memory_swallows_data_and_gives_zeros) {
+    ibv_mr* nothing = ibv_alloc_null_mr(pd);
+    ASSERT_NE(nothing, nullptr);
+    std::strcpy(memory.data(), "0123456789abcdef");
+    // Sent from memory and nothing, in turn.
+    ibv_sge from[2] = {{0x1000, 8, nothing->lkey},
+                       {reinterpret_cast<uint64_t>(memory.data()), 4, mr->lkey}};
+    ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, mr, 0);
+    wr.wr.rdma.remote_addr += 100;
+    wr.sg_list = from;
+    for (const int count : {1, 2}) {
+        std::memset(memory.data() + 100, 'x', 16);
+        wr.num_sge = count;
+        ibv_qp* qp = here;
+        if (count == 2) {
+            ibv_qp_init_attr init{};
+            init.send_cq = init.recv_cq = cq;
+            init.qp_type = IBV_QPT_RC;
+            init.cap = {8, 8, 2, 1, 0};
+            qp = ibv_create_qp(pd, &init);
+            connect(qp, there->qp_num);
+            ibv_qp_attr a{};
+            a.qp_state = IBV_QPS_RESET;
+            ASSERT_EQ(ibv_modify_qp(there, &a, IBV_QP_STATE), 0);
+            connect(there, qp->qp_num);
+        }
+        ibv_send_wr* bad = nullptr;
+        ASSERT_EQ(ibv_post_send(qp, &wr, &bad), 0);
+        EXPECT_EQ(next(), IBV_WC_SUCCESS);
+        EXPECT_EQ(std::string(memory.data() + 100, 8), std::string(8, '\0'));
+        EXPECT_EQ(std::string(memory.data() + 108, 4), count == 2 ? "0123" : "xxxx");
+        EXPECT_TRUE(qp == here || ibv_destroy_qp(qp) == 0);
+    }
+    EXPECT_EQ(ibv_dereg_mr(nothing), 0);
+}
+
+TEST_F(Calls, handles_are_imported_by_the_file_of_a_device) {
+    ibv_context* other = ibv_import_device(dup(context->cmd_fd));
+    ASSERT_NE(other, nullptr);
+    ibv_pd* domain = ibv_import_pd(other, pd->handle);
+    ASSERT_NE(domain, nullptr);
+    EXPECT_EQ(ibv_dealloc_pd(pd), EBUSY);
+    ibv_mr* region = ibv_import_mr(domain, mr->handle);
+    ASSERT_NE(region, nullptr);
+    EXPECT_EQ(region->rkey, mr->rkey);
+    EXPECT_EQ(region->addr, nullptr);
+    ibv_unimport_mr(region);
+    EXPECT_EQ(ibv_import_mr(domain, mr->handle + 1), nullptr);
+    ibv_unimport_pd(domain);
+    EXPECT_EQ(ibv_import_pd(other, pd->handle + 1000), nullptr);
+    EXPECT_EQ(ibv_close_device(other), 0);
+    EXPECT_EQ(ibv_import_device(STDIN_FILENO), nullptr);
+}
+
+TEST_F(Calls, completion_queues_have_several_vectors_to_choose_from) {
+    EXPECT_GE(context->num_comp_vectors, 2);
+    ibv_cq* last = ibv_create_cq(context, 4, nullptr, nullptr, context->num_comp_vectors - 1);
+    ASSERT_NE(last, nullptr);
+    EXPECT_EQ(ibv_destroy_cq(last), 0);
+    EXPECT_EQ(ibv_create_cq(context, 4, nullptr, nullptr, context->num_comp_vectors), nullptr);
+}
+
 TEST_F(Calls, newer_names_are_there_and_answer) {
     auto* speed =
         newer<int(ibv_context*, uint32_t, uint64_t*)>("ibv_query_port_speed", "IBVERBS_1.16");
@@ -341,6 +465,7 @@ TEST_F(Calls, newer_names_are_there_and_answer) {
     auto* counter = newer<void*(ibv_context*, void*)>("ibv_create_comp_cntr", "IBVERBS_1.18");
     ASSERT_NE(counter, nullptr);
     EXPECT_EQ(counter(context, nullptr), nullptr);
+    ASSERT_NE(dlopen("librdmacm.so.1", RTLD_NOW | RTLD_GLOBAL), nullptr);
     auto* poll = newer<int(int)>("repoll_create", "RDMACM_1.5");
     ASSERT_NE(poll, nullptr);
     EXPECT_EQ(poll(0), -1);
@@ -444,6 +569,102 @@ TEST_F(Connected, memory_that_was_unmapped_while_registered_is_as_if_it_had_no_k
         TearDown();
         SetUp();  // the connection has ended
     }
+}
+
+TEST_F(Calls, memory_is_registered_only_for_what_its_pages_allow) {
+    constexpr size_t kPages = 8;
+    auto* pages = static_cast<char*>(
+        mmap(nullptr, kPages * kPage, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    const auto refusal_of = [&](size_t count, int access) {
+        errno = 0;
+        ibv_mr* region = ibv_reg_mr(pd, pages, count * kPage, access);
+        const int refusal = errno;
+        return region == nullptr ? refusal : ibv_dereg_mr(region);
+    };
+    for (const size_t count : {size_t{1}, kPages}) {
+        EXPECT_EQ(refusal_of(count, IBV_ACCESS_LOCAL_WRITE), EFAULT) << count;
+        EXPECT_EQ(refusal_of(count, kAll), EFAULT) << count;
+        EXPECT_EQ(refusal_of(count, IBV_ACCESS_REMOTE_READ), 0) << count;
+    }
+    ASSERT_EQ(mprotect(pages, kPages * kPage, PROT_READ | PROT_WRITE), 0);
+    EXPECT_EQ(refusal_of(kPages, kAll), 0);
+    ASSERT_EQ(mprotect(pages + 3 * kPage, kPage, PROT_READ), 0);
+    EXPECT_EQ(refusal_of(kPages, kAll), EFAULT);
+    ASSERT_EQ(mprotect(pages + 3 * kPage, kPage, PROT_NONE), 0);
+    EXPECT_EQ(refusal_of(kPages, 0), EFAULT);
+    munmap(pages + 3 * kPage, kPage);
+    EXPECT_EQ(refusal_of(kPages, 0), EFAULT);
+    munmap(pages, kPages * kPage);
+}
+
+TEST_F(Connected, completions_go_with_their_queue_pair) {
+    ibv_send_wr* bad = nullptr;
+    ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, mr, 8);
+    ibv_wc wc{};
+    ASSERT_EQ(ibv_post_send(here, &wr, &bad), 0);
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_RESET;
+    ASSERT_EQ(ibv_modify_qp(here, &a, IBV_QP_STATE), 0);
+    EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
+    connect(here, there->qp_num);
+    ibv_qp* other = make();
+    connect(other, here->qp_num);
+    a.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(other, &a, IBV_QP_STATE), 0);
+    ASSERT_EQ(ibv_post_send(other, &wr, &bad), 0);  // flushed
+    EXPECT_EQ(ibv_destroy_qp(other), 0);
+    EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), 0);
+}
+
+TEST_F(Connected, a_word_is_sent_inline_whatever_was_asked_for) {
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = cq;
+    init.qp_type = IBV_QPT_RC;
+    init.cap = {1, 1, 1, 1, 0};
+    ibv_qp* qp = ibv_create_qp(pd, &init);
+    ASSERT_NE(qp, nullptr);
+    EXPECT_GE(init.cap.max_inline_data, 16u);
+    connect(qp, there->qp_num);
+    ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, mr, init.cap.max_inline_data);
+    sge.lkey = 0;
+    wr.send_flags |= IBV_SEND_INLINE;
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_send(qp, &wr, &bad), 0);
+    ++sge.length;
+    EXPECT_NE(ibv_post_send(qp, &wr, &bad), 0);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
+}
+
+TEST_F(Calls, on_demand_paging_promises_what_a_service_can_do) {
+    ibv_device_attr_ex a{};
+    ASSERT_EQ(ibv_query_device_ex(context, nullptr, &a), 0);
+    constexpr uint32_t kFetches = IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+    EXPECT_EQ(a.odp_caps.per_transport_caps.rc_odp_caps & kFetches, kFetches);
+    EXPECT_EQ(a.odp_caps.per_transport_caps.uc_odp_caps & kFetches, 0u);
+    EXPECT_EQ(a.odp_caps.per_transport_caps.ud_odp_caps & (kFetches | IBV_ODP_SUPPORT_WRITE), 0u);
+}
+
+TEST_F(Calls, a_device_has_a_file_and_a_network_interface) {
+    EXPECT_GE(fcntl(context->cmd_fd, F_GETFD), 0);
+    EXPECT_EQ(access("/sys/class/infiniband/tulle0/device/net/lo", F_OK), 0);
+}
+
+TEST_F(Connected, no_other_partition_key_than_the_first) {
+    ibv_qp* qp = make();
+    ibv_qp_attr a{};
+    a.qp_state = IBV_QPS_INIT;
+    a.port_num = 1;
+    constexpr int kMask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+    for (const uint16_t index : {1, 2, 0x7fff, 0xffff}) {
+        a.pkey_index = index;
+        EXPECT_EQ(ibv_modify_qp(qp, &a, kMask), EINVAL) << index;
+    }
+    __be16 key = 0;
+    EXPECT_EQ(ibv_query_pkey(context, 1, 0, &key), 0);
+    EXPECT_EQ(ibv_query_pkey(context, 1, 1, &key), -1);
+    a.pkey_index = 0;
+    EXPECT_EQ(ibv_modify_qp(qp, &a, kMask), 0);
+    EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
 TEST_F(Connected, no_way_through_the_states_but_the_legal_one) {

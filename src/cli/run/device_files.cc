@@ -20,7 +20,10 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "tulle-run-";
 constexpr const char* kWhole = "wire-is-whole";
-constexpr const char* kPciPath = "devices/pci0000:00/0000:00:05.0";
+// Of each adapter, in a slot of its own.
+std::string pci_path(uint32_t device) {
+    return fmt::format("devices/pci0000:00/0000:00:{:02x}.0", 5 + device);
+}
 
 fs::path temporary_folder() {
     std::error_code error;
@@ -106,7 +109,11 @@ void make_counters(const fs::path& file) {
     if (made && posix_fallocate(made.get(), 0, live::kCountersBytes) != 0) fs::remove(file, error);
 }
 
-void write_pci(const fs::path& pci, const std::string& device) {
+std::string uverbs_of(uint32_t device) {
+    return fmt::format("uverbs{}", device);
+}
+
+void write_pci(const fs::path& pci, const std::string& device, const live::Identity& who) {
     put(pci / "vendor", "0x544c");
     put(pci / "device", "0x0001");
     put(pci / "class", "0x020700");
@@ -120,7 +127,36 @@ void write_pci(const fs::path& pci, const std::string& device) {
     put(pci / "current_link_width", "16");
     std::error_code error;
     fs::create_directories(pci / "infiniband" / device, error);
-    fs::create_directories(pci / "infiniband_verbs/uverbs0", error);
+    fs::create_directories(pci / "infiniband_verbs" / uverbs_of(who.device), error);
+    if (!who.is_ethernet) return;
+    // The network interface whose addresses the adapter's GIDs are.
+    fs::create_directories(pci / "net", error);
+    fs::create_directory_symlink("/sys/class/net/lo", pci / "net/lo", error);
+}
+
+void write_adapter(const fs::path& tree, const live::Identity& who) {
+    const std::string device = live::device_name_from_environment(who.device);
+    const fs::path adapter = tree / "class/infiniband" / device;
+    make_counters(live::counters_file_in(tree.string(), who.device));
+    put(adapter / "node_guid", guid_text(who.guid));
+    put(adapter / "sys_image_guid", guid_text(who.guid));
+    put(adapter / "node_type", "1: CA");
+    put(adapter / "node_desc", fmt::format("tulle host {}", who.rank));
+    put(adapter / "fw_ver", "0.1.0");
+    put(adapter / "hca_type", "Tulle");
+    put(adapter / "hw_rev", "1");
+    put(adapter / "board_id", "TULLE0000000001");
+    write_port(adapter / "ports/1", who);
+    const std::string pci = pci_path(who.device);
+    write_pci(tree / pci, device, who);
+    const fs::path uverbs = tree / "class/infiniband_verbs" / uverbs_of(who.device);
+    put(uverbs / "ibdev", device);
+    put(uverbs / "abi_version", "1");
+    put(uverbs / "dev", fmt::format("231:{}", 192 + who.device));
+    std::error_code error;
+    for (const fs::path& folder : {adapter, uverbs})
+        fs::create_directory_symlink(fs::path("../../..") / pci, folder / "device", error);
+    fs::create_symlink("/dev/null", tree / "dev/infiniband" / uverbs_of(who.device), error);
 }
 
 }  // namespace
@@ -149,35 +185,15 @@ DeviceFiles::~DeviceFiles() {
     if (!root_.empty()) fs::remove_all(root_, error);
 }
 
-std::string DeviceFiles::add(const live::Identity& who) {
+std::string DeviceFiles::add(uint32_t rank, bool is_ethernet, uint32_t devices) {
     if (root_.empty()) return {};
-    const char* wanted = std::getenv("TULLE_DEVICE");
-    const std::string device = wanted != nullptr && *wanted != 0 ? wanted : "tulle0";
-    const fs::path tree = fs::path(root_) / std::to_string(who.rank);
-    const fs::path adapter = tree / "class/infiniband" / device;
+    const fs::path tree = fs::path(root_) / std::to_string(rank);
     std::error_code error;
-    fs::create_directories(tree, error);
-    make_counters(tree / live::kCountersFile);
-    put(adapter / "node_guid", guid_text(who.guid));
-    put(adapter / "sys_image_guid", guid_text(who.guid));
-    put(adapter / "node_type", "1: CA");
-    put(adapter / "node_desc", fmt::format("tulle host {}", who.rank));
-    put(adapter / "fw_ver", "0.1.0");
-    put(adapter / "hca_type", "Tulle");
-    put(adapter / "hw_rev", "1");
-    put(adapter / "board_id", "TULLE0000000001");
-    write_port(adapter / "ports/1", who);
-    write_pci(tree / kPciPath, device);
-    const fs::path uverbs = tree / "class/infiniband_verbs/uverbs0";
-    put(tree / "class/infiniband_verbs/abi_version", "6");
-    put(uverbs / "ibdev", device);
-    put(uverbs / "abi_version", "1");
-    put(uverbs / "dev", "231:192");
-    for (const fs::path& folder : {adapter, uverbs})
-        fs::create_directory_symlink(fs::path("../../..") / kPciPath, folder / "device", error);
     fs::create_directories(tree / "dev/infiniband", error);
-    for (const char* node : {"uverbs0", "rdma_cm"})
-        fs::create_symlink("/dev/null", tree / "dev/infiniband" / node, error);
+    fs::create_symlink("/dev/null", tree / "dev/infiniband/rdma_cm", error);
+    put(tree / "class/infiniband_verbs/abi_version", "6");
+    for (uint32_t device = 0; device < devices; ++device)
+        write_adapter(tree, live::identity_of(rank, is_ethernet, device));
     return tree.string();
 }
 

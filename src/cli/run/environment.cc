@@ -37,6 +37,7 @@ std::vector<Variable> environment_for(const std::string& folder, const RunIdenti
         {"TULLE_RANK", std::to_string(who.rank)},
         {"TULLE_SIZE", std::to_string(who.size)},
         {"TULLE_LINK_LAYER", who.link_layer},
+        {"TULLE_DEVICES", std::to_string(who.devices)},
     };
     // NCCL 2.28 crashes when it is to choose this for an adapter that it does not know; 2 is the
     // way through a proxy, which works with all of them.

@@ -19,6 +19,7 @@ base::Result<std::string> library_folder();
 struct RunIdentity {
     uint32_t rank = 0;
     uint32_t size = 1;
+    uint32_t devices = 1;
     std::string link_layer = "ethernet";
     std::string device_files;  // the tree that stands for /sys and /dev
 };

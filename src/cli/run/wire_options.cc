@@ -111,6 +111,7 @@ base::Result<bool> add_files(const WireOptions& options, bool is_ethernet, std::
 
 base::Result<std::string> wire_setting(const WireOptions& options, bool is_ethernet) {
     std::string setting;
+    if (options.is_strict) setting += " strict=1";
     if (const auto added = add_rules(options, setting); !added) return added.error();
     if (const auto added = add_times(options, setting); !added) return added.error();
     if (const auto added = add_files(options, is_ethernet, setting); !added) return added.error();
@@ -121,6 +122,8 @@ base::Result<std::string> wire_setting(const WireOptions& options, bool is_ether
 void add_wire_options(CLI::App& command, WireOptions& options) {
     command.add_option("--pcap", options.capture_file, "Write the packets of all programs")
         ->type_name("FILE");
+    command.add_flag("--strict", options.is_strict,
+                     "Check all that adapters check; slower: all data goes by packets");
     command.add_option("--loss", options.loss, "Lose this share of packets")->type_name("SHARE");
     command.add_option("--reorder", options.reorder, "Deliver this share late")->type_name("SHARE");
     command.add_option("--duplicate", options.duplicate, "Deliver this share twice")

@@ -1,5 +1,5 @@
-// What happens to packets on their way: a capture, and faults. Asking for either sends packets as
-// they are on the wire.
+// What happens to packets on their way: a capture, and faults. Asking for either, or for all checks
+// of an adapter, sends packets as they are on the wire.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct WireOptions {
     std::string corrupt;
     std::string delay;
     std::string rate;
+    bool is_strict = false;
     uint64_t seed = 1;
 };
 

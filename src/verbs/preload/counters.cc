@@ -38,11 +38,23 @@ uint64_t sum_of(const uint64_t* words, uint32_t word) {
     return sum;
 }
 
-uint64_t value_of(const char* tree, const CounterName& counter) {
-    using tulle::live::kCountersBytes;
+// The file of an adapter other than the first ends with the adapter's number, as its name does.
+int open_file(const char* tree, const char* counter_path) {
+    const char* end = strstr(counter_path, "/ports/");
+    const char* digits = end;
+    while (digits > counter_path && digits[-1] >= '0' && digits[-1] <= '9') --digits;
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s", tree, tulle::live::kCountersFile);
+    snprintf(path, sizeof path, "%s/%s%.*s", tree, tulle::live::kCountersFile,
+             static_cast<int>(end - digits), digits);
     const auto file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+    if (file >= 0) return file;
+    snprintf(path, sizeof path, "%s/%s", tree, tulle::live::kCountersFile);
+    return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+}
+
+uint64_t value_of(const char* tree, const char* path, const CounterName& counter) {
+    using tulle::live::kCountersBytes;
+    const int file = open_file(tree, path);
     struct stat status;
     if (file < 0) return 0;
     const bool is_whole = fstat(file, &status) == 0 && status.st_size == kCountersBytes;
@@ -66,7 +78,7 @@ bool open_counter(const char* tree, const char* path, int flags, int& descriptor
     if (counter == nullptr) return false;
     descriptor = memfd_create(counter->name, (flags & O_CLOEXEC) != 0 ? MFD_CLOEXEC : 0u);
     if (descriptor < 0) return false;
-    dprintf(descriptor, "%llu\n", static_cast<unsigned long long>(value_of(tree, *counter)));
+    dprintf(descriptor, "%llu\n", static_cast<unsigned long long>(value_of(tree, path, *counter)));
     lseek(descriptor, 0, SEEK_SET);
     return true;
 }

@@ -1,0 +1,232 @@
+// What one process may do to another: every check that the short way makes in place of a responder,
+// seen from both ends. Run by `tulle run`.
+#include "two.h"
+
+#include <sys/mman.h>
+
+namespace {
+
+using two::kAll;
+using two::kPage;
+using two::Options;
+using two::Side;
+
+// Two pages of the child that it has registered, and the second one protected.
+bool offer_protected(Side& side, int protection, bool polls) {
+    side.open();
+    void* pages =
+        mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char* second = static_cast<char*>(pages) + kPage;
+    *second = 'x';
+    side.mr = ibv_reg_mr(side.pd, pages, 2 * kPage, kAll);
+    if (side.mr == nullptr || mprotect(second, kPage, protection) != 0) return false;
+    if (!side.connect()) return false;
+    if (polls) side.poll_until_told();
+    side.meet();
+    return mprotect(second, kPage, PROT_READ) == 0 && *second == 'x';
+}
+
+ibv_send_wr to_second_page(Side& side, ibv_wr_opcode opcode) {
+    ibv_send_wr wr = side.request(opcode, 8);
+    const bool is_atomic = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    (is_atomic ? wr.wr.atomic.remote_addr : wr.wr.rdma.remote_addr) += kPage;
+    return wr;
+}
+
+void expect_refused(ibv_wr_opcode opcode, int protection) {
+    two::run([&](Side& side) { return offer_protected(side, protection, false); },
+             [&](Side& side) {
+                 side.open();
+                 ASSERT_TRUE(side.connect());
+                 EXPECT_EQ(side.result_of(to_second_page(side, opcode)), IBV_WC_REM_ACCESS_ERR);
+                 side.meet();
+             });
+}
+
+// Those that can be done are done; the first that cannot ends the connection.
+void stream_across(Side& side) {
+    constexpr int kEach = 24;
+    side.open();
+    ASSERT_TRUE(side.connect());
+    for (int i = 0; i < kEach; ++i) ASSERT_EQ(side.post(side.request(IBV_WR_RDMA_WRITE, 8)), 0);
+    for (int i = 0; i < kEach; ++i)
+        ASSERT_EQ(side.post(to_second_page(side, IBV_WR_RDMA_WRITE)), 0);
+    for (int i = 0; i < kEach; ++i) EXPECT_EQ(side.completion().status, IBV_WC_SUCCESS) << i;
+    EXPECT_EQ(side.completion().status, IBV_WC_REM_ACCESS_ERR);
+    for (int i = 1; i < kEach; ++i) EXPECT_EQ(side.completion().status, IBV_WC_WR_FLUSH_ERR) << i;
+    side.meet();
+}
+
+TEST(Two, a_write_into_memory_that_was_protected_is_refused_and_kills_nobody) {
+    expect_refused(IBV_WR_RDMA_WRITE, PROT_READ);
+}
+
+TEST(Two, an_atomic_on_memory_that_was_protected_is_refused_and_kills_nobody) {
+    expect_refused(IBV_WR_ATOMIC_FETCH_AND_ADD, PROT_READ);
+}
+
+TEST(Two, a_read_of_memory_that_was_protected_is_refused_and_kills_nobody) {
+    expect_refused(IBV_WR_RDMA_READ, PROT_NONE);
+}
+
+// Many small ones go through the ring. An end that looks for data puts them into place, and for one
+// that does not their initiator does.
+TEST(Two, a_stream_of_writes_ends_at_memory_that_was_protected_and_kills_nobody) {
+    for (const bool polls : {false, true})
+        two::run([&](Side& side) { return offer_protected(side, PROT_READ, polls); },
+                 stream_across);
+}
+
+// ---- the checks of a responder ------------------------------------------------------------------
+
+struct Attempt {
+    ibv_wr_opcode opcode;
+    uint64_t offset = 0;
+    uint32_t length = 8;
+    ibv_wc_status expected = IBV_WC_REM_ACCESS_ERR;
+    int count = 1;  // more than a few in a row go through the ring
+};
+
+// The child offers `region_access` on a region of its own protection domain or another one; the
+// parent tries, and nothing of the child's memory changes.
+struct Offer {
+    int region_access = kAll;
+    int qp_access = kAll;
+    bool is_of_another_domain = false;
+    bool is_deregistered = false;
+};
+
+bool offer(Side& side, const Offer& what) {
+    side.open();
+    std::vector<char> pages(2 * kPage, 'x');
+    ibv_pd* domain = what.is_of_another_domain ? ibv_alloc_pd(side.context) : side.pd;
+    side.mr = ibv_reg_mr(domain, pages.data() + kPage, kPage, what.region_access);
+    if (side.mr == nullptr || !side.connect({.qp_access = what.qp_access})) return false;
+    if (what.is_deregistered && ibv_dereg_mr(side.mr) != 0) return false;
+    side.meet();
+    side.meet();
+    return pages == std::vector<char>(2 * kPage, 'x');
+}
+
+void attempt(Side& side, const Attempt& what) {
+    side.open();
+    ASSERT_TRUE(side.connect());
+    side.meet();
+    ibv_send_wr wr = side.request(what.opcode, what.length);
+    wr.wr.rdma.remote_addr += what.offset;
+    for (int i = 0; i < what.count; ++i) ASSERT_EQ(side.post(wr), 0);
+    EXPECT_EQ(side.completion().status, what.expected);
+    side.meet();
+}
+
+void expect_nothing_done(const Offer& offered, const Attempt& attempted) {
+    two::run([&](Side& side) { return offer(side, offered); },
+             [&](Side& side) { attempt(side, attempted); });
+}
+
+constexpr Attempt kWrite{IBV_WR_RDMA_WRITE};
+constexpr Attempt kRead{IBV_WR_RDMA_READ};
+
+TEST(Two, a_queue_pair_without_the_right_takes_no_write_and_no_read) {
+    const int without_write = kAll & ~IBV_ACCESS_REMOTE_WRITE;
+    const int without_read = kAll & ~IBV_ACCESS_REMOTE_READ;
+    // To a queue pair that does not offer it the request is an invalid one (IBTA vol 1, 9.7.4.1.3).
+    constexpr ibv_wc_status kInvalid = IBV_WC_REM_INV_REQ_ERR;
+    for (const int count : {1, 24})
+        expect_nothing_done({.qp_access = without_write},
+                            {.opcode = IBV_WR_RDMA_WRITE, .expected = kInvalid, .count = count});
+    expect_nothing_done({.qp_access = without_read},
+                        {.opcode = IBV_WR_RDMA_READ, .expected = kInvalid});
+}
+
+TEST(Two, a_region_without_the_right_is_not_written_and_not_read) {
+    expect_nothing_done({.region_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ}, kWrite);
+    expect_nothing_done({.region_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE}, kRead);
+    expect_nothing_done({.region_access = IBV_ACCESS_LOCAL_WRITE}, kWrite);
+}
+
+TEST(Two, a_region_of_another_protection_domain_is_not_reached) {
+    expect_nothing_done({.is_of_another_domain = true}, kWrite);
+    expect_nothing_done({.is_of_another_domain = true}, kRead);
+    expect_nothing_done({.is_of_another_domain = true}, {.opcode = IBV_WR_RDMA_WRITE, .count = 24});
+}
+
+TEST(Two, nothing_outside_a_region_is_reached) {
+    for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ})
+        for (const uint64_t offset : {kPage - 4, kPage, kPage * 16, uint64_t{0} - 8})
+            expect_nothing_done({}, {.opcode = opcode, .offset = offset});
+}
+
+TEST(Two, a_region_of_the_past_is_not_reached) {
+    expect_nothing_done({.is_deregistered = true}, kWrite);
+    expect_nothing_done({.is_deregistered = true}, kRead);
+}
+
+// A queue pair that the child has connected to another one. Its answers go there.
+TEST(Two, a_queue_pair_takes_nothing_from_who_is_not_its_peer) {
+    two::run(
+        [](Side& side) {
+            side.open();
+            side.qp = side.make();
+            side.tell(side.card(side.qp, side.mr));
+            auto others = side.hear<two::Card>();
+            ++others.qpn;
+            const bool is_ready = side.bring_up(side.qp, others);
+            side.meet();
+            side.meet();
+            return is_ready;
+        },
+        [](Side& side) {
+            side.open();
+            ASSERT_TRUE(side.connect());
+            EXPECT_EQ(side.result_of(side.request(IBV_WR_RDMA_WRITE, 8)), IBV_WC_RETRY_EXC_ERR);
+            side.meet();
+        });
+}
+
+// After ibv_dereg_mr() nobody writes any more, however many WRITEs were under way.
+TEST(Two, deregistration_waits_for_copies) {
+    constexpr uint32_t kLarge = 32 * kPage;
+    two::run(
+        [](Side& side) {
+            side.open();
+            for (int round = 0; round < 40; ++round) {
+                side.memory.assign(side.memory.size(), 'x');
+                side.mr = ibv_reg_mr(side.pd, side.memory.data(), side.memory.size(), kAll);
+                side.qp = nullptr;
+                if (!side.connect()) return false;
+                // Something has come; more is coming.
+                const volatile char* first = side.memory.data();
+                while (*first == 'x') continue;
+                if (ibv_dereg_mr(side.mr) != 0) return false;
+                const std::vector<char> then = side.memory;
+                side.meet();
+                if (then != side.memory) return false;
+                if (ibv_destroy_qp(side.qp) != 0) return false;
+            }
+            return true;
+        },
+        [](Side& side) {
+            side.open();
+            for (int round = 0; round < 40; ++round) {
+                side.qp = nullptr;
+                ASSERT_TRUE(side.connect());
+                ibv_wc wc{};
+                const bool is_large = round % 2 == 0;
+                for (uint64_t i = 0; wc.status == IBV_WC_SUCCESS; ++i) {
+                    std::memset(side.memory.data(), static_cast<int>(i % 20),
+                                is_large ? kLarge : 8);
+                    ibv_send_wr wr = side.request(IBV_WR_RDMA_WRITE, is_large ? kLarge : 8);
+                    const bool is_told = is_large || i % 16 == 15;
+                    if (!is_told) wr.send_flags = 0;
+                    ASSERT_EQ(side.post(wr), 0);
+                    if (is_told) wc = side.completion();
+                }
+                EXPECT_EQ(wc.status, IBV_WC_REM_ACCESS_ERR);
+                side.meet();
+                EXPECT_EQ(ibv_destroy_qp(side.qp), 0);
+            }
+        });
+}
+
+}  // namespace
