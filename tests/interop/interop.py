@@ -198,7 +198,7 @@ PROGRAMS = {
     "rstream_resolved": rsocket("rstream", "-T r -S 4096 -C 500", r"custom\s+4k\s+500"),
     "riostream": rsocket("riostream", "-S 65536 -C 200", r"custom\s+64k\s+200"),
     "rcopy": rcopy(),
-    # Its server binds to ::1 unless it is told otherwise.
+    # Its server binds to ::1 unless it is told otherwise. As many datagrams as there is room for.
     "udpong": rsocket("udpong", "-S 1000 -C 200", r"custom\s+1000\s+200", "-b 127.0.0.1"),
     "udpong_blocking": rsocket("udpong", "-T b -S 64 -C 200", r"custom\s+64\s+200",
                                "-b 127.0.0.1"),
