@@ -214,6 +214,11 @@ PROGRAMS = {
                     r"return status 0[\s\S]*return status 0"),
     "ucmatose_many": two("ucmatose -c 20 -p {port}", "ucmatose -c 20 -p {port} -s 127.0.0.1",
                          "rdmacm-utils", r"return status 0[\s\S]*return status 0"),
+    # More at once than a backlog of the usual size holds; nobody is refused.
+    "cmtime": two("cmtime -c 500 -p {port}", "cmtime -c 500 -p {port} -s 127.0.0.1", "rdmacm-utils",
+                  r"connecting\ndisconnecting[\s\S]*connect +:"),
+    "rdma_xclient": two("rdma_xserver -c r -p {port}", "rdma_xclient -c r -s 127.0.0.1 -p {port}",
+                        "rdmacm-utils", r"rdma_xclient: end 0"),
     "udaddy": two("udaddy", "udaddy -s 127.0.0.1", "rdmacm-utils",
                   r"return status 0[\s\S]*return status 0"),
     "mckey": two("mckey -m 239.1.2.3", "mckey -m 239.1.2.3 -s",
