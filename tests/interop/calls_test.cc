@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
+#include <rdma/rsocket.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -250,6 +251,9 @@ TEST_F(Calls, what_this_adapter_does_not_have_says_so) {
     EXPECT_EQ(errno, EOPNOTSUPP);
     EXPECT_EQ(ibv_reg_dmabuf_mr(pd, 0, 64, 0, 3, kAll), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
+    errno = 0;
+    EXPECT_EQ(rsocket(AF_UNIX, SOCK_STREAM, 0), -1);
+    EXPECT_EQ(errno, EAFNOSUPPORT);
 }
 
 // ---- events

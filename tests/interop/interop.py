@@ -198,7 +198,7 @@ PROGRAMS = {
     "rstream_resolved": rsocket("rstream", "-T r -S 4096 -C 500", r"custom\s+4k\s+500"),
     "riostream": rsocket("riostream", "-S 65536 -C 200", r"custom\s+64k\s+200"),
     "rcopy": rcopy(),
-    # Its server binds to ::1 unless it is told otherwise.
+    # Its server binds to ::1 unless it is told otherwise. As many datagrams as there is room for.
     "udpong": rsocket("udpong", "-S 1000 -C 200", r"custom\s+1000\s+200", "-b 127.0.0.1"),
     "udpong_blocking": rsocket("udpong", "-T b -S 64 -C 200", r"custom\s+64\s+200",
                                "-b 127.0.0.1"),
@@ -214,6 +214,11 @@ PROGRAMS = {
                     r"return status 0[\s\S]*return status 0"),
     "ucmatose_many": two("ucmatose -c 20 -p {port}", "ucmatose -c 20 -p {port} -s 127.0.0.1",
                          "rdmacm-utils", r"return status 0[\s\S]*return status 0"),
+    # More at once than a backlog of the usual size holds; nobody is refused.
+    "cmtime": two("cmtime -c 500 -p {port}", "cmtime -c 500 -p {port} -s 127.0.0.1", "rdmacm-utils",
+                  r"connecting\ndisconnecting[\s\S]*connect +:"),
+    "rdma_xclient": two("rdma_xserver -c r -p {port}", "rdma_xclient -c r -s 127.0.0.1 -p {port}",
+                        "rdmacm-utils", r"rdma_xclient: end 0"),
     "udaddy": two("udaddy", "udaddy -s 127.0.0.1", "rdmacm-utils",
                   r"return status 0[\s\S]*return status 0"),
     "mckey": two("mckey -m 239.1.2.3", "mckey -m 239.1.2.3 -s",

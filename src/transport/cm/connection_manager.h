@@ -69,6 +69,8 @@ public:
     CmStatus stop_listening(CmListener listener);
     CmStatus accept(base::Instant now, CmHandle handle, const AcceptReply& reply);
     CmStatus communication_established(CmHandle handle);
+    // The owner has no room for a request now: it is as if it had not come, and comes again.
+    CmStatus ignore(CmHandle handle);
 
     // Both sides. reject() answers a REQ or a REP, or takes an accept() back.
     CmStatus reject(base::Instant now, CmHandle handle, const Rejection& rejection);

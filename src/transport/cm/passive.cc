@@ -159,6 +159,15 @@ CmStatus ConnectionManager::accept(Instant now, CmHandle handle, const AcceptRep
     return CmStatus::ok;
 }
 
+CmStatus ConnectionManager::ignore(CmHandle handle) {
+    Connection* c = owned(handle);
+    if (c == nullptr) return CmStatus::no_such_connection;
+    if (c->state != State::req_received) return CmStatus::wrong_state;
+    leave_backlog(*c);
+    table_.close(*c);
+    return CmStatus::ok;
+}
+
 void ConnectionManager::on_rtu(const Arrival&, const wire::CmRtu& rtu) {
     Connection* c = by_ids(rtu.remote_communication_id.value, rtu.local_communication_id.value);
     if (c == nullptr) return;

@@ -286,5 +286,19 @@ TEST(CmAbandon, an_owner_may_give_up_at_any_time_and_hears_no_more) {
     }
 }
 
+TEST(CmReject, a_request_that_is_ignored_comes_again) {
+    CmPair pair;
+    const auto handles = pair.request();
+    EXPECT_EQ(pair.server.manager.ignore(handles.server), CmStatus::ok);
+    EXPECT_EQ(pair.server.manager.ignore(handles.server), CmStatus::no_such_connection);
+    EXPECT_EQ(pair.server.manager.open_connections(), 0u);
+    pair.run_for(kOneTry);
+    EXPECT_EQ(pair.sent(wire::kCmReq), 2);
+    const CmHandle again = pair.server.take<CmRequestArrived>().first.handle;
+    EXPECT_EQ(pair.server.manager.accept(pair.now(), again, sample_reply()), CmStatus::ok);
+    pair.run_for(10_us);
+    pair.client.take<CmReplyArrived>();
+}
+
 }  // namespace
 }  // namespace tulle::transport

@@ -13,7 +13,9 @@ void prepare(CmEventBox& box) {
     Id& id = id_of(box.shown.id);
     if (box.finishes_connect) finish_connect(id, box);
     if (box.shown.event == RDMA_CM_EVENT_MULTICAST_JOIN) join_group(id, box);
-    if (box.shown.event == RDMA_CM_EVENT_CONNECT_REQUEST) prepare_request(id);
+    if (box.shown.event != RDMA_CM_EVENT_CONNECT_REQUEST) return;
+    Manager::instance().taken(id);
+    prepare_request(id);
 }
 
 // One for all ids: an id may be gone as soon as its last event is acknowledged.

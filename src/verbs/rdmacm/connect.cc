@@ -13,6 +13,7 @@ using transport::CmStatus;
 
 constexpr int kLooks = 20;  // for one who listens
 constexpr timespec kBetweenLooks{0, 5'000'000};
+constexpr int kMaxBacklog = 1024;    // the kernel's rdma_ucm.max_backlog
 constexpr uint8_t kAckTimeout = 18;  // about a second, as the kernel's path lives have it
 
 wire::Bytes bytes_of(const void* data, size_t length) {
@@ -309,9 +310,7 @@ TULLE_EXPORT int rdma_listen(rdma_cm_id* shown, int backlog) {
     if (id.is_listening || id.handle) return refuse_call(EINVAL);
     const rdma_addr& addresses = shown->route.addr;
     const uint16_t port = address_port(addresses.src_storage);
-    const uint32_t most = backlog <= 0 ? 128 : static_cast<uint32_t>(backlog);
-    const auto listening =
-        manager.engine().listen(service_of(id, port), wire::Key64{~uint64_t{0}}, most);
+    const auto listening = manager.engine().listen(service_of(id, port));
     if (listening.status != CmStatus::ok) return refuse_call(errno_of(listening.status));
     if (!manager.bridge().show_port(shown->verbs, protocol_of(shown->ps), port,
                                     address_gid(addresses.src_storage).bytes.data())) {
@@ -319,6 +318,8 @@ TULLE_EXPORT int rdma_listen(rdma_cm_id* shown, int backlog) {
         return refuse_call(ENOMEM);
     }
     id.listener = listening.listener;
+    id.backlog = backlog > 0 && backlog < kMaxBacklog ? static_cast<uint32_t>(backlog)
+                                                      : uint32_t{kMaxBacklog};
     id.is_listening = true;
     return 0;
 }

@@ -67,6 +67,9 @@ struct Id {
     uint8_t rnr_retry_count = 7;
     uint8_t min_rnr_timer = 0;
     bool has_srq = false;
+    // Of a listener: how many requests may wait for the program to take them, and how many do.
+    uint32_t backlog = 0;
+    uint32_t untaken = 0;
     Id* listen_id = nullptr;
     std::vector<Id*> waiting;  // of a listener without a channel: requests that came
     std::vector<Multicast> groups;

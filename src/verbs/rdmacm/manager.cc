@@ -149,11 +149,15 @@ void Manager::on_event(const transport::CmEvent& event) {
     std::visit([&](const auto& what) { on_what(id, what); }, event.what);
 }
 
-Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer) {
+Id* Manager::listener_of(transport::CmListener listener) {
     const auto found = std::ranges::find_if(
         ids_, [&](const Id* id) { return id->is_listening && id->listener == listener; });
-    if (found == ids_.end()) return nullptr;
-    Id& from = **found;
+    return found != ids_.end() ? *found : nullptr;
+}
+
+Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer) {
+    if (listener_of(listener) == nullptr) return nullptr;
+    Id& from = *listener_of(listener);
     auto* id = new Id;
     id->shown.verbs = context_;
     id->shown.channel = from.shown.channel;
@@ -178,8 +182,13 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
 }
 
 void Manager::on_request(transport::CmHandle handle, const transport::CmRequestArrived& what) {
+    // Whose backlog is full does not hear of it; the peer asks again, as the kernel has it.
+    Id* listener = listener_of(what.listener);
+    if (listener != nullptr && listener->untaken >= listener->backlog)
+        return (void)engine_->ignore(handle);
     Id* id = new_id_for(what.listener, handle, what.endpoint);
     if (id == nullptr) return (void)engine_->reject(now(), handle, {});
+    ++listener->untaken;
     const wire::CmReq& request = what.message;
     id->remote_qpn = request.local_qpn.value;
     id->remote_psn = request.starting_psn.value;
@@ -204,7 +213,9 @@ void Manager::on_request(transport::CmHandle handle, const transport::CmRequestA
 }
 
 void Manager::on_service(transport::CmHandle handle, const transport::CmServiceRequested& what) {
+    Id* listener = listener_of(what.listener);
     Id* id = new_id_for(what.listener, handle, what.endpoint);
+    if (id != nullptr) ++listener->untaken;
     if (id == nullptr)
         return (void)engine_->answer_service(now(), handle,
                                              {.status = wire::kSidrServiceIdUnsupported});

@@ -35,6 +35,12 @@ public:
         Manager& manager_;
     };
 
+    // The program has taken the event of a request.
+    void taken(Id& id) {
+        const Guard guard(*this);
+        if (id.listen_id != nullptr && id.listen_id->untaken > 0) --id.listen_id->untaken;
+    }
+
     // With the lock held.
     transport::ConnectionManager& engine() { return *engine_; }
     base::Instant now() const { return base::Instant{bridge_->now_ps()}; }
@@ -65,6 +71,7 @@ private:
     void on_what(Id&, const What&) {}  // path migration and redirection are not offered
     void on_request(transport::CmHandle handle, const transport::CmRequestArrived& what);
     void on_service(transport::CmHandle handle, const transport::CmServiceRequested& what);
+    Id* listener_of(transport::CmListener listener);
     Id* new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer);
     void on_gone(uint32_t peer);
 

@@ -43,7 +43,7 @@ socklen_t length_of(const sockaddr_storage& address) {
 
 bool Buffer::allocate(ibv_pd* pd, size_t bytes, int access) {
     release();
-    memory_ = std::make_unique<std::byte[]>(bytes);
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
     region_ = ibv_reg_mr(pd, memory_.get(), bytes, access);
     size_ = bytes;
     return region_ != nullptr;
@@ -236,6 +236,7 @@ int Stream::set_up() {
     if (!receive_ring_.allocate(id_->pd, ring, kOpen) || !table_.allocate(id_->pd, table, kOpen) ||
         !send_ring_.allocate(id_->pd, options_.send_bytes, IBV_ACCESS_LOCAL_WRITE))
         return ENOMEM;
+    std::memset(table_.data(), 0, table);
     shown_bytes_ = ring / 2;
     show_at_ = ring / 2;
     freed_bytes_ = ring / 2;  // the other half is free too, and is shown first thing

@@ -13,7 +13,8 @@
 namespace tulle::verbs::rsockets {
 namespace {
 
-constexpr uint32_t kQueue = 128;       // chosen
+constexpr uint32_t kReceives = 512;  // chosen
+constexpr uint32_t kSends = 128;
 constexpr size_t kRouteHeader = 40;    // room for the GRH before what a UD queue pair receives
 constexpr size_t kPacket = 4096;       // the MTU of our ports
 constexpr size_t kMostUdp = 65'507;    // bytes of a UDP datagram over IPv4
@@ -132,12 +133,12 @@ bool Datagram::open() {
     if (!is_open() || !udp_ || pd_ == nullptr) return false;
     channel_ = ibv_create_comp_channel(context_);
     if (channel_ == nullptr) return false;
-    cq_ = ibv_create_cq(context_, 2 * kQueue, nullptr, channel_, 0);
+    cq_ = ibv_create_cq(context_, kReceives + kSends, nullptr, channel_, 0);
     ibv_qp_init_attr wanted{};
     wanted.send_cq = wanted.recv_cq = cq_;
     wanted.qp_type = IBV_QPT_UD;
     wanted.sq_sig_all = 1;
-    wanted.cap = {kQueue, kQueue, 1, 1, 0};
+    wanted.cap = {kSends, kReceives, 1, 1, 0};
     if (cq_ == nullptr || (qp_ = ibv_create_qp(pd_, &wanted)) == nullptr) return false;
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_INIT;
@@ -149,13 +150,12 @@ bool Datagram::open() {
     if (ibv_modify_qp(qp_, &a, IBV_QP_STATE) != 0) return false;
     a.qp_state = IBV_QPS_RTS;
     if (ibv_modify_qp(qp_, &a, IBV_QP_STATE | IBV_QP_SQ_PSN) != 0) return false;
-    if (!incoming_.allocate(pd_, kQueue * (kRouteHeader + kPacket), IBV_ACCESS_LOCAL_WRITE) ||
-        !outgoing_.allocate(pd_, kQueue * kPacket, IBV_ACCESS_LOCAL_WRITE))
+    if (!incoming_.allocate(pd_, kReceives * (kRouteHeader + kPacket), IBV_ACCESS_LOCAL_WRITE) ||
+        !outgoing_.allocate(pd_, kSends * kPacket, IBV_ACCESS_LOCAL_WRITE))
         return false;
-    for (uint32_t place = 0; place < kQueue; ++place) {
-        free_places_.push_back(place);
+    for (uint32_t place = 0; place < kSends; ++place) free_places_.push_back(place);
+    for (uint32_t place = 0; place < kReceives; ++place)
         if (!post_receive(place)) return false;
-    }
     return true;
 }
 
@@ -237,9 +237,9 @@ bool Datagram::take_completions() {
     bool any = false;
     while (ibv_poll_cq(cq_, 1, &one) == 1) {
         any = true;
-        const auto place = static_cast<uint32_t>(one.wr_id % kQueue);
-        if (one.wr_id >= kQueue) {
-            free_places_.push_back(place);
+        const auto place = static_cast<uint32_t>(one.wr_id);
+        if (place >= kReceives) {
+            free_places_.push_back(place - kReceives);
             continue;
         }
         const std::byte* bytes = incoming_.data() + place * (kRouteHeader + kPacket);
@@ -414,7 +414,7 @@ ssize_t Datagram::send_by_queue_pair(Guard& guard, Peer& peer, std::span<const s
                 static_cast<uint32_t>(header.length + bytes.size()), outgoing_.lkey()};
     ibv_send_wr request{};
     ibv_send_wr* bad = nullptr;
-    request.wr_id = kQueue + place;
+    request.wr_id = kReceives + place;
     request.sg_list = &sge;
     request.num_sge = 1;
     request.opcode = IBV_WR_SEND;

@@ -48,11 +48,12 @@ short Stream::ready(short wanted) const {
         case State::listening: return requests_.empty() ? short{0} : short{POLLIN};
         case State::connecting: return 0;
         case State::connected: break;
-        case State::over: found = error_ != 0 ? POLLERR | POLLHUP : POLLHUP;
+        case State::over: found = error_ != 0 ? POLLERR : 0;
     }
     if (readable_ > 0 || is_at_end()) found |= POLLIN | POLLRDNORM;
     if (can_write() || writes_no_more_) found |= POLLOUT | POLLWRNORM;
-    if (peer_is_done_ && writes_no_more_) found |= POLLHUP;
+    // Programs take it as the end, also of what could still be read.
+    if (is_at_end() && writes_no_more_) found |= POLLHUP;
     return static_cast<short>(found & (wanted | POLLERR | POLLHUP));
 }
 
