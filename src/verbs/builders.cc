@@ -2,6 +2,7 @@
 // which posts all of them or none.
 #include <cstring>
 
+#include "verbs/builder_guards.h"
 #include "verbs/queue_pair.h"
 
 namespace tulle::verbs {
@@ -178,6 +179,7 @@ void set_builders(QueuePair& qp, uint64_t wanted) {
     qp.builders = wanted;
     set_operations(qp.shown);
     set_setters(qp.shown);
+    guard_builders(qp.shown);
 }
 
 }  // namespace tulle::verbs
