@@ -113,10 +113,19 @@ def an_end_that_is_not_well_is_explained(launch):
     assert said.returncode == 4 and said.stderr == ""
 
 
+def a_refused_call_is_explained_when_asked_for(launch):
+    program = build_own(launch, "gcc", "-DWITHOUT_PSN")
+    said = launch.run("--explain", program).stderr
+    assert "ibv_modify_qp was refused: EINVAL (Invalid argument): the step from INIT to RTR also " \
+        "needs IBV_QP_RQ_PSN.\n" in said
+    assert "tulle" not in launch.run(program).stderr
+
+
 # ---- files ---------------------------------------------------------------------------------------
 
 def what_a_killed_run_has_left_goes_with_the_next(launch):
-    first = subprocess.Popen([launch.tulle, "run", "sh", "-c", "echo ready; exec sleep 1000"],
+    first = subprocess.Popen([launch.tulle, "run", "sh", "-c",
+                              "echo ready; exec tail -f /dev/null"],
                              env=launch.environment(), stdout=subprocess.PIPE, text=True)
     with first:
         first.stdout.readline()
@@ -243,6 +252,7 @@ TESTS = [
     a_wrong_option_is_refused, lines_are_labelled_when_asked_for,
     lines_are_as_they_were_where_nobody_looks, lines_are_labelled_on_a_terminal,
     much_output_comes_whole, an_end_that_is_not_well_is_explained,
+    a_refused_call_is_explained_when_asked_for,
     what_a_killed_run_has_left_goes_with_the_next, a_capture_that_finds_no_room_is_an_error,
     a_capture_that_cannot_begin_is_refused, a_program_with_the_address_sanitizer_of_gcc,
     a_program_with_the_address_sanitizer_of_clang,
