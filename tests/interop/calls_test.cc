@@ -341,6 +341,7 @@ TEST_F(Calls, newer_names_are_there_and_answer) {
     auto* counter = newer<void*(ibv_context*, void*)>("ibv_create_comp_cntr", "IBVERBS_1.18");
     ASSERT_NE(counter, nullptr);
     EXPECT_EQ(counter(context, nullptr), nullptr);
+    ASSERT_NE(dlopen("librdmacm.so.1", RTLD_NOW | RTLD_GLOBAL), nullptr);
     auto* poll = newer<int(int)>("repoll_create", "RDMACM_1.5");
     ASSERT_NE(poll, nullptr);
     EXPECT_EQ(poll(0), -1);
