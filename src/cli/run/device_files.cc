@@ -24,7 +24,8 @@ constexpr const char* kPciPath = "devices/pci0000:00/0000:00:05.0";
 
 fs::path temporary_folder() {
     std::error_code error;
-    const fs::path folder = fs::temp_directory_path(error);
+    // Without links, as the kernel says where a program is.
+    const fs::path folder = fs::canonical(fs::temp_directory_path(error), error);
     return error ? fs::path("/tmp") : folder;
 }
 
