@@ -47,6 +47,7 @@ struct Options {
     std::string link_layer = "ethernet";
     bool is_shared = false;
     bool is_labelled = false;
+    bool explains_calls = false;
     std::vector<std::string> command;
     WireOptions wire;
 };
@@ -134,6 +135,7 @@ pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_
         variables.emplace_back("TULLE_WIRE", wire_ + files_.wire_setting());
         variables.emplace_back("TULLE_PROGRAM", std::to_string(program));
     }
+    if (options_.explains_calls) variables.emplace_back("TULLE_EXPLAIN", "calls");
     std::string name = name_of(program);
     Labels::Ends ends = labels_ ? labels_->add(name) : Labels::Ends{};
     const pid_t process = children_.start(command, variables, std::move(ends));
@@ -240,6 +242,8 @@ void add_run(CLI::App& app, int& exit_code) {
     command->add_option("--devices", options->devices, "Give each host so many adapters")
         ->check(CLI::Range(1u, live::kMaxDevices))
         ->type_name("N");
+    command->add_flag("--explain", options->explains_calls,
+                      "Say why a call of a program was refused, too");
     add_wire_options(*command, options->wire);
     // Everything from the program's name on is the program's. What stands behind `--` CLI11 leaves
     // to the command above, which keeps it for us.

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
+#include <system_error>
 
 #include "live/clock.h"
 #include "live/host.h"
@@ -80,9 +82,15 @@ bool Watch::start() {
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_setname_np(thread_.native_handle(), "tulle");
+    std::error_code refusal;
+    try {
+        thread_ = std::thread([this] { run(); });
+        pthread_setname_np(thread_.native_handle(), "tulle");
+    } catch (const std::system_error& error) {
+        refusal = error.code();
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (refusal) throw std::system_error(refusal);  // is the errno of the program's call
     return true;
 }
 
@@ -185,7 +193,13 @@ void Watch::take_news(std::vector<Introduction>& callers, std::vector<int>& clos
 }
 
 void Watch::run() {
-    while (!stop_) sleep(look());
+    while (!stop_) {
+        try {
+            sleep(look());
+        } catch (const std::bad_alloc&) {
+            sleep(kTickNs);  // there may be some later
+        }
+    }
 }
 
 int64_t Watch::look() {

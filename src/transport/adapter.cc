@@ -112,8 +112,8 @@ size_t Adapter::poll_completion(CqId cq, std::span<Completion> into) {
 
 std::optional<SrqId> Adapter::create_srq(PdId pd, uint32_t requests, uint32_t sges) {
     if (!core_.memory.knows(pd) || requests == 0) return std::nullopt;
-    core_.memory.hold(pd);
     core_.shared_queues.push_back(std::make_unique<SharedReceiveQueue>(pd, requests, sges));
+    core_.memory.hold(pd);
     return SrqId{static_cast<uint32_t>(core_.shared_queues.size())};
 }
 

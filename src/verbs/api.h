@@ -23,3 +23,8 @@
     TULLE_VERSION(name, "@IBVERBS_PRIVATE_59");  \
     TULLE_VERSION(name, "@IBVERBS_PRIVATE_64");  \
     TULLE_VERSION(name, "@IBVERBS_PRIVATE_65")
+
+// The calls of this library that have a guard are defined under another name (guard.h).
+#ifdef TULLE_GUARDED_NAMES
+#include TULLE_GUARDED_NAMES
+#endif

@@ -1,6 +1,7 @@
 #include "verbs/bridge.h"
 
 #include <cstring>
+#include <exception>
 
 #include "live/clock.h"
 
@@ -11,6 +12,22 @@ wire::Gid gid_of(const uint8_t* bytes) {
     wire::Gid gid;
     std::memcpy(gid.bytes.data(), bytes, gid.bytes.size());
     return gid;
+}
+
+// Nothing is thrown from one library into the other: each has a C++ runtime of its own. What is not
+// sent is sent again by whoever waits for an answer.
+template <class Answer, class Work>
+Answer or_else(Answer fallback, const Work& work) {
+    try {
+        return work();
+    } catch (const std::exception&) {
+        errno = ENOMEM;
+        return fallback;
+    }
+}
+template <class Work>
+void if_possible(const Work& work) {
+    (void)or_else(0, [&] { return work(), 0; });
 }
 
 // False for a process that shows no address.
@@ -36,25 +53,32 @@ constexpr Bridge kBridge = {
     .set_handler = [](const ManagementHandler& h) { Process::instance().management = h; },
     .send =
         [](ibv_context* c, uint32_t peer, const void* bytes, size_t length) {
-            host_of(c).send_management({peer}, {static_cast<const std::byte*>(bytes), length});
+            if_possible([&] {
+                host_of(c).send_management({peer}, {static_cast<const std::byte*>(bytes), length});
+            });
         },
     .flush =
         [](ibv_context* c, int64_t deadline) {
             host_of(c).set_extra_deadline(base::Instant{deadline});
-            host_of(c).flush_management();
+            if_possible([&] { host_of(c).flush_management(); });
         },
     .find_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
-            return host_of(c).find_port(protocol, port, gid_of(address)).value;
+            return or_else(uint32_t{kNobody}, [&] {
+                return host_of(c).find_port(protocol, port, gid_of(address)).value;
+            });
         },
     .take_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port) {
-            live::Descriptor held;
-            return host_of(c).take_port(protocol, port, held) ? held.release() : -1;
+            return or_else(-1, [&] {
+                live::Descriptor held;
+                return host_of(c).take_port(protocol, port, held) ? held.release() : -1;
+            });
         },
     .show_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
-            return host_of(c).show_port(protocol, port, gid_of(address));
+            return or_else(false,
+                           [&] { return host_of(c).show_port(protocol, port, gid_of(address)); });
         },
     .hide_port = [](ibv_context* c, uint8_t protocol,
                     uint16_t port) { host_of(c).hide_port(protocol, port); },

@@ -2,6 +2,7 @@
 // which posts all of them or none.
 #include <cstring>
 
+#include "verbs/builder_guards.h"
 #include "verbs/queue_pair.h"
 
 namespace tulle::verbs {
@@ -192,6 +193,7 @@ void set_builders(QueuePair& qp, uint64_t wanted) {
     set_operations(qp.shown);
     set_setters(qp.shown);
     qp.wr_flush = flush;
+    guard_builders(qp);
 }
 
 }  // namespace tulle::verbs

@@ -13,6 +13,7 @@
 
 #include "live/clock.h"
 #include "verbs/explain.h"
+#include "verbs/guard.h"
 #include "verbs/process.h"
 
 namespace tulle::verbs {
@@ -89,8 +90,8 @@ const ibv_wc& current(ibv_cq_ex* shown) {
 }
 
 void set_readers(ibv_cq_ex& cq) {
-    cq.start_poll = start_poll;
-    cq.next_poll = next_poll;
+    cq.start_poll = Guard<start_poll, Failure::error_number, void>::call;
+    cq.next_poll = Guard<next_poll, Failure::error_number, void>::call;
     cq.end_poll = end_poll;
     cq.read_opcode = [](ibv_cq_ex* c) { return current(c).opcode; };
     cq.read_vendor_err = [](ibv_cq_ex* c) { return current(c).vendor_err; };
@@ -125,6 +126,7 @@ Cq* create(ibv_context* context, uint32_t entries, ibv_comp_channel* channel, vo
     set_readers(shown);
     live::Host& host = host_of(context);
     const std::lock_guard guard(host.lock());
+    Process::instance().make_room();
     cq->id = host.adapter().create_cq(entries);
     shown.handle = cq->id.value;
     Process::of(host).add(*cq);

@@ -1,6 +1,7 @@
 // What a context can do: the two tables that programs call through. No entry is empty.
 #include "verbs/completion.h"
 #include "verbs/device.h"
+#include "verbs/guard.h"
 #include "verbs/memory.h"
 #include "verbs/queue_pair.h"
 #include "verbs/shared_receive.h"
@@ -39,14 +40,14 @@ void fill_old(ibv_context_ops& ops) {
     refuse(ops._compat_attach_mcast);
     refuse(ops._compat_detach_mcast);
     refuse(ops._compat_async_event);
-    ops.alloc_mw = alloc_mw;
-    ops.bind_mw = bind_mw;
-    ops.dealloc_mw = dealloc_mw;
-    ops.poll_cq = poll_cq;
-    ops.req_notify_cq = req_notify_cq;
-    ops.post_srq_recv = post_srq_recv;
-    ops.post_send = post_send;
-    ops.post_recv = post_recv;
+    ops.alloc_mw = TULLE_GUARD(alloc_mw, error_number);
+    ops.bind_mw = TULLE_GUARD(bind_mw, error_number);
+    ops.dealloc_mw = TULLE_GUARD(dealloc_mw, error_number);
+    ops.poll_cq = TULLE_GUARD(poll_cq, negative_error);
+    ops.req_notify_cq = TULLE_GUARD(req_notify_cq, error_number);
+    ops.post_srq_recv = TULLE_GUARD(post_srq_recv, error_number);
+    ops.post_send = TULLE_GUARD(post_send, error_number);
+    ops.post_recv = TULLE_GUARD(post_recv, error_number);
 }
 
 }  // namespace
@@ -54,22 +55,22 @@ void fill_old(ibv_context_ops& ops) {
 void fill_operations(verbs_context& verbs) {
     verbs.sz = sizeof verbs;
     fill_old(verbs.context.ops);
-    verbs.query_port = query_port;
-    verbs.advise_mr = advise_mr;
-    verbs.alloc_parent_domain = alloc_parent_domain;
-    verbs.alloc_td = alloc_td;
-    verbs.dealloc_td = dealloc_td;
-    verbs.modify_cq = modify_cq;
-    verbs.query_rt_values = query_rt_values;
-    verbs.create_cq_ex = create_cq_ex;
-    verbs.query_device_ex = query_device_ex;
-    verbs.create_qp_ex = create_qp_ex;
-    verbs.open_qp = open_qp;
-    verbs.get_srq_num = get_srq_num;
-    verbs.create_srq_ex = create_srq_ex;
-    verbs.open_xrcd = open_xrcd;
-    verbs.close_xrcd = close_xrcd;
-    verbs.alloc_null_mr = alloc_null_mr;
+    verbs.query_port = TULLE_GUARD(query_port, error_number);
+    verbs.advise_mr = TULLE_GUARD(advise_mr, error_number);
+    verbs.alloc_parent_domain = TULLE_GUARD(alloc_parent_domain, error_number);
+    verbs.alloc_td = TULLE_GUARD(alloc_td, error_number);
+    verbs.dealloc_td = TULLE_GUARD(dealloc_td, error_number);
+    verbs.modify_cq = TULLE_GUARD(modify_cq, error_number);
+    verbs.query_rt_values = TULLE_GUARD(query_rt_values, error_number);
+    verbs.create_cq_ex = TULLE_GUARD(create_cq_ex, error_number);
+    verbs.query_device_ex = TULLE_GUARD(query_device_ex, error_number);
+    verbs.create_qp_ex = TULLE_GUARD(create_qp_ex, error_number);
+    verbs.open_qp = TULLE_GUARD(open_qp, error_number);
+    verbs.get_srq_num = TULLE_GUARD(get_srq_num, error_number);
+    verbs.create_srq_ex = TULLE_GUARD(create_srq_ex, error_number);
+    verbs.open_xrcd = TULLE_GUARD(open_xrcd, error_number);
+    verbs.close_xrcd = TULLE_GUARD(close_xrcd, error_number);
+    verbs.alloc_null_mr = TULLE_GUARD(alloc_null_mr, error_number);
     refuse(verbs.read_counters);
     refuse(verbs.attach_counters_point_flow);
     refuse(verbs.create_counters);

@@ -2,26 +2,17 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
 #include "verbs/process.h"
+#include "verbs/refusal.h"
 
 namespace tulle::verbs {
-namespace {
-
-bool is_wanted() {
-    const char* quiet = std::getenv("TULLE_QUIET");
-    return std::getenv("TULLE_RANK") != nullptr && (quiet == nullptr || *quiet == 0);
-}
-
-}  // namespace
 
 void explain(live::Host& host, const transport::Completion& completion) {
     QueuePair* qp = Process::of(host).qp(completion.qpn);
     if (completion.status == transport::Status::flushed || qp == nullptr || qp->is_explained ||
-        !is_wanted())
+        !is_explained_at_all())
         return;
     qp->is_explained = true;
     const std::string cause = host.likely_cause(completion);
@@ -31,8 +22,7 @@ void explain(live::Host& host, const transport::Completion& completion) {
         host.identity().rank, static_cast<int>(getpid()), host.outside_of(completion.qpn).value,
         ibv_wc_status_str(static_cast<ibv_wc_status>(completion.status)),
         static_cast<unsigned>(completion.status), cause.empty() ? "" : ": ", cause.c_str());
-    // By one call, so that sentences of several processes do not mix.
-    (void)!write(STDERR_FILENO, line, std::min(static_cast<size_t>(length), sizeof line - 1));
+    write_sentence(line, length, sizeof line);
 }
 
 }  // namespace tulle::verbs

@@ -1,13 +1,39 @@
-// One sentence on standard error for the first completion of a queue pair that failed: what is
-// plain to whoever sees both ends, and what a status alone does not tell.
+// Sentences on standard error: one for the first completion of a queue pair that failed, what is
+// plain to whoever sees both ends and a status alone does not tell; and, where that is asked for,
+// one for each call that was refused.
 #pragma once
 
+#include <string>
+
 #include "live/host.h"
+#include "verbs/api.h"
+#include "verbs/refusal.h"
 
 namespace tulle::verbs {
 
 // With the host's lock held. Says nothing of what was flushed, nothing twice, and nothing at all
 // where the program was not started by `tulle run` or TULLE_QUIET is set.
 void explain(live::Host& host, const transport::Completion& completion);
+
+// What is wrong with the arguments of a call, in words; empty if nothing is known of it.
+std::string why_refused(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
+std::string why_refused(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
+std::string why_refused(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
+std::string why_refused(ibv_pd* pd, ibv_qp_init_attr* init);
+std::string why_refused(ibv_pd* pd, void* address, size_t length, int access);
+std::string why_refused(ibv_context* context, int entries, void* user, ibv_comp_channel* channel,
+                        int vector);
+
+// For each call that has failed (guard.h).
+template <class... Arguments>
+void on_refused(const char* call, int error, Arguments... arguments) {
+    if (!explains_calls()) return;
+    const int before = errno;
+    if constexpr (requires { why_refused(arguments...); })
+        say_refused(call, error, why_refused(arguments...));
+    else
+        say_refused(call, error, {});
+    errno = before;
+}
 
 }  // namespace tulle::verbs

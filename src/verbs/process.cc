@@ -33,8 +33,9 @@ Process& Process::of(const live::Host& host) {
 
 live::Host* Process::acquire() {
     const std::lock_guard guard(lock_);
+    errno = 0;
     if (!host_) host_ = live::Host::open(live::identity_from_environment(device_), *this);
-    if (!host_) return fail(ENODEV);
+    if (!host_) return fail(errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ENODEV);
     ++users_;
     return host_.get();
 }

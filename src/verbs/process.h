@@ -5,6 +5,7 @@
 // its devices has no thread and no socket of ours any more.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <unordered_map>
@@ -39,6 +40,11 @@ public:
     live::Host* host() { return host_.get(); }
 
     // With the host's lock held.
+    // Room for one more of each, so that add() cannot fail.
+    void make_room() {
+        cqs_.reserve(std::max(cqs_.capacity(), 2 * (cqs_.size() + 1)));
+        srqs_.reserve(std::max(srqs_.capacity(), 2 * (srqs_.size() + 1)));
+    }
     void add(Cq& cq) { put(cqs_, cq.id.value, &cq); }
     void remove(Cq& cq) { put<Cq>(cqs_, cq.id.value, nullptr); }
     void add(Srq& srq) { put(srqs_, srq.id.value, &srq); }

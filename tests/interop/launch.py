@@ -113,10 +113,19 @@ def an_end_that_is_not_well_is_explained(launch):
     assert said.returncode == 4 and said.stderr == ""
 
 
+def a_refused_call_is_explained_when_asked_for(launch):
+    program = build_own(launch, "gcc", "-DWITHOUT_PSN")
+    said = launch.run("--explain", program).stderr
+    assert "ibv_modify_qp was refused: EINVAL (Invalid argument): the step from INIT to RTR also " \
+        "needs IBV_QP_RQ_PSN.\n" in said
+    assert "tulle" not in launch.run(program).stderr
+
+
 # ---- files ---------------------------------------------------------------------------------------
 
 def what_a_killed_run_has_left_goes_with_the_next(launch):
-    first = subprocess.Popen([launch.tulle, "run", "sh", "-c", "echo ready; exec sleep 1000"],
+    first = subprocess.Popen([launch.tulle, "run", "sh", "-c",
+                              "echo ready; exec tail -f /dev/null"],
                              env=launch.environment(), stdout=subprocess.PIPE, text=True)
     with first:
         first.stdout.readline()
@@ -163,6 +172,76 @@ def pair_of_its_own(launch):
     if not program.exists():
         raise Skipped("this test needs the program `sleeper`, which is built with the tests")
     return f"{program} get 2000"
+
+
+# ---- /sys ----------------------------------------------------------------------------------------
+
+SYS = "/sys/class/infiniband"
+
+
+def ls_and_cd_find_the_adapter(launch):
+    said = launch.run("ls", "-lR", SYS)
+    assert said.returncode == 0 and said.stderr == "" and "tulle0" in said.stdout
+    for shell in ("sh", "bash"):
+        said = launch.run(shell, "-c", f"cd {SYS}/tulle0/ports/1 && pwd && cat state && cd .. && "
+                          f"pwd && ls && cd {SYS} && /bin/pwd && cd /")
+        assert said.stderr == "" and said.stdout.splitlines() == [
+            f"{SYS}/tulle0/ports/1", "4: ACTIVE", f"{SYS}/tulle0/ports", "1", SYS]
+
+
+def patterns_and_searches_find_the_adapter(launch):
+    for shell in ("sh", "bash"):
+        said = launch.run(shell, "-c", f"echo {SYS}/*/ports/*; cd {SYS} && echo */ports; "
+                          f"test -d {SYS}/tulle0 && test -r {SYS}/tulle0/node_guid && echo there")
+        assert said.stdout.splitlines() == [f"{SYS}/tulle0/ports/1", "tulle0/ports", "there"]
+    said = launch.run("find", SYS, "-name", "node_guid")
+    assert said.stdout == f"{SYS}/tulle0/node_guid\n" and said.stderr == ""
+    said = launch.run("python3", "-c", "import glob, os; os.chdir(f'{SYS}'); print(os.getcwd(), "
+                      "*glob.glob('*/ports/*'), *os.listdir('.'))".replace("{SYS}", SYS))
+    assert said.stdout == f"{SYS} tulle0/ports/1 tulle0\n"
+
+
+def a_script_as_ibstatus_reads_all_ports(launch):
+    """What ibstatus does: a folder, its ports, a file each."""
+    script = f"""
+for device in $(cd {SYS} && ls); do
+    for port in {SYS}/$device/ports/*; do
+        read state < $port/state; read rate < $port/rate; read gid < $port/gids/0
+        echo "$device $(basename $port) $state, $rate, $gid"
+    done
+done"""
+    said = launch.run("bash", "-c", script)
+    assert said.stderr == "" and said.stdout.startswith("tulle0 1 4: ACTIVE, 100 Gb/sec (4X EDR), ")
+
+
+def calls_of_c_find_the_adapter(launch):
+    (launch.folder / "look.c").write_text(r"""
+#include <dirent.h>
+#include <glob.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <stdlib.h>
+int main(void) {
+    struct dirent **list;
+    glob_t found = {.gl_offs = 1};
+    char room[64], *made;
+    int count = scandir("/sys/class/infiniband", &list, NULL, alphasort);
+    printf("%d %s\n", count, count > 2 ? list[2]->d_name : "");
+    glob("/sys/class/infiniband/*/ports/*", GLOB_DOOFFS, NULL, &found);
+    glob("/sys/class/infiniband/*/node_guid", GLOB_DOOFFS | GLOB_APPEND, NULL, &found);
+    printf("%zu %s %s\n", found.gl_pathc, found.gl_pathv[1], found.gl_pathv[2]);
+    if (chdir("/sys/class/infiniband/tulle0")) return 1;
+    made = getcwd(NULL, 0);
+    printf("%s %s %d\n", getcwd(room, sizeof room), made, getcwd(room, 5) == NULL);
+    return 0;
+}
+""")
+    subprocess.run(["gcc", "-O2", "-D_FORTIFY_SOURCE=2", "-o", "look", "look.c"], check=True,
+                   cwd=launch.folder)
+    said = launch.run("./look")
+    assert said.stdout.splitlines() == [
+        "3 tulle0", f"2 {SYS}/tulle0/ports/1 {SYS}/tulle0/node_guid",
+        f"{SYS}/tulle0 {SYS}/tulle0 1"]
 
 
 # ---- under sanitizers and debuggers --------------------------------------------------------------
@@ -243,8 +322,11 @@ TESTS = [
     a_wrong_option_is_refused, lines_are_labelled_when_asked_for,
     lines_are_as_they_were_where_nobody_looks, lines_are_labelled_on_a_terminal,
     much_output_comes_whole, an_end_that_is_not_well_is_explained,
+    a_refused_call_is_explained_when_asked_for,
     what_a_killed_run_has_left_goes_with_the_next, a_capture_that_finds_no_room_is_an_error,
-    a_capture_that_cannot_begin_is_refused, a_program_with_the_address_sanitizer_of_gcc,
+    a_capture_that_cannot_begin_is_refused, ls_and_cd_find_the_adapter,
+    patterns_and_searches_find_the_adapter, a_script_as_ibstatus_reads_all_ports,
+    calls_of_c_find_the_adapter, a_program_with_the_address_sanitizer_of_gcc,
     a_program_with_the_address_sanitizer_of_clang,
     a_program_with_the_shared_address_sanitizer_of_clang,
     a_program_with_the_thread_sanitizer_of_gcc, a_program_with_the_thread_sanitizer_of_clang,

@@ -150,7 +150,7 @@ public:
     void receive() {
         int found = take();
         while (found == 0) {
-            sleep();
+            await_event();
             ibv_cq* cq = nullptr;
             void* user = nullptr;
             if (ibv_get_cq_event(channel_, &cq, &user) != 0) continue;
@@ -191,7 +191,7 @@ private:
         epoll_event event{EPOLLIN, {}};
         need(epoll_ctl(epoll_, EPOLL_CTL_ADD, channel_->fd, &event) == 0, "epoll_ctl");
     }
-    void sleep() {
+    void await_event() {
         if (how_ == "poll") {
             pollfd wait{channel_->fd, POLLIN, 0};
             need(::poll(&wait, 1, -1) == 1, "poll");
@@ -222,6 +222,7 @@ int main(int count, char** words) {
     need(count == 3 || count == 4, "usage: sleeper get|poll|epoll|uring ROUNDS [PAUSE_US]");
     const int rounds = std::atoi(words[2]);
     const int pause_us = count == 4 ? std::atoi(words[3]) : 0;
+    const timespec pause{pause_us / 1'000'000, pause_us % 1'000'000 * 1000};
     int sockets[2];
     need(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0, "socketpair");
     const pid_t child = fork();
@@ -234,7 +235,7 @@ int main(int count, char** words) {
             sleeper.send();
             continue;
         }
-        if (pause_us != 0) usleep(static_cast<useconds_t>(pause_us));
+        ppoll(nullptr, 0, &pause, nullptr);
         const auto begin = std::chrono::steady_clock::now();
         sleeper.send();
         sleeper.receive();

@@ -27,7 +27,8 @@ std::string pci_path(uint32_t device) {
 
 fs::path temporary_folder() {
     std::error_code error;
-    const fs::path folder = fs::temp_directory_path(error);
+    // Without links, as the kernel says where a program is.
+    const fs::path folder = fs::canonical(fs::temp_directory_path(error), error);
     return error ? fs::path("/tmp") : folder;
 }
 

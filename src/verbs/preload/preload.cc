@@ -3,16 +3,26 @@
 // so that it finds our adapter and none of the machine's. Everything else passes through.
 //
 // Paths are rewritten before the call and, where a call answers with a path, written back. It
-// allocates nothing, and what it needs of the C library it looks up once.
+// allocates nothing but what a caller asks for, and what it needs of the C library it looks up
+// once.
+//
+// What it cannot see: programs that make system calls themselves (Go, static ones, io_uring), calls
+// that the C library makes inside (nftw, fts), and patterns whose wildcard stands before the names
+// below.
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "verbs/preload/counters.h"
@@ -203,4 +213,119 @@ TULLE_SHIM char* realpath(const char* path, char* text) {
 
 TULLE_SHIM char* __realpath_chk(const char* path, char* text, size_t) {
     return realpath(path, text);
+}
+
+TULLE_SHIM char* canonicalize_file_name(const char* path) {
+    return realpath(path, nullptr);
+}
+
+// ---- where a program is -------------------------------------------------------------------------
+
+TULLE_SHIM int chdir(const char* path) {
+    static auto* real = next<int (*)(const char*)>("chdir");
+    return real(Path(path));
+}
+
+TULLE_SHIM char* getcwd(char* text, size_t room) {
+    static auto* real = next<char* (*)(char*, size_t)>("getcwd");
+    char found[PATH_MAX];
+    if (tree() == nullptr || real(found, sizeof found) == nullptr) return real(text, room);
+    show(found);
+    const size_t length = strlen(found) + 1;
+    if ((text != nullptr || room != 0) && room < length) {
+        errno = text != nullptr && room == 0 ? EINVAL : ERANGE;
+        return nullptr;
+    }
+    if (text == nullptr) text = static_cast<char*>(malloc(room != 0 ? room : length));
+    return text == nullptr ? nullptr : static_cast<char*>(memcpy(text, found, length));
+}
+
+TULLE_SHIM char* __getcwd_chk(char* text, size_t room, size_t) {
+    return getcwd(text, room);
+}
+
+// The logical name where PWD has it, which need not be rewritten.
+TULLE_SHIM char* get_current_dir_name() {
+    static auto* real = next<char* (*)()>("get_current_dir_name");
+    char* found = real();
+    show(found);
+    return found;
+}
+
+// ---- what is in a folder ------------------------------------------------------------------------
+
+#define TULLE_SCANDIR(name, entry)                                                     \
+    TULLE_SHIM int name(const char* path, struct entry*** list,                        \
+                        int (*is_wanted)(const struct entry*),                         \
+                        int (*compare)(const struct entry**, const struct entry**)) {  \
+        static auto* real =                                                            \
+            next<int (*)(const char*, struct entry***, int (*)(const struct entry*),   \
+                         int (*)(const struct entry**, const struct entry**))>(#name); \
+        return real(Path(path), list, is_wanted, compare);                             \
+    }
+TULLE_SCANDIR(scandir, dirent)
+TULLE_SCANDIR(scandir64, dirent64)
+
+// Names that were found are shown as they were asked for; those of calls before are so already.
+#define TULLE_GLOB(name, structure)                                                        \
+    TULLE_SHIM int name(const char* pattern, int flags, int (*on_error)(const char*, int), \
+                        structure* found) {                                                \
+        static auto* real =                                                                \
+            next<int (*)(const char*, int, int (*)(const char*, int), structure*)>(#name); \
+        const int result = real(Path(pattern), flags, on_error, found);                    \
+        for (size_t i = 0; result == 0 && i < found->gl_pathc; ++i)                        \
+            show(found->gl_pathv[((flags & GLOB_DOOFFS) != 0 ? found->gl_offs : 0) + i]);  \
+        return result;                                                                     \
+    }
+TULLE_GLOB(glob, glob_t)
+TULLE_GLOB(glob64, glob64_t)
+
+// ---- other calls that take a path ---------------------------------------------------------------
+
+#define TULLE_PATH_CALL(answer, name, parameters, types, arguments) \
+    TULLE_SHIM answer name parameters {                             \
+        static auto* real = next<answer(*) types>(#name);           \
+        return real arguments;                                      \
+    }
+
+TULLE_PATH_CALL(ssize_t, getxattr, (const char* path, const char* key, void* value, size_t room),
+                (const char*, const char*, void*, size_t), (Path(path), key, value, room))
+TULLE_PATH_CALL(ssize_t, lgetxattr, (const char* path, const char* key, void* value, size_t room),
+                (const char*, const char*, void*, size_t), (Path(path), key, value, room))
+TULLE_PATH_CALL(ssize_t, listxattr, (const char* path, char* list, size_t room),
+                (const char*, char*, size_t), (Path(path), list, room))
+TULLE_PATH_CALL(ssize_t, llistxattr, (const char* path, char* list, size_t room),
+                (const char*, char*, size_t), (Path(path), list, room))
+TULLE_PATH_CALL(int, euidaccess, (const char* path, int mode), (const char*, int),
+                (Path(path), mode))
+TULLE_PATH_CALL(int, eaccess, (const char* path, int mode), (const char*, int), (Path(path), mode))
+TULLE_PATH_CALL(int, statfs, (const char* path, struct statfs* status),
+                (const char*, struct statfs*), (Path(path), status))
+TULLE_PATH_CALL(int, statfs64, (const char* path, struct statfs64* status),
+                (const char*, struct statfs64*), (Path(path), status))
+TULLE_PATH_CALL(int, statvfs, (const char* path, struct statvfs* status),
+                (const char*, struct statvfs*), (Path(path), status))
+TULLE_PATH_CALL(int, statvfs64, (const char* path, struct statvfs64* status),
+                (const char*, struct statvfs64*), (Path(path), status))
+TULLE_PATH_CALL(int, inotify_add_watch, (int file, const char* path, unsigned mask),
+                (int, const char*, unsigned), (file, Path(path), mask))
+TULLE_PATH_CALL(int, fstatat64, (int folder, const char* path, struct stat64* status, int flags),
+                (int, const char*, struct stat64*, int), (folder, Path(path), status, flags))
+TULLE_PATH_CALL(FILE*, freopen, (const char* path, const char* mode, FILE* file),
+                (const char*, const char*, FILE*), (Path(path), mode, file))
+TULLE_PATH_CALL(FILE*, freopen64, (const char* path, const char* mode, FILE* file),
+                (const char*, const char*, FILE*), (Path(path), mode, file))
+
+// Checked forms, which the C library's headers call by themselves.
+TULLE_SHIM int __openat_2(int folder, const char* path, int flags) {
+    return openat(folder, path, flags);
+}
+TULLE_SHIM int __openat64_2(int folder, const char* path, int flags) {
+    return openat64(folder, path, flags);
+}
+TULLE_SHIM ssize_t __readlink_chk(const char* path, char* text, size_t room, size_t) {
+    return readlink(path, text, room);
+}
+TULLE_SHIM ssize_t __readlinkat_chk(int folder, const char* path, char* text, size_t room, size_t) {
+    return readlinkat(folder, path, text, room);
 }

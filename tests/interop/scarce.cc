@@ -1,0 +1,285 @@
+// A program that finds no memory, no thread and no descriptor: each call that fails says so with
+// NULL or a number and errno, none ends the program, and afterwards all is as usual.
+//
+// The n-th allocation of a life fails, for each n: whichever thread makes it.
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace {
+
+std::atomic<long> allocations_left{-1};  // until one fails; negative: none does
+std::atomic<bool> threads_are_refused{false};
+
+bool shall_fail() {
+    return allocations_left.load(std::memory_order_relaxed) >= 0 &&
+           allocations_left.fetch_sub(1) == 0;
+}
+
+}  // namespace
+
+// In front of the C library's, for our libraries too.
+extern "C" {
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* malloc(size_t bytes) {
+    if (!shall_fail()) return __libc_malloc(bytes);
+    errno = ENOMEM;
+    return nullptr;
+}
+void* calloc(size_t count, size_t bytes) {
+    if (!shall_fail()) return __libc_calloc(count, bytes);
+    errno = ENOMEM;
+    return nullptr;
+}
+void* realloc(void* old, size_t bytes) {
+    if (!shall_fail()) return __libc_realloc(old, bytes);
+    errno = ENOMEM;
+    return nullptr;
+}
+}
+
+namespace {
+
+constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+// What a call that fails may say here.
+bool is_scarcity(int error) {
+    return error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE ||
+           error == ENODEV;  // of the connection manager, which found no device to open
+}
+
+// The calls of a program, one after the other. A life goes on as far as it can: what could not be
+// made is not used. Returns whether all of it went well; `is_right` says whether failures were
+// said.
+class Life {
+public:
+    bool live() {
+        errno = 0;
+        if (open() && make() && connect() && talk()) ++steps_;
+        cm();
+        end();
+        return steps_ == 2 && is_right;
+    }
+    bool is_right = true;
+    const char* wrong = "";
+
+private:
+    template <class Made>
+    bool made(Made* what, const char* call) {
+        if (what != nullptr) return true;
+        note(is_scarcity(errno), call);
+        return false;
+    }
+    bool done(int answer, const char* call) {
+        if (answer == 0) return true;
+        note(is_scarcity(answer < 0 ? errno : answer), call);
+        return false;
+    }
+    void note(bool is_fine, const char* call) {
+        if (is_fine || !is_right) return;
+        is_right = false;
+        wrong = call;
+        std::fprintf(stderr, "%s: errno %d\n", call, errno);
+    }
+
+    bool open() {
+        ibv_device** list = ibv_get_device_list(nullptr);
+        if (!made(list, "get_device_list")) return false;
+        context_ = list[0] == nullptr ? nullptr : ibv_open_device(list[0]);
+        const bool is_open = made(context_, "open_device");
+        ibv_free_device_list(list);
+        return is_open;
+    }
+    bool make() {
+        pd_ = ibv_alloc_pd(context_);
+        if (!made(pd_, "alloc_pd")) return false;
+        channel_ = ibv_create_comp_channel(context_);
+        if (!made(channel_, "create_comp_channel")) return false;
+        cq_ = ibv_create_cq(context_, 16, nullptr, channel_, 0);
+        if (!made(cq_, "create_cq")) return false;
+        mr_ = ibv_reg_mr(pd_, memory_, sizeof memory_, kAll);
+        if (!made(mr_, "reg_mr")) return false;
+        ibv_srq_init_attr shared{nullptr, {4, 1, 0}};
+        srq_ = ibv_create_srq(pd_, &shared);
+        if (!made(srq_, "create_srq")) return false;
+        ibv_qp_init_attr init{};
+        init.send_cq = init.recv_cq = cq_;
+        init.qp_type = IBV_QPT_RC;
+        init.cap = {8, 8, 1, 1, 64};
+        qp_ = ibv_create_qp(pd_, &init);
+        return made(qp_, "create_qp");
+    }
+    bool connect() {
+        ibv_qp_attr a{};
+        a.qp_state = IBV_QPS_INIT;
+        a.port_num = 1;
+        a.qp_access_flags = kAll;
+        if (!done(
+                ibv_modify_qp(qp_, &a,
+                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+                "modify_qp"))
+            return false;
+        a.qp_state = IBV_QPS_RTR;
+        a.path_mtu = IBV_MTU_1024;
+        a.dest_qp_num = qp_->qp_num;
+        a.max_dest_rd_atomic = a.max_rd_atomic = 1;
+        a.min_rnr_timer = 12;
+        a.ah_attr.is_global = 1;
+        a.ah_attr.port_num = 1;
+        a.ah_attr.grh.sgid_index = 3;
+        if (!done(ibv_query_gid(context_, 1, 3, &a.ah_attr.grh.dgid), "query_gid")) return false;
+        ibv_ah* ah = ibv_create_ah(pd_, &a.ah_attr);
+        if (!made(ah, "create_ah")) return false;
+        done(ibv_destroy_ah(ah), "destroy_ah");
+        if (!done(
+                ibv_modify_qp(qp_, &a,
+                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+                "modify_qp"))
+            return false;
+        a.qp_state = IBV_QPS_RTS;
+        a.timeout = 14;
+        a.retry_cnt = a.rnr_retry = 7;
+        return done(ibv_modify_qp(qp_, &a,
+                                  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+                                      IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+                    "modify_qp");
+    }
+    // A message to itself, and its two completions.
+    bool talk() {
+        ibv_sge sge{reinterpret_cast<uint64_t>(memory_), 8, mr_->lkey};
+        ibv_recv_wr receive{0, nullptr, &sge, 1};
+        ibv_recv_wr* bad_receive = nullptr;
+        ibv_send_wr send{};
+        send.sg_list = &sge;
+        send.num_sge = 1;
+        send.opcode = IBV_WR_SEND;
+        send.send_flags = IBV_SEND_SIGNALED;
+        ibv_send_wr* bad_send = nullptr;
+        if (!done(ibv_post_recv(qp_, &receive, &bad_receive), "post_recv")) return false;
+        if (!done(ibv_post_send(qp_, &send, &bad_send), "post_send")) return false;
+        for (int found = 0; found < 2;) {
+            ibv_wc wc{};
+            const int now = ibv_poll_cq(cq_, 1, &wc);
+            if (now < 0) note(is_scarcity(-now), "poll_cq");
+            found += now > 0 ? now : 0;
+        }
+        return true;
+    }
+    void cm() {
+        rdma_event_channel* events = rdma_create_event_channel();
+        if (!made(events, "create_event_channel")) return;
+        rdma_cm_id* id = nullptr;
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        if (done(rdma_create_id(events, &id, nullptr, RDMA_PS_TCP), "create_id")) {
+            const bool is_fine =
+                done(rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&address)), "bind_addr") &&
+                done(rdma_listen(id, 1), "listen");
+            done(rdma_destroy_id(id), "destroy_id");
+            steps_ += is_fine ? 1 : 0;
+        }
+        rdma_destroy_event_channel(events);
+    }
+    void end() {
+        if (qp_ != nullptr) done(ibv_destroy_qp(qp_), "destroy_qp");
+        if (srq_ != nullptr) done(ibv_destroy_srq(srq_), "destroy_srq");
+        if (mr_ != nullptr) done(ibv_dereg_mr(mr_), "dereg_mr");
+        if (cq_ != nullptr) done(ibv_destroy_cq(cq_), "destroy_cq");
+        if (channel_ != nullptr) done(ibv_destroy_comp_channel(channel_), "destroy_comp_channel");
+        if (pd_ != nullptr) done(ibv_dealloc_pd(pd_), "dealloc_pd");
+        if (context_ != nullptr) done(ibv_close_device(context_), "close_device");
+    }
+
+    ibv_context* context_ = nullptr;
+    ibv_pd* pd_ = nullptr;
+    ibv_comp_channel* channel_ = nullptr;
+    ibv_cq* cq_ = nullptr;
+    ibv_mr* mr_ = nullptr;
+    ibv_srq* srq_ = nullptr;
+    ibv_qp* qp_ = nullptr;
+    int steps_ = 0;
+    char memory_[64] = {};
+};
+
+// A process of its own: 0 if the life was fine, 1 if a failure was not said, 2 if a later life is
+// not as usual, 3 if nothing failed; or the signal that ended it.
+template <class Begin, class End>
+int life_in_a_child(const Begin& begin, const End& end) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        begin();
+        Life first;
+        const bool was_well = first.live();
+        end();
+        if (!first.is_right) _exit(1);
+        if (!Life().live()) _exit(2);
+        _exit(was_well ? 3 : 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+constexpr int kNothingFailed = 3;
+
+TEST(Scarce, memory_that_is_not_there_is_an_errno_wherever_it_is_asked_for) {
+    int failures = 0;
+    int in_a_row = 0;  // what the thread allocates may come or not
+    for (int n = 0; in_a_row < 5; ++n) {
+        const int result =
+            life_in_a_child([&] { allocations_left = n; }, [] { allocations_left = -1; });
+        ASSERT_TRUE(result == 0 || result == kNothingFailed)
+            << "allocation " << n << ": " << result;
+        failures += result == 0 ? 1 : 0;
+        in_a_row = result == kNothingFailed ? in_a_row + 1 : 0;
+        ASSERT_LT(n, 5000);
+    }
+    EXPECT_GT(failures, 10);
+}
+
+TEST(Scarce, a_refused_thread_is_an_errno) {
+    EXPECT_EQ(
+        life_in_a_child([] { threads_are_refused = true; }, [] { threads_are_refused = false; }),
+        0);
+}
+
+TEST(Scarce, descriptors_that_are_used_up_are_an_errno) {
+    const int now = dup(0);
+    close(now);
+    for (int more = 0; more < 24; ++more) {
+        rlimit limit{};
+        getrlimit(RLIMIT_NOFILE, &limit);
+        const auto few = static_cast<rlim_t>(now + more);
+        const int result = life_in_a_child(
+            [&] {
+                rlimit tight = limit;
+                tight.rlim_cur = few;
+                setrlimit(RLIMIT_NOFILE, &tight);
+            },
+            [&] { setrlimit(RLIMIT_NOFILE, &limit); });
+        ASSERT_TRUE(result == 0 || result == kNothingFailed) << few << ": " << result;
+    }
+}
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*run)(void*), void* argument) {
+    using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+    static const auto real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+    return threads_are_refused ? EAGAIN : real(thread, attributes, run, argument);
+}
