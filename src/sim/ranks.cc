@@ -29,6 +29,7 @@ Ranks::Ranks(const Setup& setup)
     find_ranks();
     find_connections();
     group_at_.clear();
+    for (size_t tier = 0; tier < kTiers; ++tier) turns_[tier].resize(connections[tier].size());
 }
 
 const HostSettings& Ranks::host_settings(Tier tier) const {
@@ -261,7 +262,10 @@ void Ranks::post(Part& part, uint32_t number, Instant at) {
     const bool is_read = task.kind == Task::Kind::read;
     if (task.tier == Tier::scale_out && host.staging.is_on && !is_read)
         at = copy(part, copies_[task.rank].out_free, at, task.bytes);
+    Instant& turn = turns_[index_of(task.tier)][connection_[number]];
+    if (task.is_in_turn) at = std::max(at, turn);
     at += software_of(task);
+    turn = at;
     at_[number] = at;
     ++part.phases[task.phase].messages;
     const Connection& connection = connections[index_of(task.tier)][connection_[number]];

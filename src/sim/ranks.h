@@ -112,7 +112,9 @@ private:
     std::vector<uint32_t> waiting_;
     std::vector<uint32_t> last_need_;  // what it waited for last
     std::vector<Instant> at_;
-    std::vector<Copies> copies_;                   // by rank
+    std::vector<Copies> copies_;  // by rank
+    // By connection, of messages that take turns: when the software of the last one has ended.
+    std::array<std::vector<Instant>, kTiers> turns_;
     std::unordered_map<uint32_t, Instant> ready_;  // of the chain that is followed
     std::vector<Part> parts_;
 };

@@ -99,6 +99,20 @@ TEST(Ranks, software_of_a_message_replaces_the_reaction) {
     EXPECT_EQ(length(result.phases[1]), length(result.phases[0]) + Duration{5'000'000});
 }
 
+TEST(Ranks, messages_that_take_turns_are_as_far_apart_as_their_software_takes) {
+    const auto time = [](uint32_t messages, bool is_in_turn) {
+        auto setup = star(2);
+        Task task = message(0, 1, 64);
+        task.duration = Duration{5'000'000};
+        task.is_in_turn = is_in_turn;
+        for (uint32_t i = 0; i < messages; ++i) add(setup, task);
+        return length(run(setup).phases[0]);
+    };
+    EXPECT_EQ(time(1, true), time(1, false));
+    EXPECT_EQ(time(8, true), time(1, true) + Duration{7 * 5'000'000});
+    EXPECT_LT(time(8, false), time(1, false) + Duration{1'000'000});
+}
+
 TEST(Ranks, a_slow_rank_computes_and_reacts_later) {
     const auto lengths = [](uint32_t compute, uint32_t reaction) {
         auto setup = star(2);

@@ -43,6 +43,8 @@ struct Task {
     base::Duration duration{};
     uint32_t reduction = kNoTask;  // of a contribution: the first task of the same reduction
     bool is_launch = false;        // computing that is a library's, not the job's
+    bool is_in_turn = false;       // its software waits for that of the message before it on the
+                                   // same connection
 };
 
 enum class Collective : uint8_t {

@@ -24,7 +24,8 @@ struct Cluster {
     std::string profile = "ib-ndr";
     std::string scale_up{};  // none: all messages leave the server
     uint32_t servers = 8;
-    uint32_t gpus = 1;  // of a server, an adapter each
+    uint32_t gpus = 1;              // of a server, an adapter each
+    base::Duration more_latency{};  // of adapters than the profile has
 };
 
 inline scenario::Target profile_of(const std::string& name) {
@@ -42,6 +43,8 @@ inline sim::Setup setup_of(const Cluster& cluster) {
     setup.fabric_name = cluster.profile;
     setup.fabric = target.fabric;
     setup.host = target.host;
+    setup.host.send_latency += cluster.more_latency / 2;
+    setup.host.receive_latency += cluster.more_latency / 2;
     setup.graph = *topology::build(
         topology::RailOptimised{.servers = cluster.servers, .rails = cluster.gpus});
     EXPECT_EQ(scenario::set_line_rates(setup), std::nullopt);

@@ -1,13 +1,19 @@
 // All-reduce as nccl-tests measured it, table by table, against the same on a simulated cluster
 // with everything left to the library (algorithm: auto).
 //
-// The constants of NCCL's model were taken from its source first. Then these tables were looked at
-// (2026-11-15), and three more constants and two profiles were fitted to some of them: what is
-// fitted says so and validates nothing. A table that is not fitted was looked at, too, before the
-// last constant was chosen, but none was chosen by it.
+// The constants of NCCL's model were taken from its source first. Then tables were looked at
+// (2026-11-15), and a few more constants and two profiles were fitted to some rows: those are
+// marked and validate nothing. A table that is not fitted was looked at, too, before the last
+// constant was chosen, but none was chosen by it.
 //
 // A figure within 15 % of the measured one passes. Where the simulation is further off today, the
 // row says by how much, in percent: a known gap, which the test holds as it is until it is mended.
+//
+// nccl-tests starts one collective after the other without waiting, so it measures the longer of
+// two: what the GPUs take, and what the host takes to start a kernel. Virtual machines take 27 to
+// 32 us for that, more than few bytes do. Such a host's time is fitted to the row of 8 KiB.
+//
+// TULLE_PUBLISHED=1 prints each row: how far off it is, and what it stands for.
 #include <fmt/format.h>
 
 #include "lab.h"
@@ -15,9 +21,13 @@
 namespace tulle::collectives {
 namespace {
 
+using workload::CollectiveOptions;
+using workload::Protocol;
+
 constexpr int64_t kWithin = 15;   // percent
 constexpr int64_t kGapMoves = 6;  // a known gap may change by so much
 constexpr uint64_t kMiB = 1 << 20;
+constexpr uint64_t kNever = UINT64_MAX;
 
 struct Row {
     uint64_t bytes;
@@ -29,45 +39,68 @@ struct Table {
     const char* name;
     Cluster cluster;
     std::vector<Row> rows;
+    uint64_t host = 0;              // nanoseconds to start a kernel, where it was seen
+    uint64_t fitted_from = kNever;  // rows of so many bytes and more had constants fitted to them
+    // What was taken there, where that is known and is not what NCCL would choose by itself.
+    void (*choose)(CollectiveOptions&) = nullptr;
 };
 
-int64_t percent_off(const Cluster& cluster, const Row& row) {
-    const sim::Setup setup = setup_of(cluster, {.bytes = row.bytes,
-                                                .algorithm = Algorithm::automatic,
-                                                .protocol = workload::Protocol::automatic});
-    const int64_t found = time_of(setup).ps / 1000;
+struct Found {
+    int64_t off = 0;  // percent
+    std::string way{};
+    bool is_of_host = false;
+};
+
+Found find(const Table& table, const Row& row) {
+    CollectiveOptions options{
+        .bytes = row.bytes, .algorithm = Algorithm::automatic, .protocol = Protocol::automatic};
+    if (table.choose != nullptr) table.choose(options);
+    const sim::Setup setup = setup_of(table.cluster, options);
+    const int64_t simulated = time_of(setup).ps / 1000;
+    const auto host = static_cast<int64_t>(table.host);
     const auto measured = static_cast<int64_t>(row.nanoseconds);
-    return (found - measured) * 100 / measured;
+    return {(std::max(simulated, host) - measured) * 100 / measured,
+            setup.program.phases[0].predicted.name, host > simulated};
+}
+
+std::string_view meaning_of(const Table& table, const Row& row, const Found& found) {
+    if (row.bytes >= table.fitted_from) return "fitted";
+    if (found.is_of_host) return row.bytes == 8192 ? "fitted" : "host";
+    return row.gap != 0 ? "gap" : "validates";
 }
 
 class Published : public testing::TestWithParam<Table> {};
 
 TEST_P(Published, all_reduce_takes_as_long_as_was_measured_within_fifteen_percent) {
     for (const Row& row : GetParam().rows) {
-        const int64_t off = percent_off(GetParam().cluster, row);
-        const bool is_as_noted = row.gap != 0 && std::abs(off - row.gap) <= kGapMoves;
-        EXPECT_TRUE(row.gap == 0 ? std::abs(off) <= kWithin : is_as_noted)
-            << row.bytes << " bytes: " << off << " % off";
+        const Found found = find(GetParam(), row);
+        const bool is_as_noted = row.gap != 0 && std::abs(found.off - row.gap) <= kGapMoves;
+        EXPECT_TRUE(row.gap == 0 ? std::abs(found.off) <= kWithin : is_as_noted)
+            << row.bytes << " bytes: " << found.off << " % off";
         if (std::getenv("TULLE_PUBLISHED") != nullptr)
-            fmt::print("{} {} {}\n", GetParam().name, row.bytes, off);
+            fmt::print("{} {} {} {} {}\n", GetParam().name, row.bytes, found.off,
+                       meaning_of(GetParam(), row, found), found.way);
     }
 }
 
 // The tables.
 
 // 8 x H100, Azure ND H100 v5, NCCL 2.18.5, in place (Azure/AI-benchmarking-guide, Azure_Results/
-// ND_H100_v5_results.md). Fitted: the launch, the loop of sums, nvlink4's reduction_efficiency. The
-// gaps are where NCCL 2.18 already took the switch, which takes 42 us there at least.
+// ND_H100_v5_results.md). Fitted: what sums in the switch take to begin and in each loop, nvlink4's
+// reduction_efficiency. From 64 KiB to 2 MiB the time is the same: there the switch was taken.
+void take_switch_early(CollectiveOptions& options) {
+    if (options.bytes >= 65536) options.algorithm = Algorithm::in_switch;
+}
 const Table kH100 = {"h100",
                      {.scale_up = "nvlink4", .servers = 1, .gpus = 8},
                      {
                          {8192, 27'049},
                          {16384, 30'181},
-                         {32768, 33'535, -23},
-                         {65536, 42'165, -38},
-                         {131072, 42'477, -36},
-                         {262144, 42'242, -32},
-                         {524288, 42'974, -26},
+                         {32768, 33'535, -19},
+                         {65536, 42'165, -16},
+                         {131072, 42'477},
+                         {262144, 42'242},
+                         {524288, 42'974},
                          {1 * kMiB, 41'991},
                          {2 * kMiB, 44'795},
                          {4 * kMiB, 57'019},
@@ -79,16 +112,19 @@ const Table kH100 = {"h100",
                          {256 * kMiB, 1'109'552},
                          {512 * kMiB, 2'142'782},
                          {1024 * kMiB, 4'029'266},
-                     }};
+                     },
+                     27'049,
+                     65536,
+                     take_switch_early};
 
 // 8 x H200, Azure ND H200 v5, NCCL 2.20.5, in place (the same guide, ND_H200_v5_results.md). Not
-// fitted. The gaps: nothing there takes less than 30 us.
+// fitted, but for what the host takes.
 const Table kH200 = {"h200",
                      {.scale_up = "nvlink4", .servers = 1, .gpus = 8},
                      {
-                         {8192, 30'502, -17},
-                         {16384, 30'830, -17},
-                         {32768, 31'165, -17},
+                         {8192, 30'502},
+                         {16384, 30'830},
+                         {32768, 31'165},
                          {65536, 30'830},
                          {131072, 31'039},
                          {262144, 31'102},
@@ -104,15 +140,17 @@ const Table kH200 = {"h200",
                          {256 * kMiB, 1'086'808},
                          {512 * kMiB, 2'122'163},
                          {1024 * kMiB, 4'018'667},
-                     }};
+                     },
+                     30'502};
 
-// 8 x B200 (summary.md of a cluster acceptance report for HGX B200 at Vultr, 2026-05). Fitted: the
-// launch, the loop of sums on Blackwell, nvlink5's reduction_efficiency.
+// 8 x B200 (summary.md of a cluster acceptance report for HGX B200 at Vultr, 2026-05). Fitted: what
+// the host takes, the loop of sums on Blackwell, nvlink5's reduction_efficiency. The gaps: where
+// some of the GPUs have no bytes of their own the host is faster, too, and nobody says why.
 const Table kB200 = {"b200",
                      {.scale_up = "nvlink5", .servers = 1, .gpus = 8},
                      {
-                         {8, 20'250, 23},         {16, 18'890, 32},
-                         {32, 19'340, 29},        {64, 22'610},
+                         {8, 20'250, 30},         {16, 18'890, 39},
+                         {32, 19'340, 36},        {64, 22'610, 16},
                          {128, 24'640},           {256, 24'730},
                          {512, 25'220},           {1024, 25'470},
                          {2048, 25'980},          {4096, 26'370},
@@ -120,26 +158,30 @@ const Table kB200 = {"b200",
                          {32768, 27'410},         {65536, 28'390},
                          {131072, 28'900},        {262144, 29'220},
                          {524288, 29'630},        {1 * kMiB, 30'100},
-                         {2 * kMiB, 34'290},      {4 * kMiB, 56'170},
+                         {2 * kMiB, 34'290, -17}, {4 * kMiB, 56'170},
                          {8 * kMiB, 76'960},      {16 * kMiB, 106'990},
                          {32 * kMiB, 169'720},    {64 * kMiB, 277'180},
                          {128 * kMiB, 394'590},   {256 * kMiB, 712'600},
                          {512 * kMiB, 1'334'600}, {1024 * kMiB, 2'601'840},
-                     }};
+                     },
+                     26'440,
+                     4 * kMiB};
 
 // 8 x A100, Azure ND A100 v4, NCCL 2.18.5, in place (the same guide, ND_A100_v4_results.md). Not
-// fitted. NCCL's own model is as far off as we are: 182 us for 16 MiB, of which 269 were measured.
+// fitted. The gaps: LL128 from 2 to 16 MiB reaches 5 GB/s a channel there, where NCCL's own model
+// has 9 (174 us for 16 MiB, of which 269 were measured); above that the other servers of this kind
+// are up to a fifth faster.
 const Table kA100 = {"a100",
                      {.scale_up = "nvlink3", .servers = 1, .gpus = 8},
                      {
                          {1 * kMiB, 50'663},
-                         {2 * kMiB, 68'547},
-                         {4 * kMiB, 102'758, -18},
-                         {8 * kMiB, 163'130, -27},
-                         {16 * kMiB, 268'816, -31},
-                         {32 * kMiB, 442'271, -39},
-                         {64 * kMiB, 704'798, -27},
-                         {128 * kMiB, 1'348'496, -25},
+                         {2 * kMiB, 68'547, -18},
+                         {4 * kMiB, 102'758, -28},
+                         {8 * kMiB, 163'130, -33},
+                         {16 * kMiB, 268'816, -35},
+                         {32 * kMiB, 442'271, -23},
+                         {64 * kMiB, 704'798, -17},
+                         {128 * kMiB, 1'348'496, -20},
                          {256 * kMiB, 2'196'484},
                          {512 * kMiB, 4'240'112},
                          {1024 * kMiB, 8'237'826},
@@ -152,7 +194,7 @@ const Table kB200Twice = {"b200_2",
                               {16 * kMiB, 190'470},
                               {32 * kMiB, 249'240},
                               {64 * kMiB, 346'140},
-                              {128 * kMiB, 597'270},
+                              {128 * kMiB, 597'270, -22},
                               {256 * kMiB, 927'120},
                               {512 * kMiB, 1'619'970},
                               {1024 * kMiB, 3'016'620},
@@ -173,13 +215,11 @@ const Table kHopperTwice = {"hopper_2",
                             }};
 
 // Two servers of 8 x A100 with eight HDR adapters each (dstack's example for Crusoe). Not fitted.
-// The gaps: rings of LL128 copy at 20 GB/s a channel there, which here only delays and never
-// limits.
 const Table kA100Twice = {"a100_2c",
                           {.profile = "ib-hdr", .scale_up = "nvlink3", .servers = 2, .gpus = 8},
                           {
-                              {16 * kMiB, 274'050, -16},
-                              {32 * kMiB, 490'770, -19},
+                              {16 * kMiB, 274'050},
+                              {32 * kMiB, 490'770},
                               {64 * kMiB, 854'620},
                               {128 * kMiB, 1'483'430},
                               {256 * kMiB, 2'700'360},
@@ -191,28 +231,169 @@ const Table kA100AzureTwice = {
     "a100_2a",
     {.profile = "ib-hdr", .scale_up = "nvlink3", .servers = 2, .gpus = 8},
     {
-        {16 * kMiB, 333'400, -31},
-        {32 * kMiB, 615'600, -36},
-        {64 * kMiB, 932'600, -21},
-        {128 * kMiB, 1'672'700, -21},
+        {16 * kMiB, 333'400},
+        {32 * kMiB, 615'600, -24},
+        {64 * kMiB, 932'600},
+        {128 * kMiB, 1'672'700},
         {256 * kMiB, 3'013'500},
+        {512 * kMiB, 5'702'000},
+        {1024 * kMiB, 11'063'000},
     }};
 
 // Four servers of 8 x B200 with eight EFA adapters of 400 Gb/s each, which are not InfiniBand,
-// measured from PyTorch (stas00/ml-engineering, network/README.md). Not fitted.
+// measured from PyTorch (stas00/ml-engineering, network/README.md). Not fitted. Amazon's plugin
+// chooses for such servers by tables of its own, and says that a message of 8 bytes takes 18 us
+// between adapters of that speed (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp: 32 ranks of P6;
+// nccl_ofi_model.cpp: P5en).
+void choose_as_amazon(CollectiveOptions& options) {
+    if (options.bytes > 133'693'440) return;
+    const bool is_tree = options.bytes < 18'350'080;
+    options.algorithm = is_tree ? Algorithm::tree : Algorithm::ring;
+    options.protocol = Protocol::ll128;
+}
 const Table kB200FourTimes = {"b200_4",
-                              {.scale_up = "nvlink5", .servers = 4, .gpus = 8},
+                              {.scale_up = "nvlink5",
+                               .servers = 4,
+                               .gpus = 8,
+                               .more_latency = Duration{18'000'000 - 2'800'000}},
                               {
-                                  {16 * kMiB, 504'514, -41},
-                                  {32 * kMiB, 712'926, -44},
-                                  {64 * kMiB, 829'548, -24},
-                                  {128 * kMiB, 1'313'766, -16},
-                                  {256 * kMiB, 2'270'259},
+                                  {16 * kMiB, 504'514, -63},
+                                  {32 * kMiB, 712'926, -22},
+                                  {64 * kMiB, 829'548, -23},
+                                  {128 * kMiB, 1'313'766, -36},
+                                  {256 * kMiB, 2'270'259, -30},
+                              },
+                              0,
+                              kNever,
+                              choose_as_amazon};
+
+// 8 x H100 of a DGX (NVIDIA/dgxc-benchmarking, the README of its NCCL microbenchmark), in place.
+// Not fitted. The gap: NCCL's own model has 15.4 us.
+const Table kDgxH100 = {"dgx_h100",
+                        {.scale_up = "nvlink4", .servers = 1, .gpus = 8},
+                        {
+                            {8, 13'030},
+                            {16, 13'070},
+                            {32, 13'520},
+                            {64, 14'720},
+                            {128, 15'790},
+                            {256, 15'770},
+                            {512, 16'010},
+                            {1024, 16'170},
+                            {2048, 16'430},
+                            {4096, 16'460},
+                            {8192, 16'830},
+                            {16384, 17'240},
+                            {32768, 18'680, -16},
+                            {65536, 18'850},
+                            {131072, 19'190},
+                            {262144, 19'500},
+                            {524288, 19'700},
+                            {1 * kMiB, 26'930},
+                            {2 * kMiB, 42'090},
+                            {4 * kMiB, 53'820},
+                            {8 * kMiB, 82'030},
+                            {16 * kMiB, 123'000},
+                            {32 * kMiB, 198'900},
+                            {64 * kMiB, 324'700},
+                            {128 * kMiB, 586'000},
+                            {256 * kMiB, 1'113'400},
+                            {512 * kMiB, 2'149'300},
+                            {1024 * kMiB, 4'016'400},
+                        }};
+
+// 8 x A100, bare metal at Oracle, one process for all GPUs, in place (oracle-japan/ocitutorials,
+// the tutorial on a GPU cluster with Horovod). Not fitted, but for what the host takes. The gaps:
+// LL reaches 26 GB/s there, where NCCL's model has 34, and LL128 a third of what it has.
+const Table kA100Oci = {"a100_oci",
+                        {.scale_up = "nvlink3", .servers = 1, .gpus = 8},
+                        {
+                            {64, 31'820},
+                            {1024, 32'170},
+                            {8192, 32'140},
+                            {32768, 32'200},
+                            {65536, 34'200},
+                            {131072, 37'470},
+                            {262144, 44'010, -26},
+                            {524288, 57'540, -44},
+                            {1 * kMiB, 77'730, -40},
+                            {2 * kMiB, 113'700, -50},
+                            {4 * kMiB, 134'700, -46},
+                            {8 * kMiB, 183'200, -41},
+                            {16 * kMiB, 241'400, -27},
+                            {32 * kMiB, 397'600},
+                            {64 * kMiB, 587'800},
+                            {128 * kMiB, 1'182'600},
+                            {256 * kMiB, 2'110'900},
+                            {512 * kMiB, 4'208'000},
+                            {1024 * kMiB, 8'165'200},
+                        },
+                        32'140};
+
+// Two, four and eight servers of 8 x H100 with eight NDR adapters each: two clusters that their
+// owners compare in NVIDIA/nccl-tests issue 309, NCCL 2.26.2, in place. Not fitted. The second one
+// had congestion on its uplinks: 8 GiB on four servers moved at 325 GB/s, at the first one at 365.
+const Table kH100Twice = {"h100_2",
+                          {.scale_up = "nvlink4", .servers = 2, .gpus = 8},
+                          {
+                              {16 * kMiB, 183'800},
+                              {32 * kMiB, 267'700},
+                              {64 * kMiB, 466'300},
+                              {128 * kMiB, 749'200},
+                              {256 * kMiB, 1'276'000},
+                              {512 * kMiB, 2'355'100},
+                              {1024 * kMiB, 4'470'200},
+                          }};
+const Table kH100FourTimes = {"h100_4",
+                              {.scale_up = "nvlink4", .servers = 4, .gpus = 8},
+                              {
+                                  {16 * kMiB, 258'300},
+                                  {32 * kMiB, 370'300},
+                                  {64 * kMiB, 574'400},
+                                  {128 * kMiB, 1'013'100},
+                                  {256 * kMiB, 1'772'400},
+                                  {512 * kMiB, 3'111'700},
+                                  {1024 * kMiB, 5'802'800},
                               }};
+const Table kH100OtherTwice = {"h100_2b",
+                               {.scale_up = "nvlink4", .servers = 2, .gpus = 8},
+                               {
+                                   {16 * kMiB, 202'700},
+                                   {32 * kMiB, 269'700},
+                                   {64 * kMiB, 469'600},
+                                   {128 * kMiB, 751'200},
+                                   {256 * kMiB, 1'290'400},
+                                   {512 * kMiB, 2'371'300},
+                                   {1024 * kMiB, 4'503'500},
+                               }};
+const Table kH100OtherFourTimes = {"h100_4b",
+                                   {.scale_up = "nvlink4", .servers = 4, .gpus = 8},
+                                   {
+                                       {16 * kMiB, 286'300},
+                                       {32 * kMiB, 455'500, -27},
+                                       {64 * kMiB, 615'500, -16},
+                                       {128 * kMiB, 1'043'600, -16},
+                                       {256 * kMiB, 2'204'700, -27},
+                                       {512 * kMiB, 3'617'500},
+                                       {1024 * kMiB, 6'532'200},
+                                   }};
+const Table kH100EightTimes = {"h100_8",
+                               {.scale_up = "nvlink4", .servers = 8, .gpus = 8},
+                               {
+                                   {16 * kMiB, 373'500},
+                                   {32 * kMiB, 508'200, -17},
+                                   {64 * kMiB, 709'200},
+                                   {128 * kMiB, 1'149'500},
+                                   {256 * kMiB, 2'028'100},
+                                   {512 * kMiB, 3'509'400},
+                                   {1024 * kMiB, 7'414'500},
+                               }};
 
 INSTANTIATE_TEST_SUITE_P(Tables, Published,
                          testing::Values(kH100, kH200, kB200, kA100, kB200Twice, kHopperTwice,
-                                         kA100Twice, kA100AzureTwice, kB200FourTimes),
+                                         kA100Twice, kA100AzureTwice, kB200FourTimes, kDgxH100,
+                                         kA100Oci, kH100Twice, kH100FourTimes, kH100OtherTwice,
+                                         kH100OtherFourTimes, kH100EightTimes),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
 }  // namespace

@@ -14,9 +14,10 @@ constexpr uint32_t kMostChannels = 32;
 // Rings that NCCL's search finds among the GPUs of a DGX: 12 of 10, 20 and 30 GB/s up to Hopper, 24
 // of 30 GB/s on Blackwell.
 constexpr std::array<uint64_t, 4> kRingsInside = {12, 12, 12, 24};
-// Channels of the switches' sums: src/transport/nvls.cc.
+// Channels of the switches' sums: src/transport/nvls.cc. Between two servers Blackwell has more.
 constexpr uint32_t kNvlsHopper = 16;
 constexpr uint32_t kNvlsBlackwell = 24;
+constexpr uint32_t kNvlsTwoBlackwell = 32;
 
 Duration nanoseconds(int64_t count) {
     return {count * 1000};
@@ -88,6 +89,12 @@ uint64_t CostModel::most_ll() const {
     return nccl::kMostLl[has_amd(machine_.generation) ? 1 : 0][std::min(servers_, 3u) - 1];
 }
 
+// Up to NCCL 2.18 a ring of LL has a quarter of the bandwidth, which is what A100 were measured at;
+// later ones, tuned on Hopper, say a half for all.
+uint64_t CostModel::ll_part() const {
+    return machine_.generation < Generation::hopper ? 4 : 2;
+}
+
 CostModel::Graph CostModel::graph(Kind kind) const {
     const uint64_t up = machine_.network(Tier::scale_up).mbps;
     const uint64_t out = machine_.network(Tier::scale_out).mbps;
@@ -125,7 +132,7 @@ uint64_t CostModel::bus_bandwidth(Way way) const {
         return nvls_bandwidth(way.kind, graph);
     const uint64_t all = graph.channels * graph.inside;
     if (way.kind == nccl::ring) {
-        if (way.proto == nccl::ll) return std::min(most_ll(), all / 2);
+        if (way.proto == nccl::ll) return std::min(most_ll(), all / ll_part());
         if (way.proto == nccl::ll128)
             return std::min(all * 92 / 100, graph.channels * limit(nccl::kMostRingLl128));
         return all;
@@ -210,8 +217,10 @@ Duration CostModel::time(Way way, uint64_t bytes) const {
 }
 
 uint32_t CostModel::channels(Way way, uint64_t bytes) const {
-    if (way.kind == nccl::nvls || way.kind == nccl::nvls_tree)
-        return machine_.generation == Generation::blackwell ? kNvlsBlackwell : kNvlsHopper;
+    if (way.kind == nccl::nvls || way.kind == nccl::nvls_tree) {
+        if (machine_.generation != Generation::blackwell) return kNvlsHopper;
+        return servers_ == 2 ? kNvlsTwoBlackwell : kNvlsBlackwell;
+    }
     uint64_t least = nccl::kSimpleThreads * nccl::kSimpleThreshold;
     if (way.proto == nccl::ll)
         least = nccl::kLlThreads * nccl::kLlThreshold * (way.kind == nccl::ring ? ranks_ : 1);

@@ -60,6 +60,7 @@ private:
     uint64_t nvls_bandwidth(nccl::Kind kind, const Graph& graph) const;
     uint64_t limit(const nccl::Limits& limits) const;
     uint64_t most_ll() const;
+    uint64_t ll_part() const;
     bool is_plateau(Way way, uint64_t bytes) const;
 
     Machine machine_;

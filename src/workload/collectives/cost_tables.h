@@ -78,9 +78,16 @@ inline constexpr uint64_t kLlThreshold = 8;  // bytes a thread, times the ranks 
 inline constexpr uint64_t kLl128Threshold = 8;
 inline constexpr uint64_t kSimpleThreshold = 64;
 inline constexpr uint64_t kNvlsChunk = 128 << 10;
+inline constexpr uint32_t kSteps = 8;               // of a connection's buffer
 inline constexpr uint64_t kStepSimple = 512 << 10;  // 4 MiB in 8 steps
-inline constexpr uint64_t kStepLl = 32 << 10;       // 8 lines of 8 bytes for each of 512 threads
-inline constexpr uint64_t kStepLl128 = 576'000;     // 120 words for each of 640 threads, less flags
+inline constexpr uint32_t kSliceSteps = 2;          // of an all-reduce: src/include/collectives.h
+inline constexpr uint32_t kSlices = 2;              // of a chunk
+inline constexpr uint32_t kSlicesOfBuffer = kSteps / kSliceSteps;
+inline constexpr uint64_t kStepLl = 32 << 10;    // 8 lines of 8 bytes for each of 512 threads
+inline constexpr uint64_t kStepLl128 = 576'000;  // 120 words for each of 640 threads, less flags
+// Chosen: messages of a step of LL128, whose lines pass on one by one: enough that channels share a
+// link as lines would.
+inline constexpr uint32_t kPiecesLl128 = 36;
 inline constexpr uint64_t kPointToPointLl = 16 << 10;  // per channel: NCCL_P2P_LL_THRESHOLD
 inline constexpr uint64_t kPointToPointNet = 128 << 10;
 inline constexpr uint64_t kPointToPointNvlink = 512 << 10;

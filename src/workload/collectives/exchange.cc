@@ -91,10 +91,18 @@ uint32_t Exchange::ready_after(uint32_t member, Range range) {
     return needs_.empty() ? 0 : *std::max_element(needs_.begin(), needs_.end());
 }
 
+uint32_t Exchange::window_of(const Transfer& transfer) const {
+    uint32_t window = 0;
+    if (transfer.kind == Task::Kind::contribute) window = chunking_.sum_window;
+    if (transfer.kind == Task::Kind::send &&
+        placement().tier(transfer.from, transfer.to) == Tier::scale_up)
+        window = chunking_.inside_window;
+    return window != 0 ? window : chunking_.window;
+}
+
 uint32_t Exchange::task_in_the_way(const Transfer& transfer) const {
     const auto found = last_on_.find(connection(transfer.from, transfer.to, transfer.channel));
-    const bool is_sum = transfer.kind == Task::Kind::contribute && chunking_.sum_window != 0;
-    const uint32_t window = is_sum ? chunking_.sum_window : chunking_.window;
+    const uint32_t window = window_of(transfer);
     if (window == 0 || found == last_on_.end()) return kNoTask;
     uint32_t task = found->second;
     for (uint32_t i = 1; i < window && task != kNoTask; ++i)
@@ -119,7 +127,9 @@ uint32_t Exchange::add(const Transfer& transfer) {
     task.tier = in_switch ? Tier::scale_up : placement().tier(transfer.from, peer);
     task.channel = transfer.channel;
     task.bytes = software_.wire_bytes(transfer.range.size());
-    task.duration = software_.before(task.tier, transfer.range.size());
+    const bool continues = continues_ && software_.passes_on_lines;
+    task.duration = software_.before(task.tier, transfer.range.size(), continues);
+    task.is_in_turn = software_.is_in_turn[static_cast<size_t>(task.tier)];
     task.reduction = transfer.reduction;
     needs_.clear();
     holdings_[transfer.from].collect(transfer.range, lists_, needs_);

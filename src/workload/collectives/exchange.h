@@ -23,6 +23,13 @@ struct Chunking {
     uint32_t window = 8;         // messages of a connection on their way at most; 0: any number
     // The same of contributions to a sum in a switch; 0: as the window.
     uint32_t sum_window = 0;
+    // The same of messages inside a server; 0: as the window. NCCL's threads store into the memory
+    // of the neighbour themselves: a channel copies one slice after the other.
+    uint32_t inside_window = 0;
+    // Pieces of a block that a ring has on its way at once; 0: as the window.
+    uint32_t slices = 0;
+
+    uint32_t at_once() const { return slices != 0 ? slices : window; }
 };
 
 class Exchange {
@@ -39,6 +46,8 @@ public:
                   uint32_t after = kNoTask);
     uint32_t reduce(uint32_t from, uint32_t to, Range range, uint16_t channel,
                     uint32_t after = kNoTask);
+    // The messages to come are of the same step as those before them, or of a new one.
+    void continue_step(bool continues) { continues_ = continues; }
     // All of the owner's server give their part to the switch, and the owner gets the sum.
     void reduce_in_switch(uint32_t owner, Range range, uint16_t channel);
     // All of the owner's server get what it holds.
@@ -64,12 +73,14 @@ private:
     uint32_t send(Content::Effect effect, uint32_t from, uint32_t to, Range range, uint16_t channel,
                   uint32_t after);
     uint32_t add(const Transfer& transfer);
+    uint32_t window_of(const Transfer& transfer) const;
     uint32_t task_in_the_way(const Transfer& transfer) const;
     void remember(const Transfer& transfer, uint32_t task);
 
     JobBuilder& job_;
     Chunking chunking_;
     Software software_;
+    bool continues_ = false;
     uint32_t begin_;
     Holdings::Lists lists_;
     std::vector<Holdings> holdings_;                  // of each member

@@ -5,6 +5,7 @@
 // each 120, and Simple one beside a whole chunk, after a fence.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -43,16 +44,23 @@ struct Machine {
 
 // What a library spends on one collective, by Tier where the network matters.
 struct Software {
-    base::Duration launch{};               // once, before a rank's first message
-    std::array<base::Duration, 2> step{};  // before each message; zero: hosts.reaction
-    std::array<uint64_t, 2> copy_fs{};     // and for each of its bytes, femtoseconds
-    uint32_t payload = 1;                  // bytes of data ...
-    uint32_t line = 1;                     // ... in so many bytes of a message
+    base::Duration launch{};                // once, before a rank's first message
+    std::array<base::Duration, 2> step{};   // before each message; zero: hosts.reaction
+    std::array<base::Duration, 2> least{};  // of what is before any message
+    std::array<uint64_t, 2> copy_fs{};      // and for each of its bytes, femtoseconds
+    // A channel copies one message after the other: this is not only how long a message is
+    // delayed, but how far apart two of them are at least.
+    std::array<bool, 2> is_in_turn{};
+    bool passes_on_lines = false;  // messages of a step are pieces of it, not steps of their own
+    uint32_t payload = 1;          // bytes of data ...
+    uint32_t line = 1;             // ... in so many bytes of a message
 
     uint64_t wire_bytes(uint64_t bytes) const { return (bytes * line + payload - 1) / payload; }
-    base::Duration before(Tier tier, uint64_t bytes) const {
+    // A message that continues the one before it is of the same step.
+    base::Duration before(Tier tier, uint64_t bytes, bool continues = false) const {
         const auto i = static_cast<size_t>(tier);
-        return step[i] + base::Duration{static_cast<int64_t>(copy_fs[i] * bytes / 1000)};
+        const base::Duration copy{static_cast<int64_t>(copy_fs[i] * bytes / 1000)};
+        return continues ? std::max(least[i], copy) : step[i] + copy;
     }
 };
 

@@ -48,13 +48,14 @@ void ring(Exchange& exchange, std::span<const uint32_t> order, std::span<const R
     if (n < 2) return;
     uint64_t pieces = 1;
     for (const Range& block : blocks) pieces = std::max(pieces, exchange.piece_count(block));
-    const uint64_t window = exchange.chunking().window;
-    const uint64_t batch = window == 0 ? pieces : window;
+    const uint64_t slices = exchange.chunking().at_once();
+    const uint64_t batch = slices == 0 ? pieces : slices;
     const uint32_t first_step = passes == Passes::gather ? n - 1 : 0;
     const uint32_t end_step = passes == Passes::reduce ? n - 1 : 2 * (n - 1);
     for (uint64_t begin = 0; begin < pieces; begin += batch)
         for (uint32_t step = first_step; step < end_step; ++step)
-            for (uint64_t piece = begin; piece < std::min(pieces, begin + batch); ++piece)
+            for (uint64_t piece = begin; piece < std::min(pieces, begin + batch); ++piece) {
+                exchange.continue_step(piece > begin);
                 for (uint32_t p = 0; p < n; ++p) {
                     const Range block = blocks[(p + 2 * n - 1 - step) % n];
                     const Range range = part(block, pieces, piece);
@@ -64,6 +65,8 @@ void ring(Exchange& exchange, std::span<const uint32_t> order, std::span<const R
                     else
                         exchange.copy(order[p], next, range, channel);
                 }
+            }
+    exchange.continue_step(false);
 }
 
 // Blocks are numbered against the direction of the ring, so that each member gets them in their
@@ -73,8 +76,8 @@ void ring_all_reduce(Exchange& exchange, std::span<const uint32_t> order, Range 
     const auto n = static_cast<uint32_t>(order.size());
     if (n < 2) return;
     const Chunking& chunking = exchange.chunking();
-    const uint64_t turns =
-        chunking.window == 0 ? 1 : parts_of(range.size(), chunking.chunk * chunking.window * n);
+    const uint64_t slices = chunking.at_once();
+    const uint64_t turns = slices == 0 ? 1 : parts_of(range.size(), chunking.chunk * slices * n);
     std::vector<Range> blocks(n);
     for (uint64_t turn = 0; turn < turns; ++turn) {
         const Range data = part(range, turns, turn);

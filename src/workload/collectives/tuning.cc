@@ -18,10 +18,9 @@ constexpr Way kRingsAndTrees[] = {{nccl::tree, nccl::ll},     {nccl::tree, nccl:
                                   {nccl::tree, nccl::simple}, {nccl::ring, nccl::ll},
                                   {nccl::ring, nccl::ll128},  {nccl::ring, nccl::simple}};
 
-// Starting a kernel, as nccl-tests measures it and NCCL's model leaves it out, for it is the same
-// for all ways. Fitted: to the rows up to 64 KiB of the tables of 8 x H100 and 8 x B200 in
-// tests/collectives.
-constexpr Duration kLaunch{10'000'000};
+// What sums in a switch take before the first one, beyond NCCL's own figure of 25 us. Fitted: to
+// the rows from 2 to 8 MiB of Azure's table for H100 in tests/collectives.
+constexpr Duration kStartOfSums{10'000'000};
 // What a loop of sums in a switch takes besides the links, and is not hidden by the loops around
 // it. Fitted: on Hopper to the slopes between 4 MiB and 1 GiB of Azure's table for H100, where it
 // is two of Simple's steps of 3.4 us; on Blackwell to the same slopes of the table for 8 x B200.
@@ -61,6 +60,7 @@ public:
         if (!is_bare) note_estimates(way, known);
         if (options_.channels == 0) options_.channels = channels(way);
         if (!options_.chunk_is_asked) options_.chunking.chunk = chunk(way);
+        if (!is_bare && way.kind == nccl::ring && is_known()) take_turns(way);
         if (is_bare) return options_;
         options_.protocol = protocol_of(way.proto);
         options_.software = software(way);
@@ -169,7 +169,7 @@ private:
         options_.next_best = estimate(next);
     }
 
-    Estimate estimate(Way way) const { return {text_of(way), kLaunch + model_.time(way, bytes_)}; }
+    Estimate estimate(Way way) const { return {text_of(way), model_.time(way, bytes_)}; }
 
     // The simulated channels: one for each rail, which stands for all that NCCL has on it.
     uint16_t channels(Way way) const {
@@ -194,7 +194,40 @@ private:
         const uint64_t merged = std::max<uint64_t>(1, all / mine);
         if (way.kind == nccl::tree && way.proto == nccl::ll128) return merged * ll128_chunk(all);
         if (way.proto == nccl::ll) return merged * nccl::kStepLl;
+        if (way.kind == nccl::ring)
+            return way.proto == nccl::ll128 ? ll128_piece(merged) : slice(merged);
         return way.proto == nccl::ll128 ? merged * nccl::kStepLl128 : usual;
+    }
+
+    // A channel of NCCL is a block of threads, which does one thing after the other. With Simple,
+    // two slices of a chunk are on their way, each of which is waited for, copied at the speed of
+    // the link, fenced and announced. To another server there is a buffer of four slices.
+    void take_turns(Way way) {
+        if (way.proto == nccl::simple) {
+            if (model_.servers() == 1) options_.chunking.inside_window = 1;
+            options_.chunking.slices = nccl::kSlices;
+            options_.chunking.window = nccl::kSlicesOfBuffer;
+        }
+        if (way.proto == nccl::ll128) {
+            options_.chunking.slices = nccl::kPiecesLl128;
+            options_.chunking.window = nccl::kSteps * nccl::kPiecesLl128;
+        }
+    }
+
+    // Of a ring: bytes of a member's block, where one turn has so many of a channel at most.
+    uint64_t block(uint64_t most) const {
+        const uint64_t data = bytes_ / options_.channels + 1;
+        return data / (parts_of(data, most * model_.ranks()) * model_.ranks()) + 1;
+    }
+    // Half of a chunk, as genericOp of src/device/prims_simple.h cuts it.
+    uint64_t slice(uint64_t merged) const {
+        const uint64_t most = merged * nccl::kSliceSteps * nccl::kStepSimple;
+        return std::clamp(block(nccl::kSlices * most) / nccl::kSlices + 1, most / 32, most);
+    }
+    uint64_t ll128_piece(uint64_t merged) const {
+        const uint64_t step = merged * nccl::kStepLl128;
+        const uint64_t most = step / nccl::kPiecesLl128;
+        return std::clamp(block(step) / 8 + 1, most / 4, most);
     }
 
     // How NCCL cuts, in calcCollChunking of src/enqueue.cc: smaller where there would be few.
@@ -206,8 +239,18 @@ private:
         if (bytes_ < 2 * at_once * chunk) chunk = std::min<uint64_t>(chunk, 16 << 10);
         return chunk;
     }
+    // ncclNvlsTuning of src/transport/nvls.cc: for Blackwell by the speed of an adapter, which is
+    // on the GPU's own PCIe switch.
+    uint64_t most_nvls_tree_chunk() const {
+        const uint64_t adapter = machine_.network(Tier::scale_out).mbps;
+        if (machine_.generation != Generation::blackwell || adapter < 48'000)
+            return model_.servers() >= 4 ? 64 << 10 : nccl::kNvlsChunk;
+        if (adapter < 96'000) return 64 << 10;
+        return model_.servers() == 2 ? nccl::kNvlsChunk : 256 << 10;
+    }
     uint64_t nvls_tree_chunk(uint64_t at_once) const {
-        uint64_t chunk = model_.servers() >= 4 ? 64 << 10 : nccl::kNvlsChunk;
+        uint64_t chunk = most_nvls_tree_chunk();
+        if (bytes_ < 16 * at_once * chunk) chunk = std::min<uint64_t>(chunk, 128 << 10);
         if (bytes_ < 4 * at_once * chunk) chunk = std::min<uint64_t>(chunk, 64 << 10);
         if (bytes_ < at_once * chunk) chunk = std::min<uint64_t>(chunk, 32 << 10);
         return chunk;
@@ -244,17 +287,31 @@ private:
         const auto up = static_cast<size_t>(Tier::scale_up);
         const auto out = static_cast<size_t>(Tier::scale_out);
         software.step[out] = rest(Tier::scale_out, latency.between);
-        software.step[up] = in_switch ? loop_of_sums() : rest(Tier::scale_up, latency.inside);
+        software.step[up] =
+            in_switch ? loop_of_sums() : rest(Tier::scale_up, of_message(way, latency));
         // What NCCL reckons for sums in a switch is for the way there and back together.
         if (in_switch) {
             const Duration there = machine_.network(Tier::scale_up).latency + software.step[up];
             software.launch = std::max(Duration{}, latency.inside - there * 2);
         }
-        software.launch += kLaunch;
+        if (in_switch) software.launch += kStartOfSums;
+        for (const Tier tier : {Tier::scale_out, Tier::scale_up})
+            software.least[static_cast<size_t>(tier)] = machine_.network(tier).reaction;
         if (way.proto == nccl::ll) software.line = 2;
         if (way.proto == nccl::ll128) software.payload = 120, software.line = 128;
-        if (way.proto != nccl::simple && is_known()) add_copying(way, software);
+        const bool is_copied = way.proto != nccl::simple || is_ring_between(way);
+        if (is_copied && is_known()) add_copying(way, software);
         return software;
+    }
+
+    bool is_ring_between(Way way) const { return way.kind == nccl::ring && model_.servers() > 1; }
+
+    // NCCL's figure inside one server is of a message, and that of rings through several servers,
+    // with three posts to adapters, of a chunk: two slices.
+    Duration of_message(Way way, const CostModel::Latency& latency) const {
+        if (way != Way{nccl::ring, nccl::simple} || model_.servers() == 1) return latency.inside;
+        const Duration alone{nccl::kNvlink[nccl::ring][nccl::simple] * 1000};
+        return std::max(std::min(alone, latency.inside), latency.inside / nccl::kSlices);
     }
 
     // Threads copy words with flags slower than links carry them, and a step is passed on once it
@@ -267,6 +324,17 @@ private:
             way.kind == nccl::tree ? 2 * options_.channels : options_.channels * model_.ranks();
         const uint64_t mbps = std::max<uint64_t>(1, model_.bandwidth(way, bytes_));
         const uint64_t whole = 1'000'000'000 * parts / (mbps * hops);  // femtoseconds a byte
+        // Rings of LL128 pass on line by line, so all channels have their share of the link. With
+        // Simple a channel between servers is as fast as NCCL's search found it.
+        if (way.kind == nccl::ring && way.proto != nccl::ll) {
+            const bool has_lines = way.proto == nccl::ll128;
+            software.copy_fs = {whole, whole};
+            software.is_in_turn[static_cast<size_t>(Tier::scale_up)] = true;
+            software.is_in_turn[static_cast<size_t>(Tier::scale_out)] = has_lines;
+            software.passes_on_lines = has_lines;
+            if (has_lines) add_wire(way, software);
+            return;
+        }
         const uint64_t at_once = way.kind == nccl::tree ? 2 : 1;
         for (const Tier tier : {Tier::scale_out, Tier::scale_up}) {
             const uint64_t rate = machine_.network(tier).mbps;
@@ -276,6 +344,14 @@ private:
                 1'000'000'000 * sharers * software.line / (software.payload * rate);
             software.copy_fs[static_cast<size_t>(tier)] = whole > line ? whole - line : 0;
         }
+    }
+
+    // A step of several pieces ends after its last one, and begins with the next one's first, which
+    // has come long before: the wire, which NCCL's figure has in it, is then no part of the run.
+    void add_wire(Way way, Software& software) const {
+        if (block(UINT32_MAX) <= options_.chunking.chunk) return;
+        const Duration whole = model_.latency(way, bytes_).inside;
+        software.step[static_cast<size_t>(Tier::scale_up)] = whole;
     }
 
     CollectiveOptions options_;

@@ -6,6 +6,9 @@
 // idle network then takes what NCCL reckons; more switches, queues and bytes come on top. Where the
 // network alone is slower than NCCL's figure, `hosts.reaction` is what remains for software.
 //
+// Chunks, slices and buffers are cut as NCCL cuts them, and a channel copies one message after the
+// other. One simulated channel stands for all that NCCL has on a rail.
+//
 // NCCL knows rings, trees, sums in switches (NVLS) and those joined by trees (NVLSTree, here
 // two_level with in_switch and between: tree). Other algorithms are done when they are asked for,
 // with the step times of NCCL's rings. Its PAT, CollNet and symmetric kernels are not there.

@@ -127,7 +127,7 @@ TEST(tuning, gathering_is_by_ring_and_exchanging_by_direct_messages) {
 TEST(tuning, software_is_what_remains_of_a_step_without_the_network) {
     const CollectiveOptions ring = [] {
         CollectiveOptions options;
-        options.bytes = 1 << 20;
+        options.bytes = 1 << 10;
         options.algorithm = Algorithm::ring;
         options.protocol = Protocol::ll128;
         return tune(options, servers(1, 8), hopper());

@@ -130,7 +130,7 @@ private:
                 });
             }
         for (uint32_t place = 0; place < places_; ++place)
-            reduce_between(rail(place), share(place), channel);
+            reduce_between(place, share(place), pieces, channel);
         for (uint32_t server = 0; server < servers_; ++server) {
             const std::vector<uint64_t> order = order_of_arrival(server, share(0), pieces);
             for (const uint64_t piece : order)
@@ -158,12 +158,16 @@ private:
         return order;
     }
 
-    void reduce_between(const std::vector<uint32_t>& members, Range range, uint16_t channel) {
+    // Each piece that a server has added up is halved between the two trees.
+    void reduce_between(uint32_t place, Range range, uint64_t pieces, uint16_t channel) {
+        const std::vector<uint32_t> members = rail(place);
         switch (options_.between) {
             case Algorithm::tree: {
                 Chains chains;
                 for (const uint32_t m : members) chains.push_back({m});
-                return tree_all_reduce(exchange_, chains, range, channel);
+                for (uint64_t piece = 0; piece < pieces; ++piece)
+                    tree_all_reduce(exchange_, chains, part(range, pieces, piece), channel);
+                return;
             }
             case Algorithm::halving_doubling:
                 return halving_doubling(exchange_, members, range, channel);
