@@ -82,9 +82,10 @@ private:
         add_port(kGpus + gpu, true);
         HostPlan plan;
         plan.node = plan.port = gpu;
-        plan.adapter.endpoint = {gpu};
-        plan.adapter.envelope_bytes = partition_.framing().adapter_envelope();
-        partition_.add_host(plan);
+        transport::AdapterConfig adapter;
+        adapter.endpoint = {gpu};
+        adapter.envelope_bytes = partition_.framing().adapter_envelope();
+        partition_.add_host(plan, adapter);
     }
     void add_switch() {
         for (uint32_t gpu = 0; gpu < kGpus; ++gpu) add_port(gpu, false);

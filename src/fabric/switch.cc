@@ -259,10 +259,11 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
     }
     cabling_.counters(global(in)).replicated += group.members.size() - 1;
     for (const Group::Member& member : group.members) {
-        const uint32_t copy = &member == &group.members.front() ? index : cabling_.store.take();
+        // The packet itself goes last: its account is copied before it goes on.
+        const uint32_t copy = &member == &group.members.back() ? index : cabling_.store.take();
         cabling_.store[copy] = original;
         cabling_.store.packet(copy) = packet;
-        if (cabling_.journal != nullptr) cabling_.journal->copy(index, copy);
+        if ((original.flags & Transit::kWatched) != 0) cabling_.journal->copy(index, copy);
         readdress(copy, number, member);
         enqueue_copy(now, in, copy);
     }
@@ -463,20 +464,26 @@ bool Switch::can_go_straight(Instant now, const Port& to) const {
 void Switch::note_arrival(Instant now, uint32_t port, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     if ((transit.flags & Transit::kWatched) == 0) return;
-    PacketAccount* account = cabling_.journal->find(index);
-    if (account == nullptr) return;
-    const wire::Packet& packet = cabling_.store.packet(index);
+    PacketAccount& account = cabling_.journal->account(index);
     const LaneOut& lane = out(port, transit.lane);
-    account->held_ps = cabling_.held_ps(global(port), transit.lane, now);
-    account->own_bytes_ahead = 0;
-    account->found_idle = lane.bytes == 0 && ports_[port].busy_until <= now && cuts_through_ &&
-                          (ports_[port].held >> transit.lane & 1) == 0;
+    account.held_ps = cabling_.held_ps(global(port), transit.lane, now);
+    account.found_idle = lane.bytes == 0 && ports_[port].busy_until <= now && cuts_through_ &&
+                         (ports_[port].held >> transit.lane & 1) == 0;
+    // Only where the line is slower than the sender's it matters whose packets are ahead.
+    const bool is_slower = cabling_.rate(global(port)) < account.first_rate;
+    account.own_bytes_ahead = is_slower ? own_bytes_ahead(lane, index) : 0;
+}
+
+uint32_t Switch::own_bytes_ahead(const LaneOut& lane, uint32_t index) {
+    const wire::Packet& packet = cabling_.store.packet(index);
+    uint32_t bytes = 0;
     for (uint32_t i = lane.bytes != 0 ? lane.queue.head : kNoTransit; i != kNoTransit;
          i = cabling_.store[i].next) {
         const wire::Packet& ahead = cabling_.store.packet(i);
         if (ahead.source == packet.source && ahead.dest_qp() == packet.dest_qp())
-            account->own_bytes_ahead += cabling_.store[i].wire_bytes;
+            bytes += cabling_.store[i].wire_bytes;
     }
+    return bytes;
 }
 
 void Switch::mark(Instant now, uint32_t port, uint32_t index) {
@@ -495,9 +502,8 @@ void Switch::mark(Instant now, uint32_t port, uint32_t index) {
     transit.flags |= Transit::kMarked;
     ++cabling_.counters(global(port)).marked;
     sample(TraceSample::Kind::mark, now, port, transit.lane, 1);
-    if (cabling_.journal == nullptr) return;
-    if (PacketAccount* account = cabling_.journal->find(index))
-        account->marked_at = cabling_.place(global(port));
+    if ((transit.flags & Transit::kWatched) != 0)
+        cabling_.journal->account(index).marked_at = cabling_.place(global(port));
 }
 
 void Switch::drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause) {

@@ -148,6 +148,7 @@ private:
     TULLE_HOT void enqueue(Instant now, uint32_t out, uint32_t index);
     TULLE_HOT bool can_go_straight(Instant now, const Port& to) const;
     void note_arrival(Instant now, uint32_t port, uint32_t index);
+    uint32_t own_bytes_ahead(const LaneOut& lane, uint32_t index);
     void mark(Instant now, uint32_t port, uint32_t index);
     void drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause);
