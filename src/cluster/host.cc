@@ -133,7 +133,7 @@ void Host::on_packet(Instant now, Ends& ends) {
     transit.in_lane = transit.lane;
     const bool has_credits = cabling_.has_credits() && transit.lane != fabric::kManagementLane;
     if (has_credits) intake_.receive(kOnlyPort, transit.lane, transit.wire_bytes);
-    const bool is_up = cabling_.port(plan_.port).is_up;
+    const bool is_up = port_->is_up;
     if (!is_up || (transit.flags & Transit::kCorrupt) != 0) {
         if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
         cabling_.drop(plan_.port, index, is_up ? fabric::Drop::corrupted : fabric::Drop::link_down);
@@ -312,6 +312,7 @@ void Host::start(Instant now) {
         port_->busy_until = cabling_.transmit_owed(plan_.port, now);
         return await_line();
     }
+    if (!adapter_.has_work()) return;
     const uint32_t index = cabling_.store.take();
     if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index)))
         return cabling_.store.give_back(index);

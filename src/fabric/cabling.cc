@@ -49,6 +49,8 @@ uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors
     ports_.push_back(port);
     lines_.emplace_back(rate);
     ports_.back().has_errors = !errors.is_clean();
+    ports_.back().spends_credits = has_credits_;
+    ports_.back().settle();
     error_places_.push_back(static_cast<uint32_t>(errors_.size()));
     if (!errors.is_clean()) errors_.push_back(errors);
     counters_.emplace_back();
@@ -90,13 +92,15 @@ void Cabling::put(const Port& from, uint32_t index, bool is_control) {
     store.give_back(index);
 }
 
-// What does not happen to most packets: errors, a capture, a peer that cuts through or is
-// elsewhere, a rate whose bytes do not take whole picoseconds.
+// What does not happen to most packets: credits, errors, a capture, a peer that cuts through or is
+// elsewhere, a rate whose bytes do not take whole picoseconds, somebody who asks why.
 Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
     Port& from = ports_[p];
     Transit& transit = store[index];
+    if (from.spends_credits && transit.lane != kManagementLane)
+        out(p, transit.lane).credits.spend(blocks_of(transit.wire_bytes));
     const bool is_noted = from.is_watched && journal_wants(transit);
-    if (from.is_only_watched && !is_noted) return transmit_usual(from, index, now);
+    if (!from.is_special && !is_noted) return transmit_usual(from, index, now);
     Instant end = occupy(p, now, transit.wire_bytes);
     const Instant without_errors = end;
     if (from.has_errors) end = survive_errors(p, transit, end);

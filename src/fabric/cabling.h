@@ -197,10 +197,7 @@ inline void Cabling::put_here(uint32_t inbound_port, uint32_t index, bool is_con
 }
 
 inline Instant Cabling::transmit(Port& from, uint32_t index, Instant now) {
-    Transit& transit = store[index];
-    ++from.packets[transit.flags & Transit::kCounted];
-    if (has_credits_ && transit.lane != kManagementLane)
-        out(number_of(from), transit.lane).credits.spend(blocks_of(transit.wire_bytes));
+    ++from.packets[store[index].flags & Transit::kCounted];
     if (from.is_unusual) return transmit_unusual(number_of(from), index, now);
     return transmit_usual(from, index, now);
 }
