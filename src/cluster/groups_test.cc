@@ -38,12 +38,15 @@ fabric::Settings settings_with(FlowControl flow_control) {
 // Rank r owns part r of the data. Sum r is group r, and what r copies to all is group 8 + r.
 class Server {
 public:
-    explicit Server(FlowControl flow_control)
-        : settings_(settings_with(flow_control)),
+    // What the first rank copies may be followed.
+    explicit Server(FlowControl flow_control, bool is_watched = false)
+        : is_watched_(is_watched),
+          settings_(settings_with(flow_control)),
           graph_(*topology::build(topology::Islands{.islands = 1, .hosts = kGpus})),
           routes_(fabric::Routes::compute(graph_, fabric::RouteKind::shortest)),
           partition_(settings_, 1, 1, kDelay),
           groups_(2 * kGpus) {
+        if (is_watched) partition_.keep_journal(false);
         partition_.cabling().reserve(2 * kGpus);
         for (uint32_t gpu = 0; gpu < kGpus; ++gpu) add_gpu(gpu);
         add_switch();
@@ -69,6 +72,7 @@ private:
         port.delay = port.arrival_delay = kDelay;
         port.peer = peer;
         port.is_host = is_host;
+        port.is_watched = is_watched_;
         port.headroom_bytes = 192 << 10;
         if (settings_.flow_control == FlowControl::pfc) port.lossless = port.honours_pause = 1;
         port.settle();
@@ -82,9 +86,10 @@ private:
         add_port(kGpus + gpu, true);
         HostPlan plan;
         plan.node = plan.port = gpu;
-        plan.adapter.endpoint = {gpu};
-        plan.adapter.envelope_bytes = partition_.framing().adapter_envelope();
-        partition_.add_host(plan);
+        transport::AdapterConfig adapter;
+        adapter.endpoint = {gpu};
+        adapter.envelope_bytes = partition_.framing().adapter_envelope();
+        partition_.add_host(plan, adapter);
     }
     void add_switch() {
         for (uint32_t gpu = 0; gpu < kGpus; ++gpu) add_port(gpu, false);
@@ -148,9 +153,16 @@ private:
             all.members.push_back({gpu, copy, key_of(gpu)});
             expect_messages(gpu, copy);
             if (gpu == owner) send_pieces(gpu, copy);
+            if (is_watched_ && owner == 0) watch(gpu, copy);
         }
     }
+    void watch(uint32_t gpu, transport::Qpn copy) {
+        HostAccount& account = partition_.hosts()[gpu].account();
+        if (gpu == 0) account.watch({copy, 0, 0});
+        account.want(0, true);
+    }
 
+    bool is_watched_;
     fabric::Settings settings_;
     topology::Graph graph_;
     fabric::Routes routes_;
@@ -202,6 +214,17 @@ TEST_P(InSwitch, sums_and_copies_reach_their_queue_pairs_and_no_packet_is_forgot
         EXPECT_EQ(server.partition().cabling().in(p, 0).credits.used_blocks, 0u);
         EXPECT_EQ(server.partition().cabling().in(p, 0).used_bytes, 0u);
         EXPECT_EQ(server.partition().cabling().in(p, 0).headroom_bytes, 0u);
+    }
+}
+
+TEST_P(InSwitch, each_member_is_told_the_whole_time_of_its_copy) {
+    Server server(GetParam(), true);
+    server.run();
+    for (uint32_t gpu = 1; gpu < kGpus; ++gpu) {
+        const auto& notes = server.partition().hosts()[gpu].find_account()->notes;
+        EXPECT_EQ(notes.size(), kPieces);
+        for (const MessageNote& note : notes)
+            EXPECT_EQ(Instant{} + note.story.total(), note.at) << "rank " << gpu;
     }
 }
 

@@ -23,13 +23,15 @@ bool is_later(const Posting& a, const Posting& b) {
 }  // namespace
 
 Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cabling& cabling,
-           HostPlan plan)
+           HostPlan plan, const transport::AdapterConfig& adapter)
     : settings_(settings),
       framing_(framing),
       cabling_(cabling),
       plan_(std::move(plan)),
       intake_(settings, cabling, timers_, plan_.port, 1, plan_.receive_buffer_bytes),
-      adapter_(plan_.adapter),
+      adapter_(adapter),
+      memory_(adapter.memory),
+      endpoint_(adapter.endpoint.value),
       pd_(adapter_.memory().create_pd()),
       cq_(adapter_.create_cq(1)),
       answer_bytes_(framing.adapter_envelope() + wire::Bth::kSize + wire::Aeth::kSize +
@@ -52,6 +54,8 @@ void Host::begin() {
     };
     set_up(plan_.send_toll, sender_);
     set_up(plan_.receive_toll, receiver_);
+    receives_at_once_ = plan_.receive_latency.ps == 0 && !memory_.rate;
+    is_observed_ = plan_.trace != nullptr || account_ != nullptr;
     TULLE_CHECK(adapter_.resize_cq(cq_, completions_) == transport::Refusal::none);
     if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
 }
@@ -79,6 +83,11 @@ Instant Host::advance(Instant until, Ends& ends) {
         if (!inbound.packets.empty()) next_[kPackets] = cabling_.store[inbound.packets.head].at;
         if (!inbound.control.empty()) set(kControl, cabling_.store[inbound.control.head].at);
     }
+    return account_ == nullptr ? act<false>(until, ends) : act<true>(until, ends);
+}
+
+template <bool kHasAccount>
+Instant Host::act(Instant until, Ends& ends) {
     for (;; ++events_) {
         const auto first = std::ranges::min_element(next_);
         const Instant now = *first;
@@ -93,8 +102,7 @@ Instant Host::advance(Instant until, Ends& ends) {
                 attend(now);
                 break;
         }
-        if (account_ != nullptr) [[unlikely]]
-            account_->look(now);
+        if constexpr (kHasAccount) account_->look(now);
     }
 }
 
@@ -125,7 +133,7 @@ void Host::on_packet(Instant now, Ends& ends) {
     transit.in_lane = transit.lane;
     const bool has_credits = cabling_.has_credits() && transit.lane != fabric::kManagementLane;
     if (has_credits) intake_.receive(kOnlyPort, transit.lane, transit.wire_bytes);
-    const bool is_up = cabling_.port(plan_.port).is_up;
+    const bool is_up = port_->is_up;
     if (!is_up || (transit.flags & Transit::kCorrupt) != 0) {
         if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
         cabling_.drop(plan_.port, index, is_up ? fabric::Drop::corrupted : fabric::Drop::link_down);
@@ -139,8 +147,7 @@ void Host::on_packet(Instant now, Ends& ends) {
 
 // It is out of the link's buffer; the adapter takes its time.
 void Host::accept(Instant now, uint32_t index, Ends& ends) {
-    if (plan_.receive_latency.ps == 0 && !plan_.adapter.memory.rate)
-        return deliver(now, index, ends);
+    if (receives_at_once_) return deliver(now, index, ends);
     cabling_.store[index].at = stored_at(now, index);
     if (processed_.empty()) set(kProcessed, cabling_.store[index].at);
     processed_.push(cabling_.store, index);
@@ -150,7 +157,7 @@ void Host::accept(Instant now, uint32_t index, Ends& ends) {
 // Writes to memory stay in order, so a short packet waits for the long one before it.
 Instant Host::stored_at(Instant now, uint32_t index) {
     const uint32_t payload = cabling_.store.packet(index).payload_length;
-    const Duration takes = plan_.receive_latency + plan_.adapter.memory.store(payload);
+    const Duration takes = plan_.receive_latency + memory_.store(payload);
     return last_stored_ = std::max(last_stored_, now + takes);
 }
 
@@ -163,15 +170,22 @@ void Host::on_processed(Instant now, Ends& ends) {
 void Host::deliver(Instant now, uint32_t index, Ends& ends) {
     wire::Packet& packet = cabling_.store.packet(index);
     fabric::apply_marks(cabling_.store[index], settings_.marking, packet);
-    if (account_ != nullptr && (cabling_.store[index].flags & Transit::kWatched) != 0)
-        account_->receive(now, index);
-    adapter_.on_packet(now, packet);
-    if (plan_.trace != nullptr) [[unlikely]]
-        sample_rate(now, packet);
+    if (is_observed_) [[unlikely]]
+        receive_observed(now, index);
+    else
+        adapter_.on_packet(now, packet);
     cabling_.store.give_back(index);
     ++delivered_;
     if (adapter_.has_completion(cq_)) collect(now, ends);
     attend(now);
+}
+
+void Host::receive_observed(Instant now, uint32_t index) {
+    if (account_ != nullptr && (cabling_.store[index].flags & Transit::kWatched) != 0)
+        account_->receive(now, index);
+    const wire::Packet& packet = cabling_.store.packet(index);
+    adapter_.on_packet(now, packet);
+    if (plan_.trace != nullptr) sample_rate(now, packet);
 }
 
 // For timelines: how fast a queue pair may send, as it is when an answer or a notification comes.
@@ -273,8 +287,8 @@ void Host::note(Instant now, const transport::Completion& completion, Ends& ends
         account_->note(has_arrived ? MessageNote::Kind::arrived : MessageNote::Kind::completed, now,
                        has_arrived ? completion.immediate_or_rkey : id, is_task, completion.qpn);
     if (!is_task) return ends.flows.push_back({id, completion.status, now});
-    ends.tasks.push_back({now, has_arrived ? completion.immediate_or_rkey : id,
-                          plan_.adapter.endpoint.value, completion.status, has_arrived});
+    ends.tasks.push_back({now, has_arrived ? completion.immediate_or_rkey : id, endpoint_,
+                          completion.status, has_arrived});
     if (has_arrived) adapter_.post_receive(completion.qpn, {});
 }
 
@@ -298,6 +312,7 @@ void Host::start(Instant now) {
         port_->busy_until = cabling_.transmit_owed(plan_.port, now);
         return await_line();
     }
+    if (!adapter_.has_work()) return;
     const uint32_t index = cabling_.store.take();
     if (!adapter_.poll_transmit(now, room_, cabling_.store.packet(index)))
         return cabling_.store.give_back(index);
@@ -314,23 +329,27 @@ void Host::transmit(Instant now, uint32_t index) {
     if ((flags & Transit::kData) != 0 && (packet.traffic_class & 3) != 0)
         flags |= Transit::kEcnCapable;
     transit.flow = flow_of(packet, flags);
-    if (account_ != nullptr && account_->begin_packet(now, index, packet))
-        flags |= Transit::kWatched;
     transit.flags = flags;
     transit.hops = 0;
     transit.tail_ps = 0;
     transit.lane = lane_of(packet.traffic_class, packet.service_level);
     const uint8_t lane = transit.lane;
     const uint32_t payload = packet.payload_length;
-    if (account_ != nullptr) [[unlikely]] {
-        const wire::Packet sent = packet;  // it may be elsewhere by then
+    if (is_observed_) [[unlikely]]
+        port_->busy_until = transmit_observed(now, index);
+    else
         port_->busy_until = cabling_.transmit(*port_, index, now);
-        account_->end_packet(now, sent, port_->busy_until);
-    } else {
-        port_->busy_until = cabling_.transmit(*port_, index, now);
-    }
     if (sender_) port_->busy_until = std::max(port_->busy_until, sender_->pay(now, payload));
     if (cabling_.has_credits()) update_room(lane);
+}
+
+Instant Host::transmit_observed(Instant now, uint32_t index) {
+    if (account_ == nullptr) return cabling_.transmit(*port_, index, now);
+    const wire::Packet sent = cabling_.store.packet(index);  // it may be elsewhere by then
+    if (account_->begin_packet(now, index, sent)) cabling_.store[index].flags |= Transit::kWatched;
+    const Instant line_end = cabling_.transmit(*port_, index, now);
+    account_->end_packet(now, sent, line_end);
+    return line_end;
 }
 
 // What ECMP hashes: addresses and the UDP source port; the other ports are the same for all.
@@ -355,11 +374,10 @@ void Host::on_line_free(Instant now, Ends& ends) {
 // When the first packet of what is posted is in the adapter. A READ has none to fetch here, and the
 // requests of a queue pair stay in order.
 Instant Host::fetched_at(const Posting& posting) {
-    const transport::MemoryAccess& memory = plan_.adapter.memory;
     Instant at = posting.at + plan_.send_latency;
-    if (memory.is_free()) return at;
-    if (posting.work != transport::Work::read && posting.bytes > memory.max_inline)
-        at += memory.fetch(std::min<uint64_t>(posting.bytes, plan_.mtu));
+    if (memory_.is_free()) return at;
+    if (posting.work != transport::Work::read && posting.bytes > memory_.max_inline)
+        at += memory_.fetch(std::min<uint64_t>(posting.bytes, plan_.mtu));
     const uint32_t place = transport::Core::index_of(posting.qpn);
     if (place >= last_fetched_.size()) last_fetched_.resize(place + 1);
     return last_fetched_[place] = std::max(last_fetched_[place], at);
@@ -463,9 +481,9 @@ void Host::on_change(Instant now) {
 
 HostAccount& Host::account() {
     if (account_ == nullptr)
-        account_ =
-            std::make_unique<HostAccount>(adapter_, cabling_, plan_.port, plan_.receive_latency,
-                                          plan_.adapter.memory, sender_.has_value());
+        account_ = std::make_unique<HostAccount>(
+            adapter_, cabling_, plan_.port, plan_.receive_latency, memory_, sender_.has_value());
+    is_observed_ = true;
     return *account_;
 }
 

@@ -81,7 +81,6 @@ struct HostPlan {
     bool answers_pass_pauses = false;  // a paused lane still sends acknowledgements
     TollPlan send_toll;                // paid with payload
     TollPlan receive_toll;
-    transport::AdapterConfig adapter;
     std::vector<HostChange> changes;  // by time
     std::vector<fabric::TraceSample>* trace = nullptr;
 };
@@ -89,7 +88,7 @@ struct HostPlan {
 class Host {
 public:
     Host(const fabric::Settings& settings, const Framing& framing, fabric::Cabling& cabling,
-         HostPlan plan);
+         HostPlan plan, const transport::AdapterConfig& adapter);
 
     transport::Adapter& adapter() { return adapter_; }
     const transport::Adapter& adapter() const { return adapter_; }
@@ -145,6 +144,8 @@ private:
         next_[kRare] = *std::ranges::min_element(rare_);
     }
     void on_rare(Instant now, Ends& ends);
+    template <bool kHasAccount>
+    Instant act(Instant until, Ends& ends);
 
     TULLE_HOT void on_packet(Instant now, Ends& ends);
     void on_control(Instant now);
@@ -159,6 +160,9 @@ private:
     void on_change(Instant now);
 
     TULLE_HOT void deliver(Instant now, uint32_t index, Ends& ends);
+    // Where somebody looks: an account, or a timeline.
+    void receive_observed(Instant now, uint32_t index);
+    Instant transmit_observed(Instant now, uint32_t index);
     void store(Instant now, uint32_t index);
     void collect(Instant now, Ends& ends);
     void note(Instant now, const transport::Completion& completion, Ends& ends);
@@ -189,6 +193,8 @@ private:
     fabric::NodeTimers timers_;
     fabric::Intake intake_;
     transport::Adapter adapter_;
+    transport::MemoryAccess memory_;
+    uint32_t endpoint_;
     transport::PdId pd_;
     transport::CqId cq_;
     uint32_t key_ = 0;
@@ -206,6 +212,8 @@ private:
     Instant last_stored_{};
     std::vector<Instant> last_fetched_;  // of each queue pair, by its place in the adapter
     bool is_storming_ = false;
+    bool receives_at_once_ = false;  // neither the adapter nor memory takes time
+    bool is_observed_ = false;
     std::unique_ptr<HostAccount> account_;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;

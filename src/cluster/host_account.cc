@@ -1,6 +1,7 @@
 #include "cluster/host_account.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "transport/requester.h"
@@ -51,7 +52,7 @@ HostAccount::Watched* HostAccount::watched(transport::Qpn qpn) {
 bool HostAccount::begin_packet(Instant now, uint32_t index, const wire::Packet& packet) {
     Watched* qp = watched(packet);
     if (qp == nullptr) return false;
-    if (is_answer(packet) && qp->asked == nullptr) return false;
+    if (is_answer(packet) && !qp->is_asked) return false;
     PacketAccount& account = cabling_.journal->open(index);
     account.connection = qp->id.connection;
     account.first_rate = cabling_.rate(port_);
@@ -59,9 +60,9 @@ bool HostAccount::begin_packet(Instant now, uint32_t index, const wire::Packet& 
     sends_again_ = adapter_.counters().retransmitted_packets != retransmitted_;
     if (is_answer(packet)) {
         close_answer(*qp, now);
-        account.story = qp->asked->story;
-        account.journey = qp->asked->journey;
-        account.marked_at = qp->asked->marked_at;
+        account.story = qp->asked.story;
+        account.journey = qp->asked.journey;
+        account.marked_at = qp->asked.marked_at;
     } else {
         close(*qp, now);
         if (sends_again_) {
@@ -70,7 +71,7 @@ bool HostAccount::begin_packet(Instant now, uint32_t index, const wire::Packet& 
             qp->story.add(ShareKind::serialization, here(), Duration{-bits.ps});
             qp->story.add(ShareKind::loss, fabric::kNowhere, bits);
         }
-        account.story = qp->story;
+        account.story = qp->story.mark();
     }
     sends_again_ = false;
     return true;
@@ -85,8 +86,8 @@ void HostAccount::end_packet(Instant now, const wire::Packet& packet, Instant li
     Watched* qp = watched(packet);
     if (qp == nullptr) return;
     if (is_answer(packet)) {
-        if (qp->asked == nullptr) return;
-        qp->asked->journey.add(ShareKind::serialization, here(), line_end - now);
+        if (!qp->is_asked) return;
+        qp->asked.journey.add(ShareKind::serialization, here(), line_end - now);
         qp->asked_since = line_end;
         return;
     }
@@ -100,7 +101,6 @@ void HostAccount::end_packet(Instant now, const wire::Packet& packet, Instant li
 void HostAccount::receive(Instant now, uint32_t index) {
     trigger_ = cabling_.journal->take(index);
     triggered_ = nullptr;
-    if (trigger_ == nullptr) return;
     const wire::Packet& packet = cabling_.store.packet(index);
     const Duration waited = now - trigger_->at;
     const Duration latency =
@@ -115,10 +115,11 @@ void HostAccount::receive(Instant now, uint32_t index) {
     if (!is_answer(packet)) {
         // An answer speaks of the newest packet; a READ is answered for long, of the first.
         const bool is_reading =
-            qp->asked != nullptr && !qp->qp->responder.answers.empty() &&
+            qp->is_asked && !qp->qp->responder.answers.empty() &&
             qp->qp->responder.answers.back().next_psn != qp->qp->responder.answers.back().end_psn;
         if (is_reading) return;
-        qp->asked = std::make_shared<PacketAccount>(*trigger_);
+        qp->asked = *trigger_;
+        qp->is_asked = true;
         qp->asked_since = now;
         qp->answer_reason = Reason::line;
         return;
@@ -143,11 +144,11 @@ void HostAccount::note(MessageNote::Kind kind, Instant now, uint32_t id, bool is
         trigger_ != nullptr && trigger_qpn_ == qpn &&
         kind == (trigger_is_answer_ ? MessageNote::Kind::completed : MessageNote::Kind::arrived);
     if (is_triggered) {
-        note.story = trigger_->story;
+        note.story = trigger_->story.shares();
         note.story.add(trigger_->journey);
     } else if (qp != nullptr) {
         close(*qp, now);
-        note.story = qp->story;
+        note.story = qp->story.mark().shares();
         // Its line is told of until the end of the packet on it.
         if (now < qp->since) note.story.add(ShareKind::serialization, here(), now - qp->since);
     } else {
@@ -186,7 +187,7 @@ void HostAccount::look(Instant now) {
             qp.reason = reason;
         }
         qp.was_resending = transport::is_resending(*qp.qp);
-        if (qp.asked != nullptr) {
+        if (qp.is_asked) {
             const Reason answer = qp.qp->requester.next_allowed > now && qp.qp->may_answer()
                                       ? Reason::paced
                                       : reason_on_line(qp, now);
@@ -196,30 +197,33 @@ void HostAccount::look(Instant now) {
             }
         }
     }
-    trigger_ = nullptr;
+    if (trigger_ != nullptr) cabling_.journal->give_back(std::move(trigger_));
     triggered_ = nullptr;
 }
 
 void HostAccount::finish(Instant now) {
+    std::unordered_set<uint64_t> completed;
+    for (const MessageNote& note : notes)
+        if (note.kind == MessageNote::Kind::completed)
+            completed.insert(key_of(note.id, note.is_task));
     for (size_t i = 0, count = notes.size(); i < count; ++i) {
-        const MessageNote posted = notes[i];
-        const bool has_ended = std::ranges::any_of(notes, [&](const MessageNote& other) {
-            return other.kind == MessageNote::Kind::completed && other.id == posted.id &&
-                   other.is_task == posted.is_task;
-        });
-        if (posted.kind == MessageNote::Kind::posted && !has_ended)
-            note(MessageNote::Kind::completed, now, posted.id, posted.is_task, posted.qpn);
+        const auto [id, is_task, kind, qpn] =
+            std::tuple(notes[i].id, notes[i].is_task, notes[i].kind, notes[i].qpn);
+        if (kind == MessageNote::Kind::posted && !completed.contains(key_of(id, is_task)))
+            note(MessageNote::Kind::completed, now, id, is_task, qpn);
     }
 }
 
 // The line was busy with a packet; after its last bit, memory was not ready for the next one.
-void HostAccount::add_line(Shares& to, Instant since, Instant until) const {
+template <class To>
+void HostAccount::add_line(To& to, Instant since, Instant until) const {
     const Instant end = pays_to_send_ ? std::clamp(line_end_, since, until) : until;
     to.add(ShareKind::queue, here(), end - since);
     to.add(ShareKind::bus, here(), until - end);
 }
 
-void HostAccount::add(Shares& to, const Watched& qp, Reason reason, Instant since,
+template <class To>
+void HostAccount::add(To& to, const Watched& qp, Reason reason, Instant since,
                       Instant until) const {
     const Duration time = until - since;
     const auto algorithm = qp.qp->congestion.algorithm;
@@ -267,8 +271,8 @@ void HostAccount::close(Watched& qp, Instant now) {
 }
 
 void HostAccount::close_answer(Watched& qp, Instant now) {
-    if (qp.asked == nullptr || now <= qp.asked_since) return;
-    add(qp.asked->journey, qp, qp.answer_reason, qp.asked_since, now);
+    if (!qp.is_asked || now <= qp.asked_since) return;
+    add(qp.asked.journey, qp, qp.answer_reason, qp.asked_since, now);
     qp.asked_since = now;
 }
 

@@ -3,9 +3,9 @@
 // At every instant a queue pair that has something to send waits for one thing: its own bits on the
 // line, packets of others before it, a pause, its pace, its window, an answer. What that is changes
 // only when something happens at the host, so the host asks after each event and adds the time
-// since the last one to what it was until then. A packet takes along a copy of that story; its
-// journey is added to it on the way (fabric/journal.h). Whatever it completes ends with the sum of
-// the two.
+// since the last one to what it was until then. A packet takes along how far that story has come;
+// its journey is told on the way (fabric/journal.h). Whatever it completes ends with the sum of the
+// two.
 #pragma once
 
 #include <memory>
@@ -87,7 +87,7 @@ private:
     struct Watched {
         WatchedQp id;
         const transport::QueuePair* qp = nullptr;
-        Shares story;
+        fabric::Story story;
         Instant since{};  // told until here
         Reason reason = Reason::nothing;
         bool was_resending = false;
@@ -95,7 +95,8 @@ private:
         fabric::Place marked_at = fabric::kNowhere;
         fabric::Place queued_at = fabric::kNowhere;  // where its packets waited longest, lately
         // What it answers: the account of the packet that asked, and since when that waits.
-        std::shared_ptr<PacketAccount> asked;
+        bool is_asked = false;
+        PacketAccount asked;
         Instant asked_since{};
         Reason answer_reason = Reason::nothing;
     };
@@ -110,8 +111,10 @@ private:
     void close(Watched& qp, Instant now);
     void close_answer(Watched& qp, Instant now);
     void close_round_trip(Watched& qp, Duration wait, ShareKind rest);
-    void add(Shares& to, const Watched& qp, Reason reason, Instant since, Instant until) const;
-    void add_line(Shares& to, Instant since, Instant until) const;
+    template <class To>
+    void add(To& to, const Watched& qp, Reason reason, Instant since, Instant until) const;
+    template <class To>
+    void add_line(To& to, Instant since, Instant until) const;
     fabric::Place here() const { return cabling_.place(port_); }
 
     transport::Adapter& adapter_;
@@ -123,7 +126,7 @@ private:
     bool sends_again_ = false;  // the packet that is about to be sent was sent before
     std::vector<Watched> qps_;
     std::unordered_set<uint64_t> wanted_;
-    std::shared_ptr<PacketAccount> trigger_;  // of the packet that this event is about
+    std::unique_ptr<PacketAccount> trigger_;  // of the packet that this event is about
     Watched* triggered_ = nullptr;            // whom it came to, if that is watched
     transport::Qpn trigger_qpn_{};
     bool trigger_is_answer_ = false;

@@ -4,11 +4,11 @@
 
 namespace tulle::cluster {
 
-void Partition::add_host(HostPlan plan) {
+void Partition::add_host(HostPlan plan, const transport::AdapterConfig& adapter) {
     host_places_.push_back(next_place());
     nodes_.push_back({true, static_cast<uint32_t>(hosts_.size())});
     cabling_.add_node();
-    hosts_.emplace_back(settings_, framing_, cabling_, std::move(plan));
+    hosts_.emplace_back(settings_, framing_, cabling_, std::move(plan), adapter);
 }
 
 void Partition::add_switch(fabric::SwitchPlan plan) {
@@ -76,8 +76,8 @@ void Partition::prefetch(size_t turn, uint32_t depth) const {
         prefetch(switches_[node.index], depth);
 }
 
-void Partition::accept(const std::vector<fabric::Crossing>& crossings) {
-    for (const fabric::Crossing& crossing : crossings) cabling_.accept(crossing);
+void Partition::accept(std::vector<fabric::Crossing>& crossings) {
+    for (fabric::Crossing& crossing : crossings) cabling_.accept(std::move(crossing));
     note_woken();
 }
 

@@ -30,11 +30,13 @@ public:
 
     // Setting up. A node's ports are added to the cabling right before the node.
     uint32_t next_place() const { return static_cast<uint32_t>(nodes_.size()); }
-    void add_host(HostPlan plan);
+    void add_host(HostPlan plan, const transport::AdapterConfig& adapter);
     void add_switch(fabric::SwitchPlan plan);
     void begin();
     // Packets of watched queue pairs are followed. Before anything happens.
-    void keep_journal() { cabling_.journal = &journal_.emplace(); }
+    void keep_journal(bool notes_crossings) {
+        cabling_.journal = &journal_.emplace(notes_crossings);
+    }
     const std::optional<fabric::Journal>& journal() const { return journal_; }
 
     fabric::Cabling& cabling() { return cabling_; }
@@ -46,7 +48,7 @@ public:
     // Everything of this window, which must not lie behind first_window().
     void advance(uint64_t window);
     // What others have sent here, once all have advanced.
-    void accept(const std::vector<fabric::Crossing>& crossings);
+    void accept(std::vector<fabric::Crossing>& crossings);
 
     // When the last window ended in which a node did anything.
     Instant acted_until() const { return acted_until_; }
@@ -63,7 +65,7 @@ private:
     };
 
     uint64_t window_of(Instant at) const { return static_cast<uint64_t>(at.ps / window_.ps); }
-    void note_woken();
+    TULLE_HOT void note_woken();
     static constexpr uint32_t kDepths = 4;
     void prefetch(size_t turn, uint32_t depth) const;
     template <class Object>

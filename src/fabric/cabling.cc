@@ -49,6 +49,8 @@ uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors
     ports_.push_back(port);
     lines_.emplace_back(rate);
     ports_.back().has_errors = !errors.is_clean();
+    ports_.back().spends_credits = has_credits_;
+    ports_.back().settle();
     error_places_.push_back(static_cast<uint32_t>(errors_.size()));
     if (!errors.is_clean()) errors_.push_back(errors);
     counters_.emplace_back();
@@ -83,18 +85,22 @@ Duration Cabling::line_time(uint32_t p, uint32_t bytes) const {
 
 void Cabling::put(const Port& from, uint32_t index, bool is_control) {
     if (!from.peer_is_elsewhere) return put_here(from.peer, index, is_control);
-    std::shared_ptr<PacketAccount> account;
-    if (journal != nullptr && !is_control) account = journal->take(index);
+    std::unique_ptr<PacketAccount> account;
+    if ((store[index].flags & Transit::kWatched) != 0) account = journal->take(index);
     crossings[from.peer_partition].push_back(
         {from.peer, is_control, store[index], store.packet(index), std::move(account)});
     store.give_back(index);
 }
 
-// What does not happen to most packets: errors, a capture, a peer that cuts through or is
-// elsewhere, a rate whose bytes do not take whole picoseconds.
+// What does not happen to most packets: credits, errors, a capture, a peer that cuts through or is
+// elsewhere, a rate whose bytes do not take whole picoseconds, somebody who asks why.
 Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
     Port& from = ports_[p];
     Transit& transit = store[index];
+    if (from.spends_credits && transit.lane != kManagementLane)
+        out(p, transit.lane).credits.spend(blocks_of(transit.wire_bytes));
+    const bool is_noted = from.is_watched && journal_wants(transit);
+    if (!from.is_special && !is_noted) return transmit_usual(from, index, now);
     Instant end = occupy(p, now, transit.wire_bytes);
     const Instant without_errors = end;
     if (from.has_errors) end = survive_errors(p, transit, end);
@@ -108,9 +114,15 @@ Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
         transit.tail_ps = static_cast<uint32_t>(rest.ps);
         transit.at.ps -= transit.tail_ps;
     }
-    if (from.is_watched) note(p, index, now, end, end - without_errors);
+    if (is_noted) note(p, index, now, end, end - without_errors);
     put(from, index, false);
     return end;
+}
+
+// It is followed, or the first packet of a message.
+bool Cabling::journal_wants(const Transit& transit) const {
+    const bool is_first = (transit.flags & Transit::kCounted) == Transit::kCounted;
+    return (transit.flags & Transit::kWatched) != 0 || (is_first && journal->notes_crossings());
 }
 
 // For the journal: who goes this way, and what it took.
@@ -118,7 +130,8 @@ void Cabling::note(uint32_t p, uint32_t index, Instant begin, Instant end, Durat
     const Port& from = ports_[p];
     const Transit& transit = store[index];
     const wire::Packet& packet = store.packet(index);
-    if ((transit.flags & Transit::kCounted) == Transit::kCounted)
+    const bool is_first = (transit.flags & Transit::kCounted) == Transit::kCounted;
+    if (is_first && journal->notes_crossings())
         journal->cross(place(p), packet.source, packet.destination);
     if ((transit.flags & Transit::kWatched) == 0) return;
     journal->leave(index, {.place = place(p),
@@ -157,14 +170,13 @@ Place Cabling::root_of(uint32_t p, uint32_t lane, Instant now) const {
 }
 
 void Cabling::note_left(uint32_t input, uint32_t in_lane, uint32_t p, uint32_t lane, Instant now) {
-    journal->leave_buffer(
-        uint64_t{input} << 8 | in_lane,
-        {p, place(p), waits_[p * lanes_ + lane].root, held_ps(p, lane, now), now});
+    journal->leave_buffer(input * lanes_ + in_lane, {p, place(p), waits_[p * lanes_ + lane].root,
+                                                     held_ps(p, lane, now), now});
 }
 
 Place Cabling::credit_root_of(uint32_t p, uint32_t lane) const {
     if (journal == nullptr) return kNowhere;
-    return ports_[p].is_host ? place(p) : journal->credit_root(uint64_t{p} << 8 | lane);
+    return ports_[p].is_host ? place(p) : journal->credit_root(p * lanes_ + lane);
 }
 
 // What bit errors do: FEC corrects them, the link sends the packet again, or it arrives damaged and
@@ -264,15 +276,15 @@ void Cabling::release_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
 
 void Cabling::drop(uint32_t p, uint32_t index, Drop cause) {
     ++counters_[p].dropped[static_cast<size_t>(cause)];
-    if (journal != nullptr) journal->lose(index, place(p), cause);
+    if ((store[index].flags & Transit::kWatched) != 0) journal->lose(index, place(p), cause);
     store.give_back(index);
 }
 
-void Cabling::accept(const Crossing& crossing) {
+void Cabling::accept(Crossing&& crossing) {
     const uint32_t index = store.take();
     store[index] = crossing.transit;
     store.packet(index) = crossing.packet;
-    if (crossing.account != nullptr) journal->put(index, crossing.account);
+    if (crossing.account != nullptr) journal->put(index, std::move(crossing.account));
     put_here(crossing.port, index, crossing.is_control);
 }
 

@@ -26,7 +26,7 @@ struct Crossing {
     bool is_control = false;
     Transit transit;
     wire::Packet packet;
-    std::shared_ptr<PacketAccount> account;  // of one that is watched
+    std::unique_ptr<PacketAccount> account;  // of one that is watched
 };
 
 struct Captured {
@@ -120,7 +120,7 @@ public:
     uint64_t held_ps(uint32_t p, uint32_t lane, Instant now) const;
 
     // A packet from another partition arrives.
-    void accept(const Crossing& crossing);
+    void accept(Crossing&& crossing);
 
     TransitStore store;
     std::vector<uint32_t> woken;                   // nodes of the partition
@@ -139,8 +139,10 @@ private:
     void wake(uint32_t inbound_port, Instant at);
     void put_here(uint32_t inbound_port, uint32_t index, bool is_control);
     Instant occupy(uint32_t p, Instant now, uint32_t bytes);
+    Instant transmit_usual(Port& from, uint32_t index, Instant now);
     Instant transmit_unusual(uint32_t p, uint32_t index, Instant now);
     Instant survive_errors(uint32_t p, Transit& transit, Instant end);
+    bool journal_wants(const Transit& transit) const;
     void note(uint32_t p, uint32_t index, Instant begin, Instant end, Duration retries);
     Place root_of(uint32_t p, uint32_t lane, Instant now) const;
     Place credit_root_of(uint32_t p, uint32_t lane) const;
@@ -195,11 +197,13 @@ inline void Cabling::put_here(uint32_t inbound_port, uint32_t index, bool is_con
 }
 
 inline Instant Cabling::transmit(Port& from, uint32_t index, Instant now) {
-    Transit& transit = store[index];
-    ++from.packets[transit.flags & Transit::kCounted];
-    if (has_credits_ && transit.lane != kManagementLane)
-        out(number_of(from), transit.lane).credits.spend(blocks_of(transit.wire_bytes));
+    ++from.packets[store[index].flags & Transit::kCounted];
     if (from.is_unusual) return transmit_unusual(number_of(from), index, now);
+    return transmit_usual(from, index, now);
+}
+
+inline Instant Cabling::transmit_usual(Port& from, uint32_t index, Instant now) {
+    Transit& transit = store[index];
     from.wire_bytes += transit.wire_bytes;
     const Instant end{now.ps + int64_t{transit.wire_bytes} * from.ps_per_byte};
     transit.at = end + from.arrival_delay;

@@ -6,22 +6,34 @@
 
 namespace tulle::fabric {
 
-std::shared_ptr<PacketAccount> Journal::take(uint32_t index) {
-    const auto found = accounts_.find(index);
-    if (found == accounts_.end()) return nullptr;
-    std::shared_ptr<PacketAccount> account = std::move(found->second);
-    accounts_.erase(found);
-    return account;
+PacketAccount& Journal::open(uint32_t index) {
+    std::unique_ptr<PacketAccount>& place = place_for(index);
+    if (place == nullptr && !spare_.empty()) {
+        place = std::move(spare_.back());
+        spare_.pop_back();
+    }
+    if (place == nullptr) place = std::make_unique<PacketAccount>();
+    Shares journey = std::move(place->journey);  // with its memory
+    journey.clear();
+    *place = {};
+    place->journey = std::move(journey);
+    return *place;
+}
+
+void Journal::put(uint32_t index, std::unique_ptr<PacketAccount> account) {
+    std::unique_ptr<PacketAccount>& place = place_for(index);
+    if (place != nullptr) give_back(std::move(place));
+    place = std::move(account);
 }
 
 void Journal::copy(uint32_t from, uint32_t to) {
-    if (const PacketAccount* account = find(from); account != nullptr && from != to)
-        accounts_[to] = std::make_shared<PacketAccount>(*account);
+    if (from == to) return;
+    PacketAccount& copied = open(to);
+    copied = account(from);
 }
 
 void Journal::leave(uint32_t index, const Hop& hop) {
-    PacketAccount* account = find(index);
-    if (account == nullptr) return;
+    PacketAccount* account = accounts_[index].get();
     if (account->at < hop.begin) wait(*account, hop);
     Shares& journey = account->journey;
     journey.add(ShareKind::serialization, hop.place, hop.end - hop.begin - hop.retries - hop.tail);
@@ -49,7 +61,9 @@ void Journal::wait(PacketAccount& account, const Hop& hop) {
     account.journey.add(ShareKind::queue, hop.place, left - own);
 }
 
-void Journal::leave_buffer(uint64_t lane, const Leaving& leaving) {
+void Journal::leave_buffer(uint32_t lane, const Leaving& leaving) {
+    if (leaving.port >= last_left_.size()) last_left_.resize(leaving.port + 1);
+    if (lane >= credit_roots_.size()) credit_roots_.resize(lane + 1, kNowhere);
     LastLeft& last = last_left_[leaving.port];
     const auto since = static_cast<uint64_t>((leaving.now - last.at).ps);
     const bool was_held = kPassedOn * (leaving.held_ps - last.held_ps) >= since;
@@ -67,8 +81,7 @@ void Journal::cross(Place place, uint32_t source, uint32_t destination) {
 }
 
 void Journal::lose(uint32_t index, Place place, Drop cause) {
-    const auto account = take(index);
-    if (account != nullptr) ++losses_[{place, cause, account->connection}];
+    ++losses_[{place, cause, account(index).connection}];
 }
 
 }  // namespace tulle::fabric

@@ -10,11 +10,10 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <unordered_map>
 #include <vector>
 
 #include "fabric/port.h"
-#include "fabric/shares.h"
+#include "fabric/story.h"
 
 namespace tulle::fabric {
 
@@ -23,9 +22,9 @@ namespace tulle::fabric {
 inline constexpr uint64_t kPassedOn = 5;
 
 struct PacketAccount {
-    Shares story;    // of its sender, until the packet left
-    Shares journey;  // since then
-    Instant at{};    // accounted for until here
+    Story::Mark story;  // of its sender, until the packet left
+    Shares journey;     // since then
+    Instant at{};       // accounted for until here
     Place marked_at = kNowhere;
     uint32_t connection = 0;                     // as whoever watches numbers it
     Rate first_rate = Rate::bits_per_second(1);  // of its sender's line
@@ -52,6 +51,8 @@ struct CrossingRecord {
 
 class Journal {
 public:
+    explicit Journal(bool notes_crossings) : notes_crossings_(notes_crossings) {}
+
     // What one port did with a packet.
     struct Hop {
         Place place = kNowhere;
@@ -66,23 +67,19 @@ public:
         Place root = kNowhere;  // of what held its lane last
     };
 
-    PacketAccount& open(uint32_t index) {
-        auto& account = accounts_[index];
-        account = std::make_shared<PacketAccount>();
-        return *account;
-    }
-    PacketAccount* find(uint32_t index) {
-        const auto found = accounts_.find(index);
-        return found == accounts_.end() ? nullptr : found->second.get();
-    }
-    std::shared_ptr<PacketAccount> take(uint32_t index);
-    void put(uint32_t index, std::shared_ptr<PacketAccount> account) {
-        accounts_[index] = std::move(account);
-    }
+    // A packet is watched from here on (Transit::kWatched). Others have no account, or that of
+    // somebody before them.
+    PacketAccount& open(uint32_t index);
+    PacketAccount& account(uint32_t index) { return *accounts_[index]; }
+    std::unique_ptr<PacketAccount> take(uint32_t index) { return std::move(accounts_[index]); }
+    void put(uint32_t index, std::unique_ptr<PacketAccount> account);
     void copy(uint32_t from, uint32_t to);
+    // Its memory is used again.
+    void give_back(std::unique_ptr<PacketAccount> account) { spare_.push_back(std::move(account)); }
 
     void leave(uint32_t index, const Hop& hop);
     void lose(uint32_t index, Place place, Drop cause);
+    bool notes_crossings() const { return notes_crossings_; }
     void cross(Place place, uint32_t source, uint32_t destination);
 
     // Credits: why the buffer of a lane has room again only now. A packet of it has left by a port
@@ -94,10 +91,9 @@ public:
         uint64_t held_ps = 0;
         Instant now{};
     };
-    void leave_buffer(uint64_t lane, const Leaving& leaving);
-    Place credit_root(uint64_t lane) const {
-        const auto found = credit_roots_.find(lane);
-        return found == credit_roots_.end() ? kNowhere : found->second;
+    void leave_buffer(uint32_t lane, const Leaving& leaving);
+    Place credit_root(uint32_t lane) const {
+        return lane < credit_roots_.size() ? credit_roots_[lane] : kNowhere;
     }
 
     const std::map<LossRecord, uint64_t>& losses() const { return losses_; }
@@ -106,13 +102,20 @@ public:
 private:
     void wait(PacketAccount& account, const Hop& hop);
 
-    std::unordered_map<uint32_t, std::shared_ptr<PacketAccount>> accounts_;
+    std::unique_ptr<PacketAccount>& place_for(uint32_t index) {
+        if (index >= accounts_.size()) accounts_.resize(index + 1);
+        return accounts_[index];
+    }
+
+    bool notes_crossings_;
+    std::vector<std::unique_ptr<PacketAccount>> accounts_;  // by packet of the store
+    std::vector<std::unique_ptr<PacketAccount>> spare_;
     struct LastLeft {
         Instant at{};
         uint64_t held_ps = 0;
     };
-    std::unordered_map<uint32_t, LastLeft> last_left_;  // by port
-    std::unordered_map<uint64_t, Place> credit_roots_;  // by port and lane of the input
+    std::vector<LastLeft> last_left_;  // by port
+    std::vector<Place> credit_roots_;  // by input and lane, as the cabling numbers them
     std::map<LossRecord, uint64_t> losses_;
     std::set<CrossingRecord> crossings_;
     // Of those, some by a hash: most messages go where one went before.

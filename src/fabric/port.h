@@ -112,7 +112,9 @@ struct alignas(64) Port {
     bool whole_nanoseconds : 1 = false;
     bool is_tapped : 1 = false;
     bool has_errors : 1 = false;
-    bool is_watched : 1 = false;  // there is a journal
+    bool is_watched : 1 = false;      // there is a journal
+    bool spends_credits : 1 = false;  // of InfiniBand
+    bool is_special : 1 = false;      // any but the last two
 
     explicit Port(Rate rate) {
         if (rate.denominator() == 1 && rate.numerator() <= UINT32_MAX)
@@ -124,8 +126,9 @@ struct alignas(64) Port {
     uint64_t first_packets() const { return packets[2] + packets[3]; }
     void settle() {
         is_odd = !is_up || is_behind_dateline;
-        is_unusual = peer_is_elsewhere || peer_cuts_through || whole_nanoseconds || is_tapped ||
-                     has_errors || is_watched || ps_per_byte == 0;
+        is_special = peer_is_elsewhere || peer_cuts_through || whole_nanoseconds || is_tapped ||
+                     has_errors || ps_per_byte == 0;
+        is_unusual = is_special || is_watched || spends_credits;
     }
 };
 static_assert(sizeof(Port) == 128);

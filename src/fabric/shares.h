@@ -48,6 +48,8 @@ struct Share {
     ShareKind kind = ShareKind::unexplained;
     Place place = kNowhere;
     Duration time{};
+
+    bool is_of(ShareKind other, Place where) const { return kind == other && place == where; }
 };
 
 class Shares {
@@ -55,29 +57,19 @@ public:
     void add(ShareKind kind, Place place, Duration time) {
         if (time.ps == 0) return;
         for (Share& share : all_)
-            if (share.kind == kind && share.place == place) {
+            if (share.is_of(kind, place)) {
                 share.time += time;
                 return;
             }
         all_.push_back({kind, place, time});
     }
+    void add(const Share& share) { add(share.kind, share.place, share.time); }
     void add(const Shares& others) {
-        for (const Share& share : others.all_) add(share.kind, share.place, share.time);
+        for (const Share& share : others.all_) add(share);
     }
     void subtract(const Shares& others) {
         for (const Share& share : others.all_)
             add(share.kind, share.place, Duration{-share.time.ps});
-    }
-    // A sender waited so long for an answer. What its packets waited for on the way explains that
-    // wait first: without it the answer would have come so much earlier. The rest is `rest`.
-    void add_round_trip(Duration wait, const Shares& journey, ShareKind rest) {
-        for (const Share& share : journey.all_) {
-            if (!is_wait(share.kind)) continue;
-            const Duration part = std::min(wait, share.time);
-            add(share.kind, share.place, part);
-            wait = wait - part;
-        }
-        add(rest, kNowhere, wait);
     }
     Duration total() const {
         Duration sum{};

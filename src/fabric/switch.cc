@@ -99,6 +99,11 @@ void Switch::prefetch_second() const {
 }
 
 Instant Switch::advance(Instant until) {
+    return has_credits_ ? act<true>(until) : act<false>(until);
+}
+
+template <bool kCredits>
+Instant Switch::act(Instant until) {
     cabling_.take_fresh(plan_.first_port, plan_.port_count, [&](uint32_t p) {
         const auto port = static_cast<uint16_t>(p - plan_.first_port);
         const Cabling::Inbound& inbound = inbound_[port];
@@ -116,9 +121,9 @@ Instant Switch::advance(Instant until) {
             if (rare_.first_key() >= limit) break;
             on_rare(rare_.first_at());
         } else if (is_packet) {
-            on_packet(TimeTree::instant_of(packet), TimeTree::source_of(packet));
+            on_packet<kCredits>(TimeTree::instant_of(packet), TimeTree::source_of(packet));
         } else {
-            on_line_free(TimeTree::instant_of(line), TimeTree::source_of(line));
+            on_line_free<kCredits>(TimeTree::instant_of(line), TimeTree::source_of(line));
         }
     }
     return std::min({packets_.first_at(), lines_.first_at(), rare_.first_at()});
@@ -131,6 +136,7 @@ void Switch::on_rare(Instant now) {
     on_control(now, static_cast<uint16_t>(source));
 }
 
+template <bool kCredits>
 void Switch::on_packet(Instant now, uint32_t in) {
     Fifo& coming = inbound_[in].packets;
     const uint32_t index = coming.head;
@@ -147,22 +153,42 @@ void Switch::on_packet(Instant now, uint32_t in) {
     const Port& from = ports_[in];
     transit.in_port = static_cast<uint16_t>(in);
     transit.in_lane = transit.lane;
-    if (spends_credits(transit)) intake_.receive(in, transit.lane, transit.wire_bytes);
+    const bool spends = kCredits && spends_credits(transit);
+    if (spends) intake_.receive(in, transit.lane, transit.wire_bytes);
     ++transit.hops;
     const bool is_odd =
         from.is_odd || transit.hops > kMaxHops || transit.destination >= kGroupBit ||
         (transit.flags & (Transit::kCorrupt | Transit::kFixedPath | Transit::kWatched)) != 0;
-    if (is_odd) [[unlikely]] {
-        if (const auto flaw = flaw_of(from, transit)) return drop_arriving(now, in, index, *flaw);
-        if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
-        if (transit.destination >= kGroupBit && !leaves_group(now, in, index)) return;
-    }
-    const bool is_fixed = is_odd && (transit.flags & Transit::kFixedPath) != 0;
-    const uint32_t to = is_fixed ? fixed_port(transit) : choose(now, transit, index);
+    if (is_odd) [[unlikely]]
+        return on_odd_packet(now, in, index);
+    uint16_t to = 0;
+    if (!choose(now, transit, index, to)) return drop_arriving(now, in, index, Drop::no_route);
+    forward<false>(now, in, to, index, spends);
+}
+
+void Switch::on_odd_packet(Instant now, uint32_t in, uint32_t index) {
+    const Port& from = ports_[in];
+    Transit& transit = cabling_.store[index];
+    if (const auto flaw = flaw_of(from, transit)) return drop_arriving(now, in, index, *flaw);
+    if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
+    if (transit.destination >= kGroupBit && !leaves_group(now, in, index)) return;
+    uint16_t to = kNoPort;
+    if ((transit.flags & Transit::kFixedPath) != 0)
+        to = fixed_port(transit);
+    else if (!choose(now, transit, index, to))
+        to = kNoPort;
     if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
+    forward<true>(now, in, to, index, spends_credits(transit));
+}
+
+// To the port that it leaves by: on the line at once, or into a queue.
+template <bool kIsOdd>
+void Switch::forward(Instant now, uint32_t in, uint32_t to, uint32_t index, bool spends) {
+    const Port& from = ports_[in];
+    const Transit& transit = cabling_.store[index];
     if (can_go_straight(now, ports_[to])) return send(now, to, index);
     if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
-    if (spends_credits(transit)) {
+    if (spends) {
         intake_.watch_credits(now, in, transit.in_lane);
         if (from.owed.any()) start(now, in);
     } else if (!admit(now, in, to, index)) {
@@ -170,8 +196,7 @@ void Switch::on_packet(Instant now, uint32_t in) {
         sample(TraceSample::Kind::drop, now, to, transit.lane, 1);
         return cabling_.drop(global(to), index, lossless ? Drop::headroom_full : Drop::buffer_full);
     }
-    if (is_odd) [[unlikely]]
-        note_arrival(now, to, index);
+    if constexpr (kIsOdd) note_arrival(now, to, index);
     enqueue(now, to, index);
 }
 
@@ -191,21 +216,30 @@ void Switch::on_control(Instant now, uint16_t port) {
     start(now, port);
 }
 
+template <bool kCredits>
 void Switch::on_line_free(Instant now, uint32_t port) {
     Port& to = ports_[port];
     to.is_awaited = false;
-    if (const uint32_t bytes = to.sending_bytes; bytes != 0) {
-        to.sending_bytes = 0;
-        if (cabling_.journal != nullptr && to.sending_in_port < plan_.port_count) [[unlikely]]
-            cabling_.note_left(global(to.sending_in_port), to.sending_in_lane, global(port),
-                               to.sending_in_lane, now);
-        release(now, to.sending_in_port, to.sending_in_lane, bytes);
+    if constexpr (kCredits) {
+        free_buffer(now, port);
+        if (to.is_awaited) return;
     }
-    if (to.is_awaited) return;
     // Whoever waited is gone, and another packet went straight.
     if (now < to.busy_until) return await_line(port);
-    use_line(now, port);
+    use_line<kCredits>(now, port);
     if (!to.is_awaited) lines_.clear(port);
+}
+
+// The packet that was on the line has left whole.
+void Switch::free_buffer(Instant now, uint32_t port) {
+    Port& to = ports_[port];
+    const uint32_t bytes = to.sending_bytes;
+    if (bytes == 0) return;
+    to.sending_bytes = 0;
+    if (cabling_.journal != nullptr && to.sending_in_port < plan_.port_count) [[unlikely]]
+        cabling_.note_left(global(to.sending_in_port), to.sending_in_lane, global(port),
+                           to.sending_in_lane, now);
+    release(now, to.sending_in_port, to.sending_in_lane, bytes);
 }
 
 // Groups.
@@ -259,10 +293,11 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
     }
     cabling_.counters(global(in)).replicated += group.members.size() - 1;
     for (const Group::Member& member : group.members) {
-        const uint32_t copy = &member == &group.members.front() ? index : cabling_.store.take();
+        // The packet itself goes last: its account is copied before it goes on.
+        const uint32_t copy = &member == &group.members.back() ? index : cabling_.store.take();
         cabling_.store[copy] = original;
         cabling_.store.packet(copy) = packet;
-        if (cabling_.journal != nullptr) cabling_.journal->copy(index, copy);
+        if ((original.flags & Transit::kWatched) != 0) cabling_.journal->copy(index, copy);
         readdress(copy, number, member);
         enqueue_copy(now, in, copy);
     }
@@ -273,8 +308,8 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
 void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     const bool is_stored = transit.in_port >= plan_.port_count;
-    const uint16_t to = choose(now, transit, index);
-    const bool has_way = to != kNoPort && ports_[to].is_up;
+    uint16_t to = kNoPort;
+    const bool has_way = choose(now, transit, index, to) && ports_[to].is_up;
     if (has_way && (is_stored || admit_lossy(to, index))) {
         note_arrival(now, to, index);
         return enqueue(now, to, index);
@@ -316,12 +351,18 @@ uint16_t Switch::fixed_port(const Transit& transit) const {
     return transit.hops <= path.size() ? path[transit.hops - 1u] : kNoPort;
 }
 
-uint16_t Switch::choose(Instant now, const Transit& transit, uint32_t index) {
+bool Switch::choose(Instant now, const Transit& transit, uint32_t index, uint16_t& to) {
     const PortList ports = plan_.routes->ports_of_row(routes_row_, plan_.node, transit.destination);
-    if (ports.size() == 1) return ports[0];
-    if (settings_.route.choice == PathChoice::ecmp && !ports.empty())
-        return ports[scale(base::mix64(transit.flow ^ hash_seed_), ports.size())];
-    return choose_otherwise(now, ports, index);
+    if (ports.size() == 1) {
+        to = ports[0];
+        return true;
+    }
+    if (settings_.route.choice == PathChoice::ecmp && !ports.empty()) {
+        to = ports[scale(base::mix64(transit.flow ^ hash_seed_), ports.size())];
+        return true;
+    }
+    to = choose_otherwise(now, ports, index);
+    return to != kNoPort;
 }
 
 uint16_t Switch::choose_otherwise(Instant now, PortList ports, uint32_t index) {
@@ -450,7 +491,11 @@ void Switch::enqueue(Instant now, uint32_t port, uint32_t index) {
     to.peak_queue_bytes = std::max(to.peak_queue_bytes, to.queued_bytes);
     to.filled |= bit;
     sample(TraceSample::Kind::queue_bytes, now, port, transit.lane, lane.bytes);
-    if (!to.is_awaited) start(now, port);
+    if (to.is_awaited) return;
+    if (now < to.busy_until)
+        await_line(port);
+    else
+        start_idle(now, port);
 }
 
 // Nobody waits, and nothing stands in the way: it would be stored and taken out at once.
@@ -463,20 +508,26 @@ bool Switch::can_go_straight(Instant now, const Port& to) const {
 void Switch::note_arrival(Instant now, uint32_t port, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     if ((transit.flags & Transit::kWatched) == 0) return;
-    PacketAccount* account = cabling_.journal->find(index);
-    if (account == nullptr) return;
-    const wire::Packet& packet = cabling_.store.packet(index);
+    PacketAccount& account = cabling_.journal->account(index);
     const LaneOut& lane = out(port, transit.lane);
-    account->held_ps = cabling_.held_ps(global(port), transit.lane, now);
-    account->own_bytes_ahead = 0;
-    account->found_idle = lane.bytes == 0 && ports_[port].busy_until <= now && cuts_through_ &&
-                          (ports_[port].held >> transit.lane & 1) == 0;
+    account.held_ps = cabling_.held_ps(global(port), transit.lane, now);
+    account.found_idle = lane.bytes == 0 && ports_[port].busy_until <= now && cuts_through_ &&
+                         (ports_[port].held >> transit.lane & 1) == 0;
+    // Only where the line is slower than the sender's it matters whose packets are ahead.
+    const bool is_slower = cabling_.rate(global(port)) < account.first_rate;
+    account.own_bytes_ahead = is_slower ? own_bytes_ahead(lane, index) : 0;
+}
+
+uint32_t Switch::own_bytes_ahead(const LaneOut& lane, uint32_t index) {
+    const wire::Packet& packet = cabling_.store.packet(index);
+    uint32_t bytes = 0;
     for (uint32_t i = lane.bytes != 0 ? lane.queue.head : kNoTransit; i != kNoTransit;
          i = cabling_.store[i].next) {
         const wire::Packet& ahead = cabling_.store.packet(i);
         if (ahead.source == packet.source && ahead.dest_qp() == packet.dest_qp())
-            account->own_bytes_ahead += cabling_.store[i].wire_bytes;
+            bytes += cabling_.store[i].wire_bytes;
     }
+    return bytes;
 }
 
 void Switch::mark(Instant now, uint32_t port, uint32_t index) {
@@ -495,9 +546,8 @@ void Switch::mark(Instant now, uint32_t port, uint32_t index) {
     transit.flags |= Transit::kMarked;
     ++cabling_.counters(global(port)).marked;
     sample(TraceSample::Kind::mark, now, port, transit.lane, 1);
-    if (cabling_.journal == nullptr) return;
-    if (PacketAccount* account = cabling_.journal->find(index))
-        account->marked_at = cabling_.place(global(port));
+    if ((transit.flags & Transit::kWatched) != 0)
+        cabling_.journal->account(index).marked_at = cabling_.place(global(port));
 }
 
 void Switch::drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause) {
@@ -524,9 +574,13 @@ void Switch::drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause) {
 // Lines.
 
 void Switch::start_idle(Instant now, uint32_t port) {
-    use_line(now, port);
+    if (has_credits_)
+        use_line<true>(now, port);
+    else
+        use_line<false>(now, port);
 }
 
+template <bool kCredits>
 void Switch::use_line(Instant now, uint32_t port) {
     const uint32_t lane = lane_to_send(now, port);
     if (lane == kNoLane) return;
@@ -537,7 +591,7 @@ void Switch::use_line(Instant now, uint32_t port) {
     const uint8_t in_lane = transit.in_lane;
     const uint32_t bytes = transit.wire_bytes;
     send(now, port, index);
-    if (has_credits_) {
+    if (kCredits) {
         to.sending_bytes = bytes;
         to.sending_in_port = in;
         to.sending_in_lane = in_lane;

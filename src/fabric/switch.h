@@ -113,9 +113,18 @@ private:
     uint32_t change_source() const { return timer_source() + 1u; }
     void on_rare(Instant now);
 
+    // What every packet takes is there twice, with credits and without.
+    template <bool kCredits>
+    Instant act(Instant until);
+    template <bool kCredits>
     TULLE_HOT void on_packet(Instant now, uint32_t in);
+    void on_odd_packet(Instant now, uint32_t in, uint32_t index);
+    template <bool kIsOdd>
+    TULLE_HOT void forward(Instant now, uint32_t in, uint32_t to, uint32_t index, bool spends);
     void on_control(Instant now, uint16_t port);
+    template <bool kCredits>
     TULLE_HOT void on_line_free(Instant now, uint32_t port);
+    TULLE_HOT void free_buffer(Instant now, uint32_t port);
     void on_timer(Instant now);
     void on_change(Instant now);
 
@@ -129,7 +138,8 @@ private:
 
     std::optional<Drop> flaw_of(const Port& from, const Transit& transit) const;
     uint16_t fixed_port(const Transit& transit) const;
-    TULLE_HOT uint16_t choose(Instant now, const Transit& transit, uint32_t index);
+    // False: there is no way.
+    TULLE_HOT bool choose(Instant now, const Transit& transit, uint32_t index, uint16_t& to);
     uint16_t choose_otherwise(Instant now, PortList ports, uint32_t index);
     uint16_t choose_shortest(Instant now, PortList ports, uint64_t draw);
     uint16_t choose_flowlet(Instant now, PortList ports, uint64_t flow, uint64_t draw);
@@ -148,6 +158,7 @@ private:
     TULLE_HOT void enqueue(Instant now, uint32_t out, uint32_t index);
     TULLE_HOT bool can_go_straight(Instant now, const Port& to) const;
     void note_arrival(Instant now, uint32_t port, uint32_t index);
+    uint32_t own_bytes_ahead(const LaneOut& lane, uint32_t index);
     void mark(Instant now, uint32_t port, uint32_t index);
     void drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause);
@@ -173,6 +184,7 @@ private:
             await_line(port);
     }
     void start_idle(Instant now, uint32_t port);
+    template <bool kCredits>
     TULLE_HOT void use_line(Instant now, uint32_t port);
     TULLE_HOT uint32_t lane_to_send(Instant now, uint32_t port);
     uint32_t lane_with_care(Instant now, uint32_t port, uint32_t eligible);

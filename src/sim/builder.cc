@@ -370,7 +370,8 @@ void Builder::add_nodes() {
         network_->partitions_.push_back(std::make_unique<cluster::Partition>(
             setup_.fabric, lanes_, partition_count_, share_.window, share_.memory));
     if (share_.is_explained)
-        for (auto& partition : network_->partitions_) partition->keep_journal();
+        for (auto& partition : network_->partitions_)
+            partition->keep_journal(share_.notes_crossings);
     std::vector<size_t> ports(partition_count_);
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
         ports[where[node]] += setup_.graph.nodes[node].port_count;
@@ -388,7 +389,7 @@ void Builder::add_nodes() {
             location.place = static_cast<uint32_t>(partition.hosts().size());
             cluster::HostPlan plan = host_plan(node, first);
             if (setup_.trace) plan.trace = &network_->traces_[where[node]];
-            partition.add_host(std::move(plan));
+            partition.add_host(std::move(plan), adapter_config(node));
         } else {
             location.place = static_cast<uint32_t>(partition.switches().size());
             fabric::SwitchPlan plan = switch_plan(node, first);
@@ -470,7 +471,6 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
 }
 
 cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
-    const fabric::Settings& f = setup_.fabric;
     const HostSettings& host = setup_.host_of(node);
     cluster::HostPlan plan;
     plan.node = node;
@@ -484,10 +484,15 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     plan.send_toll = {host.send_toll.per_packet, host.send_toll.rate};
     plan.receive_toll = {host.receive_toll.per_packet, host.receive_toll.rate};
     plan.changes = host_changes_[node];
-    transport::AdapterConfig& adapter = plan.adapter;
+    return plan;
+}
+
+transport::AdapterConfig Builder::adapter_config(uint32_t node) const {
+    const fabric::Settings& f = setup_.fabric;
+    transport::AdapterConfig adapter;
     adapter.endpoint = {endpoint_of_[node]};
     adapter.seed = setup_.seed;
-    adapter.memory = host.memory;
+    adapter.memory = setup_.host_of(node).memory;
     adapter.loss = setup_.host.loss;
     adapter.ack_every = setup_.host.ack_every;
     adapter.reorder_tolerance = setup_.host.reorder_tolerance;
@@ -503,7 +508,7 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     adapter.notifications = setup_.host.notifications;
     adapter.notifications.service_level =
         level_of(f, adapter.notifications.service_level, adapter.notifications.traffic_class);
-    return plan;
+    return adapter;
 }
 
 // An adapter knows the lane of a packet by its service level. Where switches trust the DSCP

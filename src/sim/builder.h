@@ -43,6 +43,7 @@ private:
     void fix_paths();
     fabric::SwitchPlan switch_plan(uint32_t node, uint32_t first_port);
     cluster::HostPlan host_plan(uint32_t node, uint32_t port);
+    transport::AdapterConfig adapter_config(uint32_t node) const;
     void add_work();
     uint32_t switch_of(uint32_t endpoint) const;
     cluster::Host& host(uint32_t endpoint);

@@ -18,8 +18,10 @@ public:
     }
 
     Result collect() {
-        take_flows();
-        for (auto& partition : network_.partitions_) settle(*partition);
+        take_end();
+        size_t ports = 0;
+        for (auto& partition : network_.partitions_) ports += partition->cabling().ports();
+        result_.links.reserve(ports);
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) take_node(node);
         take_totals();
         result_.disagreements = network_.disagreements_;
@@ -30,7 +32,18 @@ public:
         return std::move(result_);
     }
 
+    Result collect_end() {
+        take_end();
+        say_why_stuck();
+        return std::move(result_);
+    }
+
 private:
+    void take_end() {
+        take_flows();
+        for (auto& partition : network_.partitions_) settle(*partition);
+    }
+
     void take_flows() {
         result_.flows.resize(setup_.flows.size());
         for (auto& partition : network_.partitions_)
@@ -270,6 +283,10 @@ private:
 
 Result Network::finish(Result::End end, bool program_is_done) {
     return Collector(*this, end, program_is_done).collect();
+}
+
+Result Network::finish_briefly(Result::End end, bool program_is_done) {
+    return Collector(*this, end, program_is_done).collect_end();
 }
 
 }  // namespace tulle::sim

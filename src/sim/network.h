@@ -43,7 +43,8 @@ struct Share {
     std::vector<uint32_t> home;  // partition of each endpoint; empty: equal runs of them
     std::vector<Connection>* connections = nullptr;
     std::vector<SwitchGroup>* groups = nullptr;
-    bool is_explained = false;  // where time goes is written down, see Network::watch()
+    bool is_explained = false;     // where time goes is written down, see Network::watch()
+    bool notes_crossings = false;  // and who goes through which port
 };
 
 // The shortest cable of a network whose graph is in order.
@@ -82,6 +83,8 @@ public:
 
     // Where ranks post, whether they have all done what they wanted to.
     Result finish(Result::End end, bool program_is_done);
+    // The same, but only how it ended: of a run that is explained all else is known.
+    Result finish_briefly(Result::End end, bool program_is_done);
 
 private:
     friend class Builder;

@@ -96,7 +96,8 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
     if (!window) return window.error();
     window_ = *window;
     const bool is_explained = !chain_.empty();
-    const Share share{window_, memory, {}, &ranks_.connections[0], nullptr, is_explained};
+    const Share share{window_, memory,       {},          &ranks_.connections[0],
+                      nullptr, is_explained, is_explained};
     auto network = Network::build(setup_, partitions, share);
     if (!network) return network.error();
     network_ = std::move(*network);
@@ -106,7 +107,8 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
                      std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
                      &ranks_.connections[1],
                      &ranks_.groups,
-                     is_explained};
+                     is_explained,
+                     false};
         for (const RankPlace& place : setup_.ranks)
             if (place.scale_up != topology::kNone)
                 inside.home[place.scale_up] = network_->partition_of(place.endpoint);
@@ -158,26 +160,36 @@ std::vector<ChainLink> Simulation::find_chain(const Result& result) const {
     return chain;
 }
 
+void Simulation::say_why_stuck(Result& result) const {
+    if (program_has_ended() || result.end != Result::End::done) return;
+    result.end = Result::End::stuck;
+    const std::string why = ranks_.why_unfinished();
+    result.stuck_reason =
+        "nothing can happen any more: " +
+        (why.empty() ? "a program has not come to its end, and no packet, timer or event is left"
+                     : why);
+}
+
+// What else there is to know of the run is known from an earlier one.
+Result Simulation::finish_account(Result::End end) {
+    Result result = network_->finish_briefly(end, program_has_ended());
+    if (scale_up_) scale_up_->finish_briefly(end, program_has_ended());
+    say_why_stuck(result);
+    result.account = account_for(setup_, chain_, ranks_, *network_, scale_up_.get());
+    return result;
+}
+
 Result Simulation::finish(Result::End end) {
-    const bool is_done = setup_.program.empty() || ranks_.is_done();
+    if (follows_chain()) return finish_account(end);
+    const bool is_done = program_has_ended();
     Result result = network_->finish(end, is_done);
     std::shared_ptr<Result> inside;
     if (scale_up_) inside = std::make_shared<Result>(scale_up_->finish(end, is_done));
     if (!setup_.program.empty()) {
         ranks_.finish(result, inside.get());
-        if (!is_done && result.end == Result::End::done) {
-            result.end = Result::End::stuck;
-            const std::string why = ranks_.why_unfinished();
-            result.stuck_reason =
-                "nothing can happen any more: " +
-                (why.empty() ? "a program has not come to its end, and no packet, timer or event "
-                               "is left"
-                             : why);
-        }
+        say_why_stuck(result);
     }
-    result.account.chain = chain_.empty() ? find_chain(result) : chain_;
-    if (!chain_.empty())
-        result.account = account_for(setup_, chain_, ranks_, *network_, scale_up_.get());
+    result.account.chain = find_chain(result);
     if (inside) {
         result.engine.events += inside->engine.events;
         result.engine.hops += inside->engine.hops;

@@ -22,7 +22,8 @@ public:
 
     // What is wrong with a setup, before anything happens. Ports and packets lie in `memory`, which
     // outlives the simulation. Where the time of `chain` went, as an earlier run of the same setup
-    // found it (Result::account), is in the result; none: nothing is followed.
+    // found it (Result::account), is in the result, with how the run ended and nothing else; none:
+    // nothing is followed.
     static base::Result<std::unique_ptr<Simulation>> build(
         const Setup& setup, size_t partitions,
         std::pmr::memory_resource* memory = std::pmr::new_delete_resource(),
@@ -58,6 +59,9 @@ private:
         : setup_(setup), chain_(std::move(chain)), ranks_(setup) {}
     std::optional<base::Error> build(size_t partitions, std::pmr::memory_resource* memory);
 
+    bool program_has_ended() const { return setup_.program.empty() || ranks_.is_done(); }
+    void say_why_stuck(Result& result) const;
+    Result finish_account(Result::End end);
     std::vector<ChainLink> find_chain(const Result& result) const;
 
     const Setup& setup_;

@@ -64,6 +64,12 @@ class Run(InAFolder):
         self.assertEqual(result.returncode, 0)
         self.assertTrue(result.stdout.startswith(b"Verdict: "))
 
+    def test_quiet_without_a_verdict_runs_once_and_says_nothing(self):
+        result = tulle("sim", "-q", "--no-verdict", self.incast)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"", b""))
+        self.assertIsNone(self.report("--no-verdict", self.incast)["time"])
+        self.assertIsNotNone(self.report(self.incast)["time"])
+
     def test_a_scenario_may_come_from_standard_input(self):
         result = tulle("sim", "-q", "-", input=INCAST.encode())
         self.assertEqual(result.returncode, 0, result.stderr)
