@@ -22,7 +22,7 @@ help: ## This list
 build: ## Build the program: build/release/tulle
 	@scripts/packages $(BUILD_PACKAGES)
 	cmake --preset release
-	cmake --build --preset release
+	cmake --build --preset release --target program
 
 demo: build ## Build, then compare fabrics on an AI cluster
 	@scripts/demo
@@ -42,6 +42,7 @@ fuzz: ## Fuzz for long; FUZZ_SECONDS=600 a fuzzer
 	@scripts/fuzz $(or $(FUZZ_SECONDS),600)
 
 bench: build ## Run the benchmarks at full size
+	cmake --build --preset release
 	@set -e; for bench in build/release/*_bench; do \
 	    if [ -x "$$bench" ]; then printf '\n== %s\n' "$$bench"; "$$bench"; fi; done
 

@@ -1,9 +1,12 @@
-# tulle_room(NAME [FOREIGN_BYTES] [IN_LIBRARIES] USES room... LIBRARIES lib...)
+# tulle_room(NAME [FOREIGN_BYTES] [IN_LIBRARIES] [COLD] USES room... LIBRARIES lib...
+#            HEADERS header...)
 # A room is the folder src/NAME: foo.h and foo.cc make the library tulle_NAME, foo_test.cc the
 # test program NAME_test, foo_bench.cc the benchmark NAME_bench. New files are found by themselves.
 # FOREIGN_BYTES: the room reads what others wrote: its readers are fuzzed with AddressSanitizer in
 # each test run, and `make test-long` runs its tests with it (label foreign).
 # IN_LIBRARIES: the room is also part of the drop-in libraries (verbs), and hidden in them.
+# COLD: no packet passes through the room, so it is built to be built quickly: optimised less, and
+# with the standard library and HEADERS, large foreign ones, compiled once for all its files.
 
 # All programs whose tests have the label foreign.
 add_custom_target(foreign_tests)
@@ -12,7 +15,8 @@ add_custom_target(foreign_tests)
 add_custom_target(headers)
 
 function(tulle_room name)
-    cmake_parse_arguments(room "FOREIGN_BYTES;IN_LIBRARIES" "" "USES;LIBRARIES" ${ARGN})
+    cmake_parse_arguments(room "FOREIGN_BYTES;IN_LIBRARIES;COLD" "" "USES;LIBRARIES;HEADERS"
+                          ${ARGN})
     set(folder ${PROJECT_SOURCE_DIR}/src/${name})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
     set(tests ${sources})
@@ -29,6 +33,10 @@ function(tulle_room name)
     if(room_IN_LIBRARIES)
         set_target_properties(tulle_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
                               CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    endif()
+    if(room_COLD)
+        target_compile_options(tulle_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+        tulle_precompile(tulle_${name} ${room_HEADERS})
     endif()
     set_property(GLOBAL APPEND PROPERTY TULLE_ROOMS ${name})
     tulle_headers(${name})
@@ -52,6 +60,15 @@ function(tulle_room name)
         # Small, in every test run, so that a benchmark cannot rot; `make bench` runs it large.
         add_test(NAME ${name}.bench COMMAND ${name}_bench --benchmark_min_time=0.001)
         set_tests_properties(${name}.bench PROPERTIES LABELS bench)
+    endif()
+endfunction()
+
+# Parsing foreign headers is half of what a file takes to compile. Other compilers go without, and so
+# notice a file that does not include what it uses.
+function(tulle_precompile target)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT TULLE_SANITIZE)
+        target_precompile_headers(${target} PRIVATE <algorithm> <array> <cstdint> <functional> <map>
+                                  <memory> <optional> <set> <span> <string> <vector> ${ARGN})
     endif()
 endfunction()
 
