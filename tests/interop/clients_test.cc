@@ -24,9 +24,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::seconds;
 
-// Far more than a connection takes on a busy machine, far less than a message that is sent again
-// for want of an answer (4 s), or a connection that rests.
-constexpr seconds kAtOnce{3};
+// On a very busy machine a message may have to be sent again, after 4 s. What is refused is refused
+// at once, and one that has to wait for a dead predecessor waits for 75 s.
+constexpr seconds kAtOnce{20};
 
 sockaddr_in address_of(uint16_t port) {
     sockaddr_in address{};
