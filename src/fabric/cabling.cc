@@ -92,15 +92,11 @@ void Cabling::put(const Port& from, uint32_t index, bool is_control) {
     store.give_back(index);
 }
 
-// What does not happen to most packets: credits, errors, a capture, a peer that cuts through or is
+// What does not happen to most packets: errors, a capture, a peer that cuts through or is
 // elsewhere, a rate whose bytes do not take whole picoseconds, somebody who asks why.
 Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
     Port& from = ports_[p];
     Transit& transit = store[index];
-    if (from.spends_credits && transit.lane != kManagementLane)
-        out(p, transit.lane).credits.spend(blocks_of(transit.wire_bytes));
-    const bool is_noted = from.is_watched && journal_wants(transit);
-    if (!from.is_special && !is_noted) return transmit_usual(from, index, now);
     Instant end = occupy(p, now, transit.wire_bytes);
     const Instant without_errors = end;
     if (from.has_errors) end = survive_errors(p, transit, end);
@@ -114,15 +110,9 @@ Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
         transit.tail_ps = static_cast<uint32_t>(rest.ps);
         transit.at.ps -= transit.tail_ps;
     }
-    if (is_noted) note(p, index, now, end, end - without_errors);
+    if (journal_wants(transit)) note(p, index, now, end, end - without_errors);
     put(from, index, false);
     return end;
-}
-
-// It is followed, or the first packet of a message.
-bool Cabling::journal_wants(const Transit& transit) const {
-    const bool is_first = (transit.flags & Transit::kCounted) == Transit::kCounted;
-    return (transit.flags & Transit::kWatched) != 0 || (is_first && journal->notes_crossings());
 }
 
 // For the journal: who goes this way, and what it took.

@@ -197,9 +197,22 @@ inline void Cabling::put_here(uint32_t inbound_port, uint32_t index, bool is_con
 }
 
 inline Instant Cabling::transmit(Port& from, uint32_t index, Instant now) {
-    ++from.packets[store[index].flags & Transit::kCounted];
-    if (from.is_unusual) return transmit_unusual(number_of(from), index, now);
+    const Transit& transit = store[index];
+    ++from.packets[transit.flags & Transit::kCounted];
+    if (from.is_unusual) [[unlikely]] {
+        if (from.spends_credits && transit.lane != kManagementLane)
+            out(number_of(from), transit.lane).credits.spend(blocks_of(transit.wire_bytes));
+        if (from.is_special || journal_wants(transit))
+            return transmit_unusual(number_of(from), index, now);
+    }
     return transmit_usual(from, index, now);
+}
+
+// It is followed, or the first packet of a message.
+inline bool Cabling::journal_wants(const Transit& transit) const {
+    const bool is_first = (transit.flags & Transit::kCounted) == Transit::kCounted;
+    return (transit.flags & Transit::kWatched) != 0 ||
+           (is_first && journal != nullptr && journal->notes_crossings());
 }
 
 inline Instant Cabling::transmit_usual(Port& from, uint32_t index, Instant now) {
