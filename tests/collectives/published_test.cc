@@ -168,9 +168,9 @@ const Table kB200 = {"b200",
                      4 * kMiB};
 
 // 8 x A100, Azure ND A100 v4, NCCL 2.18.5, in place (the same guide, ND_A100_v4_results.md). Not
-// fitted. The gaps: LL128 from 2 to 16 MiB reaches 5 GB/s a channel there, where NCCL's own model
-// has 9 (174 us for 16 MiB, of which 269 were measured); above that the other servers of this kind
-// are up to a fifth faster.
+// fitted. The gaps: from 2 to 16 MiB NCCL's own model takes LL128 and expects 174 us for 16 MiB, of
+// which 269 were measured; with Simple 2 to 8 MiB would be within 15 %, so that is probably what
+// was taken. From 32 to 128 MiB other servers of this kind are up to a fifth faster.
 const Table kA100 = {"a100",
                      {.scale_up = "nvlink3", .servers = 1, .gpus = 8},
                      {
@@ -225,8 +225,8 @@ const Table kA100Twice = {"a100_2c",
                               {256 * kMiB, 2'700'360},
                           }};
 
-// The same on Azure (an exercise for AKS with ND A100 v4), a tenth slower than at Crusoe. Not
-// fitted.
+// The same on Azure (an exercise for AKS with ND A100 v4, NCCL 2.17.1), a tenth slower than at
+// Crusoe. Not fitted. The gap: with Simple instead of LL128 it would be 5 %.
 const Table kA100AzureTwice = {
     "a100_2a",
     {.profile = "ib-hdr", .scale_up = "nvlink3", .servers = 2, .gpus = 8},
@@ -245,6 +245,7 @@ const Table kA100AzureTwice = {
 // chooses for such servers by tables of its own, and says that a message of 8 bytes takes 18 us
 // between adapters of that speed (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp: 32 ranks of P6;
 // nccl_ofi_model.cpp: P5en).
+// The gaps: PyTorch waits for each collective, and what the plugin takes is not known.
 void choose_as_amazon(CollectiveOptions& options) {
     if (options.bytes > 133'693'440) return;
     const bool is_tree = options.bytes < 18'350'080;
@@ -304,7 +305,8 @@ const Table kDgxH100 = {"dgx_h100",
 
 // 8 x A100, bare metal at Oracle, one process for all GPUs, in place (oracle-japan/ocitutorials,
 // the tutorial on a GPU cluster with Horovod). Not fitted, but for what the host takes. The gaps:
-// LL reaches 26 GB/s there, where NCCL's model has 34, and LL128 a third of what it has.
+// LL reaches 26 GB/s there, where NCCL's model has 34; 4 MiB and more look like Simple again, as
+// above.
 const Table kA100Oci = {"a100_oci",
                         {.scale_up = "nvlink3", .servers = 1, .gpus = 8},
                         {
