@@ -60,8 +60,9 @@ DEFECTS = {
     ),
     "the queue pair of another connection is written to": (
         "src/live/direct.cc",
-        "note.number.load() != qp.dest_qpn.value || note.peer.load() != work.own_number.value ||",
-        "note.number.load() != qp.dest_qpn.value ||",
+        "note.peer.load() != work.own_number.value ||\n"
+        "        note.peer_instance.load() != work.own_instance || (note",
+        "(note",
         "HostTest.*",
     ),
     "deregistration does not wait for copies": (
