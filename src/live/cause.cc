@@ -157,8 +157,32 @@ std::string Host::why_silent(const transport::QueuePair& qp) {
     if (wire_ && wire_->may_lose())
         return "packets or their acknowledgements were lost again and again, as the faults that "
                "were asked for say";
-    return text("%s does not answer, or queue pair 0x%06x there is connected to another one",
-                name.c_str(), number);
+    if (endpoint.value != 0 && found->is_behind())
+        return name + " has not read what was sent to it: it is stopped, or has no time";
+    return why_ignored(qp, name);
+}
+
+// The peer lives and is ready, and yet takes nothing: it knows whom it is connected to, if it shows
+// us that.
+std::string Host::why_ignored(const transport::QueuePair& qp, const std::string& name) {
+    const EndpointIndex endpoint = qp.address.endpoint;
+    const uint32_t number = qp.dest_qpn.value;
+    const bool is_shown = endpoint.value == 0 || peers_[endpoint.value]->has_grants();
+    if (!is_shown)
+        return text(
+            "queue pair 0x%06x of %s is connected to another one, or its rq_psn is not the "
+            "sq_psn of this one",
+            number, name.c_str());
+    const Grants& there = endpoint.value == 0 ? grants() : peers_[endpoint.value]->grants();
+    const QueuePairNote& note = there.queue_pairs[number % kQueuePairs];
+    if (note.peer.load() != outside_of(qp.number).value ||
+        note.peer_instance.load() != peers_[0]->instance)
+        return text("queue pair 0x%06x of %s is connected to another one, 0x%06x", number,
+                    name.c_str(), note.peer.load());
+    return text(
+        "queue pair 0x%06x of %s is connected to this one and takes none of its requests: "
+        "its rq_psn is not the sq_psn of this one",
+        number, name.c_str());
 }
 
 std::string Host::why_refused(const transport::QueuePair& qp) {

@@ -261,10 +261,10 @@ void Host::note_qp(const transport::QueuePair& qp) {
     board().gid_kinds[place].store(static_cast<uint8_t>(routes_[place].gid_kind));
     const EndpointIndex endpoint = qp.address.endpoint;
     const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
-    if (!is_connected || !qp.receives() || endpoint == kNowhere || wants_cut_packets(endpoint))
-        return;
+    if (!is_connected || !qp.receives() || endpoint == kNowhere) return;
     note.peer.store(qp.dest_qpn.value);
     note.peer_instance.store(peers_[endpoint.value]->instance);
+    if (wants_cut_packets(endpoint)) return;
     note.access.store(qp.access);
     note.pd.store(qp.pd.value);
     note.number.store(outside_of(qp.number).value);

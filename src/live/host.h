@@ -264,6 +264,7 @@ private:
     void tally(base::Instant now);
     std::string name_of(transport::EndpointIndex endpoint) const;
     std::string why_silent(const transport::QueuePair& qp);
+    std::string why_ignored(const transport::QueuePair& qp, const std::string& name);
     std::string why_refused(const transport::QueuePair& qp);
     void flush_all();
     void tell_events();

@@ -265,6 +265,7 @@ void Host::receive_packet(uint32_t index, Instant time, const RecordHead& head,
     if (packet.payload_length != record.size() || packet.kind != wire::PacketKind::transport)
         return peers_[index]->reader.give_up();
     packet.payload = wire::Payload::memory(record.data());
+    if (wire_ && peers_[index]->has_grants()) wire_->overhear(facts_of({index}), packet);
     deliver(index, time, packet, std::span(grh).first(head.grh_bytes));
 }
 

@@ -109,6 +109,18 @@ wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group) const {
     return path;
 }
 
+void WirePath::overhear(const Facts& there, const wire::Packet& packet) {
+    if (!capture_ || there.cuts_packets) return;
+    wire::Path path = path_to(there, nullptr);
+    std::swap(path.source, path.destination);
+    std::array<std::byte, wire::kMaxEncodedSize> room;
+    if (packet.payload_length > wire::kMaxPayload) return;
+    const wire::Bytes payload = packet.payload_length == 0
+                                    ? wire::Bytes{}
+                                    : wire::Bytes{packet.payload.address(), packet.payload_length};
+    capture(std::span(room).first(wire::encode(packet, path, payload, room)));
+}
+
 void WirePath::send(base::Instant now, uint32_t peer, const Facts& there,
                     const wire::Packet& packet, const wire::Gid* group) {
     const bool is_down = now < down_until_;

@@ -48,6 +48,10 @@ public:
     void send(base::Instant now, uint32_t peer, const Facts& there, const wire::Packet& packet,
               const wire::Gid* group);
 
+    // A packet that this peer has sent without a wire of its own: the capture has it all the same,
+    // so that requests are not without their answers.
+    void overhear(const Facts& there, const wire::Packet& packet);
+
     struct Sent {
         uint32_t peer = 0;
         std::vector<std::byte> bytes;

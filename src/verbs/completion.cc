@@ -126,7 +126,7 @@ Cq* create(ibv_context* context, uint32_t entries, ibv_comp_channel* channel, vo
     set_readers(shown);
     live::Host& host = host_of(context);
     const std::lock_guard guard(host.lock());
-    Process::instance().make_room();
+    Process::of(host).make_room();
     cq->id = host.adapter().create_cq(entries);
     shown.handle = cq->id.value;
     Process::of(host).add(*cq);

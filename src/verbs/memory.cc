@@ -8,6 +8,7 @@
 
 #include "live/mapped.h"
 #include "verbs/process.h"
+#include "verbs/undo.h"
 
 namespace tulle::verbs {
 namespace {
@@ -16,8 +17,8 @@ namespace {
 constexpr unsigned kKnownAccess = 0x3ff;
 constexpr unsigned kOptionalAccess = 0x3ffu << 20;
 
-// Whether the kernel's list of mappings allows it: no page comes into being, but it costs as much as
-// the program has mappings.
+// Whether the kernel's list of mappings allows it: no page comes into being, but it costs as much
+// as the program has mappings.
 bool is_listed(const void* address, size_t length, bool writes) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> list(std::fopen("/proc/self/maps", "re"),
                                                                std::fclose);
@@ -90,9 +91,14 @@ ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova,
     const std::lock_guard guard(host.lock());
     const auto key = host.adapter().memory().register_region(region->request);
     if (!key) return fail(ENOMEM);
+    Undo undo([&] {
+        host.withdraw_region(*key);
+        (void)host.adapter().memory().deregister_region(*key);
+    });
     host.publish_region(*key, region->request);
     region->shown = {pd->context, pd, address, length, *key, *key, *key};
     Process::of(host).add(*region);
+    undo.done();
     return &region.release()->shown;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "verbs/process.h"
+#include "verbs/undo.h"
 
 namespace tulle::verbs {
 namespace {
@@ -240,11 +241,13 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     const std::lock_guard guard(host.lock());
     const auto number = host.create_qp(setup_of(*attributes));
     if (!number) return fail(ENOMEM);
+    Undo undo([&] { (void)host.destroy_qp(*number); });
     qp->qpn = *number;
     fill_shown(*qp, context, *attributes, host.outside_of(*number).value);
     if ((attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
         set_builders(*qp, attributes->send_ops_flags);
     Process::of(host).add(*qp);
+    undo.done();
     return &qp.release()->plain();
 }
 

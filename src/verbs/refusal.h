@@ -36,7 +36,8 @@ inline bool explains_calls() {
 inline void say_refused(const char* call, int error, const std::string& why) {
     const char* name = strerrorname_np(error);
     const char* words = strerrordesc_np(error);
-    if (error == EAGAIN || error == EINTR) return;  // "try again" is no refusal
+    // To try again or to wait is no refusal.
+    if (error == EAGAIN || error == EINTR || error == EINPROGRESS) return;
     char line[640];
     const int length = std::snprintf(
         line, sizeof line, "tulle: process %d: %s was refused: %s (%s)%s%s.\n",

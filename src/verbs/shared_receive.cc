@@ -29,7 +29,7 @@ ibv_srq* create(ibv_context* context, const ibv_srq_init_attr_ex& a, ibv_srq_typ
     auto srq = std::make_unique<Srq>();
     live::Host& host = host_of(context);
     const std::lock_guard guard(host.lock());
-    Process::instance().make_room();
+    Process::of(host).make_room();
     const auto id =
         is_xrc ? host.adapter().create_xrc_srq(object_of<XrcDomain>(a.xrcd).id, pd_of(a.pd).id,
                                                cq_of(a.cq).id, requests, sges)

@@ -52,6 +52,20 @@ class One(Base):
         self.write(self.mr.rkey, self.mr.buf, access=0)
         self.assertEqual(self.status(), e.IBV_WC_REM_INV_REQ_ERR)
 
+    def test_wrong_psn(self):
+        here, there = self.qp(), self.qp()
+        self.connect(here, there.qp_num)
+        self.connect(there, here.qp_num, psn=0xfff000)
+        self.post(here, self.mr)
+        self.assertEqual(self.status(), e.IBV_WC_RETRY_EXC_ERR)
+
+    def test_other_peer(self):
+        here, there, other = self.qp(), self.qp(), self.qp()
+        self.connect(here, there.qp_num)
+        self.connect(there, other.qp_num, psn=0xfff000)
+        self.post(here, self.mr)
+        self.assertEqual(self.status(), e.IBV_WC_RETRY_EXC_ERR)
+
     def test_too_long(self):
         here, there = self.pair()
         there.post_recv(RecvWR(num_sge=1, sg=[SGE(self.mr.buf, 8, self.mr.lkey)]))

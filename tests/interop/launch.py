@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from interop import SECONDS, SKIPPED
+from interop import SECONDS, SKIPPED, free_port
 
 
 class Skipped(Exception):
@@ -159,6 +159,27 @@ def a_capture_that_finds_no_room_is_an_error(launch):
     assert "the capture is not complete from here on: No space left on device" in result.stderr
     assert result.stderr.endswith("tulle run: the capture or the fault log is not complete: it "
                                   "could not be written\n")
+
+
+def a_capture_of_one_side_has_both_directions(launch):
+    """The server is another run, which captures nothing."""
+    if not shutil.which("ib_send_bw"):
+        raise Skipped("this test needs ib_send_bw (perftest)")
+    port = str(free_port())
+    line = ["ib_send_bw", "-s", "4096", "-n", "5", "-p", port]
+    with subprocess.Popen([launch.tulle, "run", *line], env=launch.environment(),
+                          stdout=subprocess.DEVNULL) as server:
+        def is_ready():
+            return any(f":{int(port):04X} " in row for kind in ("tcp", "tcp6")
+                       for row in Path(f"/proc/net/{kind}").read_text().splitlines()[1:])
+        while not is_ready():
+            assert server.poll() is None
+        said = launch.run("--pcap", "one.pcap", *line, "localhost")
+        assert said.returncode == 0 and server.wait(SECONDS) == 0
+    decoded = subprocess.run([launch.tulle, "decode", "--operations", "one.pcap"],
+                             capture_output=True, text=True, check=False, cwd=launch.folder)
+    print(decoded)
+    assert "unanswered" not in decoded.stdout and "SEND" in decoded.stdout.upper()
 
 
 def a_capture_that_cannot_begin_is_refused(launch):
@@ -324,7 +345,7 @@ TESTS = [
     much_output_comes_whole, an_end_that_is_not_well_is_explained,
     a_refused_call_is_explained_when_asked_for,
     what_a_killed_run_has_left_goes_with_the_next, a_capture_that_finds_no_room_is_an_error,
-    a_capture_that_cannot_begin_is_refused, ls_and_cd_find_the_adapter,
+    a_capture_of_one_side_has_both_directions, a_capture_that_cannot_begin_is_refused, ls_and_cd_find_the_adapter,
     patterns_and_searches_find_the_adapter, a_script_as_ibstatus_reads_all_ports,
     calls_of_c_find_the_adapter, a_program_with_the_address_sanitizer_of_gcc,
     a_program_with_the_address_sanitizer_of_clang,

@@ -44,14 +44,15 @@ class Base(unittest.TestCase):
         gid = gid or self.context.query_gid(1, 3)
         return AHAttr(is_global=1, port_num=1, gr=GlobalRoute(dgid=gid, sgid_index=3))
 
-    def connect(self, qp, peer, gid=None, timeout=8, retries=1, rnr_retries=0, access=ALL):
+    def connect(self, qp, peer, gid=None, timeout=8, retries=1, rnr_retries=0, access=ALL,
+                psn=0):
         attr = QPAttr(qp_state=e.IBV_QPS_INIT, port_num=1)
         attr.qp_access_flags = access
         qp.modify(attr, e.IBV_QP_STATE | e.IBV_QP_PKEY_INDEX | e.IBV_QP_PORT |
                   e.IBV_QP_ACCESS_FLAGS)
         attr = QPAttr(qp_state=e.IBV_QPS_RTR)
         attr.path_mtu = e.IBV_MTU_1024
-        attr.dest_qp_num = peer
+        attr.dest_qp_num, attr.rq_psn = peer, psn
         attr.max_dest_rd_atomic = attr.min_rnr_timer = 1
         attr.ah_attr = self.address(gid)
         qp.modify(attr, e.IBV_QP_STATE | e.IBV_QP_AV | e.IBV_QP_PATH_MTU | e.IBV_QP_DEST_QPN |
