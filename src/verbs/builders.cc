@@ -90,9 +90,12 @@ void tie(PendingWork& work) {
 void flush(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t length, uint8_t type,
            uint8_t level) {
     rdma(qp, kFlush, kWithFlush, rkey, address, static_cast<__be32>(type | level << 4));
+    // Of a whole region the length is not looked at; a byte has its key checked.
+    constexpr uint8_t kWholeRegion = 1;
+    if (level == kWholeRegion) length = 1;
     const ibv_sge range{0, static_cast<uint32_t>(length), 0};
     set_sges(qp, 1, &range);
-    if (length > UINT32_MAX || type > 3 || level > 1) qp_of(qp).pending_error = EINVAL;
+    if (length > UINT32_MAX || type > 3 || level > kWholeRegion) qp_of(qp).pending_error = EINVAL;
 }
 
 void start(ibv_qp_ex* shown) {

@@ -141,8 +141,10 @@ int dealloc_mw(ibv_mw* mw) {
 }
 
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes) {
-    constexpr uint32_t kKnown =
-        IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+    // Came after release 44: memory of the device need not be hidden from whoever runs the machine.
+    constexpr uint32_t kUnprotected = 1 << 2;
+    constexpr uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+                                IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | kUnprotected;
     if (attributes->pd == nullptr || (attributes->comp_mask & ~kKnown) != 0) return fail(EINVAL);
     ProtectionDomain& parent = pd_of(attributes->pd);
     auto domain = std::make_unique<ProtectionDomain>();

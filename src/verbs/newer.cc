@@ -102,7 +102,8 @@ TULLE_EXPORT int ibv_dm_export_dmabuf_fd(ibv_dm*) {
     errno = EOPNOTSUPP;
     return -1;
 }
-TULLE_EXPORT int ibv_export_buf_dmabuf_fd(void*) {
-    errno = EOPNOTSUPP;
+// Ordinary memory is in no such file.
+TULLE_EXPORT int ibv_export_buf_dmabuf_fd(Buffer*) {
+    errno = ENODATA;
     return -1;
 }

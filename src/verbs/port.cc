@@ -82,7 +82,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     ibv_device_attr_ex a{};
     query_device(context, &a.orig_attr);
     // Pages are mapped when they are touched, as the program's own are.
-    constexpr uint32_t kFlush = 1 << 6;  // names of both below came after release 44
+    constexpr uint32_t kNewer = 3 << 6;  // FLUSH and ATOMIC WRITE, named after release 44
     constexpr uint64_t kFlushAndAtomicWrite = uint64_t{7} << 38;
     constexpr uint32_t kAll = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
                               IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
@@ -90,7 +90,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     a.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
     constexpr uint32_t kMessages =
         IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
-    a.odp_caps.per_transport_caps = {kAll | kFlush, kMessages | IBV_ODP_SUPPORT_WRITE, kMessages};
+    a.odp_caps.per_transport_caps = {kAll | kNewer, kMessages | IBV_ODP_SUPPORT_WRITE, kMessages};
     a.completion_timestamp_mask = UINT64_MAX;
     a.hca_core_clock = 1'000'000;  // in kHz: nanoseconds
     a.device_cap_flags_ex = a.orig_attr.device_cap_flags | kFlushAndAtomicWrite;

@@ -347,6 +347,10 @@ TEST_F(Calls, a_buffer_of_the_device_is_memory_that_its_domain_registers) {
     EXPECT_EQ(register_it(other, handle, bytes, kPage, kAll), nullptr);
     EXPECT_EQ(errno, EINVAL);
     EXPECT_EQ(ibv_dealloc_pd(other), 0);
+    auto* export_it = newer<int(void*)>("ibv_export_buf_dmabuf_fd", "IBVERBS_1.18");
+    ASSERT_NE(export_it, nullptr);
+    EXPECT_EQ(export_it(handle), -1);
+    EXPECT_EQ(errno, ENODATA);
     release(handle);
 }
 
@@ -365,7 +369,9 @@ TEST_F(Connected, memory_is_flushed_where_both_ends_allow_it) {
     init.pd = pd;
     init.send_ops_flags = kWithFlush;
     ibv_qp* target = make();
-    for (const bool is_allowed : {true, false}) {
+    // A range, and a whole region, whose length does not count.
+    for (const auto& [is_allowed, level] :
+         {std::pair{true, 0}, {true, 1}, {false, 0}, {false, 1}}) {
         ibv_mr* region = ibv_reg_mr(pd, memory.data(), kPage, kAll | (is_allowed ? kGlobal : 0));
         ibv_qp* qp = ibv_create_qp_ex(context, &init);
         ASSERT_NE(qp, nullptr);
@@ -379,7 +385,8 @@ TEST_F(Connected, memory_is_flushed_where_both_ends_allow_it) {
         extended->wr_flags = IBV_SEND_SIGNALED;
         ibv_wr_start(extended);
         reinterpret_cast<Flushing*>(extended)->wr_flush(
-            extended, region->rkey, reinterpret_cast<uint64_t>(memory.data()), 64, 1, 0);
+            extended, region->rkey, reinterpret_cast<uint64_t>(memory.data()),
+            level == 0 ? 64 : 1 << 30, 1, static_cast<uint8_t>(level));
         ASSERT_EQ(ibv_wr_complete(extended), 0);
         ibv_wc wc{};
         while (ibv_poll_cq(cq, 1, &wc) == 0) continue;
