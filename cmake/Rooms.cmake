@@ -63,8 +63,8 @@ function(tulle_room name)
     endif()
 endfunction()
 
-# Parsing foreign headers is half of what a file takes to compile. Other compilers go without, and so
-# notice a file that does not include what it uses.
+# Parsing foreign headers is half of what a file takes to compile. Other compilers go without, and
+# so notice a file that does not include what it uses.
 function(tulle_precompile target)
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT TULLE_SANITIZE)
         target_precompile_headers(${target} PRIVATE <algorithm> <array> <cstdint> <functional> <map>

@@ -107,10 +107,7 @@ TEST(AttackTest, another_user_who_answers_as_a_known_process_gets_none_of_its_tr
         // Makes the victim know it, under the name of the other.
         (void)stranger.call(couple.one.slot);
         parent.send(0);
-        for (int i = 0; i < 200; ++i) {
-            stranger.answer_callers();
-            usleep(1000);
-        }
+        for (int i = 0; i < 200; ++i) stranger.await_callers();
         return 0;
     });
     (void)attacker.channel().take<int>();
@@ -166,7 +163,7 @@ TEST(AttackTest, a_process_that_reads_the_secret_is_one_that_could_write_anyway)
         stranger.ring().proof.store(secret.word);
         stranger.put_write(where.canary_place, kHarm);
         eventfd_write(answer->bell.get(), 1);
-        while (stranger.ring().read.load() != stranger.ring().written.load()) usleep(100);
+        while (stranger.ring().read.load() != stranger.ring().written.load()) sched_yield();
         return 0;
     });
     EXPECT_EQ(other.exit_code(), 0);

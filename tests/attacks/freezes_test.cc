@@ -109,9 +109,8 @@ TEST_F(FreezeTest, a_bell_that_is_a_pipe_neither_ends_nor_holds_up_whoever_rings
             close(is_full ? -1 : ends[1]);
             parent.send(stranger.card.slot);
             for (;;) {
-                stranger.answer_callers();
+                stranger.await_callers();
                 stranger.ring().bell_rung.store(0);
-                usleep(1000);
             }
         });
         victim.channel().send(attacker.channel().take<uint32_t>());

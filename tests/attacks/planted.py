@@ -73,7 +73,8 @@ DEFECTS = {
     ),
     "deregistration does not read what is in the ring": (
         "src/live/withdrawal.cc",
-        "        drain(index, time);\n        await_copies_of(index, instance, time + kCopyPatience);\n",
+        "        drain(index, time);\n"
+        "        await_copies_of(index, instance, time + kCopyPatience);\n",
         "",
         "HostTest.*",
     ),
@@ -224,7 +225,8 @@ DEFECTS = {
     ),
     "link layers are not compared": (
         "src/live/encounters.cc",
-        "    if (there.is_ethernet != who_.is_ethernet) return kNowhere;  // no switch joins the two\n",
+        "    if (there.is_ethernet != who_.is_ethernet) return kNowhere;  // no switch joins the "
+        "two\n",
         "",
         "LinkLayerTest.*",
     ),

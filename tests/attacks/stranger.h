@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -57,6 +58,12 @@ public:
     }
     void answer_callers() {
         while (Descriptor caller = door->accept(card)) callers.push_back(std::move(caller));
+    }
+    // The next one has a millisecond to come.
+    void await_callers() {
+        pollfd waits{door->socket(), POLLIN, 0};
+        poll(&waits, 1, 1);
+        answer_callers();
     }
 
     void put(std::span<const std::byte> record) {

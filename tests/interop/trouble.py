@@ -86,9 +86,9 @@ CAUSES = {
     "local_memory": r"local protection error \(status 4\): a local piece of the request",
     "not_ready": r"transport retry counter exceeded \(status 12\): the queue pair 0x\w+ of this "
                  r"process itself was not in RTR yet",
-    "wrong_psn": r"transport retry counter exceeded \(status 12\): queue pair 0x\w+ of this process "
-                 r"itself is connected to this one and takes none of its requests: its rq_psn is "
-                 r"not the sq_psn of this one",
+    "wrong_psn": r"transport retry counter exceeded \(status 12\): queue pair 0x\w+ of this "
+                 r"process itself is connected to this one and takes none of its requests: its "
+                 r"rq_psn is not the sq_psn of this one",
     "other_peer": r"queue pair 0x\w+ of this process itself is connected to another one, 0x",
     "dead_peer": r"transport retry counter exceeded \(status 12\): the peer, process \d+ of host "
                  r"0, has ended",
