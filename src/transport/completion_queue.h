@@ -32,6 +32,7 @@ public:
         while (count < into.size() && !entries_.empty()) into[count++] = entries_.pop_front();
         if (count != 0) overrun_ = false;
         urgent_end_ -= std::min(urgent_end_, count);
+        told_ -= std::min(told_, count);
         return count;
     }
 
@@ -54,13 +55,16 @@ public:
     }
 
     // Whether an entry that is there already fulfils the wish. The specification asks for an event
-    // with the next completion only (IBTA vol 1, 11.4.2.2); adapters compare the doorbell's index
-    // with their own and tell at once, and programs rely on that.
+    // with the next completion only (IBTA vol 1, 11.4.2.2); adapters also tell at once of what came
+    // while the queue was not armed, and programs rely on that (UCX). What an event has told of is
+    // not told again: others arm the queue first and poll it then (perftest).
     bool arm(Wish wish) {
         wish_ = std::max(wish_, wish);
-        const bool is_there = wish_ == Wish::any ? !entries_.empty() : urgent_end_ != 0;
-        if (is_there) wish_ = Wish::none;
-        return is_there;
+        const size_t end = wish_ == Wish::any ? entries_.size() : urgent_end_;
+        if (end <= told_) return false;
+        wish_ = Wish::none;
+        told_ = entries_.size();
+        return true;
     }
 
     // After its push, whether this completion fulfils the wish; a wish is fulfilled once (IBTA vol
@@ -70,6 +74,7 @@ public:
         if (is_urgent) urgent_end_ = entries_.size();
         if (wish_ == Wish::none || (wish_ == Wish::solicited && !is_urgent)) return false;
         wish_ = Wish::none;
+        told_ = entries_.size();
         return true;
     }
 
@@ -79,6 +84,7 @@ private:
     base::Ring<Completion> entries_;
     uint32_t capacity_;
     size_t urgent_end_ = 0;  // behind the last entry that was solicited or failed; 0 is none
+    size_t told_ = 0;        // so many, from the oldest on, an event has told of
     bool overrun_ = false;
     Wish wish_ = Wish::none;
 };
