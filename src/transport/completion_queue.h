@@ -38,9 +38,16 @@ public:
 
     // Takes out what this queue pair has completed.
     void remove(Qpn qpn) {
-        for (size_t left = entries_.size(); left > 0; --left) {
+        const size_t urgent_end = urgent_end_;
+        const size_t told = told_;
+        for (size_t place = 0, count = entries_.size(); place < count; ++place) {
             const Completion entry = entries_.pop_front();
-            if (entry.qpn != qpn) entries_.push_back(entry);
+            if (entry.qpn != qpn) {
+                entries_.push_back(entry);
+                continue;
+            }
+            if (place < urgent_end) --urgent_end_;
+            if (place < told) --told_;
         }
     }
 

@@ -98,6 +98,17 @@ TEST(CompletionQueue, only_what_is_solicited_or_failed_fulfils_a_narrow_wish_at_
     EXPECT_FALSE(queue.arm(Wish::solicited));
 }
 
+TEST(CompletionQueue, what_was_taken_out_is_not_counted_as_told) {
+    CompletionQueue queue(4);
+    Completion gone = numbered(1);
+    gone.qpn = Qpn{7};
+    queue.push(gone);
+    EXPECT_TRUE(queue.arm(Wish::any));
+    queue.remove(Qpn{7});
+    queue.push(numbered(2));
+    EXPECT_TRUE(queue.arm(Wish::any)) << "no event has told of the second one";
+}
+
 TEST(CompletionQueue, a_size_below_what_it_holds_is_refused) {
     CompletionQueue queue(4);
     for (uint64_t id = 0; id < 3; ++id) queue.push(numbered(id));

@@ -44,6 +44,7 @@ private:
     bool take_news(bool thoroughly) override;
     short ready(short wanted) const override;
     void arm() override;
+    bool is_armed() const override { return is_armed_; }
     void add_files(std::vector<pollfd>& files) const override;
 
     void show_port();

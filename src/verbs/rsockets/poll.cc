@@ -68,7 +68,10 @@ private:
         for (const auto& socket : sockets_)
             if (socket) socket->watch(files);
         const int found = look();
-        const int result = found != 0 ? found : poll(files.data(), files.size(), timeout);
+        const bool may_sleep = std::ranges::all_of(
+            sockets_, [](const auto& socket) { return !socket || socket->may_be_slept_on(); });
+        const int result =
+            found != 0 || !may_sleep ? found : poll(files.data(), files.size(), timeout);
         const int error = errno;
         for (const auto& socket : sockets_)
             if (socket) socket->unwatch();

@@ -106,6 +106,11 @@ void Socket::leave() {
     if (--watchers_ == 0) eventfd_read(number(), &rings);
 }
 
+bool Socket::may_be_slept_on() {
+    const std::lock_guard guard(lock_);
+    return is_armed();
+}
+
 short Socket::look(short wanted) {
     const std::lock_guard guard(lock_);
     progress(true);

@@ -99,6 +99,8 @@ public:
     short look(short wanted);
     void watch(std::vector<pollfd>& files);
     void unwatch();
+    // Whether what comes from now on wakes who waits for its files.
+    bool may_be_slept_on();
 
     int set_option(int level, int option, const void* value, socklen_t length);
     int get_option(int level, int option, void* value, socklen_t* length);
@@ -112,6 +114,8 @@ protected:
     virtual bool take_news(bool thoroughly) = 0;  // true if there was something
     virtual short ready(short wanted) const = 0;
     virtual void arm() = 0;
+    // Whether what comes from now on wakes who sleeps.
+    virtual bool is_armed() const = 0;
     virtual void add_files(std::vector<pollfd>& files) const = 0;
 
     void progress(bool thoroughly);
@@ -150,9 +154,12 @@ int Socket::wait(Guard& guard, bool may_wait, IsDone is_done) {
             if (is_done()) return 0;
         }
         if (!may_wait) return EAGAIN;
-        arm();
-        progress(true);
-        if (is_done()) return 0;
+        // What is looked at may be the very event that the queue was armed for.
+        do {
+            arm();
+            progress(true);
+            if (is_done()) return 0;
+        } while (!is_armed());
         if (const int error = sleep(guard)) return error;
     }
 }

@@ -81,6 +81,9 @@ private:
     bool take_news(bool thoroughly) override;
     short ready(short wanted) const override;
     void arm() override;
+    bool is_armed() const override {
+        return cq_ == nullptr || state_ != State::connected || is_armed_;
+    }
     void add_files(std::vector<pollfd>& files) const override;
 
     // connect.cc
