@@ -44,7 +44,9 @@ struct Batch {
 
 const StreamedWrite* WriteStream::oldest_done(const RingMemory& ring) {
     if (writes_.empty()) return nullptr;
-    const uint64_t done = std::max(ring.read.load(std::memory_order_acquire), taken_to_);
+    uint64_t done = std::max(ring.read.load(std::memory_order_acquire), taken_to_);
+    // The reader has passed over what is ours to do, and we have not done it yet.
+    if (is_taking_back_) done = std::min(done, taken_from_);
     return writes_.front().end <= done ? &writes_.front() : nullptr;
 }
 

@@ -88,6 +88,21 @@ TEST_F(WriteStreamTest, what_is_taken_back_waits_for_the_one_that_the_reader_is_
     EXPECT_EQ(cells[0], 8u);
 }
 
+TEST_F(WriteStreamTest, what_the_reader_has_passed_over_is_not_done_before_it_is_in_place) {
+    write(0, 7);
+    write(0, 8);
+    ASSERT_FALSE(reader.front().empty());
+    ASSERT_TRUE(claim_write(*ring, reader.position(), reader.end()));
+    take_back();
+    reader.pop();
+    EXPECT_FALSE(read_one());
+    ASSERT_NE(stream.oldest_done(*ring), nullptr);
+    stream.pop();
+    EXPECT_EQ(stream.oldest_done(*ring), nullptr);
+    take_back();
+    EXPECT_NE(stream.oldest_done(*ring), nullptr);
+}
+
 // Its reader can write the ring as well.
 TEST_F(WriteStreamTest, a_ring_that_its_reader_has_spoiled_is_walked_no_further) {
     for (const uint64_t length : {uint64_t{kRingBytes}, kMaxRecord + 1, UINT64_MAX - 1}) {
