@@ -7,8 +7,8 @@ BUILD_PACKAGES = g++ cmake ninja-build ccache libcli11-dev libfmt-dev nlohmann-j
 FUZZ_PACKAGES = $(BUILD_PACKAGES) clang libclang-rt-14-dev llvm-14
 INTEROP_PACKAGES = ibverbs-utils perftest rdmacm-utils qperf fio ucx-utils openmpi-bin \
                    libopenmpi-dev libfabric-bin python3-pyverbs iproute2 procps iperf socat
-TEST_PACKAGES = $(FUZZ_PACKAGES) $(INTEROP_PACKAGES) binutils chromium clang-format mandoc python3 \
-                tshark valgrind
+TEST_PACKAGES = $(FUZZ_PACKAGES) $(INTEROP_PACKAGES) binutils chromium clang-format gdb mandoc \
+                python3 tshark valgrind
 
 PREFIX ?= /usr/local
 .DEFAULT_GOAL = help
