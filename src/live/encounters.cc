@@ -245,11 +245,14 @@ void Host::forget_if_unused(uint32_t index) {
     if (peer.is_gone && peer.connections == 0) peer.forget();
 }
 
-// Those of a peer that could open the file by itself, as us.
-void Host::open_counters(Peer& peer) {
-    if (!peer.has_proven(secret_.word)) return;
-    peer.has_counters = true;
-    peer.counters = PortCounters(peer.facts.counters_file, slot_);
+// Those of a peer that could open the file by itself, as us. False if it has not shown that yet: it
+// does with the first answer that it sends.
+bool Host::open_counters(Peer& peer) {
+    if (peer.has_counters) return true;
+    const bool has_file = peer.facts.counters_file[0] != 0;
+    if (has_file && !peer.has_proven(secret_.word)) return false;
+    if (has_file) peer.counters = PortCounters(peer.facts.counters_file, slot_);
+    return peer.has_counters = true;
 }
 
 }  // namespace tulle::live

@@ -310,8 +310,7 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
     if (index < peers_.size() && qp->requester.oldest == qp->requester.end) {
         Peer& peer = *peers_[index];
         if (peer.is_reachable && !peer.is_gone && peer.can_send() && wire_ == nullptr &&
-            agrees(routes_[transport::Core::index_of(qpn)])) {
-            if (!peer.has_counters) open_counters(peer);
+            agrees(routes_[transport::Core::index_of(qpn)]) && open_counters(peer)) {
             if (direct_.add(peer, *adapter_, *qp, outside_of(qpn), secret_.instance, request))
                 return Refusal::none;
         }

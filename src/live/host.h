@@ -225,7 +225,7 @@ private:
     void lose_peer(uint32_t index);
     void drain(uint32_t index, base::Instant now);
     void forget_if_unused(uint32_t index);
-    void open_counters(Peer& peer);
+    bool open_counters(Peer& peer);
     // Waits for others without the lock.
     template <class Wait>
     void without_lock(Wait&& wait) {
