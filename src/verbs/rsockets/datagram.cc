@@ -217,19 +217,11 @@ int Datagram::peer_name(Name& name) {
 bool Datagram::take_news(bool thoroughly) {
     bool any = take_completions();
     if (thoroughly) any |= take_udp();
-    if (thoroughly && is_armed_) any |= take_channel_events();
+    if (thoroughly && is_armed_ && take_channel_event(channel_)) {
+        is_armed_ = false;
+        any = true;
+    }
     return any;
-}
-
-bool Datagram::take_channel_events() {
-    pollfd look{channel_->fd, POLLIN, 0};
-    if (poll(&look, 1, 0) != 1) return false;
-    ibv_cq* cq = nullptr;
-    void* context = nullptr;
-    if (ibv_get_cq_event(channel_, &cq, &context) != 0) return false;
-    ibv_ack_cq_events(cq, 1);
-    is_armed_ = false;
-    return true;
 }
 
 bool Datagram::take_completions() {

@@ -49,7 +49,6 @@ private:
 
     void show_port();
     bool take_completions();
-    bool take_channel_events();
     bool take_udp();
     void on_datagram(const std::byte* bytes, size_t length);
     void on_udp(std::span<const std::byte> bytes, const Name& from);

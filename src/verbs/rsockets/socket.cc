@@ -128,6 +128,16 @@ int Socket::sleep(Guard& guard) {
     return error;
 }
 
+bool take_channel_event(ibv_comp_channel* channel) {
+    pollfd look{channel->fd, POLLIN, 0};
+    if (poll(&look, 1, 0) != 1) return false;
+    ibv_cq* cq = nullptr;
+    void* context = nullptr;
+    if (ibv_get_cq_event(channel, &cq, &context) != 0) return false;
+    ibv_ack_cq_events(cq, 1);
+    return true;
+}
+
 // ---- options ------------------------------------------------------------------------------------
 
 namespace {

@@ -9,6 +9,7 @@
 // Calls answer as the kernel's do inside: a count or 0, or a negative errno.
 #pragma once
 
+#include <infiniband/verbs.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -137,6 +138,9 @@ private:
     bool is_blocking_ = true;
     int watchers_ = 0;
 };
+
+// Takes an event of the channel, if one is there: its queue is not armed any more.
+bool take_channel_event(ibv_comp_channel* channel);
 
 // The sockets of the program by number.
 std::shared_ptr<Socket> find(int number);

@@ -14,21 +14,13 @@ bool Stream::take_news(bool thoroughly) {
     bool any = false;
     if (thoroughly || state_ != State::connected || !may_talk_) any |= take_events();
     if (cq_ == nullptr || state_ != State::connected) return any;
-    if (thoroughly && is_armed_) any |= take_channel_events();
+    if (thoroughly && is_armed_ && take_channel_event(channel_)) {
+        is_armed_ = false;
+        any = true;
+    }
     any |= take_completions();
     any |= flush_control();
     return any;
-}
-
-bool Stream::take_channel_events() {
-    pollfd look{channel_->fd, POLLIN, 0};
-    if (poll(&look, 1, 0) != 1) return false;
-    ibv_cq* cq = nullptr;
-    void* context = nullptr;
-    if (ibv_get_cq_event(channel_, &cq, &context) != 0) return false;
-    ibv_ack_cq_events(cq, 1);
-    is_armed_ = false;
-    return true;
 }
 
 void Stream::arm() {

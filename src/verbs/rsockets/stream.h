@@ -103,7 +103,6 @@ private:
 
     // stream.cc
     bool take_completions();
-    bool take_channel_events();
     void on_completion(const ibv_wc& completion);
     void on_message(uint32_t message);
     void on_data(uint32_t bytes);
