@@ -7,10 +7,11 @@ loudly if the text to change is not there, or is there twice.
 """
 
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "swarm"))
+from plant import build_in, plant_in  # noqa: E402
 
 ROOMS = ("base", "wire", "transport", "live")
 SECONDS = 240
@@ -110,8 +111,7 @@ DEFECTS = {
     ),
     "a peer is whoever names its instance": (
         "src/live/peer.h",
-        "        return instance == introduction.instance && slot == introduction.slot &&\n"
-        "               who == introduction.who;",
+        "        return instance == introduction.instance && who == introduction.who;",
         "        return instance == introduction.instance;",
         "AttackTest.*:FreezeTest.*:LastingTest.*:HostTest.*",
     ),
@@ -239,51 +239,9 @@ DEFECTS = {
 }
 
 
-def main():
-    source = pathlib.Path(sys.argv[1])
-    names = sys.argv[3:] or list(DEFECTS)
-    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
-        copy = pathlib.Path(folder)
-        prepare(source, copy)
-        if found := find(copy, "*"):
-            sys.exit(f"planted: the tests fail without any defect: {found}")
-        missed = [name for name in names if not plant(copy, name, *DEFECTS[name])]
-    if missed:
-        sys.exit(f"planted: not found: {', '.join(missed)}")
-
-
-def prepare(source, copy):
-    for room in ROOMS:
-        shutil.copytree(source / "src" / room, copy / "src" / room)
-    shutil.copytree(source / "tests" / "attacks", copy / "tests" / "attacks")
-    (copy / "CMakeLists.txt").write_text(BUILD)
-    subprocess.run(
-        ["cmake", "-G", "Ninja", "-S", copy, "-B", copy / "build", "-DCMAKE_BUILD_TYPE=Release",
-         f"-DCMAKE_CXX_COMPILER={sys.argv[2]}", "-DCMAKE_CXX_FLAGS=-O1 "
-         f'-DTULLE_SOURCE_DIR=\\"{source}\\"'],
-        check=True, stdout=subprocess.DEVNULL)
-
-
-def plant(copy, name, file, before, after, tests):
-    path = copy / file
-    text = path.read_text()
-    if text.count(before) != 1:
-        sys.exit(f"planted: {name}: {file} has the text to change {text.count(before)} times")
-    path.write_text(text.replace(before, after))
-    try:
-        found = find(copy, tests)
-    finally:
-        path.write_text(text)
-    print(f"planted: {name}: {found or 'NOT FOUND'}", flush=True)
-    return found
-
-
-def find(copy, tests):
+def find(copy, tests="*"):
     """Builds and runs the tests; returns which one failed, or that they do not end."""
-    build = subprocess.run(["cmake", "--build", copy / "build"], capture_output=True,
-                           text=True, check=False)
-    if build.returncode != 0:
-        sys.exit(f"planted: it does not build:\n{build.stdout}{build.stderr}")
+    build_in(copy)
     try:
         run = subprocess.run([copy / "build/planted_test", f"--gtest_filter={tests}",
                               "--gtest_fail_fast"], text=True, stdout=subprocess.PIPE,
@@ -298,4 +256,4 @@ def find(copy, tests):
 
 
 if __name__ == "__main__":
-    main()
+    plant_in(DEFECTS, ROOMS, {"attacks"}, (BUILD, f'-DTULLE_SOURCE_DIR=\\"{sys.argv[1]}\\"'), find)

@@ -1,4 +1,4 @@
-"""What planting defects takes: a copy of the sources, one change of text, a build and a swarm.
+"""What planting defects takes: a copy of the sources, one change of text, a build, and tests.
 
 A swarm that finds nothing may be blind. Each defect is one change of text; it fails loudly if the
 text to change is not there, or is there twice. A defect has to be found within so many seeds.
@@ -30,38 +30,53 @@ target_link_libraries({program}_test PRIVATE Threads::Threads)
 
 def plant(defects, rooms, program, left_out="^$"):
     """Plants all defects, or those that the command line names: SOURCE COMPILER [DEFECT...]."""
-    source = pathlib.Path(sys.argv[1])
+    text = BUILD.format(program=program, left_out=left_out)
+    plant_in(defects, rooms, {program, "swarm"}, (text, "-DFMT_HEADER_ONLY"),
+             lambda copy: _find(copy, program), f" within {SEEDS} seeds")
+
+
+def plant_in(defects, rooms, tests, build, find, within=""):
+    """The same for any tests. `build` is a CMakeLists.txt and further flags of the compiler. A
+    defect is a file, the text to change, what it becomes, and what `find` is told besides."""
     names = sys.argv[3:] or list(defects)
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         copy = pathlib.Path(folder)
-        _prepare(source, copy, rooms, program, left_out)
-        if found := _find(copy, program):
-            sys.exit(f"planted: the swarm fails without any defect: {found}")
-        missed = [name for name in names if not _plant(copy, program, name, *defects[name])]
+        _prepare(copy, rooms, tests, *build)
+        if found := find(copy):
+            sys.exit(f"planted: the tests fail without any defect: {found}")
+        missed = [name for name in names if not _plant(copy, find, name, *defects[name])]
     if missed:
-        sys.exit(f"planted: not found within {SEEDS} seeds: {', '.join(missed)}")
+        sys.exit(f"planted: not found{within}: {', '.join(missed)}")
 
 
-def _prepare(source, copy, rooms, program, left_out):
+def build_in(copy):
+    build = subprocess.run(["cmake", "--build", copy / "build"], capture_output=True,
+                           text=True, check=False)
+    if build.returncode != 0:
+        sys.exit(f"planted: it does not build:\n{build.stdout}{build.stderr}")
+
+
+def _prepare(copy, rooms, tests, text, flags):
+    source = pathlib.Path(sys.argv[1])
     for room in rooms:
         shutil.copytree(source / "src" / room, copy / "src" / room)
-    for folder in {program, "swarm"}:
+    for folder in tests:
         shutil.copytree(source / "tests" / folder, copy / "tests" / folder)
-    (copy / "CMakeLists.txt").write_text(BUILD.format(program=program, left_out=left_out))
+    (copy / "CMakeLists.txt").write_text(text)
     subprocess.run(
         ["cmake", "-G", "Ninja", "-S", copy, "-B", copy / "build", "-DCMAKE_BUILD_TYPE=Release",
-         f"-DCMAKE_CXX_COMPILER={sys.argv[2]}", "-DCMAKE_CXX_FLAGS=-O1 -DFMT_HEADER_ONLY"],
+         f"-DCMAKE_CXX_COMPILER={sys.argv[2]}", f"-DCMAKE_CXX_FLAGS=-O1 {flags}"],
         check=True, stdout=subprocess.DEVNULL)
 
 
-def _plant(copy, program, name, file, before, after):
+def _plant(copy, find, name, file, before, after, *told):
     path = copy / file
     text = path.read_text()
     if text.count(before) != 1:
         sys.exit(f"planted: {name}: {file} has the text to change {text.count(before)} times")
     path.write_text(text.replace(before, after))
     try:
-        found = _find(copy, program)
+        found = find(copy, *told)
     finally:
         path.write_text(text)
     print(f"planted: {name}: {found or 'NOT FOUND'}", flush=True)
@@ -70,10 +85,7 @@ def _plant(copy, program, name, file, before, after):
 
 def _find(copy, program):
     """Builds and runs the swarm; returns the line that says which seed failed, if one did."""
-    build = subprocess.run(["cmake", "--build", copy / "build"], capture_output=True,
-                           text=True, check=False)
-    if build.returncode != 0:
-        sys.exit(f"planted: it does not build:\n{build.stdout}{build.stderr}")
+    build_in(copy)
     run = subprocess.run([copy / f"build/{program}_test", f"--seeds={SEEDS}"], text=True,
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if run.returncode == 0:
