@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "swarm"))
-from plant import build_in, plant_in  # noqa: E402
+from plant import build_in, plant_in, prepare  # noqa: E402
 
 ROOMS = ("base", "wire", "transport", "live")
 SECONDS = 240
@@ -256,4 +256,5 @@ def find(copy, tests="*"):
 
 
 if __name__ == "__main__":
-    plant_in(DEFECTS, ROOMS, {"attacks"}, (BUILD, f'-DTULLE_SOURCE_DIR=\\"{sys.argv[1]}\\"'), find)
+    plant_in(DEFECTS, lambda copy: prepare(copy, ROOMS, {"attacks"}, BUILD,
+                                           f'-DTULLE_SOURCE_DIR=\\"{sys.argv[1]}\\"'), find)

@@ -33,8 +33,9 @@ DEFECTS = {
     ),
     "what crosses changes its order": (
         "src/cluster/partition.cc",
-        "    for (const fabric::Crossing& crossing : crossings) cabling_.accept(crossing);",
-        "    for (size_t i = crossings.size(); i != 0; --i) cabling_.accept(crossings[i - 1]);",
+        "    for (fabric::Crossing& crossing : crossings) cabling_.accept(std::move(crossing));",
+        "    for (size_t i = crossings.size(); i != 0; --i)\n"
+        "        cabling_.accept(std::move(crossings[i - 1]));",
     ),
     "a mark gets lost": (
         "src/fabric/marking.h",

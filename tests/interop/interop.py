@@ -248,7 +248,9 @@ PROGRAMS = {
     "pyverbs": pyverbs(),
     "fabric_msg": fabric("msg"),
     "fabric_dgram": fabric("dgram"),
-    "fabric_rdm": fabric("rdm"),
+    # Its thread for connections closes the end point when the peer has left. What the program has
+    # not polled by then goes with the queue pair, as with adapters, and counts as flushed.
+    "fabric_rdm": fabric("rdm") | {"known": r"cq_readerr: Work Request Flushed Error"},
 }
 
 # All of perftest and rping again on a bad network. What is lost is sent again: nothing of the data
@@ -294,6 +296,13 @@ def leftovers(world, folder):
     yield from (str(path) for path in Path(folder).iterdir())
 
 
+def is_known(test, result):
+    """A mistake of the program itself, after both sides have done their work."""
+    known = test.get("known")
+    return (known and re.search(known, result.stderr) and
+            len(re.findall(test["expect"], result.stdout)) == 2)
+
+
 def run(tulle, name):
     test = PROGRAMS[name]
     if not is_there(test):
@@ -314,7 +323,7 @@ def run(tulle, name):
         left = list(leftovers(world, folder))
     print(" ".join(command), result.stdout, result.stderr, sep="\n")
     problems = []
-    if result.returncode != 0:
+    if result.returncode != 0 and not is_known(test, result):
         problems.append(f"exit code {result.returncode}")
     if not re.search(test["expect"], result.stdout):
         problems.append(f"the output has no {test['expect']!r}")

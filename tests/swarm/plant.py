@@ -2,6 +2,9 @@
 
 A swarm that finds nothing may be blind. Each defect is one change of text; it fails loudly if the
 text to change is not there, or is there twice. A defect has to be found within so many seeds.
+
+usage: planted.py SOURCE_FOLDER COMPILER [DEFECT...]    plants all of them, or those named
+       planted.py SOURCE_FOLDER --look                  only sees whether the texts are there, once
 """
 
 import pathlib
@@ -29,19 +32,24 @@ target_link_libraries({program}_test PRIVATE Threads::Threads)
 
 
 def plant(defects, rooms, program, left_out="^$"):
-    """Plants all defects, or those that the command line names: SOURCE COMPILER [DEFECT...]."""
+    """Plants defects that a swarm has to find."""
     text = BUILD.format(program=program, left_out=left_out)
-    plant_in(defects, rooms, {program, "swarm"}, (text, "-DFMT_HEADER_ONLY"),
+    plant_in(defects, lambda copy: prepare(copy, rooms, {program, "swarm"}, text,
+                                           "-DFMT_HEADER_ONLY"),
              lambda copy: _find(copy, program), f" within {SEEDS} seeds")
 
 
-def plant_in(defects, rooms, tests, build, find, within=""):
-    """The same for any tests. `build` is a CMakeLists.txt and further flags of the compiler. A
-    defect is a file, the text to change, what it becomes, and what `find` is told besides."""
+def plant_in(defects, prepare_copy, find, within=""):
+    """The same for any tests. A defect is a file, the text to change, what it becomes, and what
+    `find` is told besides."""
+    if sys.argv[2:] == ["--look"]:
+        for name, (file, before, *_) in defects.items():
+            _look(pathlib.Path(sys.argv[1]) / file, name, before)
+        return
     names = sys.argv[3:] or list(defects)
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         copy = pathlib.Path(folder)
-        _prepare(copy, rooms, tests, *build)
+        prepare_copy(copy)
         if found := find(copy):
             sys.exit(f"planted: the tests fail without any defect: {found}")
         missed = [name for name in names if not _plant(copy, find, name, *defects[name])]
@@ -49,14 +57,16 @@ def plant_in(defects, rooms, tests, build, find, within=""):
         sys.exit(f"planted: not found{within}: {', '.join(missed)}")
 
 
-def build_in(copy):
-    build = subprocess.run(["cmake", "--build", copy / "build"], capture_output=True,
+def build_in(copy, *targets):
+    chosen = ["--target", *targets] if targets else []
+    build = subprocess.run(["cmake", "--build", copy / "build", *chosen], capture_output=True,
                            text=True, check=False)
     if build.returncode != 0:
         sys.exit(f"planted: it does not build:\n{build.stdout}{build.stderr}")
 
 
-def _prepare(copy, rooms, tests, text, flags):
+def prepare(copy, rooms, tests, text, flags):
+    """The rooms and tests, built by `text`, a CMakeLists.txt, with further flags of the compiler."""
     source = pathlib.Path(sys.argv[1])
     for room in rooms:
         shutil.copytree(source / "src" / room, copy / "src" / room)
@@ -69,11 +79,16 @@ def _prepare(copy, rooms, tests, text, flags):
         check=True, stdout=subprocess.DEVNULL)
 
 
-def _plant(copy, find, name, file, before, after, *told):
-    path = copy / file
+def _look(path, name, before):
     text = path.read_text()
     if text.count(before) != 1:
-        sys.exit(f"planted: {name}: {file} has the text to change {text.count(before)} times")
+        sys.exit(f"planted: {name}: {path} has the text to change {text.count(before)} times")
+    return text
+
+
+def _plant(copy, find, name, file, before, after, *told):
+    path = copy / file
+    text = _look(path, name, before)
     path.write_text(text.replace(before, after))
     try:
         found = find(copy, *told)

@@ -1,0 +1,214 @@
+"""Plants defects into a copy of the drop-in libraries, and sees whether the tests find them.
+
+usage: planted.py SOURCE_FOLDER TULLE [DEFECT...]
+       planted.py SOURCE_FOLDER --look
+
+Each defect leaves out one check, or one thing that a call does besides its work.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "swarm"))
+from plant import build_in, plant_in  # noqa: E402
+
+SECONDS = 240
+OPTIONS = {"strict_test": ["--strict"], "devices_test": ["--devices", "4"]}
+
+# name: file, the text to change, what it becomes, and which program finds it.
+DEFECTS = {
+    "any P_Key index is accepted": (
+        "src/verbs/queue_pair.cc",
+        "    if (has(IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return EINVAL;\n",
+        "",
+        "calls_test",
+    ),
+    "any port is accepted": (
+        "src/verbs/queue_pair.cc",
+        "    if (has(IBV_QP_PORT) && a.port_num != 1) return EINVAL;\n",
+        "",
+        "calls_test",
+    ),
+    "more READs at a time are accepted than the device promises": (
+        "src/verbs/queue_pair.cc",
+        "    if (has(IBV_QP_MAX_QP_RD_ATOMIC) && a.max_rd_atomic > kMaxReads) return EINVAL;\n",
+        "",
+        "calls_test",
+    ),
+    "any index of a GID is accepted": (
+        "src/verbs/address.cc",
+        "    if (a.is_global != 0 && a.grh.sgid_index >= who.gids.size()) return EINVAL;\n",
+        "",
+        "calls_test",
+    ),
+    "inline data has as much room as was asked for": (
+        "src/verbs/queue_pair.cc",
+        "    return std::min(room, static_cast<uint32_t>(kMaxInline));\n",
+        "    return std::min(room, cap.max_inline_data);\n",
+        "calls_test",
+    ),
+    "a target of another XRC domain can be opened": (
+        "src/verbs/queue_pair.cc",
+        "    if (target->xrc_domain != object_of<XrcDomain>(attributes->xrcd).id) "
+        "return fail(EINVAL);\n",
+        "",
+        "calls_test",
+    ),
+    "a queue pair ends with the first of its handles": (
+        "src/verbs/queue_pair.cc",
+        "process.qp(qp.qpn) == &qp && qp.other == nullptr;",
+        "true;",
+        "calls_test",
+    ),
+    "memory is registered for more than its pages allow": (
+        "src/verbs/memory.cc",
+        "    return is_usable(address, length, access) ? 0 : EFAULT;",
+        "    return 0;",
+        "calls_test",
+    ),
+    "memory that peers write need not be writable here": (
+        "src/verbs/memory.cc",
+        "    if (writes && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;\n",
+        "",
+        "calls_test",
+    ),
+    "a region that was deregistered stays on the board": (
+        "src/verbs/memory.cc",
+        "    // First the peers let go of it, then it is the program's alone.\n"
+        "    host.withdraw_region(mr->rkey);\n",
+        "",
+        "two_test",
+    ),
+    "a region is moved while peers copy": (
+        "src/verbs/memory.cc",
+        "    host.withdraw_region(mr->rkey);\n    const auto refusal = host.adapter().memory()."
+        "reregister_region",
+        "    const auto refusal = host.adapter().memory().reregister_region",
+        "two_test",
+    ),
+    "a region of another domain is imported": (
+        "src/verbs/memory.cc",
+        "original == nullptr || original->request.pd != pd_of(pd).id",
+        "original == nullptr",
+        "calls_test",
+    ),
+    "a domain goes while others stand on it": (
+        "src/verbs/memory.cc",
+        "    if (domain.children != 0) return EBUSY;\n",
+        "",
+        "calls_test",
+    ),
+    "a thread domain goes while it is used": (
+        "src/verbs/memory.cc",
+        "        if (domain.users != 0) return EBUSY;\n",
+        "",
+        "calls_test",
+    ),
+    "advice is taken for memory that is not there": (
+        "src/verbs/memory.cc",
+        "            return EFAULT;\n",
+        "            return 0;\n",
+        "calls_test",
+    ),
+    "a limit beyond the places of a queue is accepted": (
+        "src/verbs/shared_receive.cc",
+        " || (limits && attributes->srq_limit > places)",
+        "",
+        "calls_test",
+    ),
+    "a forked child keeps the rings of its parent": (
+        "src/verbs/process.cc",
+        "            process.host_->abandon();\n",
+        "",
+        "two_test",
+    ),
+    "a forked child keeps the objects of its parent": (
+        "src/verbs/process.cc",
+        "        process.qps_.clear();\n",
+        "",
+        "two_test",
+    ),
+    "events of a queue pair outlive it": (
+        "src/verbs/queue_pair.cc",
+        "               event.element.qp == shown;\n",
+        "               event.element.qp == nullptr;\n",
+        "calls_test",
+    ),
+    "a queue goes before its events were acknowledged": (
+        "src/verbs/completion.cc",
+        "    cq.completions.wait();\n",
+        "",
+        "calls_test",
+    ),
+    "exceptions reach the program": (
+        "src/verbs/guard.h",
+        "            return failed<Answer, how>(ENOMEM);\n",
+        "            throw;\n",
+        "scarce",
+    ),
+    "connections begin at packet number 0": (
+        "src/verbs/rdmacm/manager.cc",
+        "    id->own_psn = next_psn();\n",
+        "",
+        "clients_test",
+    ),
+    "a full backlog takes one more": (
+        "src/verbs/rdmacm/manager.cc",
+        "    if (listener != nullptr && listener->untaken >= listener->backlog)\n"
+        "        return (void)engine_->ignore(handle);\n",
+        "",
+        "clients_test",
+    ),
+    "a killed client keeps its connection": (
+        "src/verbs/rdmacm/manager.cc",
+        "    engine_->lose_endpoint(peer);\n",
+        "",
+        "clients_test",
+    ),
+}
+
+
+def prepare(copy):
+    source = pathlib.Path(sys.argv[1])
+    files = subprocess.run(["git", "-C", source, "ls-files", "-z"], capture_output=True,
+                           text=True, check=True).stdout
+    for name in filter(None, files.split("\0")):
+        if (source / name).exists():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / name, copy / name)
+    subprocess.run(["cmake", "--preset", "release", "-S", copy, "-B", copy / "build"], cwd=copy,
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def find(copy, *chosen):
+    """Builds the libraries and runs the programs; returns which of their tests failed."""
+    programs = chosen or sorted({defect[3] for defect in DEFECTS.values()})
+    build_in(copy, "ibverbs", "rdmacm", "tulle-preload", *programs)
+    for program in programs:
+        if found := run(copy, program):
+            return found
+    return None
+
+
+def run(copy, program):
+    environment = dict(os.environ, TULLE_LIBRARIES=str(copy / "build/lib/tulle"))
+    command = [sys.argv[2], "run", *OPTIONS.get(program, []), "--", copy / "build" / program,
+               "--gtest_fail_fast"]
+    try:
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, env=environment,
+                              stderr=subprocess.STDOUT, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"{program} does not end"
+    if done.returncode == 0:
+        return None
+    lines = done.stdout.splitlines()
+    failed = [line for line in lines if line.startswith("[  FAILED  ]")]
+    started = [line for line in lines if line.startswith("[ RUN      ]")]
+    return (failed or started[-1:] or ["[ NO TEST  ] it ended"])[0][13:].split(" (")[0]
+
+
+if __name__ == "__main__":
+    plant_in(DEFECTS, prepare, find)
