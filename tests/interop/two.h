@@ -79,6 +79,11 @@ public:
         mr = ibv_reg_mr(pd, memory.data(), memory.size(), kAll);
         if (mr == nullptr) std::abort();
     }
+    // Gives all of it back. False if something was refused.
+    bool close() {
+        return (qp == nullptr || ibv_destroy_qp(qp) == 0) && ibv_dereg_mr(mr) == 0 &&
+               ibv_destroy_cq(cq) == 0 && ibv_dealloc_pd(pd) == 0 && ibv_close_device(context) == 0;
+    }
     ibv_qp* make(ibv_pd* domain = nullptr, ibv_qp_type type = IBV_QPT_RC) {
         ibv_qp_init_attr init{};
         init.send_cq = init.recv_cq = cq;
