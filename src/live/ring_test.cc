@@ -83,6 +83,16 @@ TEST_F(RingTest, more_than_the_ring_holds_ends_it) {
     }
 }
 
+// Were it believed, the same records would be read again and again.
+TEST_F(RingTest, a_ring_of_good_records_that_claims_more_than_it_holds_ends) {
+    const uint64_t length = 64 - sizeof(uint64_t);
+    for (size_t place = 0; place < kRingBytes; place += 64)
+        std::memcpy(memory->bytes + place, &length, sizeof length);
+    memory->written.store(uint64_t{1} << 40);
+    EXPECT_TRUE(reader.front().empty());
+    EXPECT_TRUE(reader.is_broken());
+}
+
 TEST_F(RingTest, a_record_without_bytes_ends_the_ring) {
     memory->written.store(64);
     EXPECT_TRUE(reader.front().empty());

@@ -45,9 +45,15 @@ private:
             program.look();
             if (word == 'm') say(program, other.slot);
             if (word == 'h') parent.send(static_cast<int>(program.side.hear().size()));
+            if (word == 'i') parent.send(index_of(program, other.slot));
             if (word == '?') parent.send(static_cast<int>(program.is_unharmed() ? 0 : 1));
         }
         return program.is_unharmed() ? 0 : 1;
+    }
+    // Whom it takes for the process in that slot. A process that was lost is another one later.
+    static int index_of(Program& program, uint32_t slot) {
+        const std::lock_guard guard(program.side.host->lock());
+        return static_cast<int>(program.side.host->resolve_slot(slot).value);
     }
     static void say(Program& program, uint32_t slot) {
         const std::lock_guard guard(program.side.host->lock());
@@ -93,6 +99,23 @@ TEST(AttackTest, another_user_who_says_that_it_is_a_known_process_writes_nothing
     EXPECT_EQ(attacker.exit_code(), 0);
     EXPECT_EQ(ask(couple.first), 0);
     EXPECT_EQ(end(couple.first), 0);
+}
+
+TEST(AttackTest, another_user_who_claims_the_slot_of_a_known_process_parts_nobody) {
+    NEEDS_TWO_USERS();
+    const std::string world = new_world();
+    Couple couple(world, true);
+    const auto peer_of_first = [&] {
+        couple.first.channel().send('i');
+        return couple.first.channel().take<int>();
+    };
+    const int before = peer_of_first();
+    Process attacker(kAttacker, [&](const Channel&) {
+        return write_into(world_for(world, true, kAttacker), couple.one, 4711, couple.two.slot);
+    });
+    EXPECT_EQ(attacker.exit_code(), 0);
+    EXPECT_EQ(ask(couple.first), 0);
+    EXPECT_EQ(peer_of_first(), before);
 }
 
 // The one who is called says that it is somebody else, whose messages it would then get.
