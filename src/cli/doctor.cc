@@ -52,7 +52,7 @@ Finding look_at_memory() {
 }
 
 Finding look_at_sockets() {
-    const live::World world{"doctor-" + std::to_string(getpid()), geteuid()};
+    const live::Realm world{"doctor-" + std::to_string(getpid()), geteuid()};
     const auto name = live::take_name(world, "try");
     if (name) return {Finding::Kind::works, "processes can find each other by abstract sockets"};
     return {Finding::Kind::fails,

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "live/clock.h"
-#include "live/host.h"
 #include "live/watch.h"
+#include "live/world.h"
 
 namespace tulle::live {
 namespace {
@@ -25,7 +25,7 @@ constexpr uint32_t kAllVariants = UINT32_MAX;
 
 }  // namespace
 
-bool Host::is_known(uint32_t slot) {
+bool World::is_known(uint32_t slot) {
     const auto known = by_slot_.find(slot);
     if (known == by_slot_.end()) return false;
     if (known->second == 0) return true;
@@ -33,7 +33,7 @@ bool Host::is_known(uint32_t slot) {
     return !peer.is_gone && (peer.can_send() || call_peer(peer));
 }
 
-EndpointIndex Host::resolve_slot(uint32_t slot) {
+EndpointIndex World::resolve_slot(uint32_t slot) {
     if (slot >= kSlots) return kNowhere;
     if (!is_known(slot)) meet_slots(std::span(&slot, 1));
     const auto found = by_slot_.find(slot);
@@ -43,14 +43,14 @@ EndpointIndex Host::resolve_slot(uint32_t slot) {
     return peer.is_gone || !peer.can_send() ? kNowhere : EndpointIndex{found->second};
 }
 
-void Host::notice_death(wire::Qpn qpn) {
+void World::notice_death(wire::Qpn qpn) {
     const auto known = by_slot_.find(slot_of(qpn));
     if (known == by_slot_.end() || known->second == 0) return;
     const Peer& peer = *peers_[known->second];
     if (!peer.is_gone && peer.is_dead()) lose_peer(known->second);
 }
 
-EndpointIndex Host::resolve(const Destination& destination, wire::Qpn qpn) {
+EndpointIndex World::resolve(const Destination& destination, wire::Qpn qpn) {
     if (destination.has_gid && destination.gid.bytes[0] == 0xff) return kNowhere;
     const EndpointIndex found = resolve_slot(slot_of(qpn));
     if (found == kNowhere) return found;
@@ -62,14 +62,14 @@ EndpointIndex Host::resolve(const Destination& destination, wire::Qpn qpn) {
     return matches ? found : kNowhere;
 }
 
-void Host::meet_all() {
+void World::meet_all() {
     std::array<uint32_t, kSlots> slots;
     for (uint32_t slot = 0; slot < kSlots; ++slot) slots[slot] = slot;
     meet_slots(slots);
 }
 
 // All at once, so that several who do not answer cost no more time than one.
-void Host::meet_slots(std::span<const uint32_t> slots) {
+void World::meet_slots(std::span<const uint32_t> slots) {
     const uint32_t variants = slots.size() == 1 ? kAllVariants : variant_ + 2;
     std::vector<Call> calls;
     std::vector<int> sockets;
@@ -82,8 +82,8 @@ void Host::meet_slots(std::span<const uint32_t> slots) {
         calls.push_back(std::move(*call));
     }
     if (!calls.empty())
-        without_lock(
-            [&] { await_answers(sockets, is_amid_progress_ ? kShortPatience : kPatience); });
+        lock_.without(
+            [&] { await_answers(sockets, lock_.is_amid_progress ? kShortPatience : kPatience); });
     for (Call& call : calls) {
         being_called_.erase(call.slot);
         end_call(std::move(call));
@@ -93,22 +93,22 @@ void Host::meet_slots(std::span<const uint32_t> slots) {
 }
 
 // Another thread of the program is calling there already.
-void Host::await_other_callers(std::span<const uint32_t> slots) {
-    if (is_amid_progress_) return;
-    std::unique_lock guard(lock_, std::adopt_lock);
+void World::await_other_callers(std::span<const uint32_t> slots) {
+    if (lock_.is_amid_progress) return;
+    std::unique_lock guard(lock_.mutex, std::adopt_lock);
     called_.wait_for(guard, std::chrono::nanoseconds(kPatience.ps / 1000), [&] {
         return std::ranges::none_of(slots, [&](uint32_t s) { return being_called_.contains(s); });
     });
     (void)guard.release();
 }
 
-std::optional<Host::Call> Host::begin_call(uint32_t slot, uint32_t variants) {
+std::optional<World::Call> World::begin_call(uint32_t slot, uint32_t variants) {
     Call call;
     call.slot = slot;
     std::optional<Line> line;
-    if (variants == kAllVariants) line = reach(world_, slot);
+    if (variants == kAllVariants) line = reach(realm_, slot);
     for (uint32_t variant = 0; !line && variants != kAllVariants && variant < variants; ++variant)
-        line = reach(world_, slot, variant);
+        line = reach(realm_, slot, variant);
     if (!line) return std::nullopt;
     if (const auto mute = mute_.find(slot);
         mute != mute_.end() && mute->second.who == line->who && now() < mute->second.until)
@@ -117,12 +117,12 @@ std::optional<Host::Call> Host::begin_call(uint32_t slot, uint32_t variants) {
     if (!call.ring) return std::nullopt;
     Card mine = card();
     mine.ring = call.ring.file();
-    if (!send_card(line->socket.get(), mine, world_.is_own(line->who))) return std::nullopt;
+    if (!send_card(line->socket.get(), mine, realm_.is_own(line->who))) return std::nullopt;
     call.line = std::move(*line);
     return call;
 }
 
-void Host::end_call(Call call) {
+void World::end_call(Call call) {
     auto found = read_answer(std::move(call.line.socket));
     if (!found || found->slot != call.slot || found->who != call.line.who) {
         mute_[call.slot] = {call.line.who, now() + kMuteFor};
@@ -135,26 +135,24 @@ void Host::end_call(Call call) {
     peers_[*index]->take_outgoing(std::move(found->socket), std::move(call.ring));
 }
 
-// To a process that has called us already: all that is to know of it is known, so that nobody waits
-// for its answer.
-bool Host::call_peer(Peer& peer) {
+bool World::call_peer(Peer& peer) {
     const Instant time = now();
     if (peer.is_gone || time < peer.call_again_at || being_called_.contains(peer.slot))
         return false;
     peer.call_again_at = time + kCallAgain;
-    auto line = reach(world_, peer.slot);
+    auto line = reach(realm_, peer.slot);
     if (!line || line->who != peer.who) return false;
     SharedMemory ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
     if (!ring) return false;
     Card mine = card();
     mine.ring = ring.file();
-    if (!send_card(line->socket.get(), mine, world_.is_own(line->who))) return false;
+    if (!send_card(line->socket.get(), mine, realm_.is_own(line->who))) return false;
     watch_->attend(line->socket.get());
     peer.take_outgoing(std::move(line->socket), std::move(ring));
     return true;
 }
 
-std::optional<uint32_t> Host::index_for(Introduction& introduction) {
+std::optional<uint32_t> World::index_for(Introduction& introduction) {
     const auto known = by_slot_.find(introduction.slot);
     if (known != by_slot_.end() && !peers_[known->second]->is_gone) {
         if (peers_[known->second]->is(introduction)) return known->second;
@@ -169,18 +167,18 @@ std::optional<uint32_t> Host::index_for(Introduction& introduction) {
     }
     auto made = std::make_unique<Peer>(introduction.instance, introduction.slot, introduction.who);
     const auto index = place_for_new_peer(introduction);
-    if (!index || !made->meet(introduction, world_)) return std::nullopt;
+    if (!index || !made->meet(introduction, realm_)) return std::nullopt;
     if (*index == peers_.size()) peers_.emplace_back();
     peers_[*index] = std::move(made);
     by_slot_[introduction.slot] = *index;
     return index;
 }
 
-std::optional<uint32_t> Host::place_for_new_peer(const Introduction& introduction) {
+std::optional<uint32_t> World::place_for_new_peer(const Introduction& introduction) {
     const auto is_of_user = [&](const auto& peer) {
         return !peer->is_gone && peer->who.uid == introduction.who.uid;
     };
-    if (!world_.is_own(introduction.who) &&
+    if (!realm_.is_own(introduction.who) &&
         std::ranges::count_if(peers_, is_of_user) >= kMostOfAnotherUser)
         return std::nullopt;
     const Instant time = now();
@@ -192,7 +190,7 @@ std::optional<uint32_t> Host::place_for_new_peer(const Introduction& introductio
     return static_cast<uint32_t>(peers_.size());
 }
 
-void Host::on_introduced(Introduction introduction) {
+void World::on_introduced(Introduction introduction) {
     const auto index = index_for(introduction);
     if (!index || *index == 0) return;
     const int socket = introduction.socket.get();
@@ -201,7 +199,7 @@ void Host::on_introduced(Introduction introduction) {
     watch_->attend(socket);
 }
 
-void Host::on_socket_closed(int socket) {
+void World::on_socket_closed(int socket) {
     for (uint32_t index = 1; index < peers_.size(); ++index) {
         const Peer& peer = *peers_[index];
         if (peer.is_gone) continue;
@@ -211,43 +209,36 @@ void Host::on_socket_closed(int socket) {
     }
 }
 
-// What it sent before it went is still good. It may go on to write, with nobody who would tell.
-void Host::drain(uint32_t index, Instant time) {
-    Peer& peer = *peers_[index];
-    constexpr size_t kMostRecords = kRingBytes / kRecordAlignment;
-    for (size_t records = 0; records < kMostRecords && peer.can_receive(); ++records)
-        if (peer.reader.is_broken() || !receive_from(index, time)) return;
-}
-
 // Its queue pairs are silent from now on, and that is what their peers notice, in the time that
 // they said.
-void Host::lose_peer(uint32_t index) {
+void World::lose_peer(uint32_t index) {
     Peer& peer = *peers_[index];
     if (peer.is_gone) return;
     const Instant time = now();
-    drain(index, time);
+    owner_.on_leaving(index, time);
     if (peer.is_gone) return;
     peer.is_gone = true;
     peer.gone_at = time;
     std::erase(receiving_, index);
-    std::erase(sending_, index);
-    direct_.leave(*adapter_, peer, time);
+    owner_.on_left(index, time);
     for (Descriptor& socket : peer.part()) watch_->bury(std::move(socket));
-    for (const QpRoute& route : routes_)
-        if (route.is_connected && route.endpoint.value == index)
-            adapter_->set_ack_timeout(time, route.qpn, route.ack_timeout);
-    listener_.on_gone(EndpointIndex{index});
     forget_if_unused(index);
 }
 
-void Host::forget_if_unused(uint32_t index) {
+// A listener that was killed may have a successor in its slot before anybody has looked.
+void World::lose_the_dead() {
+    for (uint32_t index = 1; index < peers_.size(); ++index)
+        if (!peers_[index]->is_gone && peers_[index]->is_dead()) lose_peer(index);
+}
+
+void World::forget_if_unused(uint32_t index) {
     Peer& peer = *peers_[index];
     if (peer.is_gone && peer.connections == 0) peer.forget();
 }
 
 // Those of a peer that could open the file by itself, as us. False if it has not shown that yet: it
 // does with the first answer that it sends.
-bool Host::open_counters(Peer& peer) {
+bool World::open_counters(Peer& peer) {
     if (peer.has_counters) return true;
     const bool has_file = peer.facts.counters_file[0] != 0;
     if (has_file && !peer.has_proven(secret_.word)) return false;

@@ -83,7 +83,7 @@ TEST_F(HostTest, a_list_of_small_writes_goes_through_the_ring_to_a_side_that_is_
     std::unique_lock awake = there.lock_awake();
     std::unique_lock posting = here.post_list(kList, there);
     EXPECT_EQ(there.memory[0], std::byte{0});
-    there.host->progress(true);
+    there.host->progress().make(true);
     EXPECT_EQ(there.memory[8 * kList - 1], std::byte{0x5a});
     awake.unlock();
     posting.unlock();
@@ -138,7 +138,7 @@ TEST_F(HostTest, writes_in_a_ring_to_memory_that_is_gone_harm_nobody) {
     there.request = request;
     std::unique_lock posting = here.post_list(kList, there);
     ASSERT_EQ(munmap(area, kBytes), 0);
-    there.host->progress(true);
+    there.host->progress().make(true);
     awake.unlock();
     posting.unlock();
     for (uint32_t i = 1; i <= kList; ++i) EXPECT_EQ(here.next().id, i);
@@ -292,7 +292,7 @@ TEST(LinkLayerTest, a_roce_adapter_does_not_find_an_infiniband_one) {
     Destination there;
     there.has_gid = true;
     there.gid = infiniband.host->identity().gids[0];
-    EXPECT_EQ(roce.host->resolve(there, infiniband.number()), Host::kNowhere);
+    EXPECT_EQ(roce.host->world().resolve(there, infiniband.number()), Host::kNowhere);
 }
 
 // The initiator says that it copies; whoever takes the region back waits until it says that it does
@@ -354,7 +354,7 @@ TEST_F(HostTest, a_process_is_found_while_its_program_has_the_lock) {
     there.host->set_extra_deadline(base::Instant{});
     there.host->flush_management();  // wakes its thread, which finds the lock taken
     const std::lock_guard guard(here.host->lock());
-    EXPECT_NE(here.host->resolve_slot(there.host->slot()), Host::kNowhere);
+    EXPECT_NE(here.host->world().resolve_slot(there.host->world().slot()), Host::kNowhere);
 }
 
 TEST_F(HostTest, nobody_is_found_at_another_address_or_in_an_empty_slot) {
@@ -362,26 +362,27 @@ TEST_F(HostTest, nobody_is_found_at_another_address_or_in_an_empty_slot) {
     Destination wrong;
     wrong.has_gid = true;
     wrong.gid = wire::gid_of({{10, 0, 0, 1}});
-    EXPECT_EQ(here.host->resolve(wrong, there.number()), Host::kNowhere);
+    EXPECT_EQ(here.host->world().resolve(wrong, there.number()), Host::kNowhere);
     wrong.gid = there.host->identity().gids.back();
-    EXPECT_EQ(here.host->resolve(wrong, outside(there.qpn, 200)), Host::kNowhere);
+    EXPECT_EQ(here.host->world().resolve(wrong, outside(there.qpn, 200)), Host::kNowhere);
 }
 
 TEST_F(HostTest, a_port_has_one_listener_and_is_found_by_all) {
     Descriptor held;
     Descriptor again;
-    ASSERT_TRUE(there.host->take_port(6, 7471, held));
-    EXPECT_FALSE(there.host->take_port(6, 7471, again));
-    EXPECT_TRUE(here.host->take_port(6, 7471, again));  // another host
+    ASSERT_TRUE(there.host->ports().take(6, 7471, held));
+    EXPECT_FALSE(there.host->ports().take(6, 7471, again));
+    EXPECT_TRUE(here.host->ports().take(6, 7471, again));  // another host
     {
         const std::lock_guard guard(there.host->lock());
-        EXPECT_TRUE(there.host->show_port(6, 7471, {}));
+        EXPECT_TRUE(there.host->ports().show(6, 7471, {}));
     }
     const std::lock_guard guard(here.host->lock());
-    const auto found = here.host->find_port(6, 7471, there.host->identity().gids.back());
+    const auto found = here.host->ports().find(6, 7471, there.host->identity().gids.back());
     ASSERT_NE(found, Host::kNowhere);
-    EXPECT_EQ(here.host->board_of(found).rank, 1u);
-    EXPECT_EQ(here.host->find_port(17, 7471, there.host->identity().gids.back()), Host::kNowhere);
+    EXPECT_EQ(here.host->world().board_of(found).rank, 1u);
+    EXPECT_EQ(here.host->ports().find(17, 7471, there.host->identity().gids.back()),
+              Host::kNowhere);
 }
 
 // Also where it goes over a wire, as a datagram.
@@ -393,7 +394,8 @@ TEST(ManagementTest, a_message_arrives_as_it_was_sent) {
         Side there(1);
         {
             const std::lock_guard guard(here.host->lock());
-            here.host->send_management(here.host->resolve_slot(there.host->slot()), message);
+            here.host->send_management(here.host->world().resolve_slot(there.host->world().slot()),
+                                       message);
             here.host->flush_management();
         }
         EXPECT_EQ(there.hear(), message) << wire;

@@ -1,9 +1,8 @@
 // How messages of the connection manager travel: as they are, or, where a capture or faults are
 // asked for, as the datagrams to queue pair 1 that they are on the wire. Whoever loses them there
 // has its retries.
+#include "live/carrier.h"
 #include "live/clock.h"
-#include "live/host.h"
-#include "live/record.h"
 
 namespace tulle::live {
 namespace {
@@ -13,16 +12,16 @@ constexpr uint8_t kDatagram = wire::opcode_of(wire::Service::ud, wire::Operation
 
 }  // namespace
 
-void Host::send_management(transport::EndpointIndex to, std::span<const std::byte> bytes) {
-    if (to.value >= peers_.size() || peers_[to.value]->is_gone) return;
+void Carrier::send_management(transport::EndpointIndex to, std::span<const std::byte> bytes) {
+    if (to.value >= world_.size() || world_.at(to.value).is_gone) return;
     if (to.value == 0) {
         LocalPacket& local = local_.emplace_back();
         local.payload.assign(bytes.begin(), bytes.end());
         local.is_management = true;
         return;
     }
-    Peer& peer = *peers_[to.value];
-    if (!peer.can_send() && !call_peer(peer)) return;
+    Peer& peer = world_.at(to.value);
+    if (!peer.can_send() && !world_.call_peer(peer)) return;
     if (wire_) return send_management_datagram(to.value, bytes);
     const RecordHead head{RecordKind::management, 0, 0};
     std::byte* place = peer.reserve(sizeof head + bytes.size());
@@ -31,7 +30,7 @@ void Host::send_management(transport::EndpointIndex to, std::span<const std::byt
     sending_.push_back(to.value);
 }
 
-void Host::send_management_datagram(uint32_t index, std::span<const std::byte> bytes) {
+void Carrier::send_management_datagram(uint32_t index, std::span<const std::byte> bytes) {
     wire::Packet packet;
     packet.opcode = kDatagram;
     packet.set_dest_qp(kGeneralServices);
@@ -44,7 +43,7 @@ void Host::send_management_datagram(uint32_t index, std::span<const std::byte> b
     send_over_wire(index, packet, nullptr);
 }
 
-bool Host::is_management(const wire::Packet& packet) {
+bool is_management(const wire::Packet& packet) {
     return packet.opcode == kDatagram && packet.dest_qp() == kGeneralServices &&
            packet.extended.send.qkey == wire::kGsiQKey;
 }

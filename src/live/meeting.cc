@@ -48,7 +48,7 @@ auto again(Call&& call) {
     }
 }
 
-Name name_of(const World& world, const std::string& what) {
+Name name_of(const Realm& world, const std::string& what) {
     Name name;
     name.address.sun_family = AF_UNIX;
     std::string text = "tulle/" + world.name;
@@ -149,7 +149,7 @@ std::optional<Introduction> read_card(Descriptor socket) {
 }
 
 // A process binds a name and then listens: one that does not is looked at again, for a moment.
-bool is_held_by_one_of_us(const World& world, uint32_t slot, uint32_t variant, int& looks) {
+bool is_held_by_one_of_us(const Realm& world, uint32_t slot, uint32_t variant, int& looks) {
     for (;;) {
         if (reach(world, slot, variant)) return true;
         if ((errno != ECONNREFUSED && errno != EAGAIN) || looks <= 0) return false;
@@ -163,7 +163,7 @@ std::string mark_of(uint32_t slot) {
     return "mark/" + std::to_string(slot);
 }
 
-Descriptor bind_name(const World& world, const std::string& what, int type = SOCK_SEQPACKET) {
+Descriptor bind_name(const Realm& world, const std::string& what, int type = SOCK_SEQPACKET) {
     Descriptor socket = new_socket(type);
     const Name name = name_of(world, what);
     if (!socket || bind(socket.get(), generic(name), name.length) != 0) return Descriptor();
@@ -171,7 +171,7 @@ Descriptor bind_name(const World& world, const std::string& what, int type = SOC
 }
 
 // Whether a process of this world has the slot, by one of the names before this variant.
-bool is_taken_before(const World& world, uint32_t slot, uint32_t variant) {
+bool is_taken_before(const Realm& world, uint32_t slot, uint32_t variant) {
     for (uint32_t earlier = 0; earlier < variant; ++earlier)
         if (reach(world, slot, earlier)) return true;
     return false;
@@ -184,11 +184,11 @@ bool has_left(int socket) {
 
 }  // namespace
 
-World world_of(const Identity& who) {
+Realm realm_of(const Identity& who) {
     return {who.world, geteuid(), who.is_shared};
 }
 
-std::optional<Door> Door::open(const World& world) {
+std::optional<Door> Door::open(const Realm& world) {
     int looks = kLooksAtSquatters;
     for (uint32_t variant = 0; variant < kVariants; ++variant) {
         bool is_squatted = false;
@@ -241,7 +241,7 @@ std::optional<Introduction> Door::read_caller(Descriptor socket) const {
 }
 
 // A datagram socket is connected at a fifth of the cost of a connection: nothing is allocated.
-std::vector<uint32_t> marked_slots(const World& world) {
+std::vector<uint32_t> marked_slots(const Realm& world) {
     std::vector<uint32_t> found;
     const Descriptor socket = new_socket(SOCK_DGRAM);
     for (uint32_t slot = 0; socket && slot < kSlots; ++slot) {
@@ -252,7 +252,7 @@ std::vector<uint32_t> marked_slots(const World& world) {
     return found;
 }
 
-std::optional<Line> reach(const World& world, uint32_t slot, uint32_t variant) {
+std::optional<Line> reach(const Realm& world, uint32_t slot, uint32_t variant) {
     Descriptor socket = new_socket();
     const Name name = name_of(world, slot_name(slot, variant));
     if (!socket || again([&] { return connect(socket.get(), generic(name), name.length); }) != 0)
@@ -263,7 +263,7 @@ std::optional<Line> reach(const World& world, uint32_t slot, uint32_t variant) {
     return Line{std::move(socket), *who};
 }
 
-std::optional<Line> reach(const World& world, uint32_t slot) {
+std::optional<Line> reach(const Realm& world, uint32_t slot) {
     for (uint32_t variant = 0; variant < kVariants; ++variant)
         if (auto line = reach(world, slot, variant)) return line;
     return std::nullopt;
@@ -330,7 +330,7 @@ bool hear(int socket) {
     return true;
 }
 
-Descriptor take_name(const World& world, const std::string& what) {
+Descriptor take_name(const Realm& world, const std::string& what) {
     return bind_name(world, what);
 }
 

@@ -36,7 +36,7 @@ struct Credentials {
     bool operator==(const Credentials&) const = default;
 };
 
-struct World {
+struct Realm {
     std::string name;
     uid_t uid = 0;
     bool is_shared = false;
@@ -44,7 +44,7 @@ struct World {
     bool admits(const Credentials& who) const { return is_shared || is_own(who); }
     bool is_own(const Credentials& who) const { return who.uid == uid; }
 };
-World world_of(const Identity& who);
+Realm realm_of(const Identity& who);
 
 // What a process hands over.
 struct Card {
@@ -71,7 +71,7 @@ struct Introduction {
 class Door {
 public:
     // The lowest free slot of the world; nothing if all are taken.
-    static std::optional<Door> open(const World& world);
+    static std::optional<Door> open(const Realm& world);
 
     uint32_t slot() const { return slot_; }
     uint32_t variant() const { return variant_; }  // of the slot's names
@@ -89,7 +89,7 @@ public:
     std::optional<Introduction> read_caller(Descriptor socket) const;
 
 private:
-    World world_;
+    Realm world_;
     uint32_t slot_ = 0;
     uint32_t variant_ = 0;
     Descriptor socket_;
@@ -99,7 +99,7 @@ private:
 
 // Slots that somebody has, at the cost of one cheap call of the kernel for each. A mark proves
 // nothing: others may set it, or have kept a process from setting its own.
-std::vector<uint32_t> marked_slots(const World& world);
+std::vector<uint32_t> marked_slots(const Realm& world);
 
 // A connection to the process that listens in a slot.
 struct Line {
@@ -107,9 +107,9 @@ struct Line {
     Credentials who;
 };
 // Does not wait. Nothing if nobody who is admitted listens there, or his queue is full.
-std::optional<Line> reach(const World& world, uint32_t slot);
+std::optional<Line> reach(const Realm& world, uint32_t slot);
 // To those who listen in this variant of the slots' names.
-std::optional<Line> reach(const World& world, uint32_t slot, uint32_t variant);
+std::optional<Line> reach(const Realm& world, uint32_t slot, uint32_t variant);
 
 bool send_card(int socket, const Card& card, bool is_same_user);
 // The answer of a process that was called; does not wait.
@@ -124,6 +124,6 @@ bool hear(int socket);
 
 // A name of another kind in the same world, say a port that somebody listens on: bound until the
 // descriptor is closed. Empty if it is taken.
-Descriptor take_name(const World& world, const std::string& name);
+Descriptor take_name(const Realm& world, const std::string& name);
 
 }  // namespace tulle::live

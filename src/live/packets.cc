@@ -1,10 +1,9 @@
 // How the host's packets travel: out of the engine into rings, and back.
 #include <algorithm>
 
+#include "live/carrier.h"
 #include "live/clock.h"
-#include "live/host.h"
 #include "live/mapped.h"
-#include "live/record.h"
 #include "wire/ip.h"
 
 namespace tulle::live {
@@ -86,41 +85,51 @@ void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
 
 }  // namespace
 
-void Host::transmit(Instant time) {
+Carrier::Carrier(World& world, Connections& connections, transport::Adapter& adapter, Owner& owner,
+                 const WireSettings& settings)
+    : world_(world),
+      connections_(connections),
+      adapter_(adapter),
+      owner_(owner),
+      who_(world.identity()) {
+    if (settings.is_on) wire_ = std::make_unique<WirePath>(who_, settings);
+}
+
+void Carrier::transmit(Instant time) {
     const transport::Lanes lanes = transport::Lanes::open();
     time_ = time;
     Packet packet;
-    while (backlog_bytes_ < kMostBacklog && adapter_->poll_transmit(time, lanes, packet))
+    while (backlog_bytes_ < kMostBacklog && adapter_.poll_transmit(time, lanes, packet))
         send(packet);
 }
 
-void Host::send(const Packet& packet) {
+void Carrier::send(const Packet& packet) {
     const uint32_t to = packet.destination;
     if (!is_datagram(packet)) {
         if (to != 0 && wire_) return send_over_wire(to, packet, nullptr);
         return send_to(to, packet, {});
     }
     Packet datagram = packet;
-    datagram.extended.send.source_qp = outside_of(packet.extended.send.source_qp);
+    datagram.extended.send.source_qp = world_.outside_of(packet.extended.send.source_qp);
     const wire::Gid& own = who_.gids.back();
     if (packet.dest_qp().value == kMulticastQpn) {
-        if (to == 0 || to > groups_.size()) return;
+        if (to == 0 || to > world_.groups().size()) return;
         // A group's address is a full GID: an IPv4 one would not fit the way back to it.
-        const auto grh = grh_of(packet, who_.gids.front(), groups_[to - 1]);
-        for (uint32_t index = 1; index < peers_.size(); ++index)
+        const auto grh = grh_of(packet, who_.gids.front(), world_.groups()[to - 1]);
+        for (uint32_t index = 1; index < world_.size(); ++index)
             if (wire_)
-                send_over_wire(index, datagram, &groups_[to - 1]);
+                send_over_wire(index, datagram, &world_.groups()[to - 1]);
             else
                 send_to(index, datagram, grh);
         return;
     }
-    if (to >= peers_.size()) return;
+    if (to >= world_.size()) return;
     if (to != 0 && wire_) return send_over_wire(to, datagram, nullptr);
-    const Facts& there = facts_of({to});
+    const Facts& there = world_.facts_of({to});
     send_to(to, datagram, grh_of(packet, own, there.gids[there.gid_count - 1]));
 }
 
-void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::byte> grh) {
+void Carrier::send_to(uint32_t index, const Packet& packet, std::span<const std::byte> grh) {
     const std::byte* payload = packet.payload_length == 0 ? nullptr : packet.payload.address();
     if (index == 0) {
         LocalPacket& local = local_.emplace_back();
@@ -130,9 +139,9 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
         if (payload != nullptr) std::memcpy(local.payload.data(), payload, packet.payload_length);
         return;
     }
-    if (index >= peers_.size() || peers_[index]->is_gone) return;
-    Peer& peer = *peers_[index];
-    if ((!peer.can_send() && !call_peer(peer)) || is_overrun(peer)) return;
+    if (index >= world_.size() || world_.at(index).is_gone) return;
+    Peer& peer = world_.at(index);
+    if ((!peer.can_send() && !world_.call_peer(peer)) || is_overrun(peer)) return;
     const RecordHead head{RecordKind::packet, 0, static_cast<uint32_t>(grh.size())};
     std::byte* place =
         peer.reserve(sizeof head + sizeof packet + grh.size() + packet.payload_length);
@@ -151,21 +160,22 @@ void Host::send_to(uint32_t index, const Packet& packet, std::span<const std::by
 }
 
 // One that has not read for long is not waited for: others would wait with it.
-bool Host::is_overrun(Peer& peer) {
+bool Carrier::is_overrun(Peer& peer) {
     return peer.backlog_bytes() > kMostForStuckPeer && peer.is_stuck(time_);
 }
 
 // A peer that asks for packets as they are on the wire takes those that were only cut, too.
-void Host::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group) {
-    if (index >= peers_.size() || peers_[index]->is_gone) return;
-    wire_->send(time_, index, peers_[index]->facts, packet, group);
-    if (wire_->was_down()) board().link_was_down.store(1, std::memory_order_relaxed);
+void Carrier::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group) {
+    if (index >= world_.size() || world_.at(index).is_gone) return;
+    wire_->send(time_, index, world_.at(index).facts, packet, group);
+    if (wire_->was_down()) world_.board().link_was_down.store(1, std::memory_order_relaxed);
 }
 
-void Host::deliver_wire(Instant time) {
+void Carrier::deliver_wire(Instant time) {
     while (auto sent = wire_->poll(time)) {
-        Peer& peer = *peers_[sent->peer];
-        if (peer.is_gone || (!peer.can_send() && !call_peer(peer)) || is_overrun(peer)) continue;
+        Peer& peer = world_.at(sent->peer);
+        if (peer.is_gone || (!peer.can_send() && !world_.call_peer(peer)) || is_overrun(peer))
+            continue;
         const RecordHead head{RecordKind::frame, sent->refusal, 0};
         std::byte* place = peer.reserve(sizeof head + sent->bytes.size());
         std::memcpy(place, &head, sizeof head);
@@ -174,28 +184,28 @@ void Host::deliver_wire(Instant time) {
     }
 }
 
-void Host::receive_frame(uint32_t index, Instant time, std::span<const std::byte> bytes,
-                         uint8_t refusal) {
+void Carrier::receive_frame(uint32_t index, Instant time, std::span<const std::byte> bytes,
+                            uint8_t refusal) {
     // One who does not send over a wire has none to read from: settings of its own serve.
     if (!wire_ && !wire_reader_) wire_reader_ = std::make_unique<WirePath>(who_, WireSettings{});
     const WirePath& reader = wire_ ? *wire_ : *wire_reader_;
     const auto received = reader.receive(bytes);
-    if (!received) return adapter_->on_damaged_packet();
+    if (!received) return adapter_.on_damaged_packet();
     if (wire_ && wire_->loses_arrival(time, received->packet)) return;
     if (is_management(received->packet))
-        return listener_.on_management(
+        return owner_.on_management(
             {transport::EndpointIndex{index},
              {received->packet.payload.address(), received->packet.payload_length}});
     deliver(index, time, received->packet, received->grh, refusal);
 }
 
-void Host::flush_all() {
+void Carrier::flush() {
     backlog_bytes_ = 0;
     has_stuck_peers_ = false;
     size_t kept = 0;
     for (size_t i = 0; i < sending_.size(); ++i) {
         const uint32_t index = sending_[i];
-        Peer& peer = *peers_[index];
+        Peer& peer = world_.at(index);
         peer.flush();
         if (peer.backlog_bytes() == 0 || peer.is_gone) continue;
         if (std::find(sending_.begin(), sending_.begin() + static_cast<ptrdiff_t>(kept), index) !=
@@ -209,21 +219,29 @@ void Host::flush_all() {
     sending_.resize(kept);
 }
 
-void Host::receive_all(Instant time) {
+// It may go on to write, with nobody who would tell.
+void Carrier::drain(uint32_t index, Instant time) {
+    Peer& peer = world_.at(index);
+    constexpr size_t kMostRecords = kRingBytes / kRecordAlignment;
+    for (size_t records = 0; records < kMostRecords && peer.can_receive(); ++records)
+        if (peer.reader.is_broken() || !receive_from(index, time)) return;
+}
+
+void Carrier::receive_all(Instant time) {
     receive_local(time);
-    for (size_t i = 0; i < receiving_.size(); ++i) {
-        const uint32_t index = receiving_[i];
+    for (size_t i = 0; i < world_.receiving().size(); ++i) {
+        const uint32_t index = world_.receiving()[i];
         (void)receive_from(index, time);
-        if (!peers_[index]->reader.is_broken()) [[likely]]
+        if (!world_.at(index).reader.is_broken()) [[likely]]
             continue;
-        lose_peer(index);  // one that talks nonsense
+        world_.lose_peer(index);  // one that talks nonsense
         --i;
     }
 }
 
 // Some of what has come. True if there was anything.
-bool Host::receive_from(uint32_t index, Instant time) {
-    Peer& peer = *peers_[index];
+bool Carrier::receive_from(uint32_t index, Instant time) {
+    Peer& peer = world_.at(index);
     page_there_ = 0;
     uint32_t count = 0;
     for (; count < kRecordsATime; ++count) {
@@ -236,43 +254,43 @@ bool Host::receive_from(uint32_t index, Instant time) {
 }
 
 // Whoever wrote it may change it while it is read: what is taken apart is a copy. Payloads are not.
-void Host::receive_record(uint32_t index, Instant time, std::span<const std::byte> record) {
+void Carrier::receive_record(uint32_t index, Instant time, std::span<const std::byte> record) {
     RecordHead head{};
-    if (record.size() < sizeof head) return peers_[index]->reader.give_up();
+    if (record.size() < sizeof head) return world_.at(index).reader.give_up();
     std::memcpy(&head, record.data(), sizeof head);
-    if (head.kind == RecordKind::write) return receive_write(*peers_[index], record);
+    if (head.kind == RecordKind::write) return receive_write(world_.at(index), record);
     record = record.subspan(sizeof head);
     if (head.kind == RecordKind::packet) return receive_packet(index, time, head, record);
     parsed_.assign(record.begin(), record.end());
     if (head.kind == RecordKind::management)
-        return listener_.on_management({transport::EndpointIndex{index}, parsed_});
+        return owner_.on_management({transport::EndpointIndex{index}, parsed_});
     if (head.kind == RecordKind::frame)
         return receive_frame(index, time, parsed_, static_cast<uint8_t>(head.refusal));
-    peers_[index]->reader.give_up();
+    world_.at(index).reader.give_up();
 }
 
-void Host::receive_packet(uint32_t index, Instant time, const RecordHead& head,
-                          std::span<const std::byte> record) {
+void Carrier::receive_packet(uint32_t index, Instant time, const RecordHead& head,
+                             std::span<const std::byte> record) {
     Packet packet;
     std::array<std::byte, kGrhBytes> grh;
     const bool has_grh = head.grh_bytes == grh.size();
     const size_t headers = sizeof packet + head.grh_bytes;
     if ((head.grh_bytes != 0 && !has_grh) || record.size() < headers)
-        return peers_[index]->reader.give_up();
+        return world_.at(index).reader.give_up();
     std::memcpy(static_cast<void*>(&packet), record.data(), sizeof packet);
     if (has_grh) std::memcpy(grh.data(), record.data() + sizeof packet, grh.size());
     record = record.subspan(headers);
     if (packet.payload_length != record.size() || packet.kind != wire::PacketKind::transport)
-        return peers_[index]->reader.give_up();
+        return world_.at(index).reader.give_up();
     packet.payload = wire::Payload::memory(record.data());
-    if (wire_ && peers_[index]->has_grants()) wire_->overhear(facts_of({index}), packet);
+    if (wire_ && world_.at(index).has_grants()) wire_->overhear(world_.facts_of({index}), packet);
     deliver(index, time, packet, std::span(grh).first(head.grh_bytes));
 }
 
 // Obeyed only from those who could write there themselves.
-void Host::receive_write(Peer& peer, std::span<const std::byte> record) {
+void Carrier::receive_write(Peer& peer, std::span<const std::byte> record) {
     WriteRecord write{};
-    if (record.size() < sizeof write || !peer.has_proven(secret_.word))
+    if (record.size() < sizeof write || !peer.has_proven(world_.secret().word))
         return peer.reader.give_up();
     if (!claim_write(peer.incoming(), peer.reader.position(), peer.reader.end())) return;
     std::memcpy(&write, record.data(), sizeof write);
@@ -290,12 +308,12 @@ void Host::receive_write(Peer& peer, std::span<const std::byte> record) {
     std::memcpy(place, bytes.data(), bytes.size());
 }
 
-void Host::receive_local(Instant time) {
+void Carrier::receive_local(Instant time) {
     for (size_t left = local_.size(); left > 0; --left) {
         LocalPacket local = std::move(local_.front());
         local_.pop_front();
         if (local.is_management) {
-            listener_.on_management({transport::EndpointIndex{0}, local.payload});
+            owner_.on_management({transport::EndpointIndex{0}, local.payload});
             continue;
         }
         local.packet.payload = wire::Payload::memory(local.payload.data());
@@ -303,27 +321,28 @@ void Host::receive_local(Instant time) {
     }
 }
 
-void Host::deliver(uint32_t source, Instant time, Packet packet, std::span<const std::byte> grh,
-                   uint8_t refusal) {
+void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<const std::byte> grh,
+                      uint8_t refusal) {
     packet.source = source & 0xff'ffff;
     if (packet.dest_qp().value == kMulticastQpn) {
-        const auto group = std::ranges::find(groups_, destination_of(grh));
-        if (group == groups_.end()) return;
-        packet.destination = static_cast<uint32_t>(group - groups_.begin() + 1) & 0xff'ffff;
+        const auto& groups = world_.groups();
+        const auto group = std::ranges::find(groups, destination_of(grh));
+        if (group == groups.end()) return;
+        packet.destination = static_cast<uint32_t>(group - groups.begin() + 1) & 0xff'ffff;
     } else {
-        const auto inner = inside_of(packet.dest_qp());
+        const auto inner = world_.inside_of(packet.dest_qp());
         if (!inner) return;
         packet.set_dest_qp(*inner);
-        if (!agrees(routes_[transport::Core::index_of(*inner)]))
+        if (!connections_.agrees(connections_.of(*inner)))
             return;  // an adapter knows no queue pair that takes it
-        refuse_what_is_gone(*adapter_, packet);
+        refuse_what_is_gone(adapter_, packet);
     }
     if (refusal != 0) [[unlikely]]
-        adapter_->refuse_packet(time, packet, refusal);
+        adapter_.refuse_packet(time, packet, refusal);
     else
-        adapter_->on_packet(time, packet, grh);
-    if (adapter_->has_objection()) [[unlikely]]
-        note_objection();
+        adapter_.on_packet(time, packet, grh);
+    if (adapter_.has_objection()) [[unlikely]]
+        owner_.on_objection();
 }
 
 }  // namespace tulle::live

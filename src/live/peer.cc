@@ -43,7 +43,7 @@ bool is_eventfd(int file) {
 
 }  // namespace
 
-bool Peer::meet(Introduction& introduction, const World& world) {
+bool Peer::meet(Introduction& introduction, const Realm& world) {
     if (board_) return true;
     using Peers = SharedMemory::Peers;
     board_ = SharedMemory::map(std::move(introduction.board), sizeof(Board), Peers::read);

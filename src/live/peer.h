@@ -28,7 +28,7 @@ public:
         : instance(its_instance), slot(its_slot), who(its_credentials) {}
 
     // Takes over what came with an introduction. False if its memory is not as it should be.
-    bool meet(Introduction& introduction, const World& world);
+    bool meet(Introduction& introduction, const Realm& world);
     bool is(const Introduction& introduction) const {
         return instance == introduction.instance && who == introduction.who;
     }

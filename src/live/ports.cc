@@ -1,7 +1,6 @@
-// Ports of the connection manager: who listens where.
-#include <algorithm>
+#include "live/ports.h"
 
-#include "live/host.h"
+#include <algorithm>
 
 namespace tulle::live {
 namespace {
@@ -30,14 +29,15 @@ bool listens(const Facts& facts, const Board& board, uint32_t number, const wire
 
 }  // namespace
 
-bool Host::take_port(uint8_t protocol, uint16_t port, Descriptor& held) const {
-    held = take_name(world_, "bound/" + std::to_string(protocol) + "/" + std::to_string(who_.rank) +
-                                 "/" + std::to_string(port));
+bool Ports::take(uint8_t protocol, uint16_t port, Descriptor& held) const {
+    held = take_name(world_.realm(), "bound/" + std::to_string(protocol) + "/" +
+                                         std::to_string(world_.identity().rank) + "/" +
+                                         std::to_string(port));
     return static_cast<bool>(held);
 }
 
-bool Host::show_port(uint8_t protocol, uint16_t port, const wire::Gid& address) {
-    for (PortNote& note : board().ports) {
+bool Ports::show(uint8_t protocol, uint16_t port, const wire::Gid& address) {
+    for (PortNote& note : world_.board().ports) {
         if (note.number.load() != 0) continue;
         note.address = address;
         note.number.store(number_of(protocol, port));
@@ -47,42 +47,41 @@ bool Host::show_port(uint8_t protocol, uint16_t port, const wire::Gid& address) 
     return false;
 }
 
-void Host::hide_port(uint8_t protocol, uint16_t port) {
-    for (PortNote& note : board().ports)
+void Ports::hide(uint8_t protocol, uint16_t port) {
+    for (PortNote& note : world_.board().ports)
         if (note.number.load() == number_of(protocol, port)) note.number.store(0);
     waiting_.erase(number_of(protocol, port));
 }
 
-void Host::show_group() {
+void Ports::show_group() {
     if (!waiting_.contains(0)) waiting_[0] = waiting_name(0);
 }
 
 // Says to whoever looks at the machine's sockets that this process waits for others.
-Descriptor Host::waiting_name(uint32_t number) const {
-    return take_name(world_, "port/" + std::to_string(slot_) + "/" + std::to_string(number));
+Descriptor Ports::waiting_name(uint32_t number) const {
+    return take_name(world_.realm(),
+                     "port/" + std::to_string(world_.slot()) + "/" + std::to_string(number));
 }
 
-transport::EndpointIndex Host::find_port(uint8_t protocol, uint16_t port,
-                                         const wire::Gid& address) {
+transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire::Gid& address) {
     const uint32_t number = number_of(protocol, port);
-    // A listener that was killed may have a successor in its slot before anybody has looked.
-    for (uint32_t index = 1; index < peers_.size(); ++index)
-        if (!peers_[index]->is_gone && peers_[index]->is_dead()) lose_peer(index);
-    if (const auto known = find_listener(number, address); known != kNowhere) return known;
-    meet_slots(marked_slots(world_));
-    if (const auto marked = find_listener(number, address); marked != kNowhere) return marked;
-    meet_all();
+    world_.lose_the_dead();
+    if (const auto known = find_listener(number, address); known != World::kNowhere) return known;
+    world_.meet_slots(marked_slots(world_.realm()));
+    if (const auto marked = find_listener(number, address); marked != World::kNowhere)
+        return marked;
+    world_.meet_all();
     return find_listener(number, address);
 }
 
 // Among those who are known.
-transport::EndpointIndex Host::find_listener(uint32_t number, const wire::Gid& address) {
-    if (listens(peers_[0]->facts, board(), number, address)) return {0};
-    for (uint32_t index = 1; index < peers_.size(); ++index) {
-        const Peer& peer = *peers_[index];
+transport::EndpointIndex Ports::find_listener(uint32_t number, const wire::Gid& address) {
+    if (listens(world_.at(0).facts, world_.board(), number, address)) return {0};
+    for (uint32_t index = 1; index < world_.size(); ++index) {
+        const Peer& peer = world_.at(index);
         if (!peer.is_gone && listens(peer.facts, peer.board(), number, address)) return {index};
     }
-    return kNowhere;
+    return World::kNowhere;
 }
 
 }  // namespace tulle::live

@@ -70,11 +70,11 @@ public:
     // What we write and the other side reads.
     RingMemory& ring_to(const Side& other) {
         const std::lock_guard guard(host->lock());
-        const auto index = host->resolve_slot(other.host->slot());
-        return const_cast<Peer*>(host->peer(index))->outgoing();
+        const auto index = host->world().resolve_slot(other.host->world().slot());
+        return const_cast<Peer*>(host->world().peer(index))->outgoing();
     }
 
-    wire::Qpn number() const { return host->outside_of(qpn); }
+    wire::Qpn number() const { return host->world().outside_of(qpn); }
 
     void connect(const Side& other, uint8_t timeout = 14) {
         connect_to(other.number(), other.host->identity().gids.back(), timeout);
@@ -93,7 +93,7 @@ public:
         Destination there;
         there.has_gid = true;
         there.gid = gid;
-        a.address.endpoint = host->resolve(there, a.dest_qpn);
+        a.address.endpoint = host->world().resolve(there, a.dest_qpn);
         EXPECT_NE(a.address.endpoint, Host::kNowhere);
         EXPECT_EQ(host->modify_qp(qpn, a,
                                   transport::kState | transport::kAddress | transport::kPathMtu |
@@ -147,10 +147,11 @@ public:
     std::unique_lock<std::mutex> lock_awake() {
         Completion completion;
         for (;;) {
-            while (host->board_of(transport::EndpointIndex{0}).wants_bell.load() != 0)
+            while (host->world().board_of(transport::EndpointIndex{0}).wants_bell.load() != 0)
                 (void)take(completion);
             std::unique_lock guard(host->lock());
-            if (host->board_of(transport::EndpointIndex{0}).wants_bell.load() == 0) return guard;
+            if (host->world().board_of(transport::EndpointIndex{0}).wants_bell.load() == 0)
+                return guard;
         }
     }
 
@@ -162,9 +163,9 @@ public:
 
     bool take(Completion& completion) {
         const std::lock_guard guard(host->lock());
-        host->progress(true);
+        host->progress().make(true);
         if (host->adapter().poll_completion(cq, std::span(&completion, 1)) == 1) return true;
-        (void)host->on_empty_poll();
+        (void)host->progress().on_empty_poll();
         return false;
     }
     Completion next() {
@@ -177,7 +178,7 @@ public:
     std::vector<std::byte> hear() {
         while (true) {
             const std::lock_guard guard(host->lock());
-            host->progress(true);
+            host->progress().make(true);
             if (!listener.heard.empty()) return std::exchange(listener.heard, {});
         }
     }

@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "live/clock.h"
-#include "live/host.h"
+#include "live/progress.h"
 
 namespace tulle::live {
 namespace {
@@ -56,10 +56,6 @@ bool are_waits_restarted() {
 
 }  // namespace
 
-Watch::Watch(Host& host, Door door) : host_(host) {
-    doors_.push_back(std::move(door));
-}
-
 Watch::~Watch() {
     stop();
 }
@@ -71,11 +67,13 @@ void Watch::stop() {
     thread_.join();
 }
 
-bool Watch::start() {
+bool Watch::start(Door door) {
+    doors_.push_back(std::move(door));
     epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
     alarm_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!epoll_ || !alarm_ || !add_to(epoll_.get(), alarm_.get()) ||
-        !add_to(epoll_.get(), doors_.front().socket()) || !add_to(epoll_.get(), host_.bell_.get()))
+        !add_to(epoll_.get(), doors_.front().socket()) ||
+        !add_to(epoll_.get(), progress_.world_.bell()))
         return false;
     // Signals are the program's; none is handled by a thread that it does not know.
     sigset_t all;
@@ -99,22 +97,23 @@ void Watch::wake() {
 }
 
 void Watch::lend_bell() {
-    if (borrowers_++ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, host_.bell_.get(), 0);
+    if (borrowers_++ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, progress_.world_.bell(), 0);
 }
 
 void Watch::take_bell_back() {
-    if (--borrowers_ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, host_.bell_.get());
+    if (--borrowers_ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, progress_.world_.bell());
 }
 
 bool Watch::show_bell_in(int epoll) {
-    if (shown_in_ >= 0 || !set_in(epoll, EPOLL_CTL_ADD, host_.bell_.get(), EPOLLIN)) return false;
+    if (shown_in_ >= 0 || !set_in(epoll, EPOLL_CTL_ADD, progress_.world_.bell(), EPOLLIN))
+        return false;
     shown_in_ = epoll;
     return true;
 }
 
 void Watch::hide_bell_in(int epoll) {
     if (shown_in_ != epoll) return;
-    epoll_ctl(epoll, EPOLL_CTL_DEL, host_.bell_.get(), nullptr);
+    epoll_ctl(epoll, EPOLL_CTL_DEL, progress_.world_.bell(), nullptr);
     shown_in_ = -1;
     stop_trusting_answers();
 }
@@ -132,18 +131,18 @@ void Watch::stop_trusting_answers() {
 }
 
 void Watch::clear_bell() {
-    clear(host_.bell_.get());
+    clear(progress_.world_.bell());
 }
 
 void Watch::ring_bell() {
-    eventfd_write(host_.bell_.get(), 1);
+    eventfd_write(progress_.world_.bell(), 1);
 }
 
 Watch::Waker Watch::sleep_for_bell(int file) {
-    std::array<pollfd, 2> waits{{{host_.bell_.get(), POLLIN, 0}, {file, POLLIN, 0}}};
+    std::array<pollfd, 2> waits{{{progress_.world_.bell(), POLLIN, 0}, {file, POLLIN, 0}}};
     while (poll(waits.data(), waits.size(), -1) < 0)
         if (!are_waits_restarted()) return Waker::signal;
-    if (waits[0].revents != 0) clear(host_.bell_.get());
+    if (waits[0].revents != 0) clear(progress_.world_.bell());
     return waits[1].revents != 0 ? Waker::file : Waker::bell;
 }
 
@@ -205,30 +204,30 @@ void Watch::run() {
 int64_t Watch::look() {
     // A program that polls has the lock most of the time, and does all that is done here. Another
     // one may have it while it calls a process that calls us: the door must not wait for it.
-    const std::unique_lock guard(host_.lock(), std::try_to_lock);
-    if (!guard) return host_.is_polled_ || is_answered_ ? kTickNs : kBusyNs;
-    host_.progress(false);
-    const uint64_t polls = host_.polls_.load(std::memory_order_relaxed);
+    const std::unique_lock guard(progress_.lock_.mutex, std::try_to_lock);
+    if (!guard) return progress_.is_polled_ || is_answered_ ? kTickNs : kBusyNs;
+    progress_.make(false);
+    const uint64_t polls = progress_.polls_.load(std::memory_order_relaxed);
     if (polls == std::exchange(polls_seen_, polls)) {
-        host_.is_polled_ = host_.sleeps_in_verbs_ = false;
+        progress_.is_polled_ = progress_.sleeps_in_verbs_ = false;
         stop_trusting_answers();
     }
     const base::Instant time = now();
-    if (std::exchange(host_.took_writes_, false)) lingers_until_ = time + kLinger;
-    auto& wants_bell = host_.board().wants_bell;
-    if (host_.is_polled_ || time < lingers_until_) {
-        host_.sleeps_until_ = Host::kOftenAwake;
+    if (progress_.worker_.took_writes()) lingers_until_ = time + kLinger;
+    auto& wants_bell = progress_.world_.board().wants_bell;
+    if (progress_.is_polled_ || time < lingers_until_) {
+        progress_.sleeps_until_ = Progress::kOftenAwake;
         wants_bell.store(0);
-        return host_.is_polled_ ? kTickNs : 0;
+        return progress_.is_polled_ ? kTickNs : 0;
     }
     wants_bell.store(1);
-    if (host_.has_arrivals()) return 0;
-    const base::Instant deadline = host_.next_deadline();
+    if (progress_.worker_.has_arrivals()) return 0;
+    const base::Instant deadline = progress_.worker_.next_deadline();
     if (is_answered_) {
-        host_.sleeps_until_ = Host::kOftenAwake;
+        progress_.sleeps_until_ = Progress::kOftenAwake;
         return std::clamp<int64_t>((deadline - now()).ps / 1000, 0, kTickNs);
     }
-    host_.sleeps_until_ = deadline;
+    progress_.sleeps_until_ = deadline;
     if (deadline == base::Instant::never()) return kForEver;
     return std::max<int64_t>(0, (deadline - now()).ps / 1000);
 }
@@ -250,9 +249,9 @@ void Watch::sleep(int64_t ns) {
 }
 
 void Watch::on_ready(int socket) {
-    if (socket == host_.bell_.get() || socket == alarm_.get()) return clear(socket);
+    if (socket == progress_.world_.bell() || socket == alarm_.get()) return clear(socket);
     if (Door* door = door_at(socket)) {
-        Card card = host_.card();
+        Card card = progress_.world_.card();
         card.slot = door->slot();
         Descriptor caller = door->accept(card);
         if (!caller) return;
@@ -277,7 +276,7 @@ void Watch::on_ready(int socket) {
     }
     // A message is a ring of one who has no bell of ours: whoever sleeps hears it by that.
     if (hear(socket)) {
-        eventfd_write(host_.bell_.get(), 1);
+        eventfd_write(progress_.world_.bell(), 1);
         return;
     }
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);

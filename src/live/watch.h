@@ -18,14 +18,15 @@
 
 namespace tulle::live {
 
-class Host;
+class Progress;
 
 class Watch {
 public:
-    Watch(Host& host, Door door);
+    explicit Watch(Progress& progress) : progress_(progress) {}
     ~Watch();
 
-    bool start();
+    // This is the door of the process's first slot.
+    bool start(Door door);
     // Returns when the thread is no more.
     void stop();
     // For the host, with its lock: who has come and which sockets have closed since.
@@ -44,8 +45,8 @@ public:
     // the host's lock.
     void lend_bell();
     void take_bell_back();
-    // See Host::show_bell_in() and answer_bell(). A program that answers again and again has the
-    // bell for itself; the thread looks now and then whether it still does.
+    // See Progress::show_bell_in() and answer_bell(). A program that answers again and again has
+    // the bell for itself; the thread looks now and then whether it still does.
     bool show_bell_in(int epoll);
     void hide_bell_in(int epoll);
     void on_answer();
@@ -65,7 +66,7 @@ private:
     void on_ready(int socket);
     void stop_trusting_answers();
 
-    Host& host_;
+    Progress& progress_;
     Door* door_at(int socket);
     std::mutex doors_lock_;
     std::deque<Door> doors_;  // that of the process's first slot in front

@@ -66,8 +66,8 @@ TULLE_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
     handle->attributes = *attributes;
     handle->is_multicast = attributes->is_global != 0 && is_multicast(attributes->grh.dgid);
     if (handle->is_multicast) {
-        (void)host.group_of(handle->destination.gid);
-        host.meet_all();
+        (void)host.world().group_of(handle->destination.gid);
+        host.world().meet_all();
     }
     return &handle.release()->shown;
 }
@@ -125,11 +125,11 @@ TULLE_EXPORT int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
     if (qp->qp_type != IBV_QPT_UD || !is_multicast(*gid)) return EINVAL;
     live::Host& host = host_of(qp->context);
     const std::lock_guard guard(host.lock());
-    const auto group = host.group_of(gid_of(*gid));
+    const auto group = host.world().group_of(gid_of(*gid));
     const auto refusal = host.adapter().attach_multicast(qp_of(qp).qpn, group);
     if (refusal == transport::Refusal::none) {
-        host.meet_all();
-        host.show_group();
+        host.world().meet_all();
+        host.ports().show_group();
     }
     return errno_of(refusal);
 }
@@ -138,5 +138,6 @@ TULLE_EXPORT int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
     if (qp->qp_type != IBV_QPT_UD) return EINVAL;
     live::Host& host = host_of(qp->context);
     const std::lock_guard guard(host.lock());
-    return errno_of(host.adapter().detach_multicast(qp_of(qp).qpn, host.group_of(gid_of(*gid))));
+    return errno_of(
+        host.adapter().detach_multicast(qp_of(qp).qpn, host.world().group_of(gid_of(*gid))));
 }

@@ -34,8 +34,8 @@ void if_possible(const Work& work) {
 bool peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
     live::Host& host = host_of(context);
     *address = {};
-    if (host.peer({peer}) == nullptr) return false;
-    const live::Facts& there = host.facts_of({peer});
+    if (host.world().peer({peer}) == nullptr) return false;
+    const live::Facts& there = host.world().facts_of({peer});
     if (there.gid_count == 0) return false;
     address->port_num = 1;
     address->is_global = 1;
@@ -65,27 +65,27 @@ constexpr Bridge kBridge = {
     .find_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
             return or_else(uint32_t{kNobody}, [&] {
-                return host_of(c).find_port(protocol, port, gid_of(address)).value;
+                return host_of(c).ports().find(protocol, port, gid_of(address)).value;
             });
         },
     .take_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port) {
             return or_else(-1, [&] {
                 live::Descriptor held;
-                return host_of(c).take_port(protocol, port, held) ? held.release() : -1;
+                return host_of(c).ports().take(protocol, port, held) ? held.release() : -1;
             });
         },
     .show_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
-            return or_else(false,
-                           [&] { return host_of(c).show_port(protocol, port, gid_of(address)); });
+            return or_else(
+                false, [&] { return host_of(c).ports().show(protocol, port, gid_of(address)); });
         },
     .hide_port = [](ibv_context* c, uint8_t protocol,
-                    uint16_t port) { host_of(c).hide_port(protocol, port); },
+                    uint16_t port) { host_of(c).ports().hide(protocol, port); },
     .peer_address = peer_address,
     .qp_address =
         [](ibv_context* c, uint32_t qpn, ibv_ah_attr* address) {
-            const auto peer = host_of(c).resolve_slot(live::slot_of(wire::Qpn{qpn}));
+            const auto peer = host_of(c).world().resolve_slot(live::slot_of(wire::Qpn{qpn}));
             return peer_address(c, peer.value, address);
         },
 };

@@ -32,22 +32,23 @@ size_t find(Cq& cq, live::Host& host, std::unique_lock<std::mutex>& guard,
     host.settle();
     size_t count = host.adapter().poll_completion(cq.id, into);
     if (count != 0) return count;
-    host.progress(true);
+    host.progress().make(true);
     count = host.adapter().poll_completion(cq.id, into);
     const auto comes = [&] {
         count = host.adapter().poll_completion(cq.id, into);
         return count != 0;
     };
-    if (count != 0 || (cq.is_armed && host.look_before_sleep(guard, comes))) return count;
-    shall_yield = host.on_empty_poll();
+    if (count != 0 || (cq.is_armed && host.progress().look_before_sleep(guard, comes)))
+        return count;
+    shall_yield = host.progress().on_empty_poll();
     return 0;
 }
 
 size_t take(Cq& cq, live::Host& host, std::unique_lock<std::mutex>& guard,
             std::span<transport::Completion> into, bool& shall_yield) {
     const size_t count = find(cq, host, guard, into, shall_yield);
-    if (count != 0) host.on_full_poll();
-    if (count != 0 && is_received(into[0])) host.on_received();
+    if (count != 0) host.progress().on_full_poll();
+    if (count != 0 && is_received(into[0])) host.progress().on_received();
     return count;
 }
 
@@ -146,7 +147,8 @@ void show_bell(Channel& channel, live::Host& host) {
     constexpr uint32_t kSeldom = 64;
     if (channel.shows_bell) return;
     if (++channel.arms > kOften && channel.arms % kSeldom != 0) return;
-    if (is_nonblocking(channel)) channel.shows_bell = host.show_bell_in(channel.set.get());
+    if (is_nonblocking(channel))
+        channel.shows_bell = host.progress().show_bell_in(channel.set.get());
 }
 
 // The oldest event; waits for one unless the channel is set not to. Nothing, and errno, if there is
@@ -159,17 +161,17 @@ std::optional<ibv_cq*> next_event(Channel& channel) {
         if (auto event = events.take()) return event;
         if (is_nonblocking(channel)) {
             const std::lock_guard guard(host.lock());
-            host.answer_bell();
+            host.progress().answer_bell();
             if (auto event = events.take()) return event;
             errno = EAGAIN;
             return std::nullopt;
         }
         events.begin_looking();
-        (void)host.look_awhile(is_there);
+        (void)host.progress().look_awhile(is_there);
         auto event = events.take();
         events.end_looking();
         if (event) return event;
-        if (!host.sleep(is_there, events.file())) return std::nullopt;
+        if (!host.progress().sleep(is_there, events.file())) return std::nullopt;
     }
 }
 
@@ -184,7 +186,7 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
     shown.opcode = static_cast<ibv_wc_opcode>(completion.kind);
     shown.vendor_err = completion.vendor_error;
     shown.byte_len = completion.byte_count;
-    shown.qp_num = host.outside_of(completion.qpn).value;
+    shown.qp_num = host.world().outside_of(completion.qpn).value;
     shown.src_qp = completion.source_qp.value;
     shown.pkey_index = completion.pkey_index;
     shown.sl = completion.service_level;
@@ -201,7 +203,7 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
         shown.wc_flags |= IBV_WC_WITH_INV;
         shown.invalidated_rkey = completion.immediate_or_rkey;
     }
-    const live::Peer* peer = host.peer(completion.source);
+    const live::Peer* peer = host.world().peer(completion.source);
     if (completion.source.value != 0 && peer != nullptr)
         shown.slid = peer->facts.lid.value;
     else
@@ -238,7 +240,7 @@ int req_notify_cq(ibv_cq* shown, int solicited_only) {
     if (cq.is_armed) show_bell(object_of<Channel>(shown->channel), host);
     const auto refusal =
         host.adapter().arm_cq(cq.id, solicited_only != 0 ? Wish::solicited : Wish::any);
-    host.on_armed();
+    host.progress().on_armed();
     return errno_of(refusal);
 }
 
@@ -294,7 +296,7 @@ TULLE_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
     {
         live::Host& host = host_of(channel->context);
         const std::lock_guard guard(host.lock());
-        host.hide_bell_in(channel->fd);
+        host.progress().hide_bell_in(channel->fd);
     }
     delete &object_of<Channel>(channel);
     return 0;

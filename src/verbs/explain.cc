@@ -15,11 +15,12 @@ void explain(live::Host& host, const transport::Completion& completion) {
         !is_explained_at_all())
         return;
     qp->is_explained = true;
-    const std::string cause = host.likely_cause(completion);
+    const std::string cause = host.diagnosis().likely_cause(completion);
     char line[640];
     const int length = std::snprintf(
         line, sizeof line, "tulle: host %u, process %d, QP 0x%06x: %s (status %u)%s%s.\n",
-        host.identity().rank, static_cast<int>(getpid()), host.outside_of(completion.qpn).value,
+        host.identity().rank, static_cast<int>(getpid()),
+        host.world().outside_of(completion.qpn).value,
         ibv_wc_status_str(static_cast<ibv_wc_status>(completion.status)),
         static_cast<unsigned>(completion.status), cause.empty() ? "" : ": ", cause.c_str());
     write_sentence(line, length, sizeof line);

@@ -131,8 +131,8 @@ void fill_shown(QueuePair& qp, ibv_context* context, const ibv_qp_init_attr_ex& 
 int address_of(live::Host& host, const ibv_ah_attr& a, uint32_t peer, transport::Address& address) {
     live::Destination destination;
     if (const int error = destination_of(host, a, destination)) return error;
-    host.notice_death(transport::Qpn{peer});
-    address.endpoint = host.resolve(destination, transport::Qpn{peer});
+    host.world().notice_death(transport::Qpn{peer});
+    address.endpoint = host.world().resolve(destination, transport::Qpn{peer});
     address.service_level = a.sl & 0xf;
     address.traffic_class = a.is_global != 0 ? a.grh.traffic_class : 0;
     address.hop_limit = a.is_global != 0 && a.grh.hop_limit != 0 ? a.grh.hop_limit : 64;
@@ -243,7 +243,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     if (!number) return fail(ENOMEM);
     Undo undo([&] { (void)host.destroy_qp(*number); });
     qp->qpn = *number;
-    fill_shown(*qp, context, *attributes, host.outside_of(*number).value);
+    fill_shown(*qp, context, *attributes, host.world().outside_of(*number).value);
     if ((attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
         set_builders(*qp, attributes->send_ops_flags);
     Process::of(host).add(*qp);
@@ -263,7 +263,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     live::Host& host = host_of(context);
     const std::lock_guard guard(host.lock());
     const transport::Qpn number{attributes->qp_num};
-    const auto inner = host.inside_of(number);
+    const auto inner = host.world().inside_of(number);
     QueuePair* first = inner ? Process::of(host).qp(*inner) : nullptr;
     if (first == nullptr || first->plain().qp_num != number.value) return fail(EINVAL);
     const transport::QueuePair* target = host.adapter().query_qp(first->qpn);

@@ -38,9 +38,9 @@ void set_target(live::Host& host, const ibv_send_wr& from, SendRequest& to) {
     to.datagram.qpn = transport::Qpn{from.wr.ud.remote_qpn & 0xff'ffff};
     to.datagram.qkey = transport::QKey{from.wr.ud.remote_qkey};
     if (handle.is_multicast)
-        to.datagram.endpoint = {host.group_of(handle.destination.gid).value};
+        to.datagram.endpoint = {host.world().group_of(handle.destination.gid).value};
     else
-        to.datagram.endpoint = host.resolve(handle.destination, to.datagram.qpn);
+        to.datagram.endpoint = host.world().resolve(handle.destination, to.datagram.qpn);
     to.datagram.service_level = handle.attributes.sl & 0xf;
     to.datagram.traffic_class = handle.attributes.grh.traffic_class;
     if (handle.attributes.grh.hop_limit != 0)

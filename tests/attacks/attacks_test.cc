@@ -58,14 +58,14 @@ private:
     static void say(Program& program, uint32_t slot) {
         const std::lock_guard guard(program.side.host->lock());
         const std::vector<std::byte> message(77, std::byte{1});
-        program.side.host->send_management(program.side.host->resolve_slot(slot), message);
+        program.side.host->send_management(program.side.host->world().resolve_slot(slot), message);
         program.side.host->flush_management();
     }
 };
 
 // An attacker who calls, writes into the memory of whom it called, and waits until it was heard or
 // turned away.
-int write_into(const World& world, const Whereabouts& victim, uint64_t instance, uint32_t slot) {
+int write_into(const Realm& world, const Whereabouts& victim, uint64_t instance, uint32_t slot) {
     Stranger stranger(world);
     stranger.card.instance = stranger.board().instance = instance;
     stranger.card.slot = slot;

@@ -89,7 +89,8 @@ TEST_F(FreezeTest, a_bell_that_is_a_pipe_neither_ends_nor_holds_up_whoever_rings
             const std::lock_guard guard(program.side.host->lock());
             const std::vector<std::byte> message(64, std::byte{1});
             for (int i = 0; i < 1000; ++i) {
-                program.side.host->send_management(program.side.host->resolve_slot(slot), message);
+                program.side.host->send_management(program.side.host->world().resolve_slot(slot),
+                                                   message);
                 program.side.host->flush_management();
             }
             return 0;
@@ -134,7 +135,7 @@ TEST_F(FreezeTest, a_process_that_takes_no_calls_holds_up_nobody) {
     Process victim(uid, [&](const Channel&) {
         Program program(identity_in(world, 1, false));
         const std::lock_guard guard(program.side.host->lock());
-        return program.side.host->resolve_slot(slot) == Host::kNowhere ? 0 : 1;
+        return program.side.host->world().resolve_slot(slot) == Host::kNowhere ? 0 : 1;
     });
     EXPECT_EQ(victim.exit_code(), 0);
 }
@@ -154,7 +155,7 @@ TEST_F(FreezeTest, a_stopped_process_holds_up_nobody_but_its_caller) {
         std::thread caller([&] {
             const std::lock_guard guard(program.side.host->lock());
             is_calling = true;
-            (void)program.side.host->resolve_slot(where.slot);
+            (void)program.side.host->world().resolve_slot(where.slot);
             is_done = true;
         });
         while (!is_calling) std::this_thread::yield();
@@ -248,7 +249,7 @@ TEST_F(FreezeTest, callers_who_never_say_who_they_are_cost_few_descriptors) {
         uid, [&](const Channel& c) { return count_files_after(c, identity_in(world, 0, false)); });
     const auto where = victim.channel().take<Whereabouts>();
     Process attacker(uid, [&](const Channel& parent) {
-        const World there = world_for(world, false, uid);
+        const Realm there = world_for(world, false, uid);
         std::vector<Line> lines;
         for (int tries = 0; lines.size() < 600 && tries < 100'000; ++tries)
             if (auto line = reach(there, where.slot)) lines.push_back(std::move(*line));
@@ -286,8 +287,8 @@ TEST_F(FreezeTest, users_who_take_the_names_of_all_slots_keep_nobody_out) {
         Process second(kVictim, [&](const Channel&) {
             Program program(identity_in(name, 1, false));
             const std::lock_guard guard(program.side.host->lock());
-            program.side.host->meet_all();
-            return program.side.host->resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
+            program.side.host->world().meet_all();
+            return program.side.host->world().resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
         });
         EXPECT_EQ(second.exit_code(), 0);
         EXPECT_EQ(end(first), 0);
@@ -305,7 +306,7 @@ TEST_F(FreezeTest, another_user_has_a_quarter_of_the_peers_at_most) {
         program.look(2000);
         uint32_t peers = 0;
         const std::lock_guard guard(program.side.host->lock());
-        for (uint32_t i = 1; program.side.host->peer({i}) != nullptr; ++i) ++peers;
+        for (uint32_t i = 1; program.side.host->world().peer({i}) != nullptr; ++i) ++peers;
         return peers <= 64 ? 0 : 1;
     });
     const auto where = victim.channel().take<Whereabouts>();

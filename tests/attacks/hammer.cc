@@ -79,11 +79,12 @@ public:
 
     Target target() {
         Target target;
-        target.slot = host_->slot();
+        target.slot = host_->world().slot();
         target.rkey = key_;
         target.place = reinterpret_cast<uint64_t>(memory_.data() + kGuard);
-        target.instance = host_->board_of({0}).instance;
-        for (size_t i = 0; i < qpns_.size(); ++i) target.numbers[i] = host_->outside_of(qpns_[i]);
+        target.instance = host_->world().board_of({0}).instance;
+        for (size_t i = 0; i < qpns_.size(); ++i)
+            target.numbers[i] = host_->world().outside_of(qpns_[i]);
         return target;
     }
 
@@ -100,7 +101,7 @@ public:
     void work() {
         std::array<Completion, 16> completions;
         const std::lock_guard guard(host_->lock());
-        host_->progress(true);
+        host_->progress().make(true);
         while (host_->adapter().poll_completion(cq_, completions) != 0) continue;
         const transport::Sge sge{reinterpret_cast<uint64_t>(memory_.data() + kGuard), 4096, key_};
         for (const wire::Qpn qpn : qpns_)
@@ -145,7 +146,7 @@ private:
             transport::kState | transport::kPkeyIndex | transport::kPort | transport::kAccessFlags);
         a.state = QpState::rtr;
         a.dest_qpn = outside(wire::Qpn{2}, slot);
-        a.address.endpoint = host_->resolve_slot(slot);
+        a.address.endpoint = host_->world().resolve_slot(slot);
         a.max_incoming_reads = 4;
         uint32_t mask = transport::kState | transport::kAddress | transport::kPathMtu |
                         transport::kDestQpn | transport::kReceivePsn;
@@ -183,7 +184,7 @@ int be_hammered(const Channel& parent, const Identity& who) {
 
 class Attacker {
 public:
-    Attacker(const World& world, const Target& target, uint64_t seed)
+    Attacker(const Realm& world, const Target& target, uint64_t seed)
         : stranger(world), target_(target), random_({.seed = seed, .kind = 1, .index = 0}) {
         stranger.board().lives[2].store(
             life_of(outside(wire::Qpn{2}, stranger.card.slot), QpState::rts));

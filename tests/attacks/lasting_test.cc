@@ -18,7 +18,8 @@ int be_client(const std::string& world, const Whereabouts& server, bool shall_be
     {
         const std::lock_guard guard(program.side.host->lock());
         const std::vector<std::byte> message(64, std::byte{1});
-        program.side.host->send_management(program.side.host->resolve_slot(server.slot), message);
+        program.side.host->send_management(program.side.host->world().resolve_slot(server.slot),
+                                           message);
         program.side.host->flush_management();
     }
     if (shall_be_killed) raise(SIGKILL);
@@ -40,7 +41,7 @@ int be_server(const Channel& parent, const std::string& world) {
         if (word == 'a') {
             (void)program.side.hear();
             const std::lock_guard guard(host.lock());
-            host.meet_all();
+            host.world().meet_all();
         }
         program.look(20);
         parent.send(Belongings{open_files(), mappings("memfd:tulle")});
@@ -88,7 +89,7 @@ TEST(LastingTest, signals_during_calls_lose_no_peer) {
             setitimer(ITIMER_REAL, &often, nullptr);
             Program program(identity_in(world, 1, false));
             const std::lock_guard guard(program.side.host->lock());
-            return program.side.host->resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
+            return program.side.host->world().resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
         });
         EXPECT_EQ(client.exit_code(), 0) << i;
     }
@@ -109,7 +110,7 @@ TEST(LastingTest, a_client_finds_the_successor_of_its_server) {
         Host& host = *program.side.host;
         const auto find = [&] {
             const std::lock_guard guard(host.lock());
-            return host.resolve_slot(first.slot);
+            return host.world().resolve_slot(first.slot);
         };
         const auto known = find();
         parent.send('!');
@@ -165,7 +166,7 @@ TEST(LastingTest, looking_for_a_port_takes_little_time) {
         Program program(identity_in(world, 0, false));
         {
             const std::lock_guard guard(program.side.host->lock());
-            (void)program.side.host->show_port(6, 7471, {});
+            (void)program.side.host->ports().show(6, 7471, {});
         }
         parent.send(program.whereabouts());
         pause();
@@ -184,7 +185,7 @@ TEST(LastingTest, looking_for_a_port_takes_little_time) {
                 timespec before{};
                 timespec after{};
                 clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-                const auto found = program.side.host->find_port(6, 7471, where.gid);
+                const auto found = program.side.host->ports().find(6, 7471, where.gid);
                 clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
                 return found == Host::kNowhere ? INT64_MAX
                                                : (after.tv_sec - before.tv_sec) * 1'000'000'000 +

@@ -74,20 +74,20 @@ DEFECTS = {
     ),
     "deregistration does not read what is in the ring": (
         "src/live/withdrawal.cc",
-        "        drain(index, time);\n"
+        "        carrier_.drain(index, time);\n"
         "        await_copies_of(index, instance, time + kCopyPatience);\n",
         "",
         "HostTest.*",
     ),
     "deregistration waits with the lock held": (
-        "src/live/host.h",
-        "        if (is_amid_progress_) return wait();\n",
-        "        if (!is_amid_progress_) return wait();\n",
+        "src/live/lock.h",
+        "        if (is_amid_progress) return wait();\n",
+        "        if (!is_amid_progress) return wait();\n",
         "FreezeTest.*:HostTest.*withdrawn*",
     ),
     "deregistration waits for ever": (
         "src/live/withdrawal.cc",
-        "        if (now() > end) return lose_peer(index);\n",
+        "        if (now() > end) return world_.lose_peer(index);\n",
         "",
         "FreezeTest.deregistration*",
     ),
@@ -99,7 +99,7 @@ DEFECTS = {
     ),
     "write records are obeyed without a proof": (
         "src/live/packets.cc",
-        "!peer.has_proven(secret_.word))",
+        "!peer.has_proven(world_.secret().word))",
         "&peer == nullptr)",
         "AttackTest.*",
     ),
@@ -176,7 +176,7 @@ DEFECTS = {
         "WriteStreamTest.*",
     ),
     "a forked child keeps its rings": (
-        "src/live/host.cc",
+        "src/live/world.cc",
         "    for (auto& peer : peers_) peer.reset();\n",
         "",
         "LastingTest.*",
@@ -218,7 +218,7 @@ DEFECTS = {
         "FreezeTest.*",
     ),
     "RoCE v1 and v2 understand each other": (
-        "src/live/host.cc",
+        "src/live/connections.cc",
         "    route.is_agreed = kind == route.gid_kind;",
         "    route.is_agreed = kind != GidKind::unknown;",
         "HostTest.*",

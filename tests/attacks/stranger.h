@@ -22,7 +22,7 @@ namespace tulle::live {
 
 class Stranger {
 public:
-    explicit Stranger(const World& its_world) : world(its_world), door(Door::open(world)) {
+    explicit Stranger(const Realm& its_world) : world(its_world), door(Door::open(world)) {
         using Peers = SharedMemory::Peers;
         board_memory = SharedMemory::create(sizeof(Board), Peers::read);
         grants_memory = SharedMemory::create(sizeof(Grants), Peers::read);
@@ -81,7 +81,7 @@ public:
         put(record);
     }
 
-    World world;
+    Realm world;
     std::optional<Door> door;
     SharedMemory board_memory;
     SharedMemory grants_memory;

@@ -31,7 +31,7 @@ inline Identity identity_in(const std::string& world, uint32_t rank, bool is_sha
     return who;
 }
 
-inline World world_for(const std::string& name, bool is_shared, uid_t uid) {
+inline Realm world_for(const std::string& name, bool is_shared, uid_t uid) {
     return {name, uid, is_shared};
 }
 
@@ -45,10 +45,10 @@ public:
     explicit Program(const Identity& who) : side(who) {}
 
     Whereabouts whereabouts() {
-        return {side.host->slot(),
+        return {side.host->world().slot(),
                 side.key,
                 side.number(),
-                side.host->board_of({0}).instance,
+                side.host->world().board_of({0}).instance,
                 reinterpret_cast<uint64_t>(&canary),
                 side.request.address,
                 side.host->identity().gids.back()};

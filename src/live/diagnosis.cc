@@ -1,10 +1,8 @@
-// Why a completion failed, as far as anyone can tell: what the peer's responder has written on its
-// board, whether the peer is still there, and what rules for faults there are.
+#include "live/diagnosis.h"
+
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
-
-#include "live/host.h"
 
 namespace tulle::live {
 namespace {
@@ -118,31 +116,32 @@ const char* describe_local(const transport::Completion& completion) {
 
 }  // namespace
 
-void Host::note_objection() {
-    const Objection objection = adapter_->take_objection();
-    const transport::QueuePair* qp = adapter_->query_qp(objection.qpn);
+void Diagnosis::note_objection() {
+    const Objection objection = adapter_.take_objection();
+    const transport::QueuePair* qp = adapter_.query_qp(objection.qpn);
     if (qp == nullptr) return;
-    put_objection(grants(), qp->dest_qpn, objection);
-    note_qp(*qp);  // it has failed, and takes nothing from its peer any more
+    put_objection(world_.grants(), qp->dest_qpn, objection);
+    connections_.note(*qp);  // it has failed, and takes nothing from its peer any more
 }
 
-std::string Host::name_of(EndpointIndex endpoint) const {
-    const Peer* found = peer(endpoint);
+std::string Diagnosis::name_of(EndpointIndex endpoint) const {
+    const Peer* found = world_.peer(endpoint);
     if (endpoint.value == 0) return "this process itself";
     if (found == nullptr) return "the peer";
     return text("process %d of host %u", static_cast<int>(found->who.pid), found->facts.rank);
 }
 
 // Packets went, and nothing came back.
-std::string Host::why_silent(const transport::QueuePair& qp) {
+std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
     const EndpointIndex endpoint = qp.address.endpoint;
-    const Peer* found = peer(endpoint);
+    const Peer* found = world_.peer(endpoint);
     if (found == nullptr) return "nobody has the address that the queue pair was connected to";
     const std::string name = name_of(endpoint);
     const uint32_t number = qp.dest_qpn.value;
-    if (board().link_was_down.load() != 0) return "the link was down, as a rule of --faults says";
+    if (world_.board().link_was_down.load() != 0)
+        return "the link was down, as a rule of --faults says";
     if (found->is_gone && !found->has_board()) return "the peer, " + name + ", has ended";
-    const Board& there = board_of(endpoint);
+    const Board& there = world_.board_of(endpoint);
     if (there.link_was_down.load() != 0)
         return "the link of " + name + " was down, as a rule of --faults says";
     if (found->is_gone) return "the peer, " + name + ", has ended";
@@ -154,7 +153,7 @@ std::string Host::why_silent(const transport::QueuePair& qp) {
         return text("the queue pair 0x%06x of %s was not in RTR yet", number, name.c_str());
     if (state == QpState::error)
         return text("the queue pair 0x%06x of %s is in the error state", number, name.c_str());
-    if (wire_ && wire_->may_lose())
+    if (carrier_.wire() != nullptr && carrier_.wire()->may_lose())
         return "packets or their acknowledgements were lost again and again, as the faults that "
                "were asked for say";
     if (endpoint.value != 0 && found->is_behind())
@@ -164,19 +163,20 @@ std::string Host::why_silent(const transport::QueuePair& qp) {
 
 // The peer lives and is ready, and yet takes nothing: it knows whom it is connected to, if it shows
 // us that.
-std::string Host::why_ignored(const transport::QueuePair& qp, const std::string& name) {
+std::string Diagnosis::why_ignored(const transport::QueuePair& qp, const std::string& name) {
     const EndpointIndex endpoint = qp.address.endpoint;
     const uint32_t number = qp.dest_qpn.value;
-    const bool is_shown = endpoint.value == 0 || peers_[endpoint.value]->has_grants();
+    const bool is_shown = endpoint.value == 0 || world_.at(endpoint.value).has_grants();
     if (!is_shown)
         return text(
             "queue pair 0x%06x of %s is connected to another one, or its rq_psn is not the "
             "sq_psn of this one",
             number, name.c_str());
-    const Grants& there = endpoint.value == 0 ? grants() : peers_[endpoint.value]->grants();
+    const Grants& there =
+        endpoint.value == 0 ? world_.grants() : world_.at(endpoint.value).grants();
     const QueuePairNote& note = there.queue_pairs[number % kQueuePairs];
-    if (note.peer.load() != outside_of(qp.number).value ||
-        note.peer_instance.load() != peers_[0]->instance)
+    if (note.peer.load() != world_.outside_of(qp.number).value ||
+        note.peer_instance.load() != world_.secret().instance)
         return text("queue pair 0x%06x of %s is connected to another one, 0x%06x", number,
                     name.c_str(), note.peer.load());
     return text(
@@ -185,24 +185,24 @@ std::string Host::why_ignored(const transport::QueuePair& qp, const std::string&
         number, name.c_str());
 }
 
-std::string Host::why_refused(const transport::QueuePair& qp) {
+std::string Diagnosis::why_refused(const transport::QueuePair& qp) {
     const EndpointIndex endpoint = qp.address.endpoint;
-    const Peer* found = peer(endpoint);
+    const Peer* found = world_.peer(endpoint);
     if (found == nullptr || (endpoint.value != 0 && !found->has_grants())) return {};
-    const Grants& there = endpoint.value == 0 ? grants() : found->grants();
-    const auto objection = find_objection(there, outside_of(qp.number));
+    const Grants& there = endpoint.value == 0 ? world_.grants() : found->grants();
+    const auto objection = find_objection(there, world_.outside_of(qp.number));
     return objection ? describe(*objection, name_of(endpoint)) : std::string();
 }
 
-std::string Host::likely_cause(const transport::Completion& completion) {
-    const transport::QueuePair* qp = adapter_->query_qp(completion.qpn);
+std::string Diagnosis::likely_cause(const transport::Completion& completion) {
+    const transport::QueuePair* qp = adapter_.query_qp(completion.qpn);
     if (qp == nullptr) return {};
-    note_qp(*qp);  // its peer may ask what became of it
+    connections_.note(*qp);  // its peer may ask what became of it
     switch (completion.status) {
         case Status::retry_exceeded:
         case Status::response_timeout: return why_silent(*qp);
         case Status::rnr_retry_exceeded:
-            if (wire_ && wire_->may_refuse())
+            if (carrier_.wire() != nullptr && carrier_.wire()->may_refuse())
                 return "a rule of --faults had the receiver not ready";
             return text(
                 "%s had no receive posted on its queue pair 0x%06x, however often it was "

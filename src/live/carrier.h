@@ -1,0 +1,101 @@
+// How packets travel: out of the engine into rings, and back (packets.cc); as they would be on the
+// wire where a capture or faults are asked for (wire_path.h); and messages of the connection
+// manager beside them (management.cc).
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "live/connections.h"
+#include "live/record.h"
+#include "live/wire_path.h"
+
+namespace tulle::live {
+
+// A message of the connection manager. `peer` is an end point.
+struct ManagementMessage {
+    transport::EndpointIndex peer;
+    std::span<const std::byte> bytes;
+};
+
+// A datagram to queue pair 1.
+bool is_management(const wire::Packet& packet);
+
+class Carrier {
+public:
+    // Is told of what is not for the engine.
+    class Owner {
+    public:
+        virtual ~Owner() = default;
+        virtual void on_management(const ManagementMessage& message) = 0;
+        // The responder has refused a request.
+        virtual void on_objection() = 0;
+    };
+
+    Carrier(World& world, Connections& connections, transport::Adapter& adapter, Owner& owner,
+            const WireSettings& settings);
+
+    // Packets of the engine go on their way; flush() lets peers see them.
+    void transmit(base::Instant now);
+    void flush();
+    void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
+    // What has arrived at the other end of the wire by now.
+    void deliver_wire(base::Instant now);
+
+    void receive_all(base::Instant now);
+    // All that a peer has sent that will send no more, or whose memory becomes its own.
+    void drain(uint32_t peer, base::Instant now);
+    void on_left(uint32_t peer) { std::erase(sending_, peer); }
+
+    bool has_local() const { return !local_.empty(); }
+    bool has_backlog() const { return backlog_bytes_ != 0; }
+    bool has_stuck_peers() const { return has_stuck_peers_; }
+    // Out of rings, since this was last asked.
+    bool took_writes() { return std::exchange(took_writes_, false); }
+    // Packets as they are on the wire; nullptr where that is not asked for.
+    const WirePath* wire() const { return wire_.get(); }
+
+private:
+    struct LocalPacket {
+        wire::Packet packet;
+        std::vector<std::byte> grh;
+        std::vector<std::byte> payload;
+        bool is_management = false;
+    };
+
+    bool receive_from(uint32_t index, base::Instant now);
+    void receive_record(uint32_t index, base::Instant now, std::span<const std::byte> record);
+    void receive_packet(uint32_t index, base::Instant now, const RecordHead& head,
+                        std::span<const std::byte> record);
+    void receive_write(Peer& peer, std::span<const std::byte> record);
+    void receive_local(base::Instant now);
+    void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes,
+                       uint8_t refusal);
+    void deliver(uint32_t source, base::Instant now, wire::Packet packet,
+                 std::span<const std::byte> grh, uint8_t refusal = 0);
+    void send(const wire::Packet& packet);
+    void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
+    void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group);
+    void send_management_datagram(uint32_t index, std::span<const std::byte> bytes);
+    bool is_overrun(Peer& peer);
+
+    World& world_;
+    Connections& connections_;
+    transport::Adapter& adapter_;
+    Owner& owner_;
+    const Identity& who_;
+    std::vector<uint32_t> sending_;  // peers that something was written for
+    std::vector<std::byte> parsed_;  // a record that is taken apart: a copy, which nobody changes
+    std::deque<LocalPacket> local_;
+    size_t backlog_bytes_ = 0;  // of all peers, when they were last looked at
+    bool has_stuck_peers_ = false;
+    bool took_writes_ = false;
+    uint64_t page_there_ = 0;         // was mapped when the ring's reader came to it
+    base::Instant time_{};            // of the progress that is being made
+    std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
+    std::unique_ptr<WirePath> wire_reader_;
+    uint32_t management_psn_ = 0;
+};
+
+}  // namespace tulle::live

@@ -1,0 +1,44 @@
+// How work for an end point travels, and why.
+#pragma once
+
+#include "live/world.h"
+
+namespace tulle::live {
+
+enum class Way : uint8_t {
+    nowhere,
+    within,  // the process
+    direct,  // WRITEs and READs are copies, all else goes through a ring
+    ring,
+    framed,  // through a ring, as it would be on the wire
+};
+
+struct Choice {
+    Way way;
+    const char* why;
+};
+
+struct Framing {
+    bool is_on = false;      // a capture or faults are asked for
+    bool is_strict = false;  // within the process too
+};
+
+inline Choice choose_way(const World& world, Framing framing, transport::EndpointIndex endpoint) {
+    const Peer* peer = world.peer(endpoint);
+    if (endpoint == World::kNowhere || peer == nullptr)
+        return {Way::nowhere, "nobody has the address"};
+    if (endpoint.value == 0)
+        return framing.is_strict ? Choice{Way::framed, "--strict cuts packets within the process"}
+                                 : Choice{Way::within, "both ends are of this process"};
+    if (framing.is_on) return {Way::framed, "a capture or faults are asked for"};
+    if (peer->facts.cuts_packets) return {Way::framed, "the peer has a capture or faults"};
+    if (peer->is_reachable) return {Way::direct, "the kernel lets this user into its memory"};
+    return {Way::ring, "its memory is not ours to reach"};
+}
+
+// Packets are cut at the path MTU.
+inline bool is_cut(Way way) {
+    return way == Way::framed;
+}
+
+}  // namespace tulle::live

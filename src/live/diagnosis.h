@@ -1,0 +1,33 @@
+// Why a completion failed, as far as anyone can tell: what the peer's responder has written on its
+// board, whether the peer is still there, and what rules for faults there are.
+#pragma once
+
+#include <string>
+
+#include "live/carrier.h"
+
+namespace tulle::live {
+
+class Diagnosis {
+public:
+    Diagnosis(World& world, Connections& connections, Carrier& carrier, transport::Adapter& adapter)
+        : world_(world), connections_(connections), carrier_(carrier), adapter_(adapter) {}
+
+    // The likeliest cause, in words; empty if nothing is known of it.
+    std::string likely_cause(const transport::Completion& completion);
+    // What the responder objects to is for its peer to read.
+    void note_objection();
+
+private:
+    std::string name_of(transport::EndpointIndex endpoint) const;
+    std::string why_silent(const transport::QueuePair& qp);
+    std::string why_ignored(const transport::QueuePair& qp, const std::string& name);
+    std::string why_refused(const transport::QueuePair& qp);
+
+    World& world_;
+    Connections& connections_;
+    Carrier& carrier_;
+    transport::Adapter& adapter_;
+};
+
+}  // namespace tulle::live

@@ -1,0 +1,140 @@
+#include "live/progress.h"
+
+#include <sched.h>
+
+#include "live/clock.h"
+
+namespace tulle::live {
+namespace {
+
+using base::Instant;
+
+constexpr uint32_t kPollsToTrust = 64;
+constexpr uint32_t kPollsToYield = 256;
+constexpr uint32_t kLooksToYield = 16;
+constexpr uint32_t kFindsToTrust = 8;
+constexpr uint32_t kLooksAnswering = 4;
+constexpr uint32_t kVainLooks = 4;  // before it looks only now and then
+constexpr uint32_t kVainLooksToTry = 16;
+constexpr base::Duration kPatience{50'000'000};  // 50 us
+
+}  // namespace
+
+bool Progress::start(Door door) {
+    world_.set_watch(watch_);
+    return watch_.start(std::move(door));
+}
+
+void Progress::make(bool by_program) {
+    if (by_program)
+        polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    worker_.work();
+    if (by_program) wake_thread_in_time();
+}
+
+void Progress::wake_thread_in_time() {
+    if (sleeps_until_ == kOftenAwake) return;
+    const Instant deadline = worker_.next_deadline();
+    if (deadline >= sleeps_until_) return;
+    sleeps_until_ = deadline;
+    watch_.wake();
+}
+
+bool Progress::on_empty_poll() {
+    if (++empty_polls_ < kPollsToTrust) return false;
+    trust_program();
+    // What is in rings is soon done or taken back.
+    return empty_polls_ >= kPollsToYield && !direct_.is_awaiting();
+}
+
+void Progress::trust_program() {
+    if (is_polled_) return;
+    is_polled_ = true;
+    world_.board().wants_bell.store(0);
+    watch_.wake();
+}
+
+void Progress::on_armed() {
+    // A program that will wait in sleep() turns the bell on there, and only if it does have to.
+    if (is_polled_ && sleeps_in_verbs_) return worker_.tell_events();
+    empty_polls_ = 0;
+    is_polled_ = false;
+    world_.board().wants_bell.store(1);
+    if (worker_.has_arrivals()) return make(true);
+    worker_.tell_events();
+}
+
+void Progress::answer_bell() {
+    watch_.clear_bell();
+    is_polled_ = sleeps_in_verbs_ = false;
+    world_.board().wants_bell.store(1);
+    make(true);
+    for (uint32_t looks = 0; worker_.has_arrivals() && looks < kLooksAnswering; ++looks) make(true);
+    if (worker_.has_arrivals()) watch_.ring_bell();
+    watch_.on_answer();
+}
+
+bool Progress::look_before_sleep(std::unique_lock<std::mutex>& guard,
+                                 const std::function<bool()>& is_there) {
+    if (!std::exchange(awaits_answer_, false)) return false;
+    if (vain_looks_ >= kVainLooks && ++vain_looks_ % kVainLooksToTry != 0) return false;
+    const Instant end = now() + kPatience;
+    world_.board().wants_bell.store(0);
+    bool is_found = false;
+    for (uint32_t looks = 1; !is_found && now() < end; ++looks) {
+        make(true);
+        is_found = is_there();
+        if (is_found || looks % kLooksToYield != 0) continue;
+        guard.unlock();
+        sched_yield();
+        guard.lock();
+    }
+    vain_looks_ = is_found ? 0 : vain_looks_ + 1;
+    world_.board().wants_bell.store(1);
+    if (worker_.has_arrivals()) make(true);
+    return is_found || is_there();
+}
+
+bool Progress::look_awhile(const std::function<bool()>& is_there) {
+    const Instant end = now() + kPatience;
+    bool is_found = is_there();
+    for (uint32_t looks = 1; !is_found && now() < end; ++looks) {
+        {
+            const std::lock_guard guard(lock_.mutex);
+            world_.board().wants_bell.store(0);
+            make(true);
+        }
+        is_found = is_there();
+        if (!is_found && looks % kLooksToYield == 0) sched_yield();
+    }
+    const std::lock_guard guard(lock_.mutex);
+    sleeps_in_verbs_ = true;
+    quick_finds_ = is_found ? quick_finds_ + 1 : 0;
+    if (quick_finds_ >= kFindsToTrust) trust_program();
+    if (is_polled_) return is_found;
+    world_.board().wants_bell.store(1);
+    if (worker_.has_arrivals()) watch_.wake();
+    return is_found;
+}
+
+bool Progress::sleep(const std::function<bool()>& is_there, int file) {
+    std::unique_lock guard(lock_.mutex);
+    is_polled_ = false;
+    world_.board().wants_bell.store(1);
+    watch_.lend_bell();
+    auto woken_by = Watch::Waker::bell;
+    while (woken_by == Watch::Waker::bell) {
+        const bool has_more = worker_.has_arrivals();
+        if (has_more) make(true);
+        if (is_there()) break;
+        if (has_more) continue;
+        guard.unlock();
+        woken_by = watch_.sleep_for_bell(file);
+        guard.lock();
+        make(true);
+    }
+    watch_.take_bell_back();
+    return woken_by != Watch::Waker::signal;
+}
+
+}  // namespace tulle::live

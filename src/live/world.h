@@ -1,0 +1,159 @@
+// Who is there: the processes that this one knows, how it came to know them and how it parts from
+// them (encounters.cc), and what it shows to them itself.
+//
+// The engine's table of end points is `peers_`: an end point is a process, 0 this one itself. One
+// that has died stays in its place as long as a queue pair is connected to it and a while longer,
+// so that nothing reaches whoever takes its slot later; what it shared is given back at once.
+//
+// Nobody waits for another process with the lock held: calls that have to wait (resolve(),
+// meet_all()) let go of it meanwhile, and take it again.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "live/identity.h"
+#include "live/lock.h"
+#include "live/peer.h"
+#include "transport/adapter.h"
+
+namespace tulle::live {
+
+class Watch;
+
+// Where a queue pair's packets or a datagram go, as verbs says it.
+struct Destination {
+    bool has_gid = false;
+    wire::Gid gid;
+    wire::Lid lid;
+};
+
+class World {
+public:
+    static constexpr transport::EndpointIndex kNowhere{0xff'ffff};
+
+    // Is told when a peer goes: first takes what it sent before, then parts from it.
+    class Owner {
+    public:
+        virtual ~Owner() = default;
+        virtual void on_leaving(uint32_t peer, base::Instant now) = 0;
+        virtual void on_left(uint32_t peer, base::Instant now) = 0;
+    };
+
+    World(const Identity& who, Lock& lock, Owner& owner);
+    // Takes memory and a slot; nothing if there is none. The door is for the watch.
+    std::optional<Door> open();
+    // What others see of us from now on.
+    void show_facts(bool has_counters, bool cuts_packets);
+    void set_watch(Watch& watch) { watch_ = &watch; }
+    // In the child of a fork.
+    void abandon();
+
+    const Identity& identity() const { return who_; }
+    const Realm& realm() const { return realm_; }
+    uint32_t slot() const { return slot_; }
+    const Secret& secret() const { return secret_; }
+    Card card() const;
+    int bell() const { return bell_.get(); }
+    Board& board() { return *reinterpret_cast<Board*>(board_.data()); }
+    Grants& grants() { return *reinterpret_cast<Grants*>(grants_.data()); }
+
+    // Numbers of queue pairs: those of the adapter, and those that the world knows.
+    wire::Qpn outside_of(wire::Qpn qpn) const {
+        return outside(qpn, slots_[transport::Core::index_of(qpn) / kQueuePairsOfSlot]);
+    }
+    // Nothing if that number is not of one of our slots.
+    std::optional<wire::Qpn> inside_of(wire::Qpn qpn) {
+        const uint32_t block = board().blocks[slot_of(qpn)].load(std::memory_order_relaxed);
+        if (block == 0) return std::nullopt;
+        return inside(qpn, block - 1);
+    }
+    // How many queue pairs there are numbers for, and more of them. False if the world has no slot
+    // left, or this process has as many as one may have.
+    size_t room() const { return slots_.size() * kQueuePairsOfSlot; }
+    bool add_block();
+
+    size_t size() const { return peers_.size(); }
+    Peer& at(uint32_t index) { return *peers_[index]; }
+    const Peer& at(uint32_t index) const { return *peers_[index]; }
+    const Peer* peer(transport::EndpointIndex index) const {
+        return index.value < peers_.size() ? peers_[index.value].get() : nullptr;
+    }
+    const Board& board_of(transport::EndpointIndex index) {
+        return index.value == 0 ? board() : peers_[index.value]->board();
+    }
+    // What an end point has said of itself; our own facts for one that does not exist.
+    const Facts& facts_of(transport::EndpointIndex index) const {
+        return peers_[index.value < peers_.size() ? index.value : 0]->facts;
+    }
+    // Peers with an incoming ring.
+    const std::vector<uint32_t>& receiving() const { return receiving_; }
+
+    // The end point that serves this queue pair at this address; kNowhere if there is none.
+    transport::EndpointIndex resolve(const Destination& destination, wire::Qpn qpn);
+    // Before a queue pair is connected: the process in its slot may have just ended, and another
+    // one taken its place.
+    void notice_death(wire::Qpn qpn);
+    // The process in this slot.
+    transport::EndpointIndex resolve_slot(uint32_t slot);
+    void meet_all();
+    void meet_slots(std::span<const uint32_t> slots);
+    // To a process that has called us already: all that is to know of it is known, so that nobody
+    // waits for its answer. Whether it can be sent to.
+    bool call_peer(Peer& peer);
+    void on_introduced(Introduction introduction);
+    void on_socket_closed(int socket);
+    void lose_peer(uint32_t index);
+    void lose_the_dead();
+    void forget_if_unused(uint32_t index);
+    bool open_counters(Peer& peer);
+
+    // Multicast groups have an index each, from 1, the same for sending and receiving.
+    transport::MulticastGroup group_of(const wire::Gid& gid);
+    const std::vector<wire::Gid>& groups() const { return groups_; }
+
+private:
+    struct Mute {
+        Credentials who;
+        base::Instant until;
+    };
+    struct Call {
+        uint32_t slot = 0;
+        Line line;
+        SharedMemory ring;
+    };
+
+    void add_slot(uint32_t slot);
+    bool is_known(uint32_t slot);
+    std::optional<uint32_t> index_for(Introduction& introduction);
+    std::optional<uint32_t> place_for_new_peer(const Introduction& introduction);
+    std::optional<Call> begin_call(uint32_t slot, uint32_t variants);
+    void end_call(Call call);
+    void await_other_callers(std::span<const uint32_t> slots);
+
+    const Identity who_;
+    const Realm realm_;
+    Lock& lock_;
+    Owner& owner_;
+    Watch* watch_ = nullptr;
+    Secret secret_;
+    uint32_t slot_ = 0;
+    std::vector<uint32_t> slots_;  // that one first, and one more for each further block
+    uint32_t variant_ = 0;         // of the slot's name (meeting.h)
+    SharedMemory board_;
+    SharedMemory grants_;
+    Descriptor bell_;
+    std::vector<std::unique_ptr<Peer>> peers_;  // 0 is this process itself
+    std::vector<uint32_t> receiving_;
+    std::map<uint32_t, uint32_t> by_slot_;
+    std::set<uint32_t> being_called_;  // slots
+    std::map<uint32_t, Mute> mute_;    // those who did not answer, by slot
+    std::condition_variable called_;
+    std::vector<wire::Gid> groups_;
+};
+
+}  // namespace tulle::live
