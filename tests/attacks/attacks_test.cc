@@ -53,7 +53,7 @@ private:
     // Whom it takes for the process in that slot. A process that was lost is another one later.
     static int index_of(Program& program, uint32_t slot) {
         const std::lock_guard guard(program.side.host->lock());
-        return static_cast<int>(program.side.host->resolve_slot(slot).value);
+        return static_cast<int>(program.side.host->world().resolve_slot(slot).value);
     }
     static void say(Program& program, uint32_t slot) {
         const std::lock_guard guard(program.side.host->lock());
