@@ -21,6 +21,10 @@ public:
     // Picoseconds per byte, as a reduced fraction.
     constexpr uint64_t numerator() const { return numerator_; }
     constexpr uint64_t denominator() const { return denominator_; }
+    // Whole bits a second, rounded down.
+    constexpr uint64_t whole_bits_per_second() const {
+        return static_cast<uint64_t>(uint128_t{8'000'000'000'000} * denominator_ / numerator_);
+    }
 
     // How long `bytes` take on an idle line, rounded up to a picosecond.
     constexpr Duration time_for(uint64_t bytes) const;

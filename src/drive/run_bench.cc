@@ -41,7 +41,7 @@ sim::Setup fabric_of(int64_t k, Kind kind) {
         fabric.marking = fabric::Marking::ecn;
         setup.host.notifications.service_level = 1;
         setup.host.congestion = transport::Algorithm::dcqcn;
-        setup.host.dcqcn = transport::DcqcnSettings::of_adapter(kRate);
+        setup.host.algorithms.dcqcn = transport::DcqcnSettings::of_adapter(kRate);
     }
     return setup;
 }

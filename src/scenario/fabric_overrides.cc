@@ -170,7 +170,7 @@ private:
         if (const Value* rate = entry.find("rate")) {
             const auto value = base::parse_rate(rate->text);
             if (!value) return fail(*rate, "rate", value.error().message);
-            cable.rate_bps = to_bits_per_second(*value);
+            cable.rate_bps = value->whole_bits_per_second();
         }
         if (const Value* delay = entry.find("delay")) {
             const auto value = base::parse_duration(delay->text);

@@ -186,7 +186,7 @@ Field duration_a_kib(At<uint64_t> at) {
 
 Field bits_per_second(At<uint64_t> at) {
     const auto put = [at](Target& target, base::Rate value) -> Complaint {
-        at(target) = to_bits_per_second(value);
+        at(target) = value.whole_bits_per_second();
         return std::nullopt;
     };
     return word<base::Rate>("rate", "400Gbps", parse_rate, put);
@@ -197,7 +197,7 @@ Field bits_per_second_or_off(At<uint64_t> at) {
         if (text == "off") return uint64_t{0};
         const auto rate = parse_rate(text);
         if (!rate) return rate.error();
-        return to_bits_per_second(*rate);
+        return rate->whole_bits_per_second();
     };
     return word<uint64_t>("rate, or off", "400Gbps", parse, into(std::move(at)));
 }
@@ -315,11 +315,6 @@ base::Result<uint64_t> parse_part(std::string_view text, uint64_t one) {
     }
     if (numerator > divisor) return no_part(text);
     return static_cast<uint64_t>(base::uint128_t{numerator} * one / divisor);
-}
-
-uint64_t to_bits_per_second(base::Rate rate) {
-    return static_cast<uint64_t>(base::uint128_t{8'000'000'000'000} * rate.denominator() /
-                                 rate.numerator());
 }
 
 namespace detail {

@@ -107,6 +107,5 @@ Field array(At<std::array<uint8_t, N>> at, uint64_t least, uint64_t most) {
 // For readers of other files too.
 // value times `one`, which must be at most `one`; cut off below.
 base::Result<uint64_t> parse_part(std::string_view text, uint64_t one);
-uint64_t to_bits_per_second(base::Rate rate);
 
 }  // namespace tulle::scenario

@@ -13,7 +13,7 @@ using workload::Tier;
 // Of the smallest message to a neighbour: both ends, two cables and the switch between them.
 Machine::Network network_of(const sim::Setup& setup) {
     Machine::Network network;
-    network.mbps = to_bits_per_second(setup.fabric.link.rate) / 8'000'000;
+    network.mbps = setup.fabric.link.rate.whole_bits_per_second() / 8'000'000;
     network.latency =
         setup.host.send_latency + setup.host.memory.latency + setup.host.receive_latency +
         (setup.fabric.link.delay + setup.fabric.link.fec_delay) * 2 + setup.fabric.node.latency;

@@ -41,10 +41,10 @@ TEST(host_overrides, change_the_hosts_that_they_match_and_no_others) {
     EXPECT_EQ(slow.receive_latency, 2_us);
     EXPECT_EQ(slow.memory.latency, 3_us);
     EXPECT_EQ(slow.send_toll.rate, base::Rate::bits_per_second(100'000'000'000));
-    EXPECT_EQ(slow.dcqcn.line_rate_bps, 200'000'000'000u);
+    EXPECT_EQ(slow.algorithms.dcqcn.line_rate_bps, 200'000'000'000u);
     EXPECT_EQ(other.send_latency, 1_us);
     EXPECT_EQ(other.receive_latency, 2_us);
-    EXPECT_EQ(other.dcqcn.line_rate_bps, 400'000'000'000u);
+    EXPECT_EQ(other.algorithms.dcqcn.line_rate_bps, 400'000'000'000u);
     for (const topology::Cable& cable : setup->graph.cables) {
         const bool is_its = cable.a.node == endpoints[1] || cable.b.node == endpoints[1];
         EXPECT_EQ(cable.rate_bps, is_its ? 200'000'000'000u : 0u);

@@ -5,7 +5,6 @@ namespace tulle::scenario {
 namespace {
 
 using transport::Algorithm;
-using transport::DcqcnSettings;
 using transport::LossPolicy;
 using transport::NotificationSettings;
 
@@ -101,15 +100,18 @@ std::vector<Setting> machine_settings() {
     };
 }
 
+Choices<Algorithm> algorithm_names() {
+    Choices<Algorithm> names{{"none", Algorithm::none}};
+    transport::for_each_algorithm([&](std::string_view name, auto algorithm, auto, auto) {
+        names.emplace_back(name, algorithm);
+    });
+    return names;
+}
+
 std::vector<Setting> congestion_settings() {
     return {
         {"hosts.congestion.algorithm", Use::always,
-         choice<Algorithm>(TULLE_AT(host.congestion), {{"none", Algorithm::none},
-                                                       {"fixed_rate", Algorithm::fixed_rate},
-                                                       {"dcqcn", Algorithm::dcqcn},
-                                                       {"ib_cc", Algorithm::ib_cc},
-                                                       {"timely", Algorithm::timely},
-                                                       {"dctcp", Algorithm::dctcp}}),
+         choice<Algorithm>(TULLE_AT(host.congestion), algorithm_names()),
          "what a queue pair does about congestion"},
         {"hosts.congestion.notifications.way", Use::notifications,
          choice<NotificationSettings::Way>(TULLE_AT(host.notifications.way),
@@ -130,114 +132,14 @@ std::vector<Setting> congestion_settings() {
                    return std::nullopt;
                }},
          "of notification packets"},
-        {"hosts.congestion.fixed_rate.rate", Use::fixed_rate,
-         bits_per_second(TULLE_AT(host.fixed_rate_bps)), "of each queue pair, always"},
-        {"hosts.congestion.ib_cc.increase", Use::ib_cc,
-         number<uint16_t>(TULLE_AT(host.ib_cc.increase), 1, 0xffff),
-         "CCTI_Increase: a BECN raises the index by this"},
-        {"hosts.congestion.ib_cc.timer", Use::ib_cc,
-         number<uint16_t>(TULLE_AT(host.ib_cc.timer), 0, 0xffff),
-         "CCTI_Timer: in so many times 1.024 us the index falls by one; 0: never"},
-        {"hosts.congestion.ib_cc.minimum", Use::ib_cc,
-         number<uint16_t>(TULLE_AT(host.ib_cc.minimum), 0, 0xffff),
-         "CCTI_Min: the index never falls below"},
-        {"hosts.congestion.ib_cc.table", Use::ib_cc, congestion_table(TULLE_AT(host.ib_cc.table)),
-         "the CCT: delay after a packet, in times of the packet on the line"},
-        {"hosts.congestion.timely.low", Use::timely, duration(TULLE_AT(host.timely.low)),
-         "T_low: the rate rises below this round trip"},
-        {"hosts.congestion.timely.high", Use::timely, positive_duration(TULLE_AT(host.timely.high)),
-         "T_high: the rate falls above this round trip"},
-        {"hosts.congestion.timely.smallest", Use::timely,
-         positive_duration(TULLE_AT(host.timely.smallest)), "the round trip of an idle network"},
-        {"hosts.congestion.timely.min_rate", Use::timely,
-         bits_per_second(TULLE_AT(host.timely.min_rate_bps)), "no rate is lower"},
-        {"hosts.congestion.timely.step", Use::timely,
-         bits_per_second(TULLE_AT(host.timely.step_bps)), "of additive increase"},
-        {"hosts.congestion.timely.weight", Use::timely,
-         part_signed(TULLE_AT(host.timely.weight), transport::kTimelyOne),
-         "of the newest difference of round trips in their average"},
-        {"hosts.congestion.timely.beta", Use::timely,
-         part_signed(TULLE_AT(host.timely.beta), transport::kTimelyOne), "of decrease"},
-        {"hosts.congestion.timely.hyper_after", Use::timely,
-         number<uint8_t>(TULLE_AT(host.timely.hyper_after), 1, 255),
-         "round trips in a row that do not rise, before steps grow"},
-        {"hosts.congestion.timely.hyper_steps", Use::timely,
-         number<uint8_t>(TULLE_AT(host.timely.hyper_steps), 1, 255), "steps at a time then"},
-        {"hosts.congestion.dctcp.gain", Use::dctcp,
-         part32(TULLE_AT(host.dctcp.gain), transport::kDctcpOne),
-         "g: weight of the newest window in alpha"},
-        {"hosts.congestion.dctcp.initial_alpha", Use::dctcp,
-         part32(TULLE_AT(host.dctcp.initial_alpha), transport::kDctcpOne),
-         "alpha before the first window"},
-        {"hosts.congestion.dctcp.initial_window", Use::dctcp,
-         number<uint32_t>(TULLE_AT(host.dctcp.initial_window), 2, 10'000),
-         "packets in flight at first"},
     };
-}
-
-#define TULLE_DCQCN(member) TULLE_AT(host.dcqcn.member)
-
-std::vector<Setting> dcqcn_settings() {
-    std::vector<Setting> settings = {
-        {"min_rate", Use::dcqcn, bits_per_second(TULLE_DCQCN(min_rate_bps)), "no rate is lower"},
-        {"first_rate", Use::dcqcn, bits_per_second_or_off(TULLE_DCQCN(first_rate_bps)),
-         "what the first notification sets; by default it sets nothing"},
-        {"additive", Use::dcqcn, bits_per_second(TULLE_DCQCN(additive_bps)),
-         "R_AI: step of additive increase"},
-        {"hyper", Use::dcqcn, bits_per_second(TULLE_DCQCN(hyper_bps)),
-         "R_HAI: step of hyper increase"},
-        {"alpha_interval", Use::dcqcn, positive_duration(TULLE_DCQCN(alpha_interval)),
-         "between updates of alpha"},
-        {"decrease_interval", Use::dcqcn, positive_duration(TULLE_DCQCN(decrease_interval)),
-         "the rate falls once in this time"},
-        {"check_delay", Use::dcqcn, duration(TULLE_DCQCN(check_delay)),
-         "the first look for a notification comes so much later"},
-        {"increase_interval", Use::dcqcn, duration_or_off(TULLE_DCQCN(increase_interval)),
-         "the timer that raises the rate"},
-        {"increase_bytes", Use::dcqcn, size32(TULLE_DCQCN(increase_bytes)),
-         "the byte counter that raises the rate; 0: none"},
-        {"gain", Use::dcqcn, part32(TULLE_DCQCN(gain), transport::kGainOne),
-         "g: weight of the newest in alpha"},
-        {"initial_alpha", Use::dcqcn, part32(TULLE_DCQCN(initial_alpha), transport::kAlphaOne),
-         "alpha before the first notification"},
-        {"fast_recovery_steps", Use::dcqcn,
-         number<uint8_t>(TULLE_DCQCN(fast_recovery_steps), 1, 255),
-         "F: increases before the target rises"},
-        {"decrease", Use::dcqcn,
-         choice<DcqcnSettings::Decrease>(TULLE_DCQCN(decrease),
-                                         {{"at_check", DcqcnSettings::Decrease::at_check},
-                                          {"at_once", DcqcnSettings::Decrease::at_once}}),
-         "when the interval ends (adapters), or with a notification (the paper)"},
-        {"alpha", Use::dcqcn,
-         choice<DcqcnSettings::Alpha>(TULLE_DCQCN(alpha),
-                                      {{"at_tick", DcqcnSettings::Alpha::at_tick},
-                                       {"at_notification", DcqcnSettings::Alpha::at_notification}}),
-         "when alpha rises: at ticks (adapters), or with a notification (the paper)"},
-        {"stage", Use::dcqcn,
-         choice<DcqcnSettings::Stage>(TULLE_DCQCN(stage),
-                                      {{"before_count", DcqcnSettings::Stage::before_count},
-                                       {"after_count", DcqcnSettings::Stage::after_count}}),
-         "a step belongs to the stage that it ends, or to the one that it begins"},
-        {"clamp_target", Use::dcqcn, yes_no(TULLE_DCQCN(clamp_target)),
-         "every decrease sets the target to the rate before"},
-        {"clamp_target_after_increase", Use::dcqcn,
-         yes_no(TULLE_DCQCN(clamp_target_after_increase)),
-         "only the first one after the timer raised the rate does"},
-        {"pacing_tick", Use::dcqcn, positive_duration(TULLE_DCQCN(pacing_tick)),
-         "distances of packets are cut to a multiple of this"},
-        {"repace", Use::dcqcn, yes_no(TULLE_DCQCN(repace)),
-         "a rate that rises shortens the distance that a slow packet has left, or counts from the "
-         "next packet on"},
-    };
-    for (Setting& setting : settings) setting.path.insert(0, "hosts.congestion.dcqcn.");
-    return settings;
 }
 
 }  // namespace
 
 std::vector<Setting> host_settings() {
     std::vector<Setting> all = transport_settings();
-    for (auto part : {machine_settings(), congestion_settings(), dcqcn_settings()})
+    for (auto part : {machine_settings(), congestion_settings(), algorithm_settings()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }

@@ -165,7 +165,7 @@ private:
         const Entry* entry = find(key);
         if (entry == nullptr) return otherwise;
         const auto value = base::parse_rate(entry->words[0]);
-        if (value) return to_bits_per_second(*value);
+        if (value) return value->whole_bits_per_second();
         wrong(key, value.error().message);
         return otherwise;
     }
@@ -299,8 +299,8 @@ private:
             case 1: host.congestion = transport::Algorithm::dcqcn; return read_dcqcn();
             case 7:
                 host.congestion = transport::Algorithm::timely;
-                host.timely.step_bps = rate("RATE_AI", host.timely.step_bps);
-                host.timely.min_rate_bps = rate("MIN_RATE", 100'000'000);
+                host.algorithms.timely.step_bps = rate("RATE_AI", host.algorithms.timely.step_bps);
+                host.algorithms.timely.min_rate_bps = rate("MIN_RATE", 100'000'000);
                 return;
             case 3: return wrong("CC_MODE", "HPCC itself is not there; 1 is DCQCN, 7 is TIMELY");
             default:
@@ -310,7 +310,7 @@ private:
     }
 
     void read_dcqcn() {
-        transport::DcqcnSettings& dcqcn = setup().host.dcqcn;
+        transport::DcqcnSettings& dcqcn = setup().host.algorithms.dcqcn;
         dcqcn.alpha_interval = duration("ALPHA_RESUME_INTERVAL", "us", dcqcn.alpha_interval);
         dcqcn.decrease_interval = duration("RATE_DECREASE_INTERVAL", "us", dcqcn.decrease_interval);
         dcqcn.increase_interval = duration("RP_TIMER", "us", dcqcn.increase_interval);

@@ -57,7 +57,7 @@ TEST(hpcc, the_incast_of_the_peer_is_understood) {
     EXPECT_EQ(setup.fabric.ecn.pmax_millionths, 200'000u);
     EXPECT_EQ(setup.fabric.node.buffer_bytes, 32u << 20);
     EXPECT_EQ(setup.host.mtu, 1'000u);
-    const transport::DcqcnSettings& dcqcn = setup.host.dcqcn;
+    const transport::DcqcnSettings& dcqcn = setup.host.algorithms.dcqcn;
     EXPECT_EQ(dcqcn.alpha_interval, 50_us);
     EXPECT_EQ(dcqcn.increase_interval, 55_us);
     EXPECT_EQ(dcqcn.gain, transport::kGainOne / 256);

@@ -42,7 +42,7 @@ TEST(gpus, are_ranks_in_the_order_of_hosts_and_then_come_the_others) {
     EXPECT_EQ(setup.scale_up->fabric_name, "NVLink 4");
     EXPECT_EQ(setup.scale_up->graph.host_count(), 8u);
     EXPECT_EQ(setup.scale_up->graph.switch_count(), 2u);
-    EXPECT_EQ(setup.scale_up->host.dcqcn.line_rate_bps, 2'966'400'000'000u);
+    EXPECT_EQ(setup.scale_up->host.algorithms.dcqcn.line_rate_bps, 2'966'400'000'000u);
 }
 
 TEST(gpus, may_be_some_of_the_hosts_and_share_servers_that_the_topology_does_not_know) {
@@ -56,7 +56,7 @@ TEST(gpus, may_be_some_of_the_hosts_and_share_servers_that_the_topology_does_not
     for (uint32_t rank = 0; rank < 6; ++rank)
         EXPECT_EQ(setup.ranks[rank].endpoint, endpoints[rank]);
     EXPECT_EQ(setup.scale_up->graph.switch_count(), 2u);
-    EXPECT_EQ(to_bits_per_second(setup.scale_up->fabric.link.rate), 1'000'000'000'000u);
+    EXPECT_EQ(setup.scale_up->fabric.link.rate.whole_bits_per_second(), 1'000'000'000'000u);
     EXPECT_EQ(setup.program.phases[0].ranks, 4u);
     EXPECT_EQ(setup.program.phases[0].algorithm, "ring");
     EXPECT_TRUE(setup.program.phases[0].is_automatic);

@@ -83,7 +83,9 @@ TEST(profiles, of_generations_stand_on_one_basis_and_each_is_faster_than_the_one
             EXPECT_EQ(older.host.memory.latency, newer.host.memory.latency) << names[i];
             EXPECT_EQ(older.fabric.node.latency, newer.fabric.node.latency) << names[i];
             EXPECT_EQ(older.fabric.ecn.kmax_bytes, newer.fabric.ecn.kmax_bytes) << names[i];
-            EXPECT_EQ(older.host.dcqcn.additive_bps, newer.host.dcqcn.additive_bps) << names[i];
+            EXPECT_EQ(older.host.algorithms.dcqcn.additive_bps,
+                      newer.host.algorithms.dcqcn.additive_bps)
+                << names[i];
         }
 }
 

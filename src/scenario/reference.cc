@@ -33,8 +33,18 @@ std::string table(std::span<const KnownKey> keys) {
     return text;
 }
 
-std::string_view use_text(Use use) {
-    switch (use) {
+// Those that heed notifications, by name.
+std::string heeding_text() {
+    std::string text;
+    transport::for_each_algorithm([&](std::string_view name, auto algorithm, auto, auto) {
+        if (!transport::heeds_notifications(algorithm)) return;
+        text += fmt::format("{}`{}`", text.empty() ? "" : ", ", name);
+    });
+    return text;
+}
+
+std::string use_text(const Setting& setting) {
+    switch (setting.use) {
         case Use::always: return "";
         case Use::pfc: return "with `flow_control: pfc`";
         case Use::static_threshold: return "with `pfc.threshold: static`";
@@ -50,12 +60,9 @@ std::string_view use_text(Use use) {
         case Use::trimming: return "with `overflow: trim`";
         case Use::dscp: return "with `qos.trust: dscp`";
         case Use::flowlets: return "with `route.choice: flowlet`";
-        case Use::fixed_rate: return "with `algorithm: fixed_rate`";
-        case Use::dcqcn: return "with `algorithm: dcqcn`";
-        case Use::ib_cc: return "with `algorithm: ib_cc`";
-        case Use::timely: return "with `algorithm: timely`";
-        case Use::dctcp: return "with `algorithm: dctcp`";
-        case Use::notifications: return "with `algorithm: dcqcn`, `ib_cc` or `dctcp`";
+        case Use::algorithm:
+            return fmt::format("with `algorithm: {}`", transport::name_of(setting.algorithm));
+        case Use::notifications: return "with an algorithm that heeds them: " + heeding_text();
         case Use::notification_packets: return "with `notifications.way: packet`";
         case Use::staging: return "with `staging.on: yes`";
     }
@@ -67,7 +74,7 @@ std::string settings_table(std::string_view section) {
     for (const Setting& setting : all_settings())
         if (setting.path.starts_with(section))
             text += fmt::format("| `{}` | {} | {} | {} |\n", setting.path, setting.field.type,
-                                use_text(setting.use), setting.meaning);
+                                use_text(setting), setting.meaning);
     return text;
 }
 

@@ -434,14 +434,12 @@ private:
 };
 
 std::optional<std::string> set_line_rate(base::Rate rate, sim::HostSettings& host) {
-    const uint64_t line = to_bits_per_second(rate);
-    host.dcqcn.line_rate_bps = host.timely.line_rate_bps = line;
-    host.ib_cc.line = rate;
-    if (host.congestion == transport::Algorithm::dcqcn && host.dcqcn.min_rate_bps > line)
-        return "dcqcn.min_rate is above the rate of the hosts' links";
-    if (host.congestion == transport::Algorithm::timely && host.timely.min_rate_bps > line)
-        return "timely.min_rate is above the rate of the hosts' links";
-    return std::nullopt;
+    std::optional<std::string> complaint;
+    transport::for_each_algorithm([&](std::string_view, auto algorithm, auto settings, auto) {
+        const std::string_view wrong = (host.algorithms.*settings).set_line(rate);
+        if (host.congestion == algorithm && !wrong.empty()) complaint = wrong;
+    });
+    return complaint;
 }
 
 }  // namespace

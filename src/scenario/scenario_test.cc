@@ -31,7 +31,7 @@ TEST(scenario, a_small_one_has_all_that_a_run_needs) {
     EXPECT_EQ(setup.seed, 1u);
     EXPECT_EQ(setup.stop, base::Instant::never());
     EXPECT_EQ(setup.groups, std::vector<std::string>{"shift"});
-    EXPECT_EQ(setup.host.dcqcn.line_rate_bps, 400'000'000'000u);
+    EXPECT_EQ(setup.host.algorithms.dcqcn.line_rate_bps, 400'000'000'000u);
 }
 
 TEST(scenario, a_full_one_fills_every_part_of_the_setup) {
@@ -129,7 +129,7 @@ TEST(scenario, a_topology_may_stand_in_a_file_or_in_place) {
         read("topology: {file: t.txt, format: hpcc}\nwork: [{hpcc_flows: f.txt}]\n", files);
     EXPECT_EQ(file.graph.host_count(), 2u);
     EXPECT_EQ(file.flows[0].priority_group, 3u);
-    EXPECT_EQ(file.host.dcqcn.line_rate_bps, 100'000'000'000u) << "of the cables";
+    EXPECT_EQ(file.host.algorithms.dcqcn.line_rate_bps, 100'000'000'000u) << "of the cables";
     const sim::Setup place = read(
         "topology:\n"
         "  hosts: [a, b]\n"

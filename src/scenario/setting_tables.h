@@ -1,4 +1,4 @@
-// The two halves of the table of settings.
+// The parts of the table of settings.
 #pragma once
 
 #include <vector>
@@ -9,6 +9,7 @@ namespace tulle::scenario {
 
 std::vector<Setting> fabric_settings();
 std::vector<Setting> host_settings();
+std::vector<Setting> algorithm_settings();  // of congestion control
 
 }  // namespace tulle::scenario
 

@@ -70,29 +70,26 @@ void collect(const std::string& path, const Value& map, std::vector<Leaf>& leave
 
 Complaint check_congestion(const Target& target) {
     const sim::HostSettings& host = target.host;
-    if (host.congestion == Algorithm::fixed_rate && host.fixed_rate_bps == 0)
-        return "the fixed rate is missing; write fixed_rate: {rate: 10Gbps}";
-    if (host.congestion == Algorithm::timely && host.timely.low > host.timely.high)
-        return "timely.low is above timely.high";
-    if (host.congestion == Algorithm::dctcp &&
-        host.notifications.way != transport::NotificationSettings::Way::answer)
-        return "dctcp learns of marks from acknowledgements; write notifications: {way: answer}";
-    if (host.congestion == Algorithm::ib_cc) {
-        if (host.ib_cc.table.empty())
-            return "ib_cc has no table; write table: {entries: 128, step: 1}";
-        if (host.ib_cc.minimum > host.ib_cc.limit())
-            return "ib_cc.minimum is beyond the end of its table";
-    }
-    return std::nullopt;
+    const bool by_answer = host.notifications.way == transport::NotificationSettings::Way::answer;
+    Complaint complaint;
+    transport::for_each_algorithm([&](std::string_view name, auto algorithm, auto settings, auto) {
+        if (host.congestion != algorithm) return;
+        const std::string_view wrong = (host.algorithms.*settings).wrong();
+        if (!wrong.empty())
+            complaint = wrong;
+        else if (transport::nature_of(algorithm).wants_marks_in_answers && !by_answer)
+            complaint = fmt::format(
+                "{} learns of marks from acknowledgements; write notifications: {{way: answer}}",
+                name);
+    });
+    return complaint;
 }
 
 // Without acknowledgements nobody learns a round trip, and no answer carries a mark back.
 Complaint check_service(const sim::HostSettings& host) {
     if (host.service == sim::Service::reliable) return std::nullopt;
-    if (host.congestion == Algorithm::timely)
-        return "service is unreliable, so no acknowledgement gives timely a round trip";
-    if (host.congestion == Algorithm::dctcp)
-        return "service is unreliable, so no acknowledgement moves the window of dctcp";
+    const std::string_view lacks = transport::nature_of(host.congestion).without_answers;
+    if (!lacks.empty()) return fmt::format("service is unreliable, so {}", lacks);
     if (transport::heeds_notifications(host.congestion) &&
         host.notifications.way == transport::NotificationSettings::Way::answer)
         return "service is unreliable, so no answer carries a mark; write notifications: {way: "
@@ -129,6 +126,8 @@ std::span<const Setting> all_settings() {
     }();
     return settings;
 }
+
+namespace {
 
 std::string_view why_unused(Use use, const Target& target) {
     const fabric::Settings& fabric = target.fabric;
@@ -172,17 +171,7 @@ std::string_view why_unused(Use use, const Target& target) {
         case Use::flowlets:
             return unless(fabric.route.choice == fabric::PathChoice::flowlet,
                           "route.choice is not flowlet");
-        case Use::fixed_rate:
-            return unless(algorithm == Algorithm::fixed_rate,
-                          "congestion.algorithm is not fixed_rate");
-        case Use::dcqcn:
-            return unless(algorithm == Algorithm::dcqcn, "congestion.algorithm is not dcqcn");
-        case Use::ib_cc:
-            return unless(algorithm == Algorithm::ib_cc, "congestion.algorithm is not ib_cc");
-        case Use::timely:
-            return unless(algorithm == Algorithm::timely, "congestion.algorithm is not timely");
-        case Use::dctcp:
-            return unless(algorithm == Algorithm::dctcp, "congestion.algorithm is not dctcp");
+        case Use::algorithm: return "";  // by its name
         case Use::notifications:
             return unless(transport::heeds_notifications(algorithm),
                           "congestion.algorithm heeds no notifications");
@@ -195,6 +184,14 @@ std::string_view why_unused(Use use, const Target& target) {
         case Use::staging: return unless(target.host.staging.is_on, "staging.on is no");
     }
     return "";
+}
+
+}  // namespace
+
+std::string why_unused(const Setting& setting, const Target& target) {
+    if (setting.use != Use::algorithm) return std::string(why_unused(setting.use, target));
+    if (target.host.congestion == setting.algorithm) return "";
+    return fmt::format("congestion.algorithm is not {}", transport::name_of(setting.algorithm));
 }
 
 void apply_section(std::string_view section, const Value& map, Target& target, Notes& notes) {
@@ -213,9 +210,9 @@ void check_used(std::string_view section, const Value& map, const Target& target
     std::vector<Leaf> leaves;
     collect(std::string(section), map, leaves, notes);
     for (const Leaf& leaf : leaves) {
-        const Use use = find_setting(leaf.path)->use;
-        if (is_profile && may_wait(use)) continue;
-        const std::string_view why = why_unused(use, target);
+        const Setting& setting = *find_setting(leaf.path);
+        if (is_profile && may_wait(setting.use)) continue;
+        const std::string why = why_unused(setting, target);
         if (!why.empty())
             notes.fail(leaf.line,
                        fmt::format("{} has no effect, because {}; change that, or remove "

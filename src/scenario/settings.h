@@ -29,11 +29,7 @@ enum class Use : uint8_t {
     trimming,
     dscp,
     flowlets,
-    fixed_rate,
-    dcqcn,
-    ib_cc,
-    timely,
-    dctcp,
+    algorithm,  // of congestion control: Setting::algorithm
     notifications,
     notification_packets,
     staging,
@@ -44,13 +40,14 @@ struct Setting {
     Use use = Use::always;
     Field field;
     std::string_view meaning;
+    transport::Algorithm algorithm = transport::Algorithm::none;
 };
 
 // In the order of the reference, which is the order in which they are applied.
 std::span<const Setting> all_settings();
 
 // Why a setting does nothing with what was chosen; empty if it does something.
-std::string_view why_unused(Use use, const Target& target);
+std::string why_unused(const Setting& setting, const Target& target);
 
 // Applies one section (`fabric` or `hosts`) of a file. Unknown keys and wrong values are noted.
 void apply_section(std::string_view section, const Value& map, Target& target, Notes& notes);

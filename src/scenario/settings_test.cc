@@ -55,7 +55,7 @@ TEST(settings, go_where_they_belong) {
                     target),
               "read");
     const fabric::Settings& fabric = target.fabric;
-    EXPECT_EQ(to_bits_per_second(fabric.link.rate), 54'540'000'000u);
+    EXPECT_EQ(fabric.link.rate.whole_bits_per_second(), 54'540'000'000u);
     EXPECT_EQ(fabric.link.delay, 1500_ns);
     EXPECT_EQ(fabric.link.error_rate_e18, 1'000'000u);
     EXPECT_EQ(fabric.pfc.priorities, 0b11000u);
@@ -78,16 +78,17 @@ TEST(settings, of_congestion_control_go_where_they_belong) {
                     "  dcqcn: {gain: 1/256, additive: 40Mbps, decrease: at_once}\n",
                     target),
               "read");
-    EXPECT_EQ(target.host.dcqcn.gain, transport::kGainOne / 256);
-    EXPECT_EQ(target.host.dcqcn.additive_bps, 40'000'000u);
+    EXPECT_EQ(target.host.algorithms.dcqcn.gain, transport::kGainOne / 256);
+    EXPECT_EQ(target.host.algorithms.dcqcn.additive_bps, 40'000'000u);
     EXPECT_EQ(target.host.notifications.traffic_class, 160u);
     EXPECT_EQ(
         apply("hosts", "congestion: {algorithm: ib_cc, ib_cc: {table: {entries: 3, step: 5}}}",
               target),
         "read");
-    EXPECT_EQ(target.host.ib_cc.table, (std::vector<uint16_t>{0, 5, 10}));
+    EXPECT_EQ(target.host.algorithms.ib_cc.table, (std::vector<uint16_t>{0, 5, 10}));
     EXPECT_EQ(apply("hosts", "congestion: {ib_cc: {table: [0:0, 1:7]}}", target), "read");
-    EXPECT_EQ(target.host.ib_cc.table, (std::vector<uint16_t>{0, transport::cct_entry(1, 7)}));
+    EXPECT_EQ(target.host.algorithms.ib_cc.table,
+              (std::vector<uint16_t>{0, transport::cct_entry(1, 7)}));
 }
 
 TEST(settings, of_the_machine_around_an_adapter_go_where_they_belong) {
@@ -105,12 +106,12 @@ TEST(settings, of_the_machine_around_an_adapter_go_where_they_belong) {
     EXPECT_EQ(host.service, sim::Service::unreliable);
     EXPECT_EQ(host.reaction, 1_us);
     EXPECT_EQ(host.send_toll.per_packet, 10_ns);
-    EXPECT_EQ(to_bits_per_second(*host.send_toll.rate), 440'000'000'000u);
+    EXPECT_EQ(host.send_toll.rate->whole_bits_per_second(), 440'000'000'000u);
     EXPECT_TRUE(host.receive_toll.is_free());
     EXPECT_EQ(host.cpu.per_message_sent, 200_ns);
     EXPECT_EQ(host.cpu.per_byte_received_e18, 1'000'000'000u);
     EXPECT_TRUE(host.staging.is_on);
-    EXPECT_EQ(to_bits_per_second(host.staging.rate), 216'000'000'000u);
+    EXPECT_EQ(host.staging.rate.whole_bits_per_second(), 216'000'000'000u);
     EXPECT_EQ(host.staging.cpu_per_copy, 2_us);
     EXPECT_EQ(hosts_answer("cpu: {per_kib_sent: 2ms}"),
               "f:1: hosts.cpu.per_kib_sent: a KiB takes at most 1ms");

@@ -79,30 +79,10 @@ void Connector::connect(const End& from, const End& to, uint8_t service_level,
 }
 
 void Connector::control_congestion(cluster::Host& host, Qpn qpn) const {
-    using namespace transport;
     const HostSettings& own = setup_.host_of(host.node());
-    switch (own.congestion) {
-        case Algorithm::none: break;
-        case Algorithm::fixed_rate: {
-            const auto rate = base::Rate::bits_per_second(own.fixed_rate_bps);
-            host.adapter().set_congestion_control(
-                qpn, CongestionControl(FixedRate{static_cast<uint32_t>(rate.numerator()),
-                                                 static_cast<uint32_t>(rate.denominator())}));
-            break;
-        }
-        case Algorithm::dcqcn:
-            host.adapter().set_congestion_control(qpn, CongestionControl(Dcqcn(own.dcqcn)));
-            break;
-        case Algorithm::ib_cc:
-            host.adapter().set_congestion_control(qpn, CongestionControl(IbCc(own.ib_cc)));
-            break;
-        case Algorithm::timely:
-            host.adapter().set_congestion_control(qpn, CongestionControl(Timely(own.timely)));
-            break;
-        case Algorithm::dctcp:
-            host.adapter().set_congestion_control(qpn, CongestionControl(Dctcp(own.dctcp)));
-            break;
-    }
+    if (own.congestion == transport::Algorithm::none) return;
+    host.adapter().set_congestion_control(
+        qpn, transport::CongestionControl(own.congestion, own.algorithms));
 }
 
 Qpn Connector::add_flow(uint32_t number) const {

@@ -48,7 +48,7 @@ TEST(Run_hash, changes_with_everything_that_is_asked) {
         [](sim::Setup& s) { s.fabric.ecn.kmin_bytes += 1; },
         [](sim::Setup& s) { s.fabric.route.reroute_delay = 1_ps; },
         [](sim::Setup& s) { s.host.mtu = 1024; },
-        [](sim::Setup& s) { s.host.dcqcn.additive_bps += 1; },
+        [](sim::Setup& s) { s.host.algorithms.dcqcn.additive_bps += 1; },
         [](sim::Setup& s) { s.host.send_toll.rate = base::Rate::bits_per_second(1'000'000'000); },
         [](sim::Setup& s) { s.host.staging.cpu_per_copy = 1_ps; },
         [](sim::Setup& s) { s.flows[1].start = Instant{1}; },

@@ -106,11 +106,7 @@ struct HostSettings {
     Duration receive_latency{};  // from the last bit to the completion
     uint64_t receive_buffer_bytes = 1 << 20;
     transport::Algorithm congestion = transport::Algorithm::none;
-    transport::DcqcnSettings dcqcn;
-    transport::IbCcSettings ib_cc;
-    transport::TimelySettings timely;
-    transport::DctcpSettings dctcp;
-    uint64_t fixed_rate_bps = 0;
+    transport::AlgorithmSettings algorithms;
     transport::NotificationSettings notifications;
     bool answers_pass_pauses = false;  // a paused lane still sends acknowledgements
     Duration reaction{};  // from what a rank waits for to the doorbell of what it sends then

@@ -134,7 +134,8 @@ BENCHMARK_CAPTURE(write_1_mib, unpaced, CongestionControl())
     ->Args({0, 10})
     ->Iterations(256);
 // At a rate each packet comes with a look at the clock: twice as many polls, and a timer.
-BENCHMARK_CAPTURE(write_1_mib, fixed, CongestionControl(FixedRate{80, 1, 0}))
+BENCHMARK_CAPTURE(write_1_mib, fixed,
+                  CongestionControl(FixedRate(base::Rate::bits_per_second(100'000'000'000))))
     ->Name("counted/paced_write_65536_packets")
     ->Args({0, 10})
     ->Iterations(256);

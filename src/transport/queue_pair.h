@@ -229,8 +229,7 @@ struct QueuePair {
     Asker asker() const { return {pd, owner}; }
     // A sender that heeds ECN says so, that switches mark its packets and do not drop them: ECT(0).
     uint8_t class_for(uint8_t traffic_class) const {
-        const bool heeds =
-            congestion.algorithm == Algorithm::dcqcn || congestion.algorithm == Algorithm::dctcp;
+        const bool heeds = is_ecn_capable(congestion.algorithm);
         return heeds && (traffic_class & 3) == 0 ? traffic_class | 2 : traffic_class;
     }
     bool may_answer() const { return responder.ack_pending || !responder.answers.empty(); }

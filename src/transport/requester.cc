@@ -227,7 +227,7 @@ bool asks_now_and_then(const Core& core, const QueuePair& qp, const SendWork& wo
     const Psn next = psn_plus(psn, 1);
     const bool has_window = qp.congestion.has_window();
     const uint32_t every =
-        has_window ? std::min(core.config.ack_every, Dctcp::kAcknowledgeAt) : core.config.ack_every;
+        has_window ? std::min(core.config.ack_every, kWindowAcknowledgeAt) : core.config.ack_every;
     const bool fills_window =
         !window_allows(core, qp, next) && !(has_window && window_of(core, qp) >= every);
     return next == work.end_psn() || qp.requester.repairing || fills_window ||

@@ -11,7 +11,7 @@ using report::CauseKind;
 using sim::Fault;
 
 base::Rate part_of_rate(const sim::Setup& setup, uint32_t percent) {
-    return base::Rate::bits_per_second(setup.host.dcqcn.line_rate_bps / 100 * percent);
+    return base::Rate::bits_per_second(setup.host.algorithms.dcqcn.line_rate_bps / 100 * percent);
 }
 
 Case slow_receiver(Draw& draw) {

@@ -27,8 +27,8 @@ Case rate_limit(Draw& draw) {
     add_work(draw, drawn.without);
     drawn.with = drawn.without;
     drawn.with.host.congestion = transport::Algorithm::fixed_rate;
-    drawn.with.host.fixed_rate_bps =
-        drawn.with.host.dcqcn.line_rate_bps / 100 * draw.between(10, 75);
+    drawn.with.host.algorithms.fixed_rate.rate_bps =
+        drawn.with.host.algorithms.dcqcn.line_rate_bps / 100 * draw.between(10, 75);
     drawn.answers = {{CauseKind::rate_limit, ""}};
     return drawn;
 }
@@ -54,8 +54,8 @@ Case marks_too_early(Draw& draw) {
     const Pair pair = add_incast(draw, setup, 2, 2);
     setup.fabric.ecn.kmin_bytes = 8'000'000;
     setup.fabric.ecn.kmax_bytes = 9'000'000;
-    setup.host.dcqcn.increase_interval = nanoseconds(draw.between(100'000, 300'000));
-    setup.host.dcqcn.additive_bps = 100'000'000;
+    setup.host.algorithms.dcqcn.increase_interval = nanoseconds(draw.between(100'000, 300'000));
+    setup.host.algorithms.dcqcn.additive_bps = 100'000'000;
     drawn.with = setup;
     drawn.with.fabric.ecn.kmin_bytes = draw.between(0, 20) * uint64_t{1'000};
     drawn.with.fabric.ecn.kmax_bytes = drawn.with.fabric.ecn.kmin_bytes + 20'000;

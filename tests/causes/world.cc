@@ -42,10 +42,11 @@ void use_dcqcn(Draw& draw, sim::Setup& setup) {
     setup.fabric.ets.strict = 1 << 6;
     setup.host.congestion = transport::Algorithm::dcqcn;
     setup.host.notifications.interval = nanoseconds(4'000);
-    setup.host.dcqcn.min_rate_bps = kGiga;
-    setup.host.dcqcn.additive_bps = kGiga;
-    setup.host.dcqcn.hyper_bps = 5 * kGiga;
-    setup.host.dcqcn.increase_interval = nanoseconds(draw.pick<uint32_t>({10'000, 55'000}));
+    setup.host.algorithms.dcqcn.min_rate_bps = kGiga;
+    setup.host.algorithms.dcqcn.additive_bps = kGiga;
+    setup.host.algorithms.dcqcn.hyper_bps = 5 * kGiga;
+    setup.host.algorithms.dcqcn.increase_interval =
+        nanoseconds(draw.pick<uint32_t>({10'000, 55'000}));
 }
 
 void use_hosts(Draw& draw, sim::HostSettings& host) {
@@ -83,7 +84,7 @@ sim::Setup draw_settings(Draw& draw, std::initializer_list<Technology> technolog
     if (draw.percent(30)) f.node.forwarding = fabric::Forwarding::cut_through;
     f.route.reroute_delay = nanoseconds(draw.between(1, 50) * 1'000);
     use_hosts(draw, setup.host);
-    setup.host.dcqcn.line_rate_bps = rate * kGiga;
+    setup.host.algorithms.dcqcn.line_rate_bps = rate * kGiga;
     const Technology technology = draw.pick(technologies);
     if (technology == Technology::credits) use_credits(draw, setup);
     if (technology == Technology::pfc || technology == Technology::pfc_dcqcn) use_pfc(draw, setup);

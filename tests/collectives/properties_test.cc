@@ -90,7 +90,7 @@ TEST(Properties, faster_links_and_shorter_cables_make_no_ring_slower) {
         const Duration before = time_of(setup);
         const Duration most = before + before / 100;
         sim::Setup faster = setup;
-        const uint64_t rate = scenario::to_bits_per_second(setup.fabric.link.rate);
+        const uint64_t rate = setup.fabric.link.rate.whole_bits_per_second();
         faster.fabric.link.rate = base::Rate::bits_per_second(2 * rate);
         EXPECT_EQ(scenario::set_line_rates(faster), std::nullopt);
         EXPECT_LE(time_of(faster), most) << "twice the rate, " << drawn.text;

@@ -19,26 +19,26 @@ void draw_congestion(uint64_t seed, sim::HostSettings& host) {
     host.congestion =
         draw.pick({Algorithm::none, Algorithm::none, Algorithm::fixed_rate, Algorithm::dcqcn,
                    Algorithm::dcqcn, Algorithm::ib_cc, Algorithm::timely, Algorithm::dctcp});
-    host.fixed_rate_bps = draw.between(1, 400) * uint64_t{1'000'000'000};
+    host.algorithms.fixed_rate.rate_bps = draw.between(1, 400) * uint64_t{1'000'000'000};
     const uint64_t line = draw.between(10, 400) * uint64_t{1'000'000'000};
-    host.dcqcn = draw.percent(50) ? transport::DcqcnSettings::of_paper(line)
-                                  : transport::DcqcnSettings::of_adapter(line);
-    host.dcqcn.min_rate_bps = draw.between(100, 1'000) * uint64_t{1'000'000};
-    host.dcqcn.decrease_interval = microseconds(draw.between(1, 50));
-    host.dcqcn.increase_bytes = draw.pick<uint32_t>({0, 1'000, 1'000'000});
-    host.ib_cc.line = base::Rate::bits_per_second(line);
-    host.ib_cc.increase = static_cast<uint16_t>(draw.between(1, 20));
-    host.ib_cc.timer = static_cast<uint16_t>(draw.between(0, 20));
+    host.algorithms.dcqcn = draw.percent(50) ? transport::DcqcnSettings::of_paper(line)
+                                             : transport::DcqcnSettings::of_adapter(line);
+    host.algorithms.dcqcn.min_rate_bps = draw.between(100, 1'000) * uint64_t{1'000'000};
+    host.algorithms.dcqcn.decrease_interval = microseconds(draw.between(1, 50));
+    host.algorithms.dcqcn.increase_bytes = draw.pick<uint32_t>({0, 1'000, 1'000'000});
+    host.algorithms.ib_cc.line = base::Rate::bits_per_second(line);
+    host.algorithms.ib_cc.increase = static_cast<uint16_t>(draw.between(1, 20));
+    host.algorithms.ib_cc.timer = static_cast<uint16_t>(draw.between(0, 20));
     for (uint32_t i = draw.between(0, 60); i != 0; --i)
-        host.ib_cc.table.push_back(
+        host.algorithms.ib_cc.table.push_back(
             static_cast<uint16_t>(draw.between(0, 3) << 14 | draw.between(0, 60)));
-    host.timely.line_rate_bps = line;
-    host.timely.min_rate_bps = 500'000'000;
-    host.timely.low = microseconds(draw.between(1, 20));
-    host.timely.high = host.timely.low + microseconds(draw.between(1, 100));
-    host.timely.smallest = microseconds(draw.between(1, 20));
-    host.dctcp.initial_window = draw.pick<uint32_t>({10, 2, 100});
-    host.dctcp.gain = transport::kDctcpOne >> draw.between(0, 6);
+    host.algorithms.timely.line_rate_bps = line;
+    host.algorithms.timely.min_rate_bps = 500'000'000;
+    host.algorithms.timely.low = microseconds(draw.between(1, 20));
+    host.algorithms.timely.high = host.algorithms.timely.low + microseconds(draw.between(1, 100));
+    host.algorithms.timely.smallest = microseconds(draw.between(1, 20));
+    host.algorithms.dctcp.initial_window = draw.pick<uint32_t>({10, 2, 100});
+    host.algorithms.dctcp.gain = transport::kDctcpOne >> draw.between(0, 6);
     using Way = transport::NotificationSettings::Way;
     host.notifications.way = draw.percent(50) ? Way::packet : Way::answer;
     host.notifications.service_level = static_cast<uint8_t>(draw.between(0, 15));

@@ -287,7 +287,8 @@ TEST(Notify, marks_do_not_disturb_data) {
 
 TEST(Window, each_packet_is_acknowledged_if_each_asks) {
     Pair pair({.ack_every = 1});
-    const CongestionControl slow{FixedRate{1'000'000, 1, 0}};  // so that none overtakes another
+    const CongestionControl slow(
+        FixedRate(base::Rate::bits_per_second(8'000'000)));  // so that none overtakes another
     pair.client.adapter.set_congestion_control(pair.client.qpn, slow);
     pair.client.post({.work = Work::write, .length = 20 * 1024});
     pair.run();

@@ -9,11 +9,10 @@ namespace {
 using namespace base::literals;
 using wire::Operation;
 
+// So many picoseconds a byte.
 CongestionControl rate(uint32_t numerator, uint32_t denominator) {
-    CongestionControl control;
-    control.algorithm = Algorithm::fixed_rate;
-    control.fixed_rate = {numerator, denominator, 0};
-    return control;
+    return CongestionControl(
+        FixedRate(base::Rate::bits_per_second(8'000'000'000'000ull * denominator, numerator)));
 }
 
 constexpr int64_t kEnvelope = 46 + 12;  // and the base header

@@ -52,7 +52,9 @@ CongestionControl draw_congestion(uint64_t seed, uint32_t side) {
     const uint32_t kind = draw.between(0, 9);
     if (kind < 4) return {};
     if (kind == 4) return CongestionControl(Dctcp(dctcp_settings()));
-    if (kind == 5) return CongestionControl(FixedRate{draw.between(1, 3'000), 3, 0});
+    if (kind == 5)
+        return CongestionControl(
+            FixedRate(base::Rate::bits_per_second(24'000'000'000'000, draw.between(1, 3'000))));
     if (kind == 6) return CongestionControl(IbCc(ib_cc_settings()));
     if (kind == 7) return CongestionControl(Timely(timely_settings()));
     return CongestionControl(Dcqcn(dcqcn_settings(kind == 8)));

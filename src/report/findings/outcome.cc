@@ -39,14 +39,10 @@ std::string brakes_text(const Facts& facts) {
     const sim::Totals& totals = facts.result.totals;
     std::string text = "windows or latency";
     if (!facts.setup.program.empty()) text = "windows, latency or waiting for one another";
-    switch (facts.setup.host.congestion) {
-        case Algorithm::none: return text;
-        case Algorithm::fixed_rate: return "their fixed rate, " + text;
-        case Algorithm::timely: return "congestion control, " + text;
-        case Algorithm::dcqcn:
-        case Algorithm::ib_cc:
-        case Algorithm::dctcp: break;
-    }
+    const Algorithm algorithm = facts.setup.host.congestion;
+    if (algorithm == Algorithm::none) return text;
+    if (algorithm == Algorithm::fixed_rate) return "their fixed rate, " + text;
+    if (!transport::heeds_notifications(algorithm)) return "congestion control, " + text;
     if (totals.ecn_marked == 0 && totals.cnps == 0) return text;
     return fmt::format("congestion control ({}, {}), {}", counted(totals.ecn_marked, "mark"),
                        counted(totals.cnps, "CNP"), text);

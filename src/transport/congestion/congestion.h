@@ -4,39 +4,50 @@
 // An algorithm is told what happens (signals) and asked one question: after this packet, when may
 // the next one go? Or it has a window, and says beforehand how many may be in flight. It keeps its
 // state in the queue pair, advances it when it is used and never asks for a timer tick. All
-// arithmetic is in integers. Settings are not state: queue pairs share them by a pointer. To add
-// one: a file beside this one with a state structure and the functions below for it, a name in
-// Algorithm, a member in the union, and a case in each switch of congestion.cc.
+// arithmetic is in integers. Settings are not state: queue pairs share them by a pointer.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <string_view>
+#include <type_traits>
 
 #include "base/rate.h"
 #include "base/time.h"
-#include "transport/congestion/dcqcn.h"
-#include "transport/congestion/dctcp.h"
-#include "transport/congestion/fixed_rate.h"
-#include "transport/congestion/ib_cc.h"
-#include "transport/congestion/timely.h"
+#include "transport/congestion/algorithms.h"
+#include "transport/congestion/signal.h"
 
 namespace tulle::transport {
 
-enum class Algorithm : uint8_t { none, fixed_rate, dcqcn, ib_cc, timely, dctcp };
+#define TULLE_NAME(name, Class) name,
+enum class Algorithm : uint8_t { none, TULLE_ALGORITHMS(TULLE_NAME) };
+#undef TULLE_NAME
 
-// What the network told a sender.
-struct Signal {
-    enum class Kind : uint8_t {
-        cnp,      // a congestion notification packet came
-        becn,     // an acknowledgement with the BECN bit
-        ack,      // data was acknowledged
-        loss,     // the receiver misses a packet
-        timeout,  // nothing came for the time of the local ACK timeout
-    };
-    Kind kind = Kind::ack;
-    bool marked = false;  // the packet that brought it was marked (FECN, ECN)
-    uint32_t acknowledged_packets = 0;
-    uint32_t packets_in_flight = 0;  // that are not acknowledged, with an ack or a loss
-    base::Duration round_trip{};     // of the newest packet acknowledged; zero if not known
+// What a class of the list has to have.
+template <class A>
+concept IsAlgorithm = requires(A state, const A::Settings& settings, A::Settings& own,
+                               base::Instant now, const Signal& signal, base::Rate line) {
+    A(settings);
+    state.on_signal(now, signal);
+    { state.on_sent(now, uint32_t{}) } -> std::same_as<base::Instant>;
+    { A::kNature } -> std::convertible_to<Nature>;
+    // Settings know the line, check themselves, and are described for scenarios by
+    // `template <class Table> static void describe(Table& table)`. Complaints are sentences that
+    // begin with the algorithm's name; empty ones say that all is well.
+    { own.set_line(line) } -> std::same_as<std::string_view>;
+    { settings.wrong() } -> std::same_as<std::string_view>;
+    requires sizeof(A) <= 64;
+};
+
+#define TULLE_CHECKED(name, Class) static_assert(IsAlgorithm<Class>);
+TULLE_ALGORITHMS(TULLE_CHECKED)
+#undef TULLE_CHECKED
+
+// The settings of each, by its name.
+struct AlgorithmSettings {
+#define TULLE_SETTINGS(name, Class) Class::Settings name;
+    TULLE_ALGORITHMS(TULLE_SETTINGS)
+#undef TULLE_SETTINGS
 };
 
 struct CongestionControl {
@@ -44,28 +55,85 @@ struct CongestionControl {
     // Packets that may be in flight, if the algorithm has a window; on_signal() keeps it.
     uint32_t window_packets = UINT32_MAX;
     union {
-        FixedRate fixed_rate;
-        Dcqcn dcqcn;
-        IbCc ib_cc;
-        Timely timely;
-        Dctcp dctcp;
+#define TULLE_STATE(name, Class) Class name;
+        TULLE_ALGORITHMS(TULLE_STATE)
+#undef TULLE_STATE
     };
-    CongestionControl() : fixed_rate{} {}
-    explicit CongestionControl(const FixedRate& state)
-        : algorithm(Algorithm::fixed_rate), fixed_rate(state) {}
-    explicit CongestionControl(const Dcqcn& state) : algorithm(Algorithm::dcqcn), dcqcn(state) {}
-    explicit CongestionControl(const IbCc& state) : algorithm(Algorithm::ib_cc), ib_cc(state) {}
-    explicit CongestionControl(const Timely& state) : algorithm(Algorithm::timely), timely(state) {}
-    explicit CongestionControl(const Dctcp& state)
-        : algorithm(Algorithm::dctcp), window_packets(state.window_packets()), dctcp(state) {}
 
-    bool has_window() const { return window_packets != UINT32_MAX; }
+    CongestionControl() : fixed_rate{} {}
+    CongestionControl(Algorithm chosen, const AlgorithmSettings& settings);
+#define TULLE_CONSTRUCTOR(name, Class)                                                         \
+    explicit CongestionControl(const Class& state) : algorithm(Algorithm::name), name(state) { \
+        take_window(state);                                                                    \
+    }
+    TULLE_ALGORITHMS(TULLE_CONSTRUCTOR)
+#undef TULLE_CONSTRUCTOR
+
+    bool has_window() const {
+        return window_packets != UINT32_MAX;
+    }
+    template <class A>
+    void take_window(const A& state) {
+        if constexpr (requires { state.window_packets(); }) window_packets = state.window_packets();
+    }
 };
 
-void on_signal(CongestionControl& control, base::Instant now, const Signal& signal);
+// With a window every second packet at least asks for an acknowledgement, as TCP's receivers answer
+// (RFC 5681, 4.2).
+inline constexpr uint32_t kWindowAcknowledgeAt = 2;
+
+constexpr Nature nature_of(Algorithm algorithm) {
+    switch (algorithm) {
+        case Algorithm::none: break;
+#define TULLE_NATURE(name, Class) \
+    case Algorithm::name: return Class::kNature;
+            TULLE_ALGORITHMS(TULLE_NATURE)
+#undef TULLE_NATURE
+    }
+    return {};
+}
+
+// Those whose packets say that they heed ECN, a bit each.
+inline constexpr uint32_t kEcnCapable = [] {
+    uint32_t bits = 0;
+#define TULLE_BIT(name, Class) \
+    bits |= uint32_t{Class::kNature.is_ecn_capable} << int(Algorithm::name);
+    TULLE_ALGORITHMS(TULLE_BIT)
+#undef TULLE_BIT
+    return bits;
+}();
+constexpr bool is_ecn_capable(Algorithm algorithm) {
+    return (kEcnCapable >> static_cast<uint32_t>(algorithm) & 1) != 0;
+}
 
 // Whether notifications of congestion change anything.
-bool heeds_notifications(Algorithm algorithm);
+constexpr bool heeds_notifications(Algorithm algorithm) {
+    return nature_of(algorithm).heeds_notifications;
+}
+
+// As scenarios call it.
+constexpr std::string_view name_of(Algorithm algorithm) {
+    switch (algorithm) {
+        case Algorithm::none: break;
+#define TULLE_SPELT(name, Class) \
+    case Algorithm::name: return #name;
+            TULLE_ALGORITHMS(TULLE_SPELT)
+#undef TULLE_SPELT
+    }
+    return "none";
+}
+
+// Calls visit(name, algorithm, member of AlgorithmSettings, class) for each of the list.
+template <class Visit>
+void for_each_algorithm(Visit&& visit) {
+#define TULLE_VISIT(name, Class)                                              \
+    visit(std::string_view(#name), Algorithm::name, &AlgorithmSettings::name, \
+          std::type_identity<Class>{});
+    TULLE_ALGORITHMS(TULLE_VISIT)
+#undef TULLE_VISIT
+}
+
+void on_signal(CongestionControl& control, base::Instant now, const Signal& signal);
 
 // A packet of so many bytes on the wire leaves now; returns when the next one may.
 base::Instant pace(CongestionControl& control, base::Instant now, uint32_t bytes);

@@ -11,20 +11,29 @@ TEST(Congestion, without_control_the_next_packet_may_go_at_once) {
 }
 
 TEST(Congestion, a_fixed_rate_carries_what_is_less_than_a_picosecond) {
-    CongestionControl control;
-    control.algorithm = Algorithm::fixed_rate;
-    control.fixed_rate = {440, 3, 0};
+    CongestionControl control(FixedRate(base::Rate::bits_per_second(600'000'000'000, 11)));
     base::Instant now{};
     for (int i = 0; i < 3000; ++i) now = on_sent(control, now, 1);
     EXPECT_EQ(now.ps, 440 * 1000);
 }
 
 TEST(Congestion, a_fixed_rate_does_not_heed_signals) {
-    CongestionControl control;
-    control.algorithm = Algorithm::fixed_rate;
-    control.fixed_rate = {80, 1, 0};
+    CongestionControl control(FixedRate(base::Rate::bits_per_second(100'000'000'000)));
     on_signal(control, base::Instant{}, {.kind = Signal::Kind::cnp});
     EXPECT_EQ(on_sent(control, base::Instant{}, 10).ps, 800);
+}
+
+TEST(Congestion, each_algorithm_is_made_of_its_settings_by_its_name) {
+    AlgorithmSettings settings;
+    settings.fixed_rate.rate_bps = 100'000'000'000;
+    settings.ib_cc.table = {0, 1};
+    for_each_algorithm([&](std::string_view name, Algorithm algorithm, auto member, auto) {
+        EXPECT_EQ((settings.*member).set_line(base::Rate::bits_per_second(100'000'000'000)), "");
+        EXPECT_EQ((settings.*member).wrong(), "") << name;
+        const CongestionControl control(algorithm, settings);
+        EXPECT_EQ(control.algorithm, algorithm);
+        EXPECT_EQ(name_of(algorithm), name);
+    });
 }
 
 }  // namespace

@@ -23,6 +23,12 @@ int64_t ticks_until(Instant next, Instant until, Duration interval) {
 
 }  // namespace
 
+std::string_view DcqcnSettings::set_line(base::Rate line) {
+    line_rate_bps = line.whole_bits_per_second();
+    const bool is_wrong = min_rate_bps > line_rate_bps;
+    return is_wrong ? "dcqcn.min_rate is above the rate of the hosts' links" : "";
+}
+
 DcqcnSettings DcqcnSettings::of_paper(uint64_t line_rate_bps) {
     DcqcnSettings s;
     s.line_rate_bps = line_rate_bps;

@@ -19,7 +19,9 @@
 
 #include <cstdint>
 
+#include "base/rate.h"
 #include "base/time.h"
+#include "transport/congestion/signal.h"
 
 namespace tulle::transport {
 
@@ -66,6 +68,9 @@ struct DcqcnSettings {
     // next packet on, and one packet at 1 Mb/s holds up its sender for 33 ms.
     bool repace = true;
 
+    std::string_view set_line(base::Rate line);
+    std::string_view wrong() const { return ""; }
+
     // The paper's, for a line of this rate.
     static DcqcnSettings of_paper(uint64_t line_rate_bps);
     // As a ConnectX adapter comes.
@@ -74,9 +79,15 @@ struct DcqcnSettings {
 
 class Dcqcn {
 public:
+    using Settings = DcqcnSettings;
+    static constexpr Nature kNature{.heeds_notifications = true, .is_ecn_capable = true};
+
     Dcqcn() = default;
     explicit Dcqcn(const DcqcnSettings& settings);
 
+    void on_signal(base::Instant now, const Signal& signal) {
+        if (signal.is_notification()) on_notification(now);
+    }
     void on_notification(base::Instant now);
 
     // A packet leaves now; returns when the next one may.
@@ -100,6 +111,9 @@ public:
     uint64_t rate_bps() const { return rate_; }
     uint64_t target_bps() const { return target_; }
     uint32_t alpha(base::Instant now);
+
+    template <class Table>
+    static void describe(Table& table);
 
 private:
     void catch_up(base::Instant now);
@@ -128,6 +142,47 @@ private:
     bool is_pending_ : 1 = false;    // one has come since the last check
     bool raises_alpha_ : 1 = false;  // one has come since the last tick of alpha
 };
-static_assert(sizeof(Dcqcn) <= 64);
+
+template <class Table>
+void Dcqcn::describe(Table& table) {
+    using S = Settings;
+    table.bits_per_second("min_rate", &S::min_rate_bps, "no rate is lower");
+    table.bits_per_second_or_off("first_rate", &S::first_rate_bps,
+                                 "what the first notification sets; by default it sets nothing");
+    table.bits_per_second("additive", &S::additive_bps, "R_AI: step of additive increase");
+    table.bits_per_second("hyper", &S::hyper_bps, "R_HAI: step of hyper increase");
+    table.positive_duration("alpha_interval", &S::alpha_interval, "between updates of alpha");
+    table.positive_duration("decrease_interval", &S::decrease_interval,
+                            "the rate falls once in this time");
+    table.duration("check_delay", &S::check_delay,
+                   "the first look for a notification comes so much later");
+    table.duration_or_off("increase_interval", &S::increase_interval,
+                          "the timer that raises the rate");
+    table.size("increase_bytes", &S::increase_bytes,
+               "the byte counter that raises the rate; 0: none");
+    table.part("gain", &S::gain, kGainOne, "g: weight of the newest in alpha");
+    table.part("initial_alpha", &S::initial_alpha, kAlphaOne,
+               "alpha before the first notification");
+    table.number("fast_recovery_steps", &S::fast_recovery_steps, 1, 255,
+                 "F: increases before the target rises");
+    table.choice("decrease", &S::decrease,
+                 {{"at_check", S::Decrease::at_check}, {"at_once", S::Decrease::at_once}},
+                 "when the interval ends (adapters), or with a notification (the paper)");
+    table.choice("alpha", &S::alpha,
+                 {{"at_tick", S::Alpha::at_tick}, {"at_notification", S::Alpha::at_notification}},
+                 "when alpha rises: at ticks (adapters), or with a notification (the paper)");
+    table.choice("stage", &S::stage,
+                 {{"before_count", S::Stage::before_count}, {"after_count", S::Stage::after_count}},
+                 "a step belongs to the stage that it ends, or to the one that it begins");
+    table.yes_no("clamp_target", &S::clamp_target,
+                 "every decrease sets the target to the rate before");
+    table.yes_no("clamp_target_after_increase", &S::clamp_target_after_increase,
+                 "only the first one after the timer raised the rate does");
+    table.positive_duration("pacing_tick", &S::pacing_tick,
+                            "distances of packets are cut to a multiple of this");
+    table.yes_no("repace", &S::repace,
+                 "a rate that rises shortens the distance that a slow packet has left, or counts "
+                 "from the next packet on");
+}
 
 }  // namespace tulle::transport

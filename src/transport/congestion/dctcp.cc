@@ -4,6 +4,17 @@
 
 namespace tulle::transport {
 
+void Dctcp::on_signal(base::Instant, const Signal& signal) {
+    switch (signal.kind) {
+        case Signal::Kind::cnp:
+        case Signal::Kind::becn: return on_mark();
+        case Signal::Kind::ack:
+            return on_acknowledged(signal.acknowledged_packets, signal.packets_in_flight);
+        case Signal::Kind::loss: return on_loss(signal.packets_in_flight);
+        case Signal::Kind::timeout: return on_timeout();
+    }
+}
+
 void Dctcp::on_acknowledged(uint32_t packets, uint32_t in_flight) {
     acknowledged_ += packets;
     observe(packets, in_flight);

@@ -13,6 +13,9 @@
 
 #include <cstdint>
 
+#include "base/rate.h"
+#include "transport/congestion/signal.h"
+
 namespace tulle::transport {
 
 inline constexpr uint32_t kDctcpOne = 1u << 16;
@@ -22,18 +25,30 @@ struct DctcpSettings {
     uint32_t gain = kDctcpOne / 16;      // g: weight of the newest window in alpha
     uint32_t initial_alpha = kDctcpOne;  // RFC 8257, 4.2: as if all had been marked
     uint32_t initial_window = 10;        // packets (RFC 6928)
+
+    std::string_view set_line(base::Rate) { return ""; }
+    std::string_view wrong() const { return ""; }
 };
 
 class Dctcp {
 public:
-    static constexpr uint32_t kLeast = 2;          // what marks and losses leave of a window
-    static constexpr uint32_t kAcknowledgeAt = 2;  // RFC 5681, 4.2: every second packet is answered
+    using Settings = DctcpSettings;
+    static constexpr Nature kNature{
+        .heeds_notifications = true,
+        .is_ecn_capable = true,
+        .wants_marks_in_answers = true,
+        .without_answers = "no acknowledgement moves the window of dctcp",
+    };
+    static constexpr uint32_t kLeast = 2;  // what marks and losses leave of a window
 
     Dctcp() = default;
     explicit Dctcp(const DctcpSettings& settings)
         : settings_(&settings),
           window_(uint64_t{settings.initial_window} * kDctcpOne),
           alpha_(settings.initial_alpha) {}
+
+    void on_signal(base::Instant now, const Signal& signal);
+    base::Instant on_sent(base::Instant now, uint32_t) { return now; }
 
     // The next acknowledgement is for packets of which some were marked.
     void on_mark() { is_marked_ = true; }
@@ -46,6 +61,15 @@ public:
 
     uint32_t window_packets() const { return static_cast<uint32_t>(window_ / kDctcpOne); }
     uint32_t alpha() const { return alpha_; }
+
+    template <class Table>
+    static void describe(Table& table) {
+        table.part("gain", &Settings::gain, kDctcpOne, "g: weight of the newest window in alpha");
+        table.part("initial_alpha", &Settings::initial_alpha, kDctcpOne,
+                   "alpha before the first window");
+        table.number("initial_window", &Settings::initial_window, 2, 10'000,
+                     "packets in flight at first");
+    }
 
 private:
     bool is_over(uint32_t end) const { return static_cast<int32_t>(acknowledged_ - end) >= 0; }

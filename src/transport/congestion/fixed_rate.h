@@ -4,21 +4,50 @@
 
 #include <cstdint>
 
+#include "base/rate.h"
 #include "base/time.h"
+#include "transport/congestion/signal.h"
 
 namespace tulle::transport {
 
-struct FixedRate {
-    // Picoseconds a byte as a ratio, as base::Rate has it; the remainder is carried.
-    uint32_t numerator = 0;
-    uint32_t denominator = 1;
-    uint32_t remainder = 0;
+struct FixedRateSettings {
+    uint64_t rate_bps = 0;
 
-    base::Instant on_sent(base::Instant now, uint32_t bytes) {
-        const uint64_t scaled = uint64_t{bytes} * numerator + remainder;
-        remainder = static_cast<uint32_t>(scaled % denominator);
-        return now + base::Duration{static_cast<int64_t>(scaled / denominator)};
+    std::string_view set_line(base::Rate) { return ""; }
+    std::string_view wrong() const {
+        return rate_bps == 0 ? "the fixed rate is missing; write fixed_rate: {rate: 10Gbps}" : "";
     }
+};
+
+class FixedRate {
+public:
+    using Settings = FixedRateSettings;
+    static constexpr Nature kNature{};
+
+    FixedRate() = default;
+    explicit FixedRate(const Settings& settings)
+        : FixedRate(base::Rate::bits_per_second(settings.rate_bps)) {}
+    explicit FixedRate(base::Rate rate)
+        : numerator_(static_cast<uint32_t>(rate.numerator())),
+          denominator_(static_cast<uint32_t>(rate.denominator())) {}
+
+    void on_signal(base::Instant, const Signal&) {}
+    base::Instant on_sent(base::Instant now, uint32_t bytes) {
+        const uint64_t scaled = uint64_t{bytes} * numerator_ + remainder_;
+        remainder_ = static_cast<uint32_t>(scaled % denominator_);
+        return now + base::Duration{static_cast<int64_t>(scaled / denominator_)};
+    }
+
+    template <class Table>
+    static void describe(Table& table) {
+        table.bits_per_second("rate", &Settings::rate_bps, "of each queue pair, always");
+    }
+
+private:
+    // Picoseconds a byte as a ratio, as base::Rate has it; the remainder is carried.
+    uint32_t numerator_ = 0;
+    uint32_t denominator_ = 1;
+    uint32_t remainder_ = 0;
 };
 
 }  // namespace tulle::transport

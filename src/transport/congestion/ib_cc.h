@@ -13,6 +13,7 @@
 
 #include "base/rate.h"
 #include "base/time.h"
+#include "transport/congestion/signal.h"
 
 namespace tulle::transport {
 
@@ -26,6 +27,14 @@ struct IbCcSettings {
     std::vector<uint16_t> table;     // an entry: two bits of shift, fourteen of multiplier
 
     uint16_t limit() const { return static_cast<uint16_t>(table.empty() ? 0 : table.size() - 1); }
+    std::string_view set_line(base::Rate rate) {
+        line = rate;
+        return "";
+    }
+    std::string_view wrong() const {
+        if (table.empty()) return "ib_cc has no table; write table: {entries: 128, step: 1}";
+        return minimum > limit() ? "ib_cc.minimum is beyond the end of its table" : "";
+    }
 };
 
 constexpr uint16_t cct_entry(uint16_t shift, uint16_t multiplier) {
@@ -51,10 +60,16 @@ struct IbCcIndex {
 
 class IbCc {
 public:
+    using Settings = IbCcSettings;
+    static constexpr Nature kNature{.heeds_notifications = true};
+
     IbCc() = default;
     explicit IbCc(const IbCcSettings& settings, IbCcIndex* shared = nullptr)
         : settings_(&settings), shared_(shared) {}
 
+    void on_signal(base::Instant now, const Signal& signal) {
+        if (signal.is_notification()) on_notification(now);
+    }
     void on_notification(base::Instant now) {
         IbCcIndex& index = at(now);
         const uint16_t before = index.value;
@@ -78,6 +93,18 @@ public:
         IbCcIndex& index = shared_ != nullptr ? *shared_ : own_;
         index.advance(*settings_, now);
         return index;
+    }
+
+    template <class Table>
+    static void describe(Table& table) {
+        table.number("increase", &Settings::increase, 1, 0xffff,
+                     "CCTI_Increase: a BECN raises the index by this");
+        table.number("timer", &Settings::timer, 0, 0xffff,
+                     "CCTI_Timer: in so many times 1.024 us the index falls by one; 0: never");
+        table.number("minimum", &Settings::minimum, 0, 0xffff,
+                     "CCTI_Min: the index never falls below");
+        table.delays("table", &Settings::table,
+                     "the CCT: delay after a packet, in times of the packet on the line");
     }
 
 private:

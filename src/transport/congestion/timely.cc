@@ -6,6 +6,12 @@
 
 namespace tulle::transport {
 
+std::string_view TimelySettings::set_line(base::Rate line) {
+    line_rate_bps = line.whole_bits_per_second();
+    const bool is_wrong = min_rate_bps > line_rate_bps;
+    return is_wrong ? "timely.min_rate is above the rate of the hosts' links" : "";
+}
+
 void Timely::on_round_trip(base::Duration round_trip) {
     const TimelySettings& s = *settings_;
     if (last_.ps == 0) {

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 
+#include "base/rate.h"
 #include "base/time.h"
+#include "transport/congestion/signal.h"
 
 namespace tulle::transport {
 
@@ -25,14 +27,24 @@ struct TimelySettings {
     int64_t beta = kTimelyOne * 4 / 5;    // of decrease
     uint8_t hyper_after = 5;              // so many round trips in a row that do not rise
     uint8_t hyper_steps = 5;              // then so many steps at a time
+
+    std::string_view set_line(base::Rate line);
+    std::string_view wrong() const { return low > high ? "timely.low is above timely.high" : ""; }
 };
 
 class Timely {
 public:
+    using Settings = TimelySettings;
+    static constexpr Nature kNature{.without_answers =
+                                        "no acknowledgement gives timely a round trip"};
+
     Timely() = default;
     explicit Timely(const TimelySettings& settings)
         : settings_(&settings), rate_(settings.line_rate_bps) {}
 
+    void on_signal(base::Instant, const Signal& signal) {
+        if (signal.round_trip.ps > 0) on_round_trip(signal.round_trip);
+    }
     void on_round_trip(base::Duration round_trip);
 
     base::Instant on_sent(base::Instant now, uint32_t bytes) const {
@@ -41,6 +53,23 @@ public:
     }
 
     uint64_t rate_bps() const { return rate_; }
+    template <class Table>
+    static void describe(Table& table) {
+        table.duration("low", &Settings::low, "T_low: the rate rises below this round trip");
+        table.positive_duration("high", &Settings::high,
+                                "T_high: the rate falls above this round trip");
+        table.positive_duration("smallest", &Settings::smallest,
+                                "the round trip of an idle network");
+        table.bits_per_second("min_rate", &Settings::min_rate_bps, "no rate is lower");
+        table.bits_per_second("step", &Settings::step_bps, "of additive increase");
+        table.part("weight", &Settings::weight, kTimelyOne,
+                   "of the newest difference of round trips in their average");
+        table.part("beta", &Settings::beta, kTimelyOne, "of decrease");
+        table.number("hyper_after", &Settings::hyper_after, 1, 255,
+                     "round trips in a row that do not rise, before steps grow");
+        table.number("hyper_steps", &Settings::hyper_steps, 1, 255, "steps at a time then");
+    }
+
     // The slope of the round trips.
     int64_t gradient() const { return difference_.ps * kTimelyOne / settings_->smallest.ps; }
 
