@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/time_shares.h"
+#include "report/usual_cable.h"
 #include "sim/cables.h"
 
 namespace tulle::report {
@@ -35,22 +36,15 @@ bool remove_faults(sim::Setup& setup) {
     return had_any;
 }
 
-// As most of its like have it.
+uint64_t bits_per_second(base::Rate rate) {
+    return 8'000'000'000'000 / rate.numerator() * rate.denominator();
+}
+
 void make_usual(sim::Setup& setup, uint32_t number) {
     topology::Cable& cable = setup.graph.cables[number];
-    const auto at_host = [&](const topology::Cable& c) {
-        return setup.graph.nodes[c.a.node].is_host() || setup.graph.nodes[c.b.node].is_host();
-    };
-    std::vector<std::pair<uint64_t, uint32_t>> like;
-    for (uint32_t i = 0; i < setup.graph.cables.size(); ++i)
-        if (i != number && at_host(setup.graph.cables[i]) == at_host(cable))
-            like.push_back({static_cast<uint64_t>(sim::cable_delay(setup, i).ps), i});
-    if (like.empty()) return;
-    std::sort(like.begin(), like.end());
-    const topology::Cable usual = setup.graph.cables[like[like.size() / 2].second];
-    cable.rate_bps = usual.rate_bps;
-    cable.delay = usual.delay;
-    cable.length_mm = usual.length_mm;
+    const auto usual = usual_cables(setup)[is_at_host(setup.graph, cable)];
+    cable.rate_bps = bits_per_second(usual->rate);
+    cable.delay = usual->delay;
 }
 
 void give_room(fabric::Settings& fabric) {
@@ -69,11 +63,21 @@ void set_headroom_by_need(fabric::Settings& fabric) {
 void widen_between_switches(sim::Setup& setup) {
     for (uint32_t i = 0; i < setup.graph.cables.size(); ++i) {
         topology::Cable& cable = setup.graph.cables[i];
-        if (setup.graph.nodes[cable.a.node].is_host() || setup.graph.nodes[cable.b.node].is_host())
-            continue;
-        const base::Rate rate = sim::cable_rate(setup, i);
-        cable.rate_bps = 8'000'000'000'000 / rate.numerator() * rate.denominator() * kPlenty;
+        if (is_at_host(setup.graph, cable)) continue;
+        cable.rate_bps = bits_per_second(sim::cable_rate(setup, i)) * kPlenty;
     }
+}
+
+// Buffers hold as many round trips as before.
+bool widen_inside_servers(sim::Setup& setup) {
+    if (!setup.scale_up) return false;
+    auto inside = std::make_shared<sim::Setup>(*setup.scale_up);
+    for (topology::Cable& cable : inside->graph.cables)
+        cable.rate_bps = bits_per_second(sim::cable_rate(*inside, cable)) * kPlenty;
+    give_room(inside->fabric);
+    set_headroom_by_need(inside->fabric);
+    setup.scale_up = std::move(inside);
+    return true;
 }
 
 // No more than that: the headroom of its switches is what the profile says.
@@ -115,7 +119,9 @@ std::string take_away(const Facts& facts, const Cause& cause, sim::Setup& setup)
             setup.host.reorder_tolerance = kMostOvertaking;
             return "with packets spread over all paths";
         case CauseKind::oversubscribed:
-            if (cause.at == fabric::kNowhere) return "";  // inside servers
+            if (cause.at == fabric::kNowhere)
+                return if_done(widen_inside_servers(setup),
+                               fmt::format("with {} times the rate inside servers", kPlenty));
             widen_between_switches(setup);
             return fmt::format("with {} times the rate between switches", kPlenty);
         case CauseKind::slow_cable:

@@ -118,6 +118,17 @@ class Why(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("without the other senders to h0", result.stdout.decode())
 
+    def test_links_inside_servers_are_taken_away_as_a_cause(self):
+        step = {"all_reduce": {"bytes": "64MiB", "algorithm": "ring"}}
+        scenario = {"topology": "rail:servers=1,rails=8", "profile": "ib-ndr",
+                    "gpus": {"scale_up": "nvlink4"}, "work": [{"job": {"steps": [step]}}]}
+        result = self.why(scenario, "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        trials = {trial["kind"]: trial for trial in json.loads(result.stdout)["trials"]}
+        full = trials["oversubscribed"]
+        self.assertEqual(full["judgement"], "cause", full)
+        self.assertEqual(full["without"], "with 16 times the rate inside servers")
+
     def test_wrong_input_is_one_sentence_and_exit_code_2(self):
         for arguments in (["missing.yaml"], [], ["--causes", "-1", "x.yaml"]):
             result = tulle("why", *arguments)

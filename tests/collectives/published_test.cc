@@ -16,6 +16,8 @@
 // TULLE_PUBLISHED=1 prints each row: how far off it is, and what it stands for.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "lab.h"
 
 namespace tulle::collectives {
@@ -27,7 +29,6 @@ using workload::Protocol;
 constexpr int64_t kWithin = 15;   // percent
 constexpr int64_t kGapMoves = 6;  // a known gap may change by so much
 constexpr uint64_t kMiB = 1 << 20;
-constexpr uint64_t kNever = UINT64_MAX;
 
 struct Row {
     uint64_t bytes;
@@ -35,14 +36,19 @@ struct Row {
     int64_t gap = 0;       // percent that we are off, where it is more than it should be
 };
 
+struct Span {  // rows of so many bytes
+    uint64_t from;
+    uint64_t to = UINT64_MAX;
+};
+
 struct Table {
     const char* name;
     Cluster cluster;
     std::vector<Row> rows;
-    uint64_t host = 0;              // nanoseconds to start a kernel, where it was seen
-    uint64_t fitted_from = kNever;  // rows of so many bytes and more had constants fitted to them
+    uint64_t host = 0;           // nanoseconds to start a kernel, where it was seen
+    std::vector<Span> fitted{};  // had constants fitted to them
     // What was taken there, where that is known and is not what NCCL would choose by itself.
-    void (*choose)(CollectiveOptions&) = nullptr;
+    void (*choose)(CollectiveOptions&, const Cluster&) = nullptr;
 };
 
 struct Found {
@@ -54,7 +60,7 @@ struct Found {
 Found find(const Table& table, const Row& row) {
     CollectiveOptions options{
         .bytes = row.bytes, .algorithm = Algorithm::automatic, .protocol = Protocol::automatic};
-    if (table.choose != nullptr) table.choose(options);
+    if (table.choose != nullptr) table.choose(options, table.cluster);
     const sim::Setup setup = setup_of(table.cluster, options);
     const int64_t simulated = time_of(setup).ps / 1000;
     const auto host = static_cast<int64_t>(table.host);
@@ -64,7 +70,8 @@ Found find(const Table& table, const Row& row) {
 }
 
 std::string_view meaning_of(const Table& table, const Row& row, const Found& found) {
-    if (row.bytes >= table.fitted_from) return "fitted";
+    const auto covers = [&](Span span) { return row.bytes >= span.from && row.bytes <= span.to; };
+    if (std::ranges::any_of(table.fitted, covers)) return "fitted";
     if (found.is_of_host) return row.bytes == 8192 ? "fitted" : "host";
     return row.gap != 0 ? "gap" : "validates";
 }
@@ -87,17 +94,19 @@ TEST_P(Published, all_reduce_takes_as_long_as_was_measured_within_fifteen_percen
 
 // 8 x H100, Azure ND H100 v5, NCCL 2.18.5, in place (Azure/AI-benchmarking-guide, Azure_Results/
 // ND_H100_v5_results.md). Fitted: what sums in the switch take to begin and in each loop, nvlink4's
-// reduction_efficiency. From 64 KiB to 2 MiB the time is the same: there the switch was taken.
-void take_switch_early(CollectiveOptions& options) {
-    if (options.bytes >= 65536) options.algorithm = Algorithm::in_switch;
+// reduction_efficiency. The guide's script asks for the switch (Benchmarks/NVIDIA/NCCLBandwidth.py:
+// NCCL_ALGO=NVLS). From 64 KiB to 2 MiB the time is the same. Below 32 KiB, where NVLS leaves most
+// of the GPUs without bytes, it is shorter, and the host's time is fitted instead.
+void take_switch_early(CollectiveOptions& options, const Cluster&) {
+    if (options.bytes >= 32768) options.algorithm = Algorithm::in_switch;
 }
 const Table kH100 = {"h100",
                      {.scale_up = "nvlink4", .servers = 1, .gpus = 8},
                      {
                          {8192, 27'049},
                          {16384, 30'181},
-                         {32768, 33'535, -19},
-                         {65536, 42'165, -16},
+                         {32768, 33'535},
+                         {65536, 42'165},
                          {131072, 42'477},
                          {262144, 42'242},
                          {524288, 42'974},
@@ -114,7 +123,7 @@ const Table kH100 = {"h100",
                          {1024 * kMiB, 4'029'266},
                      },
                      27'049,
-                     65536,
+                     {{65536}},
                      take_switch_early};
 
 // 8 x H200, Azure ND H200 v5, NCCL 2.20.5, in place (the same guide, ND_H200_v5_results.md). Not
@@ -143,49 +152,63 @@ const Table kH200 = {"h200",
                      },
                      30'502};
 
-// 8 x B200 (summary.md of a cluster acceptance report for HGX B200 at Vultr, 2026-05). Fitted: what
-// the host takes, the loop of sums on Blackwell, nvlink5's reduction_efficiency. The gaps: where
-// some of the GPUs have no bytes of their own the host is faster, too, and nobody says why.
+// 8 x B200 (summary.md of a cluster acceptance report for HGX B200 at Vultr, 2026-05). Fitted: LL's
+// latencies, the loop of sums on Blackwell, nvlink5's reduction_efficiency.
 const Table kB200 = {"b200",
                      {.scale_up = "nvlink5", .servers = 1, .gpus = 8},
                      {
-                         {8, 20'250, 30},         {16, 18'890, 39},
-                         {32, 19'340, 36},        {64, 22'610, 16},
-                         {128, 24'640},           {256, 24'730},
-                         {512, 25'220},           {1024, 25'470},
-                         {2048, 25'980},          {4096, 26'370},
-                         {8192, 26'440},          {16384, 26'690},
-                         {32768, 27'410},         {65536, 28'390},
-                         {131072, 28'900},        {262144, 29'220},
-                         {524288, 29'630},        {1 * kMiB, 30'100},
-                         {2 * kMiB, 34'290, -17}, {4 * kMiB, 56'170},
-                         {8 * kMiB, 76'960},      {16 * kMiB, 106'990},
-                         {32 * kMiB, 169'720},    {64 * kMiB, 277'180},
-                         {128 * kMiB, 394'590},   {256 * kMiB, 712'600},
-                         {512 * kMiB, 1'334'600}, {1024 * kMiB, 2'601'840},
+                         {8, 20'250},
+                         {16, 18'890},
+                         {32, 19'340},
+                         {64, 22'610},
+                         {128, 24'640},
+                         {256, 24'730},
+                         {512, 25'220},
+                         {1024, 25'470},
+                         {2048, 25'980},
+                         {4096, 26'370},
+                         {8192, 26'440},
+                         {16384, 26'690},
+                         {32768, 27'410},
+                         {65536, 28'390},
+                         {131072, 28'900},
+                         {262144, 29'220},
+                         {524288, 29'630},
+                         {1 * kMiB, 30'100},
+                         {2 * kMiB, 34'290},
+                         {4 * kMiB, 56'170},
+                         {8 * kMiB, 76'960},
+                         {16 * kMiB, 106'990},
+                         {32 * kMiB, 169'720},
+                         {64 * kMiB, 277'180},
+                         {128 * kMiB, 394'590},
+                         {256 * kMiB, 712'600},
+                         {512 * kMiB, 1'334'600},
+                         {1024 * kMiB, 2'601'840},
                      },
-                     26'440,
-                     4 * kMiB};
+                     0,
+                     {{128, 8192}, {4 * kMiB}}};
 
-// 8 x A100, Azure ND A100 v4, NCCL 2.18.5, in place (the same guide, ND_A100_v4_results.md). Not
-// fitted. The gaps: from 4 to 16 MiB NCCL's own model takes LL128 and expects 174 us for 16 MiB, of
-// which 269 were measured; with Simple 4 and 8 MiB would be within 15 %, so that is probably what
-// was taken. From 32 to 128 MiB other servers of this kind are up to a fifth faster.
+// 8 x A100, Azure ND A100 v4, NCCL 2.18.5, in place (the same guide, ND_A100_v4_results.md).
+// Fitted: what LL128 reaches on Ampere (NCCL's own model expects 174 us for 16 MiB, of which 269
+// were measured), and what a slice of Simple takes there.
 const Table kA100 = {"a100",
                      {.scale_up = "nvlink3", .servers = 1, .gpus = 8},
                      {
                          {1 * kMiB, 50'663},
                          {2 * kMiB, 68'547},
-                         {4 * kMiB, 102'758, -28},
-                         {8 * kMiB, 163'130, -33},
-                         {16 * kMiB, 268'816, -35},
-                         {32 * kMiB, 442'271, -23},
-                         {64 * kMiB, 704'798, -17},
-                         {128 * kMiB, 1'348'496, -20},
+                         {4 * kMiB, 102'758},
+                         {8 * kMiB, 163'130},
+                         {16 * kMiB, 268'816},
+                         {32 * kMiB, 442'271},
+                         {64 * kMiB, 704'798},
+                         {128 * kMiB, 1'348'496},
                          {256 * kMiB, 2'196'484},
                          {512 * kMiB, 4'240'112},
                          {1024 * kMiB, 8'237'826},
-                     }};
+                     },
+                     0,
+                     {{2 * kMiB, 128 * kMiB}}};
 
 // Two servers of 8 x B200 with eight NDR adapters each (the same report at Vultr). Not fitted.
 const Table kB200Twice = {"b200_2",
@@ -241,12 +264,12 @@ const Table kA100AzureTwice = {
     }};
 
 // Four servers of 8 x B200 with eight EFA adapters of 400 Gb/s each, which are not InfiniBand,
-// measured from PyTorch (stas00/ml-engineering, network/README.md). Not fitted. Amazon's plugin
-// chooses for such servers by tables of its own, and says that a message of 8 bytes takes 18 us
-// between adapters of that speed (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp: 32 ranks of P6;
-// nccl_ofi_model.cpp: P5en).
-// The gaps: PyTorch waits for each collective, and what the plugin takes is not known.
-void choose_as_amazon(CollectiveOptions& options) {
+// measured from PyTorch (stas00/ml-engineering, network/README.md). Amazon's plugin chooses for
+// such servers by tables of its own (aws/aws-ofi-nccl, src/tuner/nccl_ofi_regions.cpp: 32 ranks of
+// P6). It tells NCCL that a message takes 35 us there (src/platform-aws.cpp: p6-b200). Fitted: 57
+// us, to 32 MiB. The gaps: trees of LL128 pass on lines faster than NCCL's model says, and what the
+// rails reach with sums is 140 GB/s by the slope from 64 to 256 MiB, of 190 on InfiniBand.
+void choose_as_amazon(CollectiveOptions& options, const Cluster&) {
     if (options.bytes > 133'693'440) return;
     const bool is_tree = options.bytes < 18'350'080;
     options.algorithm = is_tree ? Algorithm::tree : Algorithm::ring;
@@ -256,20 +279,20 @@ const Table kB200FourTimes = {"b200_4",
                               {.scale_up = "nvlink5",
                                .servers = 4,
                                .gpus = 8,
-                               .more_latency = Duration{18'000'000 - 2'800'000}},
+                               .more_latency = Duration{57'000'000 - 2'800'000}},
                               {
-                                  {16 * kMiB, 504'514, -63},
-                                  {32 * kMiB, 712'926, -22},
-                                  {64 * kMiB, 829'548, -23},
-                                  {128 * kMiB, 1'313'766, -36},
-                                  {256 * kMiB, 2'270'259, -30},
+                                  {16 * kMiB, 504'514, -22},
+                                  {32 * kMiB, 712'926},
+                                  {64 * kMiB, 829'548},
+                                  {128 * kMiB, 1'313'766, -25},
+                                  {256 * kMiB, 2'270'259, -25},
                               },
                               0,
-                              kNever,
+                              {{32 * kMiB, 32 * kMiB}},
                               choose_as_amazon};
 
 // 8 x H100 of a DGX (NVIDIA/dgxc-benchmarking, the README of its NCCL microbenchmark), in place.
-// Not fitted. The gap: NCCL's own model has 15.4 us.
+// Fitted: what LL takes for a block and for a byte.
 const Table kDgxH100 = {"dgx_h100",
                         {.scale_up = "nvlink4", .servers = 1, .gpus = 8},
                         {
@@ -285,7 +308,7 @@ const Table kDgxH100 = {"dgx_h100",
                             {4096, 16'460},
                             {8192, 16'830},
                             {16384, 17'240},
-                            {32768, 18'680, -16},
+                            {32768, 18'680},
                             {65536, 18'850},
                             {131072, 19'190},
                             {262144, 19'500},
@@ -301,12 +324,14 @@ const Table kDgxH100 = {"dgx_h100",
                             {256 * kMiB, 1'113'400},
                             {512 * kMiB, 2'149'300},
                             {1024 * kMiB, 4'016'400},
-                        }};
+                        },
+                        0,
+                        {{8, 128}, {16384, 131072}}};
 
 // 8 x A100, bare metal at Oracle, one process for all GPUs, in place (oracle-japan/ocitutorials,
 // the tutorial on a GPU cluster with Horovod). Not fitted, but for what the host takes. The gaps:
-// LL reaches 26 GB/s there, where NCCL's model has 34; 4 MiB and more look like Simple again, as
-// above.
+// LL reaches 26 GB/s there, where NCCL's model has 34, and up to 2 MiB all is half as slow again as
+// at Azure. Which version of NCCL that was is not known.
 const Table kA100Oci = {"a100_oci",
                         {.scale_up = "nvlink3", .servers = 1, .gpus = 8},
                         {
@@ -319,10 +344,10 @@ const Table kA100Oci = {"a100_oci",
                             {262144, 44'010, -26},
                             {524288, 57'540, -44},
                             {1 * kMiB, 77'730, -40},
-                            {2 * kMiB, 113'700, -50},
-                            {4 * kMiB, 134'700, -46},
-                            {8 * kMiB, 183'200, -41},
-                            {16 * kMiB, 241'400, -27},
+                            {2 * kMiB, 113'700, -37},
+                            {4 * kMiB, 134'700, -25},
+                            {8 * kMiB, 183'200},
+                            {16 * kMiB, 241'400},
                             {32 * kMiB, 397'600},
                             {64 * kMiB, 587'800},
                             {128 * kMiB, 1'182'600},
@@ -333,8 +358,16 @@ const Table kA100Oci = {"a100_oci",
                         32'140};
 
 // Two, four and eight servers of 8 x H100 with eight NDR adapters each: two clusters that their
-// owners compare in NVIDIA/nccl-tests issue 309, NCCL 2.26.2, in place. Not fitted. The second one
-// had congestion on its uplinks: 8 GiB on four servers moved at 325 GB/s, at the first one at 365.
+// owners compare in NVIDIA/nccl-tests issue 309, NCCL 2.26.2, in place. Fitted, with four and eight
+// servers: the loop of sums that trees join. The second one had congestion on its uplinks: 8 GiB on
+// four servers moved at 325 GB/s, at the first one at 365.
+// NCCL before 2.28 reckons trees of sums at half an adapter's speed and takes rings from 256 MiB on
+// with four servers, from 1 GiB with eight (src/graph/tuning.cc of v2.26.2: for 256 MiB on four 81
+// us + 256 MiB / 160 GB/s against 1.4 * 283 us + 256 MiB / 198 GB/s).
+void choose_as_before_2_28(CollectiveOptions& options, const Cluster& cluster) {
+    const uint64_t first = cluster.servers == 4 ? 256 * kMiB : 1024 * kMiB;
+    if (cluster.servers > 2 && options.bytes >= first) options.algorithm = Algorithm::ring;
+}
 const Table kH100Twice = {"h100_2",
                           {.scale_up = "nvlink4", .servers = 2, .gpus = 8},
                           {
@@ -356,7 +389,10 @@ const Table kH100FourTimes = {"h100_4",
                                   {256 * kMiB, 1'772'400},
                                   {512 * kMiB, 3'111'700},
                                   {1024 * kMiB, 5'802'800},
-                              }};
+                              },
+                              0,
+                              {{32 * kMiB, 128 * kMiB}},
+                              choose_as_before_2_28};
 const Table kH100OtherTwice = {"h100_2b",
                                {.scale_up = "nvlink4", .servers = 2, .gpus = 8},
                                {
@@ -372,24 +408,30 @@ const Table kH100OtherFourTimes = {"h100_4b",
                                    {.scale_up = "nvlink4", .servers = 4, .gpus = 8},
                                    {
                                        {16 * kMiB, 286'300},
-                                       {32 * kMiB, 455'500, -27},
-                                       {64 * kMiB, 615'500, -16},
-                                       {128 * kMiB, 1'043'600, -16},
-                                       {256 * kMiB, 2'204'700, -27},
+                                       {32 * kMiB, 455'500},
+                                       {64 * kMiB, 615'500},
+                                       {128 * kMiB, 1'043'600},
+                                       {256 * kMiB, 2'204'700, -16},
                                        {512 * kMiB, 3'617'500},
                                        {1024 * kMiB, 6'532'200},
-                                   }};
+                                   },
+                                   0,
+                                   {{32 * kMiB, 128 * kMiB}},
+                                   choose_as_before_2_28};
 const Table kH100EightTimes = {"h100_8",
                                {.scale_up = "nvlink4", .servers = 8, .gpus = 8},
                                {
                                    {16 * kMiB, 373'500},
-                                   {32 * kMiB, 508'200, -17},
+                                   {32 * kMiB, 508'200},
                                    {64 * kMiB, 709'200},
                                    {128 * kMiB, 1'149'500},
                                    {256 * kMiB, 2'028'100},
                                    {512 * kMiB, 3'509'400},
                                    {1024 * kMiB, 7'414'500},
-                               }};
+                               },
+                               0,
+                               {{32 * kMiB, 128 * kMiB}},
+                               choose_as_before_2_28};
 
 INSTANTIATE_TEST_SUITE_P(Tables, Published,
                          testing::Values(kH100, kH200, kB200, kA100, kB200Twice, kHopperTwice,

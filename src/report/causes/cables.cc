@@ -15,35 +15,17 @@ constexpr int64_t kFarLonger = 4;  // times the usual cable
 
 }  // namespace
 
-void Investigation::find_usual() {
-    for (const bool at_host : {false, true}) {
-        std::vector<Duration> delays;
-        std::vector<base::Rate> rates;
-        for (uint32_t i = 0; i < facts_.setup.graph.cables.size(); ++i) {
-            if (is_at_host(i) != at_host) continue;
-            delays.push_back(sim::cable_delay(facts_.setup, i));
-            rates.push_back(sim::cable_rate(facts_.setup, i));
-        }
-        if (delays.empty()) continue;
-        std::sort(delays.begin(), delays.end());
-        std::sort(rates.begin(), rates.end());
-        usual_delay_[at_host] = delays[(delays.size() - 1) / 2];
-        usual_rate_[at_host] = rates[rates.size() / 2];
-    }
-}
-
-bool Investigation::is_at_host(uint32_t cable) const {
-    const topology::Cable& ends = facts_.setup.graph.cables[cable];
-    return facts_.is_host(ends.a.node) || facts_.is_host(ends.b.node);
+const UsualCable& Investigation::usual(uint32_t cable) const {
+    const topology::Graph& graph = facts_.setup.graph;
+    return *usual_[is_at_host(graph, graph.cables[cable])];
 }
 
 bool Investigation::is_slow(uint32_t cable) const {
-    const auto& usual = usual_rate_[is_at_host(cable)];
-    return usual && sim::cable_rate(facts_.setup, cable) < *usual;
+    return sim::cable_rate(facts_.setup, cable) < usual(cable).rate;
 }
 
 bool Investigation::is_far(uint32_t cable) const {
-    return sim::cable_delay(facts_.setup, cable) > usual_delay_[is_at_host(cable)] * kFarLonger;
+    return sim::cable_delay(facts_.setup, cable) > usual(cable).delay * kFarLonger;
 }
 
 uint64_t Investigation::repair_permille(uint32_t number) const {
@@ -75,9 +57,8 @@ std::optional<uint32_t> Investigation::far_cable() const {
 
 void Investigation::explain_far(Place place, Duration time) {
     const uint32_t cable = place / 2;
-    const Duration usual = usual_delay_[is_at_host(cable)];
     const Duration delay = sim::cable_delay(facts_.setup, cable);
-    const Duration excess{time.ps - time.ps / delay.ps * usual.ps};
+    const Duration excess{time.ps - time.ps / delay.ps * usual(cable).delay.ps};
     latency_ += time - excess;
     add(CauseKind::long_cable, facts_.names.cable(cable), excess, far_text(cable), place);
 }
@@ -85,7 +66,7 @@ void Investigation::explain_far(Place place, Duration time) {
 std::string Investigation::far_text(uint32_t cable) const {
     return fmt::format("the cable {} takes {}, others {}", facts_.names.cable(cable),
                        base::to_string(sim::cable_delay(facts_.setup, cable)),
-                       base::to_string(usual_delay_[is_at_host(cable)]));
+                       base::to_string(usual(cable).delay));
 }
 
 void Investigation::explain_slow(Place place, const Trouble& trouble) {
@@ -97,7 +78,7 @@ void Investigation::explain_slow(Place place, const Trouble& trouble) {
 std::string Investigation::slow_text(uint32_t cable) const {
     return fmt::format("the cable {} runs at {}, others at {}", facts_.names.cable(cable),
                        base::to_string(sim::cable_rate(facts_.setup, cable)),
-                       base::to_string(*usual_rate_[is_at_host(cable)]));
+                       base::to_string(usual(cable).rate));
 }
 
 bool Investigation::has_fault(sim::Fault::Kind kind, uint32_t subject) const {

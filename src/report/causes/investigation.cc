@@ -20,11 +20,11 @@ bool is_avoidable(CauseKind kind) {
 
 }  // namespace
 
-Investigation::Investigation(const Facts& facts) : facts_(facts), account_(facts.result.account) {
+Investigation::Investigation(const Facts& facts)
+    : facts_(facts), account_(facts.result.account), usual_(usual_cables(facts.setup)) {
     for (const sim::TimeShare& share : account_.shares) sort(share);
     for (const fabric::CrossingRecord& crossing : account_.crossings)
         crossings_[crossing.place].insert({crossing.source, crossing.destination});
-    find_usual();
     follow_pauses();
     for (const auto& [place, trouble] : troubles_) distance_ += trouble.propagation;
     for (const ShareKind kind : {ShareKind::switching, ShareKind::software, ShareKind::start})

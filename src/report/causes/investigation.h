@@ -3,6 +3,7 @@
 // this folder has a part of it.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +13,7 @@
 
 #include "report/causes.h"
 #include "report/time_shares.h"
+#include "report/usual_cable.h"
 
 namespace tulle::report::causes {
 
@@ -64,8 +66,7 @@ private:
 
     // Cables, and what becomes of them (cables.cc).
     // What most cables of a kind are like: those of hosts, and those between switches.
-    void find_usual();
-    bool is_at_host(uint32_t cable) const;
+    const UsualCable& usual(uint32_t cable) const;
     bool is_slow(uint32_t cable) const;
     bool is_far(uint32_t cable) const;
     // How much of a line's time goes to packets that the link sends again, and to the wait for the
@@ -176,8 +177,7 @@ private:
     std::map<uint32_t, Duration> software_;   // likewise, a part of nowhere_
     std::map<Place, std::set<Pair>> crossings_;
     mutable std::map<Pair, std::set<uint32_t>> work_;
-    Duration usual_delay_[2]{};
-    std::optional<base::Rate> usual_rate_[2];
+    std::array<std::optional<UsualCable>, 2> usual_;
     // Of the chain, time that keeps no line busy: the way, the ends, the start.
     Duration distance_{};
     Duration latency_{};

@@ -44,6 +44,8 @@ public:
     // That a collective of this size is spread over.
     uint32_t channels(Way way, uint64_t bytes) const;
 
+    // As nccl-tests counts it.
+    uint64_t bus_bandwidth(Way way) const;
     uint32_t ranks() const { return ranks_; }
     uint32_t servers() const { return servers_; }
     uint32_t per_server() const { return per_server_; }
@@ -56,7 +58,6 @@ private:
         uint64_t between = 0;
     };
     Graph graph(nccl::Kind kind) const;
-    uint64_t bus_bandwidth(Way way) const;
     uint64_t nvls_bandwidth(nccl::Kind kind, const Graph& graph) const;
     uint64_t limit(const nccl::Limits& limits) const;
     uint64_t most_ll() const;

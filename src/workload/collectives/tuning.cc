@@ -19,13 +19,31 @@ constexpr Way kRingsAndTrees[] = {{nccl::tree, nccl::ll},     {nccl::tree, nccl:
                                   {nccl::ring, nccl::ll128},  {nccl::ring, nccl::simple}};
 
 // What sums in a switch take before the first one, beyond NCCL's own figure of 25 us. Fitted: to
-// the rows from 2 to 8 MiB of Azure's table for H100 in tests/collectives.
-constexpr Duration kStartOfSums{10'000'000};
+// the rows from 64 KiB to 8 MiB of Azure's table for H100 in tests/collectives.
+constexpr Duration kStartOfSums{10'600'000};
 // What a loop of sums in a switch takes besides the links, and is not hidden by the loops around
 // it. Fitted: on Hopper to the slopes between 4 MiB and 1 GiB of Azure's table for H100, where it
 // is two of Simple's steps of 3.4 us; on Blackwell to the same slopes of the table for 8 x B200.
 constexpr Duration kLoopHopper{6'800'000};
 constexpr Duration kLoopBlackwell{11'500'000};
+// And what more, where trees of three and more servers join the sums. Fitted: to 32 to 128 MiB of
+// the tables for four and eight servers of H100.
+constexpr Duration kLoopOfTrees{11'200'000};
+
+// Where NCCL's figures are not what GPUs reach inside a server. They still choose the way, as in
+// NCCL. All are fitted to tables in tests/collectives.
+//
+// LL, before a message goes on: what a rank does for each block of the ring that is not empty, to
+// 8 to 128 B on a DGX H100; and one channel's copying, to 16 to 128 KiB there.
+constexpr Duration kTurnLl{200'000};
+constexpr uint64_t kChannelLl = 15'000;  // 10^6 bytes a second
+constexpr uint64_t kLeastBlock = 16;     // src/device/all_reduce.h: blocks are multiples of it
+// LL on Blackwell, to 128 B to 8 KiB on 8 x B200.
+constexpr int64_t kLlBlackwell = 155;  // percent of NCCL's latencies
+// Rings on Ampere, to Azure's table for A100: LL128 to 2 to 16 MiB, and each slice of Simple, which
+// is read from the neighbour there (src/graph/paths.cc) and not written by it, to 32 to 128 MiB.
+constexpr uint64_t kLl128Ampere = 125'000;  // 10^6 bytes a second on the bus
+constexpr Duration kReadAmpere{2'600'000};
 
 Protocol protocol_of(Proto proto) {
     constexpr Protocol kProtocols[] = {Protocol::ll, Protocol::ll128, Protocol::simple};
@@ -190,13 +208,18 @@ private:
             return all * cut * heads() / model_.per_server();
         }
         if (!is_known()) return usual;
-        const uint64_t mine = way.kind == nccl::tree ? 2 * options_.channels : options_.channels;
-        const uint64_t merged = std::max<uint64_t>(1, all / mine);
+        const uint64_t merged = this->merged(way);
         if (way.kind == nccl::tree && way.proto == nccl::ll128) return merged * ll128_chunk(all);
         if (way.proto == nccl::ll) return merged * nccl::kStepLl;
         if (way.kind == nccl::ring)
             return way.proto == nccl::ll128 ? ll128_piece(merged) : slice(merged);
         return way.proto == nccl::ll128 ? merged * nccl::kStepLl128 : usual;
+    }
+
+    // Channels of NCCL that a simulated one stands for; a tree has one of each pair.
+    uint64_t merged(Way way) const {
+        const uint64_t mine = way.kind == nccl::tree ? 2 * options_.channels : options_.channels;
+        return std::max<uint64_t>(1, model_.channels(way, bytes_) / mine);
     }
 
     // A channel of NCCL is a block of threads, which does one thing after the other. With Simple,
@@ -272,11 +295,41 @@ private:
     }
 
     Duration loop_of_sums() const {
-        return machine_.generation == Generation::blackwell ? kLoopBlackwell : kLoopHopper;
+        const Duration alone =
+            machine_.generation == Generation::blackwell ? kLoopBlackwell : kLoopHopper;
+        return model_.servers() > 2 ? alone + kLoopOfTrees : alone;
+    }
+
+    // What a message takes, and what is before the first one.
+    CostModel::Latency latency(Way way) const {
+        CostModel::Latency latency = model_.latency(way, bytes_);
+        if (way.proto != nccl::ll || model_.servers() > 1) return latency;
+        if (way.kind == nccl::ring) {
+            const uint64_t ranks = model_.ranks();
+            const uint64_t blocks = std::min(ranks, (bytes_ + kLeastBlock - 1) / kLeastBlock);
+            latency.inside -=
+                kTurnLl * static_cast<int64_t>(ranks - blocks) / static_cast<int64_t>(ranks);
+        }
+        if (machine_.generation == Generation::blackwell)
+            for (Duration* part : {&latency.base, &latency.inside})
+                *part = *part * kLlBlackwell / 100;
+        return latency;
+    }
+
+    // What all channels together reach.
+    uint64_t mbps_reached(Way way) const {
+        const uint64_t modelled = std::max<uint64_t>(1, model_.bandwidth(way, bytes_));
+        const bool is_slower = is_of_ampere(way) && way.proto == nccl::ll128;
+        if (!is_slower) return modelled;
+        return modelled * kLl128Ampere / std::max(kLl128Ampere, model_.bus_bandwidth(way));
+    }
+    bool is_of_ampere(Way way) const {
+        return machine_.generation == Generation::ampere && model_.servers() == 1 &&
+               way.kind == nccl::ring;
     }
 
     Software software(Way way) const {
-        const CostModel::Latency latency = model_.latency(way, bytes_);
+        const CostModel::Latency latency = this->latency(way);
         Software software;
         software.launch = latency.base;
         const bool in_switch = is_in_switch(way);
@@ -301,7 +354,15 @@ private:
         if (way.proto == nccl::ll128) software.payload = 120, software.line = 128;
         const bool is_copied = way.proto != nccl::simple || is_ring_between(way);
         if (is_copied && is_known()) add_copying(way, software);
+        const bool is_read = way.proto == nccl::simple && is_of_ampere(way);
+        if (is_read && is_known()) software.step[up] += kReadAmpere;
         return software;
+    }
+
+    // Femtoseconds of a byte on a link that all channels share.
+    uint64_t shared_line(Tier tier, const Software& software, uint64_t sharers) const {
+        const uint64_t rate = machine_.network(tier).mbps;
+        return rate == 0 ? 0 : 1'000'000'000 * sharers * software.line / (software.payload * rate);
     }
 
     bool is_ring_between(Way way) const { return way.kind == nccl::ring && model_.servers() > 1; }
@@ -322,8 +383,9 @@ private:
         // Of a channel, in each step; a channel has two trees.
         const uint64_t parts =
             way.kind == nccl::tree ? 2 * options_.channels : options_.channels * model_.ranks();
-        const uint64_t mbps = std::max<uint64_t>(1, model_.bandwidth(way, bytes_));
-        const uint64_t whole = 1'000'000'000 * parts / (mbps * hops);  // femtoseconds a byte
+        uint64_t whole = 1'000'000'000 * parts / (mbps_reached(way) * hops);  // femtoseconds a byte
+        if (way == Way{nccl::ring, nccl::ll} && model_.servers() == 1)
+            whole = std::max(whole, 1'000'000'000 / (kChannelLl * merged(way)));
         // Rings of LL128 pass on line by line, so all channels have their share of the link. With
         // Simple a channel between servers is as fast as NCCL's search found it.
         if (way.kind == nccl::ring && way.proto != nccl::ll) {
@@ -337,11 +399,9 @@ private:
         }
         const uint64_t at_once = way.kind == nccl::tree ? 2 : 1;
         for (const Tier tier : {Tier::scale_out, Tier::scale_up}) {
-            const uint64_t rate = machine_.network(tier).mbps;
-            if (rate == 0) continue;
+            if (machine_.network(tier).mbps == 0) continue;
             const uint64_t sharers = at_once * (tier == Tier::scale_up ? options_.channels : 1);
-            const uint64_t line =
-                1'000'000'000 * sharers * software.line / (software.payload * rate);
+            const uint64_t line = shared_line(tier, software, sharers);
             software.copy_fs[static_cast<size_t>(tier)] = whole > line ? whole - line : 0;
         }
     }

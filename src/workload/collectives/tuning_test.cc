@@ -136,6 +136,34 @@ TEST(tuning, software_is_what_remains_of_a_step_without_the_network) {
     EXPECT_EQ(ring.software.wire_bytes(1200), 1280u);
 }
 
+// A rank does nothing for a block that is empty; 16 bytes are one block of eight.
+TEST(tuning, a_step_of_ll_is_longer_where_every_rank_has_a_block) {
+    Machine blackwell = hopper();
+    blackwell.generation = Generation::blackwell;
+    const auto step = [&](uint64_t bytes) {
+        return tuned(bytes, servers(1, 8), blackwell).software.before(Tier::scale_up, 0);
+    };
+    EXPECT_EQ(step(128), Duration{930'000 - 450'000});
+    EXPECT_EQ(step(16), Duration{(600'000 - 175'000) * 155 / 100 - 450'000});
+}
+
+TEST(tuning, ampere_reads_each_slice_of_simple_from_its_neighbour) {
+    Machine ampere = hopper();
+    ampere.generation = Generation::ampere;
+    ampere.network(Tier::scale_up).mbps = 240'000;
+    ampere.reduces = false;
+    EXPECT_EQ(tuned(uint64_t{1} << 30, servers(1, 8), ampere).software.before(Tier::scale_up, 0),
+              Duration{3'400'000 - 450'000 + 2'600'000});
+}
+
+TEST(tuning, sums_of_more_than_two_servers_take_longer_loops) {
+    const auto loop = [](uint32_t count) {
+        return tuned(64 << 20, servers(count, 8)).software.before(Tier::scale_up, 0);
+    };
+    EXPECT_EQ(loop(2), Duration{6'800'000});
+    EXPECT_EQ(loop(4), Duration{18'000'000});
+}
+
 TEST(tuning, a_network_slower_than_the_model_leaves_the_reaction) {
     Machine slow = hopper();
     slow.network(Tier::scale_out).latency = Duration{30'000'000};
