@@ -140,6 +140,14 @@ constexpr std::string_view kLateTimely =
     "profile: roce-v2-400g\n"
     "hosts: {congestion: {algorithm: timely, timely: {low: 4us, high: 9us, smallest: 3us,\n"
     "        step: 1Gbps}}}\n";
+constexpr std::string_view kSwift =
+    "profile: roce-v2-400g\n"
+    "hosts: {congestion: {algorithm: swift, swift: {target: 7us, scaling_range: 30us}}}\n";
+constexpr std::string_view kLosingSwift =
+    "profile: roce-v2-lossy\n"
+    "fabric: {switch: {buffer: 60KB}}\n"
+    "hosts: {congestion: {algorithm: swift, swift: {target: 5us, scaling_range: 0us,\n"
+    "        least_window: 0.4, initial_window: 40, timeouts_before_least: 1}}}\n";
 constexpr std::string_view kFixedRate =
     "profile: roce-v2-400g\n"
     "hosts: {congestion: {algorithm: fixed_rate, fixed_rate: {rate: 40Gbps}}}\n";
@@ -172,6 +180,8 @@ const std::vector<Context>& contexts() {
         {kLevels, kSmallPfc},
         {kIncast, "profile: tcp-ethernet\n"},
         {kLongIncast, kTimely},
+        {kLongIncast, kSwift},
+        {kLongIncast, kLosingSwift},
         {kIncast, kFixedRate},
         {kIncast, kFlowlets},
         {kProgram, kStaged},

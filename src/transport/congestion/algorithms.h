@@ -7,6 +7,7 @@
 #include "transport/congestion/dctcp.h"
 #include "transport/congestion/fixed_rate.h"
 #include "transport/congestion/ib_cc.h"
+#include "transport/congestion/swift.h"
 #include "transport/congestion/timely.h"
 
 // Its name in scenarios, and its class.
@@ -15,4 +16,5 @@
     ALGORITHM(dcqcn, Dcqcn)          \
     ALGORITHM(ib_cc, IbCc)           \
     ALGORITHM(timely, Timely)        \
-    ALGORITHM(dctcp, Dctcp)
+    ALGORITHM(dctcp, Dctcp)          \
+    ALGORITHM(swift, Swift)

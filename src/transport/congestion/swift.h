@@ -1,0 +1,104 @@
+// Swift, "Delay is Simple and Effective for Congestion Control in the Datacenter" (SIGCOMM 2020): a
+// window that grows while the round trip is below a target, and is cut by how far it is above, once
+// in a round trip. The target is higher for small windows (flow scaling): where many flows share a
+// link, queues are longer however fair they are.
+//
+// A window below one packet is one packet, and the next one waits for a round trip divided by the
+// window. An acknowledgement whose round trip is not known counts with the one before it. All
+// fractions are in 16 bits, packets of the window too.
+#pragma once
+
+#include <cstdint>
+
+#include "base/rate.h"
+#include "base/time.h"
+#include "transport/congestion/signal.h"
+
+namespace tulle::transport {
+
+inline constexpr uint32_t kSwiftOne = 1u << 16;
+
+// One for all queue pairs of an adapter that share them; it outlives them. The figures are those of
+// csg-htsim's swift.cpp, whose author calls some of them guesses; the paper gives few.
+struct SwiftSettings {
+    base::Duration target{20'000'000};          // of a round trip, hops included
+    base::Duration scaling_range{100'000'000};  // most that scaling adds to the target
+    uint32_t scaling_least = kSwiftOne / 10;    // windows at which it adds all of it,
+    uint32_t scaling_most = 100;                // and packets at which it adds nothing
+    uint32_t increase = 1;                      // packets in a round trip
+    uint32_t beta = kSwiftOne / 5 * 4;          // of decrease
+    uint32_t most_cut = kSwiftOne / 2;          // of a window, at a time
+    uint32_t initial_window = 12;               // packets
+    uint32_t least_window = kSwiftOne / 1000;
+    uint32_t most_window = 10'000;      // packets
+    uint8_t timeouts_before_least = 5;  // in a row
+
+    std::string_view set_line(base::Rate) { return ""; }
+    std::string_view wrong() const {
+        if (initial_window > most_window) return "swift.initial_window is above swift.most_window";
+        return "";
+    }
+};
+
+class Swift {
+public:
+    using Settings = SwiftSettings;
+    static constexpr Nature kNature{.without_answers =
+                                        "no acknowledgement gives swift a round trip"};
+
+    Swift() = default;
+    explicit Swift(const SwiftSettings& settings);
+
+    void on_signal(base::Instant now, const Signal& signal);
+
+    // Where less than a packet may be in flight, packets keep their distance.
+    base::Instant on_sent(base::Instant now, uint32_t) {
+        if (window_ >= kSwiftOne) [[likely]]
+            return now;
+        return now + base::Duration{round_trip_.ps * kSwiftOne / static_cast<int64_t>(window_)};
+    }
+
+    uint32_t window_packets() const {
+        return window_ < kSwiftOne ? 1 : static_cast<uint32_t>(window_ / kSwiftOne);
+    }
+    uint64_t window() const { return window_; }  // in parts of a packet
+    base::Duration target() const;               // for the window as it is
+
+    template <class Table>
+    static void describe(Table& table) {
+        using S = Settings;
+        table.positive_duration("target", &S::target,
+                                "of a round trip, hops included: above it the window shrinks");
+        table.duration("scaling_range", &S::scaling_range,
+                       "most that is added to the target where windows are small");
+        table.part("scaling_least", &S::scaling_least, kSwiftOne,
+                   "of a packet: the window at which all of that is added");
+        table.number("scaling_most", &S::scaling_most, 2, 10'000,
+                     "packets of a window at which nothing is added");
+        table.number("increase", &S::increase, 1, 1'000,
+                     "packets that a window grows in a round trip");
+        table.part("beta", &S::beta, kSwiftOne, "of decrease");
+        table.part("most_cut", &S::most_cut, kSwiftOne, "of a window, at a time");
+        table.number("initial_window", &S::initial_window, 1, 10'000, "packets in flight at first");
+        table.part("least_window", &S::least_window, kSwiftOne, "of a packet");
+        table.number("most_window", &S::most_window, 1, 1'000'000, "packets in flight at most");
+        table.number("timeouts_before_least", &S::timeouts_before_least, 1, 255,
+                     "in a row, after which the window is the least");
+    }
+
+private:
+    void acknowledge(base::Instant now, uint32_t packets);
+    void cut(base::Instant now, uint64_t part);
+    bool may_cut(base::Instant now) const { return now - cut_at_ >= round_trip_; }
+    void keep_bounds();
+
+    const SwiftSettings* settings_ = nullptr;
+    uint64_t window_ = 0;
+    int64_t scaling_high_ = 0;  // one over the root of the windows between which it falls
+    int64_t scaling_low_ = 0;
+    base::Duration round_trip_{};          // the newest one; zero before the first
+    base::Instant cut_at_{INT64_MIN / 2};  // long ago
+    uint8_t timeouts_ = 0;                 // in a row
+};
+
+}  // namespace tulle::transport
