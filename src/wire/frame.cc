@@ -37,6 +37,7 @@ public:
 
     void ethernet();
     void infiniband();
+    void transport(Encapsulation encapsulation, size_t size);
 
 private:
     template <Header H>
@@ -62,7 +63,6 @@ private:
     void ipv6();
     void roce_v1();
     void udp(Encapsulation encapsulation, size_t size);
-    void transport(Encapsulation encapsulation, size_t size);
     void flow_control();
 
     Frame& frame_;
@@ -226,6 +226,26 @@ Frame parse_frame(LinkLayer link, Bytes bytes, size_t original_size) {
     else
         parser.infiniband();
     return frame;
+}
+
+Frame parse_datagram(Encapsulation encapsulation, Bytes bytes) {
+    Frame frame;
+    Parser parser(frame, bytes, bytes.size());
+    parser.transport(encapsulation, bytes.size());
+    return frame;
+}
+
+size_t write_datagram(const Frame& frame, MutableBytes bytes) {
+    MutableBytes rest = bytes;
+    for_each_transport_header(frame.transport, [&](const char*, const auto& header) {
+        write(header, rest);
+        rest = rest.subspan(std::remove_reference_t<decltype(header)>::kSize);
+    });
+    for (const Bytes part : {frame.payload, frame.pad}) {
+        std::copy(part.begin(), part.end(), rest.begin());
+        rest = rest.subspan(part.size());
+    }
+    return bytes.size() - rest.size();
 }
 
 size_t frame_size(const Frame& frame) {

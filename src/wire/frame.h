@@ -87,6 +87,12 @@ inline Frame parse_frame(LinkLayer link, Bytes bytes) {
     return parse_frame(link, bytes, bytes.size());
 }
 
+// What a UDP socket shows of a packet: from the BTH to the ICRC. The headers before it are as in an
+// empty frame; the caller knows them.
+Frame parse_datagram(Encapsulation encapsulation, Bytes bytes);
+// The reverse, without the ICRC: returns how many bytes were written.
+size_t write_datagram(const Frame& frame, MutableBytes bytes);
+
 size_t frame_size(const Frame& frame);
 
 // Writes every header as it stands in the frame; returns frame_size(). The caller has made room.

@@ -46,6 +46,29 @@ void mask_envelope(Encapsulation encapsulation, std::byte* headers) {
     }
 }
 
+// Of polynomials modulo that of CRC-32, the lowest power in the highest bit.
+constexpr uint32_t kPolynomial = 0xedb8'8320;
+
+uint32_t multiply(uint32_t a, uint32_t b) {
+    uint32_t product = 0;
+    for (uint32_t bit = 0x8000'0000; bit != 0; bit >>= 1) {
+        if ((a & bit) != 0) product ^= b;
+        b = (b & 1) != 0 ? b >> 1 ^ kPolynomial : b >> 1;
+    }
+    return product;
+}
+
+// What takes so many bytes out of a register again: a power of x, to the minus eighth for each.
+uint32_t undo_bytes(size_t bytes) {
+    constexpr uint32_t kOne = 0x8000'0000;
+    uint32_t step = (kOne ^ kPolynomial) << 1 | 1;  // one bit
+    for (int squares = 0; squares < 3; ++squares) step = multiply(step, step);
+    uint32_t power = kOne;
+    for (; bytes != 0; bytes >>= 1, step = multiply(step, step))
+        if ((bytes & 1) != 0) power = multiply(power, step);
+    return power;
+}
+
 bool lacks_lrh(Encapsulation encapsulation) {
     return encapsulation >= Encapsulation::roce_v1;
 }
@@ -80,6 +103,30 @@ uint32_t icrc(Encapsulation encapsulation, Bytes covered) {
                                                   : Bytes(copy, headers);
     const uint32_t state = crc32_update(kCrc32Start, prefix);
     return crc32_finish(crc32_update(state, covered.subspan(headers)));
+}
+
+uint32_t icrc(Encapsulation encapsulation, Bytes envelope, Bytes transport) {
+    TULLE_CHECK(lacks_lrh(encapsulation) && envelope.size() == icrc_envelope_size(encapsulation) &&
+                transport.size() >= Bth::kSize);
+    std::array<std::byte, Lrh::kSize + kLargestEnvelope + Bth::kSize> masked;
+    std::memset(masked.data(), 0xff, Lrh::kSize);
+    std::byte* copy = masked.data() + Lrh::kSize;
+    std::memcpy(copy, envelope.data(), envelope.size());
+    mask_envelope(encapsulation, copy);
+    std::memcpy(copy + envelope.size(), transport.data(), Bth::kSize);
+    copy[envelope.size() + 4] = kOnes;
+    const Bytes prefix(masked.data(), Lrh::kSize + envelope.size() + Bth::kSize);
+    const uint32_t state = crc32_update(kCrc32Start, prefix);
+    return crc32_finish(crc32_update(state, transport.subspan(Bth::kSize)));
+}
+
+// A CRC is linear: what two of them differ by comes from the field alone, as if it had been fed to
+// an empty register and all that follows were zeros. That is taken back, and the field is left.
+std::optional<uint16_t> identification_for(uint32_t expected, uint32_t found, size_t covered) {
+    constexpr size_t kBefore = 4;  // bytes of the IPv4 header before it
+    const uint32_t field = multiply(expected ^ found, undo_bytes(covered - kBefore));
+    if (field > 0xffff) return std::nullopt;
+    return static_cast<uint16_t>((field & 0xff) << 8 | field >> 8);
 }
 
 uint16_t vcrc(Bytes covered) {

@@ -11,6 +11,8 @@
 // VCRC and LPCRC cover every byte of the packet before them and need no such table.
 #pragma once
 
+#include <optional>
+
 #include "wire/layout.h"
 
 namespace tulle::wire {
@@ -34,6 +36,15 @@ size_t icrc_envelope_size(Encapsulation encapsulation);
 // little endian number the ICRC on the wire is this value. Nothing is known of packets that are too
 // short to hold the headers of the encapsulation: the caller has parsed them.
 uint32_t icrc(Encapsulation encapsulation, Bytes covered);
+
+// The same where the envelope, from the first covered header to UDP, lies elsewhere than what
+// stands from the BTH on: a socket shows the latter alone.
+uint32_t icrc(Encapsulation encapsulation, Bytes envelope, Bytes transport);
+
+// Which identification the IPv4 header had, for the receiver of a datagram: a socket does not show
+// it, and the ICRC covers it. `expected` was computed with zero in its place, `covered` bytes are
+// summed as in icrc(). Nothing if no value gives what was found: 16 of the 32 bits still protect.
+std::optional<uint16_t> identification_for(uint32_t expected, uint32_t found, size_t covered);
 
 // `covered` is the whole packet before the VCRC, or before the LPCRC of a flow-control packet; also
 // little endian on the wire.

@@ -114,5 +114,47 @@ TEST(Vcrc, covers_every_byte_before_it) {
     }
 }
 
+// What a UDP socket shows: the bytes from the BTH on.
+TEST(Icrc, an_envelope_that_lies_elsewhere_gives_the_same) {
+    Random random(8);
+    for (const Encapsulation encapsulation :
+         {Encapsulation::roce_v2_ipv4, Encapsulation::roce_v2_ipv6}) {
+        const auto bytes = sample_bytes(encapsulation, random);
+        const Bytes covered = Bytes(bytes).subspan(14, bytes.size() - 14 - kIcrcSize);
+        const size_t envelope = icrc_envelope_size(encapsulation);
+        EXPECT_EQ(icrc(encapsulation, covered.first(envelope), covered.subspan(envelope)),
+                  icrc(encapsulation, covered));
+    }
+}
+
+TEST(Icrc, the_identification_that_was_sent_is_found) {
+    Random random(9);
+    auto bytes = sample_bytes(Encapsulation::roce_v2_ipv4, random);
+    const MutableBytes covered = MutableBytes(bytes).subspan(14, bytes.size() - 14 - kIcrcSize);
+    covered[4] = covered[5] = std::byte{0};
+    const uint32_t expected = icrc(Encapsulation::roce_v2_ipv4, covered);
+    for (const uint32_t id : {0u, 1u, 0x100u, 0x8001u, 0xffffu, 0x1234u}) {
+        covered[4] = static_cast<std::byte>(id >> 8);
+        covered[5] = static_cast<std::byte>(id);
+        const uint32_t found = icrc(Encapsulation::roce_v2_ipv4, covered);
+        EXPECT_EQ(identification_for(expected, found, covered.size()), id);
+    }
+}
+
+TEST(Icrc, a_damaged_packet_has_no_identification) {
+    Random random(10);
+    auto bytes = sample_bytes(Encapsulation::roce_v2_ipv4, random);
+    const MutableBytes covered = MutableBytes(bytes).subspan(14, bytes.size() - 14 - kIcrcSize);
+    covered[4] = covered[5] = std::byte{0};
+    const uint32_t found = icrc(Encapsulation::roce_v2_ipv4, covered);
+    for (size_t bit = 28 * 8; bit < covered.size() * 8; bit += 5) {
+        if (bit / 8 == 32) continue;  // may change on the way
+        covered[bit / 8] ^= std::byte{1} << bit % 8;
+        const uint32_t expected = icrc(Encapsulation::roce_v2_ipv4, covered);
+        EXPECT_FALSE(identification_for(expected, found, covered.size())) << bit;
+        covered[bit / 8] ^= std::byte{1} << bit % 8;
+    }
+}
+
 }  // namespace
 }  // namespace tulle::wire
