@@ -31,6 +31,7 @@ Examples:
   tulle run -n 4 ./my_program                          four hosts, TULLE_RANK says which
   tulle run --loss 1% --seed 7 ./my_test               the same losses each time
   tulle run --faults rules.yaml --fault-log log.txt ./my_test
+  tulle run --listen eth0 ib_write_bw                  a server for other machines
   tulle run --pcap out.pcap --pair 'rping -s -C 3' 'rping -c -C 3 -a 127.0.0.1'
 
 Options of `tulle run` end where the program is named; `--` may stand before its name.
@@ -45,6 +46,8 @@ struct Options {
     uint32_t devices = 1;
     std::vector<std::string> pair;
     std::string link_layer = "ethernet";
+    std::string listens;
+    std::vector<live::UdpAddress> addresses;  // that these are
     bool is_shared = false;
     bool is_labelled = false;
     bool explains_calls = false;
@@ -128,7 +131,9 @@ pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_
     who.size = options_.pair.empty() ? options_.copies : 2;
     who.link_layer = options_.link_layer;
     who.devices = options_.devices;
-    who.device_files = files_.add(rank, options_.link_layer == "ethernet", options_.devices);
+    who.device_files =
+        files_.add(rank, options_.link_layer == "ethernet", options_.devices, options_.addresses);
+    who.listens = options_.listens;
     auto variables = environment_for(folder_, who);
     if (options_.is_shared) variables.emplace_back("TULLE_SHARED", "1");
     if (!wire_.empty()) {
@@ -193,6 +198,19 @@ int Run::pair() {
     return exit_code;
 }
 
+// Why the addresses that were named cannot be listened on; nothing if they can.
+std::optional<std::string> check_listening(Options& options) {
+    if (options.listens.empty()) return std::nullopt;
+    if (options.link_layer != "ethernet")
+        return "--listen is RoCE v2 on Ethernet; --link-layer infiniband does not go with it";
+    if (options.devices != 1)
+        return "--listen gives its addresses to one adapter; --devices does not go with it";
+    const auto addresses = live::udp_addresses(options.listens);
+    if (!addresses) return addresses.error().message;
+    options.addresses = *addresses;
+    return std::nullopt;
+}
+
 // What is left behind the options is the program with its arguments, untouched. A word before it
 // that looks like an option is none of ours.
 int run_programs(Options& options, std::vector<std::string> rest) {
@@ -209,6 +227,7 @@ int run_programs(Options& options, std::vector<std::string> rest) {
                     kInputWrong);
     if (!options.pair.empty() && options.copies != 1)
         return fail("--pair is two programs; -n does not go with it", kInputWrong);
+    if (const auto problem = check_listening(options)) return fail(*problem, kInputWrong);
     const auto folder = library_folder();
     if (!folder) return fail(folder.error().message, kRunFailed);
     const auto wire = wire_setting(options.wire, options.link_layer == "ethernet");
@@ -235,6 +254,11 @@ void add_run(CLI::App& app, int& exit_code) {
     command->add_option("--link-layer", options->link_layer, "ethernet (RoCE) or infiniband")
         ->check(CLI::IsMember({"ethernet", "infiniband"}))
         ->type_name("LAYER");
+    command
+        ->add_option("--listen", options->listens,
+                     "Reach, and be reached by, other machines: addresses or interfaces of this "
+                     "one, with commas between (RoCE v2, UDP port 4791)")
+        ->type_name("ADDRESS|INTERFACE");
     command->add_flag("--shared", options->is_shared,
                       "Reach, and be reached by, programs of other users who ask for it too");
     command->add_flag("--label", options->is_labelled,

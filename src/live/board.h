@@ -84,7 +84,7 @@ inline constexpr uint32_t kPorts = 256;
 
 inline constexpr uint32_t kRegionPlaces = 1 << 18;
 inline constexpr uint32_t kRegionProbes = 8;
-inline constexpr uint32_t kGids = 4;
+inline constexpr uint32_t kGids = 16;
 inline constexpr size_t kPathRoom = 256;
 
 // What does not change while the process lives.

@@ -9,6 +9,7 @@
 
 #include "live/connections.h"
 #include "live/record.h"
+#include "live/udp_path.h"
 #include "live/wire_path.h"
 
 namespace tulle::live {
@@ -36,6 +37,9 @@ public:
     Carrier(World& world, Connections& connections, transport::Adapter& adapter, Owner& owner,
             const WireSettings& settings);
 
+    // Takes the port at the addresses that the host listens on; a sentence says why it cannot.
+    base::Result<bool> open_udp();
+
     // Packets of the engine go on their way; flush() lets peers see them.
     void transmit(base::Instant now);
     void flush();
@@ -49,12 +53,16 @@ public:
     void on_left(uint32_t peer) { std::erase(sending_, peer); }
 
     bool has_local() const { return !local_.empty(); }
-    bool has_backlog() const { return backlog_bytes_ != 0; }
+    bool has_backlog() const {
+        return backlog_bytes_ != 0 || (udp_ && !udp_->sockets().is_empty());
+    }
     bool has_stuck_peers() const { return has_stuck_peers_; }
     // Out of rings, since this was last asked.
     bool took_writes() { return std::exchange(took_writes_, false); }
     // Packets as they are on the wire; nullptr where that is not asked for.
     const WirePath* wire() const { return wire_.get(); }
+    // Other machines; nullptr where none may reach us.
+    const UdpPath* udp() const { return udp_.get(); }
 
 private:
     struct LocalPacket {
@@ -76,6 +84,9 @@ private:
                  std::span<const std::byte> grh, uint8_t refusal = 0);
     void send(const wire::Packet& packet);
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
+    void send_remote(uint32_t index, const wire::Packet& packet);
+    void receive_udp(base::Instant now);
+    void receive_datagram(base::Instant now, const UdpArrival& arrival);
     void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group);
     void send_management_datagram(uint32_t index, std::span<const std::byte> bytes);
     bool is_overrun(Peer& peer);
@@ -95,6 +106,8 @@ private:
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
     std::unique_ptr<WirePath> wire_reader_;
+    std::unique_ptr<UdpPath> udp_;
+    uint64_t strangers_ = 0;  // packets from addresses that nobody is connected to
     uint32_t management_psn_ = 0;
 };
 

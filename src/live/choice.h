@@ -11,6 +11,7 @@ enum class Way : uint8_t {
     direct,  // WRITEs and READs are copies, all else goes through a ring
     ring,
     framed,  // through a ring, as it would be on the wire
+    udp,     // on the wire
 };
 
 struct Choice {
@@ -30,6 +31,7 @@ inline Choice choose_way(const World& world, Framing framing, transport::Endpoin
     if (endpoint.value == 0)
         return framing.is_strict ? Choice{Way::framed, "--strict cuts packets within the process"}
                                  : Choice{Way::within, "both ends are of this process"};
+    if (peer->is_remote) return {Way::udp, "the address is not of this machine"};
     if (framing.is_on) return {Way::framed, "a capture or faults are asked for"};
     if (peer->facts.cuts_packets) return {Way::framed, "the peer has a capture or faults"};
     if (peer->is_reachable) return {Way::direct, "the kernel lets this user into its memory"};
@@ -38,7 +40,7 @@ inline Choice choose_way(const World& world, Framing framing, transport::Endpoin
 
 // Packets are cut at the path MTU.
 inline bool is_cut(Way way) {
-    return way == Way::framed;
+    return way == Way::framed || way == Way::udp;
 }
 
 }  // namespace tulle::live

@@ -1,5 +1,6 @@
 #include "live/diagnosis.h"
 
+#include <cerrno>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -128,6 +129,7 @@ std::string Diagnosis::name_of(EndpointIndex endpoint) const {
     const Peer* found = world_.peer(endpoint);
     if (endpoint.value == 0) return "this process itself";
     if (found == nullptr) return "the peer";
+    if (found->is_remote) return "the machine at " + text_of(found->facts.gids[0]);
     return text("process %d of host %u", static_cast<int>(found->who.pid), found->facts.rank);
 }
 
@@ -140,6 +142,7 @@ std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
     const uint32_t number = qp.dest_qpn.value;
     if (world_.board().link_was_down.load() != 0)
         return "the link was down, as a rule of --faults says";
+    if (found->is_remote) return why_remote_is_silent(*found);
     if (found->is_gone && !found->has_board()) return "the peer, " + name + ", has ended";
     const Board& there = world_.board_of(endpoint);
     if (there.link_was_down.load() != 0)
@@ -159,6 +162,28 @@ std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
     if (endpoint.value != 0 && found->is_behind())
         return name + " has not read what was sent to it: it is stopped, or has no time";
     return why_ignored(qp, name);
+}
+
+std::string Diagnosis::why_remote_is_silent(const Peer& peer) const {
+    const std::string name = text_of(peer.facts.gids[0]);
+    if (carrier_.wire() != nullptr && carrier_.wire()->may_lose())
+        return "packets or their acknowledgements were lost again and again, as the faults that "
+               "were asked for say";
+    switch (carrier_.udp() != nullptr ? carrier_.udp()->sockets().error_of(peer.facts.gids[0])
+                                      : 0) {
+        case ECONNREFUSED:
+            return "nobody listens on UDP port 4791 of " + name +
+                   " any more: the peer has ended, or its host is not there";
+        case EHOSTUNREACH:
+        case ENETUNREACH: return name + " cannot be reached: there is no route, or no such host";
+        case EMSGSIZE:
+            return "a packet is too long for a link on the way to " + name +
+                   ": give that link a larger MTU, or the queue pair a smaller path_mtu";
+        case EPERM: return "a firewall of this machine keeps packets from " + name;
+        default: break;
+    }
+    return "no answer came from " + name +
+           ": the peer has ended, its host is not there, or a firewall drops UDP port 4791";
 }
 
 // The peer lives and is ready, and yet takes nothing: it knows whom it is connected to, if it shows

@@ -22,6 +22,7 @@ constexpr base::Duration kCallAgain{1'000'000'000};        // 1 ms, chosen
 constexpr base::Duration kReuseAfter{10'000'000'000'000};  // 10 s, chosen
 constexpr uint32_t kMostOfAnotherUser = 64;                // chosen: a quarter of all slots
 constexpr uint32_t kAllVariants = UINT32_MAX;
+constexpr size_t kMostRemote = 4096;  // chosen: addresses of other machines
 
 }  // namespace
 
@@ -52,6 +53,8 @@ void World::notice_death(wire::Qpn qpn) {
 
 EndpointIndex World::resolve(const Destination& destination, wire::Qpn qpn) {
     if (destination.has_gid && destination.gid.bytes[0] == 0xff) return kNowhere;
+    if (destination.has_gid && is_elsewhere(destination.gid))
+        return resolve_remote(destination.gid);
     const EndpointIndex found = resolve_slot(slot_of(qpn));
     if (found == kNowhere) return found;
     const Facts& there = facts_of(found);
@@ -176,12 +179,15 @@ std::optional<uint32_t> World::index_for(Introduction& introduction) {
 
 std::optional<uint32_t> World::place_for_new_peer(const Introduction& introduction) {
     const auto is_of_user = [&](const auto& peer) {
-        return !peer->is_gone && peer->who.uid == introduction.who.uid;
+        return !peer->is_gone && !peer->is_remote && peer->who.uid == introduction.who.uid;
     };
     if (!realm_.is_own(introduction.who) &&
         std::ranges::count_if(peers_, is_of_user) >= kMostOfAnotherUser)
         return std::nullopt;
-    const Instant time = now();
+    return free_place(now());
+}
+
+uint32_t World::free_place(Instant time) const {
     for (uint32_t index = 1; index < peers_.size(); ++index) {
         const Peer& peer = *peers_[index];
         if (peer.is_gone && peer.connections == 0 && time > peer.gone_at + kReuseAfter)
@@ -244,6 +250,58 @@ bool World::open_counters(Peer& peer) {
     if (has_file && !peer.has_proven(secret_.word)) return false;
     if (has_file) peer.counters = PortCounters(peer.facts.counters_file, slot_);
     return peer.has_counters = true;
+}
+
+// ---- other machines -----------------------------------------------------------------------------
+
+bool World::is_elsewhere(const wire::Gid& address) const {
+    const auto& b = address.bytes;
+    const bool is_four = wire::is_ipv4(address);
+    const bool is_multicast = is_four ? b[12] >= 224 : b[0] == 0xff;
+    const bool is_loopback = is_four && b[12] == 127;
+    if (who_.listens.empty() || is_multicast || is_loopback || address == wire::Gid{} ||
+        (is_four && b[12] == 0))
+        return false;
+    if (std::ranges::find(who_.gids, address) != who_.gids.end()) return false;
+    return std::ranges::any_of(
+        who_.listens, [&](const UdpAddress& own) { return wire::is_ipv4(own.gid) == is_four; });
+}
+
+EndpointIndex World::find_remote(const wire::Gid& address) const {
+    const auto known = by_address_.find(address.bytes);
+    return known == by_address_.end() ? kNowhere : EndpointIndex{known->second};
+}
+
+EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* own) {
+    if (const EndpointIndex known = find_remote(address); known != kNowhere) return known;
+    if (!is_elsewhere(address)) return kNowhere;
+    const Instant time = now();
+    if (by_address_.size() >= kMostRemote && !make_room_for_remote(time)) return kNowhere;
+    auto made = std::make_unique<Peer>(0, kSlots, Credentials{});
+    made->is_remote = true;
+    made->facts.gid_count = 1;
+    made->facts.gids[0] = address;
+    made->own_address = own != nullptr ? *own : who_.gids[gid_index_for(who_, address)];
+    made->heard_at = time;
+    const uint32_t index = free_place(time);
+    if (index == peers_.size()) peers_.emplace_back();
+    peers_[index] = std::move(made);
+    by_address_[address.bytes] = index;
+    return EndpointIndex{index};
+}
+
+// A stranger can make us know an address by one datagram. Those that nobody is connected to and
+// that have kept silent give way; where there are none, nobody new is known.
+bool World::make_room_for_remote(Instant time) {
+    for (auto it = by_address_.begin(); it != by_address_.end(); ++it) {
+        Peer& peer = *peers_[it->second];
+        if (peer.connections != 0 || time < peer.heard_at + kReuseAfter) continue;
+        peer.is_gone = true;
+        peer.gone_at = peer.heard_at;
+        by_address_.erase(it);
+        return true;
+    }
+    return false;
 }
 
 }  // namespace tulle::live

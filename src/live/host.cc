@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "live/clock.h"
@@ -20,6 +21,7 @@ constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they tra
 // is copied twice more, to a backlog and back. Packets as they are on the wire are smaller.
 constexpr uint32_t kPiecesOutstanding = 12;
 constexpr uint32_t kPacketsOutstanding = 32;
+constexpr uint32_t kDatagramsOutstanding = 128;  // chosen: 512 KiB, which a receive buffer holds
 static_assert(kPiecesOutstanding * kPiece <= kRingBytes / 2);
 constexpr uint32_t kPostsToStream = 8;
 constexpr base::Duration kBacklogLook{100'000'000};      // 100 us
@@ -27,11 +29,12 @@ constexpr base::Duration kStuckLook{10'000'000'000};     // 10 ms, chosen
 constexpr base::Duration kTallyAfter{10'000'000'000};    // 10 ms
 constexpr base::Duration kRnrPatience{500'000'000'000};  // 500 ms
 
-transport::AdapterConfig config_for(const WireSettings& settings) {
+transport::AdapterConfig config_for(const WireSettings& settings, bool listens) {
     transport::AdapterConfig config;
     while (getrandom(&config.seed, sizeof config.seed, 0) != sizeof config.seed) continue;
     config.max_payload = kPiece;
     config.max_packets_outstanding = settings.is_on ? kPacketsOutstanding : kPiecesOutstanding;
+    if (listens) config.max_packets_outstanding = kDatagramsOutstanding;
     if (!settings.is_on) config.rnr_patience = kRnrPatience;
     return config;
 }
@@ -40,7 +43,7 @@ transport::AdapterConfig config_for(const WireSettings& settings) {
 
 Host::Host(const Identity& who, Listener& listener, const WireSettings& settings)
     : listener_(listener),
-      adapter_(config_for(settings)),
+      adapter_(config_for(settings, !who.listens.empty())),
       world_(who, lock_, *this),
       ports_(world_),
       connections_(world_, adapter_, {settings.is_on, settings.is_strict}),
@@ -70,6 +73,13 @@ bool Host::set_up() {
     connections_.resize(world_.room());
     counters_ = PortCounters(identity().counters_file, world_.slot());
     direct_.set_counters(&counters_);
+    if (!identity().listens.empty()) {
+        if (const auto opened = carrier_.open_udp(); !opened) {
+            std::fprintf(stderr, "tulle: %s\n", opened.error().message.c_str());
+            return false;
+        }
+        progress_.hear_also(carrier_.udp()->sockets().files());
+    }
     world_.show_facts(static_cast<bool>(counters_), carrier_.wire() != nullptr);
     return progress_.start(std::move(*door));
 }

@@ -9,6 +9,7 @@
 namespace tulle::live {
 namespace {
 
+constexpr size_t kMaxAddresses = 8;  // chosen; each is two GIDs
 constexpr uint64_t kGuidBase = 0x0254'4cff'fe00'0000;
 
 // fe80:: and the GUID; on Ethernet the one that the MAC gives (RFC 4291, appendix A).
@@ -43,6 +44,41 @@ Identity identity_of(uint32_t rank, bool is_ethernet, uint32_t device) {
     return who;
 }
 
+void listen_on(Identity& who, const std::vector<UdpAddress>& addresses) {
+    constexpr uint32_t kHeaders = 96;  // IPv6, UDP, BTH, the longest of the others, pad and ICRC
+    if (addresses.empty()) return;
+    who.listens = addresses;
+    who.gids.clear();
+    for (size_t i = std::min(addresses.size(), kMaxAddresses); i-- > 0;)
+        who.gids.insert(who.gids.end(), 2, addresses[i].gid);
+    uint32_t mtu = UINT32_MAX;
+    for (const UdpAddress& address : addresses) mtu = std::min(mtu, address.mtu);
+    while (who.path_mtu > 256 && who.path_mtu + kHeaders > mtu) who.path_mtu /= 2;
+    // The adapter's GUID is made of its MAC, as that of any network card (RFC 4291, appendix A);
+    // where there is no MAC, the address serves.
+    auto& mac = who.mac.bytes;
+    mac = addresses[0].mac.bytes;
+    if (addresses[0].mac == wire::MacAddress{})
+        std::copy_n(addresses[0].gid.bytes.begin() + 10, mac.size(), mac.begin());
+    uint64_t guid = 0;
+    for (const uint8_t byte : {static_cast<uint8_t>(mac[0] ^ 2), mac[1], mac[2], uint8_t{0xff},
+                               uint8_t{0xfe}, mac[3], mac[4], mac[5]})
+        guid = guid << 8 | byte;
+    who.guid = wire::Guid{guid};
+    for (const UdpAddress& address : addresses) {
+        if (!wire::is_ipv4(address.gid)) continue;
+        std::copy_n(address.gid.bytes.begin() + wire::kIpv4Prefix, 4, who.ip.bytes.begin());
+        break;
+    }
+}
+
+uint32_t gid_index_for(const Identity& who, const wire::Gid& peer) {
+    const auto last = static_cast<uint32_t>(who.gids.size() - 1);
+    for (uint32_t back = 0; back <= last; ++back)
+        if (wire::is_ipv4(who.gids[last - back]) == wire::is_ipv4(peer)) return last - back;
+    return last;
+}
+
 uint32_t device_count_from_environment() {
     const char* count = std::getenv("TULLE_DEVICES");
     const unsigned long wanted = count == nullptr ? 1 : std::strtoul(count, nullptr, 10);
@@ -71,6 +107,10 @@ Identity identity_from_environment(uint32_t device) {
     Identity who = identity_of(number, is_ethernet, device);
     if (const char* world = std::getenv("TULLE_WORLD"); world != nullptr && *world != 0)
         who.world = std::string_view(world).substr(0, 64);
+    // What it names was there when the run began; what is not any more is not listened on.
+    const char* list = std::getenv("TULLE_LISTEN");
+    if (list != nullptr && is_ethernet && device == 0)
+        if (const auto addresses = udp_addresses(list)) listen_on(who, *addresses);
     const char* shared = std::getenv("TULLE_SHARED");
     who.is_shared = shared != nullptr && std::string_view(shared) == "1";
     if (const char* tree = std::getenv("TULLE_SYSFS"); tree != nullptr && *tree != 0)

@@ -4,9 +4,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "wire/ids.h"
+#include "live/udp_addresses.h"
 
 namespace tulle::live {
 
@@ -22,6 +23,9 @@ struct Identity {
     wire::Ipv4Address ip;
     std::string counters_file;    // of the host's adapter; empty if there is none
     std::vector<wire::Gid> gids;  // on Ethernet each address twice: RoCE v1, then v2
+    uint32_t path_mtu = 4096;     // the largest that the port offers
+    // Addresses of the machine that others may reach; none: programs of this machine alone.
+    std::vector<UdpAddress> listens;
 };
 
 inline constexpr uint32_t kMaxRank = 253;
@@ -31,6 +35,10 @@ inline constexpr uint32_t kMaxDevices = 16;
 
 Identity identity_of(uint32_t rank, bool is_ethernet, uint32_t device = 0);
 Identity identity_from_environment(uint32_t device = 0);
+// The host is the machine itself, known by these addresses. The first is the one it sends from.
+void listen_on(Identity& who, const std::vector<UdpAddress>& addresses);
+// The GID that it sends from to another of this kind, IPv4 or IPv6; its last one if it has none.
+uint32_t gid_index_for(const Identity& who, const wire::Gid& peer);
 uint32_t device_count_from_environment();
 // Names end with the adapter's number. The first one is as TULLE_DEVICE says.
 std::string device_name_from_environment(uint32_t device);

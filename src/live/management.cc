@@ -21,6 +21,7 @@ void Carrier::send_management(transport::EndpointIndex to, std::span<const std::
         return;
     }
     Peer& peer = world_.at(to.value);
+    if (peer.is_remote) return send_management_datagram(to.value, bytes);
     if (!peer.can_send() && !world_.call_peer(peer)) return;
     if (wire_) return send_management_datagram(to.value, bytes);
     const RecordHead head{RecordKind::management, 0, 0};
@@ -40,6 +41,7 @@ void Carrier::send_management_datagram(uint32_t index, std::span<const std::byte
     packet.payload = wire::Payload::memory(bytes.data());
     packet.payload_length = static_cast<uint32_t>(bytes.size());
     time_ = now();
+    if (world_.at(index).is_remote) return send_remote(index, packet);
     send_over_wire(index, packet, nullptr);
 }
 

@@ -99,13 +99,15 @@ void Carrier::transmit(Instant time) {
     const transport::Lanes lanes = transport::Lanes::open();
     time_ = time;
     Packet packet;
-    while (backlog_bytes_ < kMostBacklog && adapter_.poll_transmit(time, lanes, packet))
+    while (backlog_bytes_ < kMostBacklog && !(udp_ && udp_->sockets().is_full()) &&
+           adapter_.poll_transmit(time, lanes, packet))
         send(packet);
 }
 
 void Carrier::send(const Packet& packet) {
     const uint32_t to = packet.destination;
     if (!is_datagram(packet)) {
+        if (udp_ && to < world_.size() && world_.at(to).is_remote) return send_remote(to, packet);
         if (to != 0 && wire_) return send_over_wire(to, packet, nullptr);
         return send_to(to, packet, {});
     }
@@ -124,6 +126,7 @@ void Carrier::send(const Packet& packet) {
         return;
     }
     if (to >= world_.size()) return;
+    if (world_.at(to).is_remote) return send_remote(to, datagram);
     if (to != 0 && wire_) return send_over_wire(to, datagram, nullptr);
     const Facts& there = world_.facts_of({to});
     send_to(to, datagram, grh_of(packet, own, there.gids[there.gid_count - 1]));
@@ -174,6 +177,10 @@ void Carrier::send_over_wire(uint32_t index, const Packet& packet, const wire::G
 void Carrier::deliver_wire(Instant time) {
     while (auto sent = wire_->poll(time)) {
         Peer& peer = world_.at(sent->peer);
+        if (peer.is_remote) {
+            if (udp_) udp_->send_frame(peer.own_address, peer.facts.gids[0], sent->bytes);
+            continue;
+        }
         if (peer.is_gone || (!peer.can_send() && !world_.call_peer(peer)) || is_overrun(peer))
             continue;
         const RecordHead head{RecordKind::frame, sent->refusal, 0};
@@ -200,6 +207,7 @@ void Carrier::receive_frame(uint32_t index, Instant time, std::span<const std::b
 }
 
 void Carrier::flush() {
+    if (udp_) udp_->sockets().flush();
     backlog_bytes_ = 0;
     has_stuck_peers_ = false;
     size_t kept = 0;
@@ -229,6 +237,7 @@ void Carrier::drain(uint32_t index, Instant time) {
 
 void Carrier::receive_all(Instant time) {
     receive_local(time);
+    if (udp_) receive_udp(time);
     for (size_t i = 0; i < world_.receiving().size(); ++i) {
         const uint32_t index = world_.receiving()[i];
         (void)receive_from(index, time);
@@ -306,6 +315,49 @@ void Carrier::receive_write(Peer& peer, std::span<const std::byte> record) {
         page_there_ = page;
     }
     std::memcpy(place, bytes.data(), bytes.size());
+}
+
+base::Result<bool> Carrier::open_udp() {
+    auto opened = UdpPath::open(who_.listens);
+    if (!opened) return opened.error();
+    udp_ = std::move(*opened);
+    return true;
+}
+
+void Carrier::send_remote(uint32_t index, const Packet& packet) {
+    const Peer& peer = world_.at(index);
+    if (peer.is_gone) return;
+    if (wire_) return wire_->send(time_, index, peer.facts, packet, nullptr);
+    udp_->send(peer.own_address, peer.facts.gids[0], packet);
+}
+
+void Carrier::receive_udp(Instant time) {
+    constexpr int kLooks = 4;  // chosen: others have their turn, too
+    for (int looks = 0; looks < kLooks; ++looks)
+        if (!udp_->sockets().receive(
+                [&](const UdpArrival& arrival) { receive_datagram(time, arrival); }))
+            return;
+}
+
+// From anybody. What is for a connection must come from its peer's address, which the engine looks
+// at; only what is for datagrams, or the connection manager, may come from one who is not known.
+void Carrier::receive_datagram(Instant time, const UdpArrival& arrival) {
+    const auto packet = udp_->read(arrival);
+    if (!packet) return adapter_.on_damaged_packet();
+    if (wire_ && wire_->loses_arrival(time, *packet)) return;
+    const bool is_open_to_all = is_datagram(*packet);
+    const auto source = is_open_to_all ? world_.resolve_remote(arrival.source, &arrival.destination)
+                                       : world_.find_remote(arrival.source);
+    if (source == World::kNowhere) {
+        ++strangers_;
+        return;
+    }
+    world_.at(source.value).heard_at = time;
+    const wire::Bytes payload{packet->payload_length == 0 ? nullptr : packet->payload.address(),
+                              packet->payload_length};
+    if (is_management(*packet)) return owner_.on_management({source, payload});
+    if (!is_open_to_all) return deliver(source.value, time, *packet, {});
+    deliver(source.value, time, *packet, grh_of(*packet, arrival.source, arrival.destination));
 }
 
 void Carrier::receive_local(Instant time) {

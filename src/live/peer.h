@@ -79,6 +79,11 @@ public:
     uint64_t position() const { return writer_.position(); }
     bool is_asleep() const { return board().wants_bell.load() != 0; }
 
+    // One that is known by its address alone, on another machine: any number of processes, with no
+    // memory in common.
+    bool is_remote = false;
+    wire::Gid own_address;     // the one of ours that talks to it
+    base::Instant heard_at{};  // or first spoken to
     const uint64_t instance;
     const uint32_t slot;
     const Credentials who;

@@ -65,6 +65,7 @@ Descriptor Ports::waiting_name(uint32_t number) const {
 
 transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire::Gid& address) {
     const uint32_t number = number_of(protocol, port);
+    if (world_.is_elsewhere(address)) return world_.resolve_remote(address);
     world_.lose_the_dead();
     if (const auto known = find_listener(number, address); known != World::kNowhere) return known;
     world_.meet_slots(marked_slots(world_.realm()));
@@ -79,7 +80,8 @@ transport::EndpointIndex Ports::find_listener(uint32_t number, const wire::Gid& 
     if (listens(world_.at(0).facts, world_.board(), number, address)) return {0};
     for (uint32_t index = 1; index < world_.size(); ++index) {
         const Peer& peer = world_.at(index);
-        if (!peer.is_gone && listens(peer.facts, peer.board(), number, address)) return {index};
+        if (!peer.is_gone && peer.has_board() && listens(peer.facts, peer.board(), number, address))
+            return {index};
     }
     return World::kNowhere;
 }

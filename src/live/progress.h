@@ -30,6 +30,8 @@ public:
 
     Progress(Lock& lock, World& world, const DirectPath& direct, Worker& worker)
         : lock_(lock), world_(world), direct_(direct), worker_(worker) {}
+    // Whoever sleeps for the bell wakes for these files too.
+    void hear_also(const std::vector<int>& files) { watch_.hear_also(files); }
     // Starts the thread.
     bool start(Door door);
     void stop() { watch_.stop(); }

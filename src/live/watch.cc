@@ -72,8 +72,8 @@ bool Watch::start(Door door) {
     epoll_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
     alarm_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!epoll_ || !alarm_ || !add_to(epoll_.get(), alarm_.get()) ||
-        !add_to(epoll_.get(), doors_.front().socket()) ||
-        !add_to(epoll_.get(), progress_.world_.bell()))
+        !add_to(epoll_.get(), doors_.front().socket()) || !open_ear() ||
+        !add_to(epoll_.get(), ear()))
         return false;
     // Signals are the program's; none is handled by a thread that it does not know.
     sigset_t all;
@@ -96,24 +96,46 @@ void Watch::wake() {
     eventfd_write(alarm_.get(), 1);
 }
 
+int Watch::ear() const {
+    return ear_ ? ear_.get() : progress_.world_.bell();
+}
+
+void Watch::hear_also(const std::vector<int>& files) {
+    heard_ = files;
+}
+
+bool Watch::open_ear() {
+    if (heard_.empty()) return true;
+    ear_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
+    if (!ear_ || !set_in(ear_.get(), EPOLL_CTL_ADD, progress_.world_.bell(), EPOLLIN)) return false;
+    return std::ranges::all_of(
+        heard_, [&](int file) { return set_in(ear_.get(), EPOLL_CTL_ADD, file, EPOLLIN); });
+}
+
+// Peers do not ring while the program looks by itself. What comes from the kernel cannot be told
+// not to: the thread does not listen to it.
+void Watch::be_deaf(bool is_deaf) {
+    if (!ear_ || std::exchange(is_deaf_, is_deaf) == is_deaf) return;
+    set_in(epoll_.get(), EPOLL_CTL_MOD, ear(), is_deaf ? 0u : uint32_t{EPOLLIN});
+}
+
 void Watch::lend_bell() {
-    if (borrowers_++ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, progress_.world_.bell(), 0);
+    if (borrowers_++ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, ear(), 0);
 }
 
 void Watch::take_bell_back() {
-    if (--borrowers_ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, progress_.world_.bell());
+    if (--borrowers_ == 0) set_in(epoll_.get(), EPOLL_CTL_MOD, ear());
 }
 
 bool Watch::show_bell_in(int epoll) {
-    if (shown_in_ >= 0 || !set_in(epoll, EPOLL_CTL_ADD, progress_.world_.bell(), EPOLLIN))
-        return false;
+    if (shown_in_ >= 0 || !set_in(epoll, EPOLL_CTL_ADD, ear(), EPOLLIN)) return false;
     shown_in_ = epoll;
     return true;
 }
 
 void Watch::hide_bell_in(int epoll) {
     if (shown_in_ != epoll) return;
-    epoll_ctl(epoll, EPOLL_CTL_DEL, progress_.world_.bell(), nullptr);
+    epoll_ctl(epoll, EPOLL_CTL_DEL, ear(), nullptr);
     shown_in_ = -1;
     stop_trusting_answers();
 }
@@ -139,7 +161,7 @@ void Watch::ring_bell() {
 }
 
 Watch::Waker Watch::sleep_for_bell(int file) {
-    std::array<pollfd, 2> waits{{{progress_.world_.bell(), POLLIN, 0}, {file, POLLIN, 0}}};
+    std::array<pollfd, 2> waits{{{ear(), POLLIN, 0}, {file, POLLIN, 0}}};
     while (poll(waits.data(), waits.size(), -1) < 0)
         if (!are_waits_restarted()) return Waker::signal;
     if (waits[0].revents != 0) clear(progress_.world_.bell());
@@ -181,6 +203,7 @@ void Watch::abandon() {
     strangers_.clear();
     callers_.clear();
     epoll_.reset();
+    ear_.reset();
     alarm_.reset();
 }
 
@@ -205,13 +228,21 @@ int64_t Watch::look() {
     // A program that polls has the lock most of the time, and does all that is done here. Another
     // one may have it while it calls a process that calls us: the door must not wait for it.
     const std::unique_lock guard(progress_.lock_.mutex, std::try_to_lock);
-    if (!guard) return progress_.is_polled_ || is_answered_ ? kTickNs : kBusyNs;
+    if (!guard) {
+        const int64_t ns = progress_.is_polled_ || is_answered_ ? kTickNs : kBusyNs;
+        if (!ear_) return ns;
+        // What has come would keep us awake, and is taken by whoever has the lock.
+        const timespec time{0, ns};
+        nanosleep(&time, nullptr);
+        return 0;
+    }
     progress_.make(false);
     const uint64_t polls = progress_.polls_.load(std::memory_order_relaxed);
     if (polls == std::exchange(polls_seen_, polls)) {
         progress_.is_polled_ = progress_.sleeps_in_verbs_ = false;
         stop_trusting_answers();
     }
+    be_deaf(borrowers_ != 0 || progress_.is_polled_);
     const base::Instant time = now();
     if (progress_.worker_.took_writes()) lingers_until_ = time + kLinger;
     auto& wants_bell = progress_.world_.board().wants_bell;
@@ -249,7 +280,8 @@ void Watch::sleep(int64_t ns) {
 }
 
 void Watch::on_ready(int socket) {
-    if (socket == progress_.world_.bell() || socket == alarm_.get()) return clear(socket);
+    if (socket == alarm_.get()) return clear(socket);
+    if (socket == ear()) return clear_bell();
     if (Door* door = door_at(socket)) {
         Card card = progress_.world_.card();
         card.slot = door->slot();

@@ -25,6 +25,8 @@ public:
     explicit Watch(Progress& progress) : progress_(progress) {}
     ~Watch();
 
+    // Before it is started: what wakes as the bell does.
+    void hear_also(const std::vector<int>& files);
     // This is the door of the process's first slot.
     bool start(Door door);
     // Returns when the thread is no more.
@@ -65,12 +67,19 @@ private:
     void sleep(int64_t ns);
     void on_ready(int socket);
     void stop_trusting_answers();
+    // What is waited for: the bell, or a set with the bell in it.
+    int ear() const;
+    bool open_ear();
+    void be_deaf(bool is_deaf);
 
     Progress& progress_;
     Door* door_at(int socket);
     std::mutex doors_lock_;
     std::deque<Door> doors_;  // that of the process's first slot in front
     Descriptor epoll_;
+    Descriptor ear_;  // the bell and what else is heard; empty: the bell alone
+    std::vector<int> heard_;
+    bool is_deaf_ = false;  // the thread, to the set
     Descriptor alarm_;      // wakes the thread, from this process
     int borrowers_ = 0;     // of the bell
     int shown_in_ = -1;     // the program's set of descriptors that has the bell

@@ -94,8 +94,8 @@ WirePath::WirePath(const Identity& who, const WireSettings& settings)
 wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group) const {
     wire::Path path;
     const uint32_t last = std::min(std::max(there.gid_count, 1u), kGids) - 1;
-    path.source = {who_.mac, who_.gids.back(), who_.lid};
     path.destination.gid = group != nullptr ? *group : there.gids[last];
+    path.source = {who_.mac, who_.gids[gid_index_for(who_, path.destination.gid)], who_.lid};
     path.destination.lid = there.lid;
     // The end of an adapter's addresses is the end of its MAC, too.
     path.destination.mac.bytes = {
@@ -104,6 +104,8 @@ wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group) const {
         path.encapsulation = wire::Encapsulation::infiniband_global;
     else if (wire::is_ipv4(path.source.gid) && wire::is_ipv4(path.destination.gid))
         path.encapsulation = wire::Encapsulation::roce_v2_ipv4;
+    else if (!who_.listens.empty() && group == nullptr)
+        path.encapsulation = wire::Encapsulation::roce_v2_ipv6;
     else
         path.encapsulation = wire::Encapsulation::roce_v1;
     return path;

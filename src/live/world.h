@@ -95,6 +95,13 @@ public:
 
     // The end point that serves this queue pair at this address; kNowhere if there is none.
     transport::EndpointIndex resolve(const Destination& destination, wire::Qpn qpn);
+    // The machine at this address, which is not ours; kNowhere if we do not talk to such addresses,
+    // or know too many already. `own`: the address of ours that it has spoken to.
+    transport::EndpointIndex resolve_remote(const wire::Gid& address,
+                                            const wire::Gid* own = nullptr);
+    // The same if it is known.
+    transport::EndpointIndex find_remote(const wire::Gid& address) const;
+    bool is_elsewhere(const wire::Gid& address) const;
     // Before a queue pair is connected: the process in its slot may have just ended, and another
     // one taken its place.
     void notice_death(wire::Qpn qpn);
@@ -131,6 +138,8 @@ private:
     bool is_known(uint32_t slot);
     std::optional<uint32_t> index_for(Introduction& introduction);
     std::optional<uint32_t> place_for_new_peer(const Introduction& introduction);
+    uint32_t free_place(base::Instant now) const;
+    bool make_room_for_remote(base::Instant now);
     std::optional<Call> begin_call(uint32_t slot, uint32_t variants);
     void end_call(Call call);
     void await_other_callers(std::span<const uint32_t> slots);
@@ -150,6 +159,7 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;  // 0 is this process itself
     std::vector<uint32_t> receiving_;
     std::map<uint32_t, uint32_t> by_slot_;
+    std::map<std::array<uint8_t, 16>, uint32_t> by_address_;
     std::set<uint32_t> being_called_;  // slots
     std::map<uint32_t, Mute> mute_;    // those who did not answer, by slot
     std::condition_variable called_;

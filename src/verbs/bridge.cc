@@ -41,7 +41,8 @@ bool peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
     address->is_global = 1;
     address->dlid = there.lid.value;
     std::memcpy(address->grh.dgid.raw, there.gids[there.gid_count - 1].bytes.data(), 16);
-    address->grh.sgid_index = static_cast<uint8_t>(host.identity().gids.size() - 1);
+    address->grh.sgid_index =
+        static_cast<uint8_t>(live::gid_index_for(host.identity(), there.gids[there.gid_count - 1]));
     address->grh.hop_limit = 64;
     return true;
 }
@@ -67,6 +68,10 @@ constexpr Bridge kBridge = {
             return or_else(uint32_t{kNobody}, [&] {
                 return host_of(c).ports().find(protocol, port, gid_of(address)).value;
             });
+        },
+    .is_elsewhere =
+        [](ibv_context* c, const uint8_t* address) {
+            return host_of(c).world().is_elsewhere(gid_of(address));
         },
     .take_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port) {

@@ -9,7 +9,7 @@
 
 namespace tulle::verbs {
 
-inline constexpr uint32_t kBridgeVersion = 2;
+inline constexpr uint32_t kBridgeVersion = 3;
 inline constexpr uint32_t kNobody = 0xff'ffff;
 
 struct Bridge {
@@ -23,6 +23,8 @@ struct Bridge {
     void (*flush)(ibv_context* context, int64_t deadline_ps);
     uint32_t (*find_port)(ibv_context* context, uint8_t protocol, uint16_t port,
                           const uint8_t* address);
+    // Whether the address is of another machine that this one talks to.
+    bool (*is_elsewhere)(ibv_context* context, const uint8_t* address);
     // A descriptor that holds the port; -1 if it is taken.
     int (*take_port)(ibv_context* context, uint8_t protocol, uint16_t port);
     bool (*show_port)(ibv_context* context, uint8_t protocol, uint16_t port,

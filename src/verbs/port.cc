@@ -32,6 +32,14 @@ void describe(const live::Identity& who, uint32_t index, ibv_gid_entry& entry) {
     entry.port_num = kPort;
     entry.gid_type = gid_type(who, index);
     entry.ndev_ifindex = who.is_ethernet ? kLoopbackInterface : 0;
+    for (const live::UdpAddress& address : who.listens)
+        if (address.gid == who.gids[index]) entry.ndev_ifindex = address.interface_number;
+}
+
+ibv_mtu mtu_of(const live::Identity& who) {
+    int mtu = IBV_MTU_256;
+    while (mtu < IBV_MTU_4096 && 128u << (mtu + 1) <= who.path_mtu) ++mtu;
+    return static_cast<ibv_mtu>(mtu);
 }
 
 }  // namespace
@@ -106,7 +114,8 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attributes, si
     const live::Identity& who = identity_of(context);
     ibv_port_attr a{};
     a.state = IBV_PORT_ACTIVE;
-    a.max_mtu = a.active_mtu = IBV_MTU_4096;
+    a.max_mtu = IBV_MTU_4096;
+    a.active_mtu = mtu_of(who);
     a.gid_tbl_len = static_cast<int>(who.gids.size());
     a.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
     a.max_msg_sz = 1u << 31;

@@ -79,6 +79,13 @@ std::string gid_text(const wire::Gid& gid) {
     return text;
 }
 
+// The network interface whose address the GID is.
+std::string interface_of(const live::Identity& who, size_t gid) {
+    for (const live::UdpAddress& address : who.listens)
+        if (address.gid == who.gids[gid]) return address.interface;
+    return "lo";
+}
+
 void write_port(const fs::path& port, const live::Identity& who) {
     put(port / "state", "4: ACTIVE");
     put(port / "phys_state", "5: LinkUp");
@@ -95,7 +102,7 @@ void write_port(const fs::path& port, const live::Identity& who) {
         put(port / "gids" / index, gid_text(who.gids[i]));
         const bool is_v2 = who.is_ethernet && i % 2 != 0;
         put(port / "gid_attrs/types" / index, is_v2 ? "RoCE v2" : "IB/RoCE v1");
-        if (who.is_ethernet) put(port / "gid_attrs/ndevs" / index, "lo");
+        if (who.is_ethernet) put(port / "gid_attrs/ndevs" / index, interface_of(who, i));
     }
     for (const live::CounterName& counter : live::kCounterNames)
         put(port / counter.folder / counter.name, "0");
@@ -132,7 +139,8 @@ void write_pci(const fs::path& pci, const std::string& device, const live::Ident
     if (!who.is_ethernet) return;
     // The network interface whose addresses the adapter's GIDs are.
     fs::create_directories(pci / "net", error);
-    fs::create_directory_symlink("/sys/class/net/lo", pci / "net/lo", error);
+    const std::string name = interface_of(who, who.gids.size() - 1);
+    fs::create_directory_symlink("/sys/class/net/" + name, pci / "net" / name, error);
 }
 
 void write_adapter(const fs::path& tree, const live::Identity& who) {
@@ -186,15 +194,19 @@ DeviceFiles::~DeviceFiles() {
     if (!root_.empty()) fs::remove_all(root_, error);
 }
 
-std::string DeviceFiles::add(uint32_t rank, bool is_ethernet, uint32_t devices) {
+std::string DeviceFiles::add(uint32_t rank, bool is_ethernet, uint32_t devices,
+                             const std::vector<live::UdpAddress>& addresses) {
     if (root_.empty()) return {};
     const fs::path tree = fs::path(root_) / std::to_string(rank);
     std::error_code error;
     fs::create_directories(tree / "dev/infiniband", error);
     fs::create_symlink("/dev/null", tree / "dev/infiniband/rdma_cm", error);
     put(tree / "class/infiniband_verbs/abi_version", "6");
-    for (uint32_t device = 0; device < devices; ++device)
-        write_adapter(tree, live::identity_of(rank, is_ethernet, device));
+    for (uint32_t device = 0; device < devices; ++device) {
+        live::Identity who = live::identity_of(rank, is_ethernet, device);
+        live::listen_on(who, addresses);
+        write_adapter(tree, who);
+    }
     return tree.string();
 }
 

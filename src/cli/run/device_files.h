@@ -20,7 +20,8 @@ public:
     DeviceFiles& operator=(const DeviceFiles&) = delete;
 
     // The tree of one host.
-    std::string add(uint32_t rank, bool is_ethernet, uint32_t devices);
+    std::string add(uint32_t rank, bool is_ethernet, uint32_t devices,
+                    const std::vector<live::UdpAddress>& addresses);
 
     // A file that a program removes when it cannot write all of a capture or of a log: that takes
     // no room, where all else might. What programs are told of it, and whether it is there.

@@ -39,6 +39,7 @@ std::vector<Variable> environment_for(const std::string& folder, const RunIdenti
         {"TULLE_LINK_LAYER", who.link_layer},
         {"TULLE_DEVICES", std::to_string(who.devices)},
     };
+    if (!who.listens.empty()) variables.emplace_back("TULLE_LISTEN", who.listens);
     // NCCL 2.28 crashes when it is to choose this for an adapter that it does not know; 2 is the
     // way through a proxy, which works with all of them.
     if (std::getenv("NCCL_GIN_TYPE") == nullptr) variables.emplace_back("NCCL_GIN_TYPE", "2");

@@ -199,6 +199,8 @@ void Manager::on_request(transport::CmHandle handle, const transport::CmRequestA
     const auto service = wire::ip_cm_service(request.service_id);
     set_addresses(*id, what.ip, service ? service->port : 0);
     set_path(*id);
+    // The way may take less than either end does; who asked for it knows its own.
+    if (request.path_mtu >= IBV_MTU_256) id->path.mtu = std::min(id->path.mtu, request.path_mtu);
     CmEventBox& box = tell(*id, RDMA_CM_EVENT_CONNECT_REQUEST);
     box.shown.listen_id = &id->listen_id->shown;
     carry(box, what.private_data());

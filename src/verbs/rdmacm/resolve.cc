@@ -54,6 +54,41 @@ bool is_local(const sockaddr* address) {
     return socket && bind(socket.get(), reinterpret_cast<sockaddr*>(&plain), size_of(address)) == 0;
 }
 
+// Whether the kernel knows a way there; `own` is the address that it would send from.
+bool has_route(const sockaddr* address, sockaddr_storage& own) {
+    const live::Descriptor socket(
+        static_cast<int>(syscall(SYS_socket, address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
+    socklen_t length = sizeof own;
+    return socket && connect(socket.get(), address, size_of(address)) == 0 &&
+           getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &length) == 0;
+}
+
+bool is_multicast(const sockaddr* address) {
+    if (address->sa_family == AF_INET)
+        return IN_MULTICAST(ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr));
+    return IN6_IS_ADDR_MULTICAST(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+}
+
+// The address is of another machine, and there is a way to it.
+bool is_reachable_elsewhere(Manager& manager, ibv_context* context, const sockaddr* address) {
+    sockaddr_storage own{};
+    const Manager::Guard guard(manager);
+    return manager.bridge().is_elsewhere(context, gid_of(address).bytes.data()) &&
+           has_route(address, own);
+}
+
+// The one of the id's own GIDs that it sends from: that of its address, or the last.
+int own_gid_index(const Id& id, int count) {
+    const wire::Gid own = address_gid(id.shown.route.addr.src_storage);
+    for (int index = count - 1; index > 0; --index) {
+        ibv_gid gid{};
+        if (ibv_query_gid(id.shown.verbs, 1, index, &gid) == 0 &&
+            std::memcmp(gid.raw, own.bytes.data(), sizeof gid.raw) == 0)
+            return index;
+    }
+    return count - 1;
+}
+
 bool is_any(const sockaddr* address) {
     if (address->sa_family == AF_INET)
         return reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr == INADDR_ANY;
@@ -150,7 +185,7 @@ void set_path(Id& id) {
     ibv_gid own{};
     ibv_port_attr port{};
     verbs_get_ctx(id.shown.verbs)->query_port(id.shown.verbs, 1, &port, sizeof port);
-    ibv_query_gid(id.shown.verbs, 1, port.gid_tbl_len - 1, &own);
+    ibv_query_gid(id.shown.verbs, 1, own_gid_index(id, port.gid_tbl_len), &own);
     ibv_ah_attr peer = id.peer_address;
     if (id.peer == kNobody)
         std::memcpy(peer.grh.dgid.raw, address_gid(id.shown.route.addr.dst_storage).bytes.data(),
@@ -195,13 +230,8 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
     std::memcpy(&addresses.dst_storage, destination, size_of(destination));
     if (!attach(id)) return -1;
     Manager& manager = Manager::instance();
-    const bool is_reachable =
-        is_local(destination) ||
-        IN_MULTICAST(ntohl(destination->sa_family == AF_INET
-                               ? reinterpret_cast<sockaddr_in*>(destination)->sin_addr.s_addr
-                               : 0)) ||
-        (destination->sa_family == AF_INET6 &&
-         IN6_IS_ADDR_MULTICAST(&reinterpret_cast<sockaddr_in6*>(destination)->sin6_addr));
+    const bool is_reachable = is_local(destination) || is_multicast(destination) ||
+                              is_reachable_elsewhere(manager, shown->verbs, destination);
     if (!is_reachable) {
         const Manager::Guard guard(manager);
         manager.tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
@@ -212,7 +242,11 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
             const uint16_t port = id.is_bound ? address_port(addresses.src_storage) : 0;
             live::Identity who = live::identity_from_environment();
             const bool is_four = destination->sa_family == AF_INET;
-            if (is_four)
+            const wire::Gid there = gid_of(destination);
+            if (!who.listens.empty() && !is_local(destination) && !is_multicast(destination))
+                copy_address(addresses.src_storage, who.gids[live::gid_index_for(who, there)],
+                             port);
+            else if (is_four)
                 copy_address(addresses.src_storage, wire::gid_of(who.ip), port);
             else
                 std::memcpy(&addresses.src_storage, destination, size_of(destination));

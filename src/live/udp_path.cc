@@ -1,0 +1,146 @@
+#include "live/udp_path.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tulle::live {
+namespace {
+
+using wire::Encapsulation;
+
+constexpr size_t kEthernetBytes = 14;
+
+struct Envelope {
+    Encapsulation encapsulation = Encapsulation::roce_v2_ipv4;
+    std::array<std::byte, wire::Grh::kSize + wire::Udp::kSize> room{};
+    size_t size = 0;
+
+    wire::Bytes bytes() const { return {room.data(), size}; }
+};
+
+struct Ends {
+    const wire::Gid& from;
+    const wire::Gid& to;
+    uint16_t source_port = 0;
+    uint16_t identification = 0;
+};
+
+// `length`: from the BTH to the ICRC. Fields that routers may change are left at zero, which the
+// ICRC does not see.
+Envelope envelope_of(const Ends& ends, size_t length) {
+    Envelope made;
+    wire::Udp udp;
+    udp.source_port = ends.source_port;
+    udp.length = static_cast<uint16_t>(wire::Udp::kSize + length);
+    if (wire::is_ipv4(ends.to)) {
+        wire::Ipv4 ip;
+        ip.total_length = static_cast<uint16_t>(wire::Ipv4::kSize + udp.length);
+        ip.identification = wire::Bits16{ends.identification};
+        ip.dont_fragment = true;
+        ip.protocol = wire::kProtocolUdp;
+        std::copy_n(ends.from.bytes.begin() + wire::kIpv4Prefix, 4, ip.source.bytes.begin());
+        std::copy_n(ends.to.bytes.begin() + wire::kIpv4Prefix, 4, ip.destination.bytes.begin());
+        wire::write(ip, std::span(made.room));
+        made.size = wire::Ipv4::kSize;
+    } else {
+        made.encapsulation = Encapsulation::roce_v2_ipv6;
+        wire::Grh ip;
+        ip.payload_length = udp.length;
+        ip.next_header = wire::kProtocolUdp;
+        ip.source = ends.from;
+        ip.destination = ends.to;
+        wire::write(ip, std::span(made.room));
+        made.size = wire::Grh::kSize;
+    }
+    wire::write(udp, std::span(made.room).subspan(made.size));
+    made.size += wire::Udp::kSize;
+    return made;
+}
+
+uint32_t icrc_of(const Ends& ends, wire::Bytes transport) {
+    const Envelope envelope = envelope_of(ends, transport.size() + wire::kIcrcSize);
+    return wire::icrc(envelope.encapsulation, envelope.bytes(), transport);
+}
+
+void put_icrc(uint32_t icrc, std::span<std::byte> place) {
+    for (std::byte& byte : place) {
+        byte = static_cast<std::byte>(icrc);
+        icrc >>= 8;
+    }
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<UdpPath>> UdpPath::open(const std::vector<UdpAddress>& addresses) {
+    auto sockets = UdpSockets::open(addresses);
+    if (!sockets) return sockets.error();
+    auto made = std::make_unique<UdpPath>();
+    made->sockets_ = std::move(*sockets);
+    return made;
+}
+
+void UdpPath::send(const wire::Gid& from, const wire::Gid& to, const wire::Packet& packet) {
+    if (packet.payload_length > wire::kMaxPayload) return;
+    const bool has_bytes = packet.payload_length != 0 && !packet.payload.is_modelled();
+    const wire::Bytes payload =
+        has_bytes ? wire::Bytes{packet.payload.address(), packet.payload_length} : wire::Bytes{};
+    const wire::Frame frame = wire::frame_of(packet, {}, payload);
+    const size_t size = frame.transport.size() + frame.payload.size() + frame.pad.size();
+    const UdpDeparture departure{from, to, packet.entropy,
+                                 static_cast<uint8_t>(packet.traffic_class),
+                                 size + wire::kIcrcSize};
+    const UdpSockets::Place place = sockets_->reserve(departure);
+    if (place.bytes.empty()) return;
+    wire::write_datagram(frame, place.bytes);
+    put_icrc(icrc_of({from, to, place.source_port, place.number}, place.bytes.first(size)),
+             place.bytes.subspan(size));
+}
+
+void UdpPath::send_frame(const wire::Gid& from, const wire::Gid& to,
+                         std::span<const std::byte> bytes) {
+    const bool is_four = wire::is_ipv4(to);
+    const size_t envelope = (is_four ? wire::Ipv4::kSize : wire::Grh::kSize) + wire::Udp::kSize;
+    if (bytes.size() < kEthernetBytes + envelope + wire::Bth::kSize + wire::kIcrcSize) return;
+    const auto covered =
+        bytes.subspan(kEthernetBytes, bytes.size() - kEthernetBytes - wire::kIcrcSize);
+    const auto transport = covered.subspan(envelope);
+    uint32_t found = 0;
+    std::memcpy(&found, bytes.data() + bytes.size() - wire::kIcrcSize, sizeof found);
+    const uint32_t expected =
+        wire::icrc(is_four ? Encapsulation::roce_v2_ipv4 : Encapsulation::roce_v2_ipv6, covered);
+    // Damage to the headers before is damage, and they are made anew: it shows here.
+    const UdpDeparture departure{from, to, 0, 0, transport.size() + wire::kIcrcSize};
+    const UdpSockets::Place place = sockets_->reserve(departure);
+    if (place.bytes.empty()) return;
+    std::copy(transport.begin(), transport.end(), place.bytes.begin());
+    const uint32_t icrc = icrc_of({from, to, place.source_port, place.number}, transport);
+    put_icrc(icrc ^ expected ^ found, place.bytes.subspan(transport.size()));
+}
+
+std::optional<wire::Packet> UdpPath::read(const UdpArrival& arrival) {
+    const bool is_four = wire::is_ipv4(arrival.source);
+    const wire::Frame frame = wire::parse_datagram(
+        is_four ? Encapsulation::roce_v2_ipv4 : Encapsulation::roce_v2_ipv6, arrival.body);
+    if (frame.kind != wire::FrameKind::transport) {
+        ++counts_.malformed;
+        return std::nullopt;
+    }
+    const auto transport = arrival.body.first(arrival.body.size() - wire::kIcrcSize);
+    Ends ends{arrival.source, arrival.destination, arrival.source_port, arrival.place};
+    if (icrc_of(ends, transport) != frame.icrc.value) {
+        ends.identification = 0;
+        const size_t covered = wire::Ipv4::kSize + wire::Udp::kSize + transport.size();
+        if (!is_four ||
+            !wire::identification_for(icrc_of(ends, transport), frame.icrc.value, covered)) {
+            ++counts_.damaged;
+            return std::nullopt;
+        }
+        ++counts_.solved;
+    }
+    wire::Packet packet = wire::packet_of(frame);
+    packet.traffic_class = arrival.traffic_class;
+    packet.entropy = arrival.source_port;
+    return packet;
+}
+
+}  // namespace tulle::live

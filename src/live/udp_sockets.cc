@@ -1,0 +1,356 @@
+#include "live/udp_sockets.h"
+
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "wire/ip.h"
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+
+namespace tulle::live {
+namespace {
+
+constexpr int kBufferBytes = 8 << 20;    // asked for; the kernel gives what net.core allows
+constexpr uint16_t kMostSegments = 64;   // of one call, in all kernels that know UDP_SEGMENT
+constexpr uint16_t kFirstPort = 0xc000;  // where RoCE v2 has its source ports (annex A17.9.2)
+constexpr uint32_t kPorts = 0x4000;
+constexpr size_t kMostErrors = 64;
+
+union SocketAddress {
+    sockaddr generic;
+    sockaddr_in four;
+    sockaddr_in6 six;
+};
+
+SocketAddress address_of(const wire::Gid& gid, uint16_t port, socklen_t& length) {
+    SocketAddress address{};
+    if (wire::is_ipv4(gid)) {
+        address.four.sin_family = AF_INET;
+        address.four.sin_port = htons(port);
+        std::memcpy(&address.four.sin_addr, gid.bytes.data() + wire::kIpv4Prefix, 4);
+        length = sizeof address.four;
+    } else {
+        address.six.sin6_family = AF_INET6;
+        address.six.sin6_port = htons(port);
+        std::memcpy(&address.six.sin6_addr, gid.bytes.data(), 16);
+        length = sizeof address.six;
+    }
+    return address;
+}
+
+wire::Gid gid_of(const sockaddr_storage& from, uint16_t& port) {
+    wire::Gid gid;
+    if (from.ss_family == AF_INET6) {
+        const auto& six = reinterpret_cast<const sockaddr_in6&>(from);
+        std::memcpy(gid.bytes.data(), &six.sin6_addr, 16);
+        port = ntohs(six.sin6_port);
+        return gid;
+    }
+    const auto& four = reinterpret_cast<const sockaddr_in&>(from);
+    wire::Ipv4Address ip;
+    std::memcpy(ip.bytes.data(), &four.sin_addr, 4);
+    port = ntohs(four.sin_port);
+    return wire::gid_of(ip);
+}
+
+bool set(int socket, int level, int option, int value) {
+    return setsockopt(socket, level, option, &value, sizeof value) == 0;
+}
+
+// The kernel's, whatever library puts RDMA sockets in the place of the program's.
+Descriptor new_socket(const wire::Gid& address) {
+    const bool is_four = wire::is_ipv4(address);
+    const long made = syscall(SYS_socket, is_four ? AF_INET : AF_INET6,
+                              SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    Descriptor socket(static_cast<int>(made));
+    if (!socket) return socket;
+    set(socket.get(), SOL_SOCKET, SO_RCVBUF, kBufferBytes);
+    set(socket.get(), SOL_SOCKET, SO_SNDBUF, kBufferBytes);
+    if (is_four) {
+        set(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+        set(socket.get(), IPPROTO_IP, IP_RECVERR, 1);
+        set(socket.get(), IPPROTO_IP, IP_RECVTOS, 1);
+    } else {
+        set(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+        set(socket.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+        set(socket.get(), IPPROTO_IPV6, IPV6_RECVERR, 1);
+        set(socket.get(), IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+    }
+    return socket;
+}
+
+bool bind_to(int socket, const wire::Gid& gid, uint16_t port) {
+    socklen_t length = 0;
+    const SocketAddress address = address_of(gid, port, length);
+    return bind(socket, &address.generic, length) == 0;
+}
+
+std::string why_not(int error, const UdpAddress& address) {
+    const std::string place = "UDP port 4791 of " + text_of(address.gid);
+    if (error == EADDRINUSE)
+        return place +
+               " is taken: by a program of another user, or by the kernel's own RoCE "
+               "(rdma_rxe; `rdma link` shows it)";
+    return place + " cannot be opened: " + std::strerror(error);
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<UdpSockets>> UdpSockets::open(
+    const std::vector<UdpAddress>& addresses) {
+    auto made = std::make_unique<UdpSockets>();
+    made->senders_.resize(addresses.size());
+    for (const UdpAddress& address : addresses) {
+        Receiver& receiver = made->receivers_.emplace_back();
+        receiver.address = address;
+        receiver.socket = new_socket(address.gid);
+        const int socket = receiver.socket.get();
+        if (!receiver.socket || !set(socket, SOL_SOCKET, SO_REUSEPORT, 1) ||
+            !bind_to(socket, address.gid, wire::kRoceV2Port))
+            return base::Error{why_not(errno, address)};
+        set(socket, IPPROTO_UDP, UDP_GRO, 1);
+        receiver.room.reset(new std::byte[kArrivals * kRoom]);
+    }
+    return made;
+}
+
+std::vector<int> UdpSockets::files() const {
+    std::vector<int> files;
+    for (const Receiver& receiver : receivers_) files.push_back(receiver.socket.get());
+    return files;
+}
+
+// ---- in -----------------------------------------------------------------------------------------
+
+int UdpSockets::fill(Receiver& receiver) {
+    for (size_t i = 0; i < kArrivals; ++i) {
+        receiver.parts[i] = {receiver.room.get() + i * kRoom, kRoom};
+        msghdr& header = receiver.messages[i].msg_hdr;
+        header = {};
+        header.msg_name = &receiver.from[i];
+        header.msg_namelen = sizeof receiver.from[i];
+        header.msg_iov = &receiver.parts[i];
+        header.msg_iovlen = 1;
+        header.msg_control = receiver.control[i].data();
+        header.msg_controllen = receiver.control[i].size();
+    }
+    const int count =
+        recvmmsg(receiver.socket.get(), receiver.messages.data(), kArrivals, MSG_DONTWAIT, nullptr);
+    if (count > 0) ++counts_.calls_in;
+    if (count < 0 && errno != EAGAIN && errno != EINTR) read_errors(receiver.socket.get());
+    return count;
+}
+
+UdpArrival UdpSockets::describe(const Receiver& receiver, size_t index, size_t& segment) {
+    const mmsghdr& message = receiver.messages[index];
+    UdpArrival arrival;
+    arrival.destination = receiver.address.gid;
+    arrival.source = gid_of(receiver.from[index], arrival.source_port);
+    arrival.body = {receiver.room.get() + index * kRoom, message.msg_len};
+    segment = kRoom;
+    auto* header = const_cast<msghdr*>(&message.msg_hdr);
+    for (cmsghdr* one = CMSG_FIRSTHDR(header); one != nullptr; one = CMSG_NXTHDR(header, one)) {
+        int value = 0;
+        if (one->cmsg_level == IPPROTO_UDP && one->cmsg_type == UDP_GRO) {
+            std::memcpy(&value, CMSG_DATA(one), sizeof value);
+            if (value > 0) segment = static_cast<size_t>(value);
+        } else if (one->cmsg_level == IPPROTO_IP && one->cmsg_type == IP_TOS) {
+            std::memcpy(&arrival.traffic_class, CMSG_DATA(one), 1);
+        } else if (one->cmsg_level == IPPROTO_IPV6 && one->cmsg_type == IPV6_TCLASS) {
+            std::memcpy(&value, CMSG_DATA(one), sizeof value);
+            arrival.traffic_class = static_cast<uint8_t>(value);
+        }
+    }
+    return arrival;
+}
+
+// ---- out ----------------------------------------------------------------------------------------
+
+UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t entropy) {
+    const auto own = std::ranges::find_if(
+        receivers_, [&](const Receiver& one) { return one.address.gid == source; });
+    if (own == receivers_.end()) return nullptr;
+    Sender& sender = senders_[static_cast<size_t>(own - receivers_.begin())][entropy % kSenders];
+    if (sender.socket) return &sender;
+    Descriptor socket = new_socket(source);
+    if (!socket) return nullptr;
+    // Where this process begins to look is its own affair.
+    const uint32_t start = static_cast<uint32_t>(getpid()) * 61 + entropy;
+    for (uint32_t tries = 0; tries < kPorts; ++tries) {
+        const auto port = static_cast<uint16_t>(kFirstPort + (start + tries) % kPorts);
+        if (!bind_to(socket.get(), source, port)) continue;
+        sender = {std::move(socket), port};
+        return &sender;
+    }
+    return nullptr;
+}
+
+bool UdpSockets::fits(const UdpDeparture& to, uint16_t port) const {
+    return is_open_ && !open_.is_complete && has_segments_ && open_.port == port &&
+           open_.source == to.source && open_.destination == to.destination &&
+           open_.traffic_class == to.traffic_class && to.bytes <= open_.segment &&
+           open_.count < kMostSegments && open_.bytes + to.bytes <= kMostBytes;
+}
+
+void UdpSockets::begin(const UdpDeparture& to, const Sender& sender) {
+    close_batch();
+    if (spare_.empty()) spare_.emplace_back(new std::byte[kRoom]);
+    open_ = {};
+    open_.room = std::move(spare_.back());
+    spare_.pop_back();
+    open_.socket = sender.socket.get();
+    open_.port = sender.port;
+    open_.source = to.source;
+    open_.destination = to.destination;
+    open_.traffic_class = to.traffic_class;
+    open_.segment = static_cast<uint16_t>(to.bytes);
+    is_open_ = true;
+}
+
+UdpSockets::Place UdpSockets::reserve(const UdpDeparture& to) {
+    const Sender* sender = sender_for(to.source, to.entropy);
+    if (sender == nullptr || to.bytes > kMostBytes) return {};
+    if (!fits(to, sender->port)) begin(to, *sender);
+    Place place{{open_.room.get() + open_.bytes, to.bytes}, open_.count, open_.port};
+    open_.bytes += to.bytes;
+    ++open_.count;
+    open_.is_complete = to.bytes < open_.segment;
+    return place;
+}
+
+void UdpSockets::close_batch() {
+    if (!is_open_) return;
+    is_open_ = false;
+    closed_.push_back(std::move(open_));
+}
+
+void UdpSockets::flush() {
+    close_batch();
+    while (!closed_.empty()) {
+        const size_t gone = send_some();
+        if (gone == 0) return;
+        for (size_t i = 0; i < gone; ++i) {
+            spare_.push_back(std::move(closed_.front().room));
+            closed_.pop_front();
+        }
+    }
+}
+
+namespace {
+
+struct Control {
+    alignas(cmsghdr)
+        std::array<std::byte, CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(int))> bytes{};
+    size_t used = 0;
+
+    template <class T>
+    void add(int level, int type, T value) {
+        auto* one = reinterpret_cast<cmsghdr*>(bytes.data() + used);
+        one->cmsg_level = level;
+        one->cmsg_type = type;
+        one->cmsg_len = CMSG_LEN(sizeof value);
+        std::memcpy(CMSG_DATA(one), &value, sizeof value);
+        used += CMSG_SPACE(sizeof value);
+    }
+};
+
+}  // namespace
+
+// Those of one socket that wait in front. Returns how many are done with, sent or lost.
+size_t UdpSockets::send_some() {
+    constexpr size_t kTogether = 8;
+    std::array<mmsghdr, kTogether> messages{};
+    std::array<SocketAddress, kTogether> to{};
+    std::array<iovec, kTogether> parts{};
+    std::array<Control, kTogether> control{};
+    const int socket = closed_.front().socket;
+    size_t count = 0;
+    for (; count < std::min(kTogether, closed_.size()); ++count) {
+        const Batch& batch = closed_[count];
+        if (batch.socket != socket) break;
+        msghdr& header = messages[count].msg_hdr;
+        to[count] = address_of(batch.destination, wire::kRoceV2Port, header.msg_namelen);
+        header.msg_name = &to[count];
+        parts[count] = {batch.room.get(), batch.bytes};
+        header.msg_iov = &parts[count];
+        header.msg_iovlen = 1;
+        if (batch.count > 1) control[count].add(IPPROTO_UDP, UDP_SEGMENT, batch.segment);
+        const bool is_four = wire::is_ipv4(batch.destination);
+        if (batch.traffic_class != 0)
+            control[count].add(is_four ? IPPROTO_IP : IPPROTO_IPV6, is_four ? IP_TOS : IPV6_TCLASS,
+                               int{batch.traffic_class});
+        if (control[count].used != 0) {
+            header.msg_control = control[count].bytes.data();
+            header.msg_controllen = control[count].used;
+        }
+    }
+    const int sent = sendmmsg(socket, messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
+    ++counts_.calls_out;
+    if (sent > 0) {
+        for (int i = 0; i < sent; ++i) counts_.sent += closed_[static_cast<size_t>(i)].count;
+        return static_cast<size_t>(sent);
+    }
+    if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) return 0;
+    on_error(closed_.front(), errno);
+    return 1;
+}
+
+// What is lost is sent again by whoever waits for an answer. An error of an earlier datagram is
+// told to the next one, which did not go either.
+void UdpSockets::on_error(Batch& batch, int error) {
+    ++counts_.errors;
+    if (batch.count > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP))
+        has_segments_ = false;  // the interface cannot
+    if (error == EMSGSIZE || error == ENETUNREACH || error == EHOSTUNREACH || error == EPERM)
+        errors_.emplace_front(batch.destination, error);
+    read_errors(batch.socket);
+    if (errors_.size() > kMostErrors) errors_.resize(kMostErrors);
+}
+
+// What routers and peers have said of what was sent.
+void UdpSockets::read_errors(int socket) {
+    for (size_t looks = 0; looks < kMostErrors; ++looks) {
+        sockaddr_storage about{};
+        std::array<std::byte, 64> room;
+        alignas(cmsghdr) std::array<std::byte, 512> control;
+        iovec part{room.data(), room.size()};
+        msghdr header{};
+        header.msg_name = &about;
+        header.msg_namelen = sizeof about;
+        header.msg_iov = &part;
+        header.msg_iovlen = 1;
+        header.msg_control = control.data();
+        header.msg_controllen = control.size();
+        if (recvmsg(socket, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
+        for (cmsghdr* one = CMSG_FIRSTHDR(&header); one != nullptr;
+             one = CMSG_NXTHDR(&header, one)) {
+            const bool is_error =
+                (one->cmsg_level == IPPROTO_IP && one->cmsg_type == IP_RECVERR) ||
+                (one->cmsg_level == IPPROTO_IPV6 && one->cmsg_type == IPV6_RECVERR);
+            if (!is_error) continue;
+            sock_extended_err what{};
+            std::memcpy(&what, CMSG_DATA(one), sizeof what);
+            uint16_t port = 0;
+            errors_.emplace_front(gid_of(about, port), static_cast<int>(what.ee_errno));
+        }
+    }
+}
+
+int UdpSockets::error_of(const wire::Gid& address) const {
+    for (const auto& [about, error] : errors_)
+        if (about == address) return error;
+    return 0;
+}
+
+}  // namespace tulle::live

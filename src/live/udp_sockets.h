@@ -1,0 +1,160 @@
+// Datagrams of RoCE v2, in and out of the kernel many at a time: UDP port 4791 of some addresses of
+// this machine (IBTA annex A17).
+//
+// Out: packets of one size to one place are one call (UDP_SEGMENT), several such calls one more
+// (sendmmsg). They leave from a few ports of their own, so that routers spread queue pairs over
+// their paths. In: the kernel joins what came together (UDP_GRO), and we cut it again.
+//
+// The kernel numbers what it cuts: unconnected and with "don't fragment", the first datagram of a
+// call has the IPv4 identification 0, the next 1, and so on. The ICRC covers it, so whoever writes
+// a datagram is told its place.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "live/descriptor.h"
+#include "live/udp_addresses.h"
+
+namespace tulle::live {
+
+// What a socket tells of one that came.
+struct UdpArrival {
+    wire::Gid source;
+    wire::Gid destination;
+    uint16_t source_port = 0;
+    uint8_t traffic_class = 0;
+    uint16_t place = 0;  // among those that came together
+    std::span<const std::byte> body;
+};
+
+// Where one goes.
+struct UdpDeparture {
+    wire::Gid source;  // one of ours
+    wire::Gid destination;
+    uint16_t entropy = 0;  // of the queue pair: chooses the port that it leaves from
+    uint8_t traffic_class = 0;
+    size_t bytes = 0;
+};
+
+class UdpSockets {
+public:
+    static constexpr size_t kMostBytes = 64'000;  // of one call: below what an IP packet holds
+
+    // Takes the port at each of these addresses.
+    static base::Result<std::unique_ptr<UdpSockets>> open(const std::vector<UdpAddress>& addresses);
+
+    struct Place {
+        std::span<std::byte> bytes;  // to be written
+        uint16_t number = 0;         // its IPv4 identification
+        uint16_t source_port = 0;
+    };
+    // Room for one, until flush(). Nothing (no bytes) if the source is not ours or there is no
+    // port left.
+    Place reserve(const UdpDeparture& to);
+    // What was written goes. What the kernel has no room for stays; see is_full().
+    void flush();
+    bool is_full() const { return closed_.size() >= kMostWaiting; }
+    bool is_empty() const { return closed_.empty() && !is_open_; }
+
+    // Calls take(arrival) for each one that came. False if there was nothing.
+    template <class Take>
+    bool receive(Take&& take) {
+        bool has_some = false;
+        for (Receiver& receiver : receivers_) {
+            const int count = fill(receiver);
+            for (int i = 0; i < count; ++i) cut(receiver, static_cast<size_t>(i), take);
+            has_some = has_some || count > 0;
+        }
+        return has_some;
+    }
+    // Readable when something has come.
+    std::vector<int> files() const;
+
+    // An address that said that nobody listens, or that cannot be reached, or a datagram that was
+    // too long for the way: the error of the kernel, 0 if there was none. Newest first.
+    int error_of(const wire::Gid& address) const;
+
+    struct Counts {
+        uint64_t sent = 0;
+        uint64_t received = 0;
+        uint64_t calls_out = 0;
+        uint64_t calls_in = 0;
+        uint64_t errors = 0;
+    };
+    const Counts& counts() const { return counts_; }
+
+private:
+    static constexpr size_t kMostWaiting = 16;
+    static constexpr size_t kSenders = 8;  // chosen: ports that a process sends from, an address
+    static constexpr size_t kArrivals = 8;
+    static constexpr size_t kRoom = 1 << 16;
+
+    struct Receiver {
+        UdpAddress address;
+        Descriptor socket;
+        std::unique_ptr<std::byte[]> room;
+        std::array<sockaddr_storage, kArrivals> from;
+        std::array<std::array<std::byte, 128>, kArrivals> control;
+        std::array<iovec, kArrivals> parts;
+        std::array<mmsghdr, kArrivals> messages;
+    };
+    struct Sender {
+        Descriptor socket;
+        uint16_t port = 0;
+    };
+    struct Batch {
+        int socket = -1;
+        uint16_t port = 0;
+        wire::Gid source;
+        wire::Gid destination;
+        uint8_t traffic_class = 0;
+        uint16_t segment = 0;
+        uint16_t count = 0;
+        bool is_complete = false;  // by a shorter one
+        size_t bytes = 0;
+        std::unique_ptr<std::byte[]> room;
+    };
+
+    int fill(Receiver& receiver);
+    static UdpArrival describe(const Receiver& receiver, size_t index, size_t& segment);
+    template <class Take>
+    void cut(Receiver& receiver, size_t index, Take&& take) {
+        size_t segment = 0;
+        UdpArrival arrival = describe(receiver, index, segment);
+        std::span<const std::byte> rest = arrival.body;
+        while (!rest.empty()) {
+            arrival.body = rest.first(std::min(segment, rest.size()));
+            rest = rest.subspan(arrival.body.size());
+            ++counts_.received;
+            take(arrival);
+            ++arrival.place;
+        }
+    }
+    Sender* sender_for(const wire::Gid& source, uint16_t entropy);
+    bool fits(const UdpDeparture& to, uint16_t port) const;
+    void begin(const UdpDeparture& to, const Sender& sender);
+    void close_batch();
+    size_t send_some();
+    void on_error(Batch& batch, int error);
+    void read_errors(int socket);
+
+    std::vector<Receiver> receivers_;
+    std::vector<std::array<Sender, kSenders>> senders_;  // beside the receivers
+    Batch open_;
+    bool is_open_ = false;
+    std::deque<Batch> closed_;
+    std::vector<std::unique_ptr<std::byte[]>> spare_;
+    bool has_segments_ = true;  // the kernel cuts what is sent together
+    std::deque<std::pair<wire::Gid, int>> errors_;
+    Counts counts_;
+};
+
+}  // namespace tulle::live
