@@ -112,11 +112,13 @@ struct Board : Facts {
     std::atomic<uint32_t> wants_bell;
     std::atomic<uint32_t> link_was_down;  // a rule for faults said so
     PortNote ports[kPorts];
+    // By GID: its place among those who share its UDP port, from 1; 0: not known.
+    std::atomic<uint32_t> udp_places[kGids];
     std::atomic<uint8_t> blocks[kSlots];  // of the slots that are its own, from 1; 0: not its own
     std::atomic<uint32_t> lives[kQueuePairs];     // life_of() what is in each place; 0 is none
     std::atomic<uint8_t> gid_kinds[kQueuePairs];  // GidKind of the address that it sends from
 };
-inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3034;
+inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3035;
 
 struct Grants {
     uint64_t magic;

@@ -9,7 +9,7 @@
 
 #include "live/connections.h"
 #include "live/record.h"
-#include "live/udp_path.h"
+#include "live/udp_neighbours.h"
 #include "live/wire_path.h"
 
 namespace tulle::live {
@@ -63,6 +63,9 @@ public:
     const WirePath* wire() const { return wire_.get(); }
     // Other machines; nullptr where none may reach us.
     const UdpPath* udp() const { return udp_.get(); }
+    base::Instant udp_deadline() const {
+        return neighbours_ ? neighbours_->next_deadline() : base::Instant::never();
+    }
 
 private:
     struct LocalPacket {
@@ -87,6 +90,8 @@ private:
     void send_remote(uint32_t index, const wire::Packet& packet);
     void receive_udp(base::Instant now);
     void receive_datagram(base::Instant now, const UdpArrival& arrival);
+    void take_datagram(base::Instant now, const UdpArrival& arrival, bool may_hand_over);
+    void receive_handed(uint32_t index, base::Instant now, std::span<const std::byte> record);
     void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group);
     void send_management_datagram(uint32_t index, std::span<const std::byte> bytes);
     bool is_overrun(Peer& peer);
@@ -107,6 +112,7 @@ private:
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
     std::unique_ptr<WirePath> wire_reader_;
     std::unique_ptr<UdpPath> udp_;
+    std::unique_ptr<UdpNeighbours> neighbours_;
     uint64_t strangers_ = 0;  // packets from addresses that nobody is connected to
     uint32_t management_psn_ = 0;
 };

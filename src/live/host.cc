@@ -282,7 +282,8 @@ bool Host::has_arrivals() {
 }
 
 Instant Host::next_deadline() const {
-    Instant at = std::min({adapter_.next_deadline(), extra_deadline_, tally_at_});
+    Instant at =
+        std::min({adapter_.next_deadline(), extra_deadline_, tally_at_, carrier_.udp_deadline()});
     if (carrier_.wire() != nullptr) at = std::min(at, carrier_.wire()->next_deadline());
     if (carrier_.has_backlog() || direct_.is_awaiting()) at = std::min(at, now() + kBacklogLook);
     if (carrier_.has_stuck_peers()) at = std::min(at, now() + kStuckLook);

@@ -268,6 +268,10 @@ void Carrier::receive_record(uint32_t index, Instant time, std::span<const std::
     if (record.size() < sizeof head) return world_.at(index).reader.give_up();
     std::memcpy(&head, record.data(), sizeof head);
     if (head.kind == RecordKind::write) return receive_write(world_.at(index), record);
+    if (head.kind == RecordKind::datagram) {
+        parsed_.assign(record.begin(), record.end());
+        return receive_handed(index, time, parsed_);
+    }
     record = record.subspan(sizeof head);
     if (head.kind == RecordKind::packet) return receive_packet(index, time, head, record);
     parsed_.assign(record.begin(), record.end());
@@ -321,6 +325,8 @@ base::Result<bool> Carrier::open_udp() {
     auto opened = UdpPath::open(who_.listens);
     if (!opened) return opened.error();
     udp_ = std::move(*opened);
+    neighbours_ = std::make_unique<UdpNeighbours>(world_, *udp_);
+    neighbours_->begin(now());
     return true;
 }
 
@@ -332,6 +338,7 @@ void Carrier::send_remote(uint32_t index, const Packet& packet) {
 }
 
 void Carrier::receive_udp(Instant time) {
+    neighbours_->work(time);
     constexpr int kLooks = 4;  // chosen: others have their turn, too
     for (int looks = 0; looks < kLooks; ++looks)
         if (!udp_->sockets().receive(
@@ -342,6 +349,12 @@ void Carrier::receive_udp(Instant time) {
 // From anybody. What is for a connection must come from its peer's address, which the engine looks
 // at; only what is for datagrams, or the connection manager, may come from one who is not known.
 void Carrier::receive_datagram(Instant time, const UdpArrival& arrival) {
+    const auto verdict = neighbours_->judge(time, arrival);
+    if (verdict.whose == UdpNeighbours::Whose::ours) return take_datagram(time, arrival, true);
+    if (verdict.whose == UdpNeighbours::Whose::others) sending_.push_back(verdict.peer);
+}
+
+void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_hand_over) {
     const auto packet = udp_->read(arrival);
     if (!packet) return adapter_.on_damaged_packet();
     if (wire_ && wire_->loses_arrival(time, *packet)) return;
@@ -355,9 +368,23 @@ void Carrier::receive_datagram(Instant time, const UdpArrival& arrival) {
     world_.at(source.value).heard_at = time;
     const wire::Bytes payload{packet->payload_length == 0 ? nullptr : packet->payload.address(),
                               packet->payload_length};
-    if (is_management(*packet)) return owner_.on_management({source, payload});
+    if (is_management(*packet)) {
+        const auto verdict = may_hand_over ? neighbours_->judge_management(time, arrival, payload)
+                                           : UdpNeighbours::Verdict{};
+        if (verdict.whose == UdpNeighbours::Whose::others) sending_.push_back(verdict.peer);
+        if (verdict.whose == UdpNeighbours::Whose::ours) owner_.on_management({source, payload});
+        return;
+    }
     if (!is_open_to_all) return deliver(source.value, time, *packet, {});
     deliver(source.value, time, *packet, grh_of(*packet, arrival.source, arrival.destination));
+}
+
+// Obeyed only from those who could have sent it to us themselves: programs of the same user.
+void Carrier::receive_handed(uint32_t index, Instant time, std::span<const std::byte> record) {
+    if (!udp_ || !world_.realm().is_own(world_.at(index).who))
+        return world_.at(index).reader.give_up();
+    if (const auto arrival = UdpNeighbours::read_handed(record))
+        take_datagram(time, *arrival, false);
 }
 
 void Carrier::receive_local(Instant time) {

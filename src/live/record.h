@@ -1,13 +1,14 @@
 // What lies in a ring: a head, and behind it a packet with its route header and payload, a frame as
-// it would be on the wire, a message of the connection manager, or the bytes of a WRITE that its
-// initiator has checked (direct.h).
+// it would be on the wire, a message of the connection manager, the bytes of a WRITE that its
+// initiator has checked (direct.h), or a datagram that came to the wrong process
+// (udp_neighbours.h).
 #pragma once
 
 #include <cstdint>
 
 namespace tulle::live {
 
-enum class RecordKind : uint16_t { packet = 1, frame = 2, management = 3, write = 4 };
+enum class RecordKind : uint16_t { packet = 1, frame = 2, management = 3, write = 4, datagram = 5 };
 
 struct RecordHead {
     RecordKind kind;

@@ -15,6 +15,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -77,6 +78,16 @@ public:
     }
     // Readable when something has come.
     std::vector<int> files() const;
+
+    // Among processes that share the port: who has this slot gets what is for it. A place is one in
+    // the kernel's list, and is asked for by a probe, which is given to it (udp_neighbours.h).
+    struct Steering {
+        uint32_t slot = 0;
+        uint32_t place = 0;
+    };
+    void steer(const wire::Gid& address, std::span<const Steering> table);
+    void probe(uint32_t places);
+    static std::optional<uint32_t> place_in_probe(const UdpArrival& arrival);
 
     // An address that said that nobody listens, or that cannot be reached, or a datagram that was
     // too long for the way: the error of the kernel, 0 if there was none. Newest first.
@@ -152,6 +163,7 @@ private:
     bool is_open_ = false;
     std::deque<Batch> closed_;
     std::vector<std::unique_ptr<std::byte[]>> spare_;
+    bool is_steered_ = false;
     bool has_segments_ = true;  // the kernel cuts what is sent together
     std::deque<std::pair<wire::Gid, int>> errors_;
     Counts counts_;

@@ -73,6 +73,7 @@ constexpr Bridge kBridge = {
         [](ibv_context* c, const uint8_t* address) {
             return host_of(c).world().is_elsewhere(gid_of(address));
         },
+    .slot = [](ibv_context* c) { return host_of(c).world().slot(); },
     .take_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port) {
             return or_else(-1, [&] {

@@ -25,6 +25,8 @@ struct Bridge {
                           const uint8_t* address);
     // Whether the address is of another machine that this one talks to.
     bool (*is_elsewhere)(ibv_context* context, const uint8_t* address);
+    // The process's own among those of the machine, eight bits.
+    uint32_t (*slot)(ibv_context* context);
     // A descriptor that holds the port; -1 if it is taken.
     int (*take_port)(ibv_context* context, uint8_t protocol, uint16_t port);
     bool (*show_port)(ibv_context* context, uint8_t protocol, uint16_t port,

@@ -7,7 +7,9 @@ Connection* ConnectionTable::open() {
     const Pool::Handle handle = pool_.acquire();
     Connection& connection = pool_[handle];
     connection.self = CmHandle{handle.bits};
-    do connection.local_id = static_cast<uint32_t>(random_.next());
+    do
+        connection.local_id =
+            (static_cast<uint32_t>(random_.next()) & ~id_mask_) | (id_value_ & id_mask_);
     while (connection.local_id == 0 ||
            !local_ids_.emplace(connection.local_id, connection.self).second);
     return &connection;

@@ -81,7 +81,11 @@ struct Connection {
 
 class ConnectionTable {
 public:
-    ConnectionTable(uint32_t most, base::RandomStream random) : most_(most), random_(random) {}
+    ConnectionTable(const CmConfig& config, base::RandomStream random)
+        : most_(config.max_connections),
+          id_mask_(config.id_mask),
+          id_value_(config.id_value),
+          random_(random) {}
 
     // A new connection with a local ID that no other has; nullptr if there is no room.
     Connection* open();
@@ -125,6 +129,8 @@ private:
     static void forget(Index& index, Key key, CmHandle handle);
 
     uint32_t most_;
+    uint32_t id_mask_;
+    uint32_t id_value_;
     base::RandomStream random_;
     Pool pool_;
     std::map<uint32_t, CmHandle> local_ids_;

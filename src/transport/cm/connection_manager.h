@@ -54,7 +54,7 @@ class ConnectionManager {
 public:
     // Communication and transaction IDs are drawn from `random`.
     ConnectionManager(const CmConfig& config, base::RandomStream random)
-        : config_(config), table_(config.max_connections, random) {}
+        : config_(config), table_(config, random) {}
 
     // Active side.
     CmOpened connect(base::Instant now, const ConnectRequest& request);

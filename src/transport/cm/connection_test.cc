@@ -18,7 +18,7 @@ Connection& open_with_numbers(ConnectionTable& table, uint32_t number) {
 }
 
 TEST(CmConnectionTable, a_connection_is_found_by_each_of_its_numbers) {
-    ConnectionTable table(10, base::RandomStream({.seed = 1}));
+    ConnectionTable table({.max_connections = 10}, base::RandomStream({.seed = 1}));
     Connection& c = open_with_numbers(table, 42);
     EXPECT_EQ(table.find(c.self), &c);
     EXPECT_EQ(table.by_local_id(c.local_id), &c);
@@ -32,7 +32,7 @@ TEST(CmConnectionTable, a_connection_is_found_by_each_of_its_numbers) {
 
 // A place has the same handle again after 128 uses; no number may still lead there.
 TEST(CmConnectionTable, what_was_closed_is_never_found_again) {
-    ConnectionTable table(10, base::RandomStream({.seed = 1}));
+    ConnectionTable table({.max_connections = 10}, base::RandomStream({.seed = 1}));
     Connection& first = open_with_numbers(table, 1'000);
     const CmHandle handle = first.self;
     const uint32_t local_id = first.local_id;
@@ -49,7 +49,7 @@ TEST(CmConnectionTable, what_was_closed_is_never_found_again) {
 }
 
 TEST(CmConnectionTable, deadlines_come_in_order_and_may_move) {
-    ConnectionTable table(10, base::RandomStream({.seed = 1}));
+    ConnectionTable table({.max_connections = 10}, base::RandomStream({.seed = 1}));
     Connection& a = *table.open();
     Connection& b = *table.open();
     EXPECT_EQ(table.next_deadline(), base::Instant::never());
@@ -66,7 +66,7 @@ TEST(CmConnectionTable, deadlines_come_in_order_and_may_move) {
 }
 
 TEST(CmConnectionTable, there_is_room_for_as_many_as_agreed) {
-    ConnectionTable table(2, base::RandomStream({.seed = 1}));
+    ConnectionTable table({.max_connections = 2}, base::RandomStream({.seed = 1}));
     Connection& a = *table.open();
     EXPECT_NE(table.open(), nullptr);
     EXPECT_EQ(table.open(), nullptr);

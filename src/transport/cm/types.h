@@ -143,7 +143,11 @@ struct CmConfig {
     uint8_t ack_delay = 15;  // time code: how long our adapter takes to acknowledge
     uint32_t max_connections = 65'536;
     uint32_t max_listeners = 1'024;
-    uint8_t max_peer_time = 24;     // time code: a peer that wants longer waits gets this (69 s)
+    uint8_t max_peer_time = 24;  // time code: a peer that wants longer waits gets this (69 s)
+    // Bits of communication IDs that are the same in all of them: whom a message is for, where
+    // several managers share an address.
+    uint32_t id_mask = 0;
+    uint32_t id_value = 0;
     uint32_t max_waiting = 65'536;  // datagrams or events not polled: beyond, arrivals are lost
 };
 

@@ -55,6 +55,9 @@ bool Manager::open() {
     ibv_query_device(context, &attributes);
     transport::CmConfig config;
     config.ca_guid = wire::Guid{be64toh(attributes.node_guid)};
+    // Processes of the machine share queue pair 1: an ID says whose it is (live/udp_neighbours.h).
+    config.id_mask = 0xff00'0000;
+    config.id_value = bridge_->slot(context) << 24;
     random_ = base::RandomStream({random_word(), 1, 0});
     engine_ = std::make_unique<transport::ConnectionManager>(
         config, base::RandomStream({random_word(), 2, 0}));

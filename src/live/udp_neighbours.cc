@@ -1,0 +1,201 @@
+#include "live/udp_neighbours.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "live/record.h"
+#include "wire/mad/ip_cm.h"
+
+namespace tulle::live {
+namespace {
+
+using base::Instant;
+
+constexpr base::Duration kLookAgain{100'000'000'000};  // 100 ms, chosen
+constexpr base::Duration kAnswersTake{2'000'000'000};  // 2 ms, chosen
+constexpr base::Duration kSteerAgain{20'000'000'000};  // 20 ms, chosen
+constexpr uint16_t kConnectRequest = 0x0010;           // attributes (IBTA vol 1, 12.6)
+constexpr uint16_t kServiceRequest = 0x0017;
+constexpr size_t kAttributeAt = 16;
+constexpr size_t kMadData = 24;
+
+// What is handed over lies before the datagram.
+struct Handed {
+    RecordHead head{RecordKind::datagram, 0, 0};
+    wire::Gid source;
+    wire::Gid destination;
+    uint16_t source_port = 0;
+    uint16_t place = 0;
+    uint32_t traffic_class = 0;
+};
+
+uint64_t number_at(std::span<const std::byte> bytes, size_t at, size_t size) {
+    uint64_t number = 0;
+    for (size_t i = 0; i < size; ++i)
+        number = number << 8 | std::to_integer<uint8_t>(bytes[at + i]);
+    return number;
+}
+
+bool listens(const Board& board, uint32_t port) {
+    return std::ranges::any_of(board.ports,
+                               [&](const PortNote& note) { return note.number.load() == port; });
+}
+
+}  // namespace
+
+bool UdpNeighbours::is_neighbour(const Peer& peer) const {
+    return !peer.is_gone && !peer.is_remote && peer.has_board() && world_.realm().is_own(peer.who);
+}
+
+// A datagram of our own kind that says which place it was given to.
+bool UdpNeighbours::take_probe(const UdpArrival& arrival) {
+    const auto place = UdpSockets::place_in_probe(arrival);
+    if (!place) return false;
+    const Identity& who = world_.identity();
+    for (size_t i = 0; i < std::min<size_t>(who.gids.size(), kGids); ++i)
+        if (who.gids[i] == arrival.destination) world_.board().udp_places[i].store(*place + 1u);
+    return true;
+}
+
+UdpNeighbours::Verdict UdpNeighbours::judge(Instant now, const UdpArrival& arrival) {
+    if (arrival.body.size() < wire::Bth::kSize)
+        return {take_probe(arrival) ? Whose::nobodys : Whose::ours};
+    const wire::Qpn qpn{static_cast<uint32_t>(number_at(arrival.body, 5, 3))};
+    if (qpn.value <= 1 || qpn.value == kMulticastQpn) return {};
+    const uint32_t slot = slot_of(qpn);
+    if (world_.board().blocks[slot].load(std::memory_order_relaxed) != 0) return {};
+    const auto peer = neighbour_in(now, slot);
+    return peer ? hand_over(now, *peer, arrival) : Verdict{Whose::nobodys};
+}
+
+UdpNeighbours::Verdict UdpNeighbours::judge_management(Instant now, const UdpArrival& arrival,
+                                                       std::span<const std::byte> message) {
+    if (message.size() < kMadData + 16) return {};
+    const auto attribute = number_at(message, kAttributeAt, 2);
+    std::optional<uint32_t> peer;
+    if (attribute == kConnectRequest || attribute == kServiceRequest) {
+        const auto service = wire::ip_cm_service(wire::Key64{number_at(message, kMadData + 8, 8)});
+        if (!service) return {};
+        const uint32_t port = uint32_t{service->protocol} << 16 | service->port;
+        if (listens(world_.board(), port)) return {};
+        peer = neighbour_listening(now, port);
+    } else {
+        // That of the answer to a service request stands first, of all others second.
+        constexpr uint16_t kServiceReply = 0x0018;
+        const size_t at = attribute == kServiceReply ? kMadData : kMadData + 4;
+        const auto slot = static_cast<uint32_t>(number_at(message, at, 1));
+        if (world_.board().blocks[slot].load(std::memory_order_relaxed) != 0) return {};
+        peer = neighbour_in(now, slot);
+    }
+    return peer ? hand_over(now, *peer, arrival) : Verdict{};
+}
+
+std::optional<uint32_t> UdpNeighbours::neighbour_in(Instant now, uint32_t slot) {
+    // A stranger may name any slot: one that nobody had is not looked for each time.
+    if (now < look_again_[slot]) return std::nullopt;
+    const auto found = world_.resolve_slot(slot);
+    const Peer* peer = world_.peer(found);
+    if (peer != nullptr && found.value != 0 && is_neighbour(*peer)) return found.value;
+    look_again_[slot] = now + kLookAgain;
+    return std::nullopt;
+}
+
+std::optional<uint32_t> UdpNeighbours::neighbour_listening(Instant now, uint32_t port) {
+    for (int looks = 0; looks < 2; ++looks) {
+        for (uint32_t index = 1; index < world_.size(); ++index)
+            if (is_neighbour(world_.at(index)) && listens(world_.at(index).board(), port))
+                return index;
+        if (now < meet_again_) return std::nullopt;
+        meet_again_ = now + kLookAgain;
+        world_.meet_slots(marked_slots(world_.realm()));
+    }
+    return std::nullopt;
+}
+
+UdpNeighbours::Verdict UdpNeighbours::hand_over(Instant now, uint32_t index,
+                                                const UdpArrival& arrival) {
+    Peer& peer = world_.at(index);
+    if (!peer.can_send() && !world_.call_peer(peer)) return {Whose::nobodys};
+    Handed handed;
+    handed.source = arrival.source;
+    handed.destination = arrival.destination;
+    handed.source_port = arrival.source_port;
+    handed.place = arrival.place;
+    handed.traffic_class = arrival.traffic_class;
+    std::byte* place = peer.reserve(sizeof handed + arrival.body.size());
+    std::memcpy(place, static_cast<const void*>(&handed), sizeof handed);
+    std::memcpy(place + sizeof handed, arrival.body.data(), arrival.body.size());
+    ++handed_over_;
+    if (work_at_ == Instant::never()) {
+        work_at_ = std::max(now, not_before_);
+        has_asked_ = false;
+    }
+    return {Whose::others, index};
+}
+
+std::optional<UdpArrival> UdpNeighbours::read_handed(std::span<const std::byte> record) {
+    Handed handed;
+    if (record.size() < sizeof handed) return std::nullopt;
+    std::memcpy(static_cast<void*>(&handed), record.data(), sizeof handed);
+    UdpArrival arrival;
+    arrival.source = handed.source;
+    arrival.destination = handed.destination;
+    arrival.source_port = handed.source_port;
+    arrival.place = handed.place;
+    arrival.traffic_class = static_cast<uint8_t>(handed.traffic_class);
+    arrival.body = record.subspan(sizeof handed);
+    return arrival;
+}
+
+// ---- steering -----------------------------------------------------------------------------------
+
+void UdpNeighbours::begin(Instant now) {
+    work_at_ = now;
+}
+
+void UdpNeighbours::work(Instant now) {
+    if (now < work_at_) return;
+    if (!has_asked_) {
+        world_.meet_slots(marked_slots(world_.realm()));
+        has_asked_ = true;
+        work_at_ = ask() == 0 ? Instant::never() : now + kAnswersTake;
+        if (work_at_ == Instant::never()) has_asked_ = false;
+        return;
+    }
+    steer();
+    has_asked_ = false;
+    work_at_ = Instant::never();
+    not_before_ = now + kSteerAgain;
+}
+
+// How many others were asked. A process that is alone gets all that comes.
+uint32_t UdpNeighbours::ask() {
+    uint32_t neighbours = 0;
+    for (uint32_t index = 1; index < world_.size(); ++index)
+        if (is_neighbour(world_.at(index))) ++neighbours;
+    if (neighbours != 0) udp_.sockets().probe(neighbours + 1);
+    return neighbours;
+}
+
+// A place that was said by two is nobody's: one of them has not heard of the change yet.
+void UdpNeighbours::steer() {
+    for (const UdpAddress& address : world_.identity().listens) {
+        std::vector<UdpSockets::Steering> table;
+        const auto add = [&](const Facts& facts, const Board& board) {
+            for (uint32_t gid = 0; gid < facts.gid_count; ++gid) {
+                const uint32_t place = board.udp_places[gid].load();
+                if (facts.gids[gid] != address.gid || place == 0) continue;
+                for (uint32_t slot = 0; slot < kSlots; ++slot)
+                    if (board.blocks[slot].load() != 0) table.push_back({slot, place - 1});
+                return;
+            }
+        };
+        add(world_.at(0).facts, world_.board());
+        for (uint32_t index = 1; index < world_.size(); ++index)
+            if (is_neighbour(world_.at(index)))
+                add(world_.at(index).facts, world_.at(index).board());
+        udp_.sockets().steer(address.gid, table);
+    }
+}
+
+}  // namespace tulle::live

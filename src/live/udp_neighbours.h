@@ -1,0 +1,66 @@
+// Processes of one machine share UDP port 4791, without anybody in charge. The kernel gives each
+// datagram to one of them, as a small program of ours says (classic BPF, SO_ATTACH_REUSEPORT_CBPF):
+// by the slot in the number of the queue pair that it is for. What lands at the wrong process all
+// the same is handed over to the right one, through its ring.
+//
+// The program names processes by their places in the kernel's list, which change when one comes or
+// goes, and which nobody is told. So they are asked for: a datagram of our own says which place it
+// is to be given to, and whoever gets it knows that the place is its own, and shows it on its
+// board. Something that lands wrong has everybody's place asked for again, and the program made
+// anew.
+//
+// Messages of the connection manager are for queue pair 1 of the whole machine. A request is for
+// whoever listens on its port; all else names a communication ID, whose highest bits are a slot.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "live/udp_path.h"
+#include "live/world.h"
+
+namespace tulle::live {
+
+class UdpNeighbours {
+public:
+    UdpNeighbours(World& world, UdpPath& udp) : world_(world), udp_(udp) {}
+
+    enum class Whose : uint8_t { ours, others, nobodys };
+    struct Verdict {
+        Whose whose = Whose::ours;
+        uint32_t peer = 0;  // of others: whose ring it lies in, to be flushed
+    };
+    // By the number of its queue pair, before anything else is looked at.
+    Verdict judge(base::Instant now, const UdpArrival& arrival);
+    // A message of the connection manager, once it is known to be one.
+    Verdict judge_management(base::Instant now, const UdpArrival& arrival,
+                             std::span<const std::byte> message);
+    // One that a neighbour has handed over; nothing if it is not as it should be.
+    static std::optional<UdpArrival> read_handed(std::span<const std::byte> record);
+
+    void begin(base::Instant now);
+    // Asks for places and steers, when it is time.
+    void work(base::Instant now);
+    base::Instant next_deadline() const { return work_at_; }
+    uint64_t handed_over() const { return handed_over_; }
+
+private:
+    bool take_probe(const UdpArrival& arrival);
+    std::optional<uint32_t> neighbour_in(base::Instant now, uint32_t slot);
+    std::optional<uint32_t> neighbour_listening(base::Instant now, uint32_t port);
+    Verdict hand_over(base::Instant now, uint32_t peer, const UdpArrival& arrival);
+    bool is_neighbour(const Peer& peer) const;
+    uint32_t ask();
+    void steer();
+
+    World& world_;
+    UdpPath& udp_;
+    std::array<base::Instant, kSlots> look_again_{};  // for who has a slot that nobody had
+    base::Instant meet_again_{};
+    base::Instant work_at_ = base::Instant::never();
+    base::Instant not_before_{};
+    bool has_asked_ = false;
+    uint64_t handed_over_ = 0;
+};
+
+}  // namespace tulle::live

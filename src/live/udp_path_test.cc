@@ -1,0 +1,135 @@
+// Packets through real sockets of the loopback interface, each test on an address of its own there.
+#include "live/udp_path.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+
+#include "wire/testing.h"
+
+namespace tulle::live {
+namespace {
+
+wire::Gid address_of(uint8_t test, uint8_t host) {
+    const auto process = static_cast<uint8_t>(getpid() % 250 + 1);
+    return wire::gid_of(wire::Ipv4Address{{127, process, test, host}});
+}
+
+class Machine {
+public:
+    explicit Machine(const wire::Gid& gid) : address(gid) {
+        UdpAddress listened;
+        listened.gid = gid;
+        auto opened = UdpPath::open({listened});
+        EXPECT_TRUE(opened.ok()) << (opened.ok() ? "" : opened.error().message);
+        path = std::move(*opened);
+    }
+    // Everything that has come; waits for the first.
+    std::vector<wire::Packet> take() {
+        pollfd wait{path->sockets().files()[0], POLLIN, 0};
+        poll(&wait, 1, 5000);
+        std::vector<wire::Packet> packets;
+        payloads.clear();
+        const auto keep = [&](const UdpArrival& arrival) {
+            source_port = arrival.source_port;
+            const auto packet = path->read(arrival);
+            if (!packet) return;
+            packets.push_back(*packet);
+            payloads.emplace_back(packet->payload.address(),
+                                  packet->payload.address() + packet->payload_length);
+        };
+        while (path->sockets().receive(keep)) continue;
+        return packets;
+    }
+
+    wire::Gid address;
+    std::unique_ptr<UdpPath> path;
+    std::vector<std::vector<std::byte>> payloads;
+    uint16_t source_port = 0;
+};
+
+wire::Packet packet_with(const std::vector<std::byte>& payload, uint32_t psn) {
+    wire::Packet packet;
+    packet.opcode = wire::opcode_of(wire::Service::rc, wire::Operation::send_middle);
+    packet.set_dest_qp({0x1234});
+    packet.set_psn({psn});
+    packet.entropy = 0xc003;
+    packet.payload = wire::Payload::memory(payload.data());
+    packet.payload_length = static_cast<uint32_t>(payload.size());
+    return packet;
+}
+
+TEST(UdpPath, packets_of_one_size_go_together_and_come_apart) {
+    Machine here(address_of(1, 1));
+    Machine there(address_of(1, 2));
+    wire::testing::Random random(1);
+    const auto payload = wire::testing::random_bytes(random, 1024);
+    for (uint32_t psn = 0; psn < 20; ++psn)
+        here.path->send(here.address, there.address, packet_with(payload, psn));
+    here.path->sockets().flush();
+    std::vector<uint32_t> psns;
+    while (psns.size() < 20) {
+        const auto packets = there.take();
+        ASSERT_FALSE(packets.empty());
+        for (size_t i = 0; i < packets.size(); ++i) {
+            psns.push_back(packets[i].psn().value);
+            EXPECT_EQ(there.payloads[i], payload);
+        }
+    }
+    EXPECT_TRUE(std::ranges::is_sorted(psns));
+    EXPECT_EQ(here.path->sockets().counts().calls_out, 1u);
+    EXPECT_EQ(there.path->counts().damaged, 0u);
+    EXPECT_GE(there.source_port, 0xc000);
+}
+
+// A stranger who writes anything at all: nothing is taken, nothing breaks, all is counted.
+TEST(UdpPath, bytes_of_a_stranger_are_counted_and_dropped) {
+    Machine there(address_of(3, 2));
+    const int socket = static_cast<int>(syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ASSERT_GE(socket, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(4791);
+    std::memcpy(&to.sin_addr, there.address.bytes.data() + 12, 4);
+    wire::testing::Random random(3);
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < 3000; ++i) {
+        const auto bytes = wire::testing::random_bytes(random, 1 + random() % 300);
+        sendto(socket, bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&to), sizeof to);
+        if (i % 100 == 99) taken += there.take().size();
+    }
+    close(socket);
+    const auto& counts = there.path->counts();
+    EXPECT_EQ(taken, counts.solved);
+    EXPECT_LE(counts.solved, 1u);  // one in 65,536
+    EXPECT_GT(counts.damaged, 100u);
+    EXPECT_GT(counts.malformed, 100u);
+}
+
+TEST(UdpPath, any_bit_that_is_turned_makes_a_packet_damaged) {
+    Machine here(address_of(4, 1));
+    Machine there(address_of(4, 2));
+    wire::testing::Random random(4);
+    const auto payload = wire::testing::random_bytes(random, 64);
+    wire::Path path;
+    path.source.gid = here.address;
+    path.destination.gid = there.address;
+    std::array<std::byte, 256> room;
+    const size_t size = wire::encode(packet_with(payload, 9), path, payload, room);
+    here.path->send_frame(here.address, there.address, std::span(room).first(size));
+    here.path->sockets().flush();
+    EXPECT_EQ(there.take().size(), 1u);
+    for (size_t bit = (14 + 28 + 12) * 8; bit < size * 8; bit += 13) {
+        room[bit / 8] ^= std::byte{1} << bit % 8;
+        here.path->send_frame(here.address, there.address, std::span(room).first(size));
+        here.path->sockets().flush();
+        EXPECT_EQ(there.take().size(), 0u) << bit;
+        room[bit / 8] ^= std::byte{1} << bit % 8;
+    }
+}
+
+}  // namespace
+}  // namespace tulle::live
