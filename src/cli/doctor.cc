@@ -24,6 +24,7 @@
 #include "cli/run/imports.h"
 #include "live/meeting.h"
 #include "live/shared_memory.h"
+#include "live/udp_sockets.h"
 
 namespace tulle::cli {
 namespace {
@@ -97,6 +98,33 @@ Finding look_at_processors() {
             "one processor: programs that poll take turns, and the scheduler sets latencies"};
 }
 
+// For `tulle run --listen`: RoCE v2 has one port, which the kernel's own RoCE takes for itself.
+Finding look_at_port() {
+    std::error_code error;
+    const bool has_rxe = fs::exists("/sys/module/rdma_rxe", error);
+    live::UdpAddress loopback;
+    loopback.gid = wire::gid_of(wire::Ipv4Address{{127, 0, 0, 1}});
+    if (const auto opened = live::UdpSockets::open({loopback}); !opened)
+        return {Finding::Kind::helps, "--listen may not work: " + opened.error().message};
+    if (has_rxe)
+        return {Finding::Kind::helps,
+                "--listen may not work: rdma_rxe is loaded, and takes UDP "
+                "port 4791 of interfaces that it is added to"};
+    return {Finding::Kind::works, "--listen can open UDP port 4791"};
+}
+
+// What the kernel keeps for a socket that has no time to read: fewer packets may be under way.
+Finding look_at_buffers() {
+    constexpr uint32_t kEnough = 128;
+    const uint32_t window = live::UdpSockets::window();
+    if (window >= kEnough)
+        return {Finding::Kind::works, "receive buffers hold what --listen has under way"};
+    return {Finding::Kind::helps,
+            fmt::format("--listen has no more than {} packets under way: net.core.rmem_max is "
+                        "small; `sysctl net.core.rmem_max=4194304` gives it room",
+                        window)};
+}
+
 Finding look_for_adapters() {
     std::error_code error;
     std::string names;
@@ -109,8 +137,9 @@ Finding look_for_adapters() {
 
 int examine() {
     bool fails = false;
-    for (const Finding& finding : {look_for_libraries(), look_at_memory(), look_at_sockets(),
-                                   look_at_reach(), look_at_processors(), look_for_adapters()}) {
+    for (const Finding& finding :
+         {look_for_libraries(), look_at_memory(), look_at_sockets(), look_at_reach(),
+          look_at_processors(), look_at_port(), look_at_buffers(), look_for_adapters()}) {
         const char* mark = finding.kind == Finding::Kind::works   ? "yes "
                            : finding.kind == Finding::Kind::helps ? "slow"
                                                                   : "no  ";

@@ -89,6 +89,7 @@ private:
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
     void send_remote(uint32_t index, const wire::Packet& packet);
     void receive_udp(base::Instant now);
+    bool is_wanted(const wire::Packet& packet);
     void receive_datagram(base::Instant now, const UdpArrival& arrival);
     void take_datagram(base::Instant now, const UdpArrival& arrival, bool may_hand_over);
     void receive_handed(uint32_t index, base::Instant now, std::span<const std::byte> record);

@@ -21,7 +21,6 @@ constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they tra
 // is copied twice more, to a backlog and back. Packets as they are on the wire are smaller.
 constexpr uint32_t kPiecesOutstanding = 12;
 constexpr uint32_t kPacketsOutstanding = 32;
-constexpr uint32_t kDatagramsOutstanding = 128;  // chosen: 512 KiB, which a receive buffer holds
 static_assert(kPiecesOutstanding * kPiece <= kRingBytes / 2);
 constexpr uint32_t kPostsToStream = 8;
 constexpr base::Duration kBacklogLook{100'000'000};      // 100 us
@@ -34,7 +33,7 @@ transport::AdapterConfig config_for(const WireSettings& settings, bool listens) 
     while (getrandom(&config.seed, sizeof config.seed, 0) != sizeof config.seed) continue;
     config.max_payload = kPiece;
     config.max_packets_outstanding = settings.is_on ? kPacketsOutstanding : kPiecesOutstanding;
-    if (listens) config.max_packets_outstanding = kDatagramsOutstanding;
+    if (listens) config.max_packets_outstanding = UdpSockets::window();
     if (!settings.is_on) config.rnr_patience = kRnrPatience;
     return config;
 }

@@ -346,6 +346,16 @@ void Carrier::receive_udp(Instant time) {
             return;
 }
 
+// Whether somebody waits for such a datagram. One that nobody wants is not worth knowing its
+// sender.
+bool Carrier::is_wanted(const Packet& packet) {
+    if (is_management(packet)) return true;
+    const auto inner = world_.inside_of(packet.dest_qp());
+    const transport::QueuePair* qp = inner ? adapter_.query_qp(*inner) : nullptr;
+    return qp != nullptr && qp->type == transport::QpType::ud && qp->receives() &&
+           qp->qkey == packet.extended.send.qkey;
+}
+
 // From anybody. What is for a connection must come from its peer's address, which the engine looks
 // at; only what is for datagrams, or the connection manager, may come from one who is not known.
 void Carrier::receive_datagram(Instant time, const UdpArrival& arrival) {
@@ -358,7 +368,7 @@ void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_ha
     const auto packet = udp_->read(arrival);
     if (!packet) return adapter_.on_damaged_packet();
     if (wire_ && wire_->loses_arrival(time, *packet)) return;
-    const bool is_open_to_all = is_datagram(*packet);
+    const bool is_open_to_all = is_datagram(*packet) && is_wanted(*packet);
     const auto source = is_open_to_all ? world_.resolve_remote(arrival.source, &arrival.destination)
                                        : world_.find_remote(arrival.source);
     if (source == World::kNowhere) {

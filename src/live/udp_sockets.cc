@@ -125,6 +125,16 @@ base::Result<std::unique_ptr<UdpSockets>> UdpSockets::open(
     return made;
 }
 
+uint32_t UdpSockets::window() {
+    constexpr uint32_t kCost = 9000;  // of the longest packet in a buffer: two pages and its head
+    constexpr uint32_t kMost = 128;   // chosen
+    const Descriptor socket = new_socket(wire::gid_of(wire::Ipv4Address{}));
+    int room = 0;
+    socklen_t length = sizeof room;
+    if (!socket || getsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &room, &length) != 0) return 16;
+    return std::clamp(static_cast<uint32_t>(room) / kCost, 16u, kMost);
+}
+
 std::vector<int> UdpSockets::files() const {
     std::vector<int> files;
     for (const Receiver& receiver : receivers_) files.push_back(receiver.socket.get());

@@ -52,6 +52,10 @@ public:
     // Takes the port at each of these addresses.
     static base::Result<std::unique_ptr<UdpSockets>> open(const std::vector<UdpAddress>& addresses);
 
+    // How many packets a queue pair may have under way, so that they fit into a receive buffer as
+    // the kernel gives it to us: the peer's is taken to be as large.
+    static uint32_t window();
+
     struct Place {
         std::span<std::byte> bytes;  // to be written
         uint16_t number = 0;         // its IPv4 identification

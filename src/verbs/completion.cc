@@ -192,8 +192,11 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
     shown.sl = completion.service_level;
     if ((completion.flags & transport::kHasGrh) != 0) {
         shown.wc_flags |= IBV_WC_GRH;
-        // On Ethernet adapters say here which header it was, and UCX looks: RoCE v2 over IPv4.
-        if (host.identity().is_ethernet) shown.sl = 2;
+        // On Ethernet adapters say here which header it was, and UCX looks: RoCE v2, over IPv4
+        // or 6.
+        const live::Peer* from = host.world().peer(completion.source);
+        const bool is_six = from != nullptr && from->is_remote && !wire::is_ipv4(from->own_address);
+        if (host.identity().is_ethernet) shown.sl = is_six ? 1 : 2;
     }
     if ((completion.flags & transport::kWithImmediate) != 0) {
         shown.wc_flags |= IBV_WC_WITH_IMM;

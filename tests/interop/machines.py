@@ -104,9 +104,9 @@ class Machines:
         self.second.wait()
 
 
-def perftest(machines, program, options="", host=HERE[0], **named):
-    line = f"{program} -F {options}"
-    return machines.pair(line, f"{line} {host}", 18515, PERFTEST, **named)
+def perftest(machines, program, arguments="", **named):
+    line = f"{program} -F {arguments}"
+    return machines.pair(line, f"{line} {HERE[0]}", 18515, PERFTEST, **named)
 
 
 def pingpong_over_ipv4_and_ipv6(machines):
@@ -175,6 +175,24 @@ def several_programs_share_the_port(machines):
         machines.end(one)
 
 
+def datagrams_out():
+    """What the kernel has sent by UDP on the first machine."""
+    names, values = [line.split() for line in Path("/proc/net/snmp").read_text().splitlines()
+                     if line.startswith("Udp:")]
+    return int(values[names.index("OutDatagrams")])
+
+
+def programs_of_one_machine_use_shared_memory(machines):
+    before = datagrams_out()
+    line = "ib_send_bw -F -n 200 -s 65536"
+    server = machines.start(line)
+    machines.until_it_listens(server, 18515)
+    machines.end(machines.start(f"{line} {HERE[0]}"))
+    machines.end(server)
+    sent = datagrams_out() - before
+    assert sent < 100, f"{sent} datagrams for 200 messages of 16 packets"
+
+
 def a_killed_peer_is_a_dead_host(machines):
     server = machines.start("ib_send_bw -F -D 60 -p 18515")
     machines.until_it_listens(server, 18515)
@@ -217,7 +235,8 @@ def nobody_listens_by_default(machines):
 TESTS = {test.__name__: test for test in (
     pingpong_over_ipv4_and_ipv6, writes_reads_sends_and_atomics, perftest_by_the_connection_manager,
     programs_of_the_connection_manager, ucx_between_machines,
-    a_network_that_loses_doubles_and_damages, several_programs_share_the_port, a_killed_peer_is_a_dead_host, nobody_listens_by_default)}
+    a_network_that_loses_doubles_and_damages, several_programs_share_the_port,
+    programs_of_one_machine_use_shared_memory, a_killed_peer_is_a_dead_host, nobody_listens_by_default)}
 NEEDED = {"ibv_rc_pingpong": "ibverbs-utils", "ib_write_bw": "perftest", "rping": "rdmacm-utils",
           "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
 
