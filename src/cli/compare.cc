@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <thread>
 
 #include "cli/about.h"
+#include "cli/command.h"
 #include "cli/compare/input.h"
 #include "cli/compare/progress.h"
 #include "cli/exit_code.h"
@@ -203,45 +203,37 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_compare(CLI::App& app, int& exit_code) {
+void add_compare(Command& program) {
     const auto options = std::make_shared<Options>();
-    CLI::App* command =
-        app.add_subcommand("compare", "The same work on several fabrics, side by side");
-    command->footer(kExamples);
+    Command command =
+        program.add_command("compare", "The same work on several fabrics, side by side");
+    command.add_examples(kExamples);
     CompareInput& input = options->input;
-    command->add_option("SCENARIO", input.scenario, "What to compare; by default an AI cluster")
-        ->option_text(" ");
-    command->add_option("--fabrics", input.fabrics, "Profiles, by name or file")
-        ->option_text("A,B,...")
-        ->delimiter(',')
-        ->allow_extra_args(false);
-    command->add_option("--seed", input.seed, "Of all that is drawn by chance")->option_text("N");
-    command->add_option("--set", input.set, "Another value for a setting, on every fabric")
-        ->option_text("KEY=VALUE")
-        ->allow_extra_args(false);
-    command->add_option("--seeds", input.seeds, "So many runs each, with the spread")
-        ->option_text("N [1]")
-        ->check(CLI::Range(1, 1000));
-    command
-        ->add_option("--sweep", input.sweeps,
-                     "The same with several values of a setting; two: a grid")
-        ->option_text("KEY=A,B,...")
-        ->allow_extra_args(false);
-    command->add_option("--cost", options->cost, "Prices of parts; by default a sample")
-        ->option_text("FILE");
-    command->add_option("--json", options->json, "Write everything as JSON; - is standard output")
-        ->option_text("FILE");
-    command->add_option("--csv", options->csv, "Write a row for each run and collective")
-        ->option_text("FILE");
-    command->add_option("--html", options->html, "Write one page with tables and charts")
-        ->option_text("FILE");
-    command->add_option("--threads", options->threads, "Runs at a time; by default all cores")
-        ->option_text("N")
-        ->check(CLI::Range(1, 1024));
-    command->add_flag("-q,--quiet", options->quiet, "The verdict alone");
-    command->callback([options, &exit_code] {
+    command.option("SCENARIO", input.scenario, "What to compare; by default an AI cluster", {});
+    command.option("--fabrics", input.fabrics, "Profiles, by name or file",
+                   {.shown = "A,B,...", .separator = ','});
+    command.option("--seed", input.seed, "Of all that is drawn by chance", {.shown = "N"});
+    command.option("--set", input.set, "Another value for a setting, on every fabric",
+                   {.shown = "KEY=VALUE"});
+    command.option("--seeds", input.seeds, "So many runs each, with the spread",
+                   {.shown = "N [1]", .from = 1, .to = 1000});
+    command.option("--sweep", input.sweeps,
+                   "The same with several values of a setting; two: a grid",
+                   {.shown = "KEY=A,B,..."});
+    command.option("--cost", options->cost, "Prices of parts; by default a sample",
+                   {.shown = "FILE"});
+    command.option("--json", options->json, "Write everything as JSON; - is standard output",
+                   {.shown = "FILE"});
+    command.option("--csv", options->csv, "Write a row for each run and collective",
+                   {.shown = "FILE"});
+    command.option("--html", options->html, "Write one page with tables and charts",
+                   {.shown = "FILE"});
+    command.option("--threads", options->threads, "Runs at a time; by default all cores",
+                   {.shown = "N", .from = 1, .to = 1024});
+    command.flag("-q,--quiet", options->quiet, "The verdict alone");
+    command.when_chosen([options] {
         options->input.trace = !options->html.empty();
-        exit_code = run(*options);
+        return run(*options);
     });
 }
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "cli/command.h"
 #include "cli/decode/capture.h"
 #include "cli/decode/json_report.h"
 #include "cli/decode/link_type.h"
@@ -161,34 +161,32 @@ int decode(const Options& options) {
 
 }  // namespace
 
-void add_decode(CLI::App& app, int& exit_code) {
+void add_decode(Command& program) {
     const auto options = std::make_shared<Options>();
-    CLI::App* command =
-        app.add_subcommand("decode", "Print and check captured RoCE and InfiniBand packets");
-    command->footer(kExamples);
-    command->add_option("FILE", options->file, "The capture, pcap or pcapng; - is standard input")
-        ->required()
-        ->option_text(" ");
-    command->add_flag("--operations", options->operations,
-                      "A line an operation instead of a line a packet");
-    command->add_flag("-q,--quiet", options->quiet, "The summary alone");
-    command->add_flag("-v,--verbose", options->text.verbose,
-                      "Every field of every header, and the payload");
-    command->add_option("--dump", options->text.dump_bytes, "Payload bytes that -v shows")
-        ->option_text("BYTES [128]");
-    command->add_flag("--roce-only", options->text.roce_only,
-                      "No lines for packets that are not RoCE or InfiniBand");
-    command
-        ->add_option("--json", options->json_file,
-                     "Write everything as JSON to FILE; - is standard output, then without text")
-        ->option_text("FILE");
-    command->add_flag("--partial", options->partial,
-                      "Decode a damaged capture up to the first packet that is not whole");
-    command->callback([options, &exit_code] {
+    Command command =
+        program.add_command("decode", "Print and check captured RoCE and InfiniBand packets");
+    command.add_examples(kExamples);
+    command.option("FILE", options->file, "The capture, pcap or pcapng; - is standard input",
+                   {.is_required = true});
+    command.flag("--operations", options->operations,
+                 "A line an operation instead of a line a packet");
+    command.flag("-q,--quiet", options->quiet, "The summary alone");
+    command.flag("-v,--verbose", options->text.verbose,
+                 "Every field of every header, and the payload");
+    command.option("--dump", options->text.dump_bytes, "Payload bytes that -v shows",
+                   {.shown = "BYTES [128]"});
+    command.flag("--roce-only", options->text.roce_only,
+                 "No lines for packets that are not RoCE or InfiniBand");
+    command.option("--json", options->json_file,
+                   "Write everything as JSON to FILE; - is standard output, then without text",
+                   {.shown = "FILE"});
+    command.flag("--partial", options->partial,
+                 "Decode a damaged capture up to the first packet that is not whole");
+    command.when_chosen([options] {
         using Show = TextOptions::Show;
         if (options->operations) options->text.show = Show::operations;
         if (options->quiet) options->text.show = Show::summary;
-        exit_code = decode(*options);
+        return decode(*options);
     });
 }
 

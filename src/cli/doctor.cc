@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/run/environment.h"
 #include "cli/run/imports.h"
@@ -174,15 +174,14 @@ int examine_program(const std::string& program) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& exit_code) {
-    CLI::App* command =
-        app.add_subcommand("doctor", "Say what of `tulle run` will work on this machine");
-    auto program = std::make_shared<std::string>();
-    command->add_option("program", *program, "Look at what this program asks of libraries, instead")
-        ->type_name("PROGRAM");
-    command->callback([program, &exit_code] {
-        exit_code = program->empty() ? examine() : examine_program(*program);
-    });
+void add_doctor(Command& program) {
+    Command command =
+        program.add_command("doctor", "Say what of `tulle run` will work on this machine");
+    const auto examined = std::make_shared<std::string>();
+    command.option("PROGRAM", *examined, "Look at what this program asks of libraries, instead",
+                   {});
+    command.when_chosen(
+        [examined] { return examined->empty() ? examine() : examine_program(*examined); });
 }
 
 }  // namespace tulle::cli

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/input.h"
 #include "cli/output.h"
@@ -33,11 +33,10 @@ int list_profiles() {
 
 }  // namespace
 
-void add_list(CLI::App& app, int& exit_code) {
-    CLI::App* command = app.add_subcommand("list", "Print what is built in: profiles");
-    command->require_subcommand(1);
-    CLI::App* profiles = command->add_subcommand("profiles", "Fabrics that a scenario can name");
-    profiles->callback([&exit_code] { exit_code = list_profiles(); });
+void add_list(Command& program) {
+    Command command = program.add_command("list", "Print what is built in: profiles");
+    Command profiles = command.add_command("profiles", "Fabrics that a scenario can name");
+    profiles.when_chosen(list_profiles);
 }
 
 }  // namespace tulle::cli

@@ -1,13 +1,10 @@
 // `tulle list`: what is built in.
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace tulle::cli {
 
-// Adds the subcommand to the program. When it was chosen, `exit_code` says how it ended.
-void add_list(CLI::App& app, int& exit_code);
+class Command;
+
+void add_list(Command& program);
 
 }  // namespace tulle::cli

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/run/children.h"
 #include "cli/run/device_files.h"
@@ -241,42 +241,32 @@ int run_programs(Options& options, std::vector<std::string> rest) {
 
 }  // namespace
 
-void add_run(CLI::App& app, int& exit_code) {
-    auto options = std::make_shared<Options>();
-    CLI::App* command = app.add_subcommand("run", "Run RDMA programs on this machine");
-    command->footer(kExamples);
-    command->add_option("-n", options->copies, "Start so many copies, as hosts of their own")
-        ->check(CLI::Range(1u, live::kMaxRank + 1))
-        ->type_name("N");
-    command->add_option("--pair", options->pair, "Start a server and, when it is ready, a client")
-        ->expected(2)
-        ->type_name("SERVER CLIENT");
-    command->add_option("--link-layer", options->link_layer, "ethernet (RoCE) or infiniband")
-        ->check(CLI::IsMember({"ethernet", "infiniband"}))
-        ->type_name("LAYER");
-    command
-        ->add_option("--listen", options->listens,
-                     "Reach, and be reached by, other machines: addresses or interfaces of this "
-                     "one, with commas between (RoCE v2, UDP port 4791)")
-        ->type_name("ADDRESS|INTERFACE");
-    command->add_flag("--shared", options->is_shared,
-                      "Reach, and be reached by, programs of other users who ask for it too");
-    command->add_flag("--label", options->is_labelled,
-                      "Say whose each line is, as on a terminal where there are several programs");
-    command->add_option("--devices", options->devices, "Give each host so many adapters")
-        ->check(CLI::Range(1u, live::kMaxDevices))
-        ->type_name("N");
-    command->add_flag("--explain", options->explains_calls,
-                      "Say why a call of a program was refused, too");
-    add_wire_options(*command, options->wire);
-    // Everything from the program's name on is the program's. What stands behind `--` CLI11 leaves
-    // to the command above, which keeps it for us.
-    command->prefix_command();
-    command->preparse_callback([&app](size_t) { app.prefix_command(); });
-    command->callback([options, command, &app, &exit_code] {
-        std::vector<std::string> rest = command->remaining();
-        for (std::string& word : app.remaining()) rest.push_back(std::move(word));
-        exit_code = run_programs(*options, std::move(rest));
+void add_run(Command& program) {
+    const auto options = std::make_shared<Options>();
+    Command command = program.add_command("run", "Run RDMA programs on this machine");
+    command.add_examples(kExamples);
+    command.option("-n", options->copies, "Start so many copies, as hosts of their own",
+                   {.shown = "N", .from = 1, .to = live::kMaxRank + 1});
+    command.option("--pair", options->pair, "Start a server and, when it is ready, a client",
+                   {.shown = "SERVER CLIENT", .words = 2});
+    command.option("--link-layer", options->link_layer, "ethernet (RoCE) or infiniband",
+                   {.shown = "LAYER", .choices = {"ethernet", "infiniband"}});
+    command.option("--listen", options->listens,
+                   "Reach, and be reached by, other machines: addresses or interfaces of this one, "
+                   "with commas between (RoCE v2, UDP port 4791)",
+                   {.shown = "ADDRESS|INTERFACE"});
+    command.flag("--shared", options->is_shared,
+                 "Reach, and be reached by, programs of other users who ask for it too");
+    command.flag("--label", options->is_labelled,
+                 "Say whose each line is, as on a terminal where there are several programs");
+    command.option("--devices", options->devices, "Give each host so many adapters",
+                   {.shown = "N", .from = 1, .to = live::kMaxDevices});
+    command.flag("--explain", options->explains_calls,
+                 "Say why a call of a program was refused, too");
+    add_wire_options(command, options->wire);
+    // Everything from the program's name on is the program's.
+    command.when_chosen_with_program([options](std::vector<std::string> words) {
+        return run_programs(*options, std::move(words));
     });
 }
 

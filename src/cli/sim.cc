@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "cli/about.h"
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -135,9 +135,9 @@ int simulate(const Options& options) {
     return report_run(options, setup, *result, finished, *outputs);
 }
 
-void add_files(CLI::App& command, Options& options) {
+void add_files(Command& command, Options& options) {
     const auto file = [&](const char* name, std::string& path, const char* what) {
-        command.add_option(name, path, what)->option_text("FILE");
+        command.option(name, path, what, {.shown = "FILE"});
     };
     file("--json", options.json, "Write everything as JSON; - is standard output, without text");
     file("--csv", options.flows_csv, "Write a row a flow");
@@ -150,27 +150,24 @@ void add_files(CLI::App& command, Options& options) {
 
 }  // namespace
 
-void add_sim(CLI::App& app, int& exit_code) {
+void add_sim(Command& program) {
     const auto options = std::make_shared<Options>();
-    CLI::App* command = app.add_subcommand("sim", "Simulate a fabric packet by packet");
-    command->footer(kExamples);
-    add_sim_input(*command, options->input);
-    command->add_option("--tap", options->input.taps, "A cable that --pcap listens at")
-        ->option_text("A-B")
-        ->allow_extra_args(false);
-    command->add_option("--link", options->input.links, "A cable that --html shows over time")
-        ->option_text("A-B")
-        ->allow_extra_args(false);
-    add_files(*command, *options);
-    command->add_option("--threads", options->threads, "How many; the results are the same")
-        ->option_text("N [1]")
-        ->check(CLI::Range(1, 1024));
-    command->add_flag("-q,--quiet", options->quiet, "The verdict alone");
-    command->add_flag("--no-verdict", options->no_verdict,
-                      "Run once, and do not find out where the time went");
-    command->callback([options, &exit_code] {
+    Command command = program.add_command("sim", "Simulate a fabric packet by packet");
+    command.add_examples(kExamples);
+    add_sim_input(command, options->input);
+    command.option("--tap", options->input.taps, "A cable that --pcap listens at",
+                   {.shown = "A-B"});
+    command.option("--link", options->input.links, "A cable that --html shows over time",
+                   {.shown = "A-B"});
+    add_files(command, *options);
+    command.option("--threads", options->threads, "How many; the results are the same",
+                   {.shown = "N [1]", .from = 1, .to = 1024});
+    command.flag("-q,--quiet", options->quiet, "The verdict alone");
+    command.flag("--no-verdict", options->no_verdict,
+                 "Run once, and do not find out where the time went");
+    command.when_chosen([options] {
         options->input.trace = !options->timeline.empty() || !options->html.empty();
-        exit_code = simulate(*options);
+        return simulate(*options);
     });
 }
 

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/input.h"
 #include "cli/output.h"
@@ -213,31 +213,26 @@ int topo(const Options& options) {
 
 }  // namespace
 
-void add_topo(CLI::App& app, int& exit_code) {
+void add_topo(Command& program) {
     const auto options = std::make_shared<Options>();
-    CLI::App* command =
-        app.add_subcommand("topo", "Build, check and convert descriptions of fabrics");
-    command->footer("Topologies by name:\n" + std::string(topology::spec_help()) + kExamples);
-    command
-        ->add_option("FABRIC", options->fabric,
-                     "A topology by name, or a file; - is standard input")
-        ->required()
-        ->option_text(" ");
-    command->add_option("--from", options->from, "The format of the file; guessed unless told")
-        ->option_text("FORMAT");
-    CLI::Option* to = command->add_option("--to", options->to, "Write the fabric in this format")
-                          ->option_text("FORMAT");
-    command->add_option("-o,--output", options->output_file, "Write to FILE")->option_text("FILE");
-    command
-        ->add_option("--json", options->json_file,
-                     "Write the summary as JSON to FILE; - is standard output, then without text")
-        ->option_text("FILE")
-        ->excludes(to);
-    command->add_option("--rate", options->rate, "Of cables that have none, such as 100Gbps")
-        ->option_text("RATE");
-    command->add_option("--delay", options->delay, "Of cables that have none, such as 1us")
-        ->option_text("TIME");
-    command->callback([options, &exit_code] { exit_code = topo(*options); });
+    Command command =
+        program.add_command("topo", "Build, check and convert descriptions of fabrics");
+    command.add_examples("Topologies by name:\n" + std::string(topology::spec_help()) + kExamples);
+    command.option("FABRIC", options->fabric, "A topology by name, or a file; - is standard input",
+                   {.is_required = true});
+    command.option("--from", options->from, "The format of the file; guessed unless told",
+                   {.shown = "FORMAT"});
+    command.option("--to", options->to, "Write the fabric in this format", {.shown = "FORMAT"});
+    command.option("-o,--output", options->output_file, "Write to FILE", {.shown = "FILE"});
+    command.option("--json", options->json_file,
+                   "Write the summary as JSON to FILE; - is standard output, then without text",
+                   {.shown = "FILE"});
+    command.exclude("--json", "--to");
+    command.option("--rate", options->rate, "Of cables that have none, such as 100Gbps",
+                   {.shown = "RATE"});
+    command.option("--delay", options->delay, "Of cables that have none, such as 1us",
+                   {.shown = "TIME"});
+    command.when_chosen([options] { return topo(*options); });
 }
 
 }  // namespace tulle::cli

@@ -1,13 +1,10 @@
 // `tulle topo`: builds, checks and converts descriptions of fabrics.
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace tulle::cli {
 
-// Adds the subcommand to the program. When it was chosen, `exit_code` says how it ended.
-void add_topo(CLI::App& app, int& exit_code);
+class Command;
+
+void add_topo(Command& program);
 
 }  // namespace tulle::cli

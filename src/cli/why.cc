@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
+#include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
@@ -105,21 +105,19 @@ int explain(const Options& options) {
 
 }  // namespace
 
-void add_why(CLI::App& app, int& exit_code) {
+void add_why(Command& program) {
     const auto options = std::make_shared<Options>();
-    CLI::App* command =
-        app.add_subcommand("why", "What held a run up, proved by running without it");
-    command->footer(kExamples);
-    add_sim_input(*command, options->input);
-    command->add_option("--causes", options->causes, "How many are put to the test")
-        ->option_text("N [3]")
-        ->check(CLI::Range(0, 100));
-    command->add_option("--threads", options->threads, "How many; the results are the same")
-        ->option_text("N [1]")
-        ->check(CLI::Range(1, 1024));
-    command->add_option("--json", options->json, "Write everything as JSON; - is standard output")
-        ->option_text("FILE");
-    command->callback([options, &exit_code] { exit_code = explain(*options); });
+    Command command =
+        program.add_command("why", "What held a run up, proved by running without it");
+    command.add_examples(kExamples);
+    add_sim_input(command, options->input);
+    command.option("--causes", options->causes, "How many are put to the test",
+                   {.shown = "N [3]", .to = 100});
+    command.option("--threads", options->threads, "How many; the results are the same",
+                   {.shown = "N [1]", .from = 1, .to = 1024});
+    command.option("--json", options->json, "Write everything as JSON; - is standard output",
+                   {.shown = "FILE"});
+    command.when_chosen([options] { return explain(*options); });
 }
 
 }  // namespace tulle::cli

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <tuple>
 #include <vector>
 
 #include "base/units.h"
+#include "cli/command.h"
 #include "cli/scenario_input.h"
 #include "live/clock.h"
 #include "scenario/packet_rules.h"
@@ -119,25 +119,24 @@ base::Result<std::string> wire_setting(const WireOptions& options, bool is_ether
     return fmt::format("seed={}{}", options.seed, setting);
 }
 
-void add_wire_options(CLI::App& command, WireOptions& options) {
-    command.add_option("--pcap", options.capture_file, "Write the packets of all programs")
-        ->type_name("FILE");
-    command.add_flag("--strict", options.is_strict,
-                     "Check all that adapters check; slower: all data goes by packets");
-    command.add_option("--loss", options.loss, "Lose this share of packets")->type_name("SHARE");
-    command.add_option("--reorder", options.reorder, "Deliver this share late")->type_name("SHARE");
-    command.add_option("--duplicate", options.duplicate, "Deliver this share twice")
-        ->type_name("SHARE");
-    command.add_option("--corrupt", options.corrupt, "Damage a bit of this share")
-        ->type_name("SHARE");
-    command.add_option("--delay", options.delay, "Deliver all so much later")->type_name("TIME");
-    command.add_option("--rate", options.rate, "Send no faster than this")->type_name("RATE");
-    command.add_option("--faults", options.rules_file, "What happens to which packets, by rules")
-        ->type_name("FILE");
-    command.add_option("--seed", options.seed, "Which faults; the same ones for the same seed")
-        ->type_name("N");
-    command.add_option("--fault-log", options.log_file, "Write a line for each fault")
-        ->type_name("FILE");
+void add_wire_options(Command& command, WireOptions& options) {
+    command.option("--pcap", options.capture_file, "Write the packets of all programs",
+                   {.shown = "FILE"});
+    command.flag("--strict", options.is_strict,
+                 "Check all that adapters check; slower: all data goes by packets");
+    const Value share{.shown = "SHARE"};
+    command.option("--loss", options.loss, "Lose this share of packets", share);
+    command.option("--reorder", options.reorder, "Deliver this share late", share);
+    command.option("--duplicate", options.duplicate, "Deliver this share twice", share);
+    command.option("--corrupt", options.corrupt, "Damage a bit of this share", share);
+    command.option("--delay", options.delay, "Deliver all so much later", {.shown = "TIME"});
+    command.option("--rate", options.rate, "Send no faster than this", {.shown = "RATE"});
+    command.option("--faults", options.rules_file, "What happens to which packets, by rules",
+                   {.shown = "FILE"});
+    command.option("--seed", options.seed, "Which faults; the same ones for the same seed",
+                   {.shown = "N"});
+    command.option("--fault-log", options.log_file, "Write a line for each fault",
+                   {.shown = "FILE"});
 }
 
 }  // namespace tulle::cli

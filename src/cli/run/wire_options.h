@@ -7,11 +7,9 @@
 
 #include "base/result.h"
 
-namespace CLI {
-class App;
-}
-
 namespace tulle::cli {
+
+class Command;
 
 struct WireOptions {
     std::string capture_file;
@@ -27,7 +25,7 @@ struct WireOptions {
     uint64_t seed = 1;
 };
 
-void add_wire_options(CLI::App& command, WireOptions& options);
+void add_wire_options(Command& command, WireOptions& options);
 
 // The setting that programs are given; empty if nothing was asked for. Makes the capture file, with
 // its head, and empties the log.

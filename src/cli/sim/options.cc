@@ -1,26 +1,24 @@
 #include "cli/sim/options.h"
 
-#include <CLI/CLI.hpp>
+#include "cli/command.h"
 
 namespace tulle::cli {
 
-void add_sim_input(CLI::App& command, SimInput& input) {
-    command.add_option("SCENARIO", input.scenario, "What to simulate; - is standard input")
-        ->option_text(" ");
-    command.add_option("--hpcc", input.hpcc_config, "Instead: a config.txt of HPCC's simulator")
-        ->option_text("CONFIG");
-    command.add_option("--cm", input.connection_matrix, "Instead: a connection matrix of htsim")
-        ->option_text("FILE");
-    command.add_option("--profile", input.profile, "Another fabric than the scenario says")
-        ->option_text("P");
-    command.add_option("--topology", input.topology, "Another topology, such as fat-tree:k=8")
-        ->option_text("T");
-    command.add_option("--paths", input.paths, "Paths that flows take, by the nodes on them")
-        ->option_text("FILE");
-    command.add_option("--seed", input.seed, "Of all that is drawn by chance")->option_text("N");
-    command.add_option("--set", input.set, "Another value for a setting of the scenario")
-        ->option_text("KEY=VALUE")
-        ->allow_extra_args(false);
+void add_sim_input(Command& command, SimInput& input) {
+    command.option("SCENARIO", input.scenario, "What to simulate; - is standard input", {});
+    command.option("--hpcc", input.hpcc_config, "Instead: a config.txt of HPCC's simulator",
+                   {.shown = "CONFIG"});
+    command.option("--cm", input.connection_matrix, "Instead: a connection matrix of htsim",
+                   {.shown = "FILE"});
+    command.option("--profile", input.profile, "Another fabric than the scenario says",
+                   {.shown = "P"});
+    command.option("--topology", input.topology, "Another topology, such as fat-tree:k=8",
+                   {.shown = "T"});
+    command.option("--paths", input.paths, "Paths that flows take, by the nodes on them",
+                   {.shown = "FILE"});
+    command.option("--seed", input.seed, "Of all that is drawn by chance", {.shown = "N"});
+    command.option("--set", input.set, "Another value for a setting of the scenario",
+                   {.shown = "KEY=VALUE"});
 }
 
 }  // namespace tulle::cli

@@ -3,12 +3,10 @@
 
 #include "cli/sim/input.h"
 
-namespace CLI {
-class App;
-}
-
 namespace tulle::cli {
 
-void add_sim_input(CLI::App& command, SimInput& input);
+class Command;
+
+void add_sim_input(Command& command, SimInput& input);
 
 }  // namespace tulle::cli
