@@ -131,5 +131,41 @@ TEST(UdpPath, any_bit_that_is_turned_makes_a_packet_damaged) {
     }
 }
 
+// The place of a socket among those that share the port, by the probe that it got.
+uint32_t place_of(Machine& machine) {
+    pollfd wait{machine.path->sockets().files()[0], POLLIN, 0};
+    poll(&wait, 1, 5000);
+    uint32_t place = 99;
+    machine.path->sockets().receive([&](const UdpArrival& arrival) {
+        if (const auto said = UdpSockets::place_in_probe(arrival)) place = *said;
+    });
+    return place;
+}
+
+TEST(UdpSockets, processes_that_share_a_port_get_what_is_for_their_slots) {
+    const wire::Gid shared = address_of(5, 1);
+    Machine first(shared);
+    Machine second(shared);
+    Machine client(address_of(5, 2));
+    first.path->sockets().probe(2);
+    const uint32_t place = place_of(first);
+    EXPECT_EQ(place + place_of(second), 1u);
+    const std::array<UdpSockets::Steering, 2> table{{{3, place}, {7, 1 - place}}};
+    second.path->sockets().steer(shared, table);
+    wire::testing::Random random(5);
+    const auto payload = wire::testing::random_bytes(random, 32);
+    for (uint32_t i = 0; i < 40; ++i) {
+        const uint32_t slot = i % 2 == 0 ? 3 : 7;
+        wire::Packet packet = packet_with(payload, i);
+        packet.set_dest_qp({slot << 12 | 5});
+        packet.entropy = static_cast<uint16_t>(0xc000 + i);
+        client.path->send(client.address, shared, packet);
+        client.path->sockets().flush();
+        const auto taken = (slot == 3 ? first : second).take();
+        ASSERT_EQ(taken.size(), 1u);
+        EXPECT_EQ(taken[0].psn().value, i);
+    }
+}
+
 }  // namespace
 }  // namespace tulle::live

@@ -309,6 +309,8 @@ size_t UdpSockets::send_some() {
     ++counts_.calls_out;
     if (sent > 0) {
         for (int i = 0; i < sent; ++i) counts_.sent += closed_[static_cast<size_t>(i)].count;
+        // An error behind the first is not told, and not kept for the next call either.
+        if (static_cast<size_t>(sent) < count) read_errors(socket);
         return static_cast<size_t>(sent);
     }
     if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) return 0;

@@ -236,7 +236,8 @@ TESTS = {test.__name__: test for test in (
     pingpong_over_ipv4_and_ipv6, writes_reads_sends_and_atomics, perftest_by_the_connection_manager,
     programs_of_the_connection_manager, ucx_between_machines,
     a_network_that_loses_doubles_and_damages, several_programs_share_the_port,
-    programs_of_one_machine_use_shared_memory, a_killed_peer_is_a_dead_host, nobody_listens_by_default)}
+    programs_of_one_machine_use_shared_memory, a_killed_peer_is_a_dead_host,
+    nobody_listens_by_default)}
 NEEDED = {"ibv_rc_pingpong": "ibverbs-utils", "ib_write_bw": "perftest", "rping": "rdmacm-utils",
           "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
 
