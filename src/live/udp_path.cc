@@ -86,9 +86,12 @@ void UdpPath::send(const wire::Gid& from, const wire::Gid& to, const wire::Packe
         has_bytes ? wire::Bytes{packet.payload.address(), packet.payload_length} : wire::Bytes{};
     const wire::Frame frame = wire::frame_of(packet, {}, payload);
     const size_t size = frame.transport.size() + frame.payload.size() + frame.pad.size();
-    const UdpDeparture departure{from, to, packet.entropy,
+    const UdpDeparture departure{from,
+                                 to,
+                                 packet.entropy,
                                  static_cast<uint8_t>(packet.traffic_class),
-                                 size + wire::kIcrcSize};
+                                 size + wire::kIcrcSize,
+                                 packet.dest_qp().value};
     const UdpSockets::Place place = sockets_->reserve(departure);
     if (place.bytes.empty()) return;
     wire::write_datagram(frame, place.bytes);

@@ -209,8 +209,9 @@ UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t ent
 bool UdpSockets::fits(const UdpDeparture& to, uint16_t port) const {
     return is_open_ && !open_.is_complete && has_segments_ && open_.port == port &&
            open_.source == to.source && open_.destination == to.destination &&
-           open_.traffic_class == to.traffic_class && to.bytes <= open_.segment &&
-           open_.count < kMostSegments && open_.bytes + to.bytes <= kMostBytes;
+           open_.traffic_class == to.traffic_class && open_.queue_pair == to.queue_pair &&
+           to.bytes <= open_.segment && open_.count < kMostSegments &&
+           open_.bytes + to.bytes <= kMostBytes;
 }
 
 void UdpSockets::begin(const UdpDeparture& to, const Sender& sender) {
@@ -224,6 +225,7 @@ void UdpSockets::begin(const UdpDeparture& to, const Sender& sender) {
     open_.source = to.source;
     open_.destination = to.destination;
     open_.traffic_class = to.traffic_class;
+    open_.queue_pair = to.queue_pair;
     open_.segment = static_cast<uint16_t>(to.bytes);
     is_open_ = true;
 }

@@ -43,6 +43,7 @@ struct UdpDeparture {
     uint16_t entropy = 0;  // of the queue pair: chooses the port that it leaves from
     uint8_t traffic_class = 0;
     size_t bytes = 0;
+    uint32_t queue_pair = 0;  // that it is for: what goes together is for one process
 };
 
 class UdpSockets {
@@ -131,6 +132,7 @@ private:
         wire::Gid source;
         wire::Gid destination;
         uint8_t traffic_class = 0;
+        uint32_t queue_pair = 0;
         uint16_t segment = 0;
         uint16_t count = 0;
         bool is_complete = false;  // by a shorter one

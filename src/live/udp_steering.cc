@@ -57,10 +57,10 @@ void UdpSockets::probe(uint32_t places) {
             bytes[kProbe.size()] = static_cast<std::byte>(place);
             const Place to = reserve({address, address, 0, 0, bytes.size()});
             if (!to.bytes.empty()) std::ranges::copy(bytes, to.bytes.begin());
+            flush();  // two that went together would come together
         }
     }
     is_steered_ = true;
-    flush();
 }
 
 std::optional<uint32_t> UdpSockets::place_in_probe(const UdpArrival& arrival) {
