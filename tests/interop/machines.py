@@ -149,6 +149,14 @@ def ucx_between_machines(machines):
                       environment={"UCX_TLS": transport, "UCX_NET_DEVICES": "tulle0:1"})
 
 
+def libfabric_between_machines(machines):
+    if not shutil.which("fi_pingpong"):
+        sys.exit(SKIPPED)
+    for kind in ("rdm", "dgram"):
+        line = f"fi_pingpong -p verbs -e {kind} -I 20 -S 4096"
+        machines.pair(line, f"{line} {HERE[0]}", 47592, r"4k\s+20")
+
+
 def a_network_that_loses_doubles_and_damages(machines):
     faults = ("--loss", "1%", "--corrupt", "1%", "--duplicate", "1%", "--reorder", "1%", "--seed",
               "7")
@@ -235,9 +243,9 @@ def nobody_listens_by_default(machines):
 TESTS = {test.__name__: test for test in (
     pingpong_over_ipv4_and_ipv6, writes_reads_sends_and_atomics, perftest_by_the_connection_manager,
     programs_of_the_connection_manager, ucx_between_machines,
-    a_network_that_loses_doubles_and_damages, several_programs_share_the_port,
-    programs_of_one_machine_use_shared_memory, a_killed_peer_is_a_dead_host,
-    nobody_listens_by_default)}
+    libfabric_between_machines, a_network_that_loses_doubles_and_damages,
+    several_programs_share_the_port, programs_of_one_machine_use_shared_memory,
+    a_killed_peer_is_a_dead_host, nobody_listens_by_default)}
 NEEDED = {"ibv_rc_pingpong": "ibverbs-utils", "ib_write_bw": "perftest", "rping": "rdmacm-utils",
           "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
 

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "verbs/rdmacm/manager.h"
@@ -95,6 +96,13 @@ bool is_any(const sockaddr* address) {
     return IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
 }
 
+// An adapter that listens has the addresses in its GID table and no others: 127.0.0.1 is not among
+// them, as on hardware. Libraries ask for each address of the machine whose adapter it is.
+bool is_of_adapter(const sockaddr* address) {
+    const live::Identity who = live::identity_from_environment();
+    return who.listens.empty() || std::ranges::find(who.gids, gid_of(address)) != who.gids.end();
+}
+
 bool attach(Id& id) {
     Manager& manager = Manager::instance();
     id.shown.verbs = manager.context();
@@ -128,7 +136,7 @@ int take_port(Id& id) {
 int bind_to(Id& id, const sockaddr* address) {
     if (id.is_bound) return EINVAL;
     if (address == nullptr || !is_ip(address)) return EINVAL;
-    if (!is_any(address) && !is_local(address)) return ENODEV;
+    if (!is_any(address) && (!is_local(address) || !is_of_adapter(address))) return ENODEV;
     rdma_addr& shown = id.shown.route.addr;
     std::memcpy(&shown.src_storage, address, size_of(address));
     // A wildcard names no device; one that programs can ask is there all the same when needed.
