@@ -71,7 +71,8 @@ class Machines:
         def listens():
             tables = "".join(Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6"))
             sockets = Path("/proc/net/unix").read_text()
-            return f":{port:04X} " in tables or re.search(rf"@tulle/.*/port/\d+/({names})\n", sockets)
+            by_name = re.search(rf"@tulle/.*/port/\d+/({names})\n", sockets)
+            return f":{port:04X} " in tables or by_name
 
         while not listens():
             with contextlib.suppress(subprocess.TimeoutExpired):
