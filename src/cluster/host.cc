@@ -345,10 +345,9 @@ void Host::transmit(Instant now, uint32_t index) {
 
 Instant Host::transmit_observed(Instant now, uint32_t index) {
     if (account_ == nullptr) return cabling_.transmit(*port_, index, now);
-    const wire::Packet sent = cabling_.store.packet(index);  // it may be elsewhere by then
-    if (account_->begin_packet(now, index, sent)) cabling_.store[index].flags |= Transit::kWatched;
+    if (account_->begin_packet(now, index)) cabling_.store[index].flags |= Transit::kWatched;
     const Instant line_end = cabling_.transmit(*port_, index, now);
-    account_->end_packet(now, sent, line_end);
+    account_->end_packet(now, line_end);
     return line_end;
 }
 

@@ -49,16 +49,19 @@ HostAccount::Watched* HostAccount::watched(transport::Qpn qpn) {
 
 // Out.
 
-bool HostAccount::begin_packet(Instant now, uint32_t index, const wire::Packet& packet) {
-    Watched* qp = watched(packet);
+bool HostAccount::begin_packet(Instant now, uint32_t index) {
+    const wire::Packet& packet = cabling_.store.packet(index);
+    Watched* qp = sending_ = watched(packet);
     if (qp == nullptr) return false;
-    if (is_answer(packet) && !qp->is_asked) return false;
+    wake(*qp);
+    sends_answer_ = is_answer(packet);
+    if (sends_answer_ && !qp->is_asked) return false;
     PacketAccount& account = cabling_.journal->open(index);
     account.connection = qp->id.connection;
     account.first_rate = cabling_.rate(port_);
     account.at = now;
     sends_again_ = adapter_.counters().retransmitted_packets != retransmitted_;
-    if (is_answer(packet)) {
+    if (sends_answer_) {
         close_answer(*qp, now);
         account.story = qp->asked.story;
         account.journey = qp->asked.journey;
@@ -78,14 +81,14 @@ bool HostAccount::begin_packet(Instant now, uint32_t index, const wire::Packet& 
 }
 
 // From here to the end of its bits nothing else can be the reason.
-void HostAccount::end_packet(Instant now, const wire::Packet& packet, Instant line_end) {
+void HostAccount::end_packet(Instant now, Instant line_end) {
     const uint64_t retransmitted = adapter_.counters().retransmitted_packets;
     const bool is_again = retransmitted != retransmitted_;
     retransmitted_ = retransmitted;
     line_end_ = line_end;
-    Watched* qp = watched(packet);
+    Watched* qp = std::exchange(sending_, nullptr);
     if (qp == nullptr) return;
-    if (is_answer(packet)) {
+    if (sends_answer_) {
         if (!qp->is_asked) return;
         qp->asked.journey.add(ShareKind::serialization, here(), line_end - now);
         qp->asked_since = line_end;
@@ -112,6 +115,7 @@ void HostAccount::receive(Instant now, uint32_t index) {
     trigger_is_answer_ = is_answer(packet);
     Watched* qp = triggered_ = watched(trigger_qpn_);
     if (qp == nullptr) return;
+    wake(*qp);
     if (!is_answer(packet)) {
         // An answer speaks of the newest packet; a READ is answered for long, of the first.
         const bool is_reading =
@@ -137,9 +141,10 @@ void HostAccount::receive(Instant now, uint32_t index) {
 
 void HostAccount::note(MessageNote::Kind kind, Instant now, uint32_t id, bool is_task,
                        transport::Qpn qpn) {
+    Watched* qp = watched(qpn);
+    if (qp != nullptr) wake(*qp);
     if (!wanted_.contains(key_of(id, is_task))) return;
     MessageNote note{id, is_task, kind, qpn, now, {}};
-    Watched* qp = watched(qpn);
     const bool is_triggered =
         trigger_ != nullptr && trigger_qpn_ == qpn &&
         kind == (trigger_is_answer_ ? MessageNote::Kind::completed : MessageNote::Kind::arrived);
@@ -179,24 +184,43 @@ HostAccount::Reason HostAccount::reason_on_line(const Watched& qp, Instant now) 
     return now < port.busy_until ? Reason::line : Reason::held;
 }
 
-void HostAccount::look(Instant now) {
-    for (Watched& qp : qps_) {
-        const Reason reason = reason_of(qp, now);
-        if (reason != qp.reason) {
-            close(qp, now);
-            qp.reason = reason;
-        }
-        qp.was_resending = transport::is_resending(*qp.qp);
-        if (qp.is_asked) {
-            const Reason answer = qp.qp->requester.next_allowed > now && qp.qp->may_answer()
-                                      ? Reason::paced
-                                      : reason_on_line(qp, now);
-            if (answer != qp.answer_reason) {
-                close_answer(qp, now);
-                qp.answer_reason = answer;
-            }
-        }
+void HostAccount::look_at(Watched& qp, Instant now) {
+    const Reason reason = reason_of(qp, now);
+    if (reason != qp.reason) {
+        close(qp, now);
+        qp.reason = reason;
     }
+    qp.was_resending = transport::is_resending(*qp.qp);
+    if (qp.is_asked && qp.qp->may_answer()) look_at_answer(qp, now);
+}
+
+// It has nothing to send and owes no answer: so it is with most of them, until something is posted
+// or comes.
+bool HostAccount::is_at_rest(const Watched& qp) {
+    const transport::RequesterState& r = qp.qp->requester;
+    return qp.reason == Reason::nothing && !qp.was_resending && r.oldest == r.end &&
+           !(qp.is_asked && qp.qp->may_answer());
+}
+
+void HostAccount::look_at_answer(Watched& qp, Instant now) {
+    const Reason reason =
+        qp.qp->requester.next_allowed > now ? Reason::paced : reason_on_line(qp, now);
+    if (reason == qp.answer_reason) return;
+    close_answer(qp, now);
+    qp.answer_reason = reason;
+}
+
+void HostAccount::wake(Watched& qp) {
+    if (std::exchange(qp.is_awake, true)) return;
+    awake_.push_back(static_cast<uint32_t>(&qp - qps_.data()));
+}
+
+void HostAccount::look(Instant now) {
+    std::erase_if(awake_, [&](uint32_t number) {
+        Watched& qp = qps_[number];
+        look_at(qp, now);
+        return !(qp.is_awake = !is_at_rest(qp));
+    });
     if (trigger_ != nullptr) cabling_.journal->give_back(std::move(trigger_));
     triggered_ = nullptr;
 }

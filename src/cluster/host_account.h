@@ -58,9 +58,9 @@ public:
     void want(uint32_t id, bool is_task) { wanted_.insert(key_of(id, is_task)); }
 
     // A packet is about to be sent: watched ones are given an account, and true is returned.
-    bool begin_packet(Instant now, uint32_t index, const wire::Packet& packet);
+    bool begin_packet(Instant now, uint32_t index);
     // It was; the line is busy with it until `line_end`.
-    void end_packet(Instant now, const wire::Packet& packet, Instant line_end);
+    void end_packet(Instant now, Instant line_end);
 
     // A packet has come through the adapter; what it completes is because of it.
     void receive(Instant now, uint32_t index);
@@ -90,6 +90,7 @@ private:
         fabric::Story story;
         Instant since{};  // told until here
         Reason reason = Reason::nothing;
+        bool is_awake = false;  // it is looked at after each event
         bool was_resending = false;
         bool has_resent = false;  // since its window was open last
         fabric::Place marked_at = fabric::kNowhere;
@@ -106,6 +107,10 @@ private:
     }
     Watched* watched(const wire::Packet& packet);
     Watched* watched(transport::Qpn qpn);
+    static bool is_at_rest(const Watched& qp);
+    void wake(Watched& qp);
+    void look_at(Watched& qp, Instant now);
+    void look_at_answer(Watched& qp, Instant now);
     Reason reason_of(const Watched& qp, Instant now) const;
     Reason reason_on_line(const Watched& qp, Instant now) const;
     void close(Watched& qp, Instant now);
@@ -123,8 +128,11 @@ private:
     Duration receive_latency_;
     const transport::MemoryAccess& memory_;
     bool pays_to_send_;
-    bool sends_again_ = false;  // the packet that is about to be sent was sent before
+    Watched* sending_ = nullptr;  // whose packet is about to be sent
+    bool sends_answer_ = false;   // it is an answer
+    bool sends_again_ = false;    // it was sent before
     std::vector<Watched> qps_;
+    std::vector<uint32_t> awake_;  // of qps_
     std::unordered_set<uint64_t> wanted_;
     std::unique_ptr<PacketAccount> trigger_;  // of the packet that this event is about
     Watched* triggered_ = nullptr;            // whom it came to, if that is watched

@@ -332,11 +332,6 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
     return std::nullopt;
 }
 
-bool is_resending(const QueuePair& qp) {
-    const RequesterState& r = qp.requester;
-    return r.repairs_due != 0 || psn_before(r.send_psn, r.sent_end);
-}
-
 // The order is that of plan_request(); what is in the way for longer comes first.
 Standing standing_of(const Core& core, const QueuePair& qp, Instant now) {
     const RequesterState& r = qp.requester;

@@ -38,7 +38,10 @@ bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Pac
 // What its next request packet waits for. Asking changes nothing.
 Standing standing_of(const Core& core, const QueuePair& qp, Instant now);
 // Packets go that went before.
-bool is_resending(const QueuePair& qp);
+inline bool is_resending(const QueuePair& qp) {
+    const RequesterState& r = qp.requester;
+    return r.repairs_due != 0 || psn_before(r.send_psn, r.sent_end);
+}
 
 // How many PSNs a message of this work takes.
 uint32_t packets_of(const SendWork& work, uint32_t mtu);
