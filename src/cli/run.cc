@@ -30,7 +30,7 @@ constexpr const char* kExamples = R"(Examples:
   tulle run -n 4 ./my_program               four hosts, TULLE_RANK says which
   tulle run --loss 1% --seed 7 ./my_test    the same losses each time
   tulle run --faults rules.yaml --fault-log log.txt ./my_test
-  tulle run --listen eth0 ib_write_bw                  a server for other machines
+  tulle run --listen eth0 ib_write_bw       a server for other machines
   tulle run --pcap out.pcap --pair 'rping -s -C 3' 'rping -c -C 3 -a 127.0.0.1'
 
 Options of `tulle run` end where the program is named; `--` may stand before
