@@ -12,7 +12,7 @@ TEST_PACKAGES = $(FUZZ_PACKAGES) $(INTEROP_PACKAGES) binutils chromium clang-for
 
 PREFIX ?= /usr/local
 .DEFAULT_GOAL = help
-.PHONY: help build demo test test-long fuzz bench format install clean
+.PHONY: help build demo test test-long fuzz bench format install uninstall clean
 .NOTPARALLEL: # two targets of one command line may share a build folder
 
 help: ## This list
@@ -52,6 +52,10 @@ format: ## Format the sources
 
 install: build ## Install program, man pages and docs; PREFIX=/usr/local DESTDIR=
 	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+	@cp build/release/install_manifest.txt build/release/installed.txt
+
+uninstall: ## Remove what `make install` put in place; DESTDIR=
+	@scripts/uninstall build/release/installed.txt '$(DESTDIR)'
 
 clean: ## Remove all that was built
 	rm -rf build

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <string_view>
 
 #include "cli/about.h"
 #include "cli/command.h"
@@ -14,6 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/list.h"
 #include "cli/run.h"
+#include "cli/show.h"
 #include "cli/sim.h"
 #include "cli/topo.h"
 #include "cli/why.h"
@@ -22,20 +25,30 @@ namespace tulle::cli {
 namespace {
 
 constexpr const char* kDescription =
-    "Tulle is an InfiniBand and RoCE fabric in software: adapters, links, switches, subnet\n"
-    "manager and verbs, without hardware.";
+    "Tulle is an InfiniBand and RoCE fabric in software: clusters simulated packet by\n"
+    "packet, and RDMA programs that run without an adapter.";
 
 constexpr const char* kExamples = R"(Examples:
   tulle compare                   the same work on several fabrics, side by side
   tulle sim incast.yaml           one run of a scenario, in detail
   tulle run ibv_devinfo -v        a program that needs an RDMA adapter
   tulle list profiles             the fabrics that are built in
+  tulle show pfc-victim           an example of a scenario
   tulle decode trace.pcap         what is in a capture, packet by packet
   tulle topo fat-tree:k=8         hosts, switches and cables of a fabric
-  tulle decode --help             what else `decode` can do
+  tulle help decode               what else `decode` can do
 
-`tulle COMMAND --help` explains a command, `man tulle-COMMAND` every detail of it.
+`tulle help COMMAND` explains a command, `man tulle-COMMAND` every detail of it.
 Exit codes: 0 done, 1 the run failed, 2 the command line or a file is wrong.)";
+
+std::string version() {
+#ifdef __clang__
+    const std::string_view compiler = __VERSION__;
+#else
+    const std::string_view compiler = "g++ " __VERSION__;
+#endif
+    return fmt::format("tulle " TULLE_VERSION " (commit " TULLE_COMMIT ", {})", compiler);
+}
 
 void add_commands(Command& program) {
     add_compare(program);
@@ -43,6 +56,7 @@ void add_commands(Command& program) {
     add_why(program);
     add_decode(program);
     add_list(program);
+    add_show(program);
     add_run(program);
     add_doctor(program);
     add_topo(program);
@@ -55,8 +69,7 @@ int run(int argc, const char* const* argv) {
     std::signal(SIGPIPE, SIG_IGN);
     remember_command(argc, argv);
     try {
-        return run_program({"tulle", kDescription, kExamples, "tulle " TULLE_VERSION}, add_commands,
-                           argc, argv);
+        return run_program({"tulle", kDescription, kExamples, version()}, add_commands, argc, argv);
     } catch (const std::exception& error) {
         fmt::print(stderr, "tulle: {}\n", error.what());
     }

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <sstream>
 
+#include "cli/completion.h"
 #include "cli/exit_code.h"
 
 namespace tulle::cli {
@@ -44,25 +47,64 @@ void describe(CLI::Option& option, const Value& written) {
         option.check([written](const std::string& text) { return judge_choice(text, written); });
 }
 
+// A help that fits a terminal of 80 columns.
+class HelpFormatter : public CLI::Formatter {
+public:
+    HelpFormatter() { column_width(kNameColumns); }
+
+    std::string make_option(const CLI::Option* option, bool is_positional) const override {
+        return row(make_option_name(option, is_positional) + make_option_opts(option),
+                   make_option_desc(option));
+    }
+    std::string make_subcommand(const CLI::App* command) const override {
+        return row(command->get_name(), command->get_description());
+    }
+
+private:
+    static constexpr size_t kColumns = 80;
+    static constexpr size_t kNameColumns = 28;
+
+    static std::string row(const std::string& name, const std::string& what) {
+        std::string line = "  " + name;
+        std::string text;
+        if (line.size() + 1 >= kNameColumns) {
+            text = line + "\n";
+            line.clear();
+        }
+        line.resize(kNameColumns, ' ');
+        std::istringstream words(what);
+        for (std::string word; words >> word;) {
+            if (line.size() + 1 + word.size() > kColumns) {
+                text += line + "\n";
+                line.assign(kNameColumns, ' ');
+            }
+            if (line.back() != ' ') line += ' ';
+            line += word;
+        }
+        return text + line + "\n";
+    }
+};
+
 // What is wrong where no command was chosen: CLI11 calls a word that is no command a missing one.
-std::string no_command(const CLI::App& app, int argc, const char* const* argv) {
+std::string no_command(const CLI::App& app, const std::vector<std::string>& words) {
     std::string known;
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
         known.append(known.empty() ? "" : ", ").append(command->get_name());
-    for (int i = 1; i < argc; ++i)
-        if (argv[i][0] != '-')
-            return fmt::format("there is no command '{}'; the commands are: {}", argv[i], known);
-    if (argc > 1) return fmt::format("there is no option '{}'", argv[1]);
+    for (const std::string& word : words)
+        if (!word.starts_with('-'))
+            return fmt::format("there is no command '{}'; the commands are: {}", word, known);
+    if (!words.empty()) return fmt::format("there is no option '{}'", words.front());
     return fmt::format("name a command: {}", known);
 }
 
 // CLI11 reports --help and --version as errors of their own with exit code 0.
-int report(const CLI::App& app, const CLI::ParseError& error, int argc, const char* const* argv) {
+int report(const CLI::App& app, const CLI::ParseError& error,
+           const std::vector<std::string>& words) {
     if (error.get_exit_code() == 0) return app.exit(error) == 0 ? kDone : kRunFailed;
     const auto chosen = app.get_subcommands();
     const std::string command =
         chosen.empty() ? app.get_name() : app.get_name() + " " + chosen.front()->get_name();
-    const std::string what = chosen.empty() ? no_command(app, argc, argv) : error.what();
+    const std::string what = chosen.empty() ? no_command(app, words) : error.what();
     fmt::print(stderr, "{}: {}; `{} --help` shows what can be written\n", command, what, command);
     return kInputWrong;
 }
@@ -71,7 +113,9 @@ int report(const CLI::App& app, const CLI::ParseError& error, int argc, const ch
 
 Command Command::add_command(const char* name, const char* what) {
     app_->require_subcommand(1);
-    return {*app_->add_subcommand(name, what), *exit_code_};
+    CLI::App* command = app_->add_subcommand(name, what);
+    command->footer("");  // not that of the command above
+    return {*command, *exit_code_};
 }
 
 void Command::add_examples(const std::string& text) {
@@ -141,18 +185,83 @@ void Command::when_chosen_with_program(std::function<int(std::vector<std::string
     });
 }
 
+namespace {
+
+// `tulle help sim` is `tulle sim --help`.
+std::vector<std::string> words_of(const CLI::App& app, int argc, const char* const* argv) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.empty() || words.front() != "help") return words;
+    if (words.size() > 1 && words[1].starts_with('-')) return words;  // of `help` itself
+    words.erase(words.begin());
+    const auto is_named = [&](const CLI::App* command) {
+        return command->get_name() == words.front();
+    };
+    if (words.empty() || !app.get_subcommands(is_named).empty()) words.emplace_back("--help");
+    return words;
+}
+
+CompletedCommand completed(const CLI::App& app) {
+    CompletedCommand command{app.get_name(), app.get_description(), {}, {}};
+    for (const CLI::Option* option : app.get_options()) {
+        if (!option->nonpositional()) continue;
+        CompletedOption known{{}, option->get_description(), option->get_option_text()};
+        for (const std::string& name : option->get_lnames()) known.names.push_back("--" + name);
+        for (const std::string& name : option->get_snames()) known.names.push_back("-" + name);
+        if (option->get_expected_max() == 0) known.value.clear();
+        command.options.push_back(std::move(known));
+    }
+    for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; }))
+        command.commands.push_back(completed(*below));
+    return command;
+}
+
+void add_help(Command& program) {
+    Command help = program.add_command("help", "Explain a command, as its --help does");
+    help.add_examples(R"(Examples:
+  tulle help             the commands
+  tulle help sim         what `sim` understands
+  man tulle-sim          every detail of it)");
+}
+
+void add_completion(Command& program, const CLI::App& app) {
+    Command command =
+        program.add_command("completion", "Print what lets a shell complete words with Tab");
+    command.add_examples(R"(Examples:
+  source <(tulle completion bash)       for this shell; `make install` does it
+  tulle completion zsh > ~/.zfunc/_tulle
+  tulle completion fish > ~/.config/fish/completions/tulle.fish)");
+    const std::pair<const char*, std::string (*)(const CompletedCommand&)> shells[] = {
+        {"bash", bash_completion}, {"zsh", zsh_completion}, {"fish", fish_completion}};
+    for (const auto& [name, script] : shells) {
+        Command shell = command.add_command(name, "For this shell");
+        shell.add_examples(fmt::format("Examples:\n  tulle completion {}", name));
+        shell.when_chosen([&app, script = script] {
+            const std::string text = script(completed(app));
+            const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+            return is_written && std::fflush(stdout) == 0 ? kDone : kRunFailed;
+        });
+    }
+}
+
+}  // namespace
+
 int run_program(const ProgramText& about, const std::function<void(Command&)>& add_commands,
                 int argc, const char* const* argv) {
     int exit_code = kDone;
     CLI::App app{about.what, about.name};
     app.footer(about.examples);
+    app.formatter(std::make_shared<HelpFormatter>());
     app.set_version_flag("--version", about.version);
     Command program(app, exit_code);
     add_commands(program);
+    add_help(program);
+    add_completion(program, app);
+    const std::vector<std::string> words = words_of(app, argc, argv);
     try {
-        app.parse(argc, argv);
+        app.parse(
+            std::vector<std::string>(words.rbegin(), words.rend()));  // it takes the last first
     } catch (const CLI::ParseError& error) {
-        return report(app, error, argc, argv);
+        return report(app, error, words);
     }
     return exit_code;
 }

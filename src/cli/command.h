@@ -35,7 +35,7 @@ public:
 
     // A command below this one, which then needs one of them.
     Command add_command(const char* name, const char* what);
-    // What stands below the help.
+    // What stands below the help, in lines of 80 columns.
     void add_examples(const std::string& text);
 
     void option(const char* names, std::string& value, const char* what, const Value& written);
@@ -65,11 +65,11 @@ struct ProgramText {
     const char* name;
     const char* what;
     const char* examples;
-    const char* version;
+    std::string version;
 };
 
-// Asks for the commands, then runs the one that the words name. Returns its exit code, or that of
-// words that name none.
+// Asks for the commands, adds `help` and `completion`, then runs the one that the words name.
+// Returns its exit code, or that of words that name none.
 int run_program(const ProgramText& about, const std::function<void(Command&)>& add_commands,
                 int argc, const char* const* argv);
 

@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <memory>
-#include <thread>
 
 #include "cli/about.h"
 #include "cli/command.h"
@@ -18,6 +17,7 @@
 #include "cli/scenario_input.h"
 #include "cli/set_up.h"
 #include "cli/sim/estimate.h"
+#include "drive/crew.h"
 #include "drive/together.h"
 #include "report/compare/compare_json.h"
 #include "report/compare/compare_text.h"
@@ -28,17 +28,18 @@ namespace tulle::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  tulle compare                                     an AI cluster on the usual fabrics
+  tulle compare                              an AI cluster on the usual fabrics
   tulle compare incast.yaml --fabrics ib-ndr,roce-v2-400g
-  tulle compare incast.yaml --fabrics ib-ndr,my-switches.yaml --cost quotes.yaml
-  tulle compare --sweep bytes=64KiB,1MiB,16MiB      bandwidth against size, with a chart
-  tulle compare incast.yaml --sweep fabric.ecn.kmin=50KB,200KB,800KB --csv kmin.csv
-  tulle compare incast.yaml --sweep fabric.ecn.kmin=50KB,200KB --sweep fabric.ecn.kmax=400KB,1MB
-  tulle compare incast.yaml --seeds 8               with the spread over eight seeds
-  tulle compare --html report.html                  one page with tables and charts
+  tulle compare incast.yaml --fabrics ib-ndr,mine.yaml --cost quotes.yaml
+  tulle compare --sweep bytes=64KiB,1MiB     bandwidth against size, with a chart
+  tulle compare incast.yaml --sweep fabric.ecn.kmin=50KB,200KB --csv kmin.csv
+  tulle compare incast.yaml --sweep fabric.ecn.kmin=50KB,200KB \
+                            --sweep fabric.ecn.kmax=400KB,1MB
+  tulle compare incast.yaml --seeds 8        with the spread over eight seeds
+  tulle compare --html report.html           one page with tables and charts
 
-`tulle list profiles` names the fabrics. `man tulle-compare` explains the table, the verdict, the
-file of prices and every key of the JSON.)";
+`tulle list profiles` names the fabrics. `man tulle-compare` explains the table,
+the verdict, the file of prices and every key of the JSON.)";
 
 struct Options {
     CompareInput input;
@@ -187,9 +188,9 @@ int run(const Options& options) {
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle compare: note: {}\n", note);
-    const uint32_t workers =
-        options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-    warn_of_cost("tulle compare", estimate(task->setups, 1, workers, 2));
+    const uint32_t workers = options.threads != 0 ? std::min(options.threads, drive::usable_cores())
+                                                  : drive::usable_cores();
+    warn_of_cost("tulle compare", estimate(task->setups, {1, workers, 2, true}));
     set_up.say("building the networks");
     const Runs runs = run_all(*task, workers, set_up);
     const Results& results = runs.results;

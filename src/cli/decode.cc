@@ -23,13 +23,14 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   tulle decode trace.pcap                   a line a packet, then a summary
-  tulle decode --operations trace.pcap      a line an operation: what was done, and how it ended
+  tulle decode --operations trace.pcap      a line an operation: how it ended
   tulle decode -q trace.pcapng              the summary alone
   tulle decode -v trace.pcap | less         every field of every header
   tulle decode --json out.json trace.pcap   the same for programs
   tcpdump -i any -w - udp port 4791 | tulle decode -
 
-Reads pcap and pcapng: Ethernet (RoCE v1 and v2, PFC), InfiniBand, ERF, Linux cooked and raw IP.
+Reads pcap and pcapng: Ethernet (RoCE v1 and v2, PFC), InfiniBand, ERF, Linux
+cooked and raw IP.
 A packet whose ICRC is wrong is reported and counted, but not followed.
 `man tulle-decode` explains every column and every key of the JSON.)";
 

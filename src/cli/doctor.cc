@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -15,11 +16,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/result_files.h"
 #include "cli/run/environment.h"
 #include "cli/run/imports.h"
 #include "live/meeting.h"
@@ -135,41 +138,65 @@ Finding look_for_adapters() {
     return {Finding::Kind::works, "programs will not see the machine's own adapters: " + names};
 }
 
-int examine() {
-    bool fails = false;
-    for (const Finding& finding :
-         {look_for_libraries(), look_at_memory(), look_at_sockets(), look_at_reach(),
-          look_at_processors(), look_at_port(), look_at_buffers(), look_for_adapters()}) {
-        const char* mark = finding.kind == Finding::Kind::works   ? "yes "
-                           : finding.kind == Finding::Kind::helps ? "slow"
-                                                                  : "no  ";
-        fmt::print("{}  {}\n", mark, finding.what);
-        fails = fails || finding.kind == Finding::Kind::fails;
+constexpr const char* word_of(Finding::Kind kind) {
+    return kind == Finding::Kind::works ? "yes" : kind == Finding::Kind::helps ? "slow" : "no";
+}
+
+std::string json_of(const std::vector<Finding>& findings, bool works) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Finding& finding : findings)
+        list.push_back({{"answer", word_of(finding.kind)}, {"what", finding.what}});
+    return nlohmann::ordered_json{{"works", works}, {"findings", list}}.dump(2) + "\n";
+}
+
+int fail(const base::Error& error, int exit_code) {
+    fmt::print(stderr, "tulle doctor: {}\n", error.message);
+    return exit_code;
+}
+
+// Prints what was found, and writes it to a file where one is named.
+int tell(const std::vector<Finding>& findings, const std::string& sum, const std::string& json) {
+    const bool works = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
+        return finding.kind == Finding::Kind::fails;
+    });
+    auto files = ResultFiles::open({{json, [&] { return json_of(findings, works); }}});
+    if (!files) return fail(files.error(), kInputWrong);
+    if (!files->takes_standard_output()) {
+        for (const Finding& finding : findings)
+            fmt::print("{:<4}  {}\n", word_of(finding.kind), finding.what);
+        if (!sum.empty()) fmt::print("\n{}\n", sum);
     }
-    fmt::print("\n{}\n", fails ? "tulle run will not work here." : "tulle run will work here.");
-    return fails ? kRunFailed : kDone;
+    if (const auto error = files->write()) return fail(*error, kRunFailed);
+    return works ? kDone : kRunFailed;
+}
+
+int examine(const std::string& json) {
+    const std::vector<Finding> findings = {
+        look_for_libraries(), look_at_memory(), look_at_sockets(), look_at_reach(),
+        look_at_processors(), look_at_port(),   look_at_buffers(), look_for_adapters()};
+    bool fails = false;
+    for (const Finding& finding : findings) fails = fails || finding.kind == Finding::Kind::fails;
+    return tell(findings, fails ? "tulle run will not work here." : "tulle run will work here.",
+                json);
 }
 
 // Whether one program finds all that it asks for. A name that is missing is one of ours as a rule:
 // the program is for an rdma-core that is newer than what we know.
-int examine_program(const std::string& program) {
+int examine_program(const std::string& program, const std::string& json) {
     const auto folder = library_folder();
-    if (!folder) {
-        fmt::print(stderr, "tulle doctor: {}\n", folder.error().message);
-        return kRunFailed;
-    }
+    if (!folder) return fail(folder.error(), kRunFailed);
     const auto missing = missing_imports(program, environment_for(*folder, {}));
-    if (!missing) {
-        fmt::print(stderr, "tulle doctor: {}\n", missing.error().message);
-        return kInputWrong;
-    }
-    for (const std::string& sentence : *missing) fmt::print("no    {}\n", sentence);
-    if (missing->empty())
-        fmt::print("yes   {} finds all that it asks for in the libraries of {}\n", program,
-                   *folder);
-    else
-        fmt::print("\n{} will not run on the libraries of {}.\n", program, *folder);
-    return missing->empty() ? kDone : kRunFailed;
+    if (!missing) return fail(missing.error(), kInputWrong);
+    std::vector<Finding> findings;
+    for (const std::string& sentence : *missing)
+        findings.push_back({Finding::Kind::fails, sentence});
+    if (!findings.empty())
+        return tell(findings,
+                    fmt::format("{} will not run on the libraries of {}.", program, *folder), json);
+    findings.push_back(
+        {Finding::Kind::works,
+         fmt::format("{} finds all that it asks for in the libraries of {}", program, *folder)});
+    return tell(findings, "", json);
 }
 
 }  // namespace
@@ -177,11 +204,19 @@ int examine_program(const std::string& program) {
 void add_doctor(Command& program) {
     Command command =
         program.add_command("doctor", "Say what of `tulle run` will work on this machine");
+    command.add_examples(R"(Examples:
+  tulle doctor                what `tulle run` finds here
+  tulle doctor ib_write_bw    whether this program finds all that it asks for
+  tulle doctor --json -       the same for programs)");
     const auto examined = std::make_shared<std::string>();
+    const auto json = std::make_shared<std::string>();
     command.option("PROGRAM", *examined, "Look at what this program asks of libraries, instead",
                    {});
-    command.when_chosen(
-        [examined] { return examined->empty() ? examine() : examine_program(*examined); });
+    command.option("--json", *json, "Write what was found as JSON; - is standard output",
+                   {.shown = "FILE"});
+    command.when_chosen([examined, json] {
+        return examined->empty() ? examine(*json) : examine_program(*examined, *json);
+    });
 }
 
 }  // namespace tulle::cli

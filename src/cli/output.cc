@@ -11,6 +11,8 @@
 #include <mutex>
 #include <set>
 
+#include "cli/wrap.h"
+
 namespace tulle::cli {
 namespace {
 
@@ -55,7 +57,9 @@ Unfinished& unfinished() {
 }  // namespace
 
 Output Output::standard() {
-    return {Descriptor(::dup(STDOUT_FILENO)), "standard output"};
+    Output output(Descriptor(::dup(STDOUT_FILENO)), "standard output");
+    output.columns_ = terminal_columns();
+    return output;
 }
 
 void Output::write(std::string_view text) {
@@ -63,9 +67,24 @@ void Output::write(std::string_view text) {
     if (buffer_.size() >= kBufferBytes) flush();
 }
 
+// Whole lines alone can be made to fit; what comes after the last of them waits.
 void Output::flush() {
-    const char* from = buffer_.data();
-    size_t left = buffer_.size();
+    const std::string_view all(buffer_.data(), buffer_.size());
+    if (columns_ == 0) {
+        put(all);
+        buffer_.clear();
+        return;
+    }
+    const size_t end = all.rfind('\n') + 1;  // 0 if there is none
+    put(wrap(all.substr(0, end), columns_));
+    const std::string rest(all.substr(end));
+    buffer_.clear();
+    buffer_.append(rest);
+}
+
+void Output::put(std::string_view text) {
+    const char* from = text.data();
+    size_t left = text.size();
     while (left != 0 && error_ == 0 && !closed_) {
         const ssize_t written = ::write(descriptor_.get(), from, left);
         if (written >= 0) {
@@ -77,11 +96,12 @@ void Output::flush() {
             error_ = errno;
         }
     }
-    buffer_.clear();
 }
 
 std::optional<base::Error> Output::finish() {
     flush();
+    put(std::string_view(buffer_.data(), buffer_.size()));
+    buffer_.clear();
     if (error_ == 0) return std::nullopt;
     return cannot_write(name_, error_);
 }

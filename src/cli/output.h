@@ -17,6 +17,7 @@ class Output {
 public:
     Output(Descriptor descriptor, std::string name)
         : descriptor_(std::move(descriptor)), name_(std::move(name)) {}
+    // On a terminal lines are no longer than it is wide (wrap.h).
     static Output standard();
 
     void write(std::string_view text);
@@ -38,8 +39,11 @@ private:
     Descriptor descriptor_;
     std::string name_;
     fmt::memory_buffer buffer_;
+    size_t columns_ = 0;  // of the terminal; 0: it is none
     bool closed_ = false;
     int error_ = 0;
+
+    void put(std::string_view text);
 };
 
 // A file that appears whole or not at all: written beside its place under another name, and put

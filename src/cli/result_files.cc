@@ -1,21 +1,53 @@
 #include "cli/result_files.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
 namespace tulle::cli {
+namespace {
+
+// Whether two names are of one file, also where it does not exist yet. What is no plain file, such
+// as /dev/null, may be given twice.
+bool is_same_file(const std::string& a, const std::string& b) {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    if (fs::exists(a, ignored) && !fs::is_regular_file(a, ignored)) return false;
+    if (fs::equivalent(a, b, ignored)) return true;
+    return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
+}
+
+std::optional<base::Error> find_twice(const std::vector<ResultFiles::Wanted>& wanted) {
+    for (size_t i = 0; i < wanted.size(); ++i)
+        for (size_t j = 0; j < i; ++j) {
+            const std::string& path = wanted[i].path;
+            if (path.empty() || path == "-" || wanted[j].path.empty() || wanted[j].path == "-")
+                continue;
+            if (is_same_file(path, wanted[j].path))
+                return base::Error{fmt::format(
+                    "two outputs go to one file, '{}'; give each a name of its own", path)};
+        }
+    return std::nullopt;
+}
+
+}  // namespace
 
 base::Result<ResultFiles> ResultFiles::open(std::vector<Wanted> wanted) {
+    if (auto error = find_twice(wanted)) return *error;
     ResultFiles files;
     for (Wanted& one : wanted) {
         if (one.path.empty()) continue;
         if (one.path == "-") {
             if (files.takes_standard_output())
                 return base::Error{"only one file can go to standard output; name the others"};
-            files.places_.push_back({std::move(one.content), std::nullopt});
+            files.places_.push_back({one.path, std::move(one.content), std::nullopt, std::nullopt});
             continue;
         }
         auto file = FileToBe::create(one.path);
         if (!file) return file.error();
-        files.places_.push_back(
-            {std::move(one.content), std::optional<FileToBe>(std::move(*file))});
+        files.places_.push_back({one.path, std::move(one.content),
+                                 std::optional<FileToBe>(std::move(*file)), std::nullopt});
     }
     return files;
 }
@@ -26,16 +58,23 @@ bool ResultFiles::takes_standard_output() const {
     return false;
 }
 
+Output& ResultFiles::Place::output() {
+    if (file) return file->output();
+    if (!standard) standard.emplace(Output::standard());
+    return *standard;
+}
+
+Output* ResultFiles::stream(const std::string& path) {
+    for (Place& place : places_)
+        if (!place.content && place.path == path) return &place.output();
+    return nullptr;
+}
+
 std::optional<base::Error> ResultFiles::write() {
     for (Place& place : places_) {
-        const std::string text = place.content();
-        if (place.file) {
-            place.file->output().write(text);
-            continue;
-        }
-        Output standard = Output::standard();
-        standard.write(text);
-        if (auto error = standard.finish()) return error;
+        if (place.content) place.output().write(place.content());
+        if (place.standard)
+            if (auto error = place.standard->finish()) return error;
     }
     for (Place& place : places_)
         if (place.file)

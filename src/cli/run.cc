@@ -22,20 +22,19 @@
 namespace tulle::cli {
 namespace {
 
-constexpr const char* kExamples = R"(
-Examples:
-  tulle run ibv_devinfo -v                             the adapter that programs find
+constexpr const char* kExamples = R"(Examples:
+  tulle run ibv_devinfo -v                  the adapter that programs find
   tulle run --pair 'ib_write_bw' 'ib_write_bw localhost'
-  tulle run ib_send_lat                                a server; in another shell
-  tulle run ib_send_lat localhost                      its client
-  tulle run -n 4 ./my_program                          four hosts, TULLE_RANK says which
-  tulle run --loss 1% --seed 7 ./my_test               the same losses each time
+  tulle run ib_send_lat                     a server; in another shell
+  tulle run ib_send_lat localhost           its client
+  tulle run -n 4 ./my_program               four hosts, TULLE_RANK says which
+  tulle run --loss 1% --seed 7 ./my_test    the same losses each time
   tulle run --faults rules.yaml --fault-log log.txt ./my_test
-  tulle run --listen eth0 ib_write_bw                  a server for other machines
+  tulle run --listen eth0 ib_write_bw       a server for other machines
   tulle run --pcap out.pcap --pair 'rping -s -C 3' 'rping -c -C 3 -a 127.0.0.1'
 
-Options of `tulle run` end where the program is named; `--` may stand before its name.
-`man tulle-run` explains what programs find.)";
+Options of `tulle run` end where the program is named; `--` may stand before
+its name. `man tulle-run` explains what programs find.)";
 
 constexpr int kLookEveryMs = 10;
 constexpr int kReadyMs = 20'000;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <system_error>
 #include <utility>
 
 #include "base/units.h"
@@ -24,7 +25,13 @@ constexpr int kLooksOfPatience = 10;
 
 }  // namespace
 
-SetUp::SetUp(std::string command) : command_(std::move(command)), watcher_([this] { watch(); }) {}
+SetUp::SetUp(std::string command) : command_(std::move(command)) {
+    try {
+        watcher_ = std::thread([this] { watch(); });
+    } catch (const std::system_error&) {
+        // No thread is to be had: nobody watches, and all else goes on.
+    }
+}
 
 void SetUp::say(std::string step) {
     const std::scoped_lock lock(mutex_);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -17,6 +18,8 @@
 #include "cli/sim/options.h"
 #include "cli/sim/outputs.h"
 #include "cli/sim/progress.h"
+#include "cli/sim/record_files.h"
+#include "drive/crew.h"
 #include "drive/run.h"
 #include "report/text_report.h"
 
@@ -24,17 +27,18 @@ namespace tulle::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  tulle sim incast.yaml                           what happened, and the verdict
-  tulle sim incast.yaml --profile ib-ndr          the same work on another fabric
+  tulle sim incast.yaml                       what happened, and the verdict
+  tulle sim incast.yaml --profile ib-ndr      the same work on another fabric
   tulle sim incast.yaml --set fabric.pfc.xoff=100KB -q
-  tulle sim --hpcc config.txt --fct fct.txt       the files of HPCC's simulator
+  tulle sim --hpcc config.txt --fct fct.txt   the files of HPCC's simulator
   tulle sim --cm perm.cm --topology fat-tree:k=8 --profile roce-v2-400g
   tulle sim incast.yaml --pcap out.pcapng --tap h0-switch0
-  tulle sim incast.yaml --trace out.json          for Perfetto (ui.perfetto.dev)
+  tulle sim incast.yaml --trace out.json      for Perfetto (ui.perfetto.dev)
   tulle sim incast.yaml --html run.html --link h0-switch0
 
-`tulle list profiles` names the fabrics. The same input and seed give the same results with any
-number of threads. `man tulle-sim` explains the report, the files and every key of the JSON.)";
+`tulle list profiles` names the fabrics. The same input and seed give the same
+results with any number of threads. `man tulle-sim` explains the report, the
+files and every key of the JSON.)";
 
 struct Options {
     SimInput input;
@@ -56,13 +60,14 @@ int fail(const base::Error& error, int exit_code) {
 }
 
 base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Options& options,
-                                            SetUp& set_up) {
+                                            SetUp& set_up, RecordFiles& records) {
     ProgressLine line(setup.stop);
     drive::Options how;
     how.on_begin = [&] { set_up.end(); };
-    how.threads = options.threads;
+    how.threads = std::min(options.threads, drive::usable_cores());
     how.interrupt = &interrupt_flag();
     how.explains = !options.no_verdict;
+    how.on_records = [&](const sim::Records& some) { records.add(some); };
     how.on_progress = [&](const drive::Progress& progress) { line.show(progress); };
     return drive::run(setup, how);
 }
@@ -83,9 +88,11 @@ struct Finished {
     report::Verdict verdict;
 };
 
-int report_run(const Options& options, const sim::Setup& setup, const sim::Result& result,
-               Finished& finished, ResultFiles& outputs) {
+int report_run(const Options& options, const sim::Setup& setup, sim::Result& result,
+               RecordFiles& records, Finished& finished, ResultFiles& outputs) {
+    result.trace = records.take_trace();
     finished.facts = std::make_unique<const report::Facts>(setup, result);
+    records.finish(*finished.facts);
     finished.verdict = report::judge(*finished.facts);
     const report::Facts& facts = *finished.facts;
     const report::Verdict& verdict = finished.verdict;
@@ -121,18 +128,22 @@ int simulate(const Options& options) {
     auto outputs = ResultFiles::open(
         {file(SimFile::json, options.json), file(SimFile::flows_csv, options.flows_csv),
          file(SimFile::links_csv, options.links_csv), file(SimFile::fct, options.fct),
-         file(SimFile::pcap, options.pcap), file(SimFile::timeline, options.timeline),
+         ResultFiles::Wanted{options.pcap, {}}, ResultFiles::Wanted{options.timeline, {}},
          file(SimFile::page, options.html)});
     if (!outputs) return fail(outputs.error(), kInputWrong);
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle sim: note: {}\n", note);
     const uint32_t passes = options.no_verdict ? 1 : 2;
-    warn_of_cost("tulle sim", estimate({&setup, 1}, options.threads, options.threads, passes));
+    const uint32_t threads = std::min(options.threads, drive::usable_cores());
+    const bool keeps_trace = !options.html.empty();
+    warn_of_cost("tulle sim", estimate({&setup, 1}, {threads, threads, passes, keeps_trace}));
+    RecordFiles records(setup, outputs->stream(options.pcap), outputs->stream(options.timeline),
+                        keeps_trace);
     set_up.say("building the network");
-    const auto result = run_with_progress(setup, options, set_up);
+    auto result = run_with_progress(setup, options, set_up, records);
     if (!result) return fail(result.error(), kInputWrong);
-    return report_run(options, setup, *result, finished, *outputs);
+    return report_run(options, setup, *result, records, finished, *outputs);
 }
 
 void add_files(Command& command, Options& options) {

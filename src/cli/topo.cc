@@ -24,14 +24,15 @@ using topology::Graph;
 using topology::Summary;
 
 constexpr const char* kExamples = R"(
-Formats: yaml, hpcc and ibnetdiscover are read and written, dot and slurm written.
+Formats: yaml, hpcc and ibnetdiscover are read and written, dot and slurm
+written.
 
 Examples:
-  tulle topo fat-tree:k=8                              what that is: hosts, switches, cables
-  tulle topo fat-tree:k=8 --to dot | dot -Tsvg         a picture of it
-  tulle topo torus:4x4,hosts=2 --to yaml -o torus.yaml a file to edit
-  ibnetdiscover | tulle topo -                         what a real fabric is
-  tulle topo fabric.txt --to slurm -o topology.conf    for a scheduler
+  tulle topo fat-tree:k=8                         hosts, switches and cables
+  tulle topo fat-tree:k=8 --to dot | dot -Tsvg    a picture of it
+  tulle topo torus:4x4,hosts=2 --to yaml -o torus.yaml
+  ibnetdiscover | tulle topo -                    what a real fabric is
+  tulle topo fabric.txt --to slurm -o topology.conf
   tulle topo star:17 --rate 100Gbps --delay 1us --to hpcc
 
 `man tulle-topo` explains the formats.)";

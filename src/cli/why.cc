@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -14,6 +15,7 @@
 #include "cli/sim/input.h"
 #include "cli/sim/options.h"
 #include "cli/sim/progress.h"
+#include "drive/crew.h"
 #include "drive/run.h"
 #include "report/proof.h"
 
@@ -21,13 +23,13 @@ namespace tulle::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  tulle why incast.yaml                     where the time went, and each suspect put to the test
+  tulle why incast.yaml                     where the time went, and why
   tulle why incast.yaml --profile ib-ndr    the same work on another fabric
   tulle why incast.yaml --causes 5 --json why.json
 
-Each suspected cause is taken away (the loss, the marks, the other work, the slow cable), and the
-work is run again: a cause that is one saves what it took. `man tulle-why` explains the shares and
-the causes.)";
+Each suspected cause is taken away (the loss, the marks, the other work, the
+slow cable), and the work is run again: a cause that is one saves what it took.
+`man tulle-why` explains the shares and the causes.)";
 
 struct Options {
     SimInput input;
@@ -45,7 +47,7 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options, b
                               SetUp* set_up) {
     ProgressLine line(setup.stop);
     drive::Options how;
-    how.threads = options.threads;
+    how.threads = std::min(options.threads, drive::usable_cores());
     how.interrupt = &interrupt_flag();
     how.explains = explains;
     how.on_begin = [&] {

@@ -4,10 +4,13 @@
 
 #include <chrono>
 #include <memory>
-#include <thread>
+#include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "drive/barrier.h"
+#include "drive/crew.h"
 #include "drive/large_pages.h"
 #include "sim/course.h"
 #include "sim/simulation.h"
@@ -20,6 +23,7 @@ using sim::Simulation;
 
 constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 constexpr uint64_t kWindowsBetweenLooks = 64;  // at the clock
+constexpr size_t kRecordsAtATime = 1 << 15;    // chosen: some megabytes
 
 // Of the thread alone where a run has but one: others may be at work on other runs.
 double cpu_seconds(bool is_alone) {
@@ -52,10 +56,19 @@ public:
 
     void choose() {
         course_.choose();
+        hand_out_records();
         look();
     }
 
 private:
+    // All partitions have advanced to the window that was chosen.
+    void hand_out_records() {
+        if (!options_.on_records || is_over()) return;
+        sim::Network& network = simulation_.network(workload::Tier::scale_out);
+        if (network.records_kept() < kRecordsAtATime) return;
+        options_.on_records(network.take_records(simulation_.time_of(window())));
+    }
+
     void look() {
         if (is_over()) return;
         if (options_.interrupt != nullptr && options_.interrupt->load(std::memory_order_relaxed))
@@ -90,20 +103,23 @@ void run_alone(Simulation& simulation, Conductor& conductor) {
     for (; !conductor.is_over(); conductor.choose()) simulation.advance(0, conductor.window());
 }
 
-void run_together(Simulation& simulation, Conductor& conductor) {
-    const auto threads = static_cast<uint32_t>(simulation.partitions());
-    Barrier barrier(threads);
-    const auto work = [&](uint32_t mine) {
+// There may be more partitions than threads: each thread has every so manieth of them.
+uint32_t run_together(Simulation& simulation, Conductor& conductor) {
+    const auto partitions = static_cast<uint32_t>(simulation.partitions());
+    std::optional<Barrier> barrier;
+    std::once_flag is_made;
+    const auto work = [&](uint32_t first, uint32_t threads) {
+        std::call_once(is_made, [&] { barrier.emplace(threads); });
+        Barrier::Patience patience;
         while (!conductor.is_over()) {
-            simulation.advance(mine, conductor.window());
-            barrier.meet([] {});
-            simulation.exchange(mine);
-            barrier.meet([&] { conductor.choose(); });
+            for (uint32_t p = first; p < partitions; p += threads)
+                simulation.advance(p, conductor.window());
+            barrier->meet(patience, [] {});
+            for (uint32_t p = first; p < partitions; p += threads) simulation.exchange(p);
+            barrier->meet(patience, [&] { conductor.choose(); });
         }
     };
-    std::vector<std::jthread> others;
-    for (uint32_t i = 1; i < threads; ++i) others.emplace_back(work, i);
-    work(0);
+    return work_together(std::min(partitions, usable_cores()), work);
 }
 
 // Once through. A chain that is known is followed.
@@ -119,16 +135,20 @@ base::Result<sim::Result> run_once(const sim::Setup& setup, const Options& optio
     const auto wall_start = Clock::now();
     const double cpu_start = cpu_seconds(partitions == 1);
     Conductor conductor(setup, options, simulation);
+    uint32_t threads = 1;
     if (partitions == 1)
         run_alone(simulation, conductor);
     else
-        run_together(simulation, conductor);
+        threads = run_together(simulation, conductor);
     const double cpu_s = cpu_seconds(partitions == 1) - cpu_start;
     const std::chrono::duration<double> wall = Clock::now() - wall_start;
     sim::Result result = simulation.finish(conductor.end());
+    if (options.on_records) {
+        options.on_records({std::exchange(result.trace, {}), std::exchange(result.captured, {})});
+    }
     result.engine.cpu_s = cpu_s;
     result.engine.wall_s = wall.count();
-    result.engine.threads = static_cast<uint32_t>(partitions);
+    result.engine.threads = threads;
     result.engine.peak_rss_bytes = peak_rss_bytes();
     return result;
 }
@@ -148,7 +168,10 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
         without_records.trace = false;
         without_records.taps.clear();
     }
-    auto again = run_once(has_records ? without_records : setup, options, result->account.chain);
+    Options without_sink = options;
+    without_sink.on_records = {};
+    auto again =
+        run_once(has_records ? without_records : setup, without_sink, result->account.chain);
     if (again && again->end == result->end) result->account = std::move(again->account);
     return result;
 }

@@ -22,10 +22,13 @@ struct Progress {
 };
 
 struct Options {
-    uint32_t threads = 1;
-    const std::atomic<bool>* interrupt = nullptr;        // set: what is known so far is returned
-    std::function<void()> on_begin{};                    // it is set up, and time begins
+    uint32_t threads = 1;                          // and no more than there are cores, nor hosts
+    const std::atomic<bool>* interrupt = nullptr;  // set: what is known so far is returned
+    std::function<void()> on_begin{};              // it is set up, and time begins
     std::function<void(const Progress&)> on_progress{};  // at most ten times a second
+    // Given: takes what is written down (Setup::trace, taps) while time passes, by one thread at a
+    // time, and the result has none of it. Otherwise it is kept until the end.
+    std::function<void(const sim::Records&)> on_records{};
     // Runs it a second time to find out where the time went (sim::TimeAccount).
     bool explains = false;
 };

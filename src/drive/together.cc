@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <mutex>
-#include <thread>
+
+#include "drive/crew.h"
 
 namespace tulle::drive {
 
@@ -33,13 +34,8 @@ std::vector<std::optional<base::Result<sim::Result>>> run_together(
                 options.on_end(mine, results[mine]->ok() ? &**results[mine] : nullptr);
         }
     };
-    {
-        std::vector<std::jthread> others;
-        const size_t workers =
-            std::clamp<size_t>(options.workers, 1, std::max<size_t>(setups.size(), 1));
-        for (size_t i = 1; i < workers; ++i) others.emplace_back(work);
-        work();
-    }
+    const size_t most = std::clamp<size_t>(options.workers, 1, std::max<size_t>(setups.size(), 1));
+    work_together(static_cast<uint32_t>(most), [&](uint32_t, uint32_t) { work(); });
     return results;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "report/names.h"
-#include "wire/capture.h"
 
 namespace tulle::report {
 namespace {
@@ -62,49 +61,58 @@ wire::Path path_of(const sim::Setup& setup, const std::vector<uint32_t>& hosts,
     return path;
 }
 
-// Each cable that is listened at is an interface, so that readers see a packet that passes two of
-// them as one. Those that were asked for come first, heard or not.
-std::vector<uint32_t> heard_cables(const sim::Setup& setup, const sim::Result& result) {
-    std::vector<uint32_t> cables;
-    const auto add = [&](uint32_t cable) {
-        if (std::find(cables.begin(), cables.end(), cable) == cables.end()) cables.push_back(cable);
-    };
-    for (const sim::Tap& tap : setup.taps) add(tap.cable);
-    for (const sim::CapturedPacket& captured : result.captured) add(captured.cable);
-    return cables;
-}
-
 uint32_t place_of(uint32_t cable, const std::vector<uint32_t>& cables) {
     return static_cast<uint32_t>(std::find(cables.begin(), cables.end(), cable) - cables.begin());
 }
 
 }  // namespace
 
-std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result& result) {
-    const std::vector<uint32_t> hosts = setup.graph.endpoints();
-    const wire::LinkLayer link = is_infiniband(setup.fabric.framing.encapsulation)
-                                     ? wire::LinkLayer::infiniband
-                                     : wire::LinkLayer::ethernet;
-    std::vector<const sim::CapturedPacket*> order;
-    for (const sim::CapturedPacket& captured : result.captured) order.push_back(&captured);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto* a, const auto* b) { return a->at < b->at; });
-    const std::vector<uint32_t> cables = heard_cables(setup, result);
+CaptureWriter::CaptureWriter(const sim::Setup& setup, std::vector<uint32_t> cables,
+                             std::vector<std::byte>& file)
+    : setup_(setup),
+      cables_(std::move(cables)),
+      hosts_(setup.graph.endpoints()),
+      link_(is_infiniband(setup.fabric.framing.encapsulation) ? wire::LinkLayer::infiniband
+                                                              : wire::LinkLayer::ethernet),
+      bytes_(wire::kMaxEncodedSize) {
     const Names names(setup);
     std::vector<std::string> interfaces;
-    for (const uint32_t cable : cables) interfaces.push_back(names.cable(cable));
-    std::vector<std::byte> file;
-    wire::begin_capture_of(link, interfaces, file);
-    std::vector<std::byte> bytes(wire::kMaxEncodedSize);
-    for (const sim::CapturedPacket* captured : order) {
-        const wire::Path path = path_of(setup, hosts, *captured);
-        wire::Packet packet = captured->packet;
+    for (const uint32_t cable : cables_) interfaces.push_back(names.cable(cable));
+    wire::begin_capture_of(link_, interfaces, file);
+}
+
+void CaptureWriter::add(std::span<const sim::CapturedPacket> packets,
+                        std::vector<std::byte>& file) {
+    for (const sim::CapturedPacket& captured : packets) {
+        const wire::Path path = path_of(setup_, hosts_, captured);
+        wire::Packet packet = captured.packet;
         packet.payload = {};  // modelled: what it held is long gone, and shows as zeros
-        const size_t size = wire::encode(packet, path, {}, bytes);
-        const wire::Heard heard{place_of(captured->cable, cables), captured->from_a,
-                                static_cast<uint64_t>(captured->at.ps) / 1000};
-        wire::append_to_capture_of(link, heard, wire::Bytes(bytes).first(size), file);
+        const size_t size = wire::encode(packet, path, {}, bytes_);
+        const wire::Heard heard{place_of(captured.cable, cables_), captured.from_a,
+                                static_cast<uint64_t>(captured.at.ps) / 1000};
+        wire::append_to_capture_of(link_, heard, wire::Bytes(bytes_).first(size), file);
     }
+}
+
+std::vector<uint32_t> tapped_cables(const sim::Setup& setup) {
+    std::vector<uint32_t> cables;
+    for (const sim::Tap& tap : setup.taps)
+        if (std::find(cables.begin(), cables.end(), tap.cable) == cables.end())
+            cables.push_back(tap.cable);
+    return cables;
+}
+
+// Cables that were asked for come first, heard or not.
+std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result& result) {
+    std::vector<uint32_t> cables = tapped_cables(setup);
+    std::vector<sim::CapturedPacket> packets = result.captured;
+    std::stable_sort(packets.begin(), packets.end(),
+                     [](const auto& a, const auto& b) { return a.at < b.at; });
+    for (const sim::CapturedPacket& captured : packets)
+        if (std::find(cables.begin(), cables.end(), captured.cable) == cables.end())
+            cables.push_back(captured.cable);
+    std::vector<std::byte> file;
+    CaptureWriter(setup, std::move(cables), file).add(packets, file);
     return file;
 }
 

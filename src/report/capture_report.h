@@ -3,13 +3,37 @@
 // end with the number of its node.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "sim/result.h"
 #include "sim/setup.h"
+#include "wire/capture.h"
 
 namespace tulle::report {
 
+// Writes a capture piece by piece. Bytes go to the end of a file that the caller empties.
+class CaptureWriter {
+public:
+    // Each of these cables is an interface, so that readers see a packet that passes two of them as
+    // one.
+    CaptureWriter(const sim::Setup& setup, std::vector<uint32_t> cables,
+                  std::vector<std::byte>& file);
+    // In the order of time.
+    void add(std::span<const sim::CapturedPacket> packets, std::vector<std::byte>& file);
+
+private:
+    const sim::Setup& setup_;
+    const std::vector<uint32_t> cables_;
+    const std::vector<uint32_t> hosts_;
+    const wire::LinkLayer link_;
+    std::vector<std::byte> bytes_;  // of one packet
+};
+
+// The cables of all taps, each once.
+std::vector<uint32_t> tapped_cables(const sim::Setup& setup);
+
+// The same of a result that has all packets.
 std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result& result);
 
 }  // namespace tulle::report

@@ -28,6 +28,8 @@ std::string micro(int64_t picoseconds) {
 
 class Writer {
 public:
+    explicit Writer(Timeline::Sink sink) : sink_(std::move(sink)) {}
+
     void group(uint32_t process, const char* name) {
         event(fmt::format(R"("ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}})",
                           process, name));
@@ -49,15 +51,23 @@ public:
         event(fmt::format(R"("ph":"i","s":"t","pid":{},"tid":{},"ts":{},"name":{})", kLinkTracks,
                           thread, micro(at.ps), string_json(name)));
     }
-    std::string finish() && { return std::move(text_) + "\n]}\n"; }
+    void finish() {
+        text_ += "\n]}\n";
+        sink_(text_);
+    }
 
 private:
     void event(const std::string& fields) {
         text_ += is_first_ ? "\n{" : ",\n{";
         text_ += fields + "}";
         is_first_ = false;
+        if (text_.size() < kTextAtATime) return;
+        sink_(text_);
+        text_.clear();
     }
 
+    static constexpr size_t kTextAtATime = 1 << 16;
+    Timeline::Sink sink_;
     std::string text_ = R"({"displayTimeUnit":"ns","traceEvents":[)";
     bool is_first_ = true;
 };
@@ -82,10 +92,10 @@ void add_flows(const Facts& facts, Writer& writer) {
 // The tracks of links: one for each port and lane of which something is told.
 class LinkTracks {
 public:
-    LinkTracks(const Facts& facts, Writer& writer) : facts_(facts), writer_(writer) {}
+    LinkTracks(const Names& names, Writer& writer) : names_(names), writer_(writer) {}
 
     void add(const TraceEvent& event) {
-        const std::string link = facts_.names.link(event.node, event.port);
+        const std::string link = names_.link(event.node, event.port);
         const Key key{event.node, event.port, event.lane};
         switch (event.kind) {
             case TraceEvent::Kind::queue_bytes:
@@ -94,8 +104,8 @@ public:
                 return;
             case TraceEvent::Kind::rate:
                 writer_.counter(event.at,
-                                fmt::format("{} QP {} to {} rate", facts_.names.node(event.node),
-                                            event.queue_pair, facts_.names.endpoint(event.peer)),
+                                fmt::format("{} QP {} to {} rate", names_.node(event.node),
+                                            event.queue_pair, names_.endpoint(event.peer)),
                                 "bps", event.value);
                 return;
             case TraceEvent::Kind::pause_begin: paused_since_.try_emplace(key, event.at); return;
@@ -106,15 +116,15 @@ public:
     }
 
     // A pause that has no end lasts as long as the run.
-    void finish() {
-        while (!paused_since_.empty()) end_pause(paused_since_.begin()->first, facts_.result.time);
+    void finish(Instant end) {
+        while (!paused_since_.empty()) end_pause(paused_since_.begin()->first, end);
     }
 
 private:
     using Key = std::tuple<uint32_t, uint16_t, uint8_t>;
 
     std::string lane_name(const std::string& link, uint8_t lane) const {
-        return fmt::format("{} {}", link, facts_.names.lane(lane));
+        return fmt::format("{} {}", link, names_.lane(lane));
     }
 
     uint32_t track(const Key& key) {
@@ -123,7 +133,7 @@ private:
         if (is_new)
             writer_.track(
                 kLinkTracks, place->second,
-                lane_name(facts_.names.link(std::get<0>(key), std::get<1>(key)), std::get<2>(key)));
+                lane_name(names_.link(std::get<0>(key), std::get<1>(key)), std::get<2>(key)));
         return place->second;
     }
 
@@ -134,7 +144,7 @@ private:
         paused_since_.erase(since);
     }
 
-    const Facts& facts_;
+    const Names& names_;
     Writer& writer_;
     std::map<Key, uint32_t> threads_;
     std::map<Key, Instant> paused_since_;
@@ -142,14 +152,38 @@ private:
 
 }  // namespace
 
-std::string timeline(const Facts& facts) {
+struct Timeline::Parts {
+    Parts(const sim::Setup& setup, Sink sink)
+        : names(setup), writer(std::move(sink)), tracks(names, writer) {}
+
+    const Names names;
     Writer writer;
-    add_flows(facts, writer);
-    writer.group(kLinkTracks, "links");
-    LinkTracks tracks(facts, writer);
-    for (const TraceEvent& event : facts.result.trace) tracks.add(event);
-    tracks.finish();
-    return std::move(writer).finish();
+    LinkTracks tracks;
+};
+
+Timeline::Timeline(const sim::Setup& setup, Sink sink)
+    : parts_(std::make_unique<Parts>(setup, std::move(sink))) {
+    parts_->writer.group(kLinkTracks, "links");
+}
+
+Timeline::~Timeline() = default;
+
+void Timeline::add(std::span<const TraceEvent> events) {
+    for (const TraceEvent& event : events) parts_->tracks.add(event);
+}
+
+void Timeline::finish(const Facts& facts) {
+    parts_->tracks.finish(facts.result.time);
+    add_flows(facts, parts_->writer);
+    parts_->writer.finish();
+}
+
+std::string timeline(const Facts& facts) {
+    std::string text;
+    Timeline writer(facts.setup, [&](std::string_view part) { text += part; });
+    writer.add(facts.result.trace);
+    writer.finish(facts);
+    return text;
 }
 
 }  // namespace tulle::report

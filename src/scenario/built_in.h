@@ -11,10 +11,11 @@ struct BuiltInText {
     std::string_view text;
 };
 
-// examples/compare.yaml and cost/sample.yaml.
+// The files of examples/, and cost/sample.yaml.
+std::span<const BuiltInText> built_in_examples();
 std::span<const BuiltInText> built_in_texts();
 
-// One that is known to be there.
+// One of either that is known to be there.
 std::string_view built_in_text(std::string_view name);
 
 }  // namespace tulle::scenario

@@ -155,8 +155,9 @@ bool is_guess(std::string_view source) {
 }
 
 std::string_view built_in_text(std::string_view name) {
-    for (const BuiltInText& one : built_in_texts())
-        if (one.name == name) return one.text;
+    for (const auto& texts : {built_in_texts(), built_in_examples()})
+        for (const BuiltInText& one : texts)
+            if (one.name == name) return one.text;
     TULLE_CHECK(false);
 }
 

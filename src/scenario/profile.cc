@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "scenario/fabric_overrides.h"
 
 namespace tulle::scenario {
@@ -126,7 +128,8 @@ void read_source(const Source& source, const FileReader& files, int steps, Profi
             if (const Value* map = root->find(section))
                 if (!notes.failed()) check_used(section, *map, profile.target, notes, true);
         if (!notes.failed())
-            if (const Complaint wrong = check_together(profile.target)) notes.fail(1, *wrong);
+            if (const Complaint wrong = check_together(profile.target))
+                notes.fail(std::max(1u, line_of(*wrong, *root)), *wrong);
     }
     if (notes.failed()) outer.adopt(notes.error());
 }

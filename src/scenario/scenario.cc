@@ -284,10 +284,18 @@ private:
             for (const std::string_view section : {"fabric", "hosts"})
                 if (const Value* map = layers_[i]->root.find(section))
                     check_used(section, settings_of(*map), target, layers_[i]->notes);
-        if (const Complaint wrong = check_together(target)) last().notes.fail(1, *wrong);
+        if (const Complaint wrong = check_together(target)) blame(*wrong);
         setup_.fabric_name = read.name;
         setup_.fabric = target.fabric;
         setup_.host = target.host;
+    }
+
+    // Where the setting was written last, if a scenario or a command line has it.
+    void blame(const std::string& wrong) {
+        for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer)
+            if (const uint32_t line = line_of(wrong, (*layer)->root))
+                return (*layer)->notes.fail(line, wrong);
+        last().notes.fail(1, wrong);
     }
 
     static Value settings_of(const Value& section) {

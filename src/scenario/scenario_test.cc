@@ -211,6 +211,17 @@ TEST(scenario, what_is_wrong_at_the_top_is_said_with_file_and_line) {
               "s.yaml:1: dcqcn.min_rate is above the rate of the hosts' links");
 }
 
+TEST(scenario, what_does_not_go_together_is_said_where_it_was_written) {
+    const std::string text =
+        "topology: star:4\n"
+        "profile: ib-ndr\n"
+        "fabric:\n"
+        "  credits:\n"
+        "    lane_buffer: 2KiB\n"
+        "work: [{shift: {by: 1, bytes: 1KB}}]\n";
+    EXPECT_EQ(answer(text).substr(0, 40), "s.yaml:5: credits.lane_buffer is 2048B, ");
+}
+
 TEST(scenario, a_file_that_is_too_large_is_refused_by_its_size_alone) {
     EXPECT_EQ(check_file_size("big.yaml", 10'000'000'000, kMostTextBytes)->message,
               "big.yaml:1: the file has 9.313 GiB; at most 4 MiB are read");

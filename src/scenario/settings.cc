@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "cluster/framing.h"
+#include "fabric/credits.h"
 #include "scenario/fabric_overrides.h"
 #include "scenario/setting_tables.h"
 
@@ -221,6 +223,32 @@ void check_used(std::string_view section, const Value& map, const Target& target
     }
 }
 
+namespace {
+
+// Room for any packet, and for what must have come free before a credit update goes.
+Complaint check_credits(const Target& target) {
+    const fabric::CreditSettings& credits = target.fabric.credits;
+    const uint32_t any = cluster::Framing(target.fabric).room_for_any(target.host.mtu);
+    const uint64_t packet = uint64_t{fabric::blocks_of(any)} * fabric::kBlockBytes;
+    constexpr uint64_t kMost = uint64_t{fabric::kMaxCreditBlocks} * fabric::kBlockBytes;
+    if (packet + credits.update_bytes > kMost)
+        return fmt::format(
+            "credits.update is {}B, and no more than {}B are given at a time, a packet of {}B "
+            "included: no update would ever come; write {}B at most",
+            credits.update_bytes, kMost, packet, kMost - packet);
+    if (credits.lane_buffer_bytes < packet + credits.update_bytes)
+        return fmt::format(
+            "credits.lane_buffer is {}B, which does not hold a packet of {}B and what comes free "
+            "before an update; write at least {}B",
+            credits.lane_buffer_bytes, packet, packet + credits.update_bytes);
+    if (credits.update_bytes > credits.lane_buffer_bytes / 2)
+        return "credits.update is above half of credits.lane_buffer, so senders would wait for "
+               "ever";
+    return std::nullopt;
+}
+
+}  // namespace
+
 Complaint check_together(const Target& target) {
     const fabric::Settings& fabric = target.fabric;
     const uint32_t mtu = target.host.mtu;
@@ -230,12 +258,8 @@ Complaint check_together(const Target& target) {
     if (fabric.marking == fabric::Marking::ecn && fabric.ecn.kmin_bytes > fabric.ecn.kmax_bytes)
         return "ecn.kmin is above ecn.kmax";
     const uint32_t packet = mtu + 100;
-    if (fabric.flow_control == FlowControl::credits && fabric.credits.lane_buffer_bytes < packet)
-        return fmt::format("credits.lane_buffer holds no whole packet; write at least {}B", packet);
-    if (fabric.flow_control == FlowControl::credits &&
-        fabric.credits.update_bytes > fabric.credits.lane_buffer_bytes / 2)
-        return "credits.update is above half of credits.lane_buffer, so senders would wait for "
-               "ever";
+    if (fabric.flow_control == FlowControl::credits)
+        if (Complaint wrong = check_credits(target)) return wrong;
     if (fabric.flow_control != FlowControl::credits && fabric.node.buffer_bytes < packet)
         return fmt::format("switch.buffer holds no whole packet; write at least {}B", packet);
     const uint32_t part = fabric.node.reduction_numerator;
@@ -246,6 +270,27 @@ Complaint check_together(const Target& target) {
     if (Complaint wrong = check_lanes(target)) return wrong;
     if (Complaint wrong = check_service(target.host)) return wrong;
     return check_congestion(target);
+}
+
+namespace {
+
+uint32_t line_at(std::string_view path, const Value* value) {
+    while (value != nullptr && !path.empty()) {
+        const size_t dot = path.find('.');
+        value = value->find(path.substr(0, dot));
+        path = dot == std::string_view::npos ? "" : path.substr(dot + 1);
+    }
+    return value != nullptr ? value->line : 0;
+}
+
+}  // namespace
+
+uint32_t line_of(std::string_view sentence, const Value& file) {
+    const std::string_view setting = sentence.substr(0, sentence.find(' '));
+    if (const uint32_t line = line_at(setting, &file)) return line;
+    for (const std::string_view section : {"fabric", "hosts"})
+        if (const uint32_t line = line_at(setting, file.find(section))) return line;
+    return 0;
 }
 
 }  // namespace tulle::scenario

@@ -57,7 +57,10 @@ void apply_section(std::string_view section, const Value& map, Target& target, N
 void check_used(std::string_view section, const Value& map, const Target& target, Notes& notes,
                 bool is_profile = false);
 
-// What does not go together, in one sentence.
+// What does not go together, in one sentence that begins with the setting to change.
 Complaint check_together(const Target& target);
+
+// The line in which a file sets what such a sentence begins with; 0: it does not.
+uint32_t line_of(std::string_view sentence, const Value& file);
 
 }  // namespace tulle::scenario

@@ -26,7 +26,9 @@ public:
         take_totals();
         result_.disagreements = network_.disagreements_;
         if (!all_ended_) take_deadlock();
-        take_records();
+        Records records = network_.take_records(Instant::never());
+        result_.trace = std::move(records.trace);
+        result_.captured = std::move(records.captured);
         check_conservation();
         say_why_stuck();
         return std::move(result_);
@@ -242,27 +244,6 @@ private:
                     break;
                 }
             }
-    }
-
-    void take_records() {
-        for (auto& partition : network_.partitions_)
-            for (const fabric::Captured& c : partition->cabling().captured)
-                result_.captured.push_back({c.at, c.cable, c.from_a, c.packet});
-        std::ranges::stable_sort(result_.captured, {}, [](const CapturedPacket& c) {
-            return std::tuple(c.at, c.cable, c.from_a);
-        });
-        std::map<std::pair<uint32_t, uint32_t>, uint64_t> rates;  // the last of each queue pair
-        for (const auto& samples : network_.traces_)
-            for (const fabric::TraceSample& s : samples) {
-                if (s.kind == fabric::TraceSample::Kind::rate &&
-                    std::exchange(rates[{s.node, s.queue_pair}], s.value) == s.value)
-                    continue;
-                result_.trace.push_back({s.at, static_cast<TraceEvent::Kind>(s.kind), s.lane,
-                                         s.port, s.node, s.value, s.queue_pair, s.peer});
-            }
-        std::ranges::stable_sort(result_.trace, {}, [](const TraceEvent& e) {
-            return std::tuple(e.at, e.node, e.port, e.lane, e.queue_pair);
-        });
     }
 
     void say_why_stuck() {

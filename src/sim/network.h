@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -81,6 +82,12 @@ public:
     size_t flows_done() const;
     uint64_t hops() const;
 
+    // Of all partitions, none of which advances right now.
+    size_t records_kept() const;
+    // Takes what was written down of the time before that instant. Nothing of it is added later if
+    // all partitions have advanced to there.
+    Records take_records(Instant before);
+
     // Where ranks post, whether they have all done what they wanted to.
     Result finish(Result::End end, bool program_is_done);
     // The same, but only how it ended: of a run that is explained all else is known.
@@ -111,7 +118,8 @@ private:
     fabric::FixedPaths paths_;
     std::vector<fabric::Groups> groups_;  // by node of the graph
     std::vector<Disagreement> disagreements_;
-    std::vector<std::vector<fabric::TraceSample>> traces_;  // by partition
+    std::vector<std::vector<fabric::TraceSample>> traces_;     // by partition
+    std::map<std::pair<uint32_t, uint32_t>, uint64_t> rates_;  // the last of each queue pair
 };
 
 }  // namespace tulle::sim

@@ -100,6 +100,12 @@ struct CapturedPacket {
     wire::Packet packet;
 };
 
+// What a run writes down on the way, by time.
+struct Records {
+    std::vector<TraceEvent> trace;
+    std::vector<CapturedPacket> captured;
+};
+
 struct EngineFigures {
     uint64_t events = 0;
     uint64_t hops = 0;  // links traversed by data and ACK packets

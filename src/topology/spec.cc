@@ -246,14 +246,16 @@ base::Result<Graph> build_spec(std::string_view spec) {
 std::string_view spec_help() {
     return R"(  fat-tree:k=8                        three tiers of 8-port switches, 128 hosts
   fat-tree:k=8,oversubscription=2     half of the ways up; tiers=2 for two tiers
-  leaf-spine:leaves=4,spines=2,hosts=16        hosts a leaf; cables=2 for parallel cables
-  rail:servers=16,rails=8,group=8,spines=8     a leaf for each rail of a group of servers;
-                                      storage=4 for nodes with one adapter besides
-  dragonfly:a=4,p=2,h=2               routers a group, hosts and global cables a router; groups=9
-  dragonfly+:leaves=2,spines=2,hosts=2,global=1    groups of leaves and spines; groups=3
+  leaf-spine:leaves=4,spines=2,hosts=16  hosts a leaf; cables=2 for parallel
+  rail:servers=16,rails=8,group=8,spines=8  a leaf for each rail of a group of
+                                      servers; storage=4 for nodes with one
+                                      adapter besides
+  dragonfly:a=4,p=2,h=2               routers a group, hosts and global cables a
+                                      router; groups=9
+  dragonfly+:leaves=2,spines=2,hosts=2,global=1  leaves and spines; groups=3
   torus:4x4x4,hosts=1                 hosts a switch
   star:16  pair  ring:4,hosts=1  line:3,hosts=1
-  ...,uplink=800Gbps                  the rate of cables between switches, of any of them
+  ...,uplink=800Gbps                  the rate of cables between switches
 )";
 }
 

@@ -300,21 +300,22 @@ class Interrupt(InAFolder):
     # All to all of 1,500 ranks: seconds of set-up, more than two million tasks.
     LARGE = "topology: rail:servers=250,rails=6\nwork: [{all_to_all: {bytes: 64MiB}}]\n"
 
-    def test_ctrl_c_ends_the_set_up_at_once_and_nothing_is_left(self):
+    def test_ctrl_c_and_sigterm_end_the_set_up_at_once_and_nothing_is_left(self):
         large = self.file("large.yaml", self.LARGE)
-        process = subprocess.Popen([TULLE, "sim", large, "--json", self.folder / "run.json"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        # Not before the program can catch it.
-        status = pathlib.Path(f"/proc/{process.pid}/status")
-        for _ in range(MOST_POLLS):
-            caught = int(status.read_text().partition("SigCgt:")[2].split()[0], 16)
-            if caught >> (signal.SIGINT - 1) & 1:
-                break
-        process.send_signal(signal.SIGINT)
-        printed, complaint = process.communicate(timeout=60)
-        self.assertEqual((process.returncode, printed), (1, b""))
-        self.assertIn(b"interrupted while it was set up; nothing was run", complaint)
-        self.assertEqual(self.names(), ["incast.yaml", "large.yaml"])
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([TULLE, "sim", large, "--json", self.folder / "run.json"],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            # Not before the program can catch it.
+            status = pathlib.Path(f"/proc/{process.pid}/status")
+            for _ in range(MOST_POLLS):
+                caught = int(status.read_text().partition("SigCgt:")[2].split()[0], 16)
+                if caught >> (number - 1) & 1:
+                    break
+            process.send_signal(number)
+            printed, complaint = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, printed), (1, b""))
+            self.assertIn(b"interrupted while it was set up; nothing was run", complaint)
+            self.assertEqual(self.names(), ["incast.yaml", "large.yaml"])
 
     def test_a_terminal_shows_how_far_it_is(self):
         watcher, terminal = open_terminal(self)

@@ -1,4 +1,5 @@
-"""What `make install` puts in place is complete, runs from there, and holds nothing of the tests.
+"""What `make install` puts in place is complete, runs from there, holds nothing of the tests, and
+`make uninstall` removes all of it.
 
 usage: install.py CMAKE BUILD_FOLDER
 """
@@ -12,7 +13,11 @@ from checker import ROOT, files, finish
 
 
 def expected(root):
-    wanted = ["bin/tulle", "share/doc/tulle/LICENSE"]
+    wanted = ["bin/tulle", "share/doc/tulle/LICENSE",
+              "share/bash-completion/completions/tulle", "share/zsh/site-functions/_tulle",
+              "share/fish/vendor_completions.d/tulle.fish"]
+    for kind in ("examples", "profiles"):
+        wanted += [f"share/doc/tulle/{kind}/{file.name}" for file in (root / kind).glob("*.yaml")]
     wanted += [f"share/man/man1/{page.name}" for page in (root / "docs" / "man").glob("*.1")]
     if (root / "README.md").exists():
         wanted.append("share/doc/tulle/README.md")
@@ -33,6 +38,15 @@ def check(root, cmake, build):
                 yield f"CMakeLists.txt:1: `make install` installs {name}, which is for tests"
         if "bin/tulle" in installed:
             yield from _check_runs(prefix / "bin" / "tulle")
+        yield from _check_uninstall(root, Path(build), prefix)
+
+
+def _check_uninstall(root, build, prefix):
+    manifest = prefix / "installed.txt"
+    manifest.write_text((build / "install_manifest.txt").read_text())
+    subprocess.run([root / "scripts" / "uninstall", manifest], check=True)
+    for path in files(prefix):
+        yield f"scripts/uninstall:1: leaves {path.relative_to(prefix)} behind"
 
 
 def _check_runs(tulle):

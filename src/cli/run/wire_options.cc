@@ -27,6 +27,9 @@ base::Result<bool> add_share(const std::string& text, const char* option, wire::
     if (text.empty()) return true;
     const auto share = scenario::parse_share(text);
     if (!share) return base::Error{fmt::format("--{}: {}", option, share.error().message)};
+    if (text == "1")
+        return base::Error{fmt::format(
+            "--{} 1 is every packet: did you mean 1%? Write 1%, or 100% for all", option)};
     wire::FaultRule rule;
     rule.per_million = *share;
     rule.act = act;

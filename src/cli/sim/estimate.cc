@@ -140,35 +140,34 @@ constexpr uint64_t kBytesPerConnection = 3200;
 constexpr uint64_t kBytesPerTask = 215;
 constexpr uint64_t kBytesPerTracedHop = 64;  // chosen: a sample, twice while it is sorted
 
-uint64_t memory_of(const sim::Setup& setup, uint64_t hops) {
+uint64_t memory_of(const sim::Setup& setup, uint64_t hops, bool keeps_trace) {
     uint64_t ports = 2 * setup.graph.cables.size();
     if (setup.scale_up) ports += 2 * setup.scale_up->graph.cables.size();
     return ports * kBytesPerPort + setup.flows.size() * kBytesPerFlow +
            connections_of(setup) * kBytesPerConnection + setup.program.size() * kBytesPerTask +
-           (setup.trace ? hops * kBytesPerTracedHop : 0);
+           (setup.trace && keeps_trace ? hops * kBytesPerTracedHop : 0);
 }
 
 }  // namespace
 
-Estimate estimate(std::span<const sim::Setup> setups, uint32_t threads, uint32_t workers,
-                  uint32_t passes) {
+Estimate estimate(std::span<const sim::Setup> setups, const Way& way) {
     Estimate sum;
     uint64_t milliseconds = 0;
     std::vector<uint64_t> memory;
     for (const sim::Setup& setup : setups) {
         const uint64_t hops = hops_of(setup);
-        const uint64_t percent = 100 + (threads - 1) * kThreadPercent;
-        sum.hops += hops * passes;
+        const uint64_t percent = 100 + (way.threads - 1) * kThreadPercent;
+        sum.hops += hops * way.passes;
         const uint64_t tasks_ms = setup.program.size() * kNanosecondsPerTask / 1'000'000;
         milliseconds += (hops * 1000 / hops_per_second(setup) + tasks_ms) * 100 / percent;
-        memory.push_back(memory_of(setup, hops));
+        memory.push_back(memory_of(setup, hops, way.keeps_trace));
     }
     // The largest that can be under way at a time.
     std::sort(memory.rbegin(), memory.rend());
-    const uint32_t at_a_time = std::max(1u, workers / std::max(1u, threads));
+    const uint32_t at_a_time = std::max(1u, way.workers / std::max(1u, way.threads));
     memory.resize(std::min<size_t>(memory.size(), at_a_time));
     for (const uint64_t bytes : memory) sum.memory_bytes += bytes;
-    sum.seconds = passes * milliseconds / 1000 / std::max<uint64_t>(1, memory.size());
+    sum.seconds = way.passes * milliseconds / 1000 / std::max<uint64_t>(1, memory.size());
     return sum;
 }
 

@@ -20,10 +20,15 @@ struct Estimate {
     uint64_t memory_bytes = 0;  // more than is in use now
 };
 
-// Of several runs, `workers` threads together, each run with so many of them, and so often: finding
-// out where the time went takes a second pass.
-Estimate estimate(std::span<const sim::Setup> setups, uint32_t threads, uint32_t workers,
-                  uint32_t passes);
+// How runs are run.
+struct Way {
+    uint32_t threads = 1;  // of each
+    uint32_t workers = 1;  // threads of all together
+    uint32_t passes = 1;   // finding out where the time went takes a second one
+    bool keeps_trace = true;
+};
+
+Estimate estimate(std::span<const sim::Setup> setups, const Way& way);
 
 // A sentence where it takes more than a minute, or more memory than is there; none otherwise.
 std::optional<std::string> warning(const Estimate& estimate, uint64_t memory_available);

@@ -21,13 +21,13 @@ sim::Setup flow_of(uint64_t packets) {
 
 TEST(Estimate, counts_the_links_of_data_and_acknowledgements) {
     const sim::Setup setup = flow_of(1000);
-    EXPECT_EQ(estimate({&setup, 1}, 1, 1, 1).hops, 2u * 2 * 1000);
+    EXPECT_EQ(estimate({&setup, 1}, {1, 1, 1}).hops, 2u * 2 * 1000);
 }
 
 TEST(Estimate, several_runs_share_the_workers) {
     const std::vector<sim::Setup> setups(4, flow_of(100'000'000));
-    const Estimate alone = estimate(setups, 1, 1, 1);
-    const Estimate together = estimate(setups, 1, 2, 1);
+    const Estimate alone = estimate(setups, {1, 1, 1});
+    const Estimate together = estimate(setups, {1, 2, 1});
     EXPECT_EQ(together.hops, alone.hops);
     EXPECT_EQ(together.seconds, alone.seconds / 2);
     EXPECT_EQ(together.memory_bytes, 2 * alone.memory_bytes);
@@ -35,8 +35,9 @@ TEST(Estimate, several_runs_share_the_workers) {
 
 TEST(Estimate, a_second_pass_takes_as_long_as_the_first) {
     const sim::Setup setup = flow_of(100'000'000);
-    EXPECT_EQ(estimate({&setup, 1}, 1, 1, 2).hops, 2 * estimate({&setup, 1}, 1, 1, 1).hops);
-    EXPECT_GE(estimate({&setup, 1}, 1, 1, 2).seconds, 2 * estimate({&setup, 1}, 1, 1, 1).seconds);
+    EXPECT_EQ(estimate({&setup, 1}, {1, 1, 2}).hops, 2 * estimate({&setup, 1}, {1, 1, 1}).hops);
+    EXPECT_GE(estimate({&setup, 1}, {1, 1, 2}).seconds,
+              2 * estimate({&setup, 1}, {1, 1, 1}).seconds);
 }
 
 TEST(Estimate, a_short_run_is_not_worth_a_word) {

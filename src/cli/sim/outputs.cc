@@ -1,11 +1,9 @@
 #include "cli/sim/outputs.h"
 
-#include "report/capture_report.h"
 #include "report/csv_report.h"
 #include "report/fct_report.h"
 #include "report/json_report.h"
 #include "report/page/sim_page.h"
-#include "report/timeline.h"
 
 namespace tulle::cli {
 
@@ -16,12 +14,7 @@ std::string sim_file(SimFile kind, const report::Facts& facts, const report::Ver
         case SimFile::flows_csv: return report::flows_csv(facts);
         case SimFile::links_csv: return report::links_csv(facts);
         case SimFile::fct: return report::fct_report(facts);
-        case SimFile::timeline: return report::timeline(facts);
         case SimFile::page: return report::sim_page(facts, verdict, page.links, page.about);
-        case SimFile::pcap: {
-            const std::vector<std::byte> bytes = report::capture_report(facts.setup, facts.result);
-            return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-        }
     }
     return {};
 }

@@ -1,4 +1,4 @@
-// The files of a run, and what each of them holds.
+// The files that are written when a run is over, and what each of them holds.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tulle::cli {
 
-enum class SimFile : uint8_t { json, flows_csv, links_csv, fct, pcap, timeline, page };
+enum class SimFile : uint8_t { json, flows_csv, links_csv, fct, page };
 
 // What a page shows besides the run itself.
 struct SimPage {

@@ -25,8 +25,9 @@ enum class Algorithm : uint8_t { none, TULLE_ALGORITHMS(TULLE_NAME) };
 
 // What a class of the list has to have.
 template <class A>
-concept IsAlgorithm = requires(A state, const A::Settings& settings, A::Settings& own,
-                               base::Instant now, const Signal& signal, base::Rate line) {
+concept IsAlgorithm = requires(A state, const typename A::Settings& settings,
+                               typename A::Settings& own, base::Instant now, const Signal& signal,
+                               base::Rate line) {
     A(settings);
     state.on_signal(now, signal);
     { state.on_sent(now, uint32_t{}) } -> std::same_as<base::Instant>;

@@ -1,0 +1,60 @@
+#include "cli/show.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "scenario/built_in.h"
+#include "scenario/profile.h"
+
+namespace tulle::cli {
+namespace {
+
+std::optional<std::string_view> text_named(std::string_view name) {
+    for (const scenario::BuiltInProfile& profile : scenario::built_in_profiles())
+        if (profile.name == name) return profile.text;
+    for (const scenario::BuiltInText& example : scenario::built_in_examples())
+        if (example.name == name) return example.text;
+    return std::nullopt;
+}
+
+int show(const std::string& name) {
+    const auto text = text_named(name);
+    if (!text) {
+        fmt::print(stderr,
+                   "tulle show: there is no profile and no example '{}'; `tulle list profiles` and "
+                   "`tulle list examples` name them\n",
+                   name);
+        return kInputWrong;
+    }
+    Output standard = Output::standard();
+    standard.write(*text);
+    if (const auto error = standard.finish()) {
+        fmt::print(stderr, "tulle show: {}\n", error->message);
+        return kRunFailed;
+    }
+    return kDone;
+}
+
+}  // namespace
+
+void add_show(Command& program) {
+    const auto name = std::make_shared<std::string>();
+    Command command = program.add_command("show", "Print a profile or an example");
+    command.add_examples(R"(Examples:
+  tulle show ib-ndr                    a profile: its values and their source
+  tulle show pfc-victim > mine.yaml    an example, to change
+  tulle show pfc-victim | tulle sim -  ... or to run as it is
+
+`tulle list profiles` and `tulle list examples` name them.)");
+    command.option("NAME", *name, "Of a profile or an example", {.is_required = true});
+    command.when_chosen([name] { return show(*name); });
+}
+
+}  // namespace tulle::cli

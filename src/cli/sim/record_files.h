@@ -1,0 +1,37 @@
+// The files of a run that are written as it goes on, because they grow with each packet: the
+// capture and the timeline.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "cli/output.h"
+#include "report/capture_report.h"
+#include "report/timeline.h"
+#include "sim/result.h"
+
+namespace tulle::cli {
+
+class RecordFiles {
+public:
+    // Either may be null: it is not wanted. A trace that something else needs in the end is kept.
+    RecordFiles(const sim::Setup& setup, Output* capture, Output* timeline, bool keeps_trace);
+
+    void add(const sim::Records& records);
+    // The rest, once the run is over, and the trace that was kept.
+    void finish(const report::Facts& facts);
+    std::vector<sim::TraceEvent> take_trace() { return std::move(trace_); }
+
+private:
+    void write_capture();
+
+    Output* capture_;
+    std::vector<std::byte> bytes_;
+    std::optional<report::CaptureWriter> capture_writer_;
+    std::optional<report::Timeline> timeline_writer_;
+    bool keeps_trace_;
+    std::vector<sim::TraceEvent> trace_;
+};
+
+}  // namespace tulle::cli

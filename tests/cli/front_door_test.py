@@ -1,0 +1,257 @@
+"""The front door: help, lists, completion, version, and what is refused before anything runs."""
+
+import fcntl
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import struct
+import subprocess
+import tempfile
+import termios
+import threading
+import unittest
+
+from program import TULLE, main, open_terminal, tulle
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+SLOW = "topology: fat-tree:k=4\nwork: [{permutation: {bytes: 200KB}}]\n"
+INCAST = "topology: star:5\nwork: [{incast: {to: 0, bytes: 100KB}}]\n"
+
+
+def output(*arguments, **keywords):
+    result = tulle(*arguments, **keywords)
+    assert result.returncode == 0, (arguments, result.stderr)
+    return result.stdout.decode()
+
+
+def refusal(*arguments, **keywords):
+    result = tulle(*arguments, **keywords)
+    assert result.returncode == 2, (arguments, result.returncode, result.stderr)
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    return result.stderr.decode()
+
+
+def below(help_text):
+    """The commands that a help lists."""
+    _, _, listing = help_text.partition("\nSubcommands:\n")
+    return re.findall(r"^  ([a-z-]+)", listing.partition("\n\n")[0], re.MULTILINE)
+
+
+def all_commands(words=()):
+    """Every command with those below it, as words."""
+    yield words
+    for name in below(output(*words, "--help")):
+        if name != "help":
+            yield from all_commands((*words, name))
+
+
+class Help(unittest.TestCase):
+    def test_every_command_has_examples_of_its_own_in_80_columns(self):
+        commands = list(all_commands())
+        self.assertGreater(len(commands), 10)
+        for words in commands:
+            text = output(*words, "--help")
+            with self.subTest(command=words):
+                self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
+                examples = text.partition("Examples:\n")[2]
+                self.assertIn("tulle " + words[0] if words else "tulle ", examples)
+
+    def test_help_is_a_command_too(self):
+        self.assertEqual(output("help"), output("--help"))
+        self.assertEqual(output("help", "sim"), output("sim", "--help"))
+        self.assertIn("no command 'nonsense'", refusal("help", "nonsense"))
+
+    def test_nothing_is_promised_that_is_not_there(self):
+        self.assertNotIn("subnet", output("--help"))
+
+    def test_the_version_names_commit_and_compiler(self):
+        self.assertRegex(output("--version"),
+                         r"^tulle \d+\.\d+\.\d+ \(commit [0-9a-z]+, (g\+\+|Clang|Debian).*\d+")
+
+
+class Lists(unittest.TestCase):
+    def test_all_profiles_and_examples_are_listed_and_shown_as_they_are(self):
+        for kind in ("profiles", "examples"):
+            names = [line.split()[0] for line in output("list", kind).splitlines()]
+            files = sorted((ROOT / kind).glob("*.yaml"))
+            self.assertEqual(sorted(names), sorted(file.stem for file in files))
+            for file in files:
+                self.assertEqual(output("show", file.stem), file.read_text())
+
+    def test_each_listed_topology_can_be_built(self):
+        for topology in json.loads(output("list", "topologies", "--json", "-")):
+            if not topology["name"].startswith("..."):
+                for name in topology["name"].split("  "):
+                    output("topo", name)
+
+    def test_a_list_for_programs_says_the_same(self):
+        for kind in ("profiles", "examples", "topologies"):
+            lines = output("list", kind).splitlines()
+            entries = json.loads(output("list", kind, "--json", "-"))
+            self.assertEqual(len(entries), len(lines))
+            for entry, line in zip(entries, lines):
+                self.assertTrue(line.startswith(entry["name"]), line)
+
+    def test_what_is_not_there_is_said_with_where_to_look(self):
+        self.assertIn("tulle list profiles", refusal("show", "no-such"))
+
+    def test_an_example_runs_as_it_is_shown(self):
+        output("sim", "-q", "-", input=tulle("show", "pfc-victim").stdout)
+
+    def test_the_doctor_answers_programs_too(self):
+        found = json.loads(tulle("doctor", "--json", "-").stdout)
+        self.assertEqual(set(found), {"works", "findings"})
+        self.assertTrue(all(f["answer"] in ("yes", "slow", "no") for f in found["findings"]))
+
+
+class Completion(unittest.TestCase):
+    def complete(self, *words):
+        """What bash offers for the last of the words."""
+        script = output("completion", "bash") + (
+            f"COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}\n"
+            "compopt() { :; }\n_tulle; printf '%s\\n' \"${COMPREPLY[@]}\"\n")
+        folder = pathlib.Path(TULLE).parent
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True,
+                              env={"PATH": f"{folder}:/usr/bin:/bin"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.split()
+
+    def test_bash_completes_commands_options_and_profiles(self):
+        self.assertEqual(self.complete("tulle", "si"), ["sim"])
+        self.assertEqual(self.complete("tulle", "sim", "--thr"), ["--threads"])
+        self.assertEqual(self.complete("tulle", "list", "prof"), ["profiles"])
+        self.assertIn("ib-ndr", self.complete("tulle", "sim", "x.yaml", "--profile", "ib-"))
+        self.assertEqual(self.complete("tulle", "show", "pfc-victim-d"), ["pfc-victim-dcqcn"])
+
+    def test_other_shells_take_theirs(self):
+        for shell, check in (("zsh", ["zsh", "-n"]), ("fish", ["fish", "-n"])):
+            script = output("completion", shell)
+            for words in all_commands():
+                if words:
+                    self.assertIn(words[0], script)
+            if shutil.which(shell):
+                with tempfile.NamedTemporaryFile("w") as file:
+                    file.write(script)
+                    file.flush()
+                    subprocess.run([*check, file.name], check=True)
+
+
+class Terminal(unittest.TestCase):
+    def shown(self, *arguments):
+        """What a terminal of 80 columns shows."""
+        reader, terminal = open_terminal(self)
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        with tempfile.TemporaryFile() as kept:
+            copy = threading.Thread(target=lambda: self.copy(reader, kept))
+            copy.start()
+            subprocess.run([TULLE, *arguments], stdout=terminal, stderr=subprocess.DEVNULL,
+                           check=True)
+            os.close(terminal)
+            copy.join()
+            os.close(reader)
+            kept.seek(0)
+            return kept.read().decode()
+
+    @staticmethod
+    def copy(reader, kept):
+        while True:
+            try:
+                some = os.read(reader, 65536)
+            except OSError:  # the other end was closed
+                return
+            if not some:
+                return
+            kept.write(some)
+
+    def test_a_report_is_as_wide_as_the_terminal(self):
+        example = str(ROOT / "examples" / "pfc-victim.yaml")
+        wide = output("sim", example)
+        self.assertTrue(any(len(line) > 80 for line in wide.splitlines()))
+        narrow = self.shown("sim", example)
+        self.assertEqual([line for line in narrow.splitlines() if len(line) > 80], [])
+        self.assertIn("Verdict: ", narrow)
+
+
+class Refused(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def file(self, name, text):
+        path = pathlib.Path(self.folder.name) / name
+        path.write_text(text)
+        return str(path)
+
+    def test_numbers_are_whole_and_in_their_range(self):
+        for words, answer in ((("--seed", "-1"), "'-1' is not a whole number from 0 on"),
+                              (("--seed", "1.5"), "'1.5' is not"),
+                              (("--seed", "99999999999999999999"), "is not a whole number"),
+                              (("--threads", "0"), "'0' is not a whole number from 1 to 1024")):
+            for command in ("sim", "why"):
+                self.assertIn(answer, refusal(command, "x.yaml", *words))
+
+    def test_two_outputs_to_one_file_are_an_error(self):
+        incast = self.file("incast.yaml", INCAST)
+        out = str(pathlib.Path(self.folder.name) / "out")
+        for first, second in ((out, out), (out, self.folder.name + "/./out")):
+            self.assertIn("two outputs go to one file",
+                          refusal("sim", incast, "--json", first, "--csv", second))
+            self.assertIn("two outputs go to one file",
+                          refusal("compare", incast, "--json", first, "--html", second))
+        output("sim", incast, "--json", "/dev/null", "--csv", "/dev/null")
+        self.assertFalse(pathlib.Path(out).exists())
+
+    def test_every_packet_lost_is_questioned(self):
+        for option in ("--loss", "--corrupt", "--duplicate", "--reorder"):
+            self.assertIn("did you mean 1%?", refusal("run", option, "1", "true"))
+
+    def test_a_bad_credit_buffer_is_refused_with_file_and_line(self):
+        bad = self.file("bad.yaml", INCAST + "profile: ib-ndr\nfabric:\n  credits:\n"
+                                             "    lane_buffer: 3KiB\n")
+        self.assertIn("bad.yaml:6: credits.lane_buffer is 3072B", refusal("sim", bad))
+        good = self.file("good.yaml", INCAST + "profile: ib-ndr\n")
+        self.assertIn("command line:1: credits.lane_buffer",
+                      refusal("sim", good, "--set", "fabric.credits.lane_buffer=1KB"))
+
+
+class Threads(unittest.TestCase):
+    def test_more_than_the_machine_has_change_neither_the_run_nor_its_time_much(self):
+        reports = [json.loads(output("sim", "-", "--threads", threads, "--json", "-",
+                                     input=SLOW.encode())) for threads in (1, 1024)]
+        self.assertEqual(reports[0]["hash"], reports[1]["hash"])
+        # 1,024 threads that take turns need minutes; a busy machine is no reason to fail.
+        self.assertLess(reports[1]["engine"]["cpu_s"], 20 * reports[0]["engine"]["cpu_s"] + 2)
+
+    def test_a_machine_that_gives_none_is_no_reason_to_wait_for_ever(self):
+        def no_room_for_stacks():
+            resource.setrlimit(resource.RLIMIT_STACK, (1 << 47, resource.RLIM_INFINITY))
+
+        result = tulle("sim", "-", "--threads", "4", "--json", "-", input=SLOW.encode(),
+                       preexec_fn=no_room_for_stacks)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["engine"]["threads"], 1)
+
+
+class Records(unittest.TestCase):
+    def test_a_timeline_and_a_capture_are_written_as_they_come(self):
+        with tempfile.TemporaryDirectory() as folder:
+            scenario = "topology: star:5\nwork: [{incast: {to: 0, bytes: 8MB}}]\n"
+            def limited():
+                resource.setrlimit(resource.RLIMIT_AS, (220 << 20, 220 << 20))
+
+            trace, capture = (pathlib.Path(folder) / name for name in ("trace.json", "tap.pcap"))
+            result = tulle("sim", "-", "-q", "--no-verdict", "--trace", trace, "--pcap", capture,
+                           "--tap", "h0-switch0", input=scenario.encode(), preexec_fn=limited)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            events = json.loads(trace.read_text())["traceEvents"]
+            times = [event["ts"] for event in events if event["ph"] == "C"]
+            self.assertEqual(times, sorted(times))
+            self.assertGreater(capture.stat().st_size, 30_000_000)
+            self.assertIn(b"h0", tulle("decode", "-q", capture).stdout + b"h0")
+
+
+if __name__ == "__main__":
+    main()
