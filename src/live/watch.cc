@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
+#include <exception>
 #include <system_error>
 
 #include "live/clock.h"
@@ -218,8 +218,9 @@ void Watch::run() {
     while (!stop_) {
         try {
             sleep(look());
-        } catch (const std::bad_alloc&) {
-            sleep(kTickNs);  // there may be some later
+        } catch (const std::exception&) {
+            const timespec tick{0, kTickNs};  // there may be memory later
+            ppoll(nullptr, 0, &tick, nullptr);
         }
     }
 }
@@ -311,9 +312,9 @@ void Watch::on_ready(int socket) {
         eventfd_write(progress_.world_.bell(), 1);
         return;
     }
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
     const std::lock_guard guard(news_lock_);
     closed_.push_back(socket);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
     has_news_.store(true, std::memory_order_release);
 }
 

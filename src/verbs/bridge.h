@@ -18,7 +18,8 @@ struct Bridge {
     void (*unlock)(ibv_context* context);
     int64_t (*now_ps)();
     void (*set_handler)(const ManagementHandler& handler);
-    void (*send)(ibv_context* context, uint32_t peer, const void* bytes, size_t length);
+    // False if there is no memory for it now.
+    bool (*send)(ibv_context* context, uint32_t peer, const void* bytes, size_t length);
     // What was sent goes out, and the thread knows of the next deadline; INT64_MAX is none.
     void (*flush)(ibv_context* context, int64_t deadline_ps);
     uint32_t (*find_port)(ibv_context* context, uint8_t protocol, uint16_t port,

@@ -1,5 +1,6 @@
 // Event channels, and ids themselves.
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 
 #include "verbs/rdmacm/connect.h"
@@ -40,23 +41,39 @@ void wait_for_acknowledgements(const Id& id) {
     acknowledged.wait(guard, [&] { return id.events_out == 0; });
 }
 
+// An event is handed out all the same: a connection that cannot be made ready has failed.
+void prepare_or_fail(CmEventBox& box) {
+    try {
+        prepare(box);
+    } catch (const std::exception&) {
+        if (!box.finishes_connect) return;
+        box.shown.event = RDMA_CM_EVENT_CONNECT_ERROR;
+        box.shown.status = -ENOMEM;
+    }
+}
+
 CmEventBox* next_event(CmChannel& channel) {
     const auto box = channel.events.pop();
     if (!box) return nullptr;
-    prepare(**box);
+    prepare_or_fail(**box);
     hand_out((*box)->shown.id);
     hand_out((*box)->shown.listen_id);
     return *box;
 }
 
 void drop_events(rdma_event_channel* channel, const rdma_cm_id* shown) {
-    std::vector<CmEventBox*> dropped;
-    channel_of(channel).events.remove_if([&](CmEventBox* box) {
-        if (box->shown.id != shown && box->shown.listen_id != shown) return false;
-        dropped.push_back(box);
-        return true;
-    });
-    for (CmEventBox* box : dropped) {
+    CmEventList dropped;
+    const auto is_about = [&](const CmEventBox& box) {
+        return box.shown.id == shown || box.shown.listen_id == shown;
+    };
+    {
+        Manager& manager = Manager::instance();
+        const Manager::Guard guard(manager);
+        manager.take_unshown(is_about, dropped);
+        channel_of(channel).take(is_about, dropped);
+    }
+    while (!dropped.empty()) {
+        const CmEventBox* box = dropped.pop_front();
         rdma_cm_id* orphan = box->shown.id;
         const bool is_request = box->shown.listen_id == shown && orphan != shown;
         delete box;
@@ -160,14 +177,10 @@ TULLE_EXPORT int rdma_migrate_id(rdma_cm_id* shown, rdma_event_channel* channel)
     {
         Manager& manager = Manager::instance();
         const Manager::Guard guard(manager);
-        std::vector<CmEventBox*> moved;
-        channel_of(old).events.remove_if([&](CmEventBox* box) {
-            if (box->shown.id != shown) return false;
-            moved.push_back(box);
-            return true;
-        });
+        CmEventList moved;
+        channel_of(old).take([&](const CmEventBox& box) { return box.shown.id == shown; }, moved);
         shown->channel = target;
-        for (CmEventBox* box : moved) channel_of(target).events.push(box);
+        while (!moved.empty()) manager.show_later(moved.pop_front());
     }
     if (id.owns_channel) rdma_destroy_event_channel(old);
     id.owns_channel = id.is_synchronous = channel == nullptr;

@@ -271,15 +271,13 @@ int give_own_channel(Id& id) {
     rdma_event_channel* channel = rdma_create_event_channel();
     if (channel == nullptr) return -1;
     {
-        const Manager::Guard guard(Manager::instance());
-        std::vector<CmEventBox*> moved;
-        channel_of(id.shown.channel).events.remove_if([&](CmEventBox* box) {
-            if (box->shown.id != &id.shown) return false;
-            moved.push_back(box);
-            return true;
-        });
+        Manager& manager = Manager::instance();
+        const Manager::Guard guard(manager);
+        CmEventList moved;
+        channel_of(id.shown.channel)
+            .take([&](const CmEventBox& box) { return box.shown.id == &id.shown; }, moved);
         id.shown.channel = channel;
-        for (CmEventBox* box : moved) channel_of(channel).events.push(box);
+        while (!moved.empty()) manager.show_later(moved.pop_front());
     }
     id.owns_channel = true;
     id.shown.event = event;

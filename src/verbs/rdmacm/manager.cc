@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
 
 namespace tulle::verbs {
 namespace {
 
 constexpr int kTimedOut = -ETIMEDOUT;
+constexpr base::Duration kLater{1'000'000'000};  // 1 ms, chosen: when to try again
 
 uint64_t random_word() {
     uint64_t word = 0;
@@ -36,7 +39,10 @@ void Manager::after_fork_in_child() {
     (void)manager.engine_.release();
     manager.ids_.clear();
     manager.by_handle_.clear();
-    manager.outbox_.clear();
+    manager.unshown_.clear();
+    manager.unheard_.reset();
+    manager.event_.reset();
+    manager.message_.reset();
     manager.is_draining_ = false;
 }
 
@@ -63,23 +69,24 @@ bool Manager::open() {
         config, base::RandomStream({random_word(), 2, 0}));
     ManagementHandler handler;
     handler.self = this;
+    // They are called from the other library, and often by its thread: nothing is thrown there.
     handler.on_message = [](void* self, uint32_t peer, const void* bytes, size_t length) {
-        auto& manager = *static_cast<Manager*>(self);
-        const wire::Bytes message{static_cast<const std::byte*>(bytes), length};
-        manager.engine_->on_mad(manager.now(), peer, wire::Qpn{1}, message);
-        manager.drain();
+        static_cast<Manager*>(self)->on_message(peer,
+                                                {static_cast<const std::byte*>(bytes), length});
     };
     handler.on_gone = [](void* self, uint32_t peer) { static_cast<Manager*>(self)->on_gone(peer); };
     handler.on_progress = [](void* self) {
         auto& manager = *static_cast<Manager*>(self);
-        manager.engine_->on_timer(manager.now());
+        (void)is_done([&] { manager.engine_->on_timer(manager.now()); });
         manager.drain();
     };
     handler.on_established = [](void* self, uint32_t qpn) {
         auto& manager = *static_cast<Manager*>(self);
-        for (const auto& [bits, id] : manager.by_handle_)
-            if (id->own_qpn == qpn)
-                (void)manager.engine_->communication_established(transport::CmHandle{bits});
+        (void)is_done([&] {
+            for (const auto& [bits, id] : manager.by_handle_)
+                if (id->own_qpn == qpn)
+                    (void)manager.engine_->communication_established(transport::CmHandle{bits});
+        });
     };
     bridge_->lock(context);
     bridge_->set_handler(handler);
@@ -115,25 +122,79 @@ void Manager::forget(Id& id) {
     }
 }
 
+template <class Work>
+bool Manager::is_done(Work&& work) noexcept {
+    try {
+        work();
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+// One that there is no memory for is heard a little later. Of several the last is; the others are
+// as good as lost, and come again.
+void Manager::on_message(uint32_t peer, wire::Bytes bytes) noexcept {
+    if (!is_done([&] { hear(peer, bytes); }) && bytes.size() == wire::kMadSize) {
+        unheard_ = {peer, {}};
+        std::ranges::copy(bytes, unheard_->bytes.begin());
+    }
+    drain();
+}
+
 // Everything that the engine wants to say goes where it belongs.
-void Manager::drain() {
+void Manager::drain() noexcept {
     if (is_draining_) return;
     is_draining_ = true;
-    while (const auto event = engine_->poll_event()) on_event(*event);
-    while (const auto message = engine_->poll_mad(now()))
-        bridge_->send(context_, message->endpoint, message->mad.data(), message->mad.size());
+    const bool is_all = is_done([&] {
+        if (unheard_) hear(unheard_->peer, unheard_->bytes);
+        unheard_.reset();
+        lose_peers();
+        hand_on_events();
+        send_messages();
+        show_events();
+    });
     is_draining_ = false;
-    for (CmEventBox* box : std::exchange(outbox_, {}))
+    const base::Instant next = engine_->next_deadline();
+    bridge_->flush(context_, is_all ? next.ps : std::min(next, now() + kLater).ps);
+}
+
+// An event leaves when all is done about it: where memory fails it is done once more.
+void Manager::hand_on_events() {
+    for (;;) {
+        if (!event_) event_ = engine_->poll_event();
+        if (!event_) return;
+        if (!spare_) spare_ = std::make_unique<CmEventBox>();
+        on_event(*event_);
+        event_.reset();
+    }
+}
+
+void Manager::send_messages() {
+    for (;;) {
+        if (!message_) message_ = engine_->poll_mad(now());
+        if (!message_) return;
+        if (!bridge_->send(context_, message_->endpoint, message_->mad.data(),
+                           message_->mad.size()))
+            throw std::bad_alloc();
+        message_.reset();
+    }
+}
+
+void Manager::show_events() {
+    while (!unshown_.empty()) {
+        CmEventBox* box = unshown_.front();
         channel_of(box->shown.id->channel).events.push(box);
-    bridge_->flush(context_, engine_->next_deadline().ps);
+        (void)unshown_.pop_front();
+    }
 }
 
 CmEventBox& Manager::tell(Id& id, rdma_cm_event_type type, int status) {
-    auto* box = new CmEventBox;
+    CmEventBox* box = spare_ ? spare_.release() : new CmEventBox;
     box->shown.id = &id.shown;
     box->shown.event = type;
     box->shown.status = status;
-    outbox_.push_back(box);
+    unshown_.push_back(box);
     return *box;
 }
 
@@ -158,10 +219,11 @@ Id* Manager::listener_of(transport::CmListener listener) {
     return found != ids_.end() ? *found : nullptr;
 }
 
+// Either all of it or nothing is done.
 Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer) {
     if (listener_of(listener) == nullptr) return nullptr;
     Id& from = *listener_of(listener);
-    auto* id = new Id;
+    auto id = std::make_unique<Id>();
     id->shown.verbs = context_;
     id->shown.channel = from.shown.channel;
     id->shown.context = from.shown.context;
@@ -175,13 +237,11 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
     id->listen_id = &from;
     id->handle = handle;
     id->own_psn = next_psn();
-    if (!set_peer(*id, peer)) {
-        delete id;
-        return nullptr;
-    }
-    ids_.push_back(id);
+    if (!set_peer(*id, peer)) return nullptr;
+    ids_.reserve(ids_.size() + 1);
     own(handle, *id);
-    return id;
+    ids_.push_back(id.get());
+    return id.release();
 }
 
 void Manager::on_request(transport::CmHandle handle, const transport::CmRequestArrived& what) {
@@ -291,10 +351,20 @@ void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
 // A process that ends takes leave of its connections; one that was killed cannot, and on one
 // machine the kernel would do it in its place.
 void Manager::on_gone(uint32_t peer) {
-    engine_->lose_endpoint(peer);
-    drain();
     for (Id* id : ids_)
-        if (id->peer == peer) id->peer = kNobody;
+        if (id->peer == peer) id->is_peer_gone = true;
+    (void)is_done([&] { engine_->lose_endpoint(peer); });
+    drain();
+}
+
+// Those that nobody was told of for want of memory.
+void Manager::lose_peers() {
+    for (Id* id : ids_) {
+        if (!id->is_peer_gone) continue;
+        engine_->lose_endpoint(id->peer);
+        id->peer = kNobody;
+        id->is_peer_gone = false;
+    }
 }
 
 }  // namespace tulle::verbs

@@ -53,12 +53,25 @@ public:
     // An event for the program, on the channel of its id. It is filled in and then, when the lock
     // is let go, shown.
     CmEventBox& tell(Id& id, rdma_cm_event_type type, int status = 0);
+    void show_later(CmEventBox* box) { unshown_.push_back(box); }
+    template <class Predicate>
+    void take_unshown(Predicate&& is_wanted, CmEventList& into);
 
 private:
     Manager() = default;
     static void after_fork_in_child();
     bool open();
-    void drain();
+    // Never throws: what there is no memory for now is done a little later.
+    void drain() noexcept;
+    void on_message(uint32_t peer, wire::Bytes bytes) noexcept;
+    void hear(uint32_t peer, wire::Bytes bytes) {
+        engine_->on_mad(now(), peer, wire::Qpn{1}, bytes);
+    }
+    void hand_on_events();
+    void send_messages();
+    void show_events();
+    template <class Work>
+    static bool is_done(Work&& work) noexcept;
     void on_event(const transport::CmEvent& event);
     void on_what(Id& id, const transport::CmReplyArrived& what);
     void on_what(Id& id, const transport::CmEstablished& what);
@@ -74,6 +87,7 @@ private:
     Id* listener_of(transport::CmListener listener);
     Id* new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer);
     void on_gone(uint32_t peer);
+    void lose_peers();
 
     const Bridge* bridge_ = nullptr;
     ibv_context* context_ = nullptr;
@@ -84,8 +98,28 @@ private:
     std::vector<Id*> ids_;
     std::map<uint32_t, Id*> by_handle_;
     bool is_draining_ = false;
-    std::vector<CmEventBox*> outbox_;
+    // What has not yet reached the engine, and what has left it and not yet reached the program or
+    // the peer.
+    struct Arrived {
+        uint32_t peer;
+        std::array<std::byte, wire::kMadSize> bytes;
+    };
+    std::optional<Arrived> unheard_;
+    std::optional<transport::CmEvent> event_;
+    std::optional<transport::CmOutgoing> message_;
+    std::unique_ptr<CmEventBox> spare_;  // for the next event, allocated before anything is done
+    CmEventList unshown_;
 };
+
+template <class Predicate>
+void Manager::take_unshown(Predicate&& is_wanted, CmEventList& into) {
+    CmEventList all;
+    while (!unshown_.empty()) all.push_back(unshown_.pop_front());
+    while (!all.empty()) {
+        CmEventBox* box = all.pop_front();
+        (is_wanted(*box) ? into : unshown_).push_back(box);
+    }
+}
 
 // Puts an event into its box, private data copied.
 template <class Bytes>
