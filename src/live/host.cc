@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "live/clock.h"
+#include "live/fault_guard.h"
 
 namespace tulle::live {
 namespace {
@@ -80,6 +81,7 @@ bool Host::set_up() {
         progress_.hear_also(carrier_.udp()->sockets().files());
     }
     world_.show_facts(static_cast<bool>(counters_), carrier_.wire() != nullptr);
+    guard_against_faults();
     return progress_.start(std::move(*door));
 }
 

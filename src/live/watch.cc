@@ -79,6 +79,8 @@ bool Watch::start(Door door) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);  // but for those of its own copies (fault_guard.h)
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     std::error_code refusal;
     try {
