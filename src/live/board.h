@@ -90,6 +90,7 @@ inline constexpr size_t kPathRoom = 256;
 // What does not change while the process lives.
 struct Facts {
     uint32_t rank = 0;
+    uint32_t device = 0;  // of the host's
     uint32_t gid_count = 0;
     wire::Gid gids[kGids];
     wire::Lid lid;

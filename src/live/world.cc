@@ -42,6 +42,7 @@ void World::show_facts(bool has_counters, bool cuts_packets) {
     shown.instance = secret_.instance;
     shown.secret_place = reinterpret_cast<uint64_t>(&secret_);
     shown.rank = who_.rank;
+    shown.device = who_.device;
     shown.gid_count = static_cast<uint32_t>(std::min<size_t>(who_.gids.size(), kGids));
     std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
     shown.lid = who_.lid;

@@ -50,7 +50,8 @@ constexpr Bridge kBridge = {
     .lock = [](ibv_context* c) { host_of(c).lock().lock(); },
     .unlock = [](ibv_context* c) { host_of(c).lock().unlock(); },
     .now_ps = [] { return live::now().ps; },
-    .set_handler = [](const ManagementHandler& h) { Process::instance().management = h; },
+    .set_handler = [](ibv_context* c,
+                      const ManagementHandler& h) { Process::of(c).management = h; },
     .send =
         [](ibv_context* c, uint32_t peer, const void* bytes, size_t length) {
             return or_else(false, [&] {
@@ -74,6 +75,10 @@ constexpr Bridge kBridge = {
             return host_of(c).world().is_elsewhere(gid_of(address));
         },
     .slot = [](ibv_context* c) { return host_of(c).world().slot(); },
+    .listens_on_other_link =
+        [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
+            return host_of(c).ports().is_on_other_link(protocol, port, gid_of(address));
+        },
     .take_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port) {
             return or_else(-1, [&] {

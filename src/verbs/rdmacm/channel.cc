@@ -15,7 +15,7 @@ void prepare(CmEventBox& box) {
     if (box.finishes_connect) finish_connect(id, box);
     if (box.shown.event == RDMA_CM_EVENT_MULTICAST_JOIN) join_group(id, box);
     if (box.shown.event != RDMA_CM_EVENT_CONNECT_REQUEST) return;
-    Manager::instance().taken(id);
+    Manager::of(id).taken(id);
     prepare_request(id);
 }
 
@@ -66,8 +66,8 @@ void drop_events(rdma_event_channel* channel, const rdma_cm_id* shown) {
     const auto is_about = [&](const CmEventBox& box) {
         return box.shown.id == shown || box.shown.listen_id == shown;
     };
-    {
-        Manager& manager = Manager::instance();
+    for (Manager& manager : Manager::all()) {
+        if (!manager.is_open()) continue;
         const Manager::Guard guard(manager);
         manager.take_unshown(is_about, dropped);
         channel_of(channel).take(is_about, dropped);
@@ -91,10 +91,9 @@ int create_id(rdma_event_channel* channel, rdma_cm_id** result, void* context,
     id->owns_channel = channel == nullptr;
     id->shown.channel = channel != nullptr ? channel : rdma_create_event_channel();
     if (id->shown.channel == nullptr) return -1;
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::first();
     if (manager.context() == nullptr) return -1;
-    const Manager::Guard guard(manager);
-    manager.ids().push_back(id.get());
+    manager.adopt(*id);
     *result = &id.release()->shown;
     return 0;
 }
@@ -141,17 +140,10 @@ TULLE_EXPORT int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, vo
 
 TULLE_EXPORT int rdma_destroy_id(rdma_cm_id* shown) {
     Id& id = id_of(shown);
-    Manager& manager = Manager::instance();
-    {
+    for (Manager& manager : Manager::all()) {
+        if (!manager.is_open()) continue;
         const Manager::Guard guard(manager);
-        if (id.is_listening) {
-            (void)manager.engine().stop_listening(id.listener);
-            manager.bridge().hide_port(shown->verbs, protocol_of(shown->ps),
-                                       address_port(shown->route.addr.src_storage));
-        }
-        if (id.handle) (void)manager.engine().abandon(manager.now(), id.handle);
-        manager.forget(id);
-        std::erase(manager.ids(), &id);
+        manager.part_from(id);
     }
     if (shown->event != nullptr) {
         rdma_ack_cm_event(shown->event);
@@ -175,7 +167,7 @@ TULLE_EXPORT int rdma_migrate_id(rdma_cm_id* shown, rdma_event_channel* channel)
     rdma_event_channel* target = channel != nullptr ? channel : rdma_create_event_channel();
     if (target == nullptr) return -1;
     {
-        Manager& manager = Manager::instance();
+        Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
         CmEventList moved;
         channel_of(old).take([&](const CmEventBox& box) { return box.shown.id == shown; }, moved);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -21,6 +22,7 @@
 namespace tulle::verbs {
 
 struct Id;
+class Manager;
 
 // An event, with the private data that it points to. What has to be done before the program sees it
 // is done when it asks for it, by a thread of its own.
@@ -83,13 +85,13 @@ struct Multicast {
 
 struct Id {
     rdma_cm_id shown{};
+    Manager* manager = nullptr;   // of the device that it belongs to
     bool is_synchronous = false;  // the program gave no channel: calls wait for their event
     bool owns_channel = false;
     bool is_bound = false;
     bool is_listening = false;
     bool is_passive = false;
-    live::Descriptor port;  // held
-    transport::CmListener listener{};
+    std::vector<live::Descriptor> ports;  // held: one, or one of each device
     transport::CmHandle handle{};
     uint32_t peer = kNobody;     // the process at the other end, while it lives
     bool is_peer_gone = false;   // and nobody was told yet
@@ -111,7 +113,7 @@ struct Id {
     bool has_srq = false;
     // Of a listener: how many requests may wait for the program to take them, and how many do.
     uint32_t backlog = 0;
-    uint32_t untaken = 0;
+    std::atomic<uint32_t> untaken{0};
     Id* listen_id = nullptr;
     std::vector<Id*> waiting;  // of a listener without a channel: requests that came
     std::vector<Multicast> groups;

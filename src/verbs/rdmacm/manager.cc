@@ -22,28 +22,43 @@ uint64_t random_word() {
 
 }  // namespace
 
-Manager& Manager::instance() {
-    static auto* manager = [] {
+std::array<Manager, live::kMaxDevices>& Manager::managers() {
+    static auto* made = [] {
         pthread_atfork(nullptr, nullptr, after_fork_in_child);
-        return new Manager;  // outlives the program's own destructors
+        auto* all =
+            new std::array<Manager, live::kMaxDevices>;  // outlives the program's destructors
+        for (uint32_t device = 0; device < all->size(); ++device) (*all)[device].device_ = device;
+        return all;
     }();
-    return *manager;
+    return *made;
+}
+
+Manager& Manager::of_device(uint32_t device) {
+    return managers()[device];
+}
+
+std::span<Manager> Manager::all() {
+    return std::span(managers()).first(live::device_count_from_environment());
 }
 
 // What there was is the parent's; the child opens devices of its own. Ids and events that the
 // child's copy of the program still names stay where they are.
 void Manager::after_fork_in_child() {
-    Manager& manager = instance();
-    manager.context_ = nullptr;
-    manager.domain_ = nullptr;
-    (void)manager.engine_.release();
-    manager.ids_.clear();
-    manager.by_handle_.clear();
-    manager.unshown_.clear();
-    manager.unheard_.reset();
-    manager.event_.reset();
-    manager.message_.reset();
-    manager.is_draining_ = false;
+    for (Manager& manager : managers()) manager.abandon();
+}
+
+void Manager::abandon() {
+    context_ = nullptr;
+    domain_ = nullptr;
+    (void)engine_.release();
+    ids_.clear();
+    ears_.clear();
+    by_handle_.clear();
+    unshown_.clear();
+    unheard_.reset();
+    event_.reset();
+    message_.reset();
+    is_draining_ = false;
 }
 
 bool Manager::open() {
@@ -54,7 +69,8 @@ bool Manager::open() {
     }
     int count = 0;
     ibv_device** devices = ibv_get_device_list(&count);
-    ibv_context* context = count > 0 ? ibv_open_device(devices[0]) : nullptr;
+    const auto number = static_cast<int>(device_);
+    ibv_context* context = count > number ? ibv_open_device(devices[number]) : nullptr;
     ibv_free_device_list(devices);
     if (context == nullptr) return false;
     ibv_device_attr attributes{};
@@ -89,7 +105,7 @@ bool Manager::open() {
         });
     };
     bridge_->lock(context);
-    bridge_->set_handler(handler);
+    bridge_->set_handler(context, handler);
     bridge_->unlock(context);
     context_ = context;
     return true;
@@ -114,8 +130,47 @@ bool Manager::set_peer(Id& id, uint32_t peer) {
     return is_good;
 }
 
-void Manager::forget(Id& id) {
+void Manager::adopt(Id& id) {
+    if (id.manager == this) return;
+    {
+        const Guard guard(*this);
+        ids_.push_back(&id);
+    }
+    if (id.manager != nullptr) {
+        const Guard guard(*id.manager);
+        std::erase(id.manager->ids_, &id);
+    }
+    id.manager = this;
+}
+
+int Manager::listen(Id& id, wire::Key64 service, uint16_t port) {
+    ears_.reserve(ears_.size() + 1);
+    const auto listening = engine_->listen(service);
+    if (listening.status != transport::CmStatus::ok)
+        return listening.status == transport::CmStatus::in_use ? EADDRINUSE : ENOMEM;
+    if (!bridge_->show_port(context_, protocol_of(id.shown.ps), port,
+                            address_gid(id.shown.route.addr.src_storage).bytes.data())) {
+        (void)engine_->stop_listening(listening.listener);
+        return ENOMEM;
+    }
+    ears_.push_back({listening.listener, &id});
+    return 0;
+}
+
+void Manager::stop_listening(Id& id) {
+    const auto is_of_it = [&](const Ear& ear) { return ear.id == &id; };
+    for (const Ear& ear : ears_)
+        if (is_of_it(ear)) (void)engine_->stop_listening(ear.listener);
+    if (std::erase_if(ears_, is_of_it) > 0)
+        bridge_->hide_port(context_, protocol_of(id.shown.ps),
+                           address_port(id.shown.route.addr.src_storage));
+}
+
+void Manager::part_from(Id& id) {
+    stop_listening(id);
+    if (id.manager == this && id.handle) (void)engine_->abandon(now(), id.handle);
     std::erase_if(by_handle_, [&](const auto& entry) { return entry.second == &id; });
+    std::erase(ids_, &id);
     for (Id* other : ids_) {
         if (other->listen_id == &id) other->listen_id = nullptr;
         std::erase(other->waiting, &id);
@@ -214,9 +269,8 @@ void Manager::on_event(const transport::CmEvent& event) {
 }
 
 Id* Manager::listener_of(transport::CmListener listener) {
-    const auto found = std::ranges::find_if(
-        ids_, [&](const Id* id) { return id->is_listening && id->listener == listener; });
-    return found != ids_.end() ? *found : nullptr;
+    const auto found = std::ranges::find(ears_, listener, &Ear::listener);
+    return found != ears_.end() ? found->id : nullptr;
 }
 
 // Either all of it or nothing is done.
@@ -229,8 +283,9 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
     id->shown.context = from.shown.context;
     id->shown.ps = from.shown.ps;
     id->shown.qp_type = from.shown.qp_type;
-    id->shown.pd = from.shown.pd;
+    id->shown.pd = from.manager == this ? from.shown.pd : domain_;
     id->shown.port_num = 1;
+    id->manager = this;
     id->is_synchronous = from.is_synchronous;
     id->is_passive = true;
     id->is_bound = true;
