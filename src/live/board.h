@@ -96,6 +96,7 @@ struct Facts {
     wire::Lid lid;
     bool is_ethernet = true;
     bool cuts_packets = false;           // wants packets as they are on the wire
+    uint64_t capture = 0;                // which file its packets are in; 0 is none
     char counters_file[kPathRoom] = {};  // of its host (port_counters.h); empty if there is none
     // The address, over there, of a Secret: whoever reads it reaches the process's memory.
     uint64_t secret_place = 0;

@@ -80,7 +80,9 @@ bool Host::set_up() {
         }
         progress_.hear_also(carrier_.udp()->sockets().files());
     }
-    world_.show_facts(static_cast<bool>(counters_), carrier_.wire() != nullptr);
+    const WirePath* wire = carrier_.wire();
+    world_.show_facts(static_cast<bool>(counters_), wire != nullptr,
+                      wire != nullptr ? wire->capture_number() : 0);
     guard_against_faults();
     return progress_.start(std::move(*door));
 }

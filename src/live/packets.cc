@@ -216,6 +216,7 @@ void Carrier::receive_frame(uint32_t index, Instant time, std::span<const std::b
     // One who does not send over a wire has none to read from: settings of its own serve.
     if (!wire_ && !wire_reader_) wire_reader_ = std::make_unique<WirePath>(who_, WireSettings{});
     const WirePath& reader = wire_ ? *wire_ : *wire_reader_;
+    if (wire_) wire_->overhear(world_.facts_of({index}), bytes);
     const auto received = reader.receive(bytes);
     if (!received) return adapter_.on_damaged_packet();
     if (wire_ && wire_->loses_arrival(time, received->packet)) return;

@@ -48,7 +48,7 @@ public:
     // Takes memory and a slot; nothing if there is none. The door is for the watch.
     std::optional<Door> open();
     // What others see of us from now on.
-    void show_facts(bool has_counters, bool cuts_packets);
+    void show_facts(bool has_counters, bool cuts_packets, uint64_t capture);
     void set_watch(Watch& watch) { watch_ = &watch; }
     // In the child of a fork.
     void abandon();

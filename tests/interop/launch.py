@@ -182,6 +182,25 @@ def a_capture_of_one_side_has_both_directions(launch):
     assert "unanswered" not in decoded.stdout and "SEND" in decoded.stdout.upper()
 
 
+def captures_of_both_sides_have_both_directions_each(launch):
+    """Two runs, with a file each."""
+    if not shutil.which("ib_send_bw"):
+        raise Skipped("this test needs ib_send_bw (perftest)")
+    port = str(free_port())
+    line = ["ib_send_bw", "-s", "4096", "-n", "5", "-p", port]
+    with Server(launch, ["--pcap", "server.pcap", *line], port) as server:
+        said = launch.run("--pcap", "client.pcap", *line, "localhost")
+        assert said.returncode == 0 and server.wait(SECONDS) == 0
+    found = []
+    for file in ("server.pcap", "client.pcap"):
+        decoded = subprocess.run([launch.tulle, "decode", "--operations", file],
+                                 capture_output=True, text=True, check=False, cwd=launch.folder)
+        print(decoded)
+        assert "unanswered" not in decoded.stdout and "SEND" in decoded.stdout.upper()
+        found.append((launch.folder / file).stat().st_size)
+    assert found[0] == found[1], "each packet is in each file once"
+
+
 LAYERS = (("ethernet", "infiniband"), ("infiniband", "ethernet"))
 
 
@@ -402,6 +421,7 @@ TESTS = [
     a_refused_call_is_explained_when_asked_for,
     what_a_killed_run_has_left_goes_with_the_next, a_capture_that_finds_no_room_is_an_error,
     a_capture_of_one_side_has_both_directions, a_capture_that_cannot_begin_is_refused,
+    captures_of_both_sides_have_both_directions_each,
     queue_pairs_on_different_links_never_meet, programs_on_different_links_do_not_connect,
     ls_and_cd_find_the_adapter,
     patterns_and_searches_find_the_adapter, a_script_as_ibstatus_reads_all_ports,
