@@ -230,13 +230,13 @@ void Host::flush_management() {
 
 // ---- progress -----------------------------------------------------------------------------------
 
-// Who has come, and who has gone.
+// Who has come, and who has gone: in this order, for whoever calls may say something and end.
 void Host::take_news() {
     std::vector<Introduction> callers;
     std::vector<int> closed;
     progress_.watch().take_news(callers, closed);
-    for (const int socket : closed) world_.on_socket_closed(socket);
     for (Introduction& caller : callers) world_.on_introduced(std::move(caller));
+    for (const int socket : closed) world_.on_socket_closed(socket);
 }
 
 void Host::work() {
