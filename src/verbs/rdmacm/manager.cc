@@ -408,15 +408,19 @@ void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
 void Manager::on_gone(uint32_t peer) {
     for (Id* id : ids_)
         if (id->peer == peer) id->is_peer_gone = true;
-    (void)is_done([&] { engine_->lose_endpoint(peer); });
+    (void)is_done([&] { lose(peer); });
     drain();
+}
+
+void Manager::lose(uint32_t peer) {
+    engine_->lose_endpoint(peer);
 }
 
 // Those that nobody was told of for want of memory.
 void Manager::lose_peers() {
     for (Id* id : ids_) {
         if (!id->is_peer_gone) continue;
-        engine_->lose_endpoint(id->peer);
+        lose(id->peer);
         id->peer = kNobody;
         id->is_peer_gone = false;
     }

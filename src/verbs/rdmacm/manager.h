@@ -109,6 +109,7 @@ private:
     Id* listener_of(transport::CmListener listener);
     Id* new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer);
     void on_gone(uint32_t peer);
+    void lose(uint32_t peer);
     void lose_peers();
 
     // Where the engine hears for an id.
