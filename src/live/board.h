@@ -90,11 +90,13 @@ inline constexpr size_t kPathRoom = 256;
 // What does not change while the process lives.
 struct Facts {
     uint32_t rank = 0;
+    uint32_t device = 0;  // of the host's
     uint32_t gid_count = 0;
     wire::Gid gids[kGids];
     wire::Lid lid;
     bool is_ethernet = true;
     bool cuts_packets = false;           // wants packets as they are on the wire
+    uint64_t capture = 0;                // which file its packets are in; 0 is none
     char counters_file[kPathRoom] = {};  // of its host (port_counters.h); empty if there is none
     // The address, over there, of a Secret: whoever reads it reaches the process's memory.
     uint64_t secret_place = 0;

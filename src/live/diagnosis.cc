@@ -133,11 +133,27 @@ std::string Diagnosis::name_of(EndpointIndex endpoint) const {
     return text("process %d of host %u", static_cast<int>(found->who.pid), found->facts.rank);
 }
 
+// The queue pair was connected to an address that has nobody behind it. Its number says who was
+// meant.
+std::string Diagnosis::why_nobody(const transport::QueuePair& qp) const {
+    const bool is_ethernet = world_.identity().is_ethernet;
+    if (const auto meant = world_.index_in(slot_of(qp.dest_qpn))) {
+        const Facts& there = world_.facts_of(*meant);
+        const auto layer = [](bool is) { return is ? "Ethernet" : "InfiniBand"; };
+        if (there.is_ethernet != is_ethernet)
+            return text(
+                "%s is on %s and this process on %s, which no switch joins: start both "
+                "with the same --link-layer",
+                name_of(*meant).c_str(), layer(there.is_ethernet), layer(is_ethernet));
+    }
+    return "nobody has the address that the queue pair was connected to";
+}
+
 // Packets went, and nothing came back.
 std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
     const EndpointIndex endpoint = qp.address.endpoint;
     const Peer* found = world_.peer(endpoint);
-    if (found == nullptr) return "nobody has the address that the queue pair was connected to";
+    if (found == nullptr) return why_nobody(qp);
     const std::string name = name_of(endpoint);
     const uint32_t number = qp.dest_qpn.value;
     if (world_.board().link_was_down.load() != 0)

@@ -20,6 +20,7 @@ public:
 
 private:
     std::string name_of(transport::EndpointIndex endpoint) const;
+    std::string why_nobody(const transport::QueuePair& qp) const;
     std::string why_silent(const transport::QueuePair& qp);
     std::string why_remote_is_silent(const Peer& peer) const;
     std::string why_ignored(const transport::QueuePair& qp, const std::string& name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/guarded_copy.h"
 #include "live/clock.h"
 #include "live/record.h"
 
@@ -154,6 +155,22 @@ bool DirectPath::goes_through_ring(base::Instant now) {
     return false;
 }
 
+namespace {
+
+bool is_readable_now(std::span<const iovec> parts) {
+    return std::ranges::all_of(parts, [](const iovec& part) {
+        return base::is_readable_now(part.iov_base, part.iov_len);
+    });
+}
+
+// It went while it was copied: to a place that nobody has, where it is refused.
+void spoil(std::byte* record) {
+    const WriteRecord nowhere{{RecordKind::write}, 0};
+    std::memcpy(record, &nowhere, sizeof nowhere);
+}
+
+}  // namespace
+
 // As many as there is room for.
 size_t DirectPath::put_in_ring(size_t count, base::Instant now) {
     if (peer_->stream.empty()) peer_->stream.note_progress(now);
@@ -161,13 +178,15 @@ size_t DirectPath::put_in_ring(size_t count, base::Instant now) {
     size_t put = 0;
     for (; put < count; ++put) {
         const Work& work = work_[put];
+        if (!is_readable_now({part, work.parts})) break;  // goes by packets, and is refused there
         const WriteRecord record{{RecordKind::write}, work.place};
         std::byte* to = peer_->reserve_in_ring(sizeof record + work.length);
         if (to == nullptr) break;
+        std::byte* const head = to;
         std::memcpy(to, &record, sizeof record);
         to += sizeof record;
         for (uint32_t i = 0; i < work.parts; ++i, ++part) {
-            std::memcpy(to, part->iov_base, part->iov_len);
+            if (!base::guarded_copy(to, part->iov_base, part->iov_len)) spoil(head);
             to += part->iov_len;
         }
         peer_->stream.push(
@@ -179,6 +198,24 @@ size_t DirectPath::put_in_ring(size_t count, base::Instant now) {
         peer_->publish();
     if (put != 0 && std::ranges::find(awaited_, peer_) == awaited_.end()) awaited_.push_back(peer_);
     return put;
+}
+
+// Whether it will fail before it leaves: its own memory is not what it says, or not there.
+bool DirectPath::fails_here(transport::Adapter& adapter, Work& work) {
+    const transport::QueuePair* qp = adapter.query_qp(work.qpn);
+    parts_ = 0;
+    return qp == nullptr || !add_parts(adapter, *qp, work) ||
+           !is_readable_now(std::span(here_).first(work.parts));
+}
+
+// What fails completes at once, and must not do so before what was posted earlier. A reader that is
+// amid a WRITE is waited for, for a while.
+void DirectPath::await_stream(transport::Adapter& adapter) {
+    constexpr base::Duration kMostPatience{2'000'000'000};  // 2 ms, chosen
+    for (const base::Instant end = now() + kMostPatience; now() < end && !peer_->stream.empty();) {
+        take_back(*peer_, now());
+        complete_done(adapter, *peer_, now());
+    }
 }
 
 bool DirectPath::flush(transport::Adapter& adapter) {
@@ -198,6 +235,8 @@ bool DirectPath::flush(transport::Adapter& adapter) {
     else if (allowed != 0 && !copy())
         allowed = 0;
     at_work.fetch_add(1);
+    if (allowed < count_ && !peer_->stream.empty() && fails_here(adapter, work_[allowed]))
+        await_stream(adapter);
     for (size_t i = 0; i < count_; ++i) {
         const Work& work = work_[i];
         if (i < allowed) count(work, adapter.query_qp(work.qpn)->mtu);

@@ -71,6 +71,8 @@ private:
     bool is_allowed(const Grants& grants, const transport::QueuePair& qp, Work& work) const;
     bool add_parts(transport::Adapter& adapter, const transport::QueuePair& qp, Work& work);
     bool prepare(transport::Adapter& adapter, Work& work);
+    bool fails_here(transport::Adapter& adapter, Work& work);
+    void await_stream(transport::Adapter& adapter);
     bool goes_through_ring(base::Instant now);
     bool copy();
     void count(const Work& work, uint32_t mtu);

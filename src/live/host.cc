@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "live/clock.h"
+#include "live/fault_guard.h"
 
 namespace tulle::live {
 namespace {
@@ -79,7 +80,10 @@ bool Host::set_up() {
         }
         progress_.hear_also(carrier_.udp()->sockets().files());
     }
-    world_.show_facts(static_cast<bool>(counters_), carrier_.wire() != nullptr);
+    const WirePath* wire = carrier_.wire();
+    world_.show_facts(static_cast<bool>(counters_), wire != nullptr,
+                      wire != nullptr ? wire->capture_number() : 0);
+    guard_against_faults();
     return progress_.start(std::move(*door));
 }
 
@@ -226,13 +230,13 @@ void Host::flush_management() {
 
 // ---- progress -----------------------------------------------------------------------------------
 
-// Who has come, and who has gone.
+// Who has come, and who has gone: in this order, for whoever calls may say something and end.
 void Host::take_news() {
     std::vector<Introduction> callers;
     std::vector<int> closed;
     progress_.watch().take_news(callers, closed);
-    for (const int socket : closed) world_.on_socket_closed(socket);
     for (Introduction& caller : callers) world_.on_introduced(std::move(caller));
+    for (const int socket : closed) world_.on_socket_closed(socket);
 }
 
 void Host::work() {

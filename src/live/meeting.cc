@@ -228,7 +228,9 @@ Descriptor Door::accept(const Card& mine) {
     if (!caller) return Descriptor();
     const auto who = credentials_of(caller.get());
     if (!who || !world_.admits(*who)) return Descriptor();
-    if (!send_card(caller.get(), mine, world_.is_own(*who))) return Descriptor();
+    // One who has said something and left needs no card, and is heard all the same.
+    if (!send_card(caller.get(), mine, world_.is_own(*who)) && !has_left(caller.get()))
+        return Descriptor();
     return caller;
 }
 

@@ -1,6 +1,7 @@
 // How the host's packets travel: out of the engine into rings, and back.
 #include <algorithm>
 
+#include "base/guarded_copy.h"
 #include "live/carrier.h"
 #include "live/clock.h"
 #include "live/mapped.h"
@@ -83,6 +84,14 @@ void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
     if (!is_there) key = {};
 }
 
+// A record whose payload could not be read becomes a frame that is damaged: it is lost, and what is
+// sent again is looked at before.
+void spoil(std::byte* record, size_t headers) {
+    const RecordHead head{RecordKind::frame, 0, 0};
+    std::memset(record, 0, headers);
+    std::memcpy(record, &head, sizeof head);
+}
+
 }  // namespace
 
 Carrier::Carrier(World& world, Connections& connections, transport::Adapter& adapter, Owner& owner,
@@ -139,7 +148,9 @@ void Carrier::send_to(uint32_t index, const Packet& packet, std::span<const std:
         local.packet = packet;
         local.grh.assign(grh.begin(), grh.end());
         local.payload.resize(packet.payload_length);
-        if (payload != nullptr) std::memcpy(local.payload.data(), payload, packet.payload_length);
+        if (payload != nullptr &&
+            !base::guarded_copy(local.payload.data(), payload, packet.payload_length))
+            local_.pop_back();  // lost: what is sent again is looked at before
         return;
     }
     if (index >= world_.size() || world_.at(index).is_gone) return;
@@ -148,6 +159,7 @@ void Carrier::send_to(uint32_t index, const Packet& packet, std::span<const std:
     const RecordHead head{RecordKind::packet, 0, static_cast<uint32_t>(grh.size())};
     std::byte* place =
         peer.reserve(sizeof head + sizeof packet + grh.size() + packet.payload_length);
+    std::byte* const begin = place;
     std::memcpy(place, &head, sizeof head);
     place += sizeof head;
     std::memcpy(place, static_cast<const void*>(&packet), sizeof packet);
@@ -155,10 +167,10 @@ void Carrier::send_to(uint32_t index, const Packet& packet, std::span<const std:
     if (!grh.empty()) std::memcpy(place, grh.data(), grh.size());
     place += grh.size();
     // Data of a region without memory is zeros.
-    if (payload != nullptr)
-        std::memcpy(place, payload, packet.payload_length);
-    else
+    if (payload == nullptr)
         std::memset(place, 0, packet.payload_length);
+    else if (!base::guarded_copy(place, payload, packet.payload_length)) [[unlikely]]
+        spoil(begin, static_cast<size_t>(place - begin));
     if (sending_.empty() || sending_.back() != index) sending_.push_back(index);
 }
 
@@ -170,7 +182,15 @@ bool Carrier::is_overrun(Peer& peer) {
 // A peer that asks for packets as they are on the wire takes those that were only cut, too.
 void Carrier::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group) {
     if (index >= world_.size() || world_.at(index).is_gone) return;
-    wire_->send(time_, index, world_.at(index).facts, packet, group);
+    // Encoding is no copy that may fail.
+    Packet copy = packet;
+    std::vector<std::byte> payload;
+    if (packet.payload_length != 0 && !packet.payload.is_modelled()) {
+        payload.resize(packet.payload_length);
+        if (!base::guarded_copy(payload.data(), packet.payload.address(), payload.size())) return;
+        copy.payload = wire::Payload::memory(payload.data());
+    }
+    wire_->send(time_, index, world_.at(index).facts, copy, group);
     if (wire_->was_down()) world_.board().link_was_down.store(1, std::memory_order_relaxed);
 }
 
@@ -196,6 +216,7 @@ void Carrier::receive_frame(uint32_t index, Instant time, std::span<const std::b
     // One who does not send over a wire has none to read from: settings of its own serve.
     if (!wire_ && !wire_reader_) wire_reader_ = std::make_unique<WirePath>(who_, WireSettings{});
     const WirePath& reader = wire_ ? *wire_ : *wire_reader_;
+    if (wire_) wire_->overhear(world_.facts_of({index}), bytes);
     const auto received = reader.receive(bytes);
     if (!received) return adapter_.on_damaged_packet();
     if (wire_ && wire_->loses_arrival(time, received->packet)) return;
@@ -318,7 +339,8 @@ void Carrier::receive_write(Peer& peer, std::span<const std::byte> record) {
             return refuse_write(peer.incoming(), peer.reader.end());
         page_there_ = page;
     }
-    std::memcpy(place, bytes.data(), bytes.size());
+    if (!base::guarded_copy(place, bytes.data(), bytes.size()))
+        refuse_write(peer.incoming(), peer.reader.end());
 }
 
 base::Result<bool> Carrier::open_udp() {

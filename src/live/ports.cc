@@ -13,15 +13,15 @@ bool is_any(const wire::Gid& address) {
     return address == wire::Gid{} || address == wire::gid_of(wire::Ipv4Address{});
 }
 
-// 127.0.0.n is host n - 1; every other address of the machine is whoever listens.
-bool may_be_host(const wire::Gid& address, uint32_t rank) {
+// 127.0.d.n is device d of host n - 1; every other address of the machine is whoever listens.
+bool may_be_host(const wire::Gid& address, const Facts& facts) {
     const auto& b = address.bytes;
     const bool is_loopback = b[10] == 0xff && b[11] == 0xff && b[12] == 127;
-    return !is_loopback || (b[13] == 0 && b[14] == 0 && b[15] == rank + 1);
+    return !is_loopback || (b[13] == 0 && b[14] == facts.device && b[15] == facts.rank + 1);
 }
 
 bool listens(const Facts& facts, const Board& board, uint32_t number, const wire::Gid& address) {
-    if (!may_be_host(address, facts.rank)) return false;
+    if (!may_be_host(address, facts)) return false;
     return std::ranges::any_of(board.ports, [&](const PortNote& note) {
         return note.number.load() == number && (is_any(note.address) || note.address == address);
     });
@@ -30,8 +30,10 @@ bool listens(const Facts& facts, const Board& board, uint32_t number, const wire
 }  // namespace
 
 bool Ports::take(uint8_t protocol, uint16_t port, Descriptor& held) const {
-    held = take_name(world_.realm(), "bound/" + std::to_string(protocol) + "/" +
-                                         std::to_string(world_.identity().rank) + "/" +
+    const Identity& who = world_.identity();
+    std::string owner = std::to_string(who.rank);
+    if (who.device != 0) owner.append(".").append(std::to_string(who.device));
+    held = take_name(world_.realm(), "bound/" + std::to_string(protocol) + "/" + owner + "/" +
                                          std::to_string(port));
     return static_cast<bool>(held);
 }
@@ -75,15 +77,32 @@ transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire
     return find_listener(number, address);
 }
 
-// Among those who are known.
+// Among those who are known and on the same kind of link. Where an address says nothing of the
+// device, one with the number of our own is taken before others.
 transport::EndpointIndex Ports::find_listener(uint32_t number, const wire::Gid& address) {
-    if (listens(world_.at(0).facts, world_.board(), number, address)) return {0};
+    const Identity& who = world_.identity();
+    transport::EndpointIndex found = World::kNowhere;
+    for (uint32_t index = 0; index < world_.size(); ++index) {
+        const Peer& peer = world_.at(index);
+        const bool is_shown = index == 0 || peer.has_board();
+        if (peer.is_gone || !is_shown || peer.facts.is_ethernet != who.is_ethernet ||
+            !listens(peer.facts, world_.board_of({index}), number, address))
+            continue;
+        if (peer.facts.device == who.device) return {index};
+        if (found == World::kNowhere) found = {index};
+    }
+    return found;
+}
+
+bool Ports::is_on_other_link(uint8_t protocol, uint16_t port, const wire::Gid& address) {
     for (uint32_t index = 1; index < world_.size(); ++index) {
         const Peer& peer = world_.at(index);
-        if (!peer.is_gone && peer.has_board() && listens(peer.facts, peer.board(), number, address))
-            return {index};
+        if (!peer.is_gone && peer.has_board() &&
+            peer.facts.is_ethernet != world_.identity().is_ethernet &&
+            listens(peer.facts, peer.board(), number_of(protocol, port), address))
+            return true;
     }
-    return World::kNowhere;
+    return false;
 }
 
 }  // namespace tulle::live

@@ -1,5 +1,5 @@
 // Ports of the connection manager, named by protocol and number: who listens where. One listener a
-// host and port.
+// host, device and port.
 #pragma once
 
 #include <map>
@@ -19,6 +19,8 @@ public:
     void show_group();
     // The end point whose program listens there; kNowhere if none does.
     transport::EndpointIndex find(uint8_t protocol, uint16_t port, const wire::Gid& address);
+    // Whether somebody does whom no switch joins to us: on InfiniBand, or on Ethernet.
+    bool is_on_other_link(uint8_t protocol, uint16_t port, const wire::Gid& address);
     // In the child of a fork.
     void abandon() { waiting_.clear(); }
 

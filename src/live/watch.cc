@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
+#include <exception>
 #include <system_error>
 
 #include "live/clock.h"
@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kTickNs = 1'000'000;  // how often to see whether the program still polls
 constexpr int64_t kBusyNs = 20'000;     // while the program has the lock
 constexpr int64_t kForEver = -1;
+constexpr uint32_t kMostRounds = 64;     // chosen: so long callers may hold up that news
 constexpr size_t kMostStrangers = 64;    // chosen: the one who has kept silent longest goes
 constexpr uint32_t kAnswersToTrust = 8;  // of a program that the bell wakes itself
 // Whoever sends WRITEs through the ring often sends more of them.
@@ -79,6 +80,8 @@ bool Watch::start(Door door) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);  // but for those of its own copies (fault_guard.h)
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     std::error_code refusal;
     try {
@@ -218,8 +221,9 @@ void Watch::run() {
     while (!stop_) {
         try {
             sleep(look());
-        } catch (const std::bad_alloc&) {
-            sleep(kTickNs);  // there may be some later
+        } catch (const std::exception&) {
+            const timespec tick{0, kTickNs};  // there may be memory later
+            ppoll(nullptr, 0, &tick, nullptr);
         }
     }
 }
@@ -264,7 +268,7 @@ int64_t Watch::look() {
 }
 
 void Watch::sleep(int64_t ns) {
-    if (ns != 0) {
+    if (ns != 0 && closing_.empty()) {
         pollfd wait{epoll_.get(), POLLIN, 0};
         const timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
         ppoll(&wait, 1, ns < 0 ? nullptr : &time, nullptr);
@@ -276,45 +280,57 @@ void Watch::sleep(int64_t ns) {
         const std::lock_guard guard(news_lock_);
         dead.swap(buried_);
     }
-    for (int i = 0; i < count; ++i) on_ready(events[static_cast<size_t>(i)].data.fd);
+    bool has_callers = false;
+    for (int i = 0; i < count; ++i) has_callers |= on_ready(events[static_cast<size_t>(i)].data.fd);
+    if (!closing_.empty() && (!has_callers || ++rounds_ == kMostRounds)) tell_of_closed();
 }
 
-void Watch::on_ready(int socket) {
-    if (socket == alarm_.get()) return clear(socket);
-    if (socket == ear()) return clear_bell();
-    if (Door* door = door_at(socket)) {
-        Card card = progress_.world_.card();
-        card.slot = door->slot();
-        Descriptor caller = door->accept(card);
-        if (!caller) return;
-        attend(caller.get());
-        if (strangers_.size() == kMostStrangers) {
-            bury(std::move(strangers_.front()));
-            strangers_.erase(strangers_.begin());
-        }
-        strangers_.push_back(std::move(caller));
-        return;
-    }
+// A process that has ended may have called before, and what it said is heard first: nobody is told
+// of its end while there are callers at the door.
+void Watch::tell_of_closed() {
+    const std::lock_guard guard(news_lock_);
+    closed_.insert(closed_.end(), closing_.begin(), closing_.end());
+    closing_.clear();
+    rounds_ = 0;
+    has_news_.store(true, std::memory_order_release);
+}
+
+bool Watch::on_ready(int socket) {
+    if (socket == alarm_.get()) return clear(socket), false;
+    if (socket == ear()) return clear_bell(), false;
+    if (Door* door = door_at(socket)) return let_in(*door), true;
     const auto stranger = std::ranges::find(strangers_, socket, &Descriptor::get);
     if (stranger != strangers_.end()) {
         epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
         auto caller = doors_.front().read_caller(std::move(*stranger));
         strangers_.erase(stranger);
-        if (!caller) return;
+        if (!caller) return true;
         const std::lock_guard guard(news_lock_);
         callers_.push_back(std::move(*caller));
         has_news_.store(true, std::memory_order_release);
-        return;
+        return true;
     }
     // A message is a ring of one who has no bell of ours: whoever sleeps hears it by that.
     if (hear(socket)) {
         eventfd_write(progress_.world_.bell(), 1);
-        return;
+        return false;
     }
+    closing_.push_back(socket);
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr);
-    const std::lock_guard guard(news_lock_);
-    closed_.push_back(socket);
-    has_news_.store(true, std::memory_order_release);
+    return false;
+}
+
+void Watch::let_in(Door& door) {
+    Card card = progress_.world_.card();
+    card.slot = door.slot();
+    Descriptor caller = door.accept(card);
+    if (!caller) return;
+    attend(caller.get());
+    if (strangers_.size() == kMostStrangers) {
+        bury(std::move(strangers_.front()));
+        strangers_.erase(strangers_.begin());
+    }
+    strangers_.push_back(std::move(caller));
 }
 
 }  // namespace tulle::live

@@ -65,7 +65,10 @@ private:
     // Returns how long to sleep; negative for ever.
     int64_t look();
     void sleep(int64_t ns);
-    void on_ready(int socket);
+    // True if it was a caller.
+    bool on_ready(int socket);
+    void let_in(Door& door);
+    void tell_of_closed();
     void stop_trusting_answers();
     // What is waited for: the bell, or a set with the bell in it.
     int ear() const;
@@ -93,6 +96,8 @@ private:
     std::vector<int> closed_;
     std::vector<Descriptor> buried_;
     std::vector<Descriptor> strangers_;  // callers whose card has not come yet; the thread's own
+    std::vector<int> closing_;           // have ended, and nobody was told yet; likewise
+    uint32_t rounds_ = 0;                // since then
     uint64_t polls_seen_ = 0;
     base::Instant lingers_until_{};
 };

@@ -1,6 +1,7 @@
 #include "live/wire_path.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,6 +60,13 @@ const char* word_for(wire::FaultAct act) {
     return "";
 }
 
+// Files are told apart as the kernel does.
+uint64_t number_of(const Descriptor& file) {
+    struct stat status {};
+    if (!file || fstat(file.get(), &status) != 0) return 0;
+    return status.st_dev << 48 ^ status.st_ino;
+}
+
 Descriptor open_to_append(const std::string& name) {
     if (name.empty()) return Descriptor();
     return Descriptor(open(name.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644));
@@ -89,6 +97,7 @@ WirePath::WirePath(const Identity& who, const WireSettings& settings)
       settings_(settings),
       rules_(settings.rules, settings.seed, who.rank),
       capture_(open_to_append(settings.capture_file)),
+      capture_number_(number_of(capture_)),
       log_(open_to_append(settings.log_file)) {}
 
 wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group) const {

@@ -51,6 +51,12 @@ public:
     // A packet that this peer has sent without a wire of its own: the capture has it all the same,
     // so that requests are not without their answers.
     void overhear(const Facts& there, const wire::Packet& packet);
+    // One that it has sent over a wire of its own, whose capture, if there is one, is another file.
+    void overhear(const Facts& there, std::span<const std::byte> frame) {
+        if (there.capture != capture_number_) capture(frame);
+    }
+    // The same for all processes whose packets are in one file; 0 if there is none.
+    uint64_t capture_number() const { return capture_number_; }
 
     struct Sent {
         uint32_t peer = 0;
@@ -89,6 +95,7 @@ private:
     const WireSettings settings_;
     wire::FaultRules rules_;
     Descriptor capture_;
+    uint64_t capture_number_ = 0;
     Descriptor log_;
     base::Instant line_free_{};
     base::Instant down_until_{};

@@ -37,11 +37,12 @@ std::optional<Door> World::open() {
     return door;
 }
 
-void World::show_facts(bool has_counters, bool cuts_packets) {
+void World::show_facts(bool has_counters, bool cuts_packets, uint64_t capture) {
     Board& shown = board();
     shown.instance = secret_.instance;
     shown.secret_place = reinterpret_cast<uint64_t>(&secret_);
     shown.rank = who_.rank;
+    shown.device = who_.device;
     shown.gid_count = static_cast<uint32_t>(std::min<size_t>(who_.gids.size(), kGids));
     std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
     shown.lid = who_.lid;
@@ -49,6 +50,7 @@ void World::show_facts(bool has_counters, bool cuts_packets) {
     if (has_counters && who_.counters_file.size() < kPathRoom)
         std::ranges::copy(who_.counters_file, shown.counters_file);
     shown.cuts_packets = cuts_packets;
+    shown.capture = capture;
     grants().magic = kGrantsMagic;
     shown.magic = kBoardMagic;
     peers_.push_back(

@@ -48,7 +48,7 @@ public:
     // Takes memory and a slot; nothing if there is none. The door is for the watch.
     std::optional<Door> open();
     // What others see of us from now on.
-    void show_facts(bool has_counters, bool cuts_packets);
+    void show_facts(bool has_counters, bool cuts_packets, uint64_t capture);
     void set_watch(Watch& watch) { watch_ = &watch; }
     // In the child of a fork.
     void abandon();
@@ -107,6 +107,12 @@ public:
     void notice_death(wire::Qpn qpn);
     // The process in this slot.
     transport::EndpointIndex resolve_slot(uint32_t slot);
+    // Whoever is known to have it, joined to us or not.
+    std::optional<transport::EndpointIndex> index_in(uint32_t slot) const {
+        const auto found = by_slot_.find(slot);
+        if (found == by_slot_.end()) return std::nullopt;
+        return transport::EndpointIndex{found->second};
+    }
     void meet_all();
     void meet_slots(std::span<const uint32_t> slots);
     // To a process that has called us already: all that is to know of it is known, so that nobody

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/guarded_copy.h"
 #include "base/hot.h"
 #include "transport/completer.h"
 #include "transport/rd.h"
@@ -186,6 +187,9 @@ std::optional<wire::Payload> payload_of(Core& core, QueuePair& qp, const SendWor
         r.is_granted = true;
     }
     if (r.grant.host == nullptr) return wire::Payload();
+    // A program may have unmapped it meanwhile. What goes on by the short way is not looked at: the
+    // owner of such memory loses that packet, and it comes here when it is sent again.
+    if (!base::is_readable_now(r.grant.host + plan.offset, plan.length)) return std::nullopt;
     return wire::Payload::memory(r.grant.host + plan.offset);
 }
 

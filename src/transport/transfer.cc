@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/guarded_copy.h"
+
 namespace tulle::transport {
 namespace {
 
@@ -42,12 +44,14 @@ std::optional<wire::Payload> gather(Core& core, std::span<const Sge> sges, PdId 
             const auto grant = core.memory.check(sge.lkey, {pd, {}}, sge.address + at, part, 0);
             if (!grant) return false;
             if (part == length) {
-                if (grant->host != nullptr) payload = wire::Payload::memory(grant->host);
-                return true;
+                if (grant->host == nullptr) return true;
+                payload = wire::Payload::memory(grant->host);
+                return base::is_readable_now(grant->host, length);
             }
             core.gathered.resize(length);
             if (grant->host != nullptr) {
-                std::memcpy(core.gathered.data() + copied, grant->host, part);
+                if (!base::guarded_copy(core.gathered.data() + copied, grant->host, part))
+                    return false;
                 payload = wire::Payload::memory(core.gathered.data());
             } else {
                 std::memset(core.gathered.data() + copied, 0, part);
@@ -67,12 +71,10 @@ Scatter scatter_bytes(Core& core, std::span<const Sge> sges, PdId pd, uint32_t o
             const auto grant =
                 core.memory.check(sge.lkey, {pd, {}}, sge.address + at, part, kLocalWrite);
             allowed = grant.has_value();
-            if (!allowed) return false;
-            if (bytes != nullptr) {
-                if (grant->host != nullptr) std::memmove(grant->host, bytes, part);
-                bytes += part;
-            }
-            return true;
+            if (!allowed || bytes == nullptr) return allowed;
+            if (grant->host != nullptr) allowed = base::guarded_copy(grant->host, bytes, part);
+            bytes += part;
+            return allowed;
         });
     if (!allowed) return Scatter::not_allowed;
     return missing == 0 ? Scatter::done : Scatter::too_long;

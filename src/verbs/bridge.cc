@@ -14,8 +14,7 @@ wire::Gid gid_of(const uint8_t* bytes) {
     return gid;
 }
 
-// Nothing is thrown from one library into the other: each has a C++ runtime of its own. What is not
-// sent is sent again by whoever waits for an answer.
+// Nothing is thrown from one library into the other: each has a C++ runtime of its own.
 template <class Answer, class Work>
 Answer or_else(Answer fallback, const Work& work) {
     try {
@@ -51,11 +50,13 @@ constexpr Bridge kBridge = {
     .lock = [](ibv_context* c) { host_of(c).lock().lock(); },
     .unlock = [](ibv_context* c) { host_of(c).lock().unlock(); },
     .now_ps = [] { return live::now().ps; },
-    .set_handler = [](const ManagementHandler& h) { Process::instance().management = h; },
+    .set_handler = [](ibv_context* c,
+                      const ManagementHandler& h) { Process::of(c).management = h; },
     .send =
         [](ibv_context* c, uint32_t peer, const void* bytes, size_t length) {
-            if_possible([&] {
+            return or_else(false, [&] {
                 host_of(c).send_management({peer}, {static_cast<const std::byte*>(bytes), length});
+                return true;
             });
         },
     .flush =
@@ -74,6 +75,10 @@ constexpr Bridge kBridge = {
             return host_of(c).world().is_elsewhere(gid_of(address));
         },
     .slot = [](ibv_context* c) { return host_of(c).world().slot(); },
+    .listens_on_other_link =
+        [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
+            return host_of(c).ports().is_on_other_link(protocol, port, gid_of(address));
+        },
     .take_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port) {
             return or_else(-1, [&] {
@@ -86,13 +91,17 @@ constexpr Bridge kBridge = {
             return or_else(
                 false, [&] { return host_of(c).ports().show(protocol, port, gid_of(address)); });
         },
-    .hide_port = [](ibv_context* c, uint8_t protocol,
-                    uint16_t port) { host_of(c).ports().hide(protocol, port); },
+    .hide_port =
+        [](ibv_context* c, uint8_t protocol, uint16_t port) {
+            if_possible([&] { host_of(c).ports().hide(protocol, port); });
+        },
     .peer_address = peer_address,
     .qp_address =
         [](ibv_context* c, uint32_t qpn, ibv_ah_attr* address) {
-            const auto peer = host_of(c).world().resolve_slot(live::slot_of(wire::Qpn{qpn}));
-            return peer_address(c, peer.value, address);
+            return or_else(false, [&] {
+                const auto peer = host_of(c).world().resolve_slot(live::slot_of(wire::Qpn{qpn}));
+                return peer_address(c, peer.value, address);
+            });
         },
 };
 

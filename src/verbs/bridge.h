@@ -9,7 +9,7 @@
 
 namespace tulle::verbs {
 
-inline constexpr uint32_t kBridgeVersion = 3;
+inline constexpr uint32_t kBridgeVersion = 4;
 inline constexpr uint32_t kNobody = 0xff'ffff;
 
 struct Bridge {
@@ -17,8 +17,9 @@ struct Bridge {
     void (*lock)(ibv_context* context);
     void (*unlock)(ibv_context* context);
     int64_t (*now_ps)();
-    void (*set_handler)(const ManagementHandler& handler);
-    void (*send)(ibv_context* context, uint32_t peer, const void* bytes, size_t length);
+    void (*set_handler)(ibv_context* context, const ManagementHandler& handler);
+    // False if there is no memory for it now.
+    bool (*send)(ibv_context* context, uint32_t peer, const void* bytes, size_t length);
     // What was sent goes out, and the thread knows of the next deadline; INT64_MAX is none.
     void (*flush)(ibv_context* context, int64_t deadline_ps);
     uint32_t (*find_port)(ibv_context* context, uint8_t protocol, uint16_t port,
@@ -27,6 +28,9 @@ struct Bridge {
     bool (*is_elsewhere)(ibv_context* context, const uint8_t* address);
     // The process's own among those of the machine, eight bits.
     uint32_t (*slot)(ibv_context* context);
+    // Whether somebody is found there whom no switch joins to us.
+    bool (*listens_on_other_link)(ibv_context* context, uint8_t protocol, uint16_t port,
+                                  const uint8_t* address);
     // A descriptor that holds the port; -1 if it is taken.
     int (*take_port)(ibv_context* context, uint8_t protocol, uint16_t port);
     bool (*show_port)(ibv_context* context, uint8_t protocol, uint16_t port,

@@ -25,6 +25,7 @@ namespace {
 struct Device {
     ibv_device shown{};
     std::array<std::byte, 4096> behind{};
+    __be64 guid = 0;
 };
 
 void copy_name(char* into, size_t room, const std::string& name) {
@@ -53,6 +54,7 @@ void describe(Device& device, uint32_t number) {
     ibv_device& shown = device.shown;
     shown.node_type = IBV_NODE_CA;
     shown.transport_type = IBV_TRANSPORT_IB;
+    device.guid = htobe64(live::identity_from_environment(number).guid.value);
     const std::string name = live::device_name_from_environment(number);
     const std::string file = "uverbs" + std::to_string(number);
     copy_name(shown.name, sizeof shown.name, name);
@@ -133,8 +135,7 @@ TULLE_EXPORT int ibv_get_device_index(ibv_device* device) {
 }
 
 TULLE_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
-    const uint32_t number = number_of(device).value_or(0);
-    return htobe64(live::identity_from_environment(number).guid.value);
+    return devices()[number_of(device).value_or(0)].guid;
 }
 
 TULLE_EXPORT ibv_context* ibv_open_device(ibv_device* device) {

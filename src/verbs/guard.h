@@ -92,17 +92,21 @@ struct Guard<Call, how, Name> {
 
 // The exported name. A jump passes on arguments whatever they are, as no function could that is
 // written for all of them.
-#define TULLE_GUARDED(name, how)                                                                  \
-    namespace {                                                                                   \
-    struct NameOf_##name {                                                                        \
-        static const char* text() { return #name; }                                               \
-    };                                                                                            \
-    }                                                                                             \
-    extern "C" {                                                                                  \
-    extern __attribute__((visibility("hidden"))) decltype(&name) const tulle_guard_##name;        \
-    decltype(&name) const tulle_guard_##name =                                                    \
-        tulle::verbs::Guard<tulle_inner_##name, tulle::verbs::Failure::how, NameOf_##name>::call; \
-    }                                                                                             \
-    __asm__(".pushsection .text\n .p2align 4\n .globl " #name "\n .type " #name                   \
-            ",@function\n" #name ":\n" TULLE_JUMP(name) ".size " #name ", .-" #name               \
+#define TULLE_GUARDED_EXPORT(name, how, Name)                                              \
+    extern "C" {                                                                           \
+    extern __attribute__((visibility("hidden"))) decltype(&name) const tulle_guard_##name; \
+    decltype(&name) const tulle_guard_##name =                                             \
+        tulle::verbs::Guard<tulle_inner_##name, tulle::verbs::Failure::how, Name>::call;   \
+    }                                                                                      \
+    __asm__(".pushsection .text\n .p2align 4\n .globl " #name "\n .type " #name            \
+            ",@function\n" #name ":\n" TULLE_JUMP(name) ".size " #name ", .-" #name        \
                                                         "\n .popsection");
+#define TULLE_GUARDED(name, how)                    \
+    namespace {                                     \
+    struct NameOf_##name {                          \
+        static const char* text() { return #name; } \
+    };                                              \
+    }                                               \
+    TULLE_GUARDED_EXPORT(name, how, NameOf_##name)
+// For calls that fail in the course of things: no sentence says so.
+#define TULLE_GUARDED_QUIETLY(name, how) TULLE_GUARDED_EXPORT(name, how, void)

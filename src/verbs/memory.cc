@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "live/fault_guard.h"
 #include "live/mapped.h"
 #include "verbs/process.h"
 #include "verbs/undo.h"
@@ -87,6 +88,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova,
     if ((access & IBV_ACCESS_ZERO_BASED) != 0) iova = 0;
     auto region = std::make_unique<Region>();
     region->request = request_for(pd, address, length, iova, access);
+    live::guard_against_faults();
     live::Host& host = host_of(pd->context);
     const std::lock_guard guard(host.lock());
     const auto key = host.adapter().memory().register_region(region->request);

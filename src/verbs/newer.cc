@@ -1,33 +1,18 @@
-// Names that rdma-core has gained since release 44, whose headers this is compiled with: what they
-// take is declared here. Handles of DMA hints and counters of completions are not offered.
+// Handles of DMA hints and counters of completions are not offered.
+#include "verbs/newer.h"
+
 #include <sys/mman.h>
 
 #include "verbs/memory.h"
 #include "verbs/objects.h"
 #include "verbs/unsupported.h"
 
+using tulle::verbs::Buffer;
+using tulle::verbs::RegionAttributes;
+
 namespace {
 
-// As programs fill it in.
-struct RegionAttributes {
-    size_t length;
-    int access;
-    uint64_t mask;
-    uint64_t iova;
-    void* address;
-    int file;
-    uint64_t file_offset;
-    void* hints;
-    void* buffer;
-};
 enum RegionMask : uint64_t { kIova = 1, kAddress = 2, kBuffer = 32 };
-
-// Memory that the device has allocated for a program: ordinary pages.
-struct Buffer {
-    ibv_pd* pd;
-    void* address;
-    size_t length;
-};
 
 bool holds(const Buffer& buffer, const void* address, size_t length) {
     const auto first = reinterpret_cast<uintptr_t>(buffer.address);
@@ -54,9 +39,11 @@ TULLE_EXPORT ibv_mr* ibv_reg_mr_ex(ibv_pd* pd, const RegionAttributes* a) {
 
 TULLE_EXPORT void* ibv_alloc_buf(ibv_pd* pd, size_t size, Buffer** made) {
     if (pd == nullptr || size == 0 || made == nullptr) return fail(EINVAL);
+    auto buffer = std::make_unique<Buffer>(Buffer{pd, nullptr, size});
     void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return fail(ENOMEM);
-    *made = new Buffer{pd, pages, size};
+    buffer->address = pages;
+    *made = buffer.release();
     return pages;
 }
 

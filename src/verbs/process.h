@@ -31,8 +31,6 @@ public:
     static Process& of_device(uint32_t device);
     static Process& of(const live::Host& host);
     static Process& of(ibv_context* context) { return of(host_of(context)); }
-    // That of the first device, which the connection manager is at home in.
-    static Process& instance() { return of_device(0); }
 
     // nullptr, and errno, if the host cannot be opened.
     live::Host* acquire();

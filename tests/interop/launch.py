@@ -182,6 +182,81 @@ def a_capture_of_one_side_has_both_directions(launch):
     assert "unanswered" not in decoded.stdout and "SEND" in decoded.stdout.upper()
 
 
+def captures_of_both_sides_have_both_directions_each(launch):
+    """Two runs, with a file each."""
+    if not shutil.which("ib_send_bw"):
+        raise Skipped("this test needs ib_send_bw (perftest)")
+    port = str(free_port())
+    line = ["ib_send_bw", "-s", "4096", "-n", "5", "-p", port]
+    with Server(launch, ["--pcap", "server.pcap", *line], port) as server:
+        said = launch.run("--pcap", "client.pcap", *line, "localhost")
+        assert said.returncode == 0 and server.wait(SECONDS) == 0
+    found = []
+    for file in ("server.pcap", "client.pcap"):
+        decoded = subprocess.run([launch.tulle, "decode", "--operations", file],
+                                 capture_output=True, text=True, check=False, cwd=launch.folder)
+        print(decoded)
+        assert "unanswered" not in decoded.stdout and "SEND" in decoded.stdout.upper()
+        found.append((launch.folder / file).stat().st_size)
+    assert found[0] == found[1], "each packet is in each file once"
+
+
+LAYERS = (("ethernet", "infiniband"), ("infiniband", "ethernet"))
+
+
+def queue_pairs_on_different_links_never_meet(launch):
+    """A client on RoCE and a server on InfiniBand, and the other way round."""
+    if not shutil.which("ibv_rc_pingpong"):
+        raise Skipped("this test needs ibv_rc_pingpong (ibverbs-utils)")
+    names = {"ethernet": "Ethernet", "infiniband": "InfiniBand"}
+    for own, other in LAYERS:
+        port = str(free_port())
+        line = ["ibv_rc_pingpong", "-g", "0", "-p", port]
+        with Server(launch, ["--link-layer", other, *line], port):
+            said = launch.run("--link-layer", own, *line, "localhost")
+        assert said.returncode == 1
+        assert f"of host 0 is on {names[other]} and this process on {names[own]}, which no " \
+               "switch joins: start both with the same --link-layer." in said.stderr
+
+
+def programs_on_different_links_do_not_connect(launch):
+    """By the connection manager, which finds nobody and says why."""
+    if not shutil.which("rping"):
+        raise Skipped("this test needs rping (rdmacm-utils)")
+    for own, other in LAYERS:
+        port = str(free_port())
+        line = ["rping", "-c", "-a", "127.0.0.1", "-C", "1", "-p", port]
+        with Server(launch, ["--link-layer", other, "rping", "-s", "-p", port]) as server:
+            said = launch.run("--link-layer", own, *line)
+            while "which no switch joins" not in said.stderr:  # until it listens
+                assert server.poll() is None and "REJECTED" in said.stderr
+                said = launch.run("--link-layer", own, *line)
+        assert said.returncode != 0
+        assert f"the program that listens on port {port} is on" in said.stderr
+        assert "start both with the same --link-layer." in said.stderr
+
+
+class Server:
+    """A program of another run, which waits at a TCP port if one is named. It is ended at last."""
+
+    def __init__(self, launch, words, port=None):
+        self.launch, self.words, self.port, self.process = launch, words, port, None
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [self.launch.tulle, "run", *self.words], env=self.launch.environment(),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.launch.folder)
+        while self.port and not any(
+                f":{int(self.port):04X} " in row for kind in ("tcp", "tcp6")
+                for row in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]):
+            assert self.process.poll() is None
+        return self.process
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(SECONDS)
+
+
 def a_capture_that_cannot_begin_is_refused(launch):
     result = launch.run("--pcap", "/dev/full", "true")
     assert result.returncode == 2 and "cannot write '/dev/full'" in result.stderr
@@ -346,6 +421,8 @@ TESTS = [
     a_refused_call_is_explained_when_asked_for,
     what_a_killed_run_has_left_goes_with_the_next, a_capture_that_finds_no_room_is_an_error,
     a_capture_of_one_side_has_both_directions, a_capture_that_cannot_begin_is_refused,
+    captures_of_both_sides_have_both_directions_each,
+    queue_pairs_on_different_links_never_meet, programs_on_different_links_do_not_connect,
     ls_and_cd_find_the_adapter,
     patterns_and_searches_find_the_adapter, a_script_as_ibstatus_reads_all_ports,
     calls_of_c_find_the_adapter, a_program_with_the_address_sanitizer_of_gcc,

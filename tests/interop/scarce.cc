@@ -6,11 +6,14 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <rdma/rdma_cma.h>
+#include <rdma/rsocket.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -26,6 +29,13 @@ bool shall_fail() {
 }
 
 }  // namespace
+
+// Of releases after the one that this is compiled with.
+extern "C" {
+void* ibv_alloc_buf(ibv_pd* pd, size_t size, void** handle);
+ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, void* handle, void* address, size_t length, int access);
+void ibv_free_buf(void* handle);
+}
 
 // In front of the C library's, for our libraries too.
 extern "C" {
@@ -214,9 +224,212 @@ private:
     char memory_[64] = {};
 };
 
+// What the newest release has beyond that.
+class NewestLife {
+public:
+    bool live() {
+        ibv_device** list = ibv_get_device_list(nullptr);
+        ibv_context* context = list == nullptr ? nullptr : ibv_open_device(list[0]);
+        const int error = errno;
+        if (list != nullptr) ibv_free_device_list(list);
+        if (context == nullptr) return fails(error);
+        ibv_pd* pd = ibv_alloc_pd(context);
+        const bool is_well = pd != nullptr ? use(pd) : fails(errno);
+        if (pd != nullptr) ibv_dealloc_pd(pd);
+        ibv_close_device(context);
+        return is_well;
+    }
+    bool is_right = true;
+
+private:
+    bool fails(int error) {
+        is_right = is_right && is_scarcity(error);
+        return false;
+    }
+    bool use(ibv_pd* pd) {
+        void* handle = nullptr;
+        void* memory = ibv_alloc_buf(pd, 4096, &handle);
+        if (memory == nullptr) return fails(errno);
+        ibv_mr* region = ibv_reg_buf_mr(pd, handle, memory, 4096, kAll);
+        const int region_error = errno;
+        ibv_pd* imported = ibv_import_pd(pd->context, pd->handle);
+        const int imported_error = errno;
+        const bool is_well = region != nullptr && imported != nullptr;
+        if (region == nullptr) fails(region_error);
+        if (imported == nullptr) fails(imported_error);
+        if (imported != nullptr) ibv_unimport_pd(imported);
+        if (region != nullptr) ibv_dereg_mr(region);
+        ibv_free_buf(handle);
+        return is_well;
+    }
+};
+
+// Two ids of the connection manager find each other. The program sleeps until an event is there, so
+// what comes meanwhile is the affair of the library's thread.
+class ConnectedLife {
+public:
+    bool live() {
+        events_ = rdma_create_event_channel();
+        if (events_ == nullptr) return fails();
+        const bool is_well = connect() && meet();
+        for (rdma_cm_id* id : {client_, accepted_, listener_})
+            if (id != nullptr) rdma_destroy_id(id);
+        rdma_destroy_event_channel(events_);
+        return is_well;
+    }
+    bool is_right = true;
+
+private:
+    bool fails() {
+        if (!is_scarcity(errno)) std::fprintf(stderr, "errno %d\n", errno);
+        is_right = is_right && is_scarcity(errno);
+        return false;
+    }
+    bool connect() {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        auto* there = reinterpret_cast<sockaddr*>(&address);
+        if (rdma_create_id(events_, &listener_, nullptr, RDMA_PS_TCP) != 0 ||
+            rdma_bind_addr(listener_, there) != 0 || rdma_listen(listener_, 4) != 0 ||
+            rdma_create_id(events_, &client_, nullptr, RDMA_PS_TCP) != 0)
+            return fails();
+        address.sin_port = rdma_get_src_port(listener_);
+        return rdma_resolve_addr(client_, nullptr, there, 1000) == 0 || fails();
+    }
+    // Until both have heard of it; false if somebody could not.
+    bool meet() {
+        for (int established = 0; established < 2;) {
+            rdma_cm_event* event = nullptr;
+            if (rdma_get_cm_event(events_, &event) != 0) return fails();
+            const rdma_cm_event_type type = event->event;
+            rdma_cm_id* id = event->id;
+            rdma_ack_cm_event(event);
+            if (type == RDMA_CM_EVENT_ESTABLISHED) ++established;
+            if (type == RDMA_CM_EVENT_CONNECT_RESPONSE) ++established;
+            if (!answer(type, id)) return false;
+        }
+        return true;
+    }
+    bool answer(rdma_cm_event_type type, rdma_cm_id* id) {
+        rdma_conn_param param{};
+        param.qp_num = id == client_ ? 100 : 200;
+        switch (type) {
+            case RDMA_CM_EVENT_ADDR_RESOLVED: return rdma_resolve_route(id, 1000) == 0 || fails();
+            case RDMA_CM_EVENT_ROUTE_RESOLVED: return rdma_connect(id, &param) == 0 || fails();
+            case RDMA_CM_EVENT_CONNECT_REQUEST:
+                accepted_ = id;
+                return rdma_accept(id, &param) == 0 || fails();
+            case RDMA_CM_EVENT_CONNECT_RESPONSE: return rdma_establish(id) == 0 || fails();
+            case RDMA_CM_EVENT_ESTABLISHED: return true;
+            default: return false;
+        }
+    }
+
+    rdma_event_channel* events_ = nullptr;
+    rdma_cm_id* listener_ = nullptr;
+    rdma_cm_id* client_ = nullptr;
+    rdma_cm_id* accepted_ = nullptr;
+};
+
+// Sockets over RDMA: a stream and datagrams, both ends here.
+class SocketLife {
+public:
+    bool live() {
+        const bool is_well = talk_by_stream() && talk_by_datagrams();
+        for (const int number : open_) rclose(number);
+        return is_well;
+    }
+    bool is_right = true;
+
+private:
+    static constexpr int kLooks = 100;
+
+    // Waiting is no failure.
+    bool is_soon(ssize_t answer) {
+        if (answer >= 0) return true;
+        if (errno == EAGAIN || errno == EINPROGRESS) return true;
+        return fails();
+    }
+    bool fails() {
+        if (!is_scarcity(errno)) std::fprintf(stderr, "socket: errno %d\n", errno);
+        is_right = is_right && is_scarcity(errno);
+        return false;
+    }
+    int socket(int type) {
+        const int number = rsocket(AF_INET, type | SOCK_NONBLOCK, 0);
+        if (number < 0) return fails(), -1;
+        open_[count_++] = number;
+        return number;
+    }
+    bool bind(int number) {
+        address_.sin_family = AF_INET;
+        address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address_.sin_port = 0;
+        socklen_t room = sizeof address_;
+        if (rbind(number, shown(), room) != 0) return fails();
+        return rgetsockname(number, shown(), &room) == 0 || fails();
+    }
+    sockaddr* shown() { return reinterpret_cast<sockaddr*>(&address_); }
+
+    bool talk_by_stream() {
+        const int listener = socket(SOCK_STREAM);
+        const int client = listener < 0 ? -1 : socket(SOCK_STREAM);
+        if (client < 0 || !bind(listener)) return false;
+        if (rlisten(listener, 4) != 0) return fails();
+        if (!is_soon(rconnect(client, shown(), sizeof address_))) return false;
+        const int accepted = accept(listener, client);
+        return accepted >= 0 && exchange(client, accepted);
+    }
+    int accept(int listener, int client) {
+        for (int i = 0; i < kLooks; ++i) {
+            pollfd files[] = {{listener, POLLIN, 0}, {client, POLLOUT, 0}};
+            if (rpoll(files, 2, 20) < 0) return fails(), -1;
+            if ((files[1].revents & (POLLERR | POLLHUP)) != 0) return -1;
+            const int accepted = raccept(listener, nullptr, nullptr);
+            if (accepted >= 0) return open_[count_++] = accepted;
+            if (!is_soon(accepted)) return -1;
+        }
+        return -1;
+    }
+    bool exchange(int from, int to) {
+        char data[8] = "1234567";
+        bool is_sent = false;
+        for (int i = 0; i < kLooks; ++i) {
+            pollfd files[] = {{from, static_cast<short>(is_sent ? 0 : POLLOUT), 0},
+                              {to, POLLIN, 0}};
+            if (rpoll(files, 2, 20) < 0) return fails();
+            if ((files[0].revents & (POLLERR | POLLHUP)) != 0) return false;
+            if (!is_sent) {
+                const ssize_t sent = rsend(from, data, sizeof data, 0);
+                if (!is_soon(sent)) return false;
+                is_sent = sent == sizeof data;
+            }
+            const ssize_t got = rrecv(to, data, sizeof data, 0);
+            if (got == sizeof data) return true;
+            if (got == 0 || !is_soon(got)) return false;
+        }
+        return false;
+    }
+    // The first goes by UDP, the next ones do not.
+    bool talk_by_datagrams() {
+        const int one = socket(SOCK_DGRAM);
+        const int other = one < 0 ? -1 : socket(SOCK_DGRAM);
+        if (other < 0 || !bind(one)) return false;
+        if (rconnect(other, shown(), sizeof address_) != 0) return fails();
+        for (int i = 0; i < 3; ++i)
+            if (!exchange(other, one)) return false;
+        return true;
+    }
+
+    sockaddr_in address_{};
+    std::array<int, 8> open_{-1, -1, -1, -1, -1, -1, -1, -1};
+    size_t count_ = 0;
+};
+
 // A process of its own: 0 if the life was fine, 1 if a failure was not said, 2 if a later life is
 // not as usual, 3 if nothing failed; or the signal that ended it.
-template <class Begin, class End>
+template <class Life, class Begin, class End>
 int life_in_a_child(const Begin& begin, const End& end) {
     const pid_t child = fork();
     if (child == 0) {
@@ -236,12 +449,13 @@ int life_in_a_child(const Begin& begin, const End& end) {
 
 constexpr int kNothingFailed = 3;
 
-TEST(Scarce, memory_that_is_not_there_is_an_errno_wherever_it_is_asked_for) {
+template <class Life>
+void fail_each_allocation() {
     int failures = 0;
     int in_a_row = 0;  // what the thread allocates may come or not
     for (int n = 0; in_a_row < 5; ++n) {
         const int result =
-            life_in_a_child([&] { allocations_left = n; }, [] { allocations_left = -1; });
+            life_in_a_child<Life>([&] { allocations_left = n; }, [] { allocations_left = -1; });
         ASSERT_TRUE(result == 0 || result == kNothingFailed)
             << "allocation " << n << ": " << result;
         failures += result == 0 ? 1 : 0;
@@ -251,10 +465,26 @@ TEST(Scarce, memory_that_is_not_there_is_an_errno_wherever_it_is_asked_for) {
     EXPECT_GT(failures, 10);
 }
 
+TEST(Scarce, memory_that_is_not_there_is_an_errno_wherever_it_is_asked_for) {
+    fail_each_allocation<Life>();
+}
+
+TEST(Scarce, so_it_is_of_the_newest_names) {
+    fail_each_allocation<NewestLife>();
+}
+
+TEST(Scarce, so_it_is_where_the_thread_hears_of_a_connection) {
+    fail_each_allocation<ConnectedLife>();
+}
+
+TEST(Scarce, so_it_is_of_sockets_over_rdma) {
+    fail_each_allocation<SocketLife>();
+}
+
 TEST(Scarce, a_refused_thread_is_an_errno) {
-    EXPECT_EQ(
-        life_in_a_child([] { threads_are_refused = true; }, [] { threads_are_refused = false; }),
-        0);
+    EXPECT_EQ(life_in_a_child<Life>([] { threads_are_refused = true; },
+                                    [] { threads_are_refused = false; }),
+              0);
 }
 
 TEST(Scarce, descriptors_that_are_used_up_are_an_errno) {
@@ -264,7 +494,7 @@ TEST(Scarce, descriptors_that_are_used_up_are_an_errno) {
         rlimit limit{};
         getrlimit(RLIMIT_NOFILE, &limit);
         const auto few = static_cast<rlim_t>(now + more);
-        const int result = life_in_a_child(
+        const int result = life_in_a_child<Life>(
             [&] {
                 rlimit tight = limit;
                 tight.rlim_cur = few;

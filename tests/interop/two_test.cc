@@ -2,6 +2,8 @@
 // seen from both ends. Run by `tulle run`.
 #include "two.h"
 
+#include <arpa/inet.h>
+#include <rdma/rdma_cma.h>
 #include <sys/mman.h>
 
 namespace {
@@ -226,6 +228,44 @@ TEST(Two, deregistration_waits_for_copies) {
                 side.meet();
                 EXPECT_EQ(ibv_destroy_qp(side.qp), 0);
             }
+        });
+}
+
+// ---- ends ---------------------------------------------------------------------------------------
+
+// It waits for one who wants to connect, says no and why, and is gone.
+bool refuse_and_end(Side& side) {
+    rdma_cm_id* listener = nullptr;
+    rdma_cm_id* request = nullptr;
+    sockaddr_in any{};
+    any.sin_family = AF_INET;
+    if (rdma_create_id(nullptr, &listener, nullptr, RDMA_PS_TCP) != 0 ||
+        rdma_bind_addr(listener, reinterpret_cast<sockaddr*>(&any)) != 0 ||
+        rdma_listen(listener, 1) != 0)
+        return false;
+    side.tell(rdma_get_src_port(listener));
+    return rdma_get_request(listener, &request) == 0 && rdma_reject(request, "farewell", 8) == 0;
+}
+
+// Its message and its end come at the same time.
+TEST(Two, what_a_process_says_before_it_ends_is_heard) {
+    constexpr int kRounds = 40;
+    for (int round = 0; round < kRounds; ++round)
+        two::run(refuse_and_end, [](Side& side) {
+            sockaddr_in there{};
+            there.sin_family = AF_INET;
+            there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+            there.sin_port = side.hear<in_port_t>();
+            rdma_cm_id* id = nullptr;
+            rdma_conn_param param{};
+            param.qp_num = 77;
+            ASSERT_EQ(rdma_create_id(nullptr, &id, nullptr, RDMA_PS_TCP), 0);
+            ASSERT_EQ(rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&there), 1000), 0);
+            ASSERT_EQ(rdma_resolve_route(id, 1000), 0);
+            EXPECT_NE(rdma_connect(id, &param), 0);
+            ASSERT_EQ(id->event->event, RDMA_CM_EVENT_REJECTED);
+            EXPECT_EQ(std::memcmp(id->event->param.conn.private_data, "farewell", 8), 0);
+            rdma_destroy_id(id);
         });
 }
 

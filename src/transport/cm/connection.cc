@@ -7,17 +7,35 @@ Connection* ConnectionTable::open() {
     const Pool::Handle handle = pool_.acquire();
     Connection& connection = pool_[handle];
     connection.self = CmHandle{handle.bits};
-    do
-        connection.local_id =
-            (static_cast<uint32_t>(random_.next()) & ~id_mask_) | (id_value_ & id_mask_);
-    while (connection.local_id == 0 ||
-           !local_ids_.emplace(connection.local_id, connection.self).second);
+    try {
+        reserve_entries(connection);
+    } catch (...) {
+        close(connection);
+        throw;
+    }
     return &connection;
 }
 
+// Entries of maps are moved to their keys later.
+void ConnectionTable::reserve_entries(Connection& c) {
+    deadlines_.emplace(c.deadline, c.self.bits);
+    for (Index* index : {&remote_ids_, &remote_qpns_, &request_ids_})
+        index->emplace(reserved_key(c.self), c.self);
+    do c.local_id = (static_cast<uint32_t>(random_.next()) & ~id_mask_) | (id_value_ & id_mask_);
+    while (c.local_id == 0 || !local_ids_.emplace(c.local_id, c.self).second);
+}
+
+// A key that no peer has.
+ConnectionTable::Key ConnectionTable::reserved_key(CmHandle handle) {
+    return {UINT32_MAX, {}, handle.bits};
+}
+
 void ConnectionTable::close(Connection& connection) {
-    set_deadline(connection, base::Instant::never());
-    local_ids_.erase(connection.local_id);
+    deadlines_.erase({connection.deadline, connection.self.bits});
+    const auto own = local_ids_.find(connection.local_id);
+    if (own != local_ids_.end() && own->second == connection.self) local_ids_.erase(own);
+    for (Index* index : {&remote_ids_, &remote_qpns_, &request_ids_})
+        index->erase(reserved_key(connection.self));
     forget(remote_ids_, {connection.endpoint, connection.remote_guid, connection.remote_id},
            connection.self);
     forget(request_ids_, {connection.endpoint, {}, connection.remote_id}, connection.self);
@@ -61,15 +79,22 @@ std::vector<CmHandle> ConnectionTable::at_endpoint(uint32_t endpoint) const {
 
 // Who came first stays: a peer that gives two connections one ID is answered before this is called.
 void ConnectionTable::index_remote_id(const Connection& c) {
-    remote_ids_.emplace(Key{c.endpoint, c.remote_guid, c.remote_id}, c.self);
+    enter(remote_ids_, {c.endpoint, c.remote_guid, c.remote_id}, c.self);
 }
 
 void ConnectionTable::index_remote_qpn(const Connection& c) {
-    remote_qpns_.emplace(Key{c.endpoint, c.remote_guid, c.remote_qpn.value}, c.self);
+    enter(remote_qpns_, {c.endpoint, c.remote_guid, c.remote_qpn.value}, c.self);
 }
 
 void ConnectionTable::index_request_id(const Connection& c) {
-    request_ids_.emplace(Key{c.endpoint, {}, c.remote_id}, c.self);
+    enter(request_ids_, {c.endpoint, {}, c.remote_id}, c.self);
+}
+
+void ConnectionTable::enter(Index& index, Key key, CmHandle handle) {
+    auto entry = index.extract(reserved_key(handle));
+    if (entry.empty()) return void(index.emplace(key, handle));  // it was under another key before
+    entry.key() = key;
+    index.insert(std::move(entry));
 }
 
 void ConnectionTable::forget_remote_qpn(const Connection& c) {
@@ -82,9 +107,10 @@ void ConnectionTable::forget(Index& index, Key key, CmHandle handle) {
 }
 
 void ConnectionTable::set_deadline(Connection& c, base::Instant at) {
-    if (c.deadline != base::Instant::never()) deadlines_.erase({c.deadline, c.self.bits});
-    if (at != base::Instant::never()) deadlines_.emplace(at, c.self.bits);
+    auto entry = deadlines_.extract({c.deadline, c.self.bits});
     c.deadline = at;
+    entry.value() = {at, c.self.bits};
+    deadlines_.insert(std::move(entry));
 }
 
 base::Instant ConnectionTable::next_deadline() const {

@@ -79,6 +79,8 @@ struct Connection {
     Ids ids() const { return {local_id, remote_id}; }
 };
 
+// All the memory that a connection needs is taken when it is opened: only open() may find that
+// there is none, and then nothing has happened.
 class ConnectionTable {
 public:
     ConnectionTable(const CmConfig& config, base::RandomStream random)
@@ -126,6 +128,9 @@ private:
     using Index = std::map<Key, CmHandle>;
 
     Connection* look_up(const Index& index, Key key);
+    void reserve_entries(Connection& connection);
+    static Key reserved_key(CmHandle handle);
+    static void enter(Index& index, Key key, CmHandle handle);
     static void forget(Index& index, Key key, CmHandle handle);
 
     uint32_t most_;

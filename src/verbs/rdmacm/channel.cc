@@ -1,5 +1,6 @@
 // Event channels, and ids themselves.
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 
 #include "verbs/rdmacm/connect.h"
@@ -14,7 +15,7 @@ void prepare(CmEventBox& box) {
     if (box.finishes_connect) finish_connect(id, box);
     if (box.shown.event == RDMA_CM_EVENT_MULTICAST_JOIN) join_group(id, box);
     if (box.shown.event != RDMA_CM_EVENT_CONNECT_REQUEST) return;
-    Manager::instance().taken(id);
+    Manager::of(id).taken(id);
     prepare_request(id);
 }
 
@@ -40,23 +41,39 @@ void wait_for_acknowledgements(const Id& id) {
     acknowledged.wait(guard, [&] { return id.events_out == 0; });
 }
 
+// An event is handed out all the same: a connection that cannot be made ready has failed.
+void prepare_or_fail(CmEventBox& box) {
+    try {
+        prepare(box);
+    } catch (const std::exception&) {
+        if (!box.finishes_connect) return;
+        box.shown.event = RDMA_CM_EVENT_CONNECT_ERROR;
+        box.shown.status = -ENOMEM;
+    }
+}
+
 CmEventBox* next_event(CmChannel& channel) {
     const auto box = channel.events.pop();
     if (!box) return nullptr;
-    prepare(**box);
+    prepare_or_fail(**box);
     hand_out((*box)->shown.id);
     hand_out((*box)->shown.listen_id);
     return *box;
 }
 
 void drop_events(rdma_event_channel* channel, const rdma_cm_id* shown) {
-    std::vector<CmEventBox*> dropped;
-    channel_of(channel).events.remove_if([&](CmEventBox* box) {
-        if (box->shown.id != shown && box->shown.listen_id != shown) return false;
-        dropped.push_back(box);
-        return true;
-    });
-    for (CmEventBox* box : dropped) {
+    CmEventList dropped;
+    const auto is_about = [&](const CmEventBox& box) {
+        return box.shown.id == shown || box.shown.listen_id == shown;
+    };
+    for (Manager& manager : Manager::all()) {
+        if (!manager.is_open()) continue;
+        const Manager::Guard guard(manager);
+        manager.take_unshown(is_about, dropped);
+        channel_of(channel).take(is_about, dropped);
+    }
+    while (!dropped.empty()) {
+        const CmEventBox* box = dropped.pop_front();
         rdma_cm_id* orphan = box->shown.id;
         const bool is_request = box->shown.listen_id == shown && orphan != shown;
         delete box;
@@ -74,10 +91,9 @@ int create_id(rdma_event_channel* channel, rdma_cm_id** result, void* context,
     id->owns_channel = channel == nullptr;
     id->shown.channel = channel != nullptr ? channel : rdma_create_event_channel();
     if (id->shown.channel == nullptr) return -1;
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::first();
     if (manager.context() == nullptr) return -1;
-    const Manager::Guard guard(manager);
-    manager.ids().push_back(id.get());
+    manager.adopt(*id);
     *result = &id.release()->shown;
     return 0;
 }
@@ -124,17 +140,10 @@ TULLE_EXPORT int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, vo
 
 TULLE_EXPORT int rdma_destroy_id(rdma_cm_id* shown) {
     Id& id = id_of(shown);
-    Manager& manager = Manager::instance();
-    {
+    for (Manager& manager : Manager::all()) {
+        if (!manager.is_open()) continue;
         const Manager::Guard guard(manager);
-        if (id.is_listening) {
-            (void)manager.engine().stop_listening(id.listener);
-            manager.bridge().hide_port(shown->verbs, protocol_of(shown->ps),
-                                       address_port(shown->route.addr.src_storage));
-        }
-        if (id.handle) (void)manager.engine().abandon(manager.now(), id.handle);
-        manager.forget(id);
-        std::erase(manager.ids(), &id);
+        manager.part_from(id);
     }
     if (shown->event != nullptr) {
         rdma_ack_cm_event(shown->event);
@@ -158,16 +167,12 @@ TULLE_EXPORT int rdma_migrate_id(rdma_cm_id* shown, rdma_event_channel* channel)
     rdma_event_channel* target = channel != nullptr ? channel : rdma_create_event_channel();
     if (target == nullptr) return -1;
     {
-        Manager& manager = Manager::instance();
+        Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
-        std::vector<CmEventBox*> moved;
-        channel_of(old).events.remove_if([&](CmEventBox* box) {
-            if (box->shown.id != shown) return false;
-            moved.push_back(box);
-            return true;
-        });
+        CmEventList moved;
+        channel_of(old).take([&](const CmEventBox& box) { return box.shown.id == shown; }, moved);
         shown->channel = target;
-        for (CmEventBox* box : moved) channel_of(target).events.push(box);
+        while (!moved.empty()) manager.show_later(moved.pop_front());
     }
     if (id.owns_channel) rdma_destroy_event_channel(old);
     id.owns_channel = id.is_synchronous = channel == nullptr;

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "verbs/rdmacm/manager.h"
+#include "verbs/refusal.h"
 
 namespace tulle::verbs {
 namespace {
@@ -78,6 +79,25 @@ bool await_peer(Manager& manager, Id& id) {
         nanosleep(&kBetweenLooks, nullptr);
     }
     return false;
+}
+
+// One who wants to meet a program on the other kind of link wonders why nobody listens.
+void say_if_on_other_link(Manager& manager, const Id& id) {
+    const rdma_addr& shown = id.shown.route.addr;
+    const uint16_t port = address_port(shown.dst_storage);
+    if (!is_explained_at_all() ||
+        !manager.bridge().listens_on_other_link(id.shown.verbs, protocol_of(id.shown.ps), port,
+                                                address_gid(shown.dst_storage).bytes.data()))
+        return;
+    const bool is_ethernet = live::identity_from_environment().is_ethernet;
+    char line[320];
+    const int length = std::snprintf(
+        line, sizeof line,
+        "tulle: process %d: the program that listens on port %u is on %s and this one on %s, which "
+        "no switch joins: start both with the same --link-layer.\n",
+        static_cast<int>(getpid()), port, is_ethernet ? "InfiniBand" : "Ethernet",
+        is_ethernet ? "Ethernet" : "InfiniBand");
+    write_sentence(line, length, sizeof line);
 }
 
 // How many READs at a time. A side that says nothing takes as many as the other one has offered, or
@@ -222,7 +242,7 @@ int move_to(Id& id, ibv_qp* qp, ibv_qp_state state) {
     attributes.qp_state = state;
     int mask = 0;
     {
-        const Manager::Guard guard(Manager::instance());
+        const Manager::Guard guard(Manager::of(id));
         if (const int error = init_attributes(id, attributes, mask)) return error;
     }
     return ibv_modify_qp(qp, &attributes, mask);
@@ -253,7 +273,7 @@ int start_datagrams(Id& id, ibv_qp* qp) {
 void finish_connect(Id& id, CmEventBox& box) {
     int error = to_ready_to_receive(id, id.responder_resources);
     if (error == 0) error = to_ready_to_send(id, id.initiator_depth);
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::of(id);
     const Manager::Guard guard(manager);
     if (error == 0) {
         if (manager.engine().ready(id.handle) == CmStatus::ok) return;
@@ -271,19 +291,30 @@ int give_own_channel(Id& id) {
     rdma_event_channel* channel = rdma_create_event_channel();
     if (channel == nullptr) return -1;
     {
-        const Manager::Guard guard(Manager::instance());
-        std::vector<CmEventBox*> moved;
-        channel_of(id.shown.channel).events.remove_if([&](CmEventBox* box) {
-            if (box->shown.id != &id.shown) return false;
-            moved.push_back(box);
-            return true;
-        });
+        Manager& manager = Manager::of(id);
+        const Manager::Guard guard(manager);
+        CmEventList moved;
+        channel_of(id.shown.channel)
+            .take([&](const CmEventBox& box) { return box.shown.id == &id.shown; }, moved);
         id.shown.channel = channel;
-        for (CmEventBox* box : moved) channel_of(channel).events.push(box);
+        while (!moved.empty()) manager.show_later(moved.pop_front());
     }
     id.owns_channel = true;
     id.shown.event = event;
     return 0;
+}
+
+// Those of all devices for an id without an address.
+std::span<Manager> listening_managers(const Id& id) {
+    return is_wildcard(id.shown.route.addr.src_storage) ? Manager::all() : std::span(id.manager, 1);
+}
+
+void stop_listening(Id& id) {
+    for (Manager& manager : Manager::all()) {
+        if (!manager.is_open()) continue;
+        const Manager::Guard guard(manager);
+        manager.stop_listening(id);
+    }
 }
 
 void prepare_request(Id& id) {
@@ -305,21 +336,21 @@ TULLE_EXPORT int rdma_listen(rdma_cm_id* shown, int backlog) {
         any.sin_family = AF_INET;
         if (rdma_bind_addr(shown, reinterpret_cast<sockaddr*>(&any)) != 0) return -1;
     }
-    Manager& manager = Manager::instance();
-    const Manager::Guard guard(manager);
     if (id.is_listening || id.handle) return refuse_call(EINVAL);
-    const rdma_addr& addresses = shown->route.addr;
-    const uint16_t port = address_port(addresses.src_storage);
-    const auto listening = manager.engine().listen(service_of(id, port));
-    if (listening.status != CmStatus::ok) return refuse_call(errno_of(listening.status));
-    if (!manager.bridge().show_port(shown->verbs, protocol_of(shown->ps), port,
-                                    address_gid(addresses.src_storage).bytes.data())) {
-        (void)manager.engine().stop_listening(listening.listener);
-        return refuse_call(ENOMEM);
-    }
-    id.listener = listening.listener;
     id.backlog = backlog > 0 && backlog < kMaxBacklog ? static_cast<uint32_t>(backlog)
                                                       : uint32_t{kMaxBacklog};
+    for (Manager& manager : listening_managers(id)) {
+        // Ids that are accepted there need a protection domain, which is made without the lock.
+        int error = manager.domain() == nullptr ? errno : 0;
+        if (error == 0) {
+            const Manager::Guard guard(manager);
+            const uint16_t port = address_port(shown->route.addr.src_storage);
+            error = manager.listen(id, service_of(id, port), port);
+        }
+        if (error == 0) continue;
+        stop_listening(id);
+        return refuse_call(error);
+    }
     id.is_listening = true;
     return 0;
 }
@@ -328,10 +359,11 @@ TULLE_EXPORT int rdma_connect(rdma_cm_id* shown, rdma_conn_param* param) {
     Id& id = id_of(shown);
     if (shown->verbs == nullptr || id.is_listening || id.handle) return refuse_call(EINVAL);
     {
-        Manager& manager = Manager::instance();
+        Manager& manager = Manager::of(id);
         const bool is_found = await_peer(manager, id);
         const Manager::Guard guard(manager);
         if (!is_found) {
+            say_if_on_other_link(manager, id);
             if (is_datagram(id))
                 manager.tell(id, RDMA_CM_EVENT_UNREACHABLE, wire::kSidrServiceIdUnsupported);
             else
@@ -347,7 +379,7 @@ TULLE_EXPORT int rdma_connect(rdma_cm_id* shown, rdma_conn_param* param) {
 
 TULLE_EXPORT int rdma_accept(rdma_cm_id* shown, rdma_conn_param* param) {
     Id& id = id_of(shown);
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::of(id);
     if (is_datagram(id)) {
         const Manager::Guard guard(manager);
         const int error = accept_datagram(manager, id, param);
@@ -370,7 +402,7 @@ TULLE_EXPORT int rdma_accept(rdma_cm_id* shown, rdma_conn_param* param) {
 
 TULLE_EXPORT int rdma_establish(rdma_cm_id* shown) {
     Id& id = id_of(shown);
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::of(id);
     const Manager::Guard guard(manager);
     const int error = errno_of(manager.engine().ready(id.handle));
     return error == 0 ? 0 : refuse_call(error);
@@ -378,7 +410,7 @@ TULLE_EXPORT int rdma_establish(rdma_cm_id* shown) {
 
 TULLE_EXPORT int rdma_reject(rdma_cm_id* shown, const void* data, uint8_t length) {
     Id& id = id_of(shown);
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::of(id);
     const Manager::Guard guard(manager);
     CmStatus status = CmStatus::ok;
     if (is_datagram(id)) {
@@ -400,7 +432,7 @@ TULLE_EXPORT int rdma_reject_ece(rdma_cm_id* shown, const void* data, uint8_t le
 
 TULLE_EXPORT int rdma_notify(rdma_cm_id* shown, ibv_event_type event) {
     if (event != IBV_EVENT_COMM_EST) return refuse_call(EINVAL);
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::of(id_of(shown));
     const Manager::Guard guard(manager);
     const auto status = manager.engine().communication_established(id_of(shown).handle);
     return status == CmStatus::ok ? 0 : refuse_call(errno_of(status));
@@ -415,7 +447,7 @@ TULLE_EXPORT int rdma_disconnect(rdma_cm_id* shown) {
         (void)ibv_modify_qp(shown->qp, &attributes, IBV_QP_STATE);
     }
     {
-        Manager& manager = Manager::instance();
+        Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
         // The peer may have been first: then there is nothing left to ask for.
         const auto status = manager.engine().disconnect(manager.now(), id.handle);
@@ -440,7 +472,7 @@ TULLE_EXPORT int rdma_get_request(rdma_cm_id* listen, rdma_cm_id** request) {
 }
 
 TULLE_EXPORT int rdma_init_qp_attr(rdma_cm_id* shown, ibv_qp_attr* attributes, int* mask) {
-    const Manager::Guard guard(Manager::instance());
+    const Manager::Guard guard(Manager::of(id_of(shown)));
     const ibv_qp_state state = attributes->qp_state;
     *attributes = {};
     attributes->qp_state = state;

@@ -1,6 +1,8 @@
 // Connecting, beyond what the library exports.
 #pragma once
 
+#include <span>
+
 #include "verbs/rdmacm/ids.h"
 
 namespace tulle::verbs {
@@ -10,6 +12,8 @@ namespace tulle::verbs {
 void finish_connect(Id& id, CmEventBox& box);
 // A request came for a listener that makes queue pairs by itself.
 void prepare_request(Id& id);
+std::span<Manager> listening_managers(const Id& id);
+void stop_listening(Id& id);
 int give_own_channel(Id& id);
 // A group was joined: the queue pair receives what is sent to it.
 void join_group(Id& id, CmEventBox& box);

@@ -54,7 +54,7 @@ TULLE_EXPORT int rdma_create_qp_ex(rdma_cm_id* shown, ibv_qp_init_attr_ex* wante
     ibv_qp_init_attr_ex a = *wanted;
     if ((a.comp_mask & IBV_QP_INIT_ATTR_PD) == 0 || a.pd == nullptr) {
         a.comp_mask |= IBV_QP_INIT_ATTR_PD;
-        a.pd = shown->pd != nullptr ? shown->pd : Manager::instance().domain();
+        a.pd = shown->pd != nullptr ? shown->pd : Manager::of(id_of(shown)).domain();
     }
     if (const int error = create_queues(id, a)) {
         destroy_queues(id);
@@ -109,7 +109,7 @@ TULLE_EXPORT void rdma_destroy_qp(rdma_cm_id* shown) {
 TULLE_EXPORT int rdma_create_srq_ex(rdma_cm_id* shown, ibv_srq_init_attr_ex* attributes) {
     if (shown->srq != nullptr || shown->verbs == nullptr) return refuse_call(EINVAL);
     if ((attributes->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0 || attributes->pd == nullptr) {
-        attributes->pd = shown->pd != nullptr ? shown->pd : Manager::instance().domain();
+        attributes->pd = shown->pd != nullptr ? shown->pd : Manager::of(id_of(shown)).domain();
         attributes->comp_mask |= IBV_SRQ_INIT_ATTR_PD;
     }
     shown->srq = ibv_create_srq_ex(attributes->pd->context, attributes);

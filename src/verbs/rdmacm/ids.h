@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "live/descriptor.h"
@@ -20,6 +22,7 @@
 namespace tulle::verbs {
 
 struct Id;
+class Manager;
 
 // An event, with the private data that it points to. What has to be done before the program sees it
 // is done when it asks for it, by a thread of its own.
@@ -27,11 +30,51 @@ struct CmEventBox {
     rdma_cm_event shown{};
     std::array<uint8_t, 256> private_data{};
     bool finishes_connect = false;  // a reply came: the queue pair goes to RTS, then RTU
+    CmEventBox* next = nullptr;     // of the list that it is in
+};
+
+// Events on their way. It needs no memory of its own, so an event that exists cannot be lost for
+// want of it.
+class CmEventList {
+public:
+    bool empty() const { return first_ == nullptr; }
+    CmEventBox* front() const { return first_; }
+    void push_back(CmEventBox* box) {
+        box->next = nullptr;
+        *last_ = box;
+        last_ = &box->next;
+    }
+    CmEventBox* pop_front() {
+        CmEventBox* box = std::exchange(first_, first_->next);
+        if (first_ == nullptr) last_ = &first_;
+        return box;
+    }
+    void clear() {
+        first_ = nullptr;
+        last_ = &first_;
+    }
+    CmEventList() = default;
+    CmEventList(const CmEventList&) = delete;
+    CmEventList& operator=(const CmEventList&) = delete;
+
+private:
+    CmEventBox* first_ = nullptr;
+    CmEventBox** last_ = &first_;
 };
 
 struct CmChannel {
     rdma_event_channel shown{};
     live::EventQueue<CmEventBox*> events;
+
+    // Takes those out that are wanted.
+    template <class Predicate>
+    void take(Predicate&& is_wanted, CmEventList& into) {
+        events.remove_if([&](CmEventBox* box) {
+            if (!is_wanted(*box)) return false;
+            into.push_back(box);
+            return true;
+        });
+    }
 };
 
 struct Multicast {
@@ -42,15 +85,16 @@ struct Multicast {
 
 struct Id {
     rdma_cm_id shown{};
+    Manager* manager = nullptr;   // of the device that it belongs to
     bool is_synchronous = false;  // the program gave no channel: calls wait for their event
     bool owns_channel = false;
     bool is_bound = false;
     bool is_listening = false;
     bool is_passive = false;
-    live::Descriptor port;  // held
-    transport::CmListener listener{};
+    std::vector<live::Descriptor> ports;  // held: one, or one of each device
     transport::CmHandle handle{};
     uint32_t peer = kNobody;     // the process at the other end, while it lives
+    bool is_peer_gone = false;   // and nobody was told yet
     ibv_ah_attr peer_address{};  // how its queue pairs are reached
     ibv_sa_path_rec path{};
     uint8_t ack_timeout = 0;
@@ -69,7 +113,7 @@ struct Id {
     bool has_srq = false;
     // Of a listener: how many requests may wait for the program to take them, and how many do.
     uint32_t backlog = 0;
-    uint32_t untaken = 0;
+    std::atomic<uint32_t> untaken{0};
     Id* listen_id = nullptr;
     std::vector<Id*> waiting;  // of a listener without a channel: requests that came
     std::vector<Multicast> groups;

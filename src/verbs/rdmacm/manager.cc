@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
 
 namespace tulle::verbs {
 namespace {
 
 constexpr int kTimedOut = -ETIMEDOUT;
+constexpr base::Duration kLater{1'000'000'000};  // 1 ms, chosen: when to try again
 
 uint64_t random_word() {
     uint64_t word = 0;
@@ -19,25 +22,43 @@ uint64_t random_word() {
 
 }  // namespace
 
-Manager& Manager::instance() {
-    static auto* manager = [] {
+std::array<Manager, live::kMaxDevices>& Manager::managers() {
+    static auto* made = [] {
         pthread_atfork(nullptr, nullptr, after_fork_in_child);
-        return new Manager;  // outlives the program's own destructors
+        auto* all =
+            new std::array<Manager, live::kMaxDevices>;  // outlives the program's destructors
+        for (uint32_t device = 0; device < all->size(); ++device) (*all)[device].device_ = device;
+        return all;
     }();
-    return *manager;
+    return *made;
+}
+
+Manager& Manager::of_device(uint32_t device) {
+    return managers()[device];
+}
+
+std::span<Manager> Manager::all() {
+    return std::span(managers()).first(live::device_count_from_environment());
 }
 
 // What there was is the parent's; the child opens devices of its own. Ids and events that the
 // child's copy of the program still names stay where they are.
 void Manager::after_fork_in_child() {
-    Manager& manager = instance();
-    manager.context_ = nullptr;
-    manager.domain_ = nullptr;
-    (void)manager.engine_.release();
-    manager.ids_.clear();
-    manager.by_handle_.clear();
-    manager.outbox_.clear();
-    manager.is_draining_ = false;
+    for (Manager& manager : managers()) manager.abandon();
+}
+
+void Manager::abandon() {
+    context_ = nullptr;
+    domain_ = nullptr;
+    (void)engine_.release();
+    ids_.clear();
+    ears_.clear();
+    by_handle_.clear();
+    unshown_.clear();
+    unheard_.reset();
+    event_.reset();
+    message_.reset();
+    is_draining_ = false;
 }
 
 bool Manager::open() {
@@ -48,7 +69,8 @@ bool Manager::open() {
     }
     int count = 0;
     ibv_device** devices = ibv_get_device_list(&count);
-    ibv_context* context = count > 0 ? ibv_open_device(devices[0]) : nullptr;
+    const auto number = static_cast<int>(device_);
+    ibv_context* context = count > number ? ibv_open_device(devices[number]) : nullptr;
     ibv_free_device_list(devices);
     if (context == nullptr) return false;
     ibv_device_attr attributes{};
@@ -63,26 +85,27 @@ bool Manager::open() {
         config, base::RandomStream({random_word(), 2, 0}));
     ManagementHandler handler;
     handler.self = this;
+    // They are called from the other library, and often by its thread: nothing is thrown there.
     handler.on_message = [](void* self, uint32_t peer, const void* bytes, size_t length) {
-        auto& manager = *static_cast<Manager*>(self);
-        const wire::Bytes message{static_cast<const std::byte*>(bytes), length};
-        manager.engine_->on_mad(manager.now(), peer, wire::Qpn{1}, message);
-        manager.drain();
+        static_cast<Manager*>(self)->on_message(peer,
+                                                {static_cast<const std::byte*>(bytes), length});
     };
     handler.on_gone = [](void* self, uint32_t peer) { static_cast<Manager*>(self)->on_gone(peer); };
     handler.on_progress = [](void* self) {
         auto& manager = *static_cast<Manager*>(self);
-        manager.engine_->on_timer(manager.now());
+        (void)is_done([&] { manager.engine_->on_timer(manager.now()); });
         manager.drain();
     };
     handler.on_established = [](void* self, uint32_t qpn) {
         auto& manager = *static_cast<Manager*>(self);
-        for (const auto& [bits, id] : manager.by_handle_)
-            if (id->own_qpn == qpn)
-                (void)manager.engine_->communication_established(transport::CmHandle{bits});
+        (void)is_done([&] {
+            for (const auto& [bits, id] : manager.by_handle_)
+                if (id->own_qpn == qpn)
+                    (void)manager.engine_->communication_established(transport::CmHandle{bits});
+        });
     };
     bridge_->lock(context);
-    bridge_->set_handler(handler);
+    bridge_->set_handler(context, handler);
     bridge_->unlock(context);
     context_ = context;
     return true;
@@ -107,33 +130,126 @@ bool Manager::set_peer(Id& id, uint32_t peer) {
     return is_good;
 }
 
-void Manager::forget(Id& id) {
+void Manager::adopt(Id& id) {
+    if (id.manager == this) return;
+    {
+        const Guard guard(*this);
+        ids_.push_back(&id);
+    }
+    if (id.manager != nullptr) {
+        const Guard guard(*id.manager);
+        std::erase(id.manager->ids_, &id);
+    }
+    id.manager = this;
+}
+
+int Manager::listen(Id& id, wire::Key64 service, uint16_t port) {
+    ears_.reserve(ears_.size() + 1);
+    const auto listening = engine_->listen(service);
+    if (listening.status != transport::CmStatus::ok)
+        return listening.status == transport::CmStatus::in_use ? EADDRINUSE : ENOMEM;
+    if (!bridge_->show_port(context_, protocol_of(id.shown.ps), port,
+                            address_gid(id.shown.route.addr.src_storage).bytes.data())) {
+        (void)engine_->stop_listening(listening.listener);
+        return ENOMEM;
+    }
+    ears_.push_back({listening.listener, &id});
+    return 0;
+}
+
+void Manager::stop_listening(Id& id) {
+    const auto is_of_it = [&](const Ear& ear) { return ear.id == &id; };
+    for (const Ear& ear : ears_)
+        if (is_of_it(ear)) (void)engine_->stop_listening(ear.listener);
+    if (std::erase_if(ears_, is_of_it) > 0)
+        bridge_->hide_port(context_, protocol_of(id.shown.ps),
+                           address_port(id.shown.route.addr.src_storage));
+}
+
+void Manager::part_from(Id& id) {
+    stop_listening(id);
+    if (id.manager == this && id.handle) (void)engine_->abandon(now(), id.handle);
     std::erase_if(by_handle_, [&](const auto& entry) { return entry.second == &id; });
+    std::erase(ids_, &id);
     for (Id* other : ids_) {
         if (other->listen_id == &id) other->listen_id = nullptr;
         std::erase(other->waiting, &id);
     }
 }
 
+template <class Work>
+bool Manager::is_done(Work&& work) noexcept {
+    try {
+        work();
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+// One that there is no memory for is heard a little later. Of several the last is; the others are
+// as good as lost, and come again.
+void Manager::on_message(uint32_t peer, wire::Bytes bytes) noexcept {
+    if (!is_done([&] { hear(peer, bytes); }) && bytes.size() == wire::kMadSize) {
+        unheard_ = {peer, {}};
+        std::ranges::copy(bytes, unheard_->bytes.begin());
+    }
+    drain();
+}
+
 // Everything that the engine wants to say goes where it belongs.
-void Manager::drain() {
+void Manager::drain() noexcept {
     if (is_draining_) return;
     is_draining_ = true;
-    while (const auto event = engine_->poll_event()) on_event(*event);
-    while (const auto message = engine_->poll_mad(now()))
-        bridge_->send(context_, message->endpoint, message->mad.data(), message->mad.size());
+    const bool is_all = is_done([&] {
+        if (unheard_) hear(unheard_->peer, unheard_->bytes);
+        unheard_.reset();
+        lose_peers();
+        hand_on_events();
+        send_messages();
+        show_events();
+    });
     is_draining_ = false;
-    for (CmEventBox* box : std::exchange(outbox_, {}))
+    const base::Instant next = engine_->next_deadline();
+    bridge_->flush(context_, is_all ? next.ps : std::min(next, now() + kLater).ps);
+}
+
+// An event leaves when all is done about it: where memory fails it is done once more.
+void Manager::hand_on_events() {
+    for (;;) {
+        if (!event_) event_ = engine_->poll_event();
+        if (!event_) return;
+        if (!spare_) spare_ = std::make_unique<CmEventBox>();
+        on_event(*event_);
+        event_.reset();
+    }
+}
+
+void Manager::send_messages() {
+    for (;;) {
+        if (!message_) message_ = engine_->poll_mad(now());
+        if (!message_) return;
+        if (!bridge_->send(context_, message_->endpoint, message_->mad.data(),
+                           message_->mad.size()))
+            throw std::bad_alloc();
+        message_.reset();
+    }
+}
+
+void Manager::show_events() {
+    while (!unshown_.empty()) {
+        CmEventBox* box = unshown_.front();
         channel_of(box->shown.id->channel).events.push(box);
-    bridge_->flush(context_, engine_->next_deadline().ps);
+        (void)unshown_.pop_front();
+    }
 }
 
 CmEventBox& Manager::tell(Id& id, rdma_cm_event_type type, int status) {
-    auto* box = new CmEventBox;
+    CmEventBox* box = spare_ ? spare_.release() : new CmEventBox;
     box->shown.id = &id.shown;
     box->shown.event = type;
     box->shown.status = status;
-    outbox_.push_back(box);
+    unshown_.push_back(box);
     return *box;
 }
 
@@ -153,35 +269,34 @@ void Manager::on_event(const transport::CmEvent& event) {
 }
 
 Id* Manager::listener_of(transport::CmListener listener) {
-    const auto found = std::ranges::find_if(
-        ids_, [&](const Id* id) { return id->is_listening && id->listener == listener; });
-    return found != ids_.end() ? *found : nullptr;
+    const auto found = std::ranges::find(ears_, listener, &Ear::listener);
+    return found != ears_.end() ? found->id : nullptr;
 }
 
+// Either all of it or nothing is done.
 Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer) {
     if (listener_of(listener) == nullptr) return nullptr;
     Id& from = *listener_of(listener);
-    auto* id = new Id;
+    auto id = std::make_unique<Id>();
     id->shown.verbs = context_;
     id->shown.channel = from.shown.channel;
     id->shown.context = from.shown.context;
     id->shown.ps = from.shown.ps;
     id->shown.qp_type = from.shown.qp_type;
-    id->shown.pd = from.shown.pd;
+    id->shown.pd = from.manager == this ? from.shown.pd : domain_;
     id->shown.port_num = 1;
+    id->manager = this;
     id->is_synchronous = from.is_synchronous;
     id->is_passive = true;
     id->is_bound = true;
     id->listen_id = &from;
     id->handle = handle;
     id->own_psn = next_psn();
-    if (!set_peer(*id, peer)) {
-        delete id;
-        return nullptr;
-    }
-    ids_.push_back(id);
+    if (!set_peer(*id, peer)) return nullptr;
+    ids_.reserve(ids_.size() + 1);
     own(handle, *id);
-    return id;
+    ids_.push_back(id.get());
+    return id.release();
 }
 
 void Manager::on_request(transport::CmHandle handle, const transport::CmRequestArrived& what) {
@@ -291,10 +406,24 @@ void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
 // A process that ends takes leave of its connections; one that was killed cannot, and on one
 // machine the kernel would do it in its place.
 void Manager::on_gone(uint32_t peer) {
-    engine_->lose_endpoint(peer);
-    drain();
     for (Id* id : ids_)
-        if (id->peer == peer) id->peer = kNobody;
+        if (id->peer == peer) id->is_peer_gone = true;
+    (void)is_done([&] { lose(peer); });
+    drain();
+}
+
+void Manager::lose(uint32_t peer) {
+    engine_->lose_endpoint(peer);
+}
+
+// Those that nobody was told of for want of memory.
+void Manager::lose_peers() {
+    for (Id* id : ids_) {
+        if (!id->is_peer_gone) continue;
+        lose(id->peer);
+        id->peer = kNobody;
+        id->is_peer_gone = false;
+    }
 }
 
 }  // namespace tulle::verbs

@@ -1,9 +1,14 @@
-// The connection manager of a process: the engine of transport, fed with messages of peers and with
-// time, and its events given to the ids that they are about. Its state is guarded by the lock of
-// the host, which whoever calls into it holds.
+// The connection manager of a process and a device: the engine of transport, fed with messages of
+// peers and with time, and its events given to the ids that they are about. Its state is guarded by
+// the lock of the host, which whoever calls into it holds.
+//
+// An id belongs to the manager of its device; until its addresses name one, to that of the first. A
+// listener without an address hears at all devices.
 #pragma once
 
+#include <array>
 #include <map>
+#include <span>
 
 #include "verbs/rdmacm/ids.h"
 
@@ -11,13 +16,19 @@ namespace tulle::verbs {
 
 class Manager {
 public:
-    static Manager& instance();
+    Manager() = default;
+    Manager(const Manager&) = delete;
+    Manager& operator=(const Manager&) = delete;
+    static Manager& of_device(uint32_t device);
+    static Manager& first() { return of_device(0); }
+    static Manager& of(const Id& id) { return *id.manager; }
+    // Of all devices that this host has.
+    static std::span<Manager> all();
 
     // Opens the device; nullptr, and errno, if it cannot be.
     ibv_context* context();
     ibv_pd* domain();  // the one that ids have without being given one
     const Bridge& bridge() const { return *bridge_; }
-    std::vector<Id*>& ids() { return ids_; }
 
     class Guard {
     public:
@@ -40,25 +51,49 @@ public:
         const Guard guard(*this);
         if (id.listen_id != nullptr && id.listen_id->untaken > 0) --id.listen_id->untaken;
     }
+    bool is_open() {
+        const std::lock_guard guard(opening_);
+        return context_ != nullptr;
+    }
+    // The id is this manager's from now on.
+    void adopt(Id& id);
+    // Hears requests for the id. An errno, or 0.
+    int listen(Id& id, wire::Key64 service, uint16_t port);
+    void stop_listening(Id& id);
+    // The id is about to go: nothing more is heard of it.
+    void part_from(Id& id);
 
     // With the lock held.
     transport::ConnectionManager& engine() { return *engine_; }
     base::Instant now() const { return base::Instant{bridge_->now_ps()}; }
     uint32_t next_psn() { return static_cast<uint32_t>(random_.next()) & 0xff'ffff; }
     void own(transport::CmHandle handle, Id& id) { by_handle_[handle.bits] = &id; }
-    void forget(Id& id);
     // From now on the id talks to this process. False if that shows no address.
     bool set_peer(Id& id, uint32_t peer);
 
     // An event for the program, on the channel of its id. It is filled in and then, when the lock
     // is let go, shown.
     CmEventBox& tell(Id& id, rdma_cm_event_type type, int status = 0);
+    void show_later(CmEventBox* box) { unshown_.push_back(box); }
+    template <class Predicate>
+    void take_unshown(Predicate&& is_wanted, CmEventList& into);
 
 private:
-    Manager() = default;
+    static std::array<Manager, live::kMaxDevices>& managers();
     static void after_fork_in_child();
+    void abandon();
     bool open();
-    void drain();
+    // Never throws: what there is no memory for now is done a little later.
+    void drain() noexcept;
+    void on_message(uint32_t peer, wire::Bytes bytes) noexcept;
+    void hear(uint32_t peer, wire::Bytes bytes) {
+        engine_->on_mad(now(), peer, wire::Qpn{1}, bytes);
+    }
+    void hand_on_events();
+    void send_messages();
+    void show_events();
+    template <class Work>
+    static bool is_done(Work&& work) noexcept;
     void on_event(const transport::CmEvent& event);
     void on_what(Id& id, const transport::CmReplyArrived& what);
     void on_what(Id& id, const transport::CmEstablished& what);
@@ -74,7 +109,16 @@ private:
     Id* listener_of(transport::CmListener listener);
     Id* new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer);
     void on_gone(uint32_t peer);
+    void lose(uint32_t peer);
+    void lose_peers();
 
+    // Where the engine hears for an id.
+    struct Ear {
+        transport::CmListener listener;
+        Id* id;
+    };
+
+    uint32_t device_ = 0;
     const Bridge* bridge_ = nullptr;
     ibv_context* context_ = nullptr;
     ibv_pd* domain_ = nullptr;
@@ -82,10 +126,31 @@ private:
     base::RandomStream random_{{}};
     std::mutex opening_;
     std::vector<Id*> ids_;
+    std::vector<Ear> ears_;
     std::map<uint32_t, Id*> by_handle_;
     bool is_draining_ = false;
-    std::vector<CmEventBox*> outbox_;
+    // What has not yet reached the engine, and what has left it and not yet reached the program or
+    // the peer.
+    struct Arrived {
+        uint32_t peer;
+        std::array<std::byte, wire::kMadSize> bytes;
+    };
+    std::optional<Arrived> unheard_;
+    std::optional<transport::CmEvent> event_;
+    std::optional<transport::CmOutgoing> message_;
+    std::unique_ptr<CmEventBox> spare_;  // for the next event, allocated before anything is done
+    CmEventList unshown_;
 };
+
+template <class Predicate>
+void Manager::take_unshown(Predicate&& is_wanted, CmEventList& into) {
+    CmEventList all;
+    while (!unshown_.empty()) all.push_back(unshown_.pop_front());
+    while (!all.empty()) {
+        CmEventBox* box = all.pop_front();
+        (is_wanted(*box) ? into : unshown_).push_back(box);
+    }
+}
 
 // Puts an event into its box, private data copied.
 template <class Bytes>
@@ -101,6 +166,7 @@ void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint
 void set_path(Id& id);
 wire::Gid address_gid(const sockaddr_storage& address);
 uint16_t address_port(const sockaddr_storage& address);
+bool is_wildcard(const sockaddr_storage& address);
 
 // For an id without a channel: takes the event that a call has caused, and answers as it ended.
 int wait_if_synchronous(Id& id);

@@ -58,7 +58,7 @@ TULLE_EXPORT int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void*
     ibv_port_attr port{};
     verbs_get_ctx(shown->verbs)->query_port(shown->verbs, 1, &port, sizeof port);
     {
-        Manager& manager = Manager::instance();
+        Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
         id.groups.push_back(group);
         CmEventBox& box = manager.tell(id, RDMA_CM_EVENT_MULTICAST_JOIN);
@@ -93,7 +93,7 @@ TULLE_EXPORT int rdma_leave_multicast(rdma_cm_id* shown, sockaddr* address) {
     });
     if (found == id.groups.end()) return refuse_call(EADDRNOTAVAIL);
     if (found->is_attached && shown->qp != nullptr) ibv_detach_mcast(shown->qp, &found->group, 0);
-    const Manager::Guard guard(Manager::instance());
+    const Manager::Guard guard(Manager::of(id));
     id.groups.erase(found);
     return 0;
 }

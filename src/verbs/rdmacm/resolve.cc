@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "verbs/rdmacm/connect.h"
 #include "verbs/rdmacm/manager.h"
 
 namespace tulle::verbs {
@@ -103,30 +104,50 @@ bool is_of_adapter(const sockaddr* address) {
     return who.listens.empty() || std::ranges::find(who.gids, gid_of(address)) != who.gids.end();
 }
 
-bool attach(Id& id) {
-    Manager& manager = Manager::instance();
+// The device whose address it is: 127.0.d.n of host n - 1 has number d. All else is the first's.
+uint32_t device_of(const wire::Gid& address) {
+    const auto& b = address.bytes;
+    const bool is_loopback = b[10] == 0xff && b[11] == 0xff && b[12] == 127 && b[13] == 0;
+    return is_loopback && b[14] < live::device_count_from_environment() ? b[14] : 0;
+}
+
+// From here on it is an id of this device.
+bool attach(Id& id, uint32_t device) {
+    Manager& manager = Manager::of_device(device);
+    if (manager.context() == nullptr) return false;
+    const bool is_of_other = id.shown.pd != nullptr && id.shown.pd->context != manager.context();
+    manager.adopt(id);
     id.shown.verbs = manager.context();
-    if (id.shown.verbs == nullptr) return false;
     id.shown.port_num = 1;
-    if (id.shown.pd == nullptr) id.shown.pd = manager.domain();
+    if (id.shown.pd == nullptr || is_of_other) id.shown.pd = manager.domain();
     return id.shown.pd != nullptr;
+}
+
+// At its device; at all of them for one without an address.
+bool hold_port(Id& id, uint16_t port) {
+    std::vector<live::Descriptor> held;
+    for (Manager& manager : listening_managers(id)) {
+        if (manager.context() == nullptr) return false;
+        const Manager::Guard guard(manager);
+        held.emplace_back(
+            manager.bridge().take_port(manager.context(), protocol_of(id.shown.ps), port));
+        if (!held.back()) return false;
+    }
+    id.ports = std::move(held);
+    return true;
 }
 
 // A port of the id's own: the one in its address, or one that is free.
 int take_port(Id& id) {
-    Manager& manager = Manager::instance();
-    const Manager::Guard guard(manager);
     __be16& port = port_in(id.shown.route.addr.src_storage);
-    const uint8_t protocol = protocol_of(id.shown.ps);
-    if (port != 0) {
-        id.port =
-            live::Descriptor(manager.bridge().take_port(id.shown.verbs, protocol, ntohs(port)));
-        return id.port ? 0 : EADDRINUSE;
-    }
+    if (port != 0) return hold_port(id, ntohs(port)) ? 0 : EADDRINUSE;
     for (uint32_t tries = 0; tries < 256; ++tries) {
-        const auto wanted = static_cast<uint16_t>(kFirstFreePort + manager.next_psn() % kFreePorts);
-        id.port = live::Descriptor(manager.bridge().take_port(id.shown.verbs, protocol, wanted));
-        if (!id.port) continue;
+        const uint32_t chance = [&] {
+            const Manager::Guard guard(Manager::of(id));
+            return Manager::of(id).next_psn();
+        }();
+        const auto wanted = static_cast<uint16_t>(kFirstFreePort + chance % kFreePorts);
+        if (!hold_port(id, wanted)) continue;
         port = htons(wanted);
         return 0;
     }
@@ -140,7 +161,7 @@ int bind_to(Id& id, const sockaddr* address) {
     rdma_addr& shown = id.shown.route.addr;
     std::memcpy(&shown.src_storage, address, size_of(address));
     // A wildcard names no device; one that programs can ask is there all the same when needed.
-    if (!attach(id)) return errno;
+    if (!attach(id, is_any(address) ? 0 : device_of(gid_of(address)))) return errno;
     if (const int error = take_port(id)) return error;
     id.is_bound = true;
     return 0;
@@ -174,6 +195,10 @@ void copy_address(sockaddr_storage& to, const wire::Gid& from, uint16_t port) {
 
 wire::Gid address_gid(const sockaddr_storage& address) {
     return gid_of(reinterpret_cast<const sockaddr*>(&address));
+}
+
+bool is_wildcard(const sockaddr_storage& address) {
+    return address.ss_family == 0 || is_any(reinterpret_cast<const sockaddr*>(&address));
 }
 
 uint16_t address_port(const sockaddr_storage& address) {
@@ -236,8 +261,12 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
         if (const int error = bind_to(id, source)) return refuse_call(error);
     rdma_addr& addresses = shown->route.addr;
     std::memcpy(&addresses.dst_storage, destination, size_of(destination));
-    if (!attach(id)) return -1;
-    Manager& manager = Manager::instance();
+    // The device of its own address; without one that of the destination, as if each were a subnet.
+    const uint32_t device =
+        device_of(is_wildcard(addresses.src_storage) ? gid_of(destination)
+                                                     : address_gid(addresses.src_storage));
+    if (!attach(id, device)) return -1;
+    Manager& manager = Manager::of(id);
     const bool is_reachable = is_local(destination) || is_multicast(destination) ||
                               is_reachable_elsewhere(manager, shown->verbs, destination);
     if (!is_reachable) {
@@ -248,7 +277,7 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
         auto* own = reinterpret_cast<sockaddr*>(&addresses.src_storage);
         if (!id.is_bound || is_any(own)) {
             const uint16_t port = id.is_bound ? address_port(addresses.src_storage) : 0;
-            live::Identity who = live::identity_from_environment();
+            const live::Identity who = live::identity_from_environment(device);
             const bool is_four = destination->sa_family == AF_INET;
             const wire::Gid there = gid_of(destination);
             if (!who.listens.empty() && !is_local(destination) && !is_multicast(destination))
@@ -275,7 +304,7 @@ TULLE_EXPORT int rdma_resolve_route(rdma_cm_id* shown, int) {
     Id& id = id_of(shown);
     if (shown->verbs == nullptr) return refuse_call(EINVAL);
     {
-        Manager& manager = Manager::instance();
+        Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
         set_path(id);
         manager.tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED);
@@ -341,11 +370,13 @@ TULLE_EXPORT void rdma_freeaddrinfo(rdma_addrinfo* list) {
 }
 
 TULLE_EXPORT ibv_context** rdma_get_devices(int* count) {
-    ibv_context* context = Manager::instance().context();
-    auto** list = static_cast<ibv_context**>(std::calloc(2, sizeof(ibv_context*)));
+    const std::span<Manager> all = Manager::all();
+    auto** list = static_cast<ibv_context**>(std::calloc(all.size() + 1, sizeof(ibv_context*)));
     if (list == nullptr) return fail(ENOMEM);
-    list[0] = context;
-    if (count != nullptr) *count = context != nullptr ? 1 : 0;
+    int found = 0;
+    for (Manager& manager : all)
+        if (ibv_context* context = manager.context()) list[found++] = context;
+    if (count != nullptr) *count = found;
     return list;
 }
 

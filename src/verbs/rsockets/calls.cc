@@ -5,6 +5,7 @@
 #include <cstdarg>
 
 #include "verbs/api.h"
+#include "verbs/guard.h"
 #include "verbs/rsockets/datagram.h"
 #include "verbs/rsockets/stream.h"
 
@@ -60,6 +61,8 @@ std::span<const iovec> pieces(const iovec* vector, int count) {
 }  // namespace tulle::verbs::rsockets
 
 using namespace tulle::verbs::rsockets;
+using tulle::verbs::Failure;
+using tulle::verbs::Guard;
 
 TULLE_EXPORT int rsocket(int domain, int type, int protocol) {
     constexpr int kFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -195,11 +198,8 @@ TULLE_EXPORT int rgetsockopt(int number, int level, int option, void* value, soc
     return on(number, [&](Socket& s) { return s.get_option(level, option, value, length); });
 }
 
-TULLE_EXPORT int rfcntl(int number, int command, ...) {
-    va_list list;
-    va_start(list, command);
-    const long argument = va_arg(list, long);
-    va_end(list);
+// What is exported takes anything behind the command, so the guard is one of this.
+static int control(int number, int command, long argument) {
     return on(number, [&](Socket& s) {
         switch (command) {
             case F_GETFL: return s.is_blocking() ? O_RDWR : O_RDWR | O_NONBLOCK;
@@ -209,6 +209,14 @@ TULLE_EXPORT int rfcntl(int number, int command, ...) {
             default: return -EINVAL;
         }
     });
+}
+
+TULLE_EXPORT int rfcntl(int number, int command, ...) {
+    va_list list;
+    va_start(list, command);
+    const long argument = va_arg(list, long);
+    va_end(list);
+    return Guard<control, Failure::minus_one, void>::call(number, command, argument);
 }
 
 TULLE_EXPORT off_t riomap(int number, void* memory, size_t length, int protection, int,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "verbs/rsockets/stream.h"
 
@@ -97,9 +98,9 @@ int Stream::accept(std::shared_ptr<Socket>& result) {
             }))
             return -error;
         if (state_ != State::listening) return -EINVAL;
+        auto stream = std::make_shared<Stream>(domain_);
         const Request request = requests_.front();
         requests_.pop_front();
-        auto stream = std::make_shared<Stream>(domain_);
         stream->options_ = options_;
         if (const int error = stream->adopt(request); error == ENFILE || error == EMFILE)
             return -error;
@@ -111,14 +112,11 @@ int Stream::accept(std::shared_ptr<Socket>& result) {
 }
 
 int Stream::adopt(const Request& request) {
-    events_ = is_open() ? rdma_create_event_channel() : nullptr;
-    if (events_ == nullptr) {
-        rdma_destroy_id(request.id);
-        return EMFILE;
-    }
-    fcntl(events_->fd, F_SETFL, O_NONBLOCK);
     id_ = request.id;
     id_->context = this;
+    events_ = is_open() ? rdma_create_event_channel() : nullptr;
+    if (events_ == nullptr) return EMFILE;
+    fcntl(events_->fd, F_SETFL, O_NONBLOCK);
     if (rdma_migrate_id(id_, events_) != 0) return errno;
     if (!is_acceptable(request.greeting)) return EPROTO;
     if (const int error = set_up()) return error;
@@ -166,7 +164,11 @@ bool Stream::take_events() {
         const rdma_cm_event copy = *event;
         const Greeting greeting = greeting_in(event->param.conn);
         rdma_ack_cm_event(event);
-        on_event(copy, greeting);
+        try {
+            on_event(copy, greeting);
+        } catch (const std::bad_alloc&) {
+            fail(ENOMEM);
+        }
     }
     return any;
 }
@@ -196,7 +198,11 @@ void Stream::on_event(const rdma_cm_event& event, const Greeting& greeting) {
 }
 
 void Stream::on_request(rdma_cm_id* id, const Greeting& greeting) {
-    requests_.push_back({id, greeting});
+    try {
+        requests_.push_back({id, greeting});
+    } catch (const std::bad_alloc&) {
+        rdma_destroy_id(id);
+    }
 }
 
 void Stream::drop_request(rdma_cm_id* id) {

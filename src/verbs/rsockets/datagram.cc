@@ -126,7 +126,7 @@ void set_port(Name& name, const Name& from) {
 }  // namespace
 
 bool Datagram::open() {
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::first();
     udp_ = live::Descriptor(kernel_socket(domain_));
     context_ = manager.context();
     pd_ = manager.domain();
@@ -168,7 +168,7 @@ Datagram::~Datagram() {
 }
 
 void Datagram::close() {
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::first();
     const Manager::Guard guard(manager);
     if (shown_port_ != 0) manager.bridge().hide_port(context_, kShownProtocol, shown_port_);
     shown_port_ = 0;
@@ -186,7 +186,7 @@ int Datagram::bind(const Name& name) {
 
 // Says to whoever looks that this process waits for others.
 void Datagram::show_port() {
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::first();
     const Manager::Guard guard(manager);
     const uint16_t port = ntohs(four(name_of_file(udp_.get())).sin_port);
     const wire::Gid anywhere;
@@ -301,7 +301,7 @@ void Datagram::keep(const Name& from, std::span<const std::byte> bytes) {
 void Datagram::learn(Peer& peer, uint32_t qpn) {
     if (qpn == peer.qpn || qpn == 0) return;
     ibv_ah_attr address{};
-    Manager& manager = Manager::instance();
+    Manager& manager = Manager::first();
     {
         const Manager::Guard guard(manager);
         if (!manager.bridge().qp_address(context_, qpn, &address)) return;

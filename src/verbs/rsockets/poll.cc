@@ -13,6 +13,24 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
+// Those that ring while somebody sleeps; they stop with it, however that ends.
+struct Watched {
+    std::vector<Socket*> sockets;
+
+    void add(Socket& socket, std::vector<pollfd>& files) {
+        socket.watch(files);
+        sockets.push_back(&socket);
+    }
+    Watched() = default;
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+    ~Watched() {
+        const int error = errno;
+        for (Socket* socket : sockets) socket->unwatch();
+        errno = error;
+    }
+};
+
 class Poll {
 public:
     explicit Poll(std::span<pollfd> wanted) : wanted_(wanted) {
@@ -65,18 +83,14 @@ private:
     // that rang nobody, so each socket is looked at once more when it is armed.
     int sleep(int timeout) {
         std::vector<pollfd> files = others();
+        Watched watched;
+        watched.sockets.reserve(sockets_.size());
         for (const auto& socket : sockets_)
-            if (socket) socket->watch(files);
+            if (socket) watched.add(*socket, files);
         const int found = look();
         const bool may_sleep = std::ranges::all_of(
             sockets_, [](const auto& socket) { return !socket || socket->may_be_slept_on(); });
-        const int result =
-            found != 0 || !may_sleep ? found : poll(files.data(), files.size(), timeout);
-        const int error = errno;
-        for (const auto& socket : sockets_)
-            if (socket) socket->unwatch();
-        errno = error;
-        return result;
+        return found != 0 || !may_sleep ? found : poll(files.data(), files.size(), timeout);
     }
 
     std::span<pollfd> wanted_;

@@ -89,10 +89,10 @@ void Socket::progress(bool thoroughly) {
 
 void Socket::watch(std::vector<pollfd>& files) {
     const std::lock_guard guard(lock_);
-    arm();
-    ++watchers_;
     files.push_back({number(), POLLIN, 0});
     add_files(files);
+    arm();
+    ++watchers_;
 }
 
 void Socket::unwatch() {

@@ -1,0 +1,65 @@
+#include "base/guarded_copy.h"
+
+#include <setjmp.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+namespace tulle::base {
+namespace {
+
+constexpr uintptr_t kLeastPage = 4096;
+
+// Where a thread goes on whose copy has failed. Libraries that are loaded late find room for a
+// pointer among what is there from the start.
+__attribute__((tls_model("initial-exec"))) thread_local jmp_buf* landing = nullptr;
+
+void touch(uintptr_t place) {
+    (void)*reinterpret_cast<const volatile std::byte*>(place);
+}
+
+// The handler is a part of the thread that the compiler does not see.
+void begin(jmp_buf& here) {
+    landing = &here;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+void end() {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    landing = nullptr;
+}
+
+}  // namespace
+
+bool guarded_copy(void* to, const void* from, size_t bytes) noexcept {
+    jmp_buf here;
+    if (_setjmp(here) != 0) return false;
+    begin(here);
+    std::memmove(to, from, bytes);
+    end();
+    return true;
+}
+
+bool is_readable_now(const void* from, size_t bytes) noexcept {
+    if (bytes == 0) return true;
+    jmp_buf here;
+    if (_setjmp(here) != 0) return false;
+    begin(here);
+    const auto first = reinterpret_cast<uintptr_t>(from);
+    const uintptr_t last = first + bytes;
+    touch(first);
+    for (uintptr_t page = first / kLeastPage * kLeastPage + kLeastPage; page < last;
+         page += kLeastPage)
+        touch(page);
+    end();
+    return true;
+}
+
+void land_copy() noexcept {
+    if (landing == nullptr) return;
+    jmp_buf& there = *landing;
+    landing = nullptr;
+    longjmp(there, 1);
+}
+
+}  // namespace tulle::base
