@@ -143,11 +143,15 @@ constexpr std::string_view kLateTimely =
 constexpr std::string_view kSwift =
     "profile: roce-v2-400g\n"
     "hosts: {congestion: {algorithm: swift, swift: {target: 7us, scaling_range: 30us}}}\n";
+constexpr std::string_view kLeastSwift =
+    "profile: roce-v2-400g\n"
+    "hosts: {congestion: {algorithm: swift, swift: {target: 1us, scaling_range: 0us,\n"
+    "        least_window: 0.4}}}\n";
 constexpr std::string_view kLosingSwift =
-    "profile: roce-v2-lossy\n"
-    "fabric: {switch: {buffer: 60KB}}\n"
-    "hosts: {congestion: {algorithm: swift, swift: {target: 5us, scaling_range: 0us,\n"
-    "        least_window: 0.4, initial_window: 40, timeouts_before_least: 1}}}\n";
+    "profile: roce-v2-400g\n"
+    "fabric: {flow_control: none, link: {error_rate: 5e-6}}\n"
+    "hosts: {loss: selective_repeat, timeout: {low: 15us, high: 15us, few: 3},\n"
+    "        congestion: {algorithm: swift, swift: {target: 100us, timeouts_before_least: 1}}}\n";
 constexpr std::string_view kFixedRate =
     "profile: roce-v2-400g\n"
     "hosts: {congestion: {algorithm: fixed_rate, fixed_rate: {rate: 40Gbps}}}\n";
@@ -181,6 +185,7 @@ const std::vector<Context>& contexts() {
         {kIncast, "profile: tcp-ethernet\n"},
         {kLongIncast, kTimely},
         {kLongIncast, kSwift},
+        {kLongIncast, kLeastSwift},
         {kLongIncast, kLosingSwift},
         {kIncast, kFixedRate},
         {kIncast, kFlowlets},

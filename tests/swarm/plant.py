@@ -66,7 +66,7 @@ def build_in(copy, *targets):
 
 
 def prepare(copy, rooms, tests, text, flags):
-    """The rooms and tests, built by `text`, a CMakeLists.txt, with further flags of the compiler."""
+    """The rooms and tests, built by `text`, a CMakeLists.txt, and further flags of the compiler."""
     source = pathlib.Path(sys.argv[1])
     for room in rooms:
         shutil.copytree(source / "src" / room, copy / "src" / room)
