@@ -31,7 +31,7 @@ constexpr const char* kExamples = R"(Examples:
   tulle compare                              an AI cluster on the usual fabrics
   tulle compare incast.yaml --fabrics ib-ndr,roce-v2-400g
   tulle compare incast.yaml --fabrics ib-ndr,mine.yaml --cost quotes.yaml
-  tulle compare --sweep bytes=64KiB,1MiB     bandwidth against size, with a chart
+  tulle compare --sweep bytes=64KiB,1MiB     bandwidth against size
   tulle compare incast.yaml --sweep fabric.ecn.kmin=50KB,200KB --csv kmin.csv
   tulle compare incast.yaml --sweep fabric.ecn.kmin=50KB,200KB \
                             --sweep fabric.ecn.kmax=400KB,1MB

@@ -83,7 +83,7 @@ private:
 std::vector<Setting> algorithm_settings() {
     std::vector<Setting> settings;
     transport::for_each_algorithm([&]<class A>(std::string_view name, Algorithm algorithm,
-                                               A::Settings AlgorithmSettings::*all,
+                                               typename A::Settings AlgorithmSettings::*all,
                                                std::type_identity<A>) {
         AlgorithmTable<typename A::Settings> table(name, algorithm, all, settings);
         A::describe(table);

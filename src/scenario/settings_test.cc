@@ -222,7 +222,7 @@ TEST(settings, what_does_not_go_together_is_refused) {
               "flow_control is pfc, but pfc.priorities is empty; write priorities: [3]");
     EXPECT_EQ(together("fabric", "flow_control: credits\ncredits: {lane_buffer: 1KiB}"),
               "credits.lane_buffer is 1024B, which does not hold a packet of 4224B and what comes "
-              "free before an update; write at least 5248B");
+              "free before an update; write at least 8320B");
     EXPECT_EQ(
         together("fabric", "flow_control: credits\ncredits: {update: 33KiB}"),
         "credits.update is above half of credits.lane_buffer, so senders would wait for ever");
