@@ -4,11 +4,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -182,6 +184,23 @@ bool has_left(int socket) {
     return poll(&look, 1, 0) == 1 && (look.revents & (POLLHUP | POLLERR)) != 0;
 }
 
+// Whether it is amid its end: the kernel closes its files one after another, the door before the
+// socket that it spoke through. False where /proc does not tell.
+bool is_ending(pid_t process) {
+    constexpr unsigned kExiting = 0x4;  // PF_EXITING of the kernel, among the flags that it shows
+    char path[32];
+    std::snprintf(path, sizeof path, "/proc/%d/stat", process);
+    const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+    std::array<char, 512> text{};
+    if (!file || again([&] { return read(file.get(), text.data(), text.size() - 1); }) <= 0)
+        return false;
+    const char* behind_name = std::strrchr(text.data(), ')');
+    unsigned flags = 0;
+    return behind_name != nullptr &&
+           std::sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+           (flags & kExiting) != 0;
+}
+
 }  // namespace
 
 Realm realm_of(const Identity& who) {
@@ -238,7 +257,8 @@ std::optional<Introduction> Door::read_caller(Descriptor socket) const {
     auto caller = read_card(std::move(socket));
     if (!caller || !caller->ring || !world_.admits(caller->who)) return std::nullopt;
     const auto owner = reach(world_, caller->slot);
-    const bool is_owner = owner ? owner->who == caller->who : has_left(caller->socket.get());
+    const bool is_owner = owner ? owner->who == caller->who
+                                : is_ending(caller->who.pid) || has_left(caller->socket.get());
     return is_owner ? std::move(caller) : std::nullopt;
 }
 

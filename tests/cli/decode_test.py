@@ -165,7 +165,7 @@ class CommandLine(unittest.TestCase):
             self.assertIn(part, text)
 
     def test_version(self):
-        self.assertRegex(tulle("--version").stdout.decode(), r"^tulle \d+\.\d+\.\d+\n$")
+        self.assertRegex(tulle("--version").stdout.decode(), r"^tulle \d+\.\d+\.\d+ \(.+\)\n$")
 
 
 class Decoding(InAFolder):
