@@ -132,8 +132,13 @@ std::optional<Introduction> read_card(Descriptor socket) {
     header.msg_iovlen = 1;
     header.msg_control = control.data();
     header.msg_controllen = control.size();
-    const ssize_t got =
-        again([&] { return recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
+    const auto take = [&] {
+        return again(
+            [&] { return recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
+    };
+    ssize_t got = take();
+    // One who left without reading what we had said: the kernel tells that first, then its message.
+    if (got < 0 && errno == ECONNRESET) got = take();
     if (got <= 0) return std::nullopt;
     Introduction found;
     std::vector<Descriptor> files = files_of(header);
