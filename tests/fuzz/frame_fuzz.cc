@@ -30,6 +30,17 @@ void check_frame(LinkLayer link, Bytes bytes, size_t original_size) {
     TULLE_CHECK(second.payload.size() == frame.payload.size());
 }
 
+// The same as a socket shows it: what was parsed is written back the same, but for the ICRC.
+void check_datagram(Encapsulation encapsulation, Bytes bytes) {
+    const Frame frame = parse_datagram(encapsulation, bytes);
+    if (frame.kind != FrameKind::transport || frame.cut) return;
+    std::vector<std::byte> again(bytes.size());
+    const size_t written = write_datagram(frame, again);
+    TULLE_CHECK(written + kIcrcSize == bytes.size());
+    TULLE_CHECK(
+        std::equal(again.begin(), again.begin() + static_cast<ptrdiff_t>(written), bytes.begin()));
+}
+
 }  // namespace
 }  // namespace tulle::wire
 
@@ -41,5 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t missing = data[0] >> 1;
     check_frame(data[0] % 2 == 0 ? LinkLayer::ethernet : LinkLayer::infiniband, bytes,
                 bytes.size() + missing);
+    check_datagram(data[0] % 2 == 0 ? Encapsulation::roce_v2_ipv4 : Encapsulation::roce_v2_ipv6,
+                   bytes);
     return 0;
 }

@@ -65,7 +65,7 @@ private:
         header.attribute_id = {static_cast<uint16_t>(wire::kCmReq + what / 4 % 12)};
         wire::write(header, std::span(mad).first<wire::MadHeader::kSize>());
         if (what / 64 % 2 == 0) aim(mad, what / 4 % 12 + wire::kCmReq);
-        Process& process = Process::instance();
+        Process& process = Process::of_device(0);
         const std::lock_guard guard(process.host()->lock());
         process.on_management({{0}, mad});
         return length;
