@@ -13,11 +13,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "belongings.h"
 
 namespace {
 
@@ -286,24 +286,6 @@ TEST(Clients, a_restarted_server_accepts_its_client_at_once) {
         server.end();
     }
     for (auto& caller : callers) EXPECT_TRUE(caller->is_next(RDMA_CM_EVENT_DISCONNECTED));
-}
-
-struct Belongings {
-    ptrdiff_t descriptors = 0;
-    ptrdiff_t mappings = 0;
-    ptrdiff_t kilobytes = 0;
-};
-
-Belongings belongings() {
-    Belongings now;
-    const std::filesystem::directory_iterator folder("/proc/self/fd");
-    now.descriptors = std::distance(begin(folder), end(folder));
-    std::ifstream maps("/proc/self/maps");
-    for (std::string line; std::getline(maps, line);) ++now.mappings;
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;)
-        if (word == "VmRSS:") status >> now.kilobytes;
-    return now;
 }
 
 // Clients come in groups and leave in all ways. None is refused.

@@ -8,11 +8,11 @@
 #include <csignal>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
 
+#include "belongings.h"
 #include "two.h"
 
 extern char** environ;
@@ -156,20 +156,6 @@ void meet_and_part(std::minstd_rand& random, Outcome& outcome) {
     if (waitpid(victim, &status, 0) == victim && WIFSIGNALED(status)) ++outcome.killed;
     if (!side.close()) ++outcome.wrong;
     close(sockets[0]);
-}
-
-struct Belongings {
-    ptrdiff_t descriptors = 0;
-    ptrdiff_t mappings = 0;
-};
-
-Belongings belongings() {
-    Belongings now;
-    const std::filesystem::directory_iterator folder("/proc/self/fd");
-    now.descriptors = std::distance(begin(folder), end(folder));
-    std::ifstream maps("/proc/self/maps");
-    for (std::string line; std::getline(maps, line);) ++now.mappings;
-    return now;
 }
 
 void kill_many(int count, unsigned seed, Outcome& outcome) {
