@@ -249,6 +249,14 @@ NEEDED = {"ibv_rc_pingpong": "ibverbs-utils", "ib_write_bw": "perftest", "rping"
           "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
 
 
+def way_in():
+    """In a chroot, and where users may have no namespaces, root may."""
+    for enter in (["unshare", "--user", "--map-root-user", "--net"], ["unshare", "--net"]):
+        if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode == 0:
+            return enter
+    return None
+
+
 def main():
     if sys.argv[1] == "--list":
         print(*TESTS, sep="\n")
@@ -258,9 +266,9 @@ def main():
             print(f"SKIPPED: this test needs {program} ({package})")
             return SKIPPED
     if INSIDE not in os.environ:
-        enter = ["unshare", "--user", "--map-root-user", "--net"]
-        if subprocess.run([*enter, "true"], capture_output=True, check=False).returncode != 0:
-            print("SKIPPED: this test needs user and network namespaces")
+        enter = way_in()
+        if not enter:
+            print("SKIPPED: this test needs network namespaces, which this kernel refuses")
             return SKIPPED
         return subprocess.run([*enter, sys.executable, "-B", *sys.argv],
                               env=os.environ | {INSIDE: "1"}, check=False).returncode
