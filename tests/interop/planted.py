@@ -71,7 +71,7 @@ DEFECTS = {
     "memory that peers write need not be writable here": (
         "src/verbs/memory.cc",
         "    if (writes && (access & IBV_ACCESS_LOCAL_WRITE) == 0) return EINVAL;\n",
-        "",
+        "    if (writes && access == 0) return EINVAL;\n",
         "refusals_test",
     ),
     "a region that was deregistered stays on the board": (
