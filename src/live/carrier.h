@@ -1,6 +1,6 @@
 // How packets travel: out of the engine into rings, and back (packets.cc); as they would be on the
-// wire where a capture or faults are asked for (wire_path.h); and messages of the connection
-// manager beside them (management.cc).
+// wire where a capture or faults are asked for (wire_path.h); as datagrams to other machines
+// (udp_path.h); and messages of the connection manager beside them (management.cc).
 #pragma once
 
 #include <deque>

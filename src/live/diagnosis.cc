@@ -2,8 +2,8 @@
 
 #include <cerrno>
 #include <cinttypes>
-#include <cstdarg>
-#include <cstdio>
+
+#include "live/printed.h"
 
 namespace tulle::live {
 namespace {
@@ -13,15 +13,6 @@ using transport::Objection;
 using transport::QpState;
 using transport::Status;
 using transport::Work;
-
-[[gnu::format(printf, 1, 2)]] std::string text(const char* format, ...) {
-    char room[400];
-    va_list rest;
-    va_start(rest, format);
-    std::vsnprintf(room, sizeof room, format, rest);
-    va_end(rest);
-    return room;
-}
 
 const char* name_of(Work work) {
     switch (work) {
@@ -59,32 +50,36 @@ std::string describe(const Objection& objection, const std::string& peer) {
                    " had posted names memory that its lkey does not cover or may not be written";
         case Cause::receives_broken: return "the shared receive queue of " + peer + " has failed";
         case Cause::not_offered:
-            return text("the queue pair of %s does not allow a %s: its qp_access_flags lack %s",
-                        peer.c_str(), work, right_for(objection.work));
+            return printed("the queue pair of %s does not allow a %s: its qp_access_flags lack %s",
+                           peer.c_str(), work, right_for(objection.work));
         case Cause::too_many_reads:
             return "more READs and atomics were under way than the max_dest_rd_atomic of " + peer +
                    " allows";
         case Cause::malformed:
-            return text("%s takes no such %s: its length, alignment or order is wrong",
-                        peer.c_str(), work);
+            return printed("%s takes no such %s: its length, alignment or order is wrong",
+                           peer.c_str(), work);
         case Cause::unknown_key:
-            return text("%s knows no memory with the rkey 0x%x: it is wrong, or was deregistered",
-                        peer.c_str(), objection.rkey);
+            return printed(
+                "%s knows no memory with the rkey 0x%x: it is wrong, or was deregistered",
+                peer.c_str(), objection.rkey);
         case Cause::other_domain:
-            return text("the rkey 0x%x is of another protection domain than the queue pair of %s",
-                        objection.rkey, peer.c_str());
+            return printed(
+                "the rkey 0x%x is of another protection domain than the queue pair of %s",
+                objection.rkey, peer.c_str());
         case Cause::other_queue_pair:
-            return text("the rkey 0x%x is of a memory window that another queue pair of %s bound",
-                        objection.rkey, peer.c_str());
+            return printed(
+                "the rkey 0x%x is of a memory window that another queue pair of %s bound",
+                objection.rkey, peer.c_str());
         case Cause::missing_right:
-            return text(
+            return printed(
                 "the memory with the rkey 0x%x does not allow a %s: %s had to register it "
                 "with %s",
                 objection.rkey, work, peer.c_str(), right_for(objection.work));
         case Cause::out_of_bounds:
-            return text("the %s of %" PRIu64 " bytes at 0x%" PRIx64
-                        " is out of the bounds of the memory that %s registered with the rkey 0x%x",
-                        work, objection.length, objection.address, peer.c_str(), objection.rkey);
+            return printed(
+                "the %s of %" PRIu64 " bytes at 0x%" PRIx64
+                " is out of the bounds of the memory that %s registered with the rkey 0x%x",
+                work, objection.length, objection.address, peer.c_str(), objection.rkey);
         case Cause::key_gone:
             return "the memory was deregistered at " + peer + " while it was being used";
     }
@@ -130,7 +125,7 @@ std::string Diagnosis::name_of(EndpointIndex endpoint) const {
     if (endpoint.value == 0) return "this process itself";
     if (found == nullptr) return "the peer";
     if (found->is_remote) return "the machine at " + text_of(found->facts.gids[0]);
-    return text("process %d of host %u", static_cast<int>(found->who.pid), found->facts.rank);
+    return printed("process %d of host %u", static_cast<int>(found->who.pid), found->facts.rank);
 }
 
 // The queue pair was connected to an address that has nobody behind it. Its number says who was
@@ -141,7 +136,7 @@ std::string Diagnosis::why_nobody(const transport::QueuePair& qp) const {
         const Facts& there = world_.facts_of(*meant);
         const auto layer = [](bool is) { return is ? "Ethernet" : "InfiniBand"; };
         if (there.is_ethernet != is_ethernet)
-            return text(
+            return printed(
                 "%s is on %s and this process on %s, which no switch joins: start both "
                 "with the same --link-layer",
                 name_of(*meant).c_str(), layer(there.is_ethernet), layer(is_ethernet));
@@ -166,12 +161,12 @@ std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
     if (found->is_gone) return "the peer, " + name + ", has ended";
     const uint32_t life = there.lives[place_of(there, qp.dest_qpn)].load();
     if (life == 0 || (life & 0xff'ffff) != number)
-        return text("%s has no queue pair 0x%06x, or has destroyed it", name.c_str(), number);
+        return printed("%s has no queue pair 0x%06x, or has destroyed it", name.c_str(), number);
     const auto state = static_cast<QpState>((life >> 24) - 1);
     if (state == QpState::reset || state == QpState::init)
-        return text("the queue pair 0x%06x of %s was not in RTR yet", number, name.c_str());
+        return printed("the queue pair 0x%06x of %s was not in RTR yet", number, name.c_str());
     if (state == QpState::error)
-        return text("the queue pair 0x%06x of %s is in the error state", number, name.c_str());
+        return printed("the queue pair 0x%06x of %s is in the error state", number, name.c_str());
     if (carrier_.wire() != nullptr && carrier_.wire()->may_lose())
         return "packets or their acknowledgements were lost again and again, as the faults that "
                "were asked for say";
@@ -209,7 +204,7 @@ std::string Diagnosis::why_ignored(const transport::QueuePair& qp, const std::st
     const uint32_t number = qp.dest_qpn.value;
     const bool is_shown = endpoint.value == 0 || world_.at(endpoint.value).has_grants();
     if (!is_shown)
-        return text(
+        return printed(
             "queue pair 0x%06x of %s is connected to another one, or its rq_psn is not the "
             "sq_psn of this one",
             number, name.c_str());
@@ -218,9 +213,9 @@ std::string Diagnosis::why_ignored(const transport::QueuePair& qp, const std::st
     const QueuePairNote& note = there.queue_pairs[number % kQueuePairs];
     if (note.peer.load() != world_.outside_of(qp.number).value ||
         note.peer_instance.load() != world_.secret().instance)
-        return text("queue pair 0x%06x of %s is connected to another one, 0x%06x", number,
-                    name.c_str(), note.peer.load());
-    return text(
+        return printed("queue pair 0x%06x of %s is connected to another one, 0x%06x", number,
+                       name.c_str(), note.peer.load());
+    return printed(
         "queue pair 0x%06x of %s is connected to this one and takes none of its requests: "
         "its rq_psn is not the sq_psn of this one",
         number, name.c_str());
@@ -245,7 +240,7 @@ std::string Diagnosis::likely_cause(const transport::Completion& completion) {
         case Status::rnr_retry_exceeded:
             if (carrier_.wire() != nullptr && carrier_.wire()->may_refuse())
                 return "a rule of --faults had the receiver not ready";
-            return text(
+            return printed(
                 "%s had no receive posted on its queue pair 0x%06x, however often it was "
                 "tried (rnr_retry)",
                 name_of(qp->address.endpoint).c_str(), qp->dest_qpn.value);

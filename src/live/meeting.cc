@@ -184,11 +184,6 @@ bool is_taken_before(const Realm& world, uint32_t slot, uint32_t variant) {
     return false;
 }
 
-bool has_left(int socket) {
-    pollfd look{socket, 0, 0};
-    return poll(&look, 1, 0) == 1 && (look.revents & (POLLHUP | POLLERR)) != 0;
-}
-
 // Whether it is amid its end: the kernel closes its files one after another, the door before the
 // socket that it spoke through. False where /proc does not tell.
 bool is_ending(pid_t process) {
@@ -207,6 +202,11 @@ bool is_ending(pid_t process) {
 }
 
 }  // namespace
+
+bool has_left(int socket) {
+    pollfd look{socket, 0, 0};
+    return poll(&look, 1, 0) == 1 && (look.revents & (POLLHUP | POLLERR)) != 0;
+}
 
 Realm realm_of(const Identity& who) {
     return {who.world, geteuid(), who.is_shared};

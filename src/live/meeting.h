@@ -46,6 +46,9 @@ struct Realm {
 };
 Realm realm_of(const Identity& who);
 
+// Whether the process at the other end of this socket has closed it, or has ended.
+bool has_left(int socket);
+
 // What a process hands over.
 struct Card {
     uint64_t instance = 0;

@@ -1,7 +1,6 @@
 #include "live/peer.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 
@@ -99,9 +98,7 @@ void Peer::forget() {
 }
 
 bool Peer::is_dead() const {
-    const Descriptor& socket = incoming_socket_ ? incoming_socket_ : outgoing_socket_;
-    pollfd look{socket.get(), 0, 0};
-    return poll(&look, 1, 0) == 1 && (look.revents & (POLLHUP | POLLERR)) != 0;
+    return has_left((incoming_socket_ ? incoming_socket_ : outgoing_socket_).get());
 }
 
 std::byte* Peer::reserve(size_t bytes) {

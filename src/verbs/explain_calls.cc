@@ -2,23 +2,13 @@
 // specification (IBTA vol 1, 11.2.5.2 and table 91 for attributes of queue pairs) and the limits of
 // this adapter. It looks after the fact: whatever it says, the refusal stands.
 #include <array>
-#include <cstdarg>
-#include <cstdio>
 
+#include "live/printed.h"
 #include "verbs/explain.h"
 #include "verbs/objects.h"
 
 namespace tulle::verbs {
 namespace {
-
-[[gnu::format(printf, 1, 2)]] std::string text(const char* format, ...) {
-    char room[300];
-    va_list rest;
-    va_start(rest, format);
-    std::vsnprintf(room, sizeof room, format, rest);
-    va_end(rest);
-    return room;
-}
 
 const char* name_of(int state) {
     constexpr std::array kNames = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
@@ -91,12 +81,13 @@ int state_of(ibv_qp* shown) {
 std::string why_address(const ibv_ah_attr& address, const ibv_context* context) {
     const auto& identity = host_of(const_cast<ibv_context*>(context)).identity();
     if (address.port_num != 1)
-        return text("ah_attr.port_num is %u, and the adapter has port 1 only", address.port_num);
+        return live::printed("ah_attr.port_num is %u, and the adapter has port 1 only",
+                             address.port_num);
     if (identity.is_ethernet && address.is_global == 0)
         return "ah_attr.is_global is 0: on Ethernet an address has a GRH";
     if (address.is_global != 0 && address.grh.sgid_index >= identity.gids.size())
-        return text("ah_attr.grh.sgid_index is %u, and the table has %zu GIDs",
-                    address.grh.sgid_index, identity.gids.size());
+        return live::printed("ah_attr.grh.sgid_index is %u, and the table has %zu GIDs",
+                             address.grh.sgid_index, identity.gids.size());
     return {};
 }
 
@@ -107,32 +98,36 @@ std::string why_refused(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
     const int from = (mask & IBV_QP_CUR_STATE) != 0 ? attributes->cur_qp_state : now;
     const int to = (mask & IBV_QP_STATE) != 0 ? attributes->qp_state : now;
     if (from != now)
-        return text("cur_qp_state is %s, and the queue pair is in %s", name_of(from), name_of(now));
+        return live::printed("cur_qp_state is %s, and the queue pair is in %s", name_of(from),
+                             name_of(now));
     if (!is_step(from, to))
-        return text("there is no way from %s to %s; the usual one is RESET, INIT, RTR, RTS",
-                    name_of(from), name_of(to));
+        return live::printed(
+            "there is no way from %s to %s; the usual one is RESET, INIT, RTR, RTS", name_of(from),
+            name_of(to));
     if (const int missing = needed_for(qp->qp_type, from, to) & ~mask)
-        return text("the step from %s to %s also needs %s", name_of(from), name_of(to),
-                    names_of(missing).c_str());
+        return live::printed("the step from %s to %s also needs %s", name_of(from), name_of(to),
+                             names_of(missing).c_str());
     if ((mask & IBV_QP_PORT) != 0 && attributes->port_num != 1)
-        return text("port_num is %u, and the adapter has port 1 only", attributes->port_num);
+        return live::printed("port_num is %u, and the adapter has port 1 only",
+                             attributes->port_num);
     if ((mask & IBV_QP_PKEY_INDEX) != 0 && attributes->pkey_index != 0)
-        return text("pkey_index is %u, and the table has one P_Key", attributes->pkey_index);
+        return live::printed("pkey_index is %u, and the table has one P_Key",
+                             attributes->pkey_index);
     if ((mask & IBV_QP_AV) != 0)
         if (std::string why = why_address(attributes->ah_attr, qp->context); !why.empty())
             return why;
     if ((mask & IBV_QP_PATH_MTU) != 0 &&
         (attributes->path_mtu < IBV_MTU_256 || attributes->path_mtu > IBV_MTU_4096))
-        return text("path_mtu is %d, and IBV_MTU_256 to IBV_MTU_4096 are 1 to 5",
-                    static_cast<int>(attributes->path_mtu));
+        return live::printed("path_mtu is %d, and IBV_MTU_256 to IBV_MTU_4096 are 1 to 5",
+                             static_cast<int>(attributes->path_mtu));
     if ((mask & IBV_QP_MAX_QP_RD_ATOMIC) != 0 && attributes->max_rd_atomic > kMaxReads)
-        return text("max_rd_atomic is %u, and the adapter has %d", attributes->max_rd_atomic,
-                    kMaxReads);
+        return live::printed("max_rd_atomic is %u, and the adapter has %d",
+                             attributes->max_rd_atomic, kMaxReads);
     if ((mask & IBV_QP_MAX_DEST_RD_ATOMIC) != 0 && attributes->max_dest_rd_atomic > kMaxReads)
-        return text("max_dest_rd_atomic is %u, and the adapter has %d",
-                    attributes->max_dest_rd_atomic, kMaxReads);
-    return text("an attribute of %s does not go with the step from %s to %s",
-                names_of(mask).c_str(), name_of(from), name_of(to));
+        return live::printed("max_dest_rd_atomic is %u, and the adapter has %d",
+                             attributes->max_dest_rd_atomic, kMaxReads);
+    return live::printed("an attribute of %s does not go with the step from %s to %s",
+                         names_of(mask).c_str(), name_of(from), name_of(to));
 }
 
 std::string why_refused(ibv_qp* shown, ibv_send_wr* list, ibv_send_wr** bad) {
@@ -140,18 +135,19 @@ std::string why_refused(ibv_qp* shown, ibv_send_wr* list, ibv_send_wr** bad) {
     const ibv_send_wr* wr = bad != nullptr && *bad != nullptr ? *bad : list;
     const int state = state_of(shown);
     if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR)
-        return text("the queue pair is in %s, and sends from RTS on", name_of(state));
+        return live::printed("the queue pair is in %s, and sends from RTS on", name_of(state));
     if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > cap.max_send_sge)
-        return text("num_sge is %d, and the queue pair was created with max_send_sge %u",
-                    wr->num_sge, cap.max_send_sge);
+        return live::printed("num_sge is %d, and the queue pair was created with max_send_sge %u",
+                             wr->num_sge, cap.max_send_sge);
     uint64_t bytes = 0;
     for (int i = 0; i < wr->num_sge; ++i) bytes += wr->sg_list[i].length;
     if ((wr->send_flags & IBV_SEND_INLINE) != 0 && bytes > cap.max_inline_data)
-        return text("%llu bytes are inline, and the queue pair was created with max_inline_data %u",
-                    static_cast<unsigned long long>(bytes), cap.max_inline_data);
+        return live::printed(
+            "%llu bytes are inline, and the queue pair was created with max_inline_data %u",
+            static_cast<unsigned long long>(bytes), cap.max_inline_data);
     if (shown->qp_type == IBV_QPT_UD && wr->wr.ud.ah == nullptr)
         return "a datagram needs an address handle (wr.ud.ah)";
-    return text(
+    return live::printed(
         "the send queue of %u requests may be full: places come back when completions are "
         "polled, or opcode %d does not go with the queue pair",
         cap.max_send_wr, static_cast<int>(wr->opcode));
@@ -164,9 +160,9 @@ std::string why_refused(ibv_qp* shown, ibv_recv_wr* list, ibv_recv_wr** bad) {
     if (state_of(shown) == IBV_QPS_RESET)
         return "the queue pair is in RESET, and takes receives from INIT on";
     if (wr->num_sge < 0 || static_cast<uint32_t>(wr->num_sge) > cap.max_recv_sge)
-        return text("num_sge is %d, and the queue pair was created with max_recv_sge %u",
-                    wr->num_sge, cap.max_recv_sge);
-    return text("the receive queue of %u requests is full", cap.max_recv_wr);
+        return live::printed("num_sge is %d, and the queue pair was created with max_recv_sge %u",
+                             wr->num_sge, cap.max_recv_sge);
+    return live::printed("the receive queue of %u requests is full", cap.max_recv_wr);
 }
 
 std::string why_refused(ibv_pd*, ibv_qp_init_attr* init) {
@@ -175,13 +171,13 @@ std::string why_refused(ibv_pd*, ibv_qp_init_attr* init) {
     if (init->recv_cq == nullptr && init->srq == nullptr && init->qp_type != IBV_QPT_XRC_SEND)
         return "recv_cq is NULL";
     if (cap.max_send_wr > kMaxWork || cap.max_recv_wr > kMaxWork)
-        return text("max_send_wr %u or max_recv_wr %u is more than %d", cap.max_send_wr,
-                    cap.max_recv_wr, kMaxWork);
+        return live::printed("max_send_wr %u or max_recv_wr %u is more than %d", cap.max_send_wr,
+                             cap.max_recv_wr, kMaxWork);
     if (cap.max_send_sge > kMaxSges || cap.max_recv_sge > kMaxSges)
-        return text("max_send_sge %u or max_recv_sge %u is more than %d", cap.max_send_sge,
-                    cap.max_recv_sge, kMaxSges);
+        return live::printed("max_send_sge %u or max_recv_sge %u is more than %d", cap.max_send_sge,
+                             cap.max_recv_sge, kMaxSges);
     if (cap.max_inline_data > kMaxInline)
-        return text("max_inline_data %u is more than %d", cap.max_inline_data, kMaxInline);
+        return live::printed("max_inline_data %u is more than %d", cap.max_inline_data, kMaxInline);
     return {};
 }
 
@@ -190,15 +186,17 @@ std::string why_refused(ibv_pd*, void* address, size_t length, int access) {
     constexpr int kWritten = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     if ((access & kWritten) != 0 && (access & IBV_ACCESS_LOCAL_WRITE) == 0)
         return "IBV_ACCESS_REMOTE_WRITE and IBV_ACCESS_REMOTE_ATOMIC need IBV_ACCESS_LOCAL_WRITE";
-    return text("%zu bytes at %p are not all memory of the program that these rights are for",
-                length, address);
+    return live::printed(
+        "%zu bytes at %p are not all memory of the program that these rights are for", length,
+        address);
 }
 
 std::string why_refused(ibv_context* context, int entries, void*, ibv_comp_channel*, int vector) {
     if (entries <= 0 || entries > kMaxCqe)
-        return text("%d entries, and a queue has 1 to %d", entries, kMaxCqe);
+        return live::printed("%d entries, and a queue has 1 to %d", entries, kMaxCqe);
     if (vector < 0 || vector >= context->num_comp_vectors)
-        return text("comp_vector is %d, and there are %d", vector, context->num_comp_vectors);
+        return live::printed("comp_vector is %d, and there are %d", vector,
+                             context->num_comp_vectors);
     return {};
 }
 

@@ -187,8 +187,8 @@ bool Manager::is_done(Work&& work) noexcept {
     }
 }
 
-// One that there is no memory for is heard a little later. Of several the last is; the others are
-// as good as lost, and come again.
+// A message that finds no memory is heard a millisecond later. Of several such the last is; the
+// others count as lost, and are sent again.
 void Manager::on_message(uint32_t peer, wire::Bytes bytes) noexcept {
     if (!is_done([&] { hear(peer, bytes); }) && bytes.size() == wire::kMadSize) {
         unheard_ = {peer, {}};

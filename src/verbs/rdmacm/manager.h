@@ -83,7 +83,7 @@ private:
     static void after_fork_in_child();
     void abandon();
     bool open();
-    // Never throws: what there is no memory for now is done a little later.
+    // Never throws: what finds no memory is tried again a millisecond later.
     void drain() noexcept;
     void on_message(uint32_t peer, wire::Bytes bytes) noexcept;
     void hear(uint32_t peer, wire::Bytes bytes) {
