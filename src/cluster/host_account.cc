@@ -23,27 +23,53 @@ bool is_overdue(const transport::QueuePair& qp, Duration wait, bool is_answered)
     return !is_answered && code != 0 && 2 * wait >= Duration{int64_t{4'096'000} << code};
 }
 
+// What its packets met lately is still the reason for its pace. Chosen: many round trips, and long
+// enough for an algorithm to recover from what slowed it.
+Duration watched_before(const transport::QueuePair& qp) {
+    const auto algorithm = qp.congestion.algorithm;
+    const bool reacts =
+        algorithm != transport::Algorithm::none && algorithm != transport::Algorithm::fixed_rate;
+    return Duration{reacts ? 1'000'000'000 : 100'000'000};
+}
+
 }  // namespace
 
-void HostAccount::watch(const WatchedQp& qp) {
-    Watched& watched = qps_.emplace_back();
-    watched.id = qp;
-    watched.qp = adapter_.query_qp(qp.qpn);
-    TULLE_CHECK(watched.qp != nullptr);
+void HostAccount::watch(const WatchedQp& qp, const Span& span) {
+    const auto is_same = [&](const Watched& known) { return known.id.qpn == qp.qpn; };
+    auto known = std::ranges::find_if(qps_, is_same);
+    if (known == qps_.end()) {
+        known = qps_.insert(known, {.id = qp, .qp = adapter_.query_qp(qp.qpn)});
+        TULLE_CHECK(known->qp != nullptr);
+    }
+    const Duration earlier = watched_before(*known->qp);
+    known->spans.push_back({Instant{std::max(int64_t{0}, span.from.ps - earlier.ps)}, span.until});
+}
+
+bool HostAccount::is_in_sight(Watched& qp, Instant now) {
+    while (qp.span < qp.spans.size() && qp.spans[qp.span].until < now) ++qp.span;
+    const bool is_now = qp.span < qp.spans.size() && qp.spans[qp.span].from <= now;
+    if (is_now && !qp.is_in_sight) {
+        // The story goes on here. What it did meanwhile belongs to nothing that is asked about.
+        qp.since = now;
+        qp.reason = Reason::nothing;
+        qp.was_resending = transport::is_resending(*qp.qp);
+        qp.has_resent = qp.is_asked = false;
+    }
+    return qp.is_in_sight = is_now;
 }
 
 // Packets say whom they are for, not whom they are from; a connection is between two.
-HostAccount::Watched* HostAccount::watched(const wire::Packet& packet) {
+HostAccount::Watched* HostAccount::watched(Instant now, const wire::Packet& packet) {
     for (Watched& qp : qps_)
         if (qp.qp->address.endpoint.value == packet.destination &&
             qp.qp->dest_qpn == packet.dest_qp())
-            return &qp;
+            return is_in_sight(qp, now) ? &qp : nullptr;
     return nullptr;
 }
 
-HostAccount::Watched* HostAccount::watched(transport::Qpn qpn) {
+HostAccount::Watched* HostAccount::watched(Instant now, transport::Qpn qpn) {
     for (Watched& qp : qps_)
-        if (qp.id.qpn == qpn) return &qp;
+        if (qp.id.qpn == qpn) return is_in_sight(qp, now) ? &qp : nullptr;
     return nullptr;
 }
 
@@ -51,7 +77,7 @@ HostAccount::Watched* HostAccount::watched(transport::Qpn qpn) {
 
 bool HostAccount::begin_packet(Instant now, uint32_t index) {
     const wire::Packet& packet = cabling_.store.packet(index);
-    Watched* qp = sending_ = watched(packet);
+    Watched* qp = sending_ = watched(now, packet);
     if (qp == nullptr) return false;
     wake(*qp);
     sends_answer_ = is_answer(packet);
@@ -113,7 +139,7 @@ void HostAccount::receive(Instant now, uint32_t index) {
     trigger_->at = now;
     trigger_qpn_ = packet.dest_qp();
     trigger_is_answer_ = is_answer(packet);
-    Watched* qp = triggered_ = watched(trigger_qpn_);
+    Watched* qp = triggered_ = watched(now, trigger_qpn_);
     if (qp == nullptr) return;
     wake(*qp);
     if (!is_answer(packet)) {
@@ -141,7 +167,7 @@ void HostAccount::receive(Instant now, uint32_t index) {
 
 void HostAccount::note(MessageNote::Kind kind, Instant now, uint32_t id, bool is_task,
                        transport::Qpn qpn) {
-    Watched* qp = watched(qpn);
+    Watched* qp = watched(now, qpn);
     if (qp != nullptr) wake(*qp);
     if (!wanted_.contains(key_of(id, is_task))) return;
     MessageNote note{id, is_task, kind, qpn, now, {}};
@@ -215,11 +241,11 @@ void HostAccount::wake(Watched& qp) {
     awake_.push_back(static_cast<uint32_t>(&qp - qps_.data()));
 }
 
-void HostAccount::look(Instant now) {
+void HostAccount::look_at_all(Instant now) {
     std::erase_if(awake_, [&](uint32_t number) {
         Watched& qp = qps_[number];
-        look_at(qp, now);
-        return !(qp.is_awake = !is_at_rest(qp));
+        if (is_in_sight(qp, now)) look_at(qp, now);
+        return !(qp.is_awake = qp.is_in_sight && !is_at_rest(qp));
     });
     if (trigger_ != nullptr) cabling_.journal->give_back(std::move(trigger_));
     triggered_ = nullptr;

@@ -30,6 +30,13 @@ struct WatchedQp {
     uint8_t lane = 0;
 };
 
+// When a message that is asked about is under way. A queue pair is looked at only then, and a while
+// before.
+struct Span {
+    Instant from{};
+    Instant until = Instant::never();
+};
+
 // What is known of a message at one of its ends: of its posting, the story of its queue pair until
 // then; of its end, the whole story.
 struct MessageNote {
@@ -54,7 +61,8 @@ public:
           memory_(memory),
           pays_to_send_(pays_to_send) {}
 
-    void watch(const WatchedQp& qp);
+    // Spans of the same queue pair come in order of time.
+    void watch(const WatchedQp& qp, const Span& span);
     void want(uint32_t id, bool is_task) { wanted_.insert(key_of(id, is_task)); }
 
     // A packet is about to be sent: watched ones are given an account, and true is returned.
@@ -67,7 +75,9 @@ public:
     // A message was posted, is done, or has come.
     void note(MessageNote::Kind kind, Instant now, uint32_t id, bool is_task, transport::Qpn qpn);
     // The event is over: who waits for what now.
-    void look(Instant now);
+    void look(Instant now) {
+        if (!awake_.empty() || trigger_ != nullptr) look_at_all(now);
+    }
     // The run is over; messages that are not are as far as they came.
     void finish(Instant now);
 
@@ -87,7 +97,10 @@ private:
     struct Watched {
         WatchedQp id;
         const transport::QueuePair* qp = nullptr;
-        fabric::Story story;
+        std::vector<Span> spans{};
+        size_t span = 0;  // the first that is not over
+        bool is_in_sight = false;
+        fabric::Story story{};
         Instant since{};  // told until here
         Reason reason = Reason::nothing;
         bool is_awake = false;  // it is looked at after each event
@@ -97,7 +110,7 @@ private:
         fabric::Place queued_at = fabric::kNowhere;  // where its packets waited longest, lately
         // What it answers: the account of the packet that asked, and since when that waits.
         bool is_asked = false;
-        PacketAccount asked;
+        PacketAccount asked{};
         Instant asked_since{};
         Reason answer_reason = Reason::nothing;
     };
@@ -105,10 +118,13 @@ private:
     static uint64_t key_of(uint32_t id, bool is_task) {
         return uint64_t{id} << 1 | (is_task ? 1 : 0);
     }
-    Watched* watched(const wire::Packet& packet);
-    Watched* watched(transport::Qpn qpn);
+    // Null: nobody who is in sight.
+    Watched* watched(Instant now, const wire::Packet& packet);
+    Watched* watched(Instant now, transport::Qpn qpn);
+    static bool is_in_sight(Watched& qp, Instant now);
     static bool is_at_rest(const Watched& qp);
     void wake(Watched& qp);
+    void look_at_all(Instant now);
     void look_at(Watched& qp, Instant now);
     void look_at_answer(Watched& qp, Instant now);
     Reason reason_of(const Watched& qp, Instant now) const;

@@ -16,12 +16,13 @@ void Network::exchange(size_t partition) {
             partitions_[partition]->accept(partitions_[other]->cabling().crossings[partition]);
 }
 
-void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection) {
+void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,
+                    const cluster::Span& span) {
     const auto watch_end = [&](uint32_t at, transport::Qpn number) {
         cluster::Host& end = host(at);
         const transport::QueuePair& qp = *end.adapter().query_qp(number);
         const uint8_t lane = end.lane_of(qp.address.traffic_class, qp.address.service_level);
-        end.account().watch({number, connection, lane});
+        end.account().watch({number, connection, lane}, span);
     };
     watch_end(endpoint, qpn);
     const transport::QueuePair& qp = *host(endpoint).adapter().query_qp(qpn);
@@ -31,7 +32,7 @@ void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection) 
 }
 
 void Network::watch_flow(uint32_t flow) {
-    watch(setup_.flows[flow].source, flow_qpns_[flow], flow);
+    watch(setup_.flows[flow].source, flow_qpns_[flow], flow, {});
     want(setup_.flows[flow].source, flow, false);
 }
 

@@ -71,7 +71,8 @@ public:
     }
 
     // Of a network that is explained: follows the packets of the queue pair and of its peer.
-    void watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection);
+    void watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,
+               const cluster::Span& span);
     void watch_flow(uint32_t flow);
     // What happens to this message at the host is noted.
     void want(uint32_t endpoint, uint32_t id, bool is_task);

@@ -358,7 +358,7 @@ std::vector<ChainLink> Ranks::chain() const {
     for (;;) {
         const auto sum = completed_by.find(task);
         if (arrives && sum != completed_by.end()) task = sum->second;
-        links.push_back({task, true, arrives});
+        links.push_back({task, true, arrives, at_[task]});
         const uint32_t need = last_need_[task];
         if (need == kNone) break;
         const bool is_own = program_[need].rank == program_[task].rank;
@@ -371,9 +371,8 @@ std::vector<ChainLink> Ranks::chain() const {
 }
 
 void Ranks::watch(const std::vector<ChainLink>& chain) {
-    std::array<std::vector<bool>, kTiers> is_watched;
-    for (size_t tier = 0; tier < kTiers; ++tier) is_watched[tier].resize(connections[tier].size());
-    for (const ChainLink& link : chain) {
+    for (size_t i = 0; i < chain.size(); ++i) {
+        const ChainLink& link = chain[i];
         if (!link.is_task) continue;
         ready_.try_emplace(link.id);
         const Task& task = program_[link.id];
@@ -381,10 +380,9 @@ void Ranks::watch(const std::vector<ChainLink>& chain) {
         watch_message(link.id);
         const uint32_t number = connection_[link.id];
         const size_t tier = index_of(task.tier);
-        if (is_watched[tier][number]) continue;
-        is_watched[tier][number] = true;
         const Connection& connection = connections[tier][number];
-        networks_[tier]->watch(connection.source, connection.qpn, number);
+        const Instant until = i + 1 < chain.size() ? chain[i + 1].begin : Instant::never();
+        networks_[tier]->watch(connection.source, connection.qpn, number, {link.begin, until});
     }
 }
 

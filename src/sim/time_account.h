@@ -26,6 +26,7 @@ struct ChainLink {
     uint32_t id = 0;
     bool is_task = false;
     bool arrives = false;
+    Instant begin{};  // of a task: when it was posted, or began
     bool operator==(const ChainLink&) const = default;
 };
 
