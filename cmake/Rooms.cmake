@@ -25,6 +25,7 @@ function(tulle_room name)
     list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
     list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cc$")
 
+    tulle_check_arrows(${name} ${room_USES})
     list(TRANSFORM room_USES PREPEND tulle_ OUTPUT_VARIABLE uses)
     add_library(tulle_${name} STATIC ${sources})
     set_target_properties(tulle_${name} PROPERTIES LINKER_LANGUAGE CXX)
@@ -67,6 +68,22 @@ function(tulle_room name)
         add_test(NAME ${name}.bench COMMAND ${name}_bench --benchmark_min_time=0.001)
         set_tests_properties(${name}.bench PROPERTIES LABELS bench)
     endif()
+endfunction()
+
+# A room links only rooms that it may include: cmake/rooms.txt has a line for each.
+set(rooms_file ${PROJECT_SOURCE_DIR}/cmake/rooms.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${rooms_file})
+file(STRINGS ${rooms_file} TULLE_ARROWS REGEX "^[a-z]+:")
+
+function(tulle_check_arrows name)
+    set(line ${TULLE_ARROWS})
+    list(FILTER line INCLUDE REGEX "^${name}:")
+    string(REPLACE " " ";" allowed "${line}")
+    foreach(used IN LISTS ARGN)
+        if(NOT used IN_LIST allowed)
+            message(FATAL_ERROR "${name} may not use ${used}: cmake/rooms.txt says '${line}'")
+        endif()
+    endforeach()
 endfunction()
 
 # tulle_precompile(TARGET HEADER...): the standard library and HEADERS, foreign ones as <name> and

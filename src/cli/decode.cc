@@ -9,14 +9,10 @@
 
 #include "cli/command.h"
 #include "cli/decode/capture.h"
-#include "cli/decode/json_report.h"
-#include "cli/decode/link_type.h"
-#include "cli/decode/qp_follower.h"
-#include "cli/decode/summary.h"
-#include "cli/decode/text_report.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "decode/decoder.h"
 
 namespace tulle::cli {
 namespace {
@@ -37,7 +33,7 @@ A packet whose ICRC is wrong is reported and counted, but not followed.
 struct Options {
     std::string file;
     std::string json_file;
-    TextOptions text;
+    decode::TextOptions text;
     bool operations = false;
     bool quiet = false;
     bool partial = false;
@@ -65,52 +61,10 @@ std::optional<base::Error> scan(Capture& capture) {
     return capture.rewind();
 }
 
-// Takes one capture through the follower into the reports that were asked for.
-class Decoder {
-public:
-    Decoder(Capture& capture, TextReport* text, JsonReport* json)
-        : capture_(capture), text_(text), json_(json) {}
-
-    template <class GoOn>
-    void run(GoOn&& go_on) {
-        while (go_on()) {
-            const auto record = capture_.next();
-            if (!record) break;
-            packet(*record);
-        }
-        const std::vector<Operation> unfinished = follower_.finish();
-        for (const Operation& operation : unfinished) {
-            summary_.add_unfinished(operation);
-            if (text_ != nullptr) text_->unfinished(operation);
-        }
-        if (text_ != nullptr) text_->finish(summary_);
-        if (json_ != nullptr) json_->finish(summary_, unfinished, capture_.problem());
-    }
-
-private:
-    void packet(const Record& record) {
-        const Unwrapped unwrapped =
-            unwrap(capture_.link_type(), record.bytes, record.original_size, scratch_);
-        Packet packet{record, parse(unwrapped), {}, {}, Sighting::fresh};
-        packet.checksums = check(packet.frame, unwrapped.bytes);
-        const bool is_whole = packet.is_transport() && !packet.is_damaged();
-        if (is_whole && !record.interface_name.empty())
-            packet.sighting = repeats_.see(packet.frame, record.interface);
-        if (is_whole && packet.sighting == Sighting::fresh)
-            packet.noticed = follower_.follow(packet.frame, {record.number, record.time_ns});
-        summary_.add(packet);
-        if (text_ != nullptr) text_->packet(packet);
-        if (json_ != nullptr) json_->packet(packet);
-    }
-
-    Capture& capture_;
-    TextReport* text_;
-    JsonReport* json_;
-    QpFollower follower_;
-    Repeats repeats_;  // of captures with several interfaces
-    Summary summary_;
-    std::vector<std::byte> scratch_;
-};
+void hand_over(decode::Writing& text, Output& output) {
+    output.write(text.text());
+    text.clear();
+}
 
 int write_reports(const Options& options, Capture& capture) {
     const bool json_to_stdout = options.json_file == "-";
@@ -121,16 +75,27 @@ int write_reports(const Options& options, Capture& capture) {
         if (!created) return fail(created.error(), kInputWrong);
         file.emplace(std::move(*created));
     }
-    std::optional<TextReport> text;
-    if (!json_to_stdout) text.emplace(options.text, standard);
-    std::optional<JsonReport> json;
-    if (!options.json_file.empty()) json.emplace(file ? file->output() : standard);
+    decode::Writing text_written;
+    decode::Writing json_written;
+    std::optional<decode::TextReport> text;
+    if (!json_to_stdout) text.emplace(options.text, text_written);
+    std::optional<decode::JsonReport> json;
+    if (!options.json_file.empty()) json.emplace(json_written);
+    const auto hand_on = [&] {
+        hand_over(text_written, standard);
+        hand_over(json_written, file ? file->output() : standard);
+    };
 
-    Decoder decoder(capture, text ? &*text : nullptr, json ? &*json : nullptr);
-    decoder.run([&] {
+    decode::Decoder decoder(capture.link_type(), text ? &*text : nullptr, json ? &*json : nullptr);
+    while (!is_interrupted() && (file || !standard.is_closed())) {
         if (!capture.has_more_now()) standard.flush();  // somebody watches packets arrive
-        return !is_interrupted() && (file || !standard.is_closed());
-    });
+        const auto record = capture.next();
+        if (!record) break;
+        decoder.packet(*record);
+        hand_on();
+    }
+    decoder.finish(capture.problem());
+    hand_on();
 
     const bool is_damaged = !is_interrupted() && !capture.problem().empty();
     if (is_damaged && !options.partial) {
@@ -150,7 +115,7 @@ int write_reports(const Options& options, Capture& capture) {
     return is_interrupted() ? kRunFailed : kDone;
 }
 
-int decode(const Options& options) {
+int decode_file(const Options& options) {
     catch_interrupts();
     auto capture = Capture::open(options.file);
     if (!capture) return fail(capture.error(), kInputWrong);
@@ -184,10 +149,10 @@ void add_decode(Command& program) {
     command.flag("--partial", options->partial,
                  "Decode a damaged capture up to the first packet that is not whole");
     command.when_chosen([options] {
-        using Show = TextOptions::Show;
+        using Show = decode::TextOptions::Show;
         if (options->operations) options->text.show = Show::operations;
         if (options->quiet) options->text.show = Show::summary;
-        return decode(*options);
+        return decode_file(*options);
     });
 }
 

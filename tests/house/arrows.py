@@ -11,6 +11,9 @@ from rooms import MAY_INCLUDE
 _INCLUDE = re.compile(r'\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
 
+_ROW = re.compile(r"\| \[?(\w+)\]?(?:\([^)]*\))? \| .* \| ([^|]+) \| \w+ \|$")
+
+
 def check(root):
     for entry in sorted((root / "src").iterdir()):
         name = entry.relative_to(root)
@@ -21,6 +24,24 @@ def check(root):
         for path in files(entry):
             if path.suffix in (".h", ".cc", ".c"):
                 yield from _check_includes(root, entry.name, path)
+
+
+def check_table(text):
+    """The rows of ARCHITECTURE.md are the rooms of the plan, in its order."""
+    seen = []
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _ROW.match(line)
+        if not match or match.group(1) not in MAY_INCLUDE:
+            continue
+        room, words = match.groups()
+        named = {"std": [], "all above": seen}.get(words.strip(), words.split())
+        if sorted(named) != sorted(MAY_INCLUDE[room]):
+            yield (f"ARCHITECTURE.md:{number}: says that {room} may include '{words.strip()}', but "
+                   f"cmake/rooms.txt says '{' '.join(MAY_INCLUDE[room])}'")
+        seen.append(room)
+    if seen != list(MAY_INCLUDE):
+        yield (f"ARCHITECTURE.md:1: the rooms are: {' '.join(MAY_INCLUDE)}; the table has "
+               f"{' '.join(seen)}")
 
 
 def _check_readme(root, room):
@@ -48,4 +69,4 @@ def _check_includes(root, room, path):
 
 
 if __name__ == "__main__":
-    finish(check(ROOT))
+    finish([*check(ROOT), *check_table((ROOT / "ARCHITECTURE.md").read_text())])

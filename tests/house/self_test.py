@@ -52,6 +52,12 @@ class Arrows(Tree):
         self.plant("src/util/README.md", README)
         self.assertIn("src/util:1: is no room of the plan", self.complaints()[0])
 
+    def test_the_table_of_the_plan_says_what_the_plan_says(self):
+        table = (arrows.ROOT / "ARCHITECTURE.md").read_text()
+        self.assertEqual(list(arrows.check_table(table)), [])
+        wrong = table.replace("captures as bytes | base |", "captures as bytes | base cli |")
+        self.assertIn("says that wire may include 'base cli'", next(arrows.check_table(wrong)))
+
     def test_a_room_without_readme_is_an_error(self):
         self.plant("src/base/a.h", "#pragma once\n")
         self.assertIn("src/base/README.md:1: has 0 lines", self.complaints()[0])

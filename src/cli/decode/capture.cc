@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "cli/decode/link_type.h"
+#include "decode/link_type.h"
 
 namespace tulle::cli {
 namespace {
@@ -93,12 +93,12 @@ std::optional<base::Error> Capture::start() {
     records_ = 0;
     interfaces_ = can_rewind_ ? Interfaces(descriptor_.get()) : Interfaces();
     problem_.clear();
-    if (is_supported(link_type())) return std::nullopt;
+    if (decode::is_supported(link_type())) return std::nullopt;
     const char* name = pcap_datalink_val_to_name(link_type());
     return base::Error{
         fmt::format("{} has link type {} ({}), which tulle decode cannot take apart; it reads {}",
                     shown_name(path_), name != nullptr ? name : "without a name", link_type(),
-                    supported_link_types())};
+                    decode::supported_link_types())};
 }
 
 base::Error Capture::unreadable(const std::string& reason) const {
@@ -123,7 +123,7 @@ bool Capture::has_more_now() const {
     return can_rewind_ || ::poll(&wait, 1, 0) != 0;
 }
 
-std::optional<Record> Capture::next() {
+std::optional<decode::Record> Capture::next() {
     if (!problem_.empty()) return std::nullopt;
     pcap_pkthdr* header = nullptr;
     const unsigned char* data = nullptr;
@@ -142,12 +142,13 @@ std::optional<Record> Capture::next() {
     const int64_t time_ns =
         int64_t{header->ts.tv_sec} * kNanosecondsPerSecond + int64_t{header->ts.tv_usec};
     const uint32_t interface = interfaces_.next();
-    return Record{records_,
-                  time_ns,
-                  wire::Bytes(reinterpret_cast<const std::byte*>(data), header->caplen),
-                  header->len,
-                  interface,
-                  interfaces_.count() > 1 ? interfaces_.name(interface) : std::string_view{}};
+    return decode::Record{
+        records_,
+        time_ns,
+        wire::Bytes(reinterpret_cast<const std::byte*>(data), header->caplen),
+        header->len,
+        interface,
+        interfaces_.count() > 1 ? interfaces_.name(interface) : std::string_view{}};
 }
 
 std::string Capture::damage(const std::string& reason) const {

@@ -4,25 +4,15 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "cli/decode/interfaces.h"
 #include "cli/descriptor.h"
-#include "wire/layout.h"
+#include "decode/record.h"
 
 struct pcap;
 
 namespace tulle::cli {
-
-struct Record {
-    uint64_t number = 0;  // counted from 1
-    int64_t time_ns = 0;  // since 1970
-    wire::Bytes bytes;    // valid until the next call
-    size_t original_size = 0;
-    uint32_t interface = 0;           // of the capture, from 0
-    std::string_view interface_name;  // empty where there is but one, or where it has none
-};
 
 class Capture {
 public:
@@ -31,7 +21,7 @@ public:
 
     // The next record; nothing at the end of the capture or where it is damaged, which problem()
     // then tells.
-    std::optional<Record> next();
+    std::optional<decode::Record> next();
 
     // A sentence without its end that says where the capture is damaged; empty while it is not.
     const std::string& problem() const { return problem_; }

@@ -1,0 +1,32 @@
+// A capture as one JSON object, written as it goes: only one packet is in memory at a time.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "decode/packet.h"
+#include "decode/summary.h"
+#include "decode/writing.h"
+
+namespace tulle::decode {
+
+class JsonReport {
+public:
+    explicit JsonReport(Writing& output);
+
+    void packet(const Packet& packet);
+    // `problem` is why the capture was not read to its end; empty if it was.
+    void finish(const Summary& summary, const std::vector<Operation>& unfinished,
+                const std::string& problem);
+
+private:
+    Writing& output_;
+    bool first_ = true;
+};
+
+nlohmann::ordered_json packet_json(const Packet& packet);
+nlohmann::ordered_json operation_json(const Operation& operation);
+nlohmann::ordered_json summary_json(const Summary& summary,
+                                    const std::vector<Operation>& unfinished);
+
+}  // namespace tulle::decode
