@@ -2,6 +2,9 @@
 // hand to others. The descriptor counts events and carries none of them, so that those of an object
 // that is destroyed can be taken out again.
 //
+// An event that must not be lost has a place before it comes: whoever will push it has asked for
+// one while there was still somebody to refuse.
+//
 // While a thread looks for events by itself, new ones are not counted on the descriptor: it takes
 // them without a call of the kernel, and what it leaves is counted when it stops looking.
 #pragma once
@@ -11,13 +14,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <optional>
 
+#include "base/ring.h"
 #include "live/descriptor.h"
 
 namespace tulle::live {
@@ -32,19 +34,31 @@ public:
 
     void push(const Event& event) {
         const std::lock_guard guard(lock_);
-        events_.push_back(event);
-        if (lookers_ > 0)
-            ++uncounted_;
-        else
-            eventfd_write(file_.get(), 1);
+        make_room(1);
+        put(event);
+    }
+
+    // Room for one more event, kept for push_into_place(). Only this needs memory.
+    void add_place() {
+        const std::lock_guard guard(lock_);
+        make_room(1);
+        ++kept_places_;
+    }
+    void remove_place() {
+        const std::lock_guard guard(lock_);
+        --kept_places_;
+    }
+    void push_into_place(const Event& event) {
+        const std::lock_guard guard(lock_);
+        --kept_places_;
+        put(event);
     }
 
     // The oldest event, if there is one.
     std::optional<Event> take() {
         const std::lock_guard guard(lock_);
         if (events_.empty()) return std::nullopt;
-        const Event event = events_.front();
-        events_.pop_front();
+        const Event event = events_.pop_front();
         discount();
         return event;
     }
@@ -57,9 +71,7 @@ public:
             if (eventfd_read(file_.get(), &one) != 0) return std::nullopt;
             const std::lock_guard guard(lock_);
             if (events_.empty()) continue;  // it was taken out meanwhile
-            const Event event = events_.front();
-            events_.pop_front();
-            return event;
+            return events_.pop_front();
         }
     }
 
@@ -88,10 +100,27 @@ public:
     template <class Predicate>
     void remove_if(Predicate&& is_unwanted) {
         const std::lock_guard guard(lock_);
-        for (size_t left = std::erase_if(events_, is_unwanted); left > 0; --left) discount();
+        for (size_t left = events_.size(); left > 0; --left) {
+            const Event event = events_.pop_front();
+            if (is_unwanted(event))
+                discount();
+            else
+                events_.push_back(event);
+        }
     }
 
 private:
+    void make_room(size_t count) {
+        while (events_.size() + kept_places_ + count > events_.capacity()) events_.grow();
+    }
+    void put(const Event& event) {
+        events_.push_back(event);
+        if (lookers_ > 0)
+            ++uncounted_;
+        else
+            eventfd_write(file_.get(), 1);
+    }
+
     // One event less, whichever way the descriptor is set.
     void discount() {
         if (uncounted_ > 0) {
@@ -105,7 +134,8 @@ private:
 
     Descriptor file_;
     std::mutex lock_;
-    std::deque<Event> events_;
+    base::Ring<Event> events_{8};
+    size_t kept_places_ = 0;  // of those that are free
     uint32_t lookers_ = 0;
     uint32_t uncounted_ = 0;
 };

@@ -38,6 +38,25 @@ TEST(EventQueue, events_of_something_that_is_destroyed_are_taken_out) {
     EXPECT_FALSE(is_readable(queue.file()));
 }
 
+TEST(EventQueue, an_event_that_has_a_place_comes_between_others) {
+    EventQueue<int> queue;
+    queue.add_place();
+    queue.add_place();
+    for (int i = 0; i < 20; ++i) queue.push(i);
+    queue.push_into_place(100);
+    queue.remove_place();
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(queue.pop(), i);
+    EXPECT_EQ(queue.pop(), 100);
+    EXPECT_FALSE(is_readable(queue.file()));
+}
+
+TEST(EventQueue, as_many_events_come_as_have_places) {
+    EventQueue<int> queue;
+    for (int i = 0; i < 100; ++i) queue.add_place();
+    for (int i = 0; i < 100; ++i) queue.push_into_place(i);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(queue.take(), i);
+}
+
 TEST(EventQueue, what_somebody_who_looks_leaves_is_counted_when_he_stops) {
     EventQueue<int> queue;
     queue.begin_looking();

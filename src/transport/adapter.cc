@@ -80,6 +80,8 @@ bool is_legal(const Core& core, const QueuePair& qp, const QpAttributes& attribu
 Adapter::Adapter(const AdapterConfig& config) : core_(config) {}
 
 CqId Adapter::create_cq(uint32_t capacity) {
+    // Each may have raised one event that nobody has taken yet: no memory is needed by then.
+    while (core_.events.capacity() < core_.completion_queues.size() + 1) core_.events.grow();
     core_.completion_queues.push_back(std::make_unique<CompletionQueue>(capacity));
     return CqId{static_cast<uint32_t>(core_.completion_queues.size())};
 }

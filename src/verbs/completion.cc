@@ -151,6 +151,13 @@ void show_bell(Channel& channel, live::Host& host) {
         channel.shows_bell = host.progress().show_bell_in(channel.set.get());
 }
 
+// Its event has a place from now on, so that it is not lost where memory is short by then.
+void arm(Cq& cq, Channel& channel, live::Host& host) {
+    if (!cq.is_armed) channel.events.add_place();
+    cq.is_armed = true;
+    show_bell(channel, host);
+}
+
 // The oldest event; waits for one unless the channel is set not to. Nothing, and errno, if there is
 // none.
 std::optional<ibv_cq*> next_event(Channel& channel) {
@@ -239,8 +246,7 @@ int req_notify_cq(ibv_cq* shown, int solicited_only) {
     const std::lock_guard guard(host.lock());
     using Wish = transport::CompletionQueue::Wish;
     Cq& cq = cq_of(shown);
-    cq.is_armed = shown->channel != nullptr;
-    if (cq.is_armed) show_bell(object_of<Channel>(shown->channel), host);
+    if (shown->channel != nullptr) arm(cq, object_of<Channel>(shown->channel), host);
     const auto refusal =
         host.adapter().arm_cq(cq.id, solicited_only != 0 ? Wish::solicited : Wish::any);
     host.progress().on_armed();
@@ -331,7 +337,9 @@ TULLE_EXPORT int ibv_destroy_cq(ibv_cq* shown) {
         Process::of(host).remove(cq);
     }
     if (shown->channel != nullptr) {
-        object_of<Channel>(shown->channel).events.remove_if([&](ibv_cq* c) { return c == shown; });
+        auto& events = object_of<Channel>(shown->channel).events;
+        if (cq.is_armed) events.remove_place();
+        events.remove_if([&](ibv_cq* c) { return c == shown; });
         --shown->channel->refcnt;
     }
     context_of(shown->context).events.remove_if([&](const ibv_async_event& event) {

@@ -96,7 +96,7 @@ struct Cq {
     transport::Completion current{};  // of the extended way to poll
     ibv_wc current_shown{};
     uint64_t wc_flags = 0;
-    bool is_armed = false;  // and no event was raised since
+    bool is_armed = false;  // and no event was raised since; its channel has a place for that
 
     ibv_cq* plain() { return reinterpret_cast<ibv_cq*>(&shown); }
 };

@@ -98,10 +98,10 @@ void Process::on_event(const transport::AdapterEvent& event) {
         case EventKind::completion: {
             Cq* cq = event.subject < cqs_.size() ? cqs_[event.subject] : nullptr;
             if (cq == nullptr) return;
-            cq->is_armed = false;
-            if (cq->shown.channel != nullptr)
-                object_of<Channel>(cq->shown.channel).events.push(cq->plain());
-            return;
+            const bool has_place = std::exchange(cq->is_armed, false);
+            if (cq->shown.channel == nullptr) return;
+            auto& events = object_of<Channel>(cq->shown.channel).events;
+            return has_place ? events.push_into_place(cq->plain()) : events.push(cq->plain());
         }
         case EventKind::cq_error: {
             Cq* cq = event.subject < cqs_.size() ? cqs_[event.subject] : nullptr;

@@ -84,6 +84,36 @@ public:
     bool is_right = true;
     const char* wrong = "";
 
+    bool begin() { return open() && make() && connect(); }
+    // Arms the queue. False if that was refused.
+    bool arm() { return ibv_req_notify_cq(cq_, 0) == 0; }
+    // A message to itself. What memory fails for is done again.
+    bool say() {
+        ibv_sge sge{reinterpret_cast<uint64_t>(memory_), 8, mr_->lkey};
+        ibv_recv_wr receive{0, nullptr, &sge, 1};
+        ibv_recv_wr* bad_receive = nullptr;
+        ibv_send_wr send{};
+        send.sg_list = &sge;
+        send.num_sge = 1;
+        send.opcode = IBV_WR_SEND;
+        ibv_send_wr* bad_send = nullptr;
+        while (ibv_post_recv(qp_, &receive, &bad_receive) != 0) continue;
+        while (ibv_post_send(qp_, &send, &bad_send) != 0) continue;
+        ibv_wc wc{};
+        while (ibv_poll_cq(cq_, 1, &wc) <= 0) continue;
+        return wc.status == IBV_WC_SUCCESS;
+    }
+    // An event is there.
+    bool hear() {
+        pollfd look{channel_->fd, POLLIN, 0};
+        ibv_cq* cq = nullptr;
+        void* user = nullptr;
+        if (poll(&look, 1, 20'000) != 1 || ibv_get_cq_event(channel_, &cq, &user) != 0)
+            return false;
+        ibv_ack_cq_events(cq, 1);
+        return true;
+    }
+
 private:
     template <class Made>
     bool made(Made* what, const char* call) {
@@ -479,6 +509,34 @@ TEST(Scarce, so_it_is_where_the_thread_hears_of_a_connection) {
 
 TEST(Scarce, so_it_is_of_sockets_over_rdma) {
     fail_each_allocation<SocketLife>();
+}
+
+// A queue is armed and a message comes, again and again, and nobody takes the events. Wherever
+// memory fails, there are as many as there were messages: who sleeps until then would sleep for
+// ever.
+int arm_and_hear(int rounds) {
+    Life life;
+    if (!life.begin()) return 1;
+    for (int done = 0; done < rounds;) {
+        if (allocations_left < 0) allocations_left = 0;  // the next one fails
+        if (!life.arm()) continue;
+        if (!life.say()) return 2;
+        ++done;
+    }
+    for (int heard = 0; heard < rounds; ++heard)
+        if (!life.hear()) return 3;
+    return 0;
+}
+
+TEST(Scarce, an_event_of_a_queue_that_was_armed_comes_though_memory_fails) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(arm_and_hear(300));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(Scarce, a_refused_thread_is_an_errno) {
