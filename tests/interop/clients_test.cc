@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,9 @@ public:
     Caller(const Caller&) = delete;
     Caller& operator=(const Caller&) = delete;
 
-    bool connect(uint16_t port) {
+    bool connect(uint16_t port) { return ask(port) && is_next(RDMA_CM_EVENT_ESTABLISHED); }
+    // Asks for a connection, and does not wait for the answer.
+    bool ask(uint16_t port) {
         sockaddr_in there = address_of(port);
         ibv_qp_init_attr attributes = small_queue_pair();
         rdma_conn_param param{};
@@ -80,9 +83,9 @@ public:
         return rdma_resolve_addr(id_, nullptr, reinterpret_cast<sockaddr*>(&there), 1000) == 0 &&
                is_next(RDMA_CM_EVENT_ADDR_RESOLVED) && rdma_resolve_route(id_, 1000) == 0 &&
                is_next(RDMA_CM_EVENT_ROUTE_RESOLVED) &&
-               rdma_create_qp(id_, nullptr, &attributes) == 0 && rdma_connect(id_, &param) == 0 &&
-               is_next(RDMA_CM_EVENT_ESTABLISHED);
+               rdma_create_qp(id_, nullptr, &attributes) == 0 && rdma_connect(id_, &param) == 0;
     }
+    bool has_heard_nothing() { return next_event(channel_, std::chrono::milliseconds(0)).type < 0; }
     bool is_next(rdma_cm_event_type wanted) {
         last = next_event(channel_);
         return last.type == wanted;
@@ -105,11 +108,15 @@ private:
 // One that answers, as servers do: it accepts everybody and cleans up after those who part.
 class Server {
 public:
-    Server() : channel_(rdma_create_event_channel()) {
+    Server() : Server(Backlog{64}) {}
+    struct Backlog {
+        int size;
+    };
+    explicit Server(Backlog backlog) : channel_(rdma_create_event_channel()) {
         sockaddr_in any = address_of(0);
         rdma_create_id(channel_, &listener_, nullptr, RDMA_PS_TCP);
         rdma_bind_addr(listener_, reinterpret_cast<sockaddr*>(&any));
-        rdma_listen(listener_, 64);
+        rdma_listen(listener_, backlog.size);
     }
     explicit Server(uint16_t port) : channel_(rdma_create_event_channel()) {
         sockaddr_in there = address_of(port);
@@ -125,6 +132,12 @@ public:
     Server& operator=(const Server&) = delete;
 
     uint16_t port() const { return ntohs(rdma_get_src_port(listener_)); }
+    // The next event, and nothing is done about it.
+    Event take(std::chrono::milliseconds patience = kAtOnce) {
+        const Event event = next_event(channel_, patience);
+        if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) rdma_destroy_id(event.id);
+        return event;
+    }
 
     // Serves until the condition holds; false if nothing happens for too long.
     bool serve_until(const std::function<bool()>& is_done) {
@@ -143,6 +156,9 @@ public:
         }
     }
 
+    // The packet numbers that connections begin at: those of this side, and those of clients.
+    std::set<uint32_t> own_psns;
+    std::set<uint32_t> clients_psns;
     int connected = 0;  // ever
     int parted = 0;
     int others = 0;  // events of other kinds
@@ -157,7 +173,16 @@ private:
             default: ++others; return end(event.id);
         }
     }
+    void note_packet_numbers(rdma_cm_id* id) {
+        int mask = 0;
+        ibv_qp_attr attributes{};
+        attributes.qp_state = IBV_QPS_RTS;
+        if (rdma_init_qp_attr(id, &attributes, &mask) == 0) own_psns.insert(attributes.sq_psn);
+        attributes.qp_state = IBV_QPS_RTR;
+        if (rdma_init_qp_attr(id, &attributes, &mask) == 0) clients_psns.insert(attributes.rq_psn);
+    }
     void accept(rdma_cm_id* id) {
+        note_packet_numbers(id);
         ibv_qp_init_attr attributes = small_queue_pair();
         rdma_conn_param param{};
         if (rdma_create_qp(id, nullptr, &attributes) == 0 && rdma_accept(id, &param) == 0) return;
@@ -213,6 +238,11 @@ public:
         kill(pid_, SIGKILL);
         wait();
     }
+    // A process that it has left behind.
+    pid_t left_behind() const {
+        pid_t process = 0;
+        return read(words_, &process, sizeof process) == sizeof process ? process : 0;
+    }
     int wait() {
         int status = 0;
         waitpid(std::exchange(pid_, -1), &status, 0);
@@ -235,7 +265,15 @@ int be_client(uint16_t port, const std::string& how) {
     if (!stands)
         std::fprintf(stderr, "event %d, status %d\n", caller.last.type, caller.last.status);
     say(stands ? 'c' : 'r');
-    if (how == "waits")
+    if (how == "forks") {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            for (;;) pause();
+        }
+        if (write(STDOUT_FILENO, &child, sizeof child) != sizeof child) _exit(5);
+    }
+    if (how == "waits" || how == "forks")
         for (;;) pause();
     if (how == "parts") {
         caller.disconnect();
@@ -267,6 +305,80 @@ TEST(Clients, a_killed_client_makes_way_for_its_successor_at_once) {
     }
     EXPECT_TRUE(server.serve_until([&] { return server.parted == 5; }));
     EXPECT_EQ(server.others, 0);
+}
+
+// A child that a program has forked has no part in its connections: they end with the program.
+TEST(Clients, a_killed_client_whose_child_lives_on_has_gone_all_the_same) {
+    Server server;
+    Child client("--client", server.port(), "forks");
+    ASSERT_TRUE(server.serve_until([&] { return server.connected == 1; }));
+    EXPECT_EQ(client.word(), 'c');
+    const pid_t left_behind = client.left_behind();
+    ASSERT_GT(left_behind, 0);
+    client.end();
+    EXPECT_TRUE(server.serve_until([&] { return server.parted == 1; }));
+    EXPECT_EQ(kill(left_behind, SIGKILL), 0);
+}
+
+// Packets of an old connection are not taken for those of a new one, nor guessed.
+TEST(Clients, connections_begin_at_packet_numbers_by_chance) {
+    constexpr int kClients = 6;
+    Server server;
+    for (int round = 1; round <= kClients; ++round) {
+        const Child client("--client", server.port(), "ends");
+        ASSERT_TRUE(server.serve_until([&] { return server.parted == round; })) << round;
+    }
+    EXPECT_EQ(server.own_psns.size(), size_t{kClients});
+    EXPECT_EQ(server.clients_psns.size(), size_t{kClients});
+}
+
+// Requests of one process are heard in their order, so that the third says that the second was.
+TEST(Clients, a_full_backlog_takes_nobody_until_the_program_has_taken_one) {
+    Server small(Server::Backlog{1});
+    Server other;
+    Caller first;
+    Caller second;
+    Caller third;
+    ASSERT_TRUE(first.ask(small.port()));
+    ASSERT_TRUE(second.ask(small.port()));
+    ASSERT_TRUE(third.ask(other.port()));
+    EXPECT_EQ(other.take().type, RDMA_CM_EVENT_CONNECT_REQUEST);
+    EXPECT_EQ(small.take().type, RDMA_CM_EVENT_CONNECT_REQUEST);
+    EXPECT_EQ(small.take(std::chrono::milliseconds(0)).type, -1);
+    EXPECT_TRUE(second.has_heard_nothing());  // it asks again, and may be heard then
+}
+
+// As the kernel's: to connect is to ask, and what becomes of it is an event.
+TEST(Clients, who_listens_a_moment_later_is_found_by_one_who_has_asked_before) {
+    constexpr int kTries = 10;  // a moment is 100 ms, which a busy machine may not have
+    bool is_found = false;
+    for (int i = 0; i < kTries && !is_found; ++i) {
+        uint16_t port = 0;
+        {
+            const Server server;
+            port = server.port();
+        }
+        Caller caller;
+        ASSERT_TRUE(caller.ask(port));
+        Server server(port);
+        is_found =
+            server.take(std::chrono::milliseconds(2000)).type == RDMA_CM_EVENT_CONNECT_REQUEST;
+    }
+    EXPECT_TRUE(is_found);
+}
+
+TEST(Clients, one_whom_nobody_listens_to_is_told_so) {
+    uint16_t port = 0;
+    {
+        const Server server;
+        port = server.port();
+    }
+    Caller caller;
+    ASSERT_TRUE(caller.ask(port));
+    EXPECT_TRUE(caller.is_next(RDMA_CM_EVENT_REJECTED));
+    Caller impatient;
+    ASSERT_TRUE(impatient.ask(port));
+    impatient.leave();  // before anybody could tell it
 }
 
 TEST(Clients, a_restarted_server_accepts_its_client_at_once) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 
 #include "verbs/rdmacm/manager.h"
 #include "verbs/refusal.h"
@@ -12,8 +11,6 @@ namespace {
 
 using transport::CmStatus;
 
-constexpr int kLooks = 20;  // for one who listens
-constexpr timespec kBetweenLooks{0, 5'000'000};
 constexpr int kMaxBacklog = 1024;    // the kernel's rdma_ucm.max_backlog
 constexpr uint8_t kAckTimeout = 18;  // about a second, as the kernel's path lives have it
 
@@ -55,30 +52,6 @@ transport::CmPath path_of(const Id& id) {
     path.packet_lifetime = id.path.packet_life_time;
     path.traffic_class = id.type_of_service;
     return path;
-}
-
-// Who listens where the id wants to go. Nobody: it is told so as a peer's manager would.
-bool find_peer(Manager& manager, Id& id) {
-    const rdma_addr& shown = id.shown.route.addr;
-    const uint32_t peer = manager.bridge().find_port(id.shown.verbs, protocol_of(id.shown.ps),
-                                                     address_port(shown.dst_storage),
-                                                     address_gid(shown.dst_storage).bytes.data());
-    if (peer == kNobody || !manager.set_peer(id, peer)) return false;
-    set_path(id);
-    return true;
-}
-
-// A program that has told its client that it is there, by a socket, may be about to listen. Where
-// addresses and routes take a network to resolve it is ready by then; here it gets a moment.
-bool await_peer(Manager& manager, Id& id) {
-    for (int looks = 0; looks < kLooks; ++looks) {
-        {
-            const Manager::Guard guard(manager);
-            if (find_peer(manager, id)) return true;
-        }
-        nanosleep(&kBetweenLooks, nullptr);
-    }
-    return false;
 }
 
 // One who wants to meet a program on the other kind of link wonders why nobody listens.
@@ -191,6 +164,32 @@ int accept_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
 }
 
 }  // namespace
+
+uint32_t find_listener(Manager& manager, const Id& id) {
+    const sockaddr_storage& there = id.shown.route.addr.dst_storage;
+    return manager.bridge().find_port(id.shown.verbs, protocol_of(id.shown.ps), address_port(there),
+                                      address_gid(there).bytes.data());
+}
+
+bool take_peer(Manager& manager, Id& id, uint32_t peer) {
+    if (peer == kNobody || !manager.set_peer(id, peer)) return false;
+    set_path(id);
+    return true;
+}
+
+int ask_peer(Manager& manager, Id& id, const rdma_conn_param* param) {
+    return is_datagram(id) ? connect_datagram(manager, id, param)
+                           : connect_stream(manager, id, param);
+}
+
+// As a peer's manager would.
+void tell_nobody_listens(Manager& manager, Id& id) {
+    say_if_on_other_link(manager, id);
+    if (is_datagram(id))
+        manager.tell(id, RDMA_CM_EVENT_UNREACHABLE, wire::kSidrServiceIdUnsupported);
+    else
+        manager.tell(id, RDMA_CM_EVENT_REJECTED, wire::kCmRejectInvalidServiceId);
+}
 
 int init_attributes(Id& id, ibv_qp_attr& a, int& mask) {
     switch (a.qp_state) {
@@ -357,22 +356,15 @@ TULLE_EXPORT int rdma_listen(rdma_cm_id* shown, int backlog) {
 
 TULLE_EXPORT int rdma_connect(rdma_cm_id* shown, rdma_conn_param* param) {
     Id& id = id_of(shown);
-    if (shown->verbs == nullptr || id.is_listening || id.handle) return refuse_call(EINVAL);
+    if (shown->verbs == nullptr || id.is_listening || id.handle || id.is_sought)
+        return refuse_call(EINVAL);
     {
         Manager& manager = Manager::of(id);
-        const bool is_found = await_peer(manager, id);
         const Manager::Guard guard(manager);
-        if (!is_found) {
-            say_if_on_other_link(manager, id);
-            if (is_datagram(id))
-                manager.tell(id, RDMA_CM_EVENT_UNREACHABLE, wire::kSidrServiceIdUnsupported);
-            else
-                manager.tell(id, RDMA_CM_EVENT_REJECTED, wire::kCmRejectInvalidServiceId);
-        } else {
-            const int error = is_datagram(id) ? connect_datagram(manager, id, param)
-                                              : connect_stream(manager, id, param);
-            if (error != 0) return refuse_call(error);
-        }
+        if (!take_peer(manager, id, find_listener(manager, id)))
+            manager.seek(id, param);
+        else if (const int error = ask_peer(manager, id, param))
+            return refuse_call(error);
     }
     return wait_if_synchronous(id);
 }

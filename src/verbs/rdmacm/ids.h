@@ -91,6 +91,7 @@ struct Id {
     bool is_bound = false;
     bool is_listening = false;
     bool is_passive = false;
+    bool is_sought = false;               // nobody listens yet where it wants to go
     std::vector<live::Descriptor> ports;  // held: one, or one of each device
     transport::CmHandle handle{};
     uint32_t peer = kNobody;     // the process at the other end, while it lives

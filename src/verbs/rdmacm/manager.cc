@@ -55,6 +55,8 @@ void Manager::abandon() {
     ears_.clear();
     by_handle_.clear();
     unshown_.clear();
+    sought_.clear();
+    is_seeking_ = false;
     unheard_.reset();
     event_.reset();
     message_.reset();
@@ -171,6 +173,7 @@ void Manager::part_from(Id& id) {
     if (id.manager == this && id.handle) (void)engine_->abandon(now(), id.handle);
     std::erase_if(by_handle_, [&](const auto& entry) { return entry.second == &id; });
     std::erase(ids_, &id);
+    std::erase_if(sought_, [&](const Sought& sought) { return sought.id == &id; });
     for (Id* other : ids_) {
         if (other->listen_id == &id) other->listen_id = nullptr;
         std::erase(other->waiting, &id);

@@ -68,6 +68,9 @@ public:
     base::Instant now() const { return base::Instant{bridge_->now_ps()}; }
     uint32_t next_psn() { return static_cast<uint32_t>(random_.next()) & 0xff'ffff; }
     void own(transport::CmHandle handle, Id& id) { by_handle_[handle.bits] = &id; }
+    // Looks a while for one who listens where the id wants to go, and connects then. The caller
+    // does not wait: a thread does.
+    void seek(Id& id, const rdma_conn_param* param);
     // From now on the id talks to this process. False if that shows no address.
     bool set_peer(Id& id, uint32_t peer);
 
@@ -111,12 +114,26 @@ private:
     void on_gone(uint32_t peer);
     void lose(uint32_t peer);
     void lose_peers();
+    void start_seeking();
 
     // Where the engine hears for an id.
     struct Ear {
         transport::CmListener listener;
         Id* id;
     };
+
+    // An id that is sought for, with what its program has said, copied.
+    struct Sought {
+        uint64_t ticket;  // its id may go meanwhile
+        Id* id;
+        base::Instant until;
+        std::optional<rdma_conn_param> param;
+        std::array<std::byte, 256> private_data;
+    };
+    void keep_seeking() noexcept;
+    Sought* sought_from(uint64_t ticket);
+    void look_for(const Sought& sought) noexcept;
+    void finish_seeking(Sought& sought, uint32_t peer);
 
     uint32_t device_ = 0;
     const Bridge* bridge_ = nullptr;
@@ -128,6 +145,9 @@ private:
     std::vector<Id*> ids_;
     std::vector<Ear> ears_;
     std::map<uint32_t, Id*> by_handle_;
+    std::vector<Sought> sought_;
+    uint64_t next_ticket_ = 0;
+    bool is_seeking_ = false;  // there is a thread
     bool is_draining_ = false;
     // What has not yet reached the engine, and what has left it and not yet reached the program or
     // the peer.

@@ -1,0 +1,118 @@
+// Connecting where nobody listens yet. A program that has told its client that it is there, by a
+// socket, may be about to listen. Where addresses and routes take a network to resolve it is ready
+// by then; here it gets a moment.
+//
+// rdma_connect() does not wait for it. A thread looks, which lives as long as there is an id to
+// look for. It is not the thread of the host: to meet a process is to wait for its answer, and that
+// one has to answer others meanwhile.
+#include <pthread.h>
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <exception>
+#include <thread>
+
+#include "verbs/rdmacm/connect.h"
+#include "verbs/rdmacm/manager.h"
+
+namespace tulle::verbs {
+namespace {
+
+constexpr base::Duration kSeekFor{100'000'000'000};  // 100 ms, chosen
+constexpr timespec kBetweenLooks{0, 5'000'000};
+
+// Signals are the program's, but for those of our own copies (live/fault_guard.h).
+class WithoutSignals {
+public:
+    WithoutSignals() {
+        sigset_t all;
+        sigfillset(&all);
+        sigdelset(&all, SIGSEGV);
+        sigdelset(&all, SIGBUS);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    WithoutSignals(const WithoutSignals&) = delete;
+    WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+private:
+    sigset_t before_;
+};
+
+}  // namespace
+
+void Manager::seek(Id& id, const rdma_conn_param* param) {
+    Sought sought{next_ticket_++, &id, now() + kSeekFor, std::nullopt, {}};
+    if (param != nullptr) {
+        sought.param = *param;
+        if (param->private_data == nullptr) sought.param->private_data_len = 0;
+        std::copy_n(static_cast<const std::byte*>(param->private_data),
+                    sought.param->private_data_len, sought.private_data.begin());
+    }
+    sought_.push_back(sought);
+    id.is_sought = true;
+    if (is_seeking_) return;
+    try {
+        start_seeking();
+    } catch (...) {
+        sought_.pop_back();
+        id.is_sought = false;
+        throw;  // is the errno of the program's call
+    }
+}
+
+void Manager::start_seeking() {
+    const WithoutSignals guard;
+    std::thread thread([this] { keep_seeking(); });
+    pthread_setname_np(thread.native_handle(), "tulle-seek");
+    thread.detach();  // managers are never destroyed
+    is_seeking_ = true;
+}
+
+void Manager::keep_seeking() noexcept {
+    for (;; nanosleep(&kBetweenLooks, nullptr)) {
+        const Guard guard(*this);
+        for (uint64_t ticket = 0; Sought* next = sought_from(ticket);) {
+            ticket = next->ticket + 1;
+            look_for(*next);
+        }
+        if (!sought_.empty()) continue;
+        is_seeking_ = false;
+        return;
+    }
+}
+
+// In the order in which they came.
+Manager::Sought* Manager::sought_from(uint64_t ticket) {
+    const auto found = std::ranges::lower_bound(sought_, ticket, {}, &Sought::ticket);
+    return found == sought_.end() ? nullptr : &*found;
+}
+
+// To meet processes lets go of the lock: an id that goes meanwhile takes its ticket with it. What
+// finds no memory is tried again with the next look.
+void Manager::look_for(const Sought& what) noexcept {
+    const uint64_t ticket = what.ticket;
+    try {
+        const uint32_t peer = find_listener(*this, *what.id);
+        Sought* sought = sought_from(ticket);
+        if (sought == nullptr || sought->ticket != ticket) return;
+        const bool is_over = now() >= sought->until;
+        if (peer == kNobody && !is_over) return;
+        finish_seeking(*sought, peer);
+        sought->id->is_sought = false;
+        std::erase_if(sought_, [&](const Sought& s) { return s.ticket == ticket; });
+    } catch (const std::exception&) {
+        return;
+    }
+}
+
+void Manager::finish_seeking(Sought& sought, uint32_t peer) {
+    Id& id = *sought.id;
+    if (!take_peer(*this, id, peer)) return tell_nobody_listens(*this, id);
+    rdma_conn_param* param = sought.param ? &*sought.param : nullptr;
+    if (param != nullptr) param->private_data = sought.private_data.data();
+    if (const int error = ask_peer(*this, id, param)) tell(id, RDMA_CM_EVENT_CONNECT_ERROR, -error);
+}
+
+}  // namespace tulle::verbs
