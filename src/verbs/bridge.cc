@@ -72,12 +72,14 @@ constexpr Bridge kBridge = {
         },
     .is_elsewhere =
         [](ibv_context* c, const uint8_t* address) {
-            return host_of(c).world().is_elsewhere(gid_of(address));
+            return or_else(false, [&] { return host_of(c).world().is_elsewhere(gid_of(address)); });
         },
     .slot = [](ibv_context* c) { return host_of(c).world().slot(); },
     .listens_on_other_link =
         [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
-            return host_of(c).ports().is_on_other_link(protocol, port, gid_of(address));
+            return or_else(false, [&] {
+                return host_of(c).ports().is_on_other_link(protocol, port, gid_of(address));
+            });
         },
     .take_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port) {

@@ -1,6 +1,7 @@
 #include "verbs/builder_guards.h"
 
 #include <exception>
+#include <system_error>
 
 namespace tulle::verbs {
 namespace {
@@ -33,6 +34,8 @@ struct Entry<&ibv_qp_ex::wr_complete> {
     static int call(ibv_qp_ex* qp) {
         try {
             return inner(qp);
+        } catch (const std::system_error& error) {
+            return error.code().value();
         } catch (const std::exception&) {
             return ENOMEM;
         }

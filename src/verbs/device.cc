@@ -16,6 +16,7 @@
 
 #include "verbs/objects.h"
 #include "verbs/process.h"
+#include "verbs/undo.h"
 
 namespace tulle::verbs {
 namespace {
@@ -95,8 +96,13 @@ ibv_context* open_context(uint32_t device, live::Descriptor command, bool is_of_
     context->command = std::move(command);
     context->is_of_this_process = is_of_this_process;
     if (!context->events.is_open() || !context->command) return fail(EMFILE);
-    context->host = Process::of_device(device).acquire();
+    Process& process = Process::of_device(device);
+    context->host = process.acquire();
     if (context->host == nullptr) return nullptr;
+    context->identity = &context->host->identity();
+    Undo undo([&] { process.release(); });
+    process.add(*context);
+    undo.done();
     ibv_context& shown = *context->shown();
     fill_operations(context->verbs);
     shown.device = &devices()[device].shown;
@@ -168,13 +174,17 @@ TULLE_EXPORT ibv_context* tulle_verbs_open_device(ibv_device* device, void*) {
 TULLE_PRIVATE(verbs_open_device);
 
 TULLE_EXPORT int ibv_close_device(ibv_context* context) {
-    Process& process = Process::of(context);
-    delete &context_of(context);
-    process.release();
+    Context& own = context_of(context);
+    const bool is_of_parent = own.host == nullptr;
+    Process& process = Process::of_device(own.identity->device);
+    if (!is_of_parent) process.remove(own);
+    delete &own;
+    if (!is_of_parent) process.release();
     return 0;
 }
 
 TULLE_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+    (void)host_of(context);  // the descriptor of a parent's is the parent's to read
     const auto next = context_of(context).events.pop();
     if (!next) return -1;
     *event = *next;

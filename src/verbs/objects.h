@@ -27,7 +27,8 @@ struct Context {
     live::EventQueue<ibv_async_event> events;
     live::Descriptor command;        // the file that stands for the device, as programs expect one
     bool is_of_this_process = true;  // not imported from another one
-    live::Host* host = nullptr;
+    live::Host* host = nullptr;  // none in the child of a fork, which has no part in its parent's
+    const live::Identity* identity = nullptr;
 
     ibv_context* shown() { return &verbs.context; }
 };
@@ -163,8 +164,13 @@ Object& object_of(Shown* shown) {
 inline Context& context_of(ibv_context* context) {
     return *reinterpret_cast<Context*>(verbs_get_ctx(context));
 }
+// Throws EIO, as of an adapter that was unplugged: the device is that of the parent of a fork.
+[[noreturn]] void refuse_parents_device();
 inline live::Host& host_of(ibv_context* context) {
-    return *context_of(context).host;
+    live::Host* host = context_of(context).host;
+    if (host == nullptr) [[unlikely]]
+        refuse_parents_device();
+    return *host;
 }
 inline Cq& cq_of(ibv_cq* cq) {
     return object_of<Cq>(cq);

@@ -18,7 +18,7 @@ constexpr uint8_t kPort = 1;
 constexpr uint32_t kLoopbackInterface = 1;  // `lo` has this number in every network namespace
 
 const live::Identity& identity_of(ibv_context* context) {
-    return host_of(context).identity();
+    return *context_of(context).identity;
 }
 
 uint32_t gid_type(const live::Identity& who, uint32_t index) {
@@ -151,7 +151,7 @@ TULLE_EXPORT int ibv_query_port(ibv_context* context, uint8_t port,
 }
 
 TULLE_EXPORT int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
-    const auto& gids = host_of(context).identity().gids;
+    const auto& gids = identity_of(context).gids;
     if (port != kPort || index < 0 || static_cast<size_t>(index) >= gids.size()) {
         errno = EINVAL;
         return -1;
@@ -162,7 +162,7 @@ TULLE_EXPORT int ibv_query_gid(ibv_context* context, uint8_t port, int index, ib
 
 TULLE_EXPORT int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index,
                                    ibv_gid_entry* entry, uint32_t flags, size_t size) {
-    const auto& who = host_of(context).identity();
+    const auto& who = identity_of(context);
     if (flags != 0 || port != kPort || size < sizeof *entry) return EINVAL;
     if (index >= who.gids.size()) return EINVAL;
     describe(who, index, *entry);
@@ -171,7 +171,7 @@ TULLE_EXPORT int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t
 
 TULLE_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t most,
                                           uint32_t flags, size_t size) {
-    const auto& who = host_of(context).identity();
+    const auto& who = identity_of(context);
     if (flags != 0 || size < sizeof *entries || most < who.gids.size()) return -EINVAL;
     for (uint32_t i = 0; i < who.gids.size(); ++i)
         describe(who, i,
@@ -182,7 +182,7 @@ TULLE_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* e
 // For ibv_devinfo and pyverbs: 0 stands for InfiniBand and RoCE v1, 1 for RoCE v2.
 TULLE_EXPORT int tulle_ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index,
                                           unsigned int* type) {
-    const auto& who = host_of(context).identity();
+    const auto& who = identity_of(context);
     if (port != kPort || index >= who.gids.size()) {
         errno = EINVAL;
         return -1;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <cstdlib>
+#include <system_error>
 
 namespace tulle::verbs {
 namespace {
@@ -45,6 +46,16 @@ void Process::release() {
     if (--users_ == 0) host_.reset();
 }
 
+void Process::add(Context& context) {
+    const std::lock_guard guard(lock_);
+    contexts_.push_back(&context);
+}
+
+void Process::remove(Context& context) {
+    const std::lock_guard guard(lock_);
+    std::erase(contexts_, &context);
+}
+
 // A program that ends without closing its device has counted all the same. One that ends amid a
 // call of another thread keeps what it has shown so far.
 void Process::on_exit() {
@@ -72,7 +83,7 @@ void Process::after_fork_in_parent() {
 }
 
 // The thread is not in the child, and rings have one writer: the child lets go of all of it. It may
-// open devices of its own; handles of before are the parent's.
+// open devices of its own; handles of before are the parent's, and calls with them are refused.
 void Process::after_fork_in_child() {
     for (Process& process : all()) {
         if (process.host_) {
@@ -81,6 +92,8 @@ void Process::after_fork_in_child() {
             (void)process.host_.release();
         }
         process.users_ = 0;
+        for (Context* context : process.contexts_) context->host = nullptr;
+        process.contexts_.clear();
         process.cqs_.clear();
         process.srqs_.clear();
         process.qps_.clear();
@@ -143,6 +156,10 @@ void Process::on_gone(transport::EndpointIndex peer) {
 
 void Process::on_progress() {
     if (management.on_progress != nullptr) management.on_progress(management.self);
+}
+
+void refuse_parents_device() {
+    throw std::system_error(EIO, std::generic_category());
 }
 
 int errno_of(transport::Refusal refusal) {

@@ -35,6 +35,9 @@ public:
     // nullptr, and errno, if the host cannot be opened.
     live::Host* acquire();
     void release();
+    // Contexts that were opened here, and not closed.
+    void add(Context& context);
+    void remove(Context& context);
     live::Host* host() { return host_.get(); }
 
     // With the host's lock held.
@@ -94,10 +97,11 @@ private:
     static void after_fork_in_child();
     static std::array<Process, live::kMaxDevices>& all();
 
-    std::mutex lock_;  // of the next two
+    std::mutex lock_;  // of the next four
     uint32_t device_ = 0;
     std::unique_ptr<live::Host> host_;
     uint32_t users_ = 0;
+    std::vector<Context*> contexts_;
     std::vector<Cq*> cqs_;
     std::vector<Srq*> srqs_;
     std::unordered_map<uint32_t, ProtectionDomain*> pds_;  // by handle

@@ -52,7 +52,9 @@ void prepare_or_fail(CmEventBox& box) {
     }
 }
 
+// The descriptor of a parent's channel is the parent's to read.
 CmEventBox* next_event(CmChannel& channel) {
+    if (channel.made_in != era()) return fail(EIO);
     const auto box = channel.events.pop();
     if (!box) return nullptr;
     prepare_or_fail(**box);
@@ -140,6 +142,11 @@ TULLE_EXPORT int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, vo
 
 TULLE_EXPORT int rdma_destroy_id(rdma_cm_id* shown) {
     Id& id = id_of(shown);
+    if (id.made_in != era()) {  // its connection and its events are the parent's
+        if (id.owns_channel) rdma_destroy_event_channel(shown->channel);
+        delete &id;
+        return 0;
+    }
     for (Manager& manager : Manager::all()) {
         if (!manager.is_open()) continue;
         const Manager::Guard guard(manager);

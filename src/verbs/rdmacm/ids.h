@@ -62,8 +62,12 @@ private:
     CmEventBox** last_ = &first_;
 };
 
+// How often a process forked to become this one. What was made in another era is the parent's.
+uint32_t era();
+
 struct CmChannel {
     rdma_event_channel shown{};
+    const uint32_t made_in = era();
     live::EventQueue<CmEventBox*> events;
 
     // Takes those out that are wanted.
@@ -85,6 +89,7 @@ struct Multicast {
 
 struct Id {
     rdma_cm_id shown{};
+    const uint32_t made_in = era();
     Manager* manager = nullptr;   // of the device that it belongs to
     bool is_synchronous = false;  // the program gave no channel: calls wait for their event
     bool owns_channel = false;

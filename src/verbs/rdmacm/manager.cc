@@ -4,9 +4,11 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 namespace tulle::verbs {
 namespace {
@@ -41,9 +43,23 @@ std::span<Manager> Manager::all() {
     return std::span(managers()).first(live::device_count_from_environment());
 }
 
+namespace {
+std::atomic<uint32_t> forks{0};
+}
+
+uint32_t era() {
+    (void)Manager::first();  // from here on forks are counted
+    return forks.load(std::memory_order_relaxed);
+}
+
+void Manager::refuse_parents_id() {
+    throw std::system_error(EIO, std::generic_category());
+}
+
 // What there was is the parent's; the child opens devices of its own. Ids and events that the
 // child's copy of the program still names stay where they are.
 void Manager::after_fork_in_child() {
+    ++forks;
     for (Manager& manager : managers()) manager.abandon();
 }
 

@@ -21,7 +21,11 @@ public:
     Manager& operator=(const Manager&) = delete;
     static Manager& of_device(uint32_t device);
     static Manager& first() { return of_device(0); }
-    static Manager& of(const Id& id) { return *id.manager; }
+    // Throws EIO if the id is of the parent of a fork.
+    static Manager& of(const Id& id) {
+        if (id.made_in != era()) refuse_parents_id();
+        return *id.manager;
+    }
     // Of all devices that this host has.
     static std::span<Manager> all();
 
@@ -84,6 +88,7 @@ public:
 private:
     static std::array<Manager, live::kMaxDevices>& managers();
     static void after_fork_in_child();
+    [[noreturn]] static void refuse_parents_id();
     void abandon();
     bool open();
     // Never throws: what finds no memory is tried again a millisecond later.
