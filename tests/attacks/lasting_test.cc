@@ -96,6 +96,41 @@ TEST(LastingTest, signals_during_calls_lose_no_peer) {
     EXPECT_EQ(end(server), 0);
 }
 
+const Channel* told_of_alarms = nullptr;
+
+void on_counted_alarm(int) {
+    constexpr int kSeveral = 3;
+    static int alarms = 0;
+    if (++alarms == kSeveral) told_of_alarms->send('!');
+}
+
+// The one that is called answers only after several signals have come.
+TEST(LastingTest, a_call_outlasts_signals) {
+    const std::string world = new_world();
+    const uid_t uid = user(kVictim);
+    Process server(
+        uid, [&](const Channel& c) { return live_as_victim(c, identity_in(world, 0, false)); });
+    const auto where = server.channel().take<Whereabouts>();
+    Process client(uid, [&](const Channel& parent) {
+        Program program(identity_in(world, 1, false));
+        (void)parent.take<char>();
+        told_of_alarms = &parent;
+        struct sigaction action {};
+        action.sa_handler = on_counted_alarm;
+        sigaction(SIGALRM, &action, nullptr);
+        const itimerval often{{0, 20'000}, {0, 20'000}};
+        setitimer(ITIMER_REAL, &often, nullptr);
+        const std::lock_guard guard(program.side.host->lock());
+        return program.side.host->world().resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
+    });
+    kill(server.pid, SIGSTOP);
+    client.channel().send('!');
+    (void)client.channel().take<char>();
+    kill(server.pid, SIGCONT);
+    EXPECT_EQ(client.exit_code(), 0);
+    EXPECT_EQ(end(server), 0);
+}
+
 // A server that starts anew in the slot of the one before is found at once.
 TEST(LastingTest, a_client_finds_the_successor_of_its_server) {
     const std::string world = new_world();

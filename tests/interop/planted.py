@@ -112,7 +112,7 @@ DEFECTS = {
         "            return 0;\n",
         "calls_test",
     ),
-    "a limit beyond the places of a queue is accepted": (
+    "a queue is resized although its limit is refused": (
         "src/verbs/shared_receive.cc",
         " || (limits && attributes->srq_limit > places)",
         "",
@@ -122,13 +122,37 @@ DEFECTS = {
         "src/verbs/process.cc",
         "            process.host_->abandon();\n",
         "",
-        "two_test",
+        "clients_test",
     ),
     "a forked child keeps the objects of its parent": (
         "src/verbs/process.cc",
         "        process.qps_.clear();\n",
         "",
-        "two_test",
+        "fork_test",
+    ),
+    "a forked child keeps the devices of its parent": (
+        "src/verbs/process.cc",
+        "        for (Context* context : process.contexts_) context->host = nullptr;\n",
+        "",
+        "fork_test",
+    ),
+    "a forked child takes the events of its parent": (
+        "src/verbs/rdmacm/channel.cc",
+        "    if (channel.made_in != era()) return fail(EIO);\n",
+        "",
+        "fork_test",
+    ),
+    "nobody waits for one who is about to listen": (
+        "src/verbs/rdmacm/seek.cc",
+        "constexpr base::Duration kSeekFor{100'000'000'000};",
+        "constexpr base::Duration kSeekFor{0};",
+        "clients_test",
+    ),
+    "an event has no place before it comes": (
+        "src/live/event_queue.h",
+        "        make_room(1);\n        ++kept_places_;\n",
+        "        ++kept_places_;\n",
+        "scarce",
     ),
     "events of a queue pair outlive it": (
         "src/verbs/queue_pair.cc",
@@ -164,7 +188,7 @@ DEFECTS = {
     "a killed client keeps its connection": (
         "src/verbs/rdmacm/manager.cc",
         "    engine_->lose_endpoint(peer);\n",
-        "",
+        "    engine_->lose_endpoint(peer == kNobody ? peer : kNobody);\n",
         "clients_test",
     ),
 }

@@ -115,6 +115,13 @@ TEST_F(Refusals, a_limit_is_not_beyond_the_places_of_its_queue) {
     ibv_srq_attr change{};
     change.srq_limit = 17;
     EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_LIMIT), EINVAL);
+    // A change that is refused changes nothing.
+    change.max_wr = 32;
+    change.srq_limit = 33;
+    EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+    ibv_srq_attr now{};
+    EXPECT_EQ(ibv_query_srq(srq, &now), 0);
+    EXPECT_EQ(now.max_wr, 16u);
     change.srq_limit = 16;
     EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_LIMIT), 0);
     EXPECT_EQ(ibv_destroy_srq(srq), 0);

@@ -231,6 +231,57 @@ TEST(Two, deregistration_waits_for_copies) {
         });
 }
 
+// The child's memory, which it moves its region away from as soon as a WRITE has begun.
+bool move_amid_a_write(Side& side, std::vector<char>& elsewhere) {
+    std::fill(side.memory.begin(), side.memory.end(), 'x');
+    side.mr = ibv_reg_mr(side.pd, side.memory.data(), side.memory.size(), kAll);
+    side.qp = nullptr;
+    if (side.mr == nullptr || !side.connect()) return false;
+    const volatile char* first = side.memory.data();
+    const volatile char* last = side.memory.data() + side.memory.size() - 1;
+    side.poll_until_told();  // until small ones have gone their way
+    side.meet();
+    while (*first == 'x') continue;
+    if (ibv_rereg_mr(side.mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, elsewhere.data(),
+                     elsewhere.size(), 0) != 0)
+        return false;
+    const char then = *last;
+    side.meet();  // the WRITE has come to its end
+    const bool is_left_alone = *last == then;
+    return ibv_destroy_qp(side.qp) == 0 && ibv_dereg_mr(side.mr) == 0 && is_left_alone;
+}
+
+// After ibv_rereg_mr() nobody writes any more to where the region was, however long a WRITE takes.
+TEST(Two, a_region_that_moves_waits_for_copies) {
+    constexpr size_t kHuge = 16 << 20;
+    constexpr int kRounds = 5;
+    two::run(
+        [](Side& side) {
+            side.memory.resize(kHuge);
+            side.open();
+            std::vector<char> elsewhere(kPage);
+            for (int round = 0; round < kRounds; ++round)
+                if (!move_amid_a_write(side, elsewhere)) return false;
+            return true;
+        },
+        [](Side& side) {
+            side.memory.assign(kHuge, 'x');
+            side.open();
+            for (int round = 0; round < kRounds; ++round) {
+                side.qp = nullptr;
+                ASSERT_TRUE(side.connect());
+                side.memory.front() = 'x';
+                for (int i = 0; i < 3; ++i)
+                    ASSERT_EQ(side.result_of(side.request(IBV_WR_RDMA_WRITE, 8)), IBV_WC_SUCCESS);
+                side.meet();
+                side.memory.front() = side.memory.back() = 'y';
+                (void)side.result_of(side.request(IBV_WR_RDMA_WRITE, kHuge));
+                side.meet();
+                EXPECT_EQ(ibv_destroy_qp(side.qp), 0);
+            }
+        });
+}
+
 // ---- ends ---------------------------------------------------------------------------------------
 
 // It waits for one who wants to connect, says no and why, and is gone.
