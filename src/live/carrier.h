@@ -79,6 +79,7 @@ private:
     void receive_record(uint32_t index, base::Instant now, std::span<const std::byte> record);
     void receive_packet(uint32_t index, base::Instant now, const RecordHead& head,
                         std::span<const std::byte> record);
+    static bool is_for_us_to_read(Peer& peer, std::span<const std::byte> record);
     void receive_write(Peer& peer, std::span<const std::byte> record);
     void receive_local(base::Instant now);
     void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes,

@@ -157,6 +157,24 @@ TEST_F(HostTest, a_send_behind_writes_in_a_ring_completes_behind_them) {
     for (uint32_t i = 1; i <= kList + 1; ++i) EXPECT_EQ(here.next().id, i);
 }
 
+// The initiator has taken the WRITEs back, and gets no CPU before it has put them into place.
+TEST_F(HostTest, a_send_is_not_seen_before_writes_that_their_initiator_has_taken_back) {
+    connect();
+    there.receive(8);
+    std::unique_lock awake = there.lock_awake();
+    here.post_list(kList, there).unlock();
+    here.post(transport::Work::send, 8);
+    RingMemory& ring = here.ring_to(there);
+    const std::unique_lock initiator(here.host->lock());
+    ring.taking_back = 1;
+    ring.claimed = ring.written.load();
+    awake.unlock();
+    Completion completion;
+    for (int looks = 0; looks < 1000; ++looks) ASSERT_FALSE(there.take(completion));
+    ring.taking_back = 0;
+    EXPECT_EQ(there.next().status, Status::success);
+}
+
 TEST_F(HostTest, a_region_is_withdrawn_when_writes_that_were_under_way_have_landed) {
     connect();
     std::memset(here.memory.data(), 0x5a, 8 * kList);

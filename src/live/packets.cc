@@ -277,6 +277,7 @@ bool Carrier::receive_from(uint32_t index, Instant time) {
     for (; count < kRecordsATime; ++count) {
         const auto record = peer.reader.front();
         if (record.empty()) break;
+        if (!is_for_us_to_read(peer, record)) break;
         receive_record(index, time, record);
         peer.reader.pop();
     }
@@ -319,6 +320,18 @@ void Carrier::receive_packet(uint32_t index, Instant time, const RecordHead& hea
     packet.payload = wire::Payload::memory(record.data());
     if (wire_ && world_.at(index).has_grants()) wire_->overhear(world_.facts_of({index}), packet);
     deliver(index, time, packet, std::span(grh).first(head.grh_bytes));
+}
+
+// False: a WRITE that its initiator has taken back and is about to put into place. What it sent
+// behind it must not be seen before that.
+bool Carrier::is_for_us_to_read(Peer& peer, std::span<const std::byte> record) {
+    if (peer.incoming().taking_back.load() == 0) [[likely]]
+        return true;
+    RecordHead head{};
+    if (record.size() < sizeof head) return true;
+    std::memcpy(&head, record.data(), sizeof head);
+    if (head.kind != RecordKind::write) return true;
+    return peer.incoming().claimed.load() <= peer.reader.position();
 }
 
 // Obeyed only from those who could write there themselves.
