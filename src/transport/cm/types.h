@@ -75,7 +75,7 @@ struct ConnectRequest {
     uint8_t path_mtu = 3;  // MtuCode, 1 to 5
     CmTransport transport = CmTransport::rc;
     wire::Qpn qpn = {};
-    wire::Psn starting_psn = {};
+    wire::Psn starting_psn = {};  // where the peer is to begin to send (12.7)
     bool srq = false;
     bool end_to_end_flow_control = false;
     uint8_t responder_resources = 0;

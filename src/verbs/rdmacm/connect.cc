@@ -118,7 +118,7 @@ int connect_datagram(Manager& manager, Id& id, const rdma_conn_param* param) {
 
 int connect_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
     set_connection(id, param);
-    id.own_psn = manager.next_psn();
+    id.receive_psn = manager.next_psn();
     id.retry_count = param != nullptr ? std::min<uint8_t>(param->retry_count, 7) : 7;
     id.rnr_retry_count = param != nullptr ? std::min<uint8_t>(param->rnr_retry_count, 7) : 7;
     transport::ConnectRequest request;
@@ -128,7 +128,7 @@ int connect_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
     request.ip = addresses_of(id);
     request.path_mtu = id.path.mtu;
     request.qpn = wire::Qpn{id.own_qpn};
-    request.starting_psn = wire::Psn{id.own_psn};
+    request.starting_psn = wire::Psn{id.receive_psn};
     request.srq = id.has_srq;
     request.end_to_end_flow_control = param != nullptr && param->flow_control != 0;
     request.responder_resources = id.responder_resources;
@@ -152,7 +152,7 @@ int accept_datagram(Manager& manager, Id& id, const rdma_conn_param* param) {
 int accept_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
     transport::AcceptReply reply;
     reply.qpn = wire::Qpn{id.own_qpn};
-    reply.starting_psn = wire::Psn{id.own_psn};
+    reply.starting_psn = wire::Psn{id.receive_psn};
     reply.responder_resources = id.responder_resources;
     reply.initiator_depth = id.initiator_depth;
     reply.rnr_retry_count =
@@ -214,14 +214,14 @@ int init_attributes(Id& id, ibv_qp_attr& a, int& mask) {
             a.ah_attr.grh.traffic_class = id.type_of_service;
             a.path_mtu = static_cast<ibv_mtu>(id.path.mtu);
             a.dest_qp_num = id.remote_qpn;
-            a.rq_psn = id.remote_psn;
+            a.rq_psn = id.receive_psn;
             a.max_dest_rd_atomic = id.responder_resources;
             a.min_rnr_timer = id.min_rnr_timer;
             mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
             return 0;
         case IBV_QPS_RTS:
-            a.sq_psn = id.own_psn;
+            a.sq_psn = id.send_psn;
             mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
             if (is_datagram(id)) return 0;
             a.timeout = id.ack_timeout != 0 ? id.ack_timeout : kAckTimeout;

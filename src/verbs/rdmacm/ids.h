@@ -109,8 +109,8 @@ struct Id {
     uint32_t own_qpn = 0;
     uint32_t remote_qpn = 0;
     uint32_t remote_qkey = 0;
-    uint32_t own_psn = 0;
-    uint32_t remote_psn = 0;
+    uint32_t receive_psn = 0;  // of the first packet that comes: what we tell the peer to begin at
+    uint32_t send_psn = 0;     // of the first that we send: what the peer has told us
     uint8_t responder_resources = 0;
     uint8_t initiator_depth = 0;
     uint8_t retry_count = 7;

@@ -310,7 +310,7 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
     id->is_bound = true;
     id->listen_id = &from;
     id->handle = handle;
-    id->own_psn = next_psn();
+    id->receive_psn = next_psn();
     if (!set_peer(*id, peer)) return nullptr;
     ids_.reserve(ids_.size() + 1);
     own(handle, *id);
@@ -328,7 +328,7 @@ void Manager::on_request(transport::CmHandle handle, const transport::CmRequestA
     ++listener->untaken;
     const wire::CmReq& request = what.message;
     id->remote_qpn = request.local_qpn.value;
-    id->remote_psn = request.starting_psn.value;
+    id->send_psn = request.starting_psn.value;
     id->retry_count = request.retry_count;
     id->rnr_retry_count = request.rnr_retry_count;
     id->responder_resources = std::min<uint8_t>(request.initiator_depth, kMaxReads);
@@ -369,7 +369,7 @@ void Manager::on_service(transport::CmHandle handle, const transport::CmServiceR
 void Manager::on_what(Id& id, const transport::CmReplyArrived& what) {
     const wire::CmRep& reply = what.message;
     id.remote_qpn = reply.local_qpn.value;
-    id.remote_psn = reply.starting_psn.value;
+    id.send_psn = reply.starting_psn.value;
     id.rnr_retry_count = reply.rnr_retry_count;
     id.initiator_depth = std::min(id.initiator_depth, reply.responder_resources);
     id.responder_resources = std::min(id.responder_resources, reply.initiator_depth);
