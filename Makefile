@@ -9,6 +9,7 @@ INTEROP_PACKAGES = ibverbs-utils perftest rdmacm-utils qperf fio ucx-utils openm
                    libopenmpi-dev libfabric-bin python3-pyverbs iproute2 procps iperf socat
 TEST_PACKAGES = $(FUZZ_PACKAGES) $(INTEROP_PACKAGES) binutils chromium clang-format gdb mandoc \
                 python3 tshark valgrind
+LONG_PACKAGES = $(TEST_PACKAGES) cpio ibverbs-providers kmod qemu-system-x86
 
 PREFIX ?= /usr/local
 .DEFAULT_GOAL = help
@@ -32,7 +33,7 @@ test: ## Build and run all quick tests (minutes)
 	@scripts/test quick
 
 test-long: ## All tests with all compilers and sanitizers; FUZZ_SECONDS=60 a fuzzer
-	@scripts/packages $(TEST_PACKAGES)
+	@scripts/packages $(LONG_PACKAGES)
 	@scripts/test long
 
 fuzz: ## Fuzz for long; FUZZ_SECONDS=600 a fuzzer

@@ -1,0 +1,201 @@
+"""Real programs on Tulle, with the Linux kernel's RoCE (rdma_rxe) at the other end of the cable.
+
+usage: rxe.py TULLE IMAGES KERNEL [CASE...]     runs these cases of the table below, or all
+       rxe.py --list                            prints their names
+
+Each case runs twice: with our side as server and with the kernel as server. All cases of a kernel
+share one virtual machine (guest.py), which `image` makes and which is kept under IMAGES.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "interop"))
+from guest import HERE, THERE, Guest  # noqa: E402
+from interop import PERFTEST, PINGPONG, SKIPPED  # noqa: E402
+from machines import INSIDE, Machines, way_in  # noqa: E402
+
+SECONDS = 240  # of one program: the guest is emulated, and the machine may be busy
+MTU = 1500
+LOSS = "1%"
+OUR_GIDS = (3, 1)  # of RoCE v2, over IPv4 and IPv6
+GIDS = "/sys/class/infiniband/rxe0/ports/1/gids"
+
+
+class Cable(Machines):
+    """Our side is this namespace; the other one is the guest."""
+
+    def __init__(self, tulle, images, kernel, folder):
+        self.tulle, self.folder, self.started = tulle, Path(folder), []
+        self.guest = Guest(images, kernel, folder, MTU)
+        self.second = self.guest.process
+
+    def begin(self, case, role, is_guest, guest_is_server):
+        family = case["family"]
+        line = case[role].format(host=(THERE if guest_is_server else HERE)[family],
+                                 gid=(self.guest_gids if is_guest else OUR_GIDS)[family])
+        if is_guest:
+            return self.guest.start(f"timeout {SECONDS} {line}")
+        return self.start(line, options=case["options"])
+
+    def until_one_listens(self, server, is_guest, port):
+        if not is_guest:
+            return self.until_it_listens(server, port)
+        return self.guest.run(f"until_someone_listens {port}", SECONDS)
+
+    @staticmethod
+    def text_at_end(one, role, expect):
+        try:
+            code = one.wait(SECONDS)
+        except (subprocess.TimeoutExpired, TimeoutError):
+            code = "none, after so long"
+        text = one.text if hasattr(one, "text") else one.output.read_text()
+        assert code == 0 and re.search(expect, text), \
+            f"the {role} ended with exit code {code}, and said:\n{text}"
+        return text
+
+    def pair(self, case, guest_is_server):
+        server = self.begin(case, "server", guest_is_server, guest_is_server)
+        self.until_one_listens(server, guest_is_server, case["port"])
+        client = self.begin(case, "client", not guest_is_server, guest_is_server)
+        self.text_at_end(client, "client", case["expect"])
+        self.text_at_end(server, "server", case["expect"])
+
+    def look_up_gids(self):
+        """The guest's, by their ends."""
+        self.guest_gids = [int(self.guest.run(f"cd {GIDS}; grep -l {text} *").split()[0])
+                           for text in ("ffff:0a4d:0002", "fd77:.*:0002")]
+
+
+def case(server, client, port, expect, family=0, options=(), loss=False):
+    return {"server": server, "client": client, "port": port, "expect": expect, "family": family,
+            "options": options, "loss": loss}
+
+
+def pingpong(kind, arguments, family=0, **named):
+    line = f"ibv_{kind}_pingpong -g {{gid}} {arguments}"
+    return case(line, f"{line} {{host}}", 18515, PINGPONG, family, **named)
+
+
+def perftest(program, arguments, **named):
+    """An emulated machine may get no CPU for longer than the usual timeout lasts, so it is 2 s."""
+    # It asks its own adapter for as many READs at once as its peer's can do: 128 of the kernel's.
+    reads = "-o 16" if re.search("read|atomic", program) else ""
+    line = f"{program} -F -u 19 {reads} {arguments}"
+    return case(line, f"{line} {{host}}", 18515, PERFTEST, **named)
+
+
+def rping(arguments, family=0, **named):
+    line = f"-v -V -C 5 -a {{host}} {arguments}"
+    return case(f"rping -s {line}", f"rping -c {line}", 7174, "rdma-ping-4", family, **named)
+
+
+def fio(verb):
+    line = "fio --name=one --ioengine=rdma --port=7300 --bs=16k --size=1m --iodepth=4"
+    return case(f"{line} --rw=read", f"{line} --rw=write --verb={verb} --hostname={{host}}", 7300,
+                "err= 0")
+
+
+CASES = {
+    "rc_pingpong": pingpong("rc", "-c -n 100"),
+    "rc_pingpong_ipv6": pingpong("rc", "-c -n 50", family=1),
+    "rc_pingpong_events": pingpong("rc", "-c -e -n 50"),
+    "uc_pingpong": pingpong("uc", "-c -n 50"),
+    "ud_pingpong": pingpong("ud", "-c -s 1024 -n 50"),
+    "srq_pingpong": pingpong("srq", "-c -n 50"),
+    "send_bw": perftest("ib_send_bw", "-n 100 -s 65536"),
+    "send_bw_uc": perftest("ib_send_bw", "-c UC -n 100 -s 4096"),
+    "send_bw_ud": perftest("ib_send_bw", "-c UD -n 100 -s 1024"),
+    "send_lat": perftest("ib_send_lat", "-n 100 -s 64"),
+    "write_bw": perftest("ib_write_bw", "-n 100 -s 65536"),
+    "write_bw_uc": perftest("ib_write_bw", "-c UC -n 100 -s 4096"),
+    "write_lat": perftest("ib_write_lat", "-n 100 -s 64"),
+    "read_bw": perftest("ib_read_bw", "-n 100 -s 65536"),
+    "read_lat": perftest("ib_read_lat", "-n 100 -s 64"),
+    "atomic_bw": perftest("ib_atomic_bw", "-n 100"),
+    "atomic_bw_fetch": perftest("ib_atomic_bw", "-A FETCH_AND_ADD -n 100"),
+    "atomic_lat": perftest("ib_atomic_lat", "-n 100"),
+    "send_bw_cm": perftest("ib_send_bw", "-R -n 50 -s 4096"),
+    "write_bw_cm": perftest("ib_write_bw", "-R -n 50 -s 4096"),
+    "read_lat_cm": perftest("ib_read_lat", "-R -n 50"),
+    "rping": rping(""),
+    "rping_ipv6": rping("", family=1),
+    "rping_large": rping("-S 60000"),
+    "ucmatose": case("ucmatose", "ucmatose -s {host}", 7471, "return status 0"),
+    "udaddy": case("udaddy", "udaddy -s {host}", 7174, "return status 0"),
+    "fio_write": fio("write"),
+    "fio_read": fio("read"),
+    "fio_send": fio("send"),
+    "rc_pingpong_loss": pingpong("rc", "-c -n 100", loss=True),
+    "send_bw_loss": perftest("ib_send_bw", "-n 20 -s 65536", loss=True),
+    "write_bw_loss": perftest("ib_write_bw", "-n 20 -s 65536", loss=True),
+    "read_bw_loss": perftest("ib_read_bw", "-n 20 -s 65536", loss=True),
+    "atomic_bw_loss": perftest("ib_atomic_bw", "-n 50", loss=True),
+    "rping_loss": rping("", loss=True),
+}
+
+
+def run_case(cable, name):
+    """The roles that failed, and how long each took."""
+    failed = []
+    for guest_is_server in (False, True):
+        role = "the kernel serves" if guest_is_server else "we serve"
+        start = time.monotonic()
+        try:
+            if CASES[name]["loss"]:
+                cable.guest.run(f"tc qdisc add dev eth0 root netem loss {LOSS}")
+            cable.pair(CASES[name], guest_is_server)
+        except (AssertionError, OSError) as problem:
+            print(problem)
+            failed.append(f"{name}, {role}")
+        if CASES[name]["loss"]:
+            cable.guest.run("tc qdisc del dev eth0 root")
+        word = "FAILED" if failed and failed[-1] == f"{name}, {role}" else "passed"
+        print(f"{word} {name}, {role}: {time.monotonic() - start:.1f} s", flush=True)
+    return failed
+
+
+def run_all(tulle, images, kernel, names):
+    with tempfile.TemporaryDirectory() as folder:
+        cable = Cable(tulle, images, kernel, folder)
+        try:
+            print(f"kernel {kernel}: ready after {cable.guest.until_it_runs():.0f} s", flush=True)
+            cable.look_up_gids()
+            failed = [one for name in names for one in run_case(cable, name)]
+            print(cable.guest.console.read_text())
+        finally:
+            cable.close()
+    for one in failed:
+        print(f"FAILED: {one}")
+    return 1 if failed else 0
+
+
+def main():
+    if sys.argv[1] == "--list":
+        print(*CASES, sep="\n")
+        return 0
+    tulle, images, kernel, *names = sys.argv[1:]
+    if not shutil.which("qemu-system-x86_64"):
+        print("SKIPPED: this test needs qemu-system-x86_64 (qemu-system-x86)")
+        return SKIPPED
+    if INSIDE not in os.environ:
+        made = subprocess.run([Path(__file__).with_name("image"), images, kernel], check=False)
+        if made.returncode:
+            return made.returncode
+        enter = way_in()
+        if not enter:
+            print("SKIPPED: this test needs network namespaces, which this kernel refuses")
+            return SKIPPED
+        return subprocess.run([*enter, sys.executable, "-B", *sys.argv],
+                              env=os.environ | {INSIDE: "1"}, check=False).returncode
+    return run_all(tulle, images, kernel, names or CASES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
