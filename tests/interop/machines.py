@@ -97,12 +97,15 @@ class Machines:
         assert re.search(expect, self.end(first, known=known)) or not known
         return text
 
-    def close(self):
+    def kill_started(self):
         for one in self.started:
             if one.poll() is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(one.pid, signal.SIGKILL)
                 one.wait()
+
+    def close(self):
+        self.kill_started()
         self.second.kill()
         self.second.wait()
 
@@ -217,6 +220,19 @@ def a_killed_peer_is_a_dead_host(machines):
         "no answer came from" in text, "no sentence says why"
 
 
+def who_comes_after_a_killed_client_is_served(machines):
+    """Its queue pair may have the number of the one that the server believes connected."""
+    server = machines.start(f"rping -s -P -v -a {HERE[0]}")
+    machines.until_it_listens(server, 7174)
+    killed = machines.start(f"rping -c -v -C 1000000 -a {HERE[0]}", is_client=True)
+    while "rdma-ping-9" not in killed.output.read_text():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            killed.wait(POLL)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait(SECONDS)
+    machines.end(machines.start(f"rping -c -v -C 3 -a {HERE[0]}", is_client=True))
+
+
 def cpu_ticks(process):
     """Of the programs that it has started."""
     ticks = 0
@@ -244,7 +260,7 @@ TESTS = {test.__name__: test for test in (
     programs_of_the_connection_manager, ucx_between_machines, libfabric_between_machines,
     a_network_that_loses_doubles_and_damages, several_programs_share_the_port,
     programs_of_one_machine_use_shared_memory, a_killed_peer_is_a_dead_host,
-    nobody_listens_by_default)}
+    who_comes_after_a_killed_client_is_served, nobody_listens_by_default)}
 NEEDED = {"ibv_rc_pingpong": "ibverbs-utils", "ib_write_bw": "perftest", "rping": "rdmacm-utils",
           "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
 

@@ -38,7 +38,8 @@ class Cable(Machines):
 
     def begin(self, case, role, is_guest, guest_is_server):
         family = case["family"]
-        line = case[role].format(host=(THERE if guest_is_server else HERE)[family],
+        addresses = THERE if guest_is_server else HERE
+        line = case[role].format(host=addresses[family], ipv4=addresses[0],
                                  gid=(self.guest_gids if is_guest else OUR_GIDS)[family])
         if is_guest:
             return self.guest.start(f"timeout {SECONDS} {line}")
@@ -67,6 +68,11 @@ class Cable(Machines):
         self.text_at_end(client, "client", case["expect"])
         self.text_at_end(server, "server", case["expect"])
 
+    def end_programs(self):
+        """What a case that failed has left, on both sides."""
+        self.kill_started()
+        self.guest.run("end_programs")
+
     def look_up_gids(self):
         """The guest's, by their ends."""
         self.guest_gids = [int(self.guest.run(f"cd {GIDS}; grep -l {text} *").split()[0])
@@ -80,7 +86,7 @@ def case(server, client, port, expect, family=0, options=(), loss=False):
 
 def pingpong(kind, arguments, family=0, **named):
     line = f"ibv_{kind}_pingpong -g {{gid}} {arguments}"
-    return case(line, f"{line} {{host}}", 18515, PINGPONG, family, **named)
+    return case(line, f"{line} {{ipv4}}", 18515, PINGPONG, family, **named)
 
 
 def perftest(program, arguments, **named):
@@ -89,6 +95,11 @@ def perftest(program, arguments, **named):
     reads = "-o 16" if re.search("read|atomic", program) else ""
     line = f"{program} -F -u 19 {reads} {arguments}"
     return case(line, f"{line} {{host}}", 18515, PERFTEST, **named)
+
+
+def perftest_by_manager(program, arguments):
+    """Its client connects a second time while its server, emulated, is about to listen for that."""
+    return perftest(program, f"-R {arguments}", options=("--delay", "500ms"))
 
 
 def rping(arguments, family=0, **named):
@@ -121,9 +132,9 @@ CASES = {
     "atomic_bw": perftest("ib_atomic_bw", "-n 100"),
     "atomic_bw_fetch": perftest("ib_atomic_bw", "-A FETCH_AND_ADD -n 100"),
     "atomic_lat": perftest("ib_atomic_lat", "-n 100"),
-    "send_bw_cm": perftest("ib_send_bw", "-R -n 50 -s 4096"),
-    "write_bw_cm": perftest("ib_write_bw", "-R -n 50 -s 4096"),
-    "read_lat_cm": perftest("ib_read_lat", "-R -n 50"),
+    "send_bw_cm": perftest_by_manager("ib_send_bw", "-n 50 -s 4096"),
+    "write_bw_cm": perftest_by_manager("ib_write_bw", "-n 50 -s 4096"),
+    "read_lat_cm": perftest_by_manager("ib_read_lat", "-n 50"),
     "rping": rping(""),
     "rping_ipv6": rping("", family=1),
     "rping_large": rping("-S 60000"),
@@ -154,6 +165,7 @@ def run_case(cable, name):
         except (AssertionError, OSError) as problem:
             print(problem)
             failed.append(f"{name}, {role}")
+            cable.end_programs()
         if CASES[name]["loss"]:
             cable.guest.run("tc qdisc del dev eth0 root")
         word = "FAILED" if failed and failed[-1] == f"{name}, {role}" else "passed"

@@ -22,6 +22,14 @@ uint64_t random_word() {
     return word;
 }
 
+// Whom connection managers of others take us for. A new process has the queue pair numbers of one
+// that was killed; with its GUID too, whoever has not noticed that end yet would refuse the new
+// connection as a stale one (12.9.8.3.1). So each process is an adapter of its own to them.
+wire::Guid guid_of_process(uint64_t node_guid) {
+    constexpr uint64_t kVendor = 0xffff'ff00'0000'0000;
+    return wire::Guid{(node_guid & kVendor) | (random_word() & ~kVendor)};
+}
+
 }  // namespace
 
 std::array<Manager, live::kMaxDevices>& Manager::managers() {
@@ -94,7 +102,7 @@ bool Manager::open() {
     ibv_device_attr attributes{};
     ibv_query_device(context, &attributes);
     transport::CmConfig config;
-    config.ca_guid = wire::Guid{be64toh(attributes.node_guid)};
+    config.ca_guid = guid_of_process(be64toh(attributes.node_guid));
     // Processes of the machine share queue pair 1: an ID says whose it is (live/udp_neighbours.h).
     config.id_mask = 0xff00'0000;
     config.id_value = bridge_->slot(context) << 24;
