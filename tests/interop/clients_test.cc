@@ -156,9 +156,9 @@ public:
         }
     }
 
-    // The packet numbers that connections begin at: those of this side, and those of clients.
-    std::set<uint32_t> own_psns;
-    std::set<uint32_t> clients_psns;
+    // The packet numbers that connections begin at: the receiver of packets chooses.
+    std::set<uint32_t> psns_to_clients;
+    std::set<uint32_t> psns_from_clients;
     int connected = 0;  // ever
     int parted = 0;
     int others = 0;  // events of other kinds
@@ -177,9 +177,11 @@ private:
         int mask = 0;
         ibv_qp_attr attributes{};
         attributes.qp_state = IBV_QPS_RTS;
-        if (rdma_init_qp_attr(id, &attributes, &mask) == 0) own_psns.insert(attributes.sq_psn);
+        if (rdma_init_qp_attr(id, &attributes, &mask) == 0)
+            psns_to_clients.insert(attributes.sq_psn);
         attributes.qp_state = IBV_QPS_RTR;
-        if (rdma_init_qp_attr(id, &attributes, &mask) == 0) clients_psns.insert(attributes.rq_psn);
+        if (rdma_init_qp_attr(id, &attributes, &mask) == 0)
+            psns_from_clients.insert(attributes.rq_psn);
     }
     void accept(rdma_cm_id* id) {
         note_packet_numbers(id);
@@ -328,8 +330,8 @@ TEST(Clients, connections_begin_at_packet_numbers_by_chance) {
         const Child client("--client", server.port(), "ends");
         ASSERT_TRUE(server.serve_until([&] { return server.parted == round; })) << round;
     }
-    EXPECT_EQ(server.own_psns.size(), size_t{kClients});
-    EXPECT_EQ(server.clients_psns.size(), size_t{kClients});
+    EXPECT_EQ(server.psns_to_clients.size(), size_t{kClients});
+    EXPECT_EQ(server.psns_from_clients.size(), size_t{kClients});
 }
 
 // Requests of one process are heard in their order, so that the third says that the second was.

@@ -174,7 +174,7 @@ DEFECTS = {
     ),
     "connections begin at packet number 0": (
         "src/verbs/rdmacm/manager.cc",
-        "    id->own_psn = next_psn();\n",
+        "    id->receive_psn = next_psn();\n",
         "",
         "clients_test",
     ),
