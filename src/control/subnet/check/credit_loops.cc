@@ -1,0 +1,170 @@
+#include "control/subnet/check/credit_loops.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "control/subnet/routing/lanes.h"
+
+namespace tulle::control {
+namespace {
+
+constexpr uint32_t kMostLanes = 8;  // so that the lanes of two links are 64 pairs
+
+class LoopFinder {
+public:
+    LoopFinder(const Subnet& subnet, const ForwardingTables& tables, const Lanes& lanes)
+        : subnet_(subnet), tables_(tables), lanes_(lanes) {
+        TULLE_CHECK(lanes.count <= kMostLanes);
+        first_.push_back(0);
+        for (uint32_t id = 0; id < subnet.link_count(); ++id)
+            first_.push_back(first_.back() +
+                             static_cast<uint32_t>(subnet.links_of(subnet.link(id).to).size()));
+        pairs_.assign(first_.back(), 0);
+    }
+
+    std::optional<CreditLoop> find() {
+        for_each_path([this](uint32_t source, uint32_t lid) {
+            walk(source, lid, [this](uint32_t in, uint8_t in_lane, uint32_t out, uint8_t out_lane) {
+                pairs_[number(in, out)] |= bit(in_lane, out_lane);
+            });
+            return false;
+        });
+        CreditLoop loop = find_circle();
+        if (loop.parts.empty()) return std::nullopt;
+        add_examples(loop);
+        return loop;
+    }
+
+private:
+    static uint64_t bit(uint8_t in_lane, uint8_t out_lane) {
+        return uint64_t{1} << (in_lane * kMostLanes + out_lane);
+    }
+    uint32_t number(uint32_t in, uint32_t out) const {
+        return first_[in] + out - subnet_.first_link(subnet_.link(in).to);
+    }
+
+    // Until `visit` says that it has seen enough.
+    template <class Visit>
+    void for_each_path(Visit&& visit) {
+        for (uint32_t lid = 0; lid < subnet_.lid_end(); ++lid) {
+            if (subnet_.place(lid).home == kNone) continue;
+            for (uint32_t s = 0; s < subnet_.switch_count(); ++s)
+                if (path_counts(subnet_, s, lid) && visit(s, lid)) return;
+        }
+    }
+
+    template <class Take>
+    void walk(uint32_t source, uint32_t lid, Take&& take) const {
+        const auto row = tables_.row(lid);
+        const uint8_t level = lanes_.service_level(source, lid, subnet_.switch_count());
+        uint32_t in = subnet_.link_at(source, row[source]);
+        if (in == kNone) return;
+        uint8_t in_lane = lane(source, kSwitchItself, row[source], level);
+        // A path that is longer than this goes in circles, which the check of reach reports.
+        for (uint32_t hops = 0; hops < subnet_.switch_count(); ++hops) {
+            const Subnet::Link& link = subnet_.link(in);
+            const uint32_t out = subnet_.link_at(link.to, row[link.to]);
+            if (out == kNone) return;
+            const uint8_t out_lane = lane(link.to, link.to_port, row[link.to], level);
+            take(in, in_lane, out, out_lane);
+            in = out;
+            in_lane = out_lane;
+        }
+    }
+    uint8_t lane(uint32_t s, uint8_t in_port, uint8_t out_port, uint8_t level) const {
+        return lanes_.rule.lane(subnet_.port_index(s, in_port), subnet_.port_index(s, out_port),
+                                level);
+    }
+
+    enum Visit : uint8_t { kNew, kOpen, kDone };
+    // A link on a lane, and the link and lane after it that are to be looked at, as one number.
+    struct Open {
+        uint32_t link = 0;
+        uint8_t lane = 0;
+        uint32_t next = 0;
+    };
+    Visit& visit(uint32_t link, uint8_t lane) { return visit_[size_t{link} * kMostLanes + lane]; }
+
+    // Depth first over links with their lanes.
+    CreditLoop find_circle() {
+        visit_.assign(size_t{subnet_.link_count()} * kMostLanes, kNew);
+        CreditLoop loop;
+        for (uint32_t link = 0; link < subnet_.link_count(); ++link)
+            for (uint8_t lane = 0; lane < lanes_.count; ++lane) {
+                if (visit(link, lane) != kNew) continue;
+                open(link, lane);
+                while (!stack_.empty() && loop.parts.empty()) step(loop);
+            }
+        return loop;
+    }
+
+    void open(uint32_t link, uint8_t lane) {
+        visit(link, lane) = kOpen;
+        stack_.push_back({link, lane, 0});
+    }
+
+    void step(CreditLoop& loop) {
+        Open& top = stack_.back();
+        const uint32_t s = subnet_.link(top.link).to;
+        const uint32_t out = subnet_.first_link(s) + top.next / kMostLanes;
+        const auto out_lane = static_cast<uint8_t>(top.next % kMostLanes);
+        if (out == subnet_.end_link(s)) {
+            visit(top.link, top.lane) = kDone;
+            stack_.pop_back();
+            return;
+        }
+        ++top.next;
+        if ((pairs_[number(top.link, out)] & bit(top.lane, out_lane)) == 0) return;
+        if (visit(out, out_lane) == kNew)
+            open(out, out_lane);
+        else if (visit(out, out_lane) == kOpen)
+            close(out, out_lane, loop);
+    }
+
+    // The loop is the end of the stack from this link on.
+    void close(uint32_t link, uint8_t lane, CreditLoop& loop) const {
+        size_t first = stack_.size() - 1;
+        while (stack_[first].link != link || stack_[first].lane != lane) --first;
+        for (size_t i = first; i < stack_.size(); ++i)
+            loop.parts.push_back({stack_[i].link, stack_[i].lane, 0, 0});
+    }
+
+    // A path for each part; there is one, or the dependency would not be.
+    void add_examples(CreditLoop& loop) {
+        std::vector<bool> known(loop.parts.size());
+        size_t missing = loop.parts.size();
+        for_each_path([&](uint32_t source, uint32_t lid) {
+            walk(source, lid, [&](uint32_t in, uint8_t in_lane, uint32_t out, uint8_t out_lane) {
+                for (size_t i = 0; i < loop.parts.size(); ++i) {
+                    CreditLoop::Part& part = loop.parts[i];
+                    const CreditLoop::Part& next = loop.parts[(i + 1) % loop.parts.size()];
+                    if (known[i] || part.link != in || part.lane != in_lane || next.link != out ||
+                        next.lane != out_lane)
+                        continue;
+                    part.source = source;
+                    part.lid = lid;
+                    known[i] = true;
+                    --missing;
+                }
+            });
+            return missing == 0;
+        });
+    }
+
+    const Subnet& subnet_;
+    const ForwardingTables& tables_;
+    const Lanes& lanes_;
+    std::vector<uint32_t> first_;  // by link: the first of its dependencies
+    std::vector<uint64_t> pairs_;  // by dependency: which pairs of lanes
+    std::vector<Visit> visit_;     // by link and lane
+    std::vector<Open> stack_;
+};
+
+}  // namespace
+
+std::optional<CreditLoop> find_credit_loop(const Subnet& subnet, const ForwardingTables& tables,
+                                           const Lanes& lanes) {
+    return LoopFinder(subnet, tables, lanes).find();
+}
+
+}  // namespace tulle::control

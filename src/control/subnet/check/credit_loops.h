@@ -1,0 +1,29 @@
+// Looks for circles in which packets can wait for one another's buffers for ever (Dally and Seitz,
+// 1987): a link on a lane depends on another one where some path takes the second after the first.
+// It trusts no engine: it follows the tables, the service levels and the lane rule. Paths between
+// switches are left out (routing/lanes.h).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "control/subnet/tables.h"
+
+namespace tulle::control {
+
+struct CreditLoop {
+    // A link on a lane, and a path that takes it and the next one of the loop.
+    struct Part {
+        uint32_t link = 0;
+        uint8_t lane = 0;
+        uint32_t source = 0;  // a switch
+        uint32_t lid = 0;
+    };
+    std::vector<Part> parts;  // the last one is followed by the first
+};
+
+// The tables have no forwarding loops on paths that count. At most 8 lanes.
+std::optional<CreditLoop> find_credit_loop(const Subnet& subnet, const ForwardingTables& tables,
+                                           const Lanes& lanes);
+
+}  // namespace tulle::control

@@ -1,0 +1,183 @@
+#include "control/subnet/routing/lanes.h"
+
+#include <algorithm>
+
+namespace tulle::control {
+namespace {
+
+// One lane's dependencies. A dependency is a pair of links, the first into a switch and the second
+// out of it; it has a number, and a count of the paths that need it.
+class Dependencies {
+public:
+    explicit Dependencies(const Subnet& subnet) : subnet_(subnet) {
+        first_.reserve(subnet.link_count() + 1);
+        first_.push_back(0);
+        for (uint32_t id = 0; id < subnet.link_count(); ++id)
+            first_.push_back(first_.back() +
+                             static_cast<uint32_t>(subnet.links_of(subnet.link(id).to).size()));
+    }
+    void empty() { count_.assign(first_.back(), 0); }
+    void add(uint32_t in, uint32_t out) { ++count_[number(in, out)]; }
+    void remove(uint32_t in, uint32_t out) { --count_[number(in, out)]; }
+    uint32_t count(uint32_t in, uint32_t out) const { return count_[number(in, out)]; }
+
+private:
+    uint32_t number(uint32_t in, uint32_t out) const {
+        return first_[in] + out - subnet_.first_link(subnet_.link(in).to);
+    }
+
+    const Subnet& subnet_;
+    std::vector<uint32_t> first_;  // by link
+    std::vector<uint32_t> count_;
+};
+
+class LaneAssigner {
+public:
+    LaneAssigner(const Subnet& subnet, const ForwardingTables& tables, const Lanes& now)
+        : subnet_(subnet),
+          tables_(tables),
+          dependencies_(subnet),
+          levels_(now.service_levels),
+          lane_count_(now.count) {
+        if (levels_.empty()) levels_.assign(size_t{subnet.switch_count()} * subnet.lid_end(), 0);
+    }
+
+    std::optional<Lanes> assign(uint8_t max_lanes) {
+        for (uint8_t lane = 0; lane < lane_count_; ++lane) {
+            if (lane >= max_lanes) return std::nullopt;
+            count_paths(lane);
+            break_circles(lane);
+        }
+        Lanes lanes;
+        lanes.count = lane_count_;
+        if (lane_count_ > 1) lanes.service_levels = std::move(levels_);
+        return lanes;
+    }
+
+private:
+    enum class Visit : uint8_t { none, open, done };
+    struct Open {
+        uint32_t link = 0;
+        uint32_t next = 0;  // link to look at
+    };
+
+    uint8_t& level(uint32_t lid, uint32_t source) {
+        return levels_[size_t{lid} * subnet_.switch_count() + source];
+    }
+
+    // Calls take(in, out) for each dependency of a path; the tables have no loops.
+    template <class Take>
+    void walk(uint32_t lid, uint32_t source, Take&& take) const {
+        const auto row = tables_.row(lid);
+        uint32_t in = subnet_.link_at(source, row[source]);
+        while (in != kNone) {
+            const uint32_t s = subnet_.link(in).to;
+            const uint32_t out = subnet_.link_at(s, row[s]);
+            if (out == kNone) return;
+            take(in, out);
+            in = out;
+        }
+    }
+
+    void count_paths(uint8_t lane) {
+        dependencies_.empty();
+        for (uint32_t lid = 0; lid < subnet_.lid_end(); ++lid) {
+            if (subnet_.place(lid).home == kNone) continue;
+            for (uint32_t s = 0; s < subnet_.switch_count(); ++s)
+                if (level(lid, s) == lane && path_counts(subnet_, s, lid))
+                    walk(lid, s, [&](uint32_t in, uint32_t out) { dependencies_.add(in, out); });
+        }
+    }
+
+    // Depth first. What is done stays so, since dependencies only go away.
+    void break_circles(uint8_t lane) {
+        visit_.assign(subnet_.link_count(), Visit::none);
+        for (uint32_t link = 0; link < subnet_.link_count(); ++link) {
+            if (visit_[link] != Visit::none) continue;
+            open(link);
+            while (!stack_.empty()) step(lane);
+        }
+    }
+
+    void open(uint32_t link) {
+        visit_[link] = Visit::open;
+        stack_.push_back({link, subnet_.first_link(subnet_.link(link).to)});
+    }
+
+    void step(uint8_t lane) {
+        Open& top = stack_.back();
+        if (top.next == subnet_.end_link(subnet_.link(top.link).to)) {
+            visit_[top.link] = Visit::done;
+            stack_.pop_back();
+            return;
+        }
+        const uint32_t next = top.next++;
+        if (dependencies_.count(top.link, next) == 0 || visit_[next] == Visit::done) return;
+        if (visit_[next] == Visit::none)
+            open(next);
+        else
+            break_circle(lane, next);
+    }
+
+    // The circle is the end of the stack from `link` on, and back to it.
+    void break_circle(uint8_t lane, uint32_t link) {
+        size_t first = stack_.size() - 1;
+        while (stack_[first].link != link) --first;
+        size_t weakest = first;
+        uint32_t fewest = 0xffff'ffff;
+        for (size_t i = first; i < stack_.size(); ++i) {
+            const uint32_t count = dependencies_.count(stack_[i].link, link_after(i, link));
+            if (count >= fewest) continue;
+            fewest = count;
+            weakest = i;
+        }
+        move_paths(lane, stack_[weakest].link, link_after(weakest, link));
+        for (size_t i = weakest + 1; i < stack_.size(); ++i) visit_[stack_[i].link] = Visit::none;
+        stack_.resize(weakest + 1);
+    }
+    uint32_t link_after(size_t i, uint32_t last) const {
+        return i + 1 < stack_.size() ? stack_[i + 1].link : last;
+    }
+
+    void move_paths(uint8_t lane, uint32_t in, uint32_t out) {
+        const uint32_t before = subnet_.link(in).from;
+        const uint32_t between = subnet_.link(in).to;
+        for (uint32_t lid = 0; lid < subnet_.lid_end(); ++lid) {
+            const auto row = tables_.row(lid);
+            if (row[before] != subnet_.link(in).port || row[between] != subnet_.link(out).port)
+                continue;
+            for (uint32_t s = 0; s < subnet_.switch_count(); ++s)
+                if (level(lid, s) == lane && path_counts(subnet_, s, lid) && crosses(lid, s, in))
+                    move_path(lid, s);
+        }
+        lane_count_ = std::max<uint8_t>(lane_count_, lane + 2);
+    }
+
+    bool crosses(uint32_t lid, uint32_t source, uint32_t link) const {
+        bool found = false;
+        walk(lid, source, [&](uint32_t in, uint32_t) { found |= in == link; });
+        return found;
+    }
+
+    void move_path(uint32_t lid, uint32_t source) {
+        walk(lid, source, [&](uint32_t in, uint32_t out) { dependencies_.remove(in, out); });
+        ++level(lid, source);
+    }
+
+    const Subnet& subnet_;
+    const ForwardingTables& tables_;
+    Dependencies dependencies_;
+    std::vector<uint8_t> levels_;  // by LID and switch
+    uint8_t lane_count_;
+    std::vector<Visit> visit_;  // by link
+    std::vector<Open> stack_;
+};
+
+}  // namespace
+
+std::optional<Lanes> assign_lanes(const Subnet& subnet, const ForwardingTables& tables,
+                                  uint8_t max_lanes, const Lanes& now) {
+    return LaneAssigner(subnet, tables, now).assign(max_lanes);
+}
+
+}  // namespace tulle::control
