@@ -18,6 +18,7 @@
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/sim.h"
+#include "cli/subnet.h"
 #include "cli/topo.h"
 #include "cli/why.h"
 
@@ -36,6 +37,7 @@ constexpr const char* kExamples = R"(Examples:
   tulle show pfc-victim           an example of a scenario
   tulle decode trace.pcap         what is in a capture, packet by packet
   tulle topo fat-tree:k=8         hosts, switches and cables of a fabric
+  tulle subnet check fabric.txt   what is wrong with a subnet and its routes
   tulle help decode               what else `decode` can do
 
 `tulle help COMMAND` explains a command, `man tulle-COMMAND` every detail of it.
@@ -60,6 +62,7 @@ void add_commands(Command& program) {
     add_run(program);
     add_doctor(program);
     add_topo(program);
+    add_subnet(program);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/exit_code.h"
-#include "cli/input.h"
+#include "cli/fabric_input.h"
 #include "cli/output.h"
 #include "topology/format.h"
 #include "topology/quantities.h"
@@ -52,26 +52,6 @@ int fail(const base::Error& error, int exit_code) {
     return exit_code;
 }
 
-base::Result<topology::Format> format_of(const std::string& name) {
-    if (const auto format = topology::format_named(name)) return *format;
-    return base::Error{fmt::format(
-        "there is no format '{}'; there are yaml, hpcc, ibnetdiscover, dot and slurm", name)};
-}
-
-base::Result<Graph> load_file(const Options& options) {
-    auto content = read_file(options.fabric);
-    if (!content && options.from.empty())  // perhaps a name that was meant to be a topology
-        return base::Error{fmt::format("{}, and {}", content.error().message,
-                                       topology::build_spec(options.fabric).error().message)};
-    if (!content) return content.error();
-    const std::string name = options.fabric == "-" ? "standard input" : options.fabric;
-    if (options.from.empty())
-        return topology::read(topology::guess_format(*content), *content, name);
-    const auto format = format_of(options.from);
-    if (!format) return format.error();
-    return topology::read(*format, *content, name);
-}
-
 // Gives cables the rate and delay of the command line where they have none.
 std::optional<base::Error> fill_in(const Options& options, Graph& graph) {
     uint64_t rate_bps = 0;
@@ -94,11 +74,8 @@ std::optional<base::Error> fill_in(const Options& options, Graph& graph) {
 }
 
 base::Result<Graph> load(const Options& options) {
-    auto graph = options.from.empty() && topology::is_spec(options.fabric)
-                     ? topology::build_spec(options.fabric)
-                     : load_file(options);
+    auto graph = read_fabric(options.fabric, options.from);
     if (!graph) return graph;
-    if (auto error = graph->check()) return *error;
     if (auto error = fill_in(options, *graph)) return *error;
     return graph;
 }
@@ -193,7 +170,7 @@ int write_out(const std::string& path, std::string_view content) {
 }
 
 int convert(const Options& options, const Graph& graph) {
-    const auto format = format_of(options.to);
+    const auto format = fabric_format(options.to);
     if (!format) return fail(format.error(), kInputWrong);
     const auto written = topology::write(*format, graph);
     if (!written) return fail(written.error(), kInputWrong);

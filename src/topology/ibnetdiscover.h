@@ -11,6 +11,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "topology/graph.h"
@@ -21,7 +22,10 @@ namespace tulle::topology {
 // adapter of server node01. Aggregation nodes that live inside switches are left out.
 base::Result<Graph> read_ibnetdiscover(std::string_view text, std::string_view name);
 
-// Nodes without a GUID get one made of their place in the list.
+// The GUID of each node; those without one get one made of their place in the list. Port p of a
+// host, counted from 1, has that of its node and p.
+std::vector<uint64_t> node_guids(const Graph& graph);
+
 base::Result<std::string> write_ibnetdiscover(const Graph& graph);
 
 }  // namespace tulle::topology

@@ -24,10 +24,9 @@ std::string hex(uint64_t number, size_t digits = 0) {
 
 class Writer {
 public:
-    explicit Writer(const Graph& graph) : graph_(graph), ports_(graph) {
+    explicit Writer(const Graph& graph) : graph_(graph), ports_(graph), guids_(node_guids(graph)) {
         for (const Node& node : graph.nodes)
             if (node.is_host()) ++adapters_[node.server];
-        give_guids();
     }
 
     std::string write() {
@@ -39,17 +38,6 @@ public:
     }
 
 private:
-    void give_guids() {
-        std::unordered_set<uint64_t> taken;
-        for (const Node& node : graph_.nodes) taken.insert(node.guid);
-        uint64_t next = kGuidBase;
-        for (const Node& node : graph_.nodes) {
-            // Room for the GUIDs of ports, which follow that of their node.
-            do next += 0x100;
-            while (taken.contains(next));
-            guids_.push_back(node.guid != 0 ? node.guid : next);
-        }
-    }
     uint64_t guid(uint32_t node) const { return guids_[node]; }
     std::string id(uint32_t node) const {
         return text(graph_.nodes[node].is_host() ? "\"H-" : "\"S-", hex(guid(node), 16), "\"");
@@ -110,6 +98,20 @@ private:
 };
 
 }  // namespace
+
+std::vector<uint64_t> node_guids(const Graph& graph) {
+    std::unordered_set<uint64_t> taken;
+    for (const Node& node : graph.nodes) taken.insert(node.guid);
+    std::vector<uint64_t> guids;
+    uint64_t next = kGuidBase;
+    for (const Node& node : graph.nodes) {
+        // Room for the GUIDs of ports, which follow that of their node.
+        do next += 0x100;
+        while (taken.contains(next));
+        guids.push_back(node.guid != 0 ? node.guid : next);
+    }
+    return guids;
+}
 
 base::Result<std::string> write_ibnetdiscover(const Graph& graph) {
     for (const Node& node : graph.nodes)

@@ -90,7 +90,10 @@ struct Routing {
     ForwardingTables tables;
     Lanes lanes;
     bool is_deadlock_free = false;  // by construction; the checker looks for itself
-    std::string note;               // why the engine did not do what its name says; empty: it did
+    // Of engines that go up and down: the switches, the highest first, so that a repair keeps it.
+    std::vector<uint32_t> order;
+    bool has_detours = false;  // some paths to or from a switch leave that order
+    std::string note;          // why the engine did not do what its name says; empty: it did
 };
 
 }  // namespace tulle::control

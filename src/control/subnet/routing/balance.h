@@ -54,6 +54,7 @@ struct Detours {
 struct Filled {
     ForwardingTables tables;
     Detours detours{};
+    std::vector<uint32_t> detoured;  // LIDs to which such paths lead
 };
 template <class Engine>
 Filled fill(const Subnet& subnet, Engine&& engine, const std::vector<uint32_t>& homes);
@@ -68,12 +69,15 @@ Detours add_detours(const Subnet& subnet, uint32_t home, Ways& ways);
 
 template <class Engine>
 Filled fill(const Subnet& subnet, Engine&& engine, const std::vector<uint32_t>& homes) {
-    Filled filled{ForwardingTables(subnet.switch_count(), subnet.lid_end())};
+    Filled filled{ForwardingTables(subnet.switch_count(), subnet.lid_end()), {}, {}};
     Balance balance(subnet);
     Ways ways;
     for (const uint32_t home : homes) {
         engine.find(home, ways);
-        filled.detours |= add_detours(subnet, home, ways);
+        const Detours detours = add_detours(subnet, home, ways);
+        filled.detours |= detours;
+        if (detours.joins_any)
+            for (const uint16_t lid : subnet.lids_at(home)) filled.detoured.push_back(lid);
         for (const uint16_t lid : subnet.lids_at(home)) balance.choose(lid, ways, filled.tables);
     }
     return filled;

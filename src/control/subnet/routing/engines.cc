@@ -37,4 +37,13 @@ const RoutingEngine* routing_engine_named(std::string_view name) {
     return nullptr;
 }
 
+ChosenRouting route_by_shape(const Subnet& subnet, const RoutingOptions& options) {
+    for (const std::string_view name : {"fat-tree", "dimension-order", "dragonfly"}) {
+        const RoutingEngine* const engine = routing_engine_named(name);
+        Routing routing = engine->route(subnet, options);
+        if (routing.note.empty()) return {engine, std::move(routing)};
+    }
+    return {routing_engine_named("dfsssp"), route_dfsssp(subnet, options)};
+}
+
 }  // namespace tulle::control

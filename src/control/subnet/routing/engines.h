@@ -25,6 +25,13 @@ std::span<const RoutingEngine> routing_engines();
 // nullptr: there is none. The names of OpenSM's engines are known as well.
 const RoutingEngine* routing_engine_named(std::string_view name);
 
+// The engine that is made for the fabric's shape, and what it gives; dfsssp where none is.
+struct ChosenRouting {
+    const RoutingEngine* engine = nullptr;
+    Routing routing;
+};
+ChosenRouting route_by_shape(const Subnet& subnet, const RoutingOptions& options);
+
 // Shortest paths, spread over links. Buffers may wait in a circle where the fabric has one.
 Routing route_min_hop(const Subnet& subnet, const RoutingOptions& options);
 // Up to a common switch, then down (Schroeder et al., "Autonet", 1991).

@@ -1,6 +1,7 @@
 #include "control/subnet/routing/lanes.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tulle::control {
 namespace {
@@ -42,8 +43,21 @@ public:
         if (levels_.empty()) levels_.assign(size_t{subnet.switch_count()} * subnet.lid_end(), 0);
     }
 
-    std::optional<Lanes> assign(uint8_t max_lanes) {
-        for (uint8_t lane = 0; lane < lane_count_; ++lane) {
+    // Puts the paths to a LID that go up after they went down on lane 1, where they are on none
+    // yet.
+    void separate(uint32_t lid, const std::vector<uint32_t>& place) {
+        for (uint32_t s = 0; s < subnet_.switch_count(); ++s) {
+            if (!path_counts(subnet_, s, lid)) continue;
+            uint8_t& own = level(lid, s);
+            own = is_legal(lid, s, place) ? uint8_t{0} : std::max<uint8_t>(own, 1);
+            lane_count_ = std::max<uint8_t>(lane_count_, own + 1);
+        }
+    }
+
+    // Lanes below `first` are known to have no circle.
+    std::optional<Lanes> assign(uint8_t first, uint8_t max_lanes) {
+        if (lane_count_ > max_lanes) return std::nullopt;
+        for (uint8_t lane = first; lane < lane_count_; ++lane) {
             if (lane >= max_lanes) return std::nullopt;
             count_paths(lane);
             break_circles(lane);
@@ -79,10 +93,22 @@ private:
         }
     }
 
+    bool is_legal(uint32_t lid, uint32_t source, const std::vector<uint32_t>& place) const {
+        bool is_so = true;
+        walk(lid, source, [&](uint32_t in, uint32_t out) {
+            const bool came_down = place[subnet_.link(in).to] > place[subnet_.link(in).from];
+            is_so &= !came_down || place[subnet_.link(out).to] > place[subnet_.link(out).from];
+        });
+        return is_so;
+    }
+
     void count_paths(uint8_t lane) {
         dependencies_.empty();
         for (uint32_t lid = 0; lid < subnet_.lid_end(); ++lid) {
-            if (subnet_.place(lid).home == kNone) continue;
+            // Most LIDs have no path on a higher lane: one look at the row tells.
+            if (subnet_.place(lid).home == kNone ||
+                std::memchr(&level(lid, 0), lane, subnet_.switch_count()) == nullptr)
+                continue;
             for (uint32_t s = 0; s < subnet_.switch_count(); ++s)
                 if (level(lid, s) == lane && path_counts(subnet_, s, lid))
                     walk(lid, s, [&](uint32_t in, uint32_t out) { dependencies_.add(in, out); });
@@ -177,7 +203,18 @@ private:
 
 std::optional<Lanes> assign_lanes(const Subnet& subnet, const ForwardingTables& tables,
                                   uint8_t max_lanes, const Lanes& now) {
-    return LaneAssigner(subnet, tables, now).assign(max_lanes);
+    return LaneAssigner(subnet, tables, now).assign(0, max_lanes);
+}
+
+std::optional<Lanes> assign_lanes_to_detours(const Subnet& subnet, const ForwardingTables& tables,
+                                             const std::vector<uint32_t>& order,
+                                             const std::vector<uint32_t>& detoured,
+                                             uint8_t max_lanes, const Lanes& now) {
+    std::vector<uint32_t> place(order.size());
+    for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+    LaneAssigner assigner(subnet, tables, now);
+    for (const uint32_t lid : detoured) assigner.separate(lid, place);
+    return assigner.assign(1, max_lanes);
 }
 
 }  // namespace tulle::control

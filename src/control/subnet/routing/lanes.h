@@ -21,6 +21,14 @@ namespace tulle::control {
 std::optional<Lanes> assign_lanes(const Subnet& subnet, const ForwardingTables& tables,
                                   uint8_t max_lanes, const Lanes& now = {});
 
+// For tables that go up and down in an order, the highest switch first, but for some paths to some
+// LIDs: `detoured` names these. Legal paths close no circle, so they stay on lane 0, and only the
+// others are looked at.
+std::optional<Lanes> assign_lanes_to_detours(const Subnet& subnet, const ForwardingTables& tables,
+                                             const std::vector<uint32_t>& order,
+                                             const std::vector<uint32_t>& detoured,
+                                             uint8_t max_lanes, const Lanes& now = {});
+
 // Whether the path from a switch to a LID is one that counts.
 inline bool path_counts(const Subnet& subnet, uint32_t source, uint32_t lid) {
     return subnet.is_host(lid) || subnet.hosts_at(source) > 0;

@@ -2,7 +2,7 @@
 // (three) are full trees of switches with 36 ports.
 #include <benchmark/benchmark.h>
 
-#include "control/subnet/routing/engines.h"
+#include "control/subnet/routing/repair.h"
 #include "topology/spec.h"
 
 namespace tulle::control {
@@ -18,6 +18,27 @@ void route(benchmark::State& state, const char* engine, const char* fabric) {
     }
 }
 
+// After the first cable between a leaf and a spine broke; the new subnet is made beforehand.
+void repair_link(benchmark::State& state, const char* engine, const char* fabric) {
+    const auto graph = topology::build_spec(fabric);
+    const auto owners = assign_lids(*graph);
+    const auto before = Subnet::make(*graph, *owners);
+    std::vector<bool> down(graph->cables.size());
+    uint32_t cable = 0;
+    while (graph->nodes[graph->cables[cable].a.node].is_host()) ++cable;
+    down[cable] = true;
+    const auto after = Subnet::make(*graph, *owners, down);
+    const RoutingEngine& router = *routing_engine_named(engine);
+    const Routing routing = router.route(*before, {});
+    Repaired repaired;
+    for (auto _ : state) {
+        repaired = repair(*before, *after, router, {}, routing);
+        benchmark::DoNotOptimize(repaired.changed_entries);
+    }
+    state.counters["entries"] = static_cast<double>(repaired.changed_entries);
+    state.counters["blocks"] = static_cast<double>(repaired.changed_blocks);
+}
+
 constexpr const char* kSmall = "fat-tree:k=36,tiers=2";
 constexpr const char* kLarge = "fat-tree:k=36";
 
@@ -29,6 +50,13 @@ BENCHMARK_CAPTURE(route, min_hop_11664, "min-hop", kLarge)->Unit(benchmark::kMil
 BENCHMARK_CAPTURE(route, up_down_11664, "up-down", kLarge)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(route, fat_tree_11664, "fat-tree", kLarge)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(route, dfsssp_11664, "dfsssp", kLarge)->Unit(benchmark::kMillisecond);
+
+BENCHMARK_CAPTURE(repair_link, fat_tree_648, "fat-tree", kSmall)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(repair_link, dfsssp_648, "dfsssp", kSmall)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(repair_link, min_hop_11664, "min-hop", kLarge)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(repair_link, up_down_11664, "up-down", kLarge)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(repair_link, fat_tree_11664, "fat-tree", kLarge)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(repair_link, dfsssp_11664, "dfsssp", kLarge)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace tulle::control

@@ -11,18 +11,22 @@ Routing route_in_order(const Subnet& subnet, const RoutingOptions& options,
     Filled filled;
     filled.detours.joins_hosts = true;
     const bool has_tiers = !order.empty();
-    if (has_tiers) filled = fill(subnet, UpDownWays(subnet, std::move(order)), homes);
+    if (has_tiers) filled = fill(subnet, UpDownWays(subnet, order), homes);
     if (filled.detours.joins_hosts) {
-        filled = fill(subnet, UpDownWays(subnet, order_from_roots(subnet)), homes);
+        order = order_from_roots(subnet);
+        filled = fill(subnet, UpDownWays(subnet, order), homes);
         if (has_tiers)
             routing.note = "broken cables leave tiers apart, so one switch was taken as the root";
     }
     routing.tables = std::move(filled.tables);
+    routing.order = std::move(order);
+    routing.has_detours = filled.detours.joins_any;
     routing.is_deadlock_free = true;
     // Only packets to or from a switch itself come here: a spine that lost its cable to a leaf has
     // to go down and up again. On a lane of their own they stop nobody.
-    if (filled.detours.joins_any) {
-        auto lanes = assign_lanes(subnet, routing.tables, options.max_lanes);
+    if (routing.has_detours) {
+        auto lanes = assign_lanes_to_detours(subnet, routing.tables, routing.order, filled.detoured,
+                                             options.max_lanes);
         routing.is_deadlock_free = lanes.has_value();
         if (lanes) routing.lanes = std::move(*lanes);
     }

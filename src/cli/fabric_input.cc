@@ -1,0 +1,85 @@
+#include "cli/fabric_input.h"
+
+#include <fmt/format.h>
+
+#include <unordered_map>
+
+#include "cli/input.h"
+#include "topology/ibnetdiscover.h"
+#include "topology/spec.h"
+
+namespace tulle::cli {
+namespace {
+
+using topology::Graph;
+
+struct FabricFile {
+    std::string content;
+    std::string name;  // for sentences
+    topology::Format format{};
+};
+
+base::Result<FabricFile> open_file(const std::string& fabric, const std::string& from) {
+    auto content = read_file(fabric);
+    if (!content && from.empty())  // perhaps a name that was meant to be a topology
+        return base::Error{fmt::format("{}, and {}", content.error().message,
+                                       topology::build_spec(fabric).error().message)};
+    if (!content) return content.error();
+    const std::string name = fabric == "-" ? "standard input" : fabric;
+    if (from.empty()) return FabricFile{*content, name, topology::guess_format(*content)};
+    const auto format = fabric_format(from);
+    if (!format) return format.error();
+    return FabricFile{*content, name, *format};
+}
+
+void drop_shared_guids(Graph& graph) {
+    std::unordered_map<uint64_t, uint32_t> count;
+    for (const topology::Node& node : graph.nodes) ++count[node.guid];
+    for (topology::Node& node : graph.nodes)
+        if (count[node.guid] > 1) node.guid = 0;
+}
+
+}  // namespace
+
+base::Result<topology::Format> fabric_format(const std::string& name) {
+    if (const auto format = topology::format_named(name)) return *format;
+    return base::Error{fmt::format(
+        "there is no format '{}'; there are yaml, hpcc, ibnetdiscover, dot and slurm", name)};
+}
+
+base::Result<Graph> read_fabric(const std::string& fabric, const std::string& from) {
+    if (from.empty() && topology::is_spec(fabric)) {
+        auto graph = topology::build_spec(fabric);
+        if (!graph) return graph;
+        if (auto error = graph->check()) return *error;
+        return graph;
+    }
+    const auto file = open_file(fabric, from);
+    if (!file) return file.error();
+    return topology::read(file->format, file->content, file->name);
+}
+
+base::Result<FabricWithFaults> read_fabric_with_faults(const std::string& fabric,
+                                                       const std::string& from) {
+    if (!from.empty() || !topology::is_spec(fabric)) {
+        const auto file = open_file(fabric, from);
+        if (!file) return file.error();
+        if (file->format == topology::Format::ibnetdiscover) {
+            auto written = topology::read_ibnetdiscover(file->content, file->name);
+            if (!written) return written.error();
+            Graph graph = *written;
+            drop_shared_guids(graph);
+            if (const auto error = graph.check())
+                return base::Error{fmt::format("{}: {}", file->name, error->message)};
+            return FabricWithFaults{std::move(graph), std::move(*written)};
+        }
+        auto graph = topology::read(file->format, file->content, file->name);
+        if (!graph) return graph.error();
+        return FabricWithFaults{*graph, *graph};
+    }
+    auto graph = read_fabric(fabric, from);
+    if (!graph) return graph.error();
+    return FabricWithFaults{*graph, *graph};
+}
+
+}  // namespace tulle::cli

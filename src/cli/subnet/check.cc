@@ -1,0 +1,301 @@
+#include "cli/subnet/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_code.h"
+#include "cli/fabric_input.h"
+#include "cli/output.h"
+#include "cli/result_files.h"
+#include "cli/subnet/routed.h"
+#include "control/subnet/check/cables.h"
+#include "control/subnet/check/credit_loops.h"
+#include "control/subnet/check/reach.h"
+#include "control/subnet/check/spread.h"
+#include "control/subnet/routing/ways.h"
+#include "topology/ib_speed.h"
+#include "topology/quantities.h"
+
+namespace tulle::cli {
+namespace {
+
+using control::CreditLoop;
+using control::LostPath;
+using control::Subnet;
+using topology::Graph;
+
+constexpr size_t kMostShown = 8;
+// Paths that are followed for shifts unless told otherwise: a second or two.
+constexpr uint64_t kPathsOfShifts = 20'000'000;
+
+int fail(const base::Error& error, int exit_code) {
+    fmt::print(stderr, "tulle subnet check: {}\n", error.message);
+    return exit_code;
+}
+
+// One thing that was looked at: a sentence, whether it is wrong, and what exactly.
+struct Finding {
+    std::string key;    // in JSON
+    std::string label;  // in text
+    bool is_wrong = false;
+    std::string sentence{};
+    std::vector<std::string> details{};
+    nlohmann::ordered_json numbers = nlohmann::ordered_json::object();
+};
+
+class Checker {
+public:
+    Checker(const FabricWithFaults& fabric, const Routed& routed, const CheckOptions& options)
+        : fabric_(fabric), graph_(fabric.graph), routed_(routed), options_(options) {}
+
+    std::vector<Finding> check_all() {
+        check_guids();
+        check_cables();
+        check_reach();
+        check_credit_loops();
+        check_shifts();
+        return std::move(findings_);
+    }
+
+private:
+    Finding& add(const char* key, const char* label) {
+        return findings_.emplace_back(Finding{key, label});
+    }
+    std::string end_text(topology::CableEnd end) const {
+        return fmt::format("{} port {}", graph_.nodes[end.node].name, end.port + 1);
+    }
+    std::string lid_text(uint32_t lid) const {
+        const topology::CableEnd owner = routed_.subnet.place(lid).owner;
+        return fmt::format("{} (LID {})", graph_.nodes[owner.node].name, lid);
+    }
+    std::string link_text(uint32_t id) const {
+        const Subnet::Link& link = routed_.subnet.link(id);
+        return fmt::format("{} port {} -> {} port {}", routed_.subnet.name(link.from), link.port,
+                           routed_.subnet.name(link.to), link.to_port);
+    }
+    static std::string rate_text(uint64_t rate_bps) {
+        const std::string speed = topology::ib_speed_text(rate_bps);
+        const std::string rate = topology::rate_text(rate_bps);
+        return speed.empty() ? rate : fmt::format("{} ({})", speed, rate);
+    }
+
+    void check_guids() {
+        Finding& finding = add("guids", "GUIDs");
+        const auto shared = control::shared_guids(fabric_.as_written);
+        finding.is_wrong = !shared.empty();
+        finding.sentence = shared.empty() ? "no two nodes share one"
+                                          : fmt::format("{} given twice", shared.size());
+        for (const control::SharedGuid& pair : shared)
+            finding.details.push_back(fmt::format("0x{:016x} is that of {} and of {}", pair.guid,
+                                                  graph_.nodes[pair.first].name,
+                                                  graph_.nodes[pair.second].name));
+        finding.numbers["shared"] = shared.size();
+    }
+
+    void check_cables() {
+        Finding& finding = add("cables", "Cables");
+        const auto odd = control::odd_cables(graph_);
+        finding.is_wrong = !odd.empty();
+        const bool has_rates = std::any_of(graph_.cables.begin(), graph_.cables.end(),
+                                           [](const auto& cable) { return cable.rate_bps != 0; });
+        finding.sentence = !has_rates ? "the fabric does not say how fast they are"
+                           : odd.empty()
+                               ? "all as wide and fast as those beside them"
+                               : fmt::format(
+                                     "{} of {} with another width or speed than those beside "
+                                     "them",
+                                     odd.size(), graph_.cables.size());
+        for (const control::OddCable& cable : odd)
+            finding.details.push_back(fmt::format(
+                "{} to {} runs at {}, the others at {}", end_text(graph_.cables[cable.cable].a),
+                end_text(graph_.cables[cable.cable].b), rate_text(cable.rate_bps),
+                rate_text(cable.usual_bps)));
+        finding.numbers["odd"] = odd.size();
+    }
+
+    void check_reach() {
+        Finding& finding = add("reach", "Reach");
+        const control::Reach reach = control::check_reach(routed_.subnet, routed_.routing.tables);
+        finding.is_wrong = !reach.is_whole();
+        finding.sentence =
+            reach.is_whole()
+                ? fmt::format("all {} pairs of hosts have a route", reach.host_pairs)
+                : fmt::format(
+                      "of {} pairs of hosts, {} have no route and {} go in circles; also "
+                      "{} and {} between hosts and switches",
+                      reach.host_pairs, reach.lost_host_pairs, reach.looping_host_pairs,
+                      reach.lost_other, reach.looping_other);
+        for (const LostPath& path : reach.lost)
+            finding.details.push_back(fmt::format(
+                "from {} to {}: {} has no port that leads on", routed_.subnet.name(path.source),
+                lid_text(path.lid), routed_.subnet.name(path.stops_at)));
+        for (const LostPath& path : reach.looping) finding.details.push_back(circle_text(path));
+        finding.numbers["host_pairs"] = reach.host_pairs;
+        finding.numbers["lost_host_pairs"] = reach.lost_host_pairs;
+        finding.numbers["looping_host_pairs"] = reach.looping_host_pairs;
+        finding.numbers["lost_with_switches"] = reach.lost_other;
+        finding.numbers["looping_with_switches"] = reach.looping_other;
+        finding.numbers["lost_between_switches"] =
+            reach.lost_between_switches + reach.looping_between_switches;
+    }
+
+    std::string circle_text(const LostPath& path) const {
+        std::string out = fmt::format(
+            "from {} to {} in a circle:", routed_.subnet.name(path.source), lid_text(path.lid));
+        for (const uint32_t link :
+             control::path_of(routed_.subnet, routed_.routing.tables, path.stops_at, path.lid))
+            out += fmt::format(" {},", link_text(link));
+        out.pop_back();
+        return out;
+    }
+
+    void check_credit_loops() {
+        Finding& finding = add("credit_loops", "Credit loops");
+        const auto loop = control::find_credit_loop(routed_.subnet, routed_.routing.tables,
+                                                    routed_.routing.lanes);
+        const uint8_t lanes = routed_.routing.lanes.count;
+        finding.is_wrong = loop.has_value();
+        finding.sentence =
+            loop ? fmt::format("{} links wait for one another in a circle", loop->parts.size())
+                 : fmt::format("none, on {} lane{}", lanes, lanes == 1 ? "" : "s");
+        finding.numbers["lanes"] = lanes;
+        finding.numbers["links"] = nlohmann::ordered_json::array();
+        if (!loop) return;
+        for (const CreditLoop::Part& part : loop->parts) {
+            finding.numbers["links"].push_back(link_text(part.link));
+            finding.details.push_back(
+                fmt::format("{}, lane {}: packets from {} to {}", link_text(part.link), part.lane,
+                            routed_.subnet.name(part.source), lid_text(part.lid)));
+        }
+    }
+
+    // What no table can do better: a switch sends all that its hosts send over its links.
+    uint64_t least_flows() const {
+        uint64_t least = 1;
+        for (uint32_t s = 0; s < routed_.subnet.switch_count(); ++s) {
+            const uint64_t links = routed_.subnet.links_of(s).size();
+            if (links > 0)
+                least = std::max(least, (routed_.subnet.hosts_at(s) + links - 1) / links);
+        }
+        return least;
+    }
+    bool is_a_tree() const {
+        const std::vector<uint32_t> rank = control::ranks_of(routed_.subnet);
+        for (uint32_t id = 0; id < routed_.subnet.link_count(); ++id)
+            if (rank[routed_.subnet.link(id).from] == rank[routed_.subnet.link(id).to])
+                return false;
+        return true;
+    }
+
+    void check_shifts() {
+        Finding& finding = add("shifts", "Shifts");
+        const uint64_t hosts = std::max<uint64_t>(graph_.host_count(), 1);
+        const uint64_t asked =
+            options_.shifts.value_or(std::max<uint64_t>(kPathsOfShifts / hosts, 1));
+        const control::ShiftSpread spread =
+            control::measure_shifts(routed_.subnet, routed_.routing.tables,
+                                    static_cast<uint32_t>(std::min<uint64_t>(asked, 0xffff'ffff)));
+        const control::PathSpread paths =
+            control::measure_paths(routed_.subnet, routed_.routing.tables);
+        std::optional<uint64_t> limit = options_.flows;
+        if (!limit && is_a_tree()) limit = 2 * least_flows();
+        finding.is_wrong = limit && spread.most_flows > *limit;
+        const double mean = spread.shifts == 0 ? 0
+                                               : static_cast<double>(spread.sum_of_most) /
+                                                     static_cast<double>(spread.shifts);
+        finding.sentence = fmt::format(
+            "the busiest link carries {} flow{}, {:.2f} on average over {} of {} shifts",
+            spread.most_flows, spread.most_flows == 1 ? "" : "s", mean, spread.shifts,
+            spread.hosts == 0 ? 0 : spread.hosts - 1);
+        if (finding.is_wrong)
+            finding.details.push_back(fmt::format("{} in shift {}; at most {} would do",
+                                                  link_text(spread.worst_link), spread.worst_shift,
+                                                  *limit));
+        finding.numbers["shifts"] = spread.shifts;
+        finding.numbers["most_flows"] = spread.most_flows;
+        finding.numbers["mean_most_flows"] = mean;
+        finding.numbers["shifts_without_conflict"] = spread.shifts_without_conflict;
+        finding.numbers["most_paths_on_a_link"] = paths.most;
+        finding.numbers["mean_paths_on_a_link"] =
+            paths.links == 0 ? 0.0
+                             : static_cast<double>(paths.sum) / static_cast<double>(paths.links);
+    }
+
+    const FabricWithFaults& fabric_;
+    const Graph& graph_;
+    const Routed& routed_;
+    const CheckOptions& options_;
+    std::vector<Finding> findings_;
+};
+
+std::string tables_text(const Routed& routed, const CheckOptions& options) {
+    if (routed.engine == nullptr)
+        return fmt::format("from {}; a dump names no lanes, so all packets share one",
+                           options.tables_file);
+    const std::string_view note = routed.routing.note;
+    return fmt::format("by {}{}{}", routed.engine->name, note.empty() ? "" : ": ", note);
+}
+
+std::string text_of(const std::vector<Finding>& findings, const std::string& tables) {
+    std::string out = fmt::format("{:<14}{}\n", "Tables", tables);
+    for (const Finding& finding : findings) {
+        out += fmt::format("{:<14}{:<7}{}\n", finding.label, finding.is_wrong ? "WRONG" : "ok",
+                           finding.sentence);
+        const size_t shown = std::min(finding.details.size(), kMostShown);
+        // A loop is shown whole: half of it explains nothing.
+        const size_t end = finding.key == "credit_loops" ? finding.details.size() : shown;
+        for (size_t i = 0; i < end; ++i) out += fmt::format("  {}\n", finding.details[i]);
+        if (end < finding.details.size())
+            out += fmt::format("  and {} more\n", finding.details.size() - end);
+    }
+    return out;
+}
+
+std::string json_of(const std::vector<Finding>& findings, const Routed& routed,
+                    const std::string& tables, bool is_wrong) {
+    nlohmann::ordered_json json;
+    json["is_wrong"] = is_wrong;
+    json["tables"] = tables;
+    json["engine"] = nullptr;
+    if (routed.engine != nullptr) json["engine"] = routed.engine->name;
+    for (const Finding& finding : findings) {
+        auto& entry = json[finding.key];
+        entry["is_wrong"] = finding.is_wrong;
+        entry["sentence"] = finding.sentence;
+        entry.update(finding.numbers);
+        entry["details"] = finding.details;
+    }
+    return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+int check_subnet(const CheckOptions& options) {
+    const auto fabric = read_fabric_with_faults(options.fabric, "");
+    if (!fabric) return fail(fabric.error(), kInputWrong);
+    const auto routed = options.tables_file.empty()
+                            ? route_by_engine(fabric->graph, options.engine, 8)
+                            : route_by_dump(fabric->graph, options.tables_file);
+    if (!routed) return fail(routed.error(), kInputWrong);
+    std::vector<Finding> findings;
+    bool is_wrong = false;
+    const std::string tables = tables_text(*routed, options);
+    auto files = ResultFiles::open(
+        {{options.json_file, [&] { return json_of(findings, *routed, tables, is_wrong); }}});
+    if (!files) return fail(files.error(), kInputWrong);
+    findings = Checker(*fabric, *routed, options).check_all();
+    is_wrong = std::any_of(findings.begin(), findings.end(),
+                           [](const Finding& finding) { return finding.is_wrong; });
+    if (const auto error = files->write()) return fail(*error, kRunFailed);
+    if (!files->takes_standard_output()) {
+        Output standard = Output::standard();
+        standard.write(text_of(findings, tables));
+        if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+    }
+    return is_wrong ? kRunFailed : kDone;
+}
+
+}  // namespace tulle::cli

@@ -1,0 +1,52 @@
+#include "cli/subnet/routed.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "cli/input.h"
+#include "control/subnet/dump.h"
+
+namespace tulle::cli {
+namespace {
+
+base::Error unknown_engine(const std::string& name) {
+    std::string names;
+    for (const control::RoutingEngine& engine : control::routing_engines())
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", engine.name);
+    return {fmt::format("there is no engine '{}'; there are {}", name, names)};
+}
+
+}  // namespace
+
+base::Result<Routed> route_by_engine(const topology::Graph& graph, const std::string& engine,
+                                     uint8_t max_lanes) {
+    const control::RoutingEngine* const named = control::routing_engine_named(engine);
+    if (!engine.empty() && named == nullptr) return unknown_engine(engine);
+    const auto owners = control::assign_lids(graph);
+    if (!owners) return owners.error();
+    auto subnet = control::Subnet::make(graph, *owners);
+    if (!subnet) return subnet.error();
+    const control::RoutingOptions options{.max_lanes = max_lanes};
+    const std::clock_t start = std::clock();
+    control::ChosenRouting chosen =
+        named != nullptr ? control::ChosenRouting{named, named->route(*subnet, options)}
+                         : control::route_by_shape(*subnet, options);
+    const double seconds =
+        static_cast<double>(std::clock() - start) / static_cast<double>(CLOCKS_PER_SEC);
+    return Routed{std::move(*subnet), chosen.engine, std::move(chosen.routing), seconds};
+}
+
+base::Result<Routed> route_by_dump(const topology::Graph& graph, const std::string& file) {
+    const auto content = read_file(file);
+    if (!content) return content.error();
+    const auto dumped = control::read_lfts(*content, file, graph);
+    if (!dumped) return dumped.error();
+    auto subnet = control::Subnet::make(graph, dumped->owners);
+    if (!subnet) return subnet.error();
+    Routed routed{std::move(*subnet), nullptr, {}, 0};
+    routed.routing.tables = dumped->tables(routed.subnet);
+    return routed;
+}
+
+}  // namespace tulle::cli

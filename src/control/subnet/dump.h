@@ -1,0 +1,40 @@
+// Forwarding tables as text: what OpenSM writes as opensm-lfts.dump, and what dump_lfts.sh and
+// ibroute(8) print of a real fabric.
+//
+//   Unicast lids [0-36] of switch Lid 17 guid 0x0200000000001100 ('leaf0'):
+//   0x0001 001 # Channel Adapter portguid 0x0200000000000101: 'h0'
+//   ...
+//   36 lids dumped
+//
+// Both forms are read, the first is written. LIDs are those of the dump: its comments say whose
+// they are, by the GUID of the port, and by the name where the fabric has no such GUID.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "control/subnet/tables.h"
+
+namespace tulle::control {
+
+std::string write_lfts(const topology::Graph& graph, const Subnet& subnet,
+                       const ForwardingTables& tables);
+
+struct DumpedTables {
+    struct Entry {
+        uint32_t node = 0;  // a switch
+        uint16_t lid = 0;
+        uint8_t port = kNoPort;
+    };
+    LidOwners owners;
+    std::vector<Entry> entries;
+
+    // The subnet is of the same graph and these owners.
+    ForwardingTables tables(const Subnet& subnet) const;
+};
+
+// `name` is that of the file, for sentences.
+base::Result<DumpedTables> read_lfts(std::string_view text, std::string_view name,
+                                     const topology::Graph& graph);
+
+}  // namespace tulle::control
