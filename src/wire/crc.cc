@@ -92,6 +92,17 @@ __attribute__((target("pclmul,sse2"))) inline __m128i fold(__m128i early, __m128
 
 constexpr size_t kFoldMinimum = 64;
 
+// What is left of the folding, and what stands behind it.
+__attribute__((target("pclmul,sse2"))) uint32_t finish_folding(__m128i sum, Bytes bytes) {
+    const std::byte* at = bytes.data();
+    size_t left = bytes.size();
+    const __m128i by_one = fold_constants<128>();
+    for (; left >= 16; at += 16, left -= 16) sum = fold(sum, by_one, load16(at));
+    std::array<std::byte, 16> rest;
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(rest.data()), sum);
+    return crc32_update_portable(crc32_update_portable(0, rest), Bytes(at, left));
+}
+
 __attribute__((target("pclmul,sse2"))) uint32_t update_folding(uint32_t state, Bytes bytes) {
     const std::byte* at = bytes.data();
     size_t left = bytes.size();
@@ -110,13 +121,67 @@ __attribute__((target("pclmul,sse2"))) uint32_t update_folding(uint32_t state, B
     }
     b = fold(a, by_one, b);
     c = fold(b, by_one, c);
-    d = fold(c, by_one, d);
-    for (; left >= 16; at += 16, left -= 16) d = fold(d, by_one, load16(at));
+    return finish_folding(fold(c, by_one, d), Bytes(at, left));
+}
 
-    std::array<std::byte, 16> rest;
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(rest.data()), d);
-    state = crc32_update_portable(0, rest);
-    return crc32_update_portable(state, Bytes(at, left));
+// The same with registers of 512 bits, each four of those: a packet of 4 KiB takes a third of the
+// time.
+constexpr size_t kWideMinimum = 256;
+#define TULLE_WIDE __attribute__((target("avx512f,vpclmulqdq,pclmul,sse2")))
+
+TULLE_WIDE inline __m512i load64(const std::byte* from) {
+    return _mm512_loadu_si512(from);
+}
+
+template <unsigned Distance>
+TULLE_WIDE inline __m512i fold_constants_wide() {
+    constexpr auto kLate = static_cast<int64_t>(fold_constant(Distance - 32));
+    constexpr auto kEarly = static_cast<int64_t>(fold_constant(Distance + 32));
+    return _mm512_set4_epi64(kLate, kEarly, kLate, kEarly);
+}
+
+TULLE_WIDE inline __m512i fold_wide(__m512i early, __m512i constants, __m512i late) {
+    constexpr int kXorOfThree = 0x96;
+    return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(early, constants, 0x00),
+                                     _mm512_clmulepi64_epi128(early, constants, 0x11), late,
+                                     kXorOfThree);
+}
+
+TULLE_WIDE uint32_t update_folding_wide(uint32_t state, Bytes bytes) {
+    const std::byte* at = bytes.data();
+    size_t left = bytes.size();
+    const __m512i by_four = fold_constants_wide<4 * 512>();
+    const __m512i by_one = fold_constants_wide<512>();
+
+    const __m512i start = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(state)));
+    __m512i a = _mm512_xor_si512(load64(at), start);
+    __m512i b = load64(at + 64);
+    __m512i c = load64(at + 128);
+    __m512i d = load64(at + 192);
+    for (at += 256, left -= 256; left >= 256; at += 256, left -= 256) {
+        a = fold_wide(a, by_four, load64(at));
+        b = fold_wide(b, by_four, load64(at + 64));
+        c = fold_wide(c, by_four, load64(at + 128));
+        d = fold_wide(d, by_four, load64(at + 192));
+    }
+    b = fold_wide(a, by_one, b);
+    c = fold_wide(b, by_one, c);
+    d = fold_wide(c, by_one, d);
+    for (; left >= 64; at += 64, left -= 64) d = fold_wide(d, by_one, load64(at));
+
+    std::array<std::byte, 64> lanes;
+    _mm512_storeu_si512(lanes.data(), d);
+    __m128i sum = load16(lanes.data());
+    for (size_t lane = 16; lane < lanes.size(); lane += 16)
+        sum = fold(sum, fold_constants<128>(), load16(lanes.data() + lane));
+    return finish_folding(sum, Bytes(at, left));
+}
+#undef TULLE_WIDE
+
+bool has_wide_folding() {
+    static const bool has = __builtin_cpu_supports("avx512f") != 0 &&
+                            __builtin_cpu_supports("vpclmulqdq") != 0 && crc32_is_accelerated();
+    return has;
 }
 
 #endif
@@ -134,6 +199,8 @@ bool crc32_is_accelerated() {
 
 uint32_t crc32_update(uint32_t state, Bytes bytes) {
 #if defined(__x86_64__)
+    if (bytes.size() >= kWideMinimum && has_wide_folding())
+        return update_folding_wide(state, bytes);
     if (bytes.size() >= kFoldMinimum && crc32_is_accelerated()) return update_folding(state, bytes);
 #endif
     return crc32_update_portable(state, bytes);

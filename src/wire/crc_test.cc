@@ -34,7 +34,7 @@ TEST(Crc, check_value_of_crc_32) {
 }
 
 TEST(Crc, every_way_of_computing_gives_the_definition_for_every_length_and_alignment) {
-    const auto bytes = some_bytes(400);
+    const auto bytes = some_bytes(700);
     for (size_t offset = 0; offset < 9; ++offset)
         for (size_t length = 0; offset + length <= bytes.size(); ++length) {
             const Bytes part = Bytes(bytes).subspan(offset, length);
