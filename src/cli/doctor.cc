@@ -21,24 +21,19 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/doctor_wire.h"
 #include "cli/exit_code.h"
+#include "cli/finding.h"
 #include "cli/result_files.h"
 #include "cli/run/environment.h"
 #include "cli/run/imports.h"
 #include "live/meeting.h"
 #include "live/shared_memory.h"
-#include "live/udp_sockets.h"
 
 namespace tulle::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// What was found: `works` is needed, `helps` only makes things faster or better.
-struct Finding {
-    enum class Kind { works, helps, fails } kind;
-    std::string what;
-};
 
 constexpr size_t kPage = 4096;
 
@@ -101,33 +96,6 @@ Finding look_at_processors() {
             "one processor: programs that poll take turns, and the scheduler sets latencies"};
 }
 
-// For `tulle run --listen`: RoCE v2 has one port, which the kernel's own RoCE takes for itself.
-Finding look_at_port() {
-    std::error_code error;
-    const bool has_rxe = fs::exists("/sys/module/rdma_rxe", error);
-    live::UdpAddress loopback;
-    loopback.gid = wire::gid_of(wire::Ipv4Address{{127, 0, 0, 1}});
-    if (const auto opened = live::UdpSockets::open({loopback}); !opened)
-        return {Finding::Kind::helps, "--listen may not work: " + opened.error().message};
-    if (has_rxe)
-        return {Finding::Kind::helps,
-                "--listen may not work: rdma_rxe is loaded, and takes UDP "
-                "port 4791 of interfaces that it is added to"};
-    return {Finding::Kind::works, "--listen can open UDP port 4791"};
-}
-
-// What the kernel keeps for a socket that has no time to read: fewer packets may be under way.
-Finding look_at_buffers() {
-    constexpr uint32_t kEnough = 128;
-    const uint32_t window = live::UdpSockets::window();
-    if (window >= kEnough)
-        return {Finding::Kind::works, "receive buffers hold what --listen has under way"};
-    return {Finding::Kind::helps,
-            fmt::format("--listen has no more than {} packets under way: net.core.rmem_max is "
-                        "small; `sysctl net.core.rmem_max=4194304` gives it room",
-                        window)};
-}
-
 Finding look_for_adapters() {
     std::error_code error;
     std::string names;
@@ -171,9 +139,10 @@ int tell(const std::vector<Finding>& findings, const std::string& sum, const std
 }
 
 int examine(const std::string& json) {
-    const std::vector<Finding> findings = {
-        look_for_libraries(), look_at_memory(), look_at_sockets(), look_at_reach(),
-        look_at_processors(), look_at_port(),   look_at_buffers(), look_for_adapters()};
+    std::vector<Finding> findings = {look_for_libraries(), look_at_memory(), look_at_sockets(),
+                                     look_at_reach(), look_at_processors()};
+    for (Finding& finding : look_at_wire()) findings.push_back(std::move(finding));
+    findings.push_back(look_for_adapters());
     bool fails = false;
     for (const Finding& finding : findings) fails = fails || finding.kind == Finding::Kind::fails;
     return tell(findings, fails ? "tulle run will not work here." : "tulle run will work here.",

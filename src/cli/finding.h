@@ -1,0 +1,14 @@
+// What `tulle doctor` has found.
+#pragma once
+
+#include <string>
+
+namespace tulle::cli {
+
+// `works` is needed, `helps` only makes things faster or better.
+struct Finding {
+    enum class Kind { works, helps, fails } kind;
+    std::string what;
+};
+
+}  // namespace tulle::cli
