@@ -17,7 +17,9 @@
 #include "cli/run/environment.h"
 #include "cli/run/labels.h"
 #include "cli/run/ready.h"
+#include "cli/run/summary.h"
 #include "cli/run/wire_options.h"
+#include "live/pacing.h"
 
 namespace tulle::cli {
 namespace {
@@ -46,10 +48,12 @@ struct Options {
     std::vector<std::string> pair;
     std::string link_layer = "ethernet";
     std::string listens;
+    std::string congestion;
     std::vector<live::UdpAddress> addresses;  // that these are
     bool is_shared = false;
     bool is_labelled = false;
     bool explains_calls = false;
+    bool is_verbose = false;
     std::vector<std::string> command;
     WireOptions wire;
 };
@@ -84,6 +88,8 @@ public:
     int pair();
     // Whether all of the capture and of the log could be written.
     bool is_wire_whole() const { return files_.is_wire_whole(); }
+    // What the hosts have counted.
+    void tell_counters() const;
 
 private:
     bool is_several() const { return !options_.pair.empty() || options_.copies > 1; }
@@ -98,6 +104,7 @@ private:
     DeviceFiles files_;
     std::optional<Labels> labels_;
     std::vector<std::pair<pid_t, std::string>> names_;
+    std::vector<std::string> trees_;  // of device files, by rank
     Children children_;
 };
 
@@ -132,6 +139,8 @@ pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_
     who.devices = options_.devices;
     who.device_files =
         files_.add(rank, options_.link_layer == "ethernet", options_.devices, options_.addresses);
+    if (trees_.size() <= rank) trees_.resize(rank + 1);
+    trees_[rank] = who.device_files;
     who.listens = options_.listens;
     auto variables = environment_for(folder_, who);
     if (options_.is_shared) variables.emplace_back("TULLE_SHARED", "1");
@@ -139,12 +148,26 @@ pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_
         variables.emplace_back("TULLE_WIRE", wire_ + files_.wire_setting());
         variables.emplace_back("TULLE_PROGRAM", std::to_string(program));
     }
+    if (!options_.congestion.empty())
+        variables.emplace_back("TULLE_CONGESTION", options_.congestion);
+    if (options_.is_verbose) variables.emplace_back("TULLE_VERBOSE", "1");
     if (options_.explains_calls) variables.emplace_back("TULLE_EXPLAIN", "calls");
     std::string name = name_of(program);
     Labels::Ends ends = labels_ ? labels_->add(name) : Labels::Ends{};
     const pid_t process = children_.start(command, variables, std::move(ends));
     names_.emplace_back(process, std::move(name));
     return process;
+}
+
+void Run::tell_counters() const {
+    for (size_t rank = 0; rank < trees_.size(); ++rank) {
+        for (uint32_t device = 0; device < options_.devices && !trees_[rank].empty(); ++device) {
+            const std::string counted = counted_in(live::counters_file_in(trees_[rank], device));
+            fmt::print(stderr, "tulle run: host {}, {}: {}\n", rank,
+                       live::device_name_from_environment(device),
+                       counted.empty() ? "nothing was counted" : counted);
+        }
+    }
 }
 
 // The first failure is the run's.
@@ -199,7 +222,11 @@ int Run::pair() {
 
 // Why the addresses that were named cannot be listened on; nothing if they can.
 std::optional<std::string> check_listening(Options& options) {
-    if (options.listens.empty()) return std::nullopt;
+    if (options.listens.empty())
+        return options.congestion.empty() ? std::nullopt
+                                          : std::optional<std::string>(
+                                                "--congestion paces what goes to other machines; "
+                                                "write --listen, too");
     if (options.link_layer != "ethernet")
         return "--listen is RoCE v2 on Ethernet; --link-layer infiniband does not go with it";
     if (options.devices != 1)
@@ -233,6 +260,7 @@ int run_programs(Options& options, std::vector<std::string> rest) {
     if (!wire) return fail(wire.error().message, kInputWrong);
     Run run(options, *folder, *wire);
     const int exit_code = options.pair.empty() ? run.copies() : run.pair();
+    if (options.is_verbose) run.tell_counters();
     if (run.is_wire_whole()) return exit_code;
     return fail("the capture or the fault log is not complete: it could not be written",
                 kRunFailed);
@@ -254,6 +282,10 @@ void add_run(Command& program) {
                    "Reach, and be reached by, other machines: addresses or interfaces of this one, "
                    "with commas between (RoCE v2, UDP port 4791)",
                    {.shown = "ADDRESS|INTERFACE"});
+    const std::vector<std::string_view> algorithms = live::Pacing::names();
+    command.option("--congestion", options->congestion,
+                   "Pace what goes to other machines by this algorithm",
+                   {.shown = "NAME", .choices = {algorithms.begin(), algorithms.end()}});
     command.flag("--shared", options->is_shared,
                  "Reach, and be reached by, programs of other users who ask for it too");
     command.flag("--label", options->is_labelled,
@@ -262,6 +294,8 @@ void add_run(Command& program) {
                    {.shown = "N", .from = 1, .to = live::kMaxDevices});
     command.flag("--explain", options->explains_calls,
                  "Say why a call of a program was refused, too");
+    command.flag("--verbose", options->is_verbose,
+                 "Say how work travels and why, and at the end what ports have counted");
     add_wire_options(command, options->wire);
     // Everything from the program's name on is the program's.
     command.when_chosen_with_program([options](std::vector<std::string> words) {

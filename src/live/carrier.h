@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,10 @@ public:
     // Takes the port at the addresses that the host listens on; a sentence says why it cannot.
     base::Result<bool> open_udp();
 
+    // A queue pair hears a group, or no longer: the file that shows it (udp_sockets.h), or -1.
+    int join(const wire::Gid& group);
+    void leave(const wire::Gid& group);
+
     // Packets of the engine go on their way; flush() lets peers see them.
     void transmit(base::Instant now);
     void flush();
@@ -63,6 +68,8 @@ public:
     const WirePath* wire() const { return wire_.get(); }
     // Other machines; nullptr where none may reach us.
     const UdpPath* udp() const { return udp_.get(); }
+    WireCounters wire_counters() const;
+    uint64_t datagrams_in() const { return udp_ ? udp_->sockets().counts().received : 0; }
     base::Instant udp_deadline() const {
         return neighbours_ ? neighbours_->next_deadline() : base::Instant::never();
     }
@@ -85,12 +92,15 @@ private:
     void receive_frame(uint32_t index, base::Instant now, std::span<const std::byte> bytes,
                        uint8_t refusal);
     void deliver(uint32_t source, base::Instant now, wire::Packet packet,
-                 std::span<const std::byte> grh, uint8_t refusal = 0);
+                 std::span<const std::byte> grh, uint8_t refusal = 0,
+                 const wire::Gid* to = nullptr);
     void send(const wire::Packet& packet);
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
     void send_remote(uint32_t index, const wire::Packet& packet);
+    void send_to_group(const wire::Packet& packet, const wire::Gid& group);
+    const UdpAddress* address_for(const wire::Gid& peer) const;
     void receive_udp(base::Instant now);
-    bool is_wanted(const wire::Packet& packet);
+    bool is_wanted(const wire::Packet& packet, const wire::Gid& to);
     void receive_datagram(base::Instant now, const UdpArrival& arrival);
     void take_datagram(base::Instant now, const UdpArrival& arrival, bool may_hand_over);
     void receive_handed(uint32_t index, base::Instant now, std::span<const std::byte> record);
@@ -115,6 +125,7 @@ private:
     std::unique_ptr<WirePath> wire_reader_;
     std::unique_ptr<UdpPath> udp_;
     std::unique_ptr<UdpNeighbours> neighbours_;
+    std::map<std::array<uint8_t, 16>, uint32_t> joined_;  // groups, and how many queue pairs
     uint64_t strangers_ = 0;  // packets from addresses that nobody is connected to
     uint32_t management_psn_ = 0;
 };

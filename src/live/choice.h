@@ -38,6 +38,18 @@ inline Choice choose_way(const World& world, Framing framing, transport::Endpoin
     return {Way::ring, "its memory is not ours to reach"};
 }
 
+constexpr const char* name_of(Way way) {
+    switch (way) {
+        case Way::nowhere: return "nowhere";
+        case Way::within: return "within the process";
+        case Way::direct: return "from memory to memory, and else through shared memory";
+        case Way::ring: return "through shared memory";
+        case Way::framed: return "through shared memory, as packets of the wire";
+        case Way::udp: return "by UDP port 4791";
+    }
+    return "";
+}
+
 // Packets are cut at the path MTU.
 inline bool is_cut(Way way) {
     return way == Way::framed || way == Way::udp;

@@ -25,8 +25,12 @@ public:
     size_t size() const { return routes_.size(); }
     void resize(size_t size) { routes_.resize(size); }
     Route& of(wire::Qpn qpn) { return routes_[transport::Core::index_of(qpn)]; }
+    // How work for an end point travels. Whoever has to know asks here.
+    Choice way_to(transport::EndpointIndex endpoint) const {
+        return choose_way(world_, framing_, endpoint);
+    }
     bool cuts_packets(transport::EndpointIndex endpoint) const {
-        return is_cut(choose_way(world_, framing_, endpoint).way);
+        return is_cut(way_to(endpoint).way);
     }
 
     void connect(Route& route, transport::EndpointIndex endpoint);

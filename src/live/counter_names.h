@@ -21,10 +21,27 @@ struct CounterName {
 inline constexpr uint32_t kNoWord = 0xffff;
 inline constexpr uint32_t kCounterWords = sizeof(transport::Counters) / sizeof(uint64_t);
 
+// What the wire between machines counts (udp_path.h), behind the words of the adapter.
+struct WireCounters {
+    uint64_t rx_unknown_source = 0;  // from addresses that nobody is connected to
+    uint64_t rx_no_process = 0;      // for numbers of queue pairs that no process here has
+    uint64_t rx_malformed = 0;       // datagrams that are no packets
+    uint64_t rx_icrc_errors = 0;
+    uint64_t rx_icrc_solved = 0;  // good, by an IPv4 identification that had to be solved for
+    uint64_t rx_handed_over = 0;  // were for another process of the machine
+    uint64_t tx_errors = 0;       // datagrams that the kernel or the network refused
+    uint64_t cm_held = 0;         // requests that came before somebody listened, and were kept
+};
+inline constexpr uint32_t kWireWords = sizeof(WireCounters) / sizeof(uint64_t);
+
 #define TULLE_WORD(field) (offsetof(transport::Counters, field) / sizeof(uint64_t))
 #define TULLE_HARDWARE(field)                    \
     CounterName {                                \
         "hw_counters", #field, TULLE_WORD(field) \
+    }
+#define TULLE_WIRE(field)                                                                       \
+    CounterName {                                                                               \
+        "hw_counters", #field, kCounterWords + offsetof(WireCounters, field) / sizeof(uint64_t) \
     }
 #define TULLE_ABSENT(folder, name) \
     CounterName {                  \
@@ -78,6 +95,14 @@ inline constexpr CounterName kCounterNames[] = {
     TULLE_HARDWARE(rx_write_requests),
     TULLE_HARDWARE(rx_atomic_requests),
     {"hw_counters", "rx_icrc_encapsulated", TULLE_WORD(port_rcv_errors)},
+    TULLE_WIRE(rx_unknown_source),
+    TULLE_WIRE(rx_no_process),
+    TULLE_WIRE(rx_malformed),
+    TULLE_WIRE(rx_icrc_errors),
+    TULLE_WIRE(rx_icrc_solved),
+    TULLE_WIRE(rx_handed_over),
+    TULLE_WIRE(tx_errors),
+    TULLE_WIRE(cm_held),
     TULLE_ABSENT("hw_counters", "roce_adp_retrans"),
     TULLE_ABSENT("hw_counters", "roce_adp_retrans_to"),
     TULLE_ABSENT("hw_counters", "roce_slow_restart"),
@@ -88,6 +113,7 @@ inline constexpr CounterName kCounterNames[] = {
 
 #undef TULLE_WORD
 #undef TULLE_HARDWARE
+#undef TULLE_WIRE
 #undef TULLE_ABSENT
 
 // A host's counters are in one file: for each process that may be, by its slot, a block of what its
@@ -97,6 +123,17 @@ inline constexpr const char* kCountersFile = "port_counters";  // in the host's 
 inline constexpr uint32_t kCounterBlockWords = 48;
 inline constexpr uint32_t kCounterBlocks = 2 * 256;
 inline constexpr size_t kCountersBytes = size_t{kCounterBlocks} * kCounterBlockWords * 8;
-static_assert(kCounterWords <= kCounterBlockWords);
+static_assert(kCounterWords + kWireWords <= kCounterBlockWords);
+
+// A counter's value in such a file that is mapped at `words`.
+inline uint64_t sum_of(const uint64_t* words, uint32_t word) {
+    uint64_t sum = 0;
+    for (uint32_t block = 0; word != kNoWord && block < kCounterBlocks; ++block)
+        sum += __atomic_load_n(words + size_t{block} * kCounterBlockWords + word, __ATOMIC_RELAXED);
+    return sum;
+}
+inline uint64_t value_of(const uint64_t* words, const CounterName& counter) {
+    return (sum_of(words, counter.word) - sum_of(words, counter.minus)) / counter.bytes_a_unit;
+}
 
 }  // namespace tulle::live

@@ -1,5 +1,7 @@
 #include "live/diagnosis.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cinttypes>
 
@@ -128,6 +130,20 @@ std::string Diagnosis::name_of(EndpointIndex endpoint) const {
     return printed("process %d of host %u", static_cast<int>(found->who.pid), found->facts.rank);
 }
 
+void Diagnosis::tell_way(EndpointIndex endpoint) {
+    const Identity& who = world_.identity();
+    if (!who.is_verbose || endpoint == World::kNowhere || endpoint.value >= world_.size()) return;
+    const Choice choice = connections_.way_to(endpoint);
+    Peer& peer = world_.at(endpoint.value);
+    if (peer.told_way == static_cast<int>(choice.way)) return;
+    peer.told_way = static_cast<int>(choice.way);
+    const std::string line =
+        printed("tulle: host %u, process %d: work for %s goes %s: %s.\n", who.rank,
+                static_cast<int>(getpid()), name_of(endpoint).c_str(), live::name_of(choice.way),
+                choice.why);
+    (void)!write(STDERR_FILENO, line.data(), line.size());
+}
+
 // The queue pair was connected to an address that has nobody behind it. Its number says who was
 // meant.
 std::string Diagnosis::why_nobody(const transport::QueuePair& qp) const {
@@ -153,7 +169,7 @@ std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
     const uint32_t number = qp.dest_qpn.value;
     if (world_.board().link_was_down.load() != 0)
         return "the link was down, as a rule of --faults says";
-    if (found->is_remote) return why_remote_is_silent(*found);
+    if (found->is_remote) return why_remote_is_silent(*found, qp.mtu);
     if (found->is_gone && !found->has_board()) return "the peer, " + name + ", has ended";
     const Board& there = world_.board_of(endpoint);
     if (there.link_was_down.load() != 0)
@@ -175,7 +191,7 @@ std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
     return why_ignored(qp, name);
 }
 
-std::string Diagnosis::why_remote_is_silent(const Peer& peer) const {
+std::string Diagnosis::why_remote_is_silent(const Peer& peer, uint32_t mtu) const {
     const std::string name = text_of(peer.facts.gids[0]);
     if (carrier_.wire() != nullptr && carrier_.wire()->may_lose())
         return "packets or their acknowledgements were lost again and again, as the faults that "
@@ -193,8 +209,10 @@ std::string Diagnosis::why_remote_is_silent(const Peer& peer) const {
         case EPERM: return "a firewall of this machine keeps packets from " + name;
         default: break;
     }
-    return "no answer came from " + name +
-           ": the peer has ended, its host is not there, or a firewall drops UDP port 4791";
+    return printed(
+        "no answer came from %s: the peer has ended, its host is not there, a firewall drops UDP "
+        "port 4791, or a link on the way is too narrow for packets of %u bytes and does not say so",
+        name.c_str(), mtu);
 }
 
 // The peer lives and is ready, and yet takes nothing: it knows whom it is connected to, if it shows

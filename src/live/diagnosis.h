@@ -15,6 +15,9 @@ public:
 
     // The likeliest cause, in words; empty if nothing is known of it.
     std::string likely_cause(const transport::Completion& completion);
+    // Where the user wants to know (`tulle run --verbose`): how work for this end point travels,
+    // and why. Once, and again when that changes.
+    void tell_way(transport::EndpointIndex endpoint);
     // What the responder objects to is for its peer to read.
     void note_objection();
 
@@ -22,7 +25,7 @@ private:
     std::string name_of(transport::EndpointIndex endpoint) const;
     std::string why_nobody(const transport::QueuePair& qp) const;
     std::string why_silent(const transport::QueuePair& qp);
-    std::string why_remote_is_silent(const Peer& peer) const;
+    std::string why_remote_is_silent(const Peer& peer, uint32_t mtu) const;
     std::string why_ignored(const transport::QueuePair& qp, const std::string& name);
     std::string why_refused(const transport::QueuePair& qp);
 

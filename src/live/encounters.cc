@@ -52,9 +52,14 @@ void World::notice_death(wire::Qpn qpn) {
 }
 
 EndpointIndex World::resolve(const Destination& destination, wire::Qpn qpn) {
-    if (destination.has_gid && destination.gid.bytes[0] == 0xff) return kNowhere;
-    if (destination.has_gid && is_elsewhere(destination.gid))
-        return resolve_remote(destination.gid);
+    if (destination.has_gid && is_multicast(destination.gid)) return kNowhere;
+    if (destination.has_gid && is_elsewhere(destination.gid)) {
+        const bool is_named =
+            destination.own_gid < who_.gids.size() &&
+            wire::is_ipv4(who_.gids[destination.own_gid]) == wire::is_ipv4(destination.gid);
+        return resolve_remote(destination.gid,
+                              is_named ? &who_.gids[destination.own_gid] : nullptr);
+    }
     const EndpointIndex found = resolve_slot(slot_of(qpn));
     if (found == kNowhere) return found;
     const Facts& there = facts_of(found);
@@ -257,9 +262,9 @@ bool World::open_counters(Peer& peer) {
 bool World::is_elsewhere(const wire::Gid& address) const {
     const auto& b = address.bytes;
     const bool is_four = wire::is_ipv4(address);
-    const bool is_multicast = is_four ? b[12] >= 224 : b[0] == 0xff;
+    const bool is_nobodys = is_multicast(address) || (is_four && b[12] >= 240);
     const bool is_loopback = is_four && b[12] == 127;
-    if (who_.listens.empty() || is_multicast || is_loopback || address == wire::Gid{} ||
+    if (who_.listens.empty() || is_nobodys || is_loopback || address == wire::Gid{} ||
         (is_four && b[12] == 0))
         return false;
     if (std::ranges::find(who_.gids, address) != who_.gids.end()) return false;
@@ -267,13 +272,14 @@ bool World::is_elsewhere(const wire::Gid& address) const {
         who_.listens, [&](const UdpAddress& own) { return wire::is_ipv4(own.gid) == is_four; });
 }
 
-EndpointIndex World::find_remote(const wire::Gid& address) const {
-    const auto known = by_address_.find(address.bytes);
+EndpointIndex World::find_remote(const wire::Gid& address, const wire::Gid& own) const {
+    const auto known = by_address_.find({address, own});
     return known == by_address_.end() ? kNowhere : EndpointIndex{known->second};
 }
 
-EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* own) {
-    if (const EndpointIndex known = find_remote(address); known != kNowhere) return known;
+EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* named) {
+    const wire::Gid own = named != nullptr ? *named : who_.gids[gid_index_for(who_, address)];
+    if (const EndpointIndex known = find_remote(address, own); known != kNowhere) return known;
     if (!is_elsewhere(address)) return kNowhere;
     const Instant time = now();
     if (by_address_.size() >= kMostRemote && !make_room_for_remote(time)) return kNowhere;
@@ -281,12 +287,12 @@ EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* o
     made->is_remote = true;
     made->facts.gid_count = 1;
     made->facts.gids[0] = address;
-    made->own_address = own != nullptr ? *own : who_.gids[gid_index_for(who_, address)];
+    made->own_address = own;
     made->heard_at = time;
     const uint32_t index = free_place(time);
     if (index == peers_.size()) peers_.emplace_back();
     peers_[index] = std::move(made);
-    by_address_[address.bytes] = index;
+    by_address_[{address, own}] = index;
     return EndpointIndex{index};
 }
 

@@ -36,6 +36,8 @@ transport::AdapterConfig config_for(const WireSettings& settings, bool listens) 
     config.max_packets_outstanding = settings.is_on ? kPacketsOutstanding : kPiecesOutstanding;
     if (listens) config.max_packets_outstanding = UdpSockets::window();
     if (!settings.is_on) config.rnr_patience = kRnrPatience;
+    if (transport::nature_of(Pacing::wanted()).wants_marks_in_answers)
+        config.notifications.way = transport::NotificationSettings::Way::answer;
     return config;
 }
 
@@ -49,6 +51,7 @@ Host::Host(const Identity& who, Listener& listener, const WireSettings& settings
       connections_(world_, adapter_, {settings.is_on, settings.is_strict}),
       carrier_(world_, connections_, adapter_, *this, settings),
       diagnosis_(world_, connections_, carrier_, adapter_),
+      pacing_(who.listens.empty() ? transport::Algorithm::none : Pacing::wanted(), who.listens),
       progress_(lock_, world_, direct_, *this) {}
 
 std::unique_ptr<Host> Host::open(const Identity& who, Listener& listener) {
@@ -154,6 +157,10 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
         const uint32_t last = world_.facts_of({0}).gid_count - 1;
         route.gid_kind = gid_kind_of(identity().is_ethernet, std::min(gid_index, last));
         route.is_agreed = false;
+        const bool is_paced =
+            pacing_.is_on() && connections_.way_to(endpoint).way == Way::udp && !is_datagram;
+        if (is_paced) adapter_.set_congestion_control(qpn, pacing_.control());
+        diagnosis_.tell_way(endpoint);
     }
     if ((mask & transport::kTimeout) != 0) route.ack_timeout = timeout;
     route.qpn = qpn;
@@ -166,6 +173,21 @@ Refusal Host::destroy_qp(wire::Qpn qpn) {
     adapter_.forget_completions(qpn);
     const Refusal refusal = adapter_.destroy_qp(qpn);
     if (refusal == Refusal::none) connections_.forget(qpn);
+    return refusal;
+}
+
+Refusal Host::attach_multicast(wire::Qpn qpn, const wire::Gid& group) {
+    const Refusal refusal = adapter_.attach_multicast(qpn, world_.group_of(group));
+    if (refusal != Refusal::none) return refusal;
+    if (const int file = carrier_.join(group); file >= 0) progress_.watch().hear_more(file);
+    world_.meet_all();
+    ports_.show_group();
+    return refusal;
+}
+
+Refusal Host::detach_multicast(wire::Qpn qpn, const wire::Gid& group) {
+    const Refusal refusal = adapter_.detach_multicast(qpn, world_.group_of(group));
+    if (refusal == Refusal::none) carrier_.leave(group);
     return refusal;
 }
 
@@ -183,12 +205,13 @@ void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request
 Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
     const transport::QueuePair* qp = adapter_.query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
-    const uint32_t index = qp->address.endpoint.value;
+    const EndpointIndex endpoint = qp->address.endpoint;
     ++posts_in_a_row_;
-    if (index < world_.size() && qp->requester.oldest == qp->requester.end) {
-        Peer& peer = world_.at(index);
-        if (peer.is_reachable && !peer.is_gone && peer.can_send() && carrier_.wire() == nullptr &&
-            connections_.agrees(connections_.of(qpn)) && world_.open_counters(peer)) {
+    if (qp->requester.oldest == qp->requester.end &&
+        connections_.way_to(endpoint).way == Way::direct) {
+        Peer& peer = world_.at(endpoint.value);
+        if (!peer.is_gone && peer.can_send() && connections_.agrees(connections_.of(qpn)) &&
+            world_.open_counters(peer)) {
             if (direct_.add(peer, adapter_, *qp, world_.outside_of(qpn), world_.secret().instance,
                             request))
                 return Refusal::none;
@@ -268,7 +291,8 @@ void Host::work() {
 void Host::tally(Instant time) {
     const transport::Counters& now_counted = adapter_.counters();
     const uint64_t sum = now_counted.port_xmit_packets + now_counted.port_rcv_packets +
-                         now_counted.req_cqe_error + now_counted.local_ack_timeout_err;
+                         now_counted.req_cqe_error + now_counted.local_ack_timeout_err +
+                         carrier_.datagrams_in();
     if (sum == tallied_) return;
     if (tally_at_ == Instant::never()) tally_at_ = time + kTallyAfter;
     if (time < tally_at_) return;

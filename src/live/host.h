@@ -12,6 +12,7 @@
 
 #include "live/diagnosis.h"
 #include "live/direct.h"
+#include "live/pacing.h"
 #include "live/ports.h"
 #include "live/progress.h"
 
@@ -53,6 +54,10 @@ public:
                                  uint32_t gid_index = kLastGid);
     transport::Refusal destroy_qp(wire::Qpn qpn);
 
+    // Multicast: by rings to programs of this machine, and by IP multicast to others.
+    transport::Refusal attach_multicast(wire::Qpn qpn, const wire::Gid& group);
+    transport::Refusal detach_multicast(wire::Qpn qpn, const wire::Gid& group);
+
     // Regions that peers may reach by themselves. withdraw_region() returns when none does; one
     // that says for long that it is about to is given up.
     void publish_region(uint32_t rkey, const transport::RegionRequest& request);
@@ -73,7 +78,7 @@ public:
     void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }
 
     // Shows what was counted to whoever reads the port's counters: before the process ends.
-    void show_counters() { counters_.publish(adapter_.counters()); }
+    void show_counters() { counters_.publish(adapter_.counters(), carrier_.wire_counters()); }
 
     // In the child of a fork: lets go of everything that it shares with the parent.
     void abandon();
@@ -105,6 +110,7 @@ private:
     Carrier carrier_;
     Diagnosis diagnosis_;
     DirectPath direct_;
+    const Pacing pacing_;
     PortCounters counters_;
     base::Instant extra_deadline_ = base::Instant::never();
     uint32_t posts_in_a_row_ = 0;

@@ -113,6 +113,8 @@ Identity identity_from_environment(uint32_t device) {
         if (const auto addresses = udp_addresses(list)) listen_on(who, *addresses);
     const char* shared = std::getenv("TULLE_SHARED");
     who.is_shared = shared != nullptr && std::string_view(shared) == "1";
+    const char* verbose = std::getenv("TULLE_VERBOSE");
+    who.is_verbose = verbose != nullptr && std::string_view(verbose) == "1";
     if (const char* tree = std::getenv("TULLE_SYSFS"); tree != nullptr && *tree != 0)
         who.counters_file = counters_file_in(tree, device);
     return who;

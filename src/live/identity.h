@@ -13,7 +13,8 @@ namespace tulle::live {
 
 struct Identity {
     std::string world = "0";
-    bool is_shared = false;  // the world is open to programs of all users
+    bool is_verbose = false;  // the user wants to know how work travels
+    bool is_shared = false;   // the world is open to programs of all users
     uint32_t rank = 0;
     uint32_t device = 0;  // which of the host's adapters
     bool is_ethernet = true;

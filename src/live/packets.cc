@@ -126,13 +126,16 @@ void Carrier::send(const Packet& packet) {
     if (packet.dest_qp().value == kMulticastQpn) {
         if (to == 0 || to > world_.groups().size()) return;
         // A group's address is a full GID: an IPv4 one would not fit the way back to it.
-        const auto grh = grh_of(packet, who_.gids.front(), world_.groups()[to - 1]);
-        for (uint32_t index = 1; index < world_.size(); ++index)
+        const wire::Gid& group = world_.groups()[to - 1];
+        const auto grh = grh_of(packet, who_.gids.front(), group);
+        for (uint32_t index = 1; index < world_.size(); ++index) {
+            if (world_.at(index).is_remote) continue;
             if (wire_)
-                send_over_wire(index, datagram, &world_.groups()[to - 1]);
+                send_over_wire(index, datagram, &group);
             else
                 send_to(index, datagram, grh);
-        return;
+        }
+        return send_to_group(datagram, group);
     }
     if (to >= world_.size()) return;
     if (world_.at(to).is_remote) return send_remote(to, datagram);
@@ -365,6 +368,46 @@ base::Result<bool> Carrier::open_udp() {
     return true;
 }
 
+const UdpAddress* Carrier::address_for(const wire::Gid& peer) const {
+    const wire::Gid& own = who_.gids[gid_index_for(who_, peer)];
+    const auto found = std::ranges::find(who_.listens, own, &UdpAddress::gid);
+    const bool fits = found != who_.listens.end() && wire::is_ipv4(own) == wire::is_ipv4(peer);
+    return fits ? &*found : nullptr;
+}
+
+int Carrier::join(const wire::Gid& group) {
+    const UdpAddress* own = udp_ ? address_for(group) : nullptr;
+    if (own == nullptr || joined_[group.bytes]++ != 0) return -1;
+    return udp_->sockets().join(group, *own);
+}
+
+void Carrier::leave(const wire::Gid& group) {
+    const auto found = joined_.find(group.bytes);
+    if (found == joined_.end() || --found->second != 0) return;
+    joined_.erase(found);
+    udp_->sockets().leave(group);
+}
+
+// To members on other machines.
+void Carrier::send_to_group(const Packet& packet, const wire::Gid& group) {
+    const UdpAddress* own = udp_ ? address_for(group) : nullptr;
+    if (own != nullptr) udp_->send(own->gid, group, packet);
+}
+
+WireCounters Carrier::wire_counters() const {
+    WireCounters counted;
+    if (!udp_) return counted;
+    counted.rx_unknown_source = strangers_;
+    counted.rx_malformed = udp_->counts().malformed;
+    counted.rx_icrc_errors = udp_->counts().damaged;
+    counted.rx_icrc_solved = udp_->counts().solved;
+    counted.rx_no_process = neighbours_->nobodys();
+    counted.rx_handed_over = neighbours_->handed_over();
+    counted.cm_held = neighbours_->held();
+    counted.tx_errors = udp_->sockets().counts().errors;
+    return counted;
+}
+
 void Carrier::send_remote(uint32_t index, const Packet& packet) {
     const Peer& peer = world_.at(index);
     if (peer.is_gone) return;
@@ -374,16 +417,22 @@ void Carrier::send_remote(uint32_t index, const Packet& packet) {
 
 void Carrier::receive_udp(Instant time) {
     neighbours_->work(time);
-    constexpr int kLooks = 4;  // chosen: others have their turn, too
+    while (const auto held = neighbours_->take_held(time)) take_datagram(time, *held, true);
+    constexpr int kLooks = 8;  // chosen: others have their turn, too
+    const auto take = [&](const UdpArrival& arrival) { receive_datagram(time, arrival); };
+    const auto pause = [&] {
+        transmit(time);
+        udp_->sockets().flush();
+    };
     for (int looks = 0; looks < kLooks; ++looks)
-        if (!udp_->sockets().receive(
-                [&](const UdpArrival& arrival) { receive_datagram(time, arrival); }))
-            return;
+        if (!udp_->sockets().receive(take, pause)) return;
 }
 
 // Whether somebody waits for such a datagram. One that nobody wants is not worth knowing its
 // sender.
-bool Carrier::is_wanted(const Packet& packet) {
+bool Carrier::is_wanted(const Packet& packet, const wire::Gid& to) {
+    const bool is_for_group = packet.dest_qp().value == kMulticastQpn;
+    if (is_for_group || is_multicast(to)) return is_for_group && joined_.contains(to.bytes);
     if (is_management(packet)) return true;
     const auto inner = world_.inside_of(packet.dest_qp());
     const transport::QueuePair* qp = inner ? adapter_.query_qp(*inner) : nullptr;
@@ -403,9 +452,10 @@ void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_ha
     const auto packet = udp_->read(arrival);
     if (!packet) return adapter_.on_damaged_packet();
     if (wire_ && wire_->loses_arrival(time, *packet)) return;
-    const bool is_open_to_all = is_datagram(*packet) && is_wanted(*packet);
-    const auto source = is_open_to_all ? world_.resolve_remote(arrival.source, &arrival.destination)
-                                       : world_.find_remote(arrival.source);
+    const bool is_open_to_all = is_datagram(*packet) && is_wanted(*packet, arrival.destination);
+    const wire::Gid* own = is_multicast(arrival.destination) ? nullptr : &arrival.destination;
+    const auto source = is_open_to_all ? world_.resolve_remote(arrival.source, own)
+                                       : world_.find_remote(arrival.source, arrival.destination);
     if (source == World::kNowhere) {
         ++strangers_;
         return;
@@ -421,7 +471,8 @@ void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_ha
         return;
     }
     if (!is_open_to_all) return deliver(source.value, time, *packet, {});
-    deliver(source.value, time, *packet, grh_of(*packet, arrival.source, arrival.destination));
+    deliver(source.value, time, *packet, grh_of(*packet, arrival.source, arrival.destination), 0,
+            &arrival.destination);
 }
 
 // Obeyed only from those who could have sent it to us themselves: programs of the same user.
@@ -446,11 +497,11 @@ void Carrier::receive_local(Instant time) {
 }
 
 void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<const std::byte> grh,
-                      uint8_t refusal) {
+                      uint8_t refusal, const wire::Gid* to) {
     packet.source = source & 0xff'ffff;
     if (packet.dest_qp().value == kMulticastQpn) {
         const auto& groups = world_.groups();
-        const auto group = std::ranges::find(groups, destination_of(grh));
+        const auto group = std::ranges::find(groups, to != nullptr ? *to : destination_of(grh));
         if (group == groups.end()) return;
         packet.destination = static_cast<uint32_t>(group - groups.begin() + 1) & 0xff'ffff;
     } else {

@@ -90,6 +90,7 @@ public:
     Facts facts;
     bool is_reachable = false;  // its memory, for us
     bool is_gone = false;
+    int told_way = -1;  // to the user (diagnosis.h)
     base::Instant gone_at{};
     uint32_t connections = 0;       // queue pairs of ours
     base::Instant call_again_at{};  // after a call that came to nothing

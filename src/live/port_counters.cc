@@ -15,8 +15,13 @@ namespace {
 
 using transport::Counters;
 
-uint64_t* words_of(Counters& counters) {
-    return &counters.port_xmit_packets;  // the first of nothing but words
+// They are nothing but words.
+template <class Counted>
+auto* words_of(Counted& counted) {
+    if constexpr (std::is_same_v<std::remove_const_t<Counted>, Counters>)
+        return &counted.port_xmit_packets;
+    else
+        return &counted.rx_unknown_source;
 }
 
 // One writes, others read.
@@ -47,7 +52,9 @@ PortCounters::PortCounters(const std::string& file, uint32_t slot) {
     auto* block = reinterpret_cast<uint64_t*>(memory_) + size_t{2} * slot * kCounterBlockWords;
     counted_ = reinterpret_cast<Counters*>(block);
     direct_ = reinterpret_cast<Counters*>(block + kCounterBlockWords);
+    wire_ = reinterpret_cast<WireCounters*>(block + kCounterWords);
     before_ = *counted_;
+    wire_before_ = *wire_;
 }
 
 PortCounters::~PortCounters() {
@@ -58,15 +65,18 @@ PortCounters& PortCounters::operator=(PortCounters&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(counted_, other.counted_);
     std::swap(direct_, other.direct_);
+    std::swap(wire_, other.wire_);
     std::swap(before_, other.before_);
+    std::swap(wire_before_, other.wire_before_);
     return *this;
 }
 
-void PortCounters::publish(const Counters& counters) {
+void PortCounters::publish(const Counters& counters, const WireCounters& wire) {
     if (memory_ == nullptr) return;
-    Counters sum = counters;
     for (size_t i = 0; i < kCounterWords; ++i)
-        put(words_of(*counted_)[i], words_of(sum)[i] + words_of(before_)[i]);
+        put(words_of(*counted_)[i], words_of(counters)[i] + words_of(before_)[i]);
+    for (size_t i = 0; i < kWireWords; ++i)
+        put(words_of(*wire_)[i], words_of(wire)[i] + words_of(wire_before_)[i]);
 }
 
 void PortCounters::count_at_initiator(const Transfer& transfer) {

@@ -20,8 +20,8 @@ public:
     PortCounters& operator=(PortCounters&& other) noexcept;
 
     explicit operator bool() const { return memory_ != nullptr; }
-    // What the adapter has counted since it exists.
-    void publish(const transport::Counters& counters);
+    // What the adapter has counted since it exists, and the wire.
+    void publish(const transport::Counters& counters, const WireCounters& wire = {});
 
     // A WRITE or READ that no packet was sent for, seen from the port that data left or reached.
     struct Transfer {
@@ -36,7 +36,9 @@ private:
     std::byte* memory_ = nullptr;
     transport::Counters* counted_ = nullptr;  // our two blocks
     transport::Counters* direct_ = nullptr;
+    WireCounters* wire_ = nullptr;
     transport::Counters before_;  // what those counted who had our slot
+    WireCounters wire_before_;
 };
 
 }  // namespace tulle::live

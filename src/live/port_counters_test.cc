@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -52,6 +53,27 @@ TEST_F(PortCountersTest, what_processes_publish_adds_up) {
     EXPECT_EQ(sum().rx_atomic_requests, 14u);
 }
 
+TEST_F(PortCountersTest, what_the_wire_counts_is_shown_beside_it_and_lasts) {
+    Counters counted;
+    counted.port_rcv_packets = 3;
+    WireCounters wire;
+    wire.rx_unknown_source = 2;
+    wire.tx_errors = 9;
+    for (int processes = 0; processes < 2; ++processes) {
+        PortCounters one(file, 7);
+        one.publish(counted, wire);
+    }
+    std::vector<uint64_t> words(kCountersBytes / 8);
+    std::ifstream(file).read(reinterpret_cast<char*>(words.data()), kCountersBytes);
+    std::map<std::string, uint64_t> shown;
+    for (const CounterName& counter : kCounterNames)
+        shown[counter.name] = value_of(words.data(), counter);
+    EXPECT_EQ(shown["port_rcv_packets"], 6u);
+    EXPECT_EQ(shown["rx_unknown_source"], 4u);
+    EXPECT_EQ(shown["tx_errors"], 18u);
+    EXPECT_EQ(shown["rx_malformed"], 0u);
+}
+
 TEST_F(PortCountersTest, who_takes_the_slot_of_one_that_has_ended_goes_on_from_there) {
     Counters counted;
     counted.port_rcv_packets = 100;
@@ -96,7 +118,8 @@ TEST(CounterNames, each_is_shown_once_and_is_a_word_that_exists) {
     std::set<std::string> names;
     for (const CounterName& counter : kCounterNames) {
         EXPECT_TRUE(names.insert(std::string(counter.folder) + "/" + counter.name).second);
-        EXPECT_TRUE(counter.word == kNoWord || counter.word < kCounterWords) << counter.name;
+        EXPECT_TRUE(counter.word == kNoWord || counter.word < kCounterWords + kWireWords)
+            << counter.name;
         EXPECT_TRUE(counter.minus == kNoWord || counter.minus < kCounterWords) << counter.name;
     }
 }

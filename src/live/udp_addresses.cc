@@ -102,6 +102,11 @@ base::Result<std::vector<UdpAddress>> udp_addresses(std::string_view list) {
     return addresses;
 }
 
+bool is_multicast(const wire::Gid& address) {
+    const auto& b = address.bytes;
+    return wire::is_ipv4(address) ? b[wire::kIpv4Prefix] >> 4 == 0xe : b[0] == 0xff;
+}
+
 std::string text_of(const wire::Gid& address) {
     char room[INET6_ADDRSTRLEN] = {};
     if (wire::is_ipv4(address))

@@ -23,6 +23,9 @@ struct UdpAddress {
 // but those of IPv6 that are of the link alone.
 base::Result<std::vector<UdpAddress>> udp_addresses(std::string_view list);
 
+// A group's: of IPv6, or of IPv4 as RoCE v2 has it, ::ffff:239.1.2.3.
+bool is_multicast(const wire::Gid& address);
+
 // 10.0.0.1 or fd00::1.
 std::string text_of(const wire::Gid& address);
 

@@ -14,6 +14,9 @@ using base::Instant;
 constexpr base::Duration kLookAgain{100'000'000'000};  // 100 ms, chosen
 constexpr base::Duration kAnswersTake{2'000'000'000};  // 2 ms, chosen
 constexpr base::Duration kSteerAgain{20'000'000'000};  // 20 ms, chosen
+constexpr base::Duration kHoldFor{200'000'000'000};    // 200 ms, chosen
+constexpr base::Duration kLookAtHeld{5'000'000'000};   // 5 ms, chosen
+constexpr size_t kMostHeld = 64;                       // chosen: others are answered at once
 constexpr uint16_t kConnectRequest = 0x0010;           // attributes (IBTA vol 1, 12.6)
 constexpr uint16_t kServiceRequest = 0x0017;
 constexpr size_t kAttributeAt = 16;
@@ -65,7 +68,9 @@ UdpNeighbours::Verdict UdpNeighbours::judge(Instant now, const UdpArrival& arriv
     const uint32_t slot = slot_of(qpn);
     if (world_.board().blocks[slot].load(std::memory_order_relaxed) != 0) return {};
     const auto peer = neighbour_in(now, slot);
-    return peer ? hand_over(now, *peer, arrival) : Verdict{Whose::nobodys};
+    if (peer) return hand_over(now, *peer, arrival);
+    ++nobodys_;
+    return {Whose::nobodys};
 }
 
 UdpNeighbours::Verdict UdpNeighbours::judge_management(Instant now, const UdpArrival& arrival,
@@ -79,6 +84,7 @@ UdpNeighbours::Verdict UdpNeighbours::judge_management(Instant now, const UdpArr
         const uint32_t port = uint32_t{service->protocol} << 16 | service->port;
         if (listens(world_.board(), port)) return {};
         peer = neighbour_listening(now, port);
+        if (!peer && hold(now, arrival, port)) return {Whose::nobodys};
     } else {
         // That of the answer to a service request stands first, of all others second.
         constexpr uint16_t kServiceReply = 0x0018;
@@ -88,6 +94,37 @@ UdpNeighbours::Verdict UdpNeighbours::judge_management(Instant now, const UdpArr
         peer = neighbour_in(now, slot);
     }
     return peer ? hand_over(now, *peer, arrival) : Verdict{};
+}
+
+bool UdpNeighbours::hold(Instant now, const UdpArrival& arrival, uint32_t port) {
+    // What comes out of here is not held again: it lies in `released_`.
+    const bool was_held = arrival.body.data() == released_.body.data();
+    if (was_held || held_.size() >= kMostHeld) return false;
+    Held& one = held_.emplace_back();
+    one.arrival = arrival;
+    one.body.assign(arrival.body.begin(), arrival.body.end());
+    one.port = port;
+    one.until = now + kHoldFor;
+    look_at_held_ = std::min(look_at_held_, now + kLookAtHeld);
+    ++held_count_;
+    return true;
+}
+
+std::optional<UdpArrival> UdpNeighbours::take_held(Instant now) {
+    if (now < look_at_held_) return std::nullopt;
+    const auto is_due = [&](const Held& one) {
+        return now >= one.until || listens(world_.board(), one.port) ||
+               neighbour_listening(now, one.port);
+    };
+    const auto due = std::ranges::find_if(held_, is_due);
+    if (due == held_.end()) {
+        look_at_held_ = held_.empty() ? Instant::never() : now + kLookAtHeld;
+        return std::nullopt;
+    }
+    released_ = std::move(*due);
+    held_.erase(due);
+    released_.arrival.body = released_.body;
+    return released_.arrival;
 }
 
 std::optional<uint32_t> UdpNeighbours::neighbour_in(Instant now, uint32_t slot) {

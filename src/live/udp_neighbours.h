@@ -11,10 +11,17 @@
 //
 // Messages of the connection manager are for queue pair 1 of the whole machine. A request is for
 // whoever listens on its port; all else names a communication ID, whose highest bits are a slot.
+//
+// A request that comes before anybody listens is held for a moment: a program that has told its
+// client by other means that it is there may be about to. Its manager waits longer for an answer
+// than we hold it (IBTA vol 1, 12.7.4: seconds as a rule), so that nobody sees it.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <deque>
 #include <optional>
+#include <vector>
 
 #include "live/udp_path.h"
 #include "live/world.h"
@@ -25,7 +32,7 @@ class UdpNeighbours {
 public:
     UdpNeighbours(World& world, UdpPath& udp) : world_(world), udp_(udp) {}
 
-    enum class Whose : uint8_t { ours, others, nobodys };
+    enum class Whose : uint8_t { ours, others, nobodys };  // nobodys: nothing is left to do
     struct Verdict {
         Whose whose = Whose::ours;
         uint32_t peer = 0;  // of others: whose ring it lies in, to be flushed
@@ -38,13 +45,27 @@ public:
     // One that a neighbour has handed over; nothing if it is not as it should be.
     static std::optional<UdpArrival> read_handed(std::span<const std::byte> record);
 
+    // A request that was held and is due: somebody listens, or it was held for long. It is judged
+    // once more and not held again.
+    std::optional<UdpArrival> take_held(base::Instant now);
+
     void begin(base::Instant now);
     // Asks for places and steers, when it is time.
     void work(base::Instant now);
-    base::Instant next_deadline() const { return work_at_; }
+    base::Instant next_deadline() const { return std::min(work_at_, look_at_held_); }
     uint64_t handed_over() const { return handed_over_; }
+    uint64_t held() const { return held_count_; }
+    uint64_t nobodys() const { return nobodys_; }
 
 private:
+    struct Held {
+        UdpArrival arrival;
+        std::vector<std::byte> body;
+        uint32_t port = 0;
+        base::Instant until;
+    };
+
+    bool hold(base::Instant now, const UdpArrival& arrival, uint32_t port);
     bool take_probe(const UdpArrival& arrival);
     std::optional<uint32_t> neighbour_in(base::Instant now, uint32_t slot);
     std::optional<uint32_t> neighbour_listening(base::Instant now, uint32_t port);
@@ -61,6 +82,11 @@ private:
     base::Instant not_before_{};
     bool has_asked_ = false;
     uint64_t handed_over_ = 0;
+    std::deque<Held> held_;
+    Held released_;  // the one that was taken last
+    base::Instant look_at_held_ = base::Instant::never();
+    uint64_t held_count_ = 0;
+    uint64_t nobodys_ = 0;
 };
 
 }  // namespace tulle::live

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/guarded_copy.h"
+
 namespace tulle::live {
 namespace {
 
@@ -62,6 +64,13 @@ uint32_t icrc_of(const Ends& ends, wire::Bytes transport) {
     return wire::icrc(envelope.encapsulation, envelope.bytes(), transport);
 }
 
+// The class of traffic in an IP header, marks of the network included.
+uint8_t class_in(std::span<const std::byte> ip, bool is_four) {
+    const auto first = std::to_integer<unsigned>(ip[0]);
+    const auto second = std::to_integer<unsigned>(ip[1]);
+    return static_cast<uint8_t>(is_four ? second : first << 4 | second >> 4);
+}
+
 void put_icrc(uint32_t icrc, std::span<std::byte> place) {
     for (std::byte& byte : place) {
         byte = static_cast<std::byte>(icrc);
@@ -84,8 +93,9 @@ void UdpPath::send(const wire::Gid& from, const wire::Gid& to, const wire::Packe
     const bool has_bytes = packet.payload_length != 0 && !packet.payload.is_modelled();
     const wire::Bytes payload =
         has_bytes ? wire::Bytes{packet.payload.address(), packet.payload_length} : wire::Bytes{};
-    const wire::Frame frame = wire::frame_of(packet, {}, payload);
-    const size_t size = frame.transport.size() + frame.payload.size() + frame.pad.size();
+    wire::Frame frame = wire::frame_of(packet, {}, payload);
+    const size_t pad = frame.pad.size();
+    const size_t size = frame.transport.size() + payload.size() + pad;
     const UdpDeparture departure{from,
                                  to,
                                  packet.entropy,
@@ -94,7 +104,13 @@ void UdpPath::send(const wire::Gid& from, const wire::Gid& to, const wire::Packe
                                  packet.dest_qp().value};
     const UdpSockets::Place place = sockets_->reserve(departure);
     if (place.bytes.empty()) return;
-    wire::write_datagram(frame, place.bytes);
+    // The program may have unmapped it meanwhile: the packet is lost, and what is sent again is
+    // looked at before.
+    frame.payload = frame.pad = {};
+    std::byte* const data = place.bytes.data() + wire::write_datagram(frame, place.bytes);
+    if (!payload.empty() && !base::guarded_copy(data, payload.data(), payload.size())) [[unlikely]]
+        return sockets_->withdraw();
+    std::memset(data + payload.size(), 0, pad);
     put_icrc(icrc_of({from, to, place.source_port, place.number}, place.bytes.first(size)),
              place.bytes.subspan(size));
 }
@@ -112,7 +128,8 @@ void UdpPath::send_frame(const wire::Gid& from, const wire::Gid& to,
     const uint32_t expected =
         wire::icrc(is_four ? Encapsulation::roce_v2_ipv4 : Encapsulation::roce_v2_ipv6, covered);
     // Damage to the headers before is damage, and they are made anew: it shows here.
-    const UdpDeparture departure{from, to, 0, 0, transport.size() + wire::kIcrcSize};
+    const UdpDeparture departure{from, to, 0, class_in(covered, is_four),
+                                 transport.size() + wire::kIcrcSize};
     const UdpSockets::Place place = sockets_->reserve(departure);
     if (place.bytes.empty()) return;
     std::copy(transport.begin(), transport.end(), place.bytes.begin());

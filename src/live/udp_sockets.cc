@@ -90,9 +90,25 @@ Descriptor new_socket(const wire::Gid& address) {
     return socket;
 }
 
-bool bind_to(int socket, const wire::Gid& gid, uint16_t port) {
+// What goes to a group leaves by the interface of its source, and does not come back: programs of
+// this machine are reached otherwise.
+void send_groups_by(int socket, const UdpAddress& own) {
+    if (wire::is_ipv4(own.gid)) {
+        ip_mreqn way{};
+        way.imr_ifindex = static_cast<int>(own.interface_number);
+        setsockopt(socket, IPPROTO_IP, IP_MULTICAST_IF, &way, sizeof way);
+        set(socket, IPPROTO_IP, IP_MULTICAST_LOOP, 0);
+    } else {
+        set(socket, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(own.interface_number));
+        set(socket, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0);
+    }
+}
+
+// An address that is of a link alone needs to be told which.
+bool bind_to(int socket, const wire::Gid& gid, uint16_t port, uint32_t interface = 0) {
     socklen_t length = 0;
-    const SocketAddress address = address_of(gid, port, length);
+    SocketAddress address = address_of(gid, port, length);
+    if (!wire::is_ipv4(gid)) address.six.sin6_scope_id = interface;
     return bind(socket, &address.generic, length) == 0;
 }
 
@@ -123,6 +139,41 @@ base::Result<std::unique_ptr<UdpSockets>> UdpSockets::open(
         receiver.room.reset(new std::byte[kArrivals * kRoom]);
     }
     return made;
+}
+
+// Sockets of one port and group all get a copy of what comes.
+int UdpSockets::join(const wire::Gid& group, const UdpAddress& own) {
+    const auto is_it = [&](const Receiver& one) { return one.address.gid == group; };
+    if (std::ranges::any_of(receivers_, is_it)) return -1;
+    Descriptor socket = new_socket(group);
+    bool is_member = false;
+    if (socket && wire::is_ipv4(group)) {
+        ip_mreqn request{};
+        std::memcpy(&request.imr_multiaddr, group.bytes.data() + wire::kIpv4Prefix, 4);
+        request.imr_ifindex = static_cast<int>(own.interface_number);
+        is_member =
+            setsockopt(socket.get(), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request) == 0;
+        set(socket.get(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
+    } else if (socket) {
+        ipv6_mreq request{};
+        std::memcpy(&request.ipv6mr_multiaddr, group.bytes.data(), 16);
+        request.ipv6mr_interface = own.interface_number;
+        is_member = setsockopt(socket.get(), IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &request,
+                               sizeof request) == 0;
+    }
+    if (!is_member || !set(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1) ||
+        !bind_to(socket.get(), group, wire::kRoceV2Port, own.interface_number))
+        return -1;
+    Receiver& receiver = receivers_.emplace_back();
+    receiver.address.gid = group;
+    receiver.socket = std::move(socket);
+    set(receiver.socket.get(), IPPROTO_UDP, UDP_GRO, 1);
+    receiver.room.reset(new std::byte[kArrivals * kRoom]);
+    return receiver.socket.get();
+}
+
+void UdpSockets::leave(const wire::Gid& group) {
+    std::erase_if(receivers_, [&](const Receiver& one) { return one.address.gid == group; });
 }
 
 uint32_t UdpSockets::window() {
@@ -195,6 +246,7 @@ UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t ent
     if (sender.socket) return &sender;
     Descriptor socket = new_socket(source);
     if (!socket) return nullptr;
+    send_groups_by(socket.get(), own->address);
     // Where this process begins to look is its own affair.
     const uint32_t start = static_cast<uint32_t>(getpid()) * 61 + entropy;
     for (uint32_t tries = 0; tries < kPorts; ++tries) {
@@ -236,19 +288,35 @@ UdpSockets::Place UdpSockets::reserve(const UdpDeparture& to) {
     if (!fits(to, sender->port)) begin(to, *sender);
     Place place{{open_.room.get() + open_.bytes, to.bytes}, open_.count, open_.port};
     open_.bytes += to.bytes;
+    open_.last = to.bytes;
     ++open_.count;
     open_.is_complete = to.bytes < open_.segment;
     return place;
 }
 
+void UdpSockets::withdraw() {
+    if (!is_open_ || open_.count == 0) return;
+    open_.bytes -= open_.last;
+    --open_.count;
+    if (open_.count != 0) return close_batch();  // whatever was said of its sizes is over
+    is_open_ = false;
+    spare_.push_back(std::move(open_.room));
+}
+
 void UdpSockets::close_batch() {
     if (!is_open_) return;
     is_open_ = false;
+    const bool is_large = open_.bytes >= kWorthACall;
     closed_.push_back(std::move(open_));
+    if (is_large) send_closed();
 }
 
 void UdpSockets::flush() {
     close_batch();
+    send_closed();
+}
+
+void UdpSockets::send_closed() {
     while (!closed_.empty()) {
         const size_t gone = send_some();
         if (gone == 0) return;

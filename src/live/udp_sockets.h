@@ -65,22 +65,37 @@ public:
     // Room for one, until flush(). Nothing (no bytes) if the source is not ours or there is no
     // port left.
     Place reserve(const UdpDeparture& to);
-    // What was written goes. What the kernel has no room for stays; see is_full().
+    // The one that was reserved last does not go.
+    void withdraw();
+    // What was written goes, a lot of it before this is called. What the kernel has no room for
+    // stays; see is_full().
     void flush();
     bool is_full() const { return closed_.size() >= kMostWaiting; }
     bool is_empty() const { return closed_.empty() && !is_open_; }
 
-    // Calls take(arrival) for each one that came. False if there was nothing.
-    template <class Take>
-    bool receive(Take&& take) {
+    // Calls take(arrival) for each one that came, and pause() amid many: the peer works on while it
+    // hears of what has arrived. False if there was nothing.
+    template <class Take, class Pause>
+    bool receive(Take&& take, Pause&& pause) {
         bool has_some = false;
         for (Receiver& receiver : receivers_) {
             const int count = fill(receiver);
-            for (int i = 0; i < count; ++i) cut(receiver, static_cast<size_t>(i), take);
+            for (int i = 0; i < count; ++i) {
+                cut(receiver, static_cast<size_t>(i), take);
+                if (receiver.messages[static_cast<size_t>(i)].msg_len >= kWorthACall) pause();
+            }
             has_some = has_some || count > 0;
         }
         return has_some;
     }
+    template <class Take>
+    bool receive(Take&& take) {
+        return receive(std::forward<Take>(take), [] {});
+    }
+    // Hears what is sent to a group, on the interface of this address of ours: the file that is
+    // readable when something has come, or -1. Local programs are reached otherwise.
+    int join(const wire::Gid& group, const UdpAddress& own);
+    void leave(const wire::Gid& group);
     // Readable when something has come.
     std::vector<int> files() const;
 
@@ -109,8 +124,10 @@ public:
 
 private:
     static constexpr size_t kMostWaiting = 16;
+    // Chosen: so many bytes that a call for them alone costs little of what they cost anyway.
+    static constexpr size_t kWorthACall = 32 << 10;
     static constexpr size_t kSenders = 8;  // chosen: ports that a process sends from, an address
-    static constexpr size_t kArrivals = 8;
+    static constexpr size_t kArrivals = 4;
     static constexpr size_t kRoom = 1 << 16;
 
     struct Receiver {
@@ -137,6 +154,7 @@ private:
         uint16_t count = 0;
         bool is_complete = false;  // by a shorter one
         size_t bytes = 0;
+        size_t last = 0;  // bytes of the one that was reserved last
         std::unique_ptr<std::byte[]> room;
     };
 
@@ -159,6 +177,7 @@ private:
     bool fits(const UdpDeparture& to, uint16_t port) const;
     void begin(const UdpDeparture& to, const Sender& sender);
     void close_batch();
+    void send_closed();
     size_t send_some();
     void on_error(Batch& batch, int error);
     void read_errors(int socket);

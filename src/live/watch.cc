@@ -107,6 +107,10 @@ void Watch::hear_also(const std::vector<int>& files) {
     heard_ = files;
 }
 
+void Watch::hear_more(int file) {
+    if (ear_) set_in(ear_.get(), EPOLL_CTL_ADD, file, EPOLLIN);
+}
+
 bool Watch::open_ear() {
     if (heard_.empty()) return true;
     ear_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));

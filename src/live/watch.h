@@ -27,6 +27,8 @@ public:
 
     // Before it is started: what wakes as the bell does.
     void hear_also(const std::vector<int>& files);
+    // Later; where something was heard before. A file that is closed is heard no more.
+    void hear_more(int file);
     // This is the door of the process's first slot.
     bool start(Door door);
     // Returns when the thread is no more.

@@ -30,6 +30,7 @@ struct Destination {
     bool has_gid = false;
     wire::Gid gid;
     wire::Lid lid;
+    uint32_t own_gid = UINT32_MAX;  // index of the GID that it is sent from; none: the usual one
 };
 
 class World {
@@ -100,7 +101,7 @@ public:
     transport::EndpointIndex resolve_remote(const wire::Gid& address,
                                             const wire::Gid* own = nullptr);
     // The same if it is known.
-    transport::EndpointIndex find_remote(const wire::Gid& address) const;
+    transport::EndpointIndex find_remote(const wire::Gid& address, const wire::Gid& own) const;
     bool is_elsewhere(const wire::Gid& address) const;
     // Before a queue pair is connected: the process in its slot may have just ended, and another
     // one taken its place.
@@ -165,7 +166,8 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;  // 0 is this process itself
     std::vector<uint32_t> receiving_;
     std::map<uint32_t, uint32_t> by_slot_;
-    std::map<std::array<uint8_t, 16>, uint32_t> by_address_;
+    // By its address and ours: a machine with several addresses sends from the one that was named.
+    std::map<std::array<wire::Gid, 2>, uint32_t> by_address_;
     std::set<uint32_t> being_called_;  // slots
     std::map<uint32_t, Mute> mute_;    // those who did not answer, by slot
     std::condition_variable called_;

@@ -8,14 +8,14 @@
 namespace tulle::verbs {
 namespace {
 
-bool is_multicast(const ibv_gid& gid) {
-    return gid.raw[0] == 0xff;
-}
-
 wire::Gid gid_of(const ibv_gid& gid) {
     wire::Gid found;
     std::memcpy(found.bytes.data(), gid.raw, sizeof gid.raw);
     return found;
+}
+
+bool is_multicast(const ibv_gid& gid) {
+    return live::is_multicast(gid_of(gid));
 }
 
 // A RoCE v2 header of IPv4 lies in the last twenty of the forty bytes (annex A17.4.5.1).
@@ -48,6 +48,7 @@ int destination_of(live::Host& host, const ibv_ah_attr& a, live::Destination& fo
     found.has_gid = a.is_global != 0;
     found.gid = gid_of(a.grh.dgid);
     found.lid = wire::Lid{a.dlid};
+    found.own_gid = a.grh.sgid_index;
     return 0;
 }
 
@@ -125,19 +126,12 @@ TULLE_EXPORT int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
     if (qp->qp_type != IBV_QPT_UD || !is_multicast(*gid)) return EINVAL;
     live::Host& host = host_of(qp->context);
     const std::lock_guard guard(host.lock());
-    const auto group = host.world().group_of(gid_of(*gid));
-    const auto refusal = host.adapter().attach_multicast(qp_of(qp).qpn, group);
-    if (refusal == transport::Refusal::none) {
-        host.world().meet_all();
-        host.ports().show_group();
-    }
-    return errno_of(refusal);
+    return errno_of(host.attach_multicast(qp_of(qp).qpn, gid_of(*gid)));
 }
 
 TULLE_EXPORT int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
     if (qp->qp_type != IBV_QPT_UD) return EINVAL;
     live::Host& host = host_of(qp->context);
     const std::lock_guard guard(host.lock());
-    return errno_of(
-        host.adapter().detach_multicast(qp_of(qp).qpn, host.world().group_of(gid_of(*gid))));
+    return errno_of(host.detach_multicast(qp_of(qp).qpn, gid_of(*gid)));
 }

@@ -29,6 +29,16 @@ void if_possible(const Work& work) {
     (void)or_else(0, [&] { return work(), 0; });
 }
 
+// The GID that talks to a peer: the last of those that are its address, which is of RoCE v2.
+uint32_t own_gid_for(live::Host& host, uint32_t peer) {
+    const live::Peer& there = host.world().at(peer);
+    const auto& gids = host.identity().gids;
+    for (size_t i = gids.size(); there.is_remote && i > 0; --i)
+        if (gids[i - 1] == there.own_address) return static_cast<uint32_t>(i - 1);
+    const live::Facts& facts = host.world().facts_of({peer});
+    return live::gid_index_for(host.identity(), facts.gids[facts.gid_count - 1]);
+}
+
 // False for a process that shows no address.
 bool peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
     live::Host& host = host_of(context);
@@ -40,8 +50,7 @@ bool peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
     address->is_global = 1;
     address->dlid = there.lid.value;
     std::memcpy(address->grh.dgid.raw, there.gids[there.gid_count - 1].bytes.data(), 16);
-    address->grh.sgid_index =
-        static_cast<uint8_t>(live::gid_index_for(host.identity(), there.gids[there.gid_count - 1]));
+    address->grh.sgid_index = static_cast<uint8_t>(own_gid_for(host, peer));
     address->grh.hop_limit = 64;
     return true;
 }

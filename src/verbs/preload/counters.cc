@@ -29,15 +29,6 @@ const CounterName* find(const char* path) {
     return nullptr;
 }
 
-uint64_t sum_of(const uint64_t* words, uint32_t word) {
-    uint64_t sum = 0;
-    for (uint32_t block = 0; word != tulle::live::kNoWord && block < tulle::live::kCounterBlocks;
-         ++block)
-        sum += __atomic_load_n(words + block * tulle::live::kCounterBlockWords + word,
-                               __ATOMIC_RELAXED);
-    return sum;
-}
-
 // The file of an adapter other than the first ends with the adapter's number, as its name does.
 int open_file(const char* tree, const char* counter_path) {
     const char* end = strstr(counter_path, "/ports/");
@@ -62,11 +53,9 @@ uint64_t value_of(const char* tree, const char* path, const CounterName& counter
         is_whole ? mmap(nullptr, kCountersBytes, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
     close(file);
     if (place == MAP_FAILED) return 0;
-    const auto* words = static_cast<const uint64_t*>(place);
-    const uint64_t left_out = sum_of(words, counter.minus);
-    const uint64_t all = sum_of(words, counter.word);
+    const uint64_t value = tulle::live::value_of(static_cast<const uint64_t*>(place), counter);
     munmap(place, kCountersBytes);
-    return (all - left_out) / counter.bytes_a_unit;
+    return value;
 }
 
 }  // namespace

@@ -10,9 +10,16 @@
 namespace tulle::verbs {
 namespace {
 
-// The group's GID: of an IPv4 group as IP over InfiniBand maps it (RFC 4391), the low 28 bits
-// behind a fixed prefix; an IPv6 group is one already.
-bool group_of(const sockaddr* address, ibv_gid& gid) {
+bool is_on_ethernet(ibv_context* context) {
+    ibv_port_attr port{};
+    verbs_get_ctx(context)->query_port(context, 1, &port, sizeof port);
+    return port.link_layer == IBV_LINK_LAYER_ETHERNET;
+}
+
+// The group's GID. On Ethernet, RoCE v2, it is the address of the group itself, as the kernel has
+// it (drivers/infiniband/core/cma.c, cma_iboe_set_mgid). On InfiniBand an IPv4 group is as IP over
+// InfiniBand maps it (RFC 4391), the low 28 bits behind a fixed prefix.
+bool group_of(const sockaddr* address, bool is_ethernet, ibv_gid& gid) {
     gid = {};
     if (address->sa_family == AF_INET6) {
         const auto& six = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
@@ -22,6 +29,13 @@ bool group_of(const sockaddr* address, ibv_gid& gid) {
     if (address->sa_family != AF_INET) return false;
     const uint32_t four = ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr);
     if (!IN_MULTICAST(four)) return false;
+    if (is_ethernet) {
+        const wire::Gid mapped = wire::gid_of(
+            wire::Ipv4Address{{static_cast<uint8_t>(four >> 24), static_cast<uint8_t>(four >> 16),
+                               static_cast<uint8_t>(four >> 8), static_cast<uint8_t>(four)}});
+        std::memcpy(gid.raw, mapped.bytes.data(), sizeof gid.raw);
+        return true;
+    }
     constexpr uint8_t kPrefix[] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff};
     std::memcpy(gid.raw, kPrefix, sizeof kPrefix);
     const uint32_t low = htonl(four & 0x0fff'ffff);
@@ -52,7 +66,8 @@ using namespace tulle::verbs;
 TULLE_EXPORT int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void* context) {
     Id& id = id_of(shown);
     Multicast group;
-    if (shown->verbs == nullptr || !group_of(address, group.group)) return refuse_call(EINVAL);
+    if (shown->verbs == nullptr || !group_of(address, is_on_ethernet(shown->verbs), group.group))
+        return refuse_call(EINVAL);
     std::memcpy(&group.address, address,
                 address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
     ibv_port_attr port{};
@@ -87,7 +102,8 @@ TULLE_EXPORT int rdma_join_multicast_ex(rdma_cm_id* shown, rdma_cm_join_mc_attr_
 TULLE_EXPORT int rdma_leave_multicast(rdma_cm_id* shown, sockaddr* address) {
     Id& id = id_of(shown);
     ibv_gid gid{};
-    if (!group_of(address, gid)) return refuse_call(EINVAL);
+    if (shown->verbs == nullptr || !group_of(address, is_on_ethernet(shown->verbs), gid))
+        return refuse_call(EINVAL);
     const auto found = std::ranges::find_if(id.groups, [&](const Multicast& group) {
         return std::memcmp(group.group.raw, gid.raw, sizeof gid.raw) == 0;
     });

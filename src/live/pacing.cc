@@ -1,0 +1,56 @@
+#include "live/pacing.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace tulle::live {
+namespace {
+
+using transport::Algorithm;
+
+constexpr uint64_t kMega = 1'000'000;
+constexpr uint64_t kUsualLine = 100'000 * kMega;  // what the port says of itself
+
+// As the interface says; many do not know.
+uint64_t line_rate_of(const std::vector<UdpAddress>& addresses) {
+    if (addresses.empty()) return kUsualLine;
+    const std::string name = "/sys/class/net/" + addresses.front().interface + "/speed";
+    long megabits = 0;
+    if (std::FILE* file = std::fopen(name.c_str(), "re")) {
+        if (std::fscanf(file, "%ld", &megabits) != 1) megabits = 0;
+        std::fclose(file);
+    }
+    return megabits > 0 ? static_cast<uint64_t>(megabits) * kMega : kUsualLine;
+}
+
+}  // namespace
+
+std::vector<std::string_view> Pacing::names() {
+    std::vector<std::string_view> names;
+    transport::for_each_algorithm([&](std::string_view name, Algorithm, auto settings, auto) {
+        if ((transport::AlgorithmSettings{}.*settings).wrong().empty()) names.push_back(name);
+    });
+    return names;
+}
+
+Algorithm Pacing::wanted() {
+    const char* wish = std::getenv("TULLE_CONGESTION");
+    Algorithm found = Algorithm::none;
+    transport::for_each_algorithm([&](std::string_view name, Algorithm one, auto settings, auto) {
+        if (wish != nullptr && name == wish &&
+            (transport::AlgorithmSettings{}.*settings).wrong().empty())
+            found = one;
+    });
+    return found;
+}
+
+Pacing::Pacing(Algorithm algorithm, const std::vector<UdpAddress>& addresses)
+    : algorithm_(algorithm) {
+    const uint64_t line = line_rate_of(addresses);
+    settings_.dcqcn = transport::DcqcnSettings::of_adapter(line);
+    transport::for_each_algorithm([&](std::string_view, Algorithm, auto settings, auto) {
+        (void)(settings_.*settings).set_line(base::Rate::bits_per_second(line));
+    });
+}
+
+}  // namespace tulle::live
