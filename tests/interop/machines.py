@@ -1,7 +1,7 @@
 """Real programs, unmodified, on two machines: network namespaces with a cable between them.
 
 usage: machines.py TULLE NAME       runs one of the tests below
-       machines.py --list           prints the names
+       machines.py --list           prints the names, --list-long those of long tests
 
 A test runs in a user namespace of its own, where it may make networks without being anybody: it
 starts itself once more in there. Each side is `tulle run --listen INTERFACE`, as on two machines.
@@ -10,6 +10,7 @@ starts itself once more in there. Each side is `tulle run --listen INTERFACE`, a
 import contextlib
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -17,13 +18,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from interop import PERFTEST, PINGPONG, PROGRAMS, SKIPPED
+from interop import FAULTS, PERFTEST, PINGPONG, PROGRAMS, SKIPPED
 
 SECONDS = 100
 POLL = 0.02
 INSIDE = "TULLE_TEST_IS_INSIDE"
 HERE, THERE = ("10.9.0.1", "fd09::1"), ("10.9.0.2", "fd09::2")
 CABLE_MTU = 4200
+STRANGER = "10.11.0.3"
+NEAR, FAR = "10.10.0.1", "10.10.0.2"  # behind the second machine
+GROUP = None  # in the place of a port
 
 
 def call(*command):
@@ -36,26 +40,31 @@ class Machines:
     def __init__(self, tulle, folder):
         self.tulle, self.folder = tulle, Path(folder)
         self.started = []
-        self.second = subprocess.Popen(["unshare", "--net", "sleep", str(SECONDS * 2)])
-        first = os.readlink("/proc/self/ns/net")
-        while os.readlink(f"/proc/{self.second.pid}/ns/net") == first:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.second.wait(POLL)
-        self.on_second = ["nsenter", "--net", "--target", str(self.second.pid)]
+        self.sleepers = []
+        self.on_second = self.one_more()
         call("ip", "link", "add", "v0", "mtu", str(CABLE_MTU), "type", "veth", "peer", "name",
              "v1", "mtu", str(CABLE_MTU))
-        call("ip", "link", "set", "v1", "netns", str(self.second.pid))
+        call("ip", "link", "set", "v1", "netns", self.on_second[-1])
         for to, name, addresses in (([], "v0", HERE), (self.on_second, "v1", THERE)):
             call(*to, "ip", "address", "add", f"{addresses[0]}/24", "dev", name)
             call(*to, "ip", "address", "add", f"{addresses[1]}/64", "dev", name, "nodad")
             for one in ("lo", name):
                 call(*to, "ip", "link", "set", one, "up")
 
-    def start(self, line, is_client=False, options=(), environment=None):
+    def one_more(self):
+        """A namespace: what a command begins with that runs in it."""
+        one = subprocess.Popen(["unshare", "--net", "sleep", str(SECONDS * 10)])
+        self.sleepers.append(one)
+        while os.readlink(f"/proc/{one.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                one.wait(POLL)
+        return ["nsenter", "--net", "--target", str(one.pid)]
+
+    def start(self, line, is_client=False, options=(), environment=None, at=None):
         output = self.folder / f"output{len(self.started)}"
-        to = self.on_second if is_client else []
+        to = at or (self.on_second if is_client else [])
         with output.open("w") as file:
-            one = subprocess.Popen([*to, self.tulle, "run", "--listen", "v1" if is_client else "v0",
+            one = subprocess.Popen([*to, self.tulle, "run", "--listen", "v1" if to else "v0",
                                     *options, "--", *line.split()], stdout=file,
                                    stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                    cwd=self.folder, env=os.environ | (environment or {}),
@@ -66,15 +75,23 @@ class Machines:
 
     def until_it_listens(self, server, port):
         """On a TCP port, or on one of the connection manager, as the kernel's tables say."""
-        names = "|".join(str(protocol << 16 | port) for protocol in (0x06, 0x11))
+        own = Path(f"/proc/{server.pid}/net")
+        names = "|".join(str(protocol << 16 | (port or 0)) for protocol in (0x06, 0x11))
 
         def listens():
-            tables = "".join(Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6"))
-            by_port = re.search(rf":{port:04X} [0-9A-F]+:0000 0A ", tables)  # in state LISTEN
-            sockets = Path("/proc/net/unix").read_text()
+            tables = "".join((own / name).read_text() for name in ("tcp", "tcp6"))
+            by_port = re.search(rf":{port or 0:04X} [0-9A-F]+:0000 0A ", tables)  # in state LISTEN
+            sockets = (own / "unix").read_text()
             by_name = re.search(rf"@tulle/.*/port/\d+/({names})\n", sockets)
             return by_port or by_name
 
+        def hears_group():
+            """One socket of RoCE's port more than addresses."""
+            tables = "".join((own / name).read_text() for name in ("udp", "udp6"))
+            return tables.count(":12B7 ") > len(HERE)
+
+        if port is GROUP:
+            listens = hears_group
         while not listens():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 server.wait(POLL)
@@ -106,8 +123,9 @@ class Machines:
 
     def close(self):
         self.kill_started()
-        self.second.kill()
-        self.second.wait()
+        for one in self.sleepers:
+            one.kill()
+            one.wait()
 
 
 def perftest(machines, program, arguments="", **named):
@@ -125,12 +143,33 @@ def pingpong_over_ipv4_and_ipv6(machines):
         machines.pair(line, f"{line} {HERE[0]}", 18515, PINGPONG)
 
 
-def writes_reads_sends_and_atomics(machines):
-    perftest(machines, "ib_write_bw", "-n 50 -s 1048576")
-    perftest(machines, "ib_read_bw", "-n 50 -s 65536")
-    perftest(machines, "ib_send_bw", "-n 100 -s 65536 -c RC")
-    perftest(machines, "ib_atomic_bw", "-n 100")
-    perftest(machines, "ib_send_lat", "-n 100 -c UD")
+def whole_table_of(machines, prefix, options=(), suffix=""):
+    """What the table of programs on one machine has of perftest, from machine to machine."""
+    for name, test in PROGRAMS.items():
+        is_meant = name.startswith(prefix) and test["package"] == "perftest" and \
+            name.endswith("_faults") == bool(suffix) and "--link-layer" not in test["run"]
+        if not is_meant:
+            continue
+        server, client = (line.format(port=18515) for line in test["pair"])
+        client = client.replace("localhost", HERE[0]).replace("127.0.0.1", HERE[0])
+        print(name, flush=True)
+        machines.pair(server, client, 18515, PERFTEST, options=options)
+
+
+def perftest_sends(machines):
+    whole_table_of(machines, "send")
+
+
+def perftest_writes(machines):
+    whole_table_of(machines, "write")
+
+
+def perftest_reads(machines):
+    whole_table_of(machines, "read")
+
+
+def perftest_atomics(machines):
+    whole_table_of(machines, "atomic")
 
 
 def programs_of_the_connection_manager(machines):
@@ -139,34 +178,76 @@ def programs_of_the_connection_manager(machines):
                       "rdma-ping-4")
     machines.pair("ucmatose", f"ucmatose -s {HERE[0]}", 7471, "return status 0")
     machines.pair("udaddy", f"udaddy -s {HERE[0]}", 7174, "return status 0")
+    for group, own, there in (("239.1.2.3", HERE[0], THERE[0]), ("ff0e::1:2", HERE[1], THERE[1])):
+        line = f"mckey -m {group} -b"
+        machines.pair(f"{line} {own}", f"{line} {there} -s", GROUP, "return status 0")
 
 
-def ucx_between_machines(machines):
+def ucx_between_machines(machines, options=()):
     if not shutil.which("ucx_perftest"):
         sys.exit(SKIPPED)
     for transport in ("rc_v", "ud_v"):
         line = "ucx_perftest -t tag_bw -n 300 -s 8192 -p 13337"
-        machines.pair(line, f"{line} {HERE[0]}", 13337, r"Final:\s+300",
+        machines.pair(line, f"{line} {HERE[0]}", 13337, r"Final:\s+300", options=options,
                       environment={"UCX_TLS": transport, "UCX_NET_DEVICES": "tulle0:1"})
 
 
-def libfabric_between_machines(machines):
+def libfabric_between_machines(machines, kinds=("msg", "rdm", "dgram"), options=()):
     if not shutil.which("fi_pingpong"):
         sys.exit(SKIPPED)
-    for kind in ("rdm", "dgram"):
+    for kind in kinds:
         line = f"fi_pingpong -p verbs -e {kind} -I 20 -S 4096"
-        machines.pair(line, f"{line} {HERE[0]}", 47592, r"4k\s+20",
+        machines.pair(line, f"{line} {HERE[0]}", 47592, r"4k\s+20", options=options,
                       known=PROGRAMS["fabric_rdm"]["known"])
 
 
-def a_network_that_loses_doubles_and_damages(machines):
-    faults = ("--loss", "1%", "--corrupt", "1%", "--duplicate", "1%", "--reorder", "1%", "--seed",
-              "7")
+def open_mpi_with_8_ranks(machines, options=()):
+    """Four ranks on each machine. The launcher's agent is what enters the second one."""
+    if not shutil.which("mpicc"):
+        sys.exit(SKIPPED)
+    ring = machines.folder / "ring"
+    call("mpicc", "-o", ring, Path(__file__).with_name("ring.c"))
+    agent = machines.folder / "agent"
+    words = " ".join(machines.on_second)
+    agent.write_text(f'#!/bin/sh\nshift\nexec {words} sh -c "$*"\n')
+    agent.chmod(0o755)
+    side = machines.folder / "side"
+    side.write_text(f'#!/bin/sh\nip link show v0 >/dev/null 2>&1 && own=v0 || own=v1\n'
+                    f'exec {machines.tulle} run --listen $own {" ".join(options)} -- {ring}\n')
+    side.chmod(0o755)
+    environment = {"UCX_TLS": "rc_v,ud_v,self", "UCX_NET_DEVICES": "tulle0:1",
+                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    line = ["mpirun", "-np", "8", "--host", f"{HERE[0]}:4,{THERE[0]}:4", "--oversubscribe",
+            "--map-by", "node", "--bind-to", "none", "--mca", "plm_rsh_agent", agent, "--mca",
+            "pml", "ucx", "--mca", "btl", "^openib,tcp,vader", "--mca", "oob_tcp_if_include",
+            "10.9.0.0/24", *(word for name in environment if name.startswith("UCX")
+                             for word in ("-x", name)), side]
+    one = subprocess.run([str(word) for word in line], env=os.environ | environment,
+                         capture_output=True, text=True, timeout=SECONDS, check=False,
+                         stdin=subprocess.DEVNULL)
+    print(one.stdout, one.stderr)
+    assert one.returncode == 0 and "right" in one.stdout, f"exit code {one.returncode}"
+
+
+def on_a_bad_network(machines):
+    """Lost, late, doubled and damaged packets, on both machines."""
     line = "ibv_rc_pingpong -c -n 100 -g 3"
-    machines.pair(line, f"{line} {HERE[0]}", 18515, PINGPONG, options=faults)
-    perftest(machines, "ib_write_bw", "-n 20 -s 65536", options=faults)
+    machines.pair(line, f"{line} {HERE[0]}", 18515, PINGPONG, options=FAULTS)
+    perftest(machines, "ib_write_bw", "-n 20 -s 65536", options=FAULTS)
+    perftest(machines, "ib_read_bw", "-n 20 -s 65536", options=FAULTS)
+    perftest(machines, "ib_atomic_bw", "-n 50", options=FAULTS)
     machines.pair(f"rping -s -v -V -C 10 -a {HERE[0]}", f"rping -c -v -V -C 10 -a {HERE[0]}", 7174,
-                  "rdma-ping-9", options=faults)
+                  "rdma-ping-9", options=FAULTS)
+
+
+def perftest_on_a_bad_network(machines):
+    whole_table_of(machines, "", FAULTS, "_faults")
+
+
+def ucx_libfabric_and_mpi_on_a_bad_network(machines):
+    ucx_between_machines(machines, FAULTS)
+    libfabric_between_machines(machines, ("msg", "rdm"), FAULTS)
+    open_mpi_with_8_ranks(machines, FAULTS)
 
 
 def several_programs_share_the_port(machines):
@@ -255,12 +336,190 @@ def nobody_listens_by_default(machines):
     assert "this machine has no address or interface '10.1.2.3'" in wrong.stderr
 
 
+def counted(text):
+    """By --verbose, of the one host that was run."""
+    line = re.search(r"tulle run: host 0, tulle0: (.*)", text)
+    pairs = (one.split() for one in line[1].split(", ")) if line else ()
+    return {words[0]: int(words[1]) for words in pairs if len(words) == 2}
+
+
+def verbose_tells_how_work_travels_and_what_was_counted(machines):
+    server = machines.start("ib_send_bw -F -n 100", options=["--verbose"])
+    machines.until_it_listens(server, 18515)
+    client = machines.start(f"ib_send_bw -F -n 100 {HERE[0]}", is_client=True)
+    machines.end(client)
+    text = machines.end(server)
+    assert re.search(rf"work for the machine at {THERE[0]} goes by UDP port 4791: the address is "
+                     "not of this machine", text), "no way"
+    assert counted(text)["port_rcv_packets"] >= 1600, "no counters"
+
+
+def settle_stranger(machines):
+    """Behind the second machine's interface, so that no program there takes its address."""
+    call(*machines.on_second, "ip", "address", "add", f"{STRANGER}/32", "dev", "lo")
+    call("ip", "route", "add", f"{STRANGER}/32", "via", THERE[0])
+
+
+def stranger(machines, kind, count):
+    """Sends from an address of the second machine that nobody is connected to."""
+    script = Path(__file__).with_name("strangers.py")
+    call(*machines.on_second, sys.executable, "-B", str(script), STRANGER, HERE[0], kind,
+         str(count))
+
+
+def strangers_are_dropped_and_counted(machines):
+    settle_stranger(machines)
+    line = "ib_write_bw -F -n 200 -s 65536"
+    server = machines.start(line, options=["--verbose"])
+    machines.until_it_listens(server, 18515)
+    for kind in ("nonsense", "damaged", "connected"):
+        stranger(machines, kind, 2000)
+    client = machines.start(f"{line} {HERE[0]}", is_client=True)
+    for kind in ("nonsense", "damaged", "connected"):
+        stranger(machines, kind, 2000)
+    machines.end(client)
+    found = counted(machines.end(server))
+    names = ("rx_malformed", "rx_icrc_errors", "rx_unknown_source", "rx_no_process")
+    for name in names:
+        assert found.get(name, 0) > 0, f"{name} is {found.get(name)}"
+    assert sum(found[name] for name in names) > 6000, "most of them were not counted"
+
+
+def resident(process):
+    """Bytes of memory of the programs that it has started."""
+    pages = 0
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+            if int(fields[3]) == process.pid:
+                pages += int(fields[21])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def requests_of_strangers_take_no_memory(machines):
+    """More of them than a listener has room for; a friend is served all the same."""
+    settle_stranger(machines)
+    program = Path(machines.tulle).resolve().with_name("crowd")
+    server = machines.start(f"{program} 0 {HERE[0]} {THERE[0]}")
+    machines.until_it_listens(server, 20000)
+    stranger(machines, "requests", 100)
+    before = resident(server)
+    stranger(machines, "requests", 20000)
+    grown = resident(server) - before
+    print(f"{grown} bytes more")
+    assert grown < 64 << 20, f"{grown} bytes more"
+    friend = machines.start(f"{program} 1 {HERE[0]} {THERE[0]}", is_client=True)
+    assert "done" in machines.end(friend), "a friend was not served"
+    assert server.poll() is None, "the server has ended"
+
+
+def a_link_on_the_way_is_too_narrow(machines):
+    """Interfaces carry 4096 bytes at both ends, and less behind the router between them."""
+    router, far = machines.on_second, machines.one_more()
+    call(*router, "ip", "link", "add", "w0", "mtu", str(CABLE_MTU), "type", "veth", "peer", "name",
+         "v1", "mtu", str(CABLE_MTU), "netns", far[-1])
+    for where, name, address in ((router, "w0", NEAR), (far, "v1", FAR)):
+        call(*where, "ip", "address", "add", f"{address}/24", "dev", name)
+        for one in ("lo", name):
+            call(*where, "ip", "link", "set", one, "up")
+    call("ip", "route", "add", f"{FAR}/32", "via", THERE[0])
+    call(*far, "ip", "route", "add", "default", "via", NEAR)
+    call(*router, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1")
+    call(*router, "ip", "route", "add", f"{FAR}/32", "dev", "w0", "mtu", "lock", "1500")
+    line = "ib_send_bw -F -n 20 -s 65536"
+    server = machines.start(line, at=far)
+    machines.until_it_listens(server, 18515)
+    client = machines.start(f"{line} {FAR}")
+    client.wait(SECONDS)
+    text = client.output.read_text()
+    print(text)
+    assert client.returncode != 0 and "too long for a link on the way" in text, "no sentence"
+
+
+def what_the_network_marks_slows_its_sender(machines):
+    """A rule has packets of the client marked on the wire, half way through a second program."""
+    rules = machines.folder / "marks.yaml"
+    rules.write_text("faults:\n  - mark: {opcode: data, share: 50%}\n")
+    rates, counts = [], []
+    for faults in ((), ("--faults", str(rules))):
+        line = "ib_write_bw -F -n 100 -s 65536"
+        server = machines.start(line, options=["--verbose"])
+        machines.until_it_listens(server, 18515)
+        client = machines.start(f"{line} {HERE[0]}", is_client=True,
+                                options=["--verbose", "--congestion", "dcqcn", *faults])
+        text = machines.end(client)
+        rates.append(float(re.findall(r"^ 65536 +100 +\S+ +(\S+)", text, re.MULTILINE)[-1]))
+        counts.append((counted(text), counted(machines.end(server))))
+    own, there = counts[1]
+    assert there["np_ecn_marked_roce_packets"] > 0 and there["np_cnp_sent"] > 0, there
+    assert own["rp_cnp_handled"] > 0, own
+    assert "rp_cnp_handled" not in counts[0][0], counts[0][0]
+    # The cable says that it has 10 Gb/s. On a busy machine both may be slower than that.
+    assert rates[1] < min(rates[0], 300), f"{rates[1]} MiB/s, {rates[0]} without marks"
+
+
+def crowd(machines, processes, ends):
+    """All pairs talk, while processes end and others take their places."""
+    program = Path(machines.tulle).resolve().with_name("crowd")
+    hosts = [(HERE, THERE)[slot % 2][0] for slot in range(processes)]
+    running, done, left = {}, set(), ends
+
+    def begin(slot):
+        to = machines.on_second if slot % 2 else []
+        one = subprocess.Popen([*to, machines.tulle, "run", "--listen", f"v{slot % 2}", "--",
+                                str(program), str(slot), *hosts], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=sys.stdout, start_new_session=True)
+        machines.started.append(one)
+        running[one.stdout.fileno()] = slot, one
+
+    for slot in range(processes):
+        begin(slot)
+    while len(done) < processes:
+        ready, _, _ = select.select(list(running), [], [], SECONDS)
+        assert ready, f"{len(done)} of {processes} are done and {left} are left to end"
+        for file in ready:
+            slot, one = running[file]
+            word = one.stdout.readline()
+            assert word == b"done\n", f"the process in slot {slot} said {word}"
+            if left == 0:
+                done.add(slot)
+                continue
+            left -= 1
+            finish(one)
+            del running[file]
+            begin(slot)
+    for _, one in running.values():
+        finish(one)
+    assert not re.search("@tulle/", Path("/proc/net/unix").read_text()), "a socket is left behind"
+
+
+def finish(one):
+    one.stdin.close()
+    code = one.wait(SECONDS)
+    one.stdout.close()
+    assert code == 0, f"exit code {code}"
+
+
+def eight_processes_come_and_go(machines):
+    crowd(machines, 8, 8)
+
+
+def a_thousand_of_64_processes_come_and_go(machines):
+    crowd(machines, 64, 1000)
+
+
 TESTS = {test.__name__: test for test in (
-    pingpong_over_ipv4_and_ipv6, writes_reads_sends_and_atomics,
+    pingpong_over_ipv4_and_ipv6, perftest_sends, perftest_writes, perftest_reads, perftest_atomics,
     programs_of_the_connection_manager, ucx_between_machines, libfabric_between_machines,
-    a_network_that_loses_doubles_and_damages, several_programs_share_the_port,
+    open_mpi_with_8_ranks, on_a_bad_network, several_programs_share_the_port,
     programs_of_one_machine_use_shared_memory, a_killed_peer_is_a_dead_host,
-    who_comes_after_a_killed_client_is_served, nobody_listens_by_default)}
+    who_comes_after_a_killed_client_is_served, nobody_listens_by_default,
+    verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted, requests_of_strangers_take_no_memory,
+    a_link_on_the_way_is_too_narrow, what_the_network_marks_slows_its_sender,
+    eight_processes_come_and_go)}
+LONG = {test.__name__: test for test in (
+    perftest_on_a_bad_network, ucx_libfabric_and_mpi_on_a_bad_network,
+    a_thousand_of_64_processes_come_and_go)}
 NEEDED = {"ibv_rc_pingpong": "ibverbs-utils", "ib_write_bw": "perftest", "rping": "rdmacm-utils",
           "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
 
@@ -274,8 +533,8 @@ def way_in():
 
 
 def main():
-    if sys.argv[1] == "--list":
-        print(*TESTS, sep="\n")
+    if sys.argv[1] in ("--list", "--list-long"):
+        print(*(TESTS if sys.argv[1] == "--list" else LONG), sep="\n")
         return 0
     for program, package in NEEDED.items():
         if not shutil.which(program):
@@ -291,7 +550,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         machines = Machines(sys.argv[1], folder)
         try:
-            TESTS[sys.argv[2]](machines)
+            (TESTS | LONG)[sys.argv[2]](machines)
         except AssertionError as problem:
             print(problem)
             return 1
