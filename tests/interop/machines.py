@@ -514,7 +514,8 @@ TESTS = {test.__name__: test for test in (
     open_mpi_with_8_ranks, on_a_bad_network, several_programs_share_the_port,
     programs_of_one_machine_use_shared_memory, a_killed_peer_is_a_dead_host,
     who_comes_after_a_killed_client_is_served, nobody_listens_by_default,
-    verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted, requests_of_strangers_take_no_memory,
+    verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted,
+    requests_of_strangers_take_no_memory,
     a_link_on_the_way_is_too_narrow, what_the_network_marks_slows_its_sender,
     eight_processes_come_and_go)}
 LONG = {test.__name__: test for test in (
