@@ -24,6 +24,10 @@ from machines import INSIDE, Machines, way_in  # noqa: E402
 SECONDS = 240  # of one program: the guest is emulated, and the machine may be busy
 MTU = 4200  # room for packets of 4096 bytes; some cases ask for smaller ones
 LOSS = "1%"
+# An emulated machine may get no CPU for longer than the timeouts of a ping-pong, half a second in
+# all, which then fails as it would on hardware. That is tried again.
+STARVED = "transport retry counter exceeded"
+TRIES = 4
 OUR_GIDS = (3, 1)  # of RoCE v2, over IPv4 and IPv6
 GIDS = "/sys/class/infiniband/rxe0/ports/1/gids"
 
@@ -66,13 +70,15 @@ class Cable(Machines):
         return f"the {role} ended with exit code {code}, and said:\n{text}\n"
 
     def pair(self, case, guest_is_server):
+        """What is wrong; nothing if all is well."""
         server = self.begin(case, "server", guest_is_server, guest_is_server)
         self.until_one_listens(server, guest_is_server, case["port"])
         client = self.begin(case, "client", not guest_is_server, guest_is_server)
-        problem = self.complaint(client, "client", case["expect"], SECONDS)
-        # A server whose client has failed has little more to say.
-        problem += self.complaint(server, "server", case["expect"], 5 if problem else SECONDS)
-        assert not problem, problem
+        ours, kernels = (client, server) if guest_is_server else (server, client)
+        problem = self.complaint(ours, "program on Tulle", case["expect"], SECONDS)
+        # The kernel would go on for long with one who is gone.
+        return problem + self.complaint(kernels, "program on the kernel", case["expect"],
+                                        5 if problem else SECONDS)
 
     def end_programs(self):
         """What a case that failed has left, on both sides."""
@@ -97,7 +103,7 @@ def pingpong(kind, arguments, family=0, **named):
 
 
 def perftest(program, arguments, **named):
-    """An emulated machine may get no CPU for longer than the usual timeout lasts, so it is 2 s."""
+    """With a timeout of 2 s; see STARVED."""
     # It asks its own adapter for as many READs at once as its peer's can do: 128 of the kernel's.
     reads = "-o 16" if re.search("read|atomic", program) else ""
     line = f"{program} -F -u 19 {reads} {arguments}"
@@ -159,24 +165,37 @@ CASES = {
 }
 
 
+def attempt(cable, name, guest_is_server):
+    """What is wrong, and nothing is left of it."""
+    loss = CASES[name]["loss"]
+    if loss:
+        cable.guest.run(f"tc qdisc add dev eth0 root netem loss {LOSS}")
+    try:
+        problem = cable.pair(CASES[name], guest_is_server)
+    except (AssertionError, OSError) as what:
+        problem = str(what)
+    if loss:
+        cable.guest.run("tc qdisc del dev eth0 root")
+    if problem:
+        print(problem)
+        cable.end_programs()
+    return problem
+
+
 def run_case(cable, name):
-    """The roles that failed, and how long each took."""
+    """The roles that failed."""
     failed = []
     for guest_is_server in (False, True):
-        role = "the kernel serves" if guest_is_server else "we serve"
+        title = f"{name}, {'the kernel serves' if guest_is_server else 'we serve'}"
         start = time.monotonic()
-        try:
-            if CASES[name]["loss"]:
-                cable.guest.run(f"tc qdisc add dev eth0 root netem loss {LOSS}")
-            cable.pair(CASES[name], guest_is_server)
-        except (AssertionError, OSError) as problem:
-            print(problem)
-            failed.append(f"{name}, {role}")
-            cable.end_programs()
-        if CASES[name]["loss"]:
-            cable.guest.run("tc qdisc del dev eth0 root")
-        word = "FAILED" if failed and failed[-1] == f"{name}, {role}" else "passed"
-        print(f"{word} {name}, {role}: {time.monotonic() - start:.1f} s", flush=True)
+        tries = 1
+        while problem := attempt(cable, name, guest_is_server):
+            if tries == TRIES or STARVED not in problem:
+                failed.append(title)
+                break
+            tries += 1
+        word = "FAILED" if problem else "passed"
+        print(f"{word} {title}: {time.monotonic() - start:.1f} s, {tries} tries", flush=True)
     return failed
 
 
