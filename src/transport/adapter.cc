@@ -275,7 +275,9 @@ Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mas
         return Refusal::invalid_argument;
     apply(*qp, attributes, mask);
     if (to != qp->state) change_state(*qp, attributes);
-    core_.wake(*qp);
+    // One that has nothing to send must not stand in line before those that have.
+    const bool is_idle = qp->requester.oldest == qp->requester.end && !qp->may_answer();
+    if (!is_idle || (qp->type != QpType::rc && qp->type != QpType::uc)) core_.wake(*qp);
     return Refusal::none;
 }
 
