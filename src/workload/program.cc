@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "workload/schedule.h"
 
 namespace tulle::workload {
 namespace {
@@ -27,6 +28,59 @@ uint32_t Program::add(const Task& task, std::span<const uint32_t> needs) {
     return number;
 }
 
+uint32_t Program::add(GeneratedPhase phase) {
+    const uint64_t members = phase.placement->size();
+    phase.first_number = kFirstGenerated;
+    if (!generated.empty()) {
+        const GeneratedPhase& last = generated.back();
+        phase.first_number = last.first_number + last.placement->size() +
+                             (last.schedule ? last.schedule->numbers() : 0);
+    }
+    phase.tasks =
+        (phase.computing.ps > 0 ? members : 0) + (phase.schedule ? phase.schedule->messages() : 0);
+    for (const uint32_t before : phase.after) TULLE_CHECK(before < generated.size());
+    generated.push_back(std::move(phase));
+    return static_cast<uint32_t>(generated.size() - 1);
+}
+
+uint64_t Program::task_count() const {
+    uint64_t count = tasks_.size();
+    for (const GeneratedPhase& phase : generated) count += phase.tasks;
+    return count;
+}
+
+void visit_generated(const Program& program, const std::function<void(const Traffic&)>& visit) {
+    for (const GeneratedPhase& phase : program.generated) {
+        if (!phase.schedule) continue;
+        const Schedule& schedule = *phase.schedule;
+        for (uint32_t member = 0; member < phase.placement->size(); ++member)
+            for (uint32_t i = 0; i < schedule.stream_count(); ++i) {
+                const Stream stream = schedule.stream(member, i);
+                if (stream.messages == 0) continue;
+                Traffic traffic;
+                traffic.rank = (*phase.placement)[member].rank;
+                traffic.peer = (*phase.placement)[stream.peer].rank;
+                traffic.phase = phase.phase;
+                traffic.tier = stream.tier;
+                traffic.channel = static_cast<uint16_t>(phase.first_channel + stream.channel);
+                traffic.messages = stream.messages;
+                traffic.bytes = schedule.wire_bytes(schedule.stream_bytes(member, i));
+                visit(traffic);
+            }
+    }
+}
+
+std::optional<base::Error> Program::check_generated(uint32_t ranks) const {
+    for (const GeneratedPhase& phase : generated) {
+        if (phase.phase >= phases.size()) return base::Error{"a generated phase is not there"};
+        for (uint32_t i = 0; i < phase.placement->size(); ++i)
+            if ((*phase.placement)[i].rank >= ranks)
+                return base::Error{"phase " + phases[phase.phase].name +
+                                   " names a rank that is not there"};
+    }
+    return std::nullopt;
+}
+
 // Through a switch that computes, whoever is in the server may see it: where servers end is known
 // to those who place the ranks.
 bool is_seen_by(const Task& task, uint32_t rank) {
@@ -44,6 +98,7 @@ std::optional<base::Error> Program::check(uint32_t ranks) const {
     for (const Phase& phase : phases)
         if (phase.job >= jobs.size())
             return base::Error{"phase " + phase.name + " belongs to no job"};
+    if (auto error = check_generated(ranks)) return error;
     for (uint32_t i = 0; i < size(); ++i) {
         const Task& task = tasks_[i];
         if (task.rank >= ranks || (has_peer(task) && task.peer >= ranks))

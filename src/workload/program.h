@@ -1,4 +1,5 @@
-// What ranks do, as a graph: messages and stretches of time, each of which waits for others.
+// What ranks do, as a graph: messages and stretches of time, each of which waits for others. Small
+// graphs are stored, large ones are phases that are generated while they run.
 //
 // A rank knows what it did itself and what it received, and nothing else. So a task may wait for
 // tasks of its own rank and for messages to its rank. Tasks are listed in an order in which they
@@ -6,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -86,16 +89,44 @@ struct Job {
     uint8_t traffic_class = 0;  // DSCP << 2 | ECN-capable
 };
 
+class Placement;
+class Schedule;
+
+// A phase whose tasks are computed when their turn comes (schedule.h), and those of its tasks that
+// are no messages: each member may compute before it sends anything.
+struct GeneratedPhase {
+    uint32_t phase = 0;  // of Program::phases
+    std::shared_ptr<const Placement> placement;
+    std::shared_ptr<const Schedule> schedule;  // null: no messages
+    base::Duration computing{};
+    bool is_launch = false;      // the computing is a library's
+    uint16_t first_channel = 0;  // what the schedule calls 0
+    // Others of Program::generated. A rank begins when it has ended those that it takes part in.
+    std::vector<uint32_t> after;
+    // Computing has the numbers [first_number, + members), messages those behind.
+    uint64_t first_number = 0;
+    uint64_t tasks = 0;
+};
+
 class Program {
 public:
     std::vector<Phase> phases;
     std::vector<Job> jobs;
+    std::vector<GeneratedPhase> generated;
+
+    // Numbers of generated tasks are not below; those of stored ones are.
+    static constexpr uint64_t kFirstGenerated = uint64_t{1} << 32;
+    // Fills in its number of tasks and their numbers; returns its index.
+    uint32_t add(GeneratedPhase phase);
+    // Stored and generated.
+    uint64_t task_count() const;
 
     // What it waits for must have been added before; returns its number.
     uint32_t add(const Task& task, std::span<const uint32_t> needs);
 
+    // Those that are stored.
     uint32_t size() const { return static_cast<uint32_t>(tasks_.size()); }
-    bool empty() const { return tasks_.empty(); }
+    bool empty() const { return tasks_.empty() && generated.empty(); }
     const Task& operator[](uint32_t task) const { return tasks_[task]; }
     std::span<const Task> tasks() const { return tasks_; }
     std::span<const uint32_t> needs(uint32_t task) const {
@@ -109,10 +140,25 @@ public:
     std::optional<base::Error> check(uint32_t ranks) const;
 
 private:
+    std::optional<base::Error> check_generated(uint32_t ranks) const;
+
     std::vector<Task> tasks_;
     std::vector<uint32_t> first_need_{0};
     std::vector<uint32_t> needs_;
 };
+
+// What one rank sends to another in a phase, on one channel.
+struct Traffic {
+    uint32_t rank = 0;
+    uint32_t peer = 0;
+    uint32_t phase = 0;
+    Tier tier = Tier::scale_out;
+    uint16_t channel = 0;
+    uint64_t messages = 0;
+    uint64_t bytes = 0;  // on the wire, without headers of packets
+};
+// Of all generated phases: the stream of each rank to each peer.
+void visit_generated(const Program& program, const std::function<void(const Traffic&)>& visit);
 
 // Whether a rank sees it when a task ends: whoever does it, and whoever a message arrives at.
 bool is_seen_by(const Task& task, uint32_t rank);

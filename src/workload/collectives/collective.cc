@@ -56,20 +56,6 @@ std::string_view protocol_text(Protocol protocol) {
     }
 }
 
-Phase phase_of(const std::string& name, const CollectiveOptions& options) {
-    Phase phase;
-    phase.name = name;
-    phase.collective = options.collective;
-    phase.algorithm = algorithm_text(options);
-    phase.protocol = protocol_text(options.protocol);
-    phase.channels = options.library_channels;
-    phase.is_automatic = options.is_automatic;
-    phase.predicted = options.predicted;
-    phase.next_best = options.next_best;
-    phase.bytes = options.bytes;
-    return phase;
-}
-
 // The order of a broadcast: the ring, begun at its root.
 std::vector<uint32_t> order_from(const Placement& placement, uint32_t root, uint16_t channel) {
     std::vector<uint32_t> order = ring_order(placement, channel);
@@ -245,6 +231,20 @@ uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement
         default: tasks = all_reduce(options.algorithm, n, 1);
     }
     return plus(times(tasks, channels), n);
+}
+
+Phase phase_of(const std::string& name, const CollectiveOptions& options) {
+    Phase phase;
+    phase.name = name;
+    phase.collective = options.collective;
+    phase.algorithm = algorithm_text(options);
+    phase.protocol = protocol_text(options.protocol);
+    phase.channels = options.library_channels;
+    phase.is_automatic = options.is_automatic;
+    phase.predicted = options.predicted;
+    phase.next_best = options.next_best;
+    phase.bytes = options.bytes;
+    return phase;
 }
 
 void append(JobBuilder& job, const std::string& name, const CollectiveOptions& asked) {

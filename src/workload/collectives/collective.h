@@ -50,6 +50,8 @@ std::optional<base::Error> check(const CollectiveOptions& options, const Placeme
 // At least as many as tasks would be made; saturates.
 uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement);
 
+// What reports say of it; job and ranks are left open.
+Phase phase_of(const std::string& name, const CollectiveOptions& options);
 // Adds it as the job's next phase. The options are in order, and nothing in them is automatic.
 void append(JobBuilder& job, const std::string& name, const CollectiveOptions& options);
 

@@ -1,0 +1,194 @@
+// A collective whose messages are computed when their turn comes.
+//
+// What a member does in a phase is a set of streams. A stream is what it sends to one peer on one
+// channel, in order. Message k of a stream is a closed form of (member, stream, k): its bytes, and
+// the messages to this member that it waits for. So a message that is not under way needs no
+// memory, and a phase of any size is a few tables.
+//
+// The stored form (Exchange) lists the same messages for all members at once; schedule_test.cc
+// compares the two. A message's number is its place in that list, so whatever happens at one
+// instant has the same order in both.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "workload/collectives/collective.h"
+#include "workload/placement.h"
+
+namespace tulle::workload {
+
+struct Stream {
+    static constexpr uint32_t kNoTurn = 0xffff'ffff;
+
+    uint32_t peer = 0;  // a member
+    Tier tier = Tier::scale_out;
+    uint16_t channel = 0;
+    // Where its messages arrive: an inlet of the peer, which it has for nobody else.
+    uint32_t inlet = 0;
+    uint64_t messages = 0;
+    // Message k waits until message k - window is known to have arrived; 0: it does not.
+    uint32_t window = 0;
+    // It opens when the turn `gate` of the same member ends: with the last message of the stream
+    // that has it as its `turn`.
+    uint32_t gate = kNoTurn;
+    uint32_t turn = kNoTurn;
+};
+
+// One message of a stream.
+struct StreamMessage {
+    struct Need {
+        uint32_t inlet = 0;
+        uint64_t message = 0;
+    };
+    static constexpr size_t kMostNeeds = 4;
+
+    uint64_t number = 0;     // its place among all messages of the phase; some numbers are not used
+    uint64_t bytes = 0;      // of data
+    bool continues = false;  // the step of the message before it
+    uint32_t need_count = 0;
+    std::array<Need, kMostNeeds> needs{};
+
+    void wait_for(uint32_t inlet, uint64_t message) { needs[need_count++] = {inlet, message}; }
+};
+
+class Schedule {
+public:
+    // None where there is no closed form: there is one for rings, chains, all-reduces by trees, and
+    // for everybody to everybody, unless so few bytes are sent that some messages would be empty.
+    // The options are in order, and nothing in them is automatic.
+    static std::shared_ptr<const Schedule> make(const CollectiveOptions& options,
+                                                std::shared_ptr<const Placement> placement);
+
+    const Placement& placement() const { return *placement_; }
+    const CollectiveOptions& options() const { return options_; }
+
+    // Streams of each member; some may have no messages. Those without a gate come first.
+    uint32_t stream_count() const { return streams_; }
+    Stream stream(uint32_t member, uint32_t index) const;
+    StreamMessage message(uint32_t member, uint32_t index, uint64_t k) const;
+    // Streams of the member that open when a turn of it ends: from the first up to the second.
+    std::pair<uint32_t, uint32_t> opened_by(uint32_t member, uint32_t turn) const;
+    // Of data, in all of its messages.
+    uint64_t stream_bytes(uint32_t member, uint32_t index) const;
+    // Messages of a stream that may be under way at once.
+    uint64_t most_under_way() const;
+    // Inlets whose messages somebody may wait for; 0: they are only counted.
+    uint32_t inlet_count() const { return inlets_; }
+    // Messages to a member.
+    uint64_t arrivals(uint32_t member) const;
+    // All messages, of all members.
+    uint64_t messages() const { return messages_; }
+    // All numbers are below.
+    uint64_t numbers() const { return numbers_; }
+
+    // As the library sends it.
+    uint64_t wire_bytes(uint64_t bytes) const { return options_.software.wire_bytes(bytes); }
+    base::Duration software(Tier tier, const StreamMessage& message) const {
+        return options_.software.before(tier, message.bytes,
+                                        message.continues && options_.software.passes_on_lines);
+    }
+    // Of what software takes before any message; zero: nothing, hosts.reaction counts.
+    base::Duration least_software() const;
+
+private:
+    enum class Kind : uint8_t { ring, chain, tree, direct };
+
+    // Part of a ring's data that goes round before the next begins.
+    struct Turn {
+        uint64_t first = 0;  // message of a stream
+        Range data;
+        uint64_t pieces = 1;
+        uint64_t bytes = 0;  // of all blocks
+    };
+    // One channel of a ring or chain.
+    struct Ring {
+        std::vector<uint32_t> order;
+        std::vector<uint32_t> position;  // of each member in it
+        std::vector<Turn> turns;
+        uint64_t messages = 0;  // of a stream
+        uint64_t base = 0;      // its first number
+    };
+    struct Tree {
+        static constexpr uint32_t kMostChildren = 2;
+        std::vector<uint32_t> parents;
+        std::vector<uint32_t>
+            depth_order;  // place of each node among all, nearest to the root first
+        std::vector<std::array<uint32_t, kMostChildren>> children;
+        std::vector<uint32_t> child_count;
+        std::vector<uint32_t> index_at_parent;
+    };
+    // Where a member is in a channel's trees.
+    struct TreePlace {
+        uint32_t server = 0;
+        uint32_t chain = 0;   // its place in the server's chain
+        uint32_t length = 0;  // of the chain
+    };
+    // A member's streams and inlets of one tree.
+    enum Slot : uint32_t { kUp, kFirstChild, kNextInChain = 3, kSlots };
+
+    Schedule(const CollectiveOptions& options, std::shared_ptr<const Placement> placement,
+             Kind kind);
+    static std::optional<Kind> kind_of(const CollectiveOptions& options);
+
+    Range channel_data(uint16_t channel) const;
+    void note_smallest(uint64_t block, uint64_t pieces);
+    void make_rings();
+    void make_ring(uint16_t channel);
+    void add_turn(Ring& ring, uint16_t channel, Range data);
+    void make_chain(uint16_t channel);
+    void make_trees();
+    void make_direct();
+
+    uint32_t ring_steps() const;
+    Range ring_block(const Turn& turn, uint32_t position, uint16_t channel) const;
+    Stream ring_stream(uint32_t member, uint16_t channel) const;
+    StreamMessage ring_message(uint32_t member, uint16_t channel, uint64_t k) const;
+    uint64_t ring_bytes(uint32_t position, uint16_t channel) const;
+    StreamMessage chain_message(uint32_t member, uint16_t channel, uint64_t k) const;
+
+    TreePlace tree_place(uint32_t member, uint16_t channel) const;
+    uint32_t in_chain(uint32_t server, uint16_t channel, uint32_t index) const;
+    bool has_slot(const TreePlace& place, const Tree& tree, uint32_t slot) const;
+    uint32_t tree_peer(const TreePlace& place, uint16_t channel, const Tree& tree,
+                       uint32_t slot) const;
+    Stream tree_stream(uint32_t member, uint32_t index) const;
+    StreamMessage tree_message(uint32_t member, uint32_t index, uint64_t k) const;
+    uint64_t tree_edge(const TreePlace& place, const Tree& tree, uint32_t slot) const;
+    uint64_t tree_pieces(uint16_t channel) const;
+    void wait_for_ups(StreamMessage& message, const TreePlace& place, uint32_t tree,
+                      uint64_t k) const;
+
+    // Members that a member serves without waiting, then the others in its order.
+    struct DirectPeer {
+        uint32_t member = 0;
+        uint32_t position = 0;  // in the list of distances
+        uint32_t turn = Stream::kNoTurn;
+    };
+    DirectPeer direct_peer(uint32_t member, uint32_t index) const;
+    Range direct_range(uint32_t from, uint32_t to) const;
+    uint64_t direct_pieces(uint32_t from, uint32_t to) const;
+    Stream direct_stream(uint32_t member, uint32_t index) const;
+    StreamMessage direct_message(uint32_t member, uint32_t index, uint64_t k) const;
+    uint32_t window_between(uint32_t from, uint32_t to) const;
+
+    CollectiveOptions options_;
+    std::shared_ptr<const Placement> placement_;
+    Kind kind_ = Kind::ring;
+    uint32_t members_ = 0;
+    uint32_t streams_ = 0;
+    uint32_t inlets_ = 0;
+    uint64_t messages_ = 0;
+    uint64_t numbers_ = 0;
+    uint64_t smallest_bytes_ = UINT64_MAX;  // of a message
+
+    std::vector<Ring> rings_;  // by channel
+    std::array<Tree, 2> trees_;
+    std::vector<uint64_t> tree_base_;  // by channel: the first number
+    uint64_t most_pieces_ = 1;         // from one to another, of everybody to everybody
+};
+
+}  // namespace tulle::workload
