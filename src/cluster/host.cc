@@ -56,8 +56,17 @@ void Host::begin() {
     set_up(plan_.receive_toll, receiver_);
     receives_at_once_ = plan_.receive_latency.ps == 0 && !memory_.rate;
     is_observed_ = plan_.trace != nullptr || account_ != nullptr;
+    room_for_completions_ = completions_;
     TULLE_CHECK(adapter_.resize_cq(cq_, completions_) == transport::Refusal::none);
     if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
+}
+
+// An event is one packet or timer, and what it completes is collected before the next.
+void Host::make_room_for(uint32_t count) {
+    constexpr uint32_t kReceives = 16;  // that an error returns at once
+    if (count + kReceives <= room_for_completions_) return;
+    room_for_completions_ = std::max(completions_, count + kReceives);
+    TULLE_CHECK(adapter_.resize_cq(cq_, room_for_completions_) == transport::Refusal::none);
 }
 
 void Host::prefetch(uint32_t depth) const {

@@ -100,6 +100,9 @@ public:
     // posting is that of the doorbell.
     Instant add(Posting posting);
     void expect_completions(uint32_t count) { completions_ += count; }
+    // The same of a queue pair that was connected later, which may complete so much at an instant;
+    // others do so at another one.
+    void make_room_for(uint32_t count);
     void add(const FixedPath& path) { paths_.push_back(path); }
     void begin();
 
@@ -202,6 +205,7 @@ private:
     uint32_t answer_bytes_;          // what an adapter takes an acknowledgement to have
     std::vector<Posting> postings_;  // a heap, the next one first
     uint32_t completions_ = 1;
+    uint32_t room_for_completions_ = 0;
     size_t next_change_ = 0;
     std::vector<FixedPath> paths_;
     std::optional<Toll> sender_;    // one that is slower than the line

@@ -315,6 +315,9 @@ uint32_t Builder::lanes_needed() const {
     if (share_.connections != nullptr)
         for (const Connection& connection : *share_.connections)
             use(connection.service_level, connection.traffic_class);
+    if (share_.opened_later != nullptr)
+        for (const Connection& connection : *share_.opened_later)
+            use(connection.service_level, connection.traffic_class);
     if (f.marking != fabric::Marking::none)
         use(setup_.host.notifications.service_level, setup_.host.notifications.traffic_class);
     if (f.overflow == fabric::Overflow::trim)
@@ -500,7 +503,8 @@ transport::AdapterConfig Builder::adapter_config(uint32_t node) const {
     adapter.timeouts = setup_.host.timeouts;
     adapter.coalesces_acks = setup_.host.coalesce_acks;
     // Receives of a connection are posted again at once, so senders need not wait for credits.
-    adapter.grants_credits = share_.connections == nullptr || share_.connections->empty();
+    const auto has = [](const auto* list) { return list != nullptr && !list->empty(); };
+    adapter.grants_credits = !has(share_.connections) && !has(share_.opened_later);
     if (setup_.host.window_packets != 0)
         adapter.max_packets_outstanding = setup_.host.window_packets;
     adapter.envelope_bytes = cluster::Framing(f).adapter_envelope();

@@ -122,7 +122,7 @@ Qpn Connector::add_flow(uint32_t number) const {
     return from.qpn;
 }
 
-void Connector::connect(Connection& connection, uint32_t number) const {
+void Connector::connect(Connection& connection, uint64_t number) const {
     base::RandomStream random({setup_.seed, kConnectionStream, number});
     End from{host_(connection.source), connection.source};
     End to{host_(connection.destination), connection.destination};

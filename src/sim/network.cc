@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/connector.h"
+
 namespace tulle::sim {
 
 uint64_t Network::next_window() const {
@@ -14,6 +16,22 @@ void Network::exchange(size_t partition) {
     for (size_t other = 0; other < partitions_.size(); ++other)
         if (other != partition)
             partitions_[partition]->accept(partitions_[other]->cabling().crossings[partition]);
+}
+
+void Network::open(Connection& connection, uint64_t number) {
+    const Connector connector(
+        setup_, [this](uint32_t endpoint) -> cluster::Host& { return host(endpoint); });
+    connector.connect(connection, number);
+    for (const uint32_t endpoint : {connection.source, connection.destination})
+        host(endpoint).make_room_for(connection.messages);
+}
+
+void Network::close(const Connection& connection) {
+    using transport::Refusal;
+    transport::Adapter& from = host(connection.source).adapter();
+    const transport::Qpn peer = from.query_qp(connection.qpn)->dest_qpn;
+    TULLE_CHECK(from.destroy_qp(connection.qpn) == Refusal::none);
+    TULLE_CHECK(host(connection.destination).adapter().destroy_qp(peer) == Refusal::none);
 }
 
 void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,

@@ -1,6 +1,6 @@
 // One network of a simulation: a setup cut into partitions that advance window by window and
 // exchange what crosses. What is sent is known from the beginning (flows), or posted as it goes on
-// connections that were made at the beginning.
+// connections that were made at the beginning or are opened on use.
 #pragma once
 
 #include <deque>
@@ -43,6 +43,7 @@ struct Share {
     std::pmr::memory_resource* memory = nullptr;  // for ports and packets
     std::vector<uint32_t> home;  // partition of each endpoint; empty: equal runs of them
     std::vector<Connection>* connections = nullptr;
+    const std::vector<Connection>* opened_later = nullptr;  // on use; only their levels count
     std::vector<SwitchGroup>* groups = nullptr;
     bool is_explained = false;     // where time goes is written down, see Network::watch()
     bool notes_crossings = false;  // and who goes through which port
@@ -69,6 +70,11 @@ public:
     void post(uint32_t endpoint, const cluster::Posting& posting) {
         partitions_[hosts_[endpoint].partition]->post(hosts_[endpoint].place, posting);
     }
+
+    // Connects two hosts while nothing advances; `number` tells apart what is drawn for it. And
+    // forgets both ends, which have nothing under way.
+    void open(Connection& connection, uint64_t number);
+    void close(const Connection& connection);
 
     // Of a network that is explained: follows the packets of the queue pair and of its peer.
     void watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,

@@ -29,6 +29,7 @@ Ranks::Ranks(const Setup& setup)
     find_ranks();
     find_connections();
     group_at_.clear();
+    prepare_streams();
     for (size_t tier = 0; tier < kTiers; ++tier) turns_[tier].resize(connections[tier].size());
 }
 
@@ -128,6 +129,7 @@ void Ranks::begin(std::array<Network*, kTiers> networks, const std::vector<Chain
         const uint32_t endpoint = setup_.ranks[program_[task].rank].endpoint;
         start(parts_[networks[0]->partition_of(endpoint)], task, at_[task]);
     }
+    begin_streams();
 }
 
 bool Ranks::is_later(const Event& a, const Event& b) {
@@ -136,13 +138,15 @@ bool Ranks::is_later(const Event& a, const Event& b) {
 
 void Ranks::advance(size_t partition, Instant until) {
     Part& part = parts_[partition];
+    part.until = until;
+    for (auto& others : part.streams.announcements) others.clear();
     take_sightings(part, partition);
     for (;;) {
         if (part.later.empty() || part.later.front().at >= until) return;
         std::ranges::pop_heap(part.later, is_later);
         const Event event = part.later.back();
         part.later.pop_back();
-        see(part, event);
+        event.is_generated() ? see_generated(part, event) : see(part, event);
     }
 }
 
@@ -156,9 +160,9 @@ void Ranks::take_sightings(Part& part, size_t partition) {
     // Copies are made in the order of arrival, whichever network and host was looked at first.
     std::ranges::sort(part.events, [](const Event& a, const Event& b) { return is_later(b, a); });
     for (Event& event : part.events) {
-        const Task& task = program_[event.task];
-        if (event.has_arrived && task.tier == Tier::scale_out && setup_.host.staging.is_on)
-            event.at = copy(part, copies_[event.rank].in_free, event.at, task.bytes);
+        if (event.has_arrived && setup_.host.staging.is_on &&
+            tier_of(part, event) == Tier::scale_out)
+            event.at = copy(part, copies_[event.rank].in_free, event.at, bytes_of(part, event));
         part.later.push_back(event);
         std::ranges::push_heap(part.later, is_later);
     }
@@ -166,12 +170,15 @@ void Ranks::take_sightings(Part& part, size_t partition) {
 }
 
 void Ranks::take_sighting(Part& part, size_t tier, const cluster::Sighting& sighting) {
+    if ((sighting.task & kGeneratedBit) != 0) return take_flight(part, sighting);
     if (sighting.status != transport::Status::success) {
-        if (!sighting.has_arrived) part.failed.push_back(sighting.task);
+        const Task& task = program_[sighting.task];
+        if (!sighting.has_arrived)
+            part.failed.push_back({sighting.task, task.rank, task.peer, task.phase});
         return;
     }
     part.events.push_back(
-        {sighting.at, sighting.task, rank_seeing(tier, sighting), sighting.has_arrived});
+        {sighting.at, sighting.task, rank_seeing(tier, sighting), 0, sighting.has_arrived});
 }
 
 // Ranks may share an adapter, so there the message says whose it is. Inside servers a message may
@@ -183,19 +190,20 @@ uint32_t Ranks::rank_seeing(size_t tier, const cluster::Sighting& sighting) cons
 }
 
 void Ranks::see(Part& part, const Event& event) {
-    const Task& task = program_[event.task];
+    const uint32_t number = event.stored();
+    const Task& task = program_[number];
     if (event.has_arrived) {
-        const Duration latency = event.at - at_[event.task];
+        const Duration latency = event.at - at_[number];
         part.latency[index_of(task.tier)].record(static_cast<uint64_t>(latency.ps));
     }
     note_end(part, event);
-    if (!event.has_arrived && comes_back(event.task)) return;
-    for (uint32_t i = first_dependant_[event.task]; i < first_dependant_[event.task + 1]; ++i) {
+    if (!event.has_arrived && comes_back(number)) return;
+    for (uint32_t i = first_dependant_[number]; i < first_dependant_[number + 1]; ++i) {
         const uint32_t next = dependants_[i];
         if (program_[next].rank != event.rank) continue;
         if (event.at >= at_[next]) {
             at_[next] = event.at;
-            last_need_[next] = event.task;
+            last_need_[next] = number;
         }
         if (--waiting_[next] == 0) start(part, next, at_[next]);
     }
@@ -212,7 +220,7 @@ bool Ranks::comes_back(uint32_t number) const {
 // A message has ended once it is where it should be, even if its sender does not know yet. Through
 // a switch that computes, many tasks make one arrival, and one task many.
 bool Ranks::is_end(const Event& event) const {
-    const Task& task = program_[event.task];
+    const Task& task = program_[event.stored()];
     switch (task.kind) {
         case Task::Kind::read:
         case Task::Kind::compute: return true;
@@ -225,11 +233,11 @@ bool Ranks::is_end(const Event& event) const {
 
 void Ranks::note_end(Part& part, const Event& event) {
     const bool is_end_of_task = is_end(event);
-    if (is_end_of_task) ++part.done[program_[event.task].phase];
+    const Task& task = program_[event.stored()];
+    if (is_end_of_task) ++part.done[task.phase];
     if (!is_end_of_task && !event.has_arrived) return;
-    const Task& task = program_[event.task];
     if (task.kind == Task::Kind::compute && task.duration.ps == 0) return;  // a meeting point
-    PhaseResult& phase = part.phases[program_[event.task].phase];
+    PhaseResult& phase = part.phases[task.phase];
     phase.end = std::max(phase.end, event.at);
     if (is_later(event, part.last)) part.last = event;
 }
@@ -240,7 +248,7 @@ void Ranks::start(Part& part, uint32_t number, Instant at) {
     PhaseResult& phase = part.phases[task.phase];
     phase.begin = std::min(phase.begin, at);
     if (task.kind != Task::Kind::compute) return post(part, number, at);
-    part.later.push_back({at + computing_of(task), number, task.rank, false});
+    part.later.push_back({at + computing_of(task), number, task.rank, 0, false});
     std::ranges::push_heap(part.later, is_later);
 }
 
@@ -297,19 +305,21 @@ Instant Ranks::next_at() const {
 }
 
 bool Ranks::is_done() const {
-    return tasks_done() >= program_.size();
+    return tasks_done() >= task_count_;
 }
 
 uint64_t Ranks::tasks_done() const {
     uint64_t done = 0;
     for (const Part& part : parts_)
-        for (const uint32_t count : part.done) done += count;
+        for (const uint64_t count : part.done) done += count;
     return done;
 }
 
 void Ranks::finish(Result& result, Result* scale_up) const {
     std::vector<uint64_t> tasks(program_.phases.size());
     for (const Task& task : program_.tasks()) ++tasks[task.phase];
+    for (const workload::GeneratedPhase& phase : program_.generated)
+        tasks[phase.phase] += phase.tasks;
     result.phases.resize(program_.phases.size());
     for (size_t i = 0; i < result.phases.size(); ++i) {
         PhaseResult& phase = result.phases[i];
@@ -351,9 +361,10 @@ std::vector<ChainLink> Ranks::chain() const {
     for (const Part& part : parts_)
         if (is_later(part.last, last)) last = part.last;  // ties as in any number of partitions
     std::vector<ChainLink> links;
-    if (last.at.ps == 0) return links;
+    // What a generated task waited for is not kept.
+    if (last.at.ps == 0 || last.is_generated()) return links;
     const auto completed_by = last_contributions();
-    uint32_t task = last.task;
+    uint32_t task = last.stored();
     bool arrives = last.has_arrived;
     for (;;) {
         const auto sum = completed_by.find(task);
@@ -399,15 +410,17 @@ void Ranks::watch_message(uint32_t number) {
 }
 
 std::string Ranks::why_unfinished() const {
-    uint32_t failed = UINT32_MAX;
+    const Failure* first = nullptr;
     uint64_t count = 0;
     for (const Part& part : parts_)
-        for (const uint32_t task : part.failed) failed = std::min(failed, task), ++count;
+        for (const Failure& failure : part.failed) {
+            if (first == nullptr || failure.task < first->task) first = &failure;
+            ++count;
+        }
     if (count == 0) return "";
-    const Task& task = program_[failed];
     return std::to_string(count) + " messages failed, one of them from rank " +
-           std::to_string(task.rank) + " to rank " + std::to_string(task.peer) + " in " +
-           program_.phases[task.phase].name;
+           std::to_string(first->rank) + " to rank " + std::to_string(first->peer) + " in " +
+           program_.phases[first->phase].name;
 }
 
 }  // namespace tulle::sim

@@ -6,6 +6,7 @@
 
 #include "base/fields.h"
 #include "base/hash.h"
+#include "workload/schedule.h"
 
 namespace tulle::sim {
 namespace {
@@ -64,6 +65,16 @@ public:
         add(program.jobs);
         add(program.tasks());
         for (uint32_t task = 0; task < program.size(); ++task) add(program.needs(task));
+        for (const workload::GeneratedPhase& phase : program.generated) add(phase);
+    }
+    // What is generated is a function of these.
+    void add(const workload::GeneratedPhase& phase) {
+        hash_.add(phase.phase).add(static_cast<uint64_t>(phase.computing.ps));
+        hash_.add(phase.is_launch ? 1 : 0).add(phase.first_channel);
+        add(phase.after);
+        hash_.add(phase.placement->has_scale_up() ? 1 : 0).add(phase.placement->size());
+        for (uint32_t i = 0; i < phase.placement->size(); ++i) add((*phase.placement)[i]);
+        if (phase.schedule) add(phase.schedule->options());
     }
     void add(const std::string& text) {
         hash_.add(text.size());

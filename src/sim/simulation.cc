@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "sim/accountant.h"
 #include "sim/run_hash.h"
+#include "workload/schedule.h"
 
 namespace tulle::sim {
 namespace {
@@ -17,6 +18,26 @@ using workload::Tier;
 Error reads_unreliably(const Setup& network) {
     return Error{"there are reads, which the unreliable connections of " + network.fabric_name +
                  " cannot do: write hosts.service: reliable, or choose another profile"};
+}
+
+Error shares_adapter(uint32_t rank, uint32_t peer) {
+    return Error{"ranks " + std::to_string(rank) + " and " + std::to_string(peer) +
+                 " share an adapter and send to each other: give their server a scale_up "
+                 "network, or each of them an adapter"};
+}
+
+// Neighbours of a server talk, whatever the schedule.
+std::optional<Error> check_generated(const Setup& setup, const workload::Placement& placement) {
+    for (uint32_t member = 0; member < placement.size(); ++member) {
+        const RankPlace& place = setup.ranks[placement[member].rank];
+        if (placement.has_scale_up() && (!setup.scale_up || place.scale_up == topology::kNone))
+            return Error{"a message goes inside a server that has no network of its own"};
+        if (member == 0 || placement.tier(member - 1, member) == Tier::scale_up) continue;
+        const uint32_t before = placement[member - 1].rank;
+        if (setup.ranks[before].endpoint == place.endpoint)
+            return shares_adapter(before, placement[member].rank);
+    }
+    return std::nullopt;
 }
 
 std::optional<Error> check_ranks(const Setup& setup) {
@@ -44,12 +65,10 @@ std::optional<Error> check_ranks(const Setup& setup) {
             return reads_unreliably(network);
         if (is_up && (from.scale_up == topology::kNone || to.scale_up == topology::kNone))
             return Error{"a message goes inside a server that has no network of its own"};
-        if (!is_up && from.endpoint == to.endpoint)
-            return Error{"ranks " + std::to_string(task.rank) + " and " +
-                         std::to_string(task.peer) +
-                         " share an adapter and send to each other: give their server a scale_up "
-                         "network, or each of them an adapter"};
+        if (!is_up && from.endpoint == to.endpoint) return shares_adapter(task.rank, task.peer);
     }
+    for (const workload::GeneratedPhase& phase : setup.program.generated)
+        if (auto error = check_generated(setup, *phase.placement)) return error;
     return std::nullopt;
 }
 
@@ -70,6 +89,9 @@ base::Result<Duration> window_of(const Setup& setup) {
     for (const Task& task : setup.program.tasks())
         if (task.kind != Task::Kind::compute && task.duration.ps > 0)
             window = std::min(window, task.duration);
+    for (const workload::GeneratedPhase& phase : setup.program.generated)
+        if (phase.schedule && phase.schedule->least_software().ps > 0)
+            window = std::min(window, phase.schedule->least_software());
     return window;
 }
 
@@ -96,8 +118,9 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
     if (!window) return window.error();
     window_ = *window;
     const bool is_explained = !chain_.empty();
-    const Share share{window_, memory,       {},          &ranks_.connections[0],
-                      nullptr, is_explained, is_explained};
+    const Share share{
+        window_, memory,       {},          &ranks_.connections[0], &ranks_.opened_later[0],
+        nullptr, is_explained, is_explained};
     auto network = Network::build(setup_, partitions, share);
     if (!network) return network.error();
     network_ = std::move(*network);
@@ -106,6 +129,7 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
                      memory,
                      std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
                      &ranks_.connections[1],
+                     &ranks_.opened_later[1],
                      &ranks_.groups,
                      is_explained,
                      false};
@@ -122,7 +146,8 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
     return std::nullopt;
 }
 
-uint64_t Simulation::next_window() const {
+uint64_t Simulation::next_window() {
+    ranks_.settle();
     uint64_t first = network_->next_window();
     if (scale_up_) first = std::min(first, scale_up_->next_window());
     if (const Instant at = ranks_.next_at(); at != Instant::never())
@@ -139,6 +164,7 @@ void Simulation::advance(size_t partition, uint64_t window) {
 void Simulation::exchange(size_t partition) {
     network_->exchange(partition);
     if (scale_up_) scale_up_->exchange(partition);
+    ranks_.exchange(partition);
 }
 
 // The flow that ended last, or the program if that did. A flow that did not end comes first.

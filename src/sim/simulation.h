@@ -36,7 +36,8 @@ public:
     Network& network(workload::Tier tier) {
         return tier == workload::Tier::scale_up ? *scale_up_ : *network_;
     }
-    uint64_t next_window() const;
+    // Also opens and closes connections: one thread asks, once all partitions have exchanged.
+    uint64_t next_window();
     void advance(size_t partition, uint64_t window);
     // When the last window that was advanced ended; told by whoever drives.
     Instant now() const { return now_; }

@@ -1,0 +1,161 @@
+// Phases that are generated find what stored ones find, to the last bit, and need no more memory
+// than what is under way.
+#include "sim/rank_streams.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/course.h"
+#include "sim/run_hash.h"
+#include "topology/builders.h"
+#include "workload/generated_job.h"
+
+namespace tulle::sim {
+namespace {
+
+using workload::Algorithm;
+using workload::Collective;
+using workload::CollectiveOptions;
+using workload::Placement;
+
+Setup cluster(uint32_t servers, uint32_t gpus, bool has_scale_up) {
+    Setup setup;
+    setup.fabric_name = "star";
+    setup.graph = *topology::build(topology::Star{servers * gpus});
+    setup.host.reaction = Duration{700'000};
+    setup.host.send_latency = Duration{300'000};
+    for (uint32_t i = 0; i < servers * gpus; ++i) setup.ranks.push_back({i});
+    if (!has_scale_up) return setup;
+    auto inside = std::make_shared<Setup>(setup);
+    inside->graph = *topology::build(topology::Islands{servers, gpus});
+    inside->host.service = Service::unreliable;
+    inside->fabric.flow_control = fabric::FlowControl::credits;
+    inside->ranks.clear();
+    setup.scale_up = inside;
+    for (uint32_t i = 0; i < servers * gpus; ++i) setup.ranks[i].scale_up = i;
+    return setup;
+}
+
+Placement placement_of(uint32_t servers, uint32_t gpus, bool has_scale_up) {
+    std::vector<workload::Member> members;
+    for (uint32_t i = 0; i < servers * gpus; ++i) members.push_back({i, i / gpus, i % gpus});
+    return Placement(std::move(members), has_scale_up);
+}
+
+struct Found {
+    Result result;
+    uint64_t hash = 0;  // of what was found
+};
+
+Found run(const Setup& setup, size_t partitions) {
+    auto built = Simulation::build(setup, partitions);
+    EXPECT_TRUE(built) << built.error().message;
+    Simulation& simulation = **built;
+    Course course(setup, simulation);
+    for (; !course.is_over(); course.choose()) {
+        for (size_t p = 0; p < partitions; ++p) simulation.advance(p, course.window());
+        for (size_t p = 0; p < partitions; ++p) simulation.exchange(p);
+    }
+    Found found;
+    found.result = simulation.finish(course.end());
+    found.hash = run_hash(Setup(), found.result);
+    return found;
+}
+
+CollectiveOptions random_options(Collective collective, Algorithm algorithm,
+                                 base::RandomStream& random) {
+    CollectiveOptions options;
+    options.collective = collective;
+    options.algorithm = algorithm;
+    options.channels = static_cast<uint16_t>(random.below(3));
+    options.chunking.chunk = 2000 + random.below(30'000);
+    options.chunking.window = static_cast<uint32_t>(random.below(4));
+    options.chunking.inside_window = static_cast<uint32_t>(random.below(3));
+    options.chunking.slices = static_cast<uint32_t>(random.below(4));
+    options.peers = static_cast<uint32_t>(random.below(4));
+    options.bytes = 1000 + random.below(300'000);
+    if (random.chance(1, 2)) {
+        options.software.launch = Duration{2'000'000};
+        options.software.step = {Duration{1'500'000}, Duration{900'000}};
+        options.software.least = {Duration{800'000}, Duration{600'000}};
+        options.software.copy_fs = {3000, 1000};
+        options.software.passes_on_lines = random.chance(1, 2);
+        options.software.is_in_turn = {random.chance(1, 2), random.chance(1, 2)};
+    }
+    return options;
+}
+
+constexpr std::pair<Collective, Algorithm> kWays[] = {
+    {Collective::all_reduce, Algorithm::ring},     {Collective::all_reduce, Algorithm::tree},
+    {Collective::reduce_scatter, Algorithm::ring}, {Collective::all_gather, Algorithm::ring},
+    {Collective::broadcast, Algorithm::ring},      {Collective::reduce_scatter, Algorithm::direct},
+    {Collective::all_gather, Algorithm::direct},   {Collective::all_to_all, Algorithm::direct}};
+
+// The same job, once stored and once generated.
+struct Twins {
+    sim::Setup stored;
+    sim::Setup generated;
+    bool exist = true;
+
+    explicit Twins(base::RandomStream& random) {
+        const auto servers = static_cast<uint32_t>(1 + random.below(5));
+        const auto gpus = static_cast<uint32_t>(1 + random.below(4));
+        const bool has_scale_up = random.chance(1, 2) && gpus > 1;
+        generated = stored = cluster(servers, gpus, has_scale_up);
+        generated.host.staging.is_on = stored.host.staging.is_on = random.chance(1, 4);
+        const Placement where = placement_of(servers, gpus, has_scale_up);
+        const auto shared = std::make_shared<const Placement>(where);
+        const workload::Job job{.name = "job", .start = Instant{1'000'000}};
+        workload::JobBuilder stored_job(stored.program, job, where);
+        workload::GeneratedJob generated_job(generated.program, job, shared);
+        const uint64_t steps = 1 + random.below(3);
+        for (uint64_t step = 0; step < steps; ++step) {
+            const auto way = kWays[random.below(std::size(kWays))];
+            const CollectiveOptions options = random_options(way.first, way.second, random);
+            const auto schedule = workload::Schedule::make(options, shared);
+            if (schedule == nullptr) exist = false;
+            if (!exist) return;
+            workload::append(stored_job, "step", options);
+            generated_job.append("step", schedule);
+            if (random.chance(1, 2)) continue;
+            stored_job.compute("compute", Duration{5'000'000});
+            generated_job.compute("compute", Duration{5'000'000});
+        }
+        stored_job.end();
+    }
+};
+
+void compare(const Twins& twins) {
+    const Found expected = run(twins.stored, 1);
+    const Found found = run(twins.generated, 1);
+    ASSERT_EQ(expected.result.end, Result::End::done);
+    ASSERT_EQ(found.result.end, Result::End::done) << found.result.stuck_reason;
+    for (size_t i = 0; i < expected.result.phases.size(); ++i) {
+        const PhaseResult& a = expected.result.phases[i];
+        const PhaseResult& b = found.result.phases[i];
+        EXPECT_TRUE(b.finished);
+        EXPECT_EQ(a.begin, b.begin) << "phase " << i;
+        EXPECT_EQ(a.end, b.end) << "phase " << i;
+        EXPECT_EQ(a.messages, b.messages);
+    }
+    EXPECT_EQ(expected.hash, found.hash);
+    EXPECT_EQ(run(twins.generated, 3).hash, found.hash) << "in partitions";
+}
+
+TEST(GeneratedPhases, find_what_stored_ones_find) {
+    base::RandomStream random({.seed = 24'576});
+    uint32_t compared = 0;
+    for (uint32_t i = 0; i < 200; ++i) {
+        const Twins twins(random);
+        if (!twins.exist || twins.stored.ranks.size() < 3) continue;
+        ++compared;
+        SCOPED_TRACE("job " + std::to_string(i));
+        compare(twins);
+        if (HasFailure()) return;
+    }
+    EXPECT_GT(compared, 100u);
+}
+
+}  // namespace
+}  // namespace tulle::sim
