@@ -85,7 +85,7 @@ private:
         progress.flows_done = simulation_.flows_done();
         progress.flows = setup_.flows.size();
         progress.tasks_done = simulation_.tasks_done();
-        progress.tasks = setup_.program.size();
+        progress.tasks = task_count_;
         progress.passes = options_.explains ? 2 : 1;
         progress.pass = simulation_.follows_chain() ? 2 : 1;
         options_.on_progress(progress);
@@ -95,6 +95,7 @@ private:
     const Options& options_;
     Simulation& simulation_;
     sim::Course course_;
+    uint64_t task_count_ = setup_.program.task_count();
     uint64_t windows_ = 0;
     Clock::time_point next_report_ = Clock::now() + kProgressInterval;
 };

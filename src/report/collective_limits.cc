@@ -6,6 +6,7 @@
 
 #include "base/int128.h"
 #include "report/ideal.h"
+#include "workload/placement.h"
 
 namespace tulle::report {
 namespace {
@@ -51,6 +52,11 @@ public:
         std::vector<Participants> phases(setup_.program.phases.size());
         for (Participants& one : phases) one.ranks.resize(setup_.ranks.size());
         for (const Task& task : setup_.program.tasks()) note(task, phases[task.phase]);
+        for (const workload::GeneratedPhase& phase : setup_.program.generated)
+            note(phase, phases[phase.phase]);
+        workload::visit_generated(setup_.program, [&](const workload::Traffic& traffic) {
+            note(traffic, phases[traffic.phase]);
+        });
         std::vector<Duration> limits;
         for (size_t i = 0; i < phases.size(); ++i)
             limits.push_back(of(setup_.program.phases[i], phases[i]));
@@ -89,6 +95,23 @@ private:
         if (from == to) return;
         phase.bytes_out[from] += task.bytes;
         phase.bytes_in[to] += task.bytes;
+    }
+
+    static void note(const workload::GeneratedPhase& phase, Participants& who) {
+        for (uint32_t i = 0; i < phase.placement->size(); ++i) {
+            const uint32_t rank = (*phase.placement)[i].rank;
+            who.ranks[rank] = true;
+            if (phase.computing.ps > 0) who.computing[rank] += phase.computing;
+        }
+    }
+
+    void note(const workload::Traffic& traffic, Participants& phase) const {
+        Task task;
+        task.tier = traffic.tier;
+        task.rank = traffic.rank;
+        task.peer = traffic.peer;
+        task.bytes = traffic.bytes;
+        note(task, phase);
     }
 
     Duration of(const workload::Phase& phase, const Participants& who) const {

@@ -200,6 +200,13 @@ uint64_t Facts::header_permille() const {
         message.operation = is_read ? sim::Operation::read : sim::Operation::write;
         add(message);
     }
+    workload::visit_generated(setup.program, [&](const workload::Traffic& traffic) {
+        if (traffic.tier != workload::Tier::scale_out) return;
+        message.bytes = traffic.bytes / traffic.messages;
+        message.operation = sim::Operation::write;
+        payload += base::uint128_t{message.bytes} * traffic.messages;
+        wire += base::uint128_t{flow_wire_bytes(setup, message)} * traffic.messages;
+    });
     if (payload == 0) return 0;
     return static_cast<uint64_t>(((wire - payload) * 1000 + payload / 2) / payload);
 }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "base/int128.h"
 #include "base/units.h"
 #include "scenario/fields.h"
 #include "workload/collectives/tuning.h"
+#include "workload/generated_job.h"
 #include "workload/storage.h"
 
 namespace tulle::scenario {
@@ -22,6 +24,7 @@ using workload::Protocol;
 constexpr Protocol kProtocols[] = {Protocol::automatic, Protocol::simple, Protocol::ll,
                                    Protocol::ll128, Protocol::bare};
 constexpr uint64_t kMostRepeats = 1'000'000;
+constexpr uint64_t kMostPhases = 1'000'000;  // of a job that is generated
 constexpr uint64_t kMostChannels = 1024;
 constexpr uint32_t kMostChannelsOfAll = 0xffff;
 
@@ -366,27 +369,84 @@ bool JobReader::has_room(uint32_t line, uint64_t tasks) {
     return !notes_.failed();
 }
 
+// Steps as they are done once.
+struct JobReader::Part {
+    const Step* step = nullptr;
+    CollectiveOptions options;  // tuned, of a collective
+};
+
+std::vector<JobReader::Part> JobReader::parts_of(const std::vector<Step>& steps,
+                                                 const Placement& where) const {
+    std::vector<Part> parts;
+    for (const Step& step : steps) {
+        if (step.compute) parts.push_back({&step, {}});
+        for (const uint64_t bytes : step.sizes) {
+            CollectiveOptions options = step.options;
+            options.bytes = bytes;
+            parts.push_back({&step, workload::tune(options, where, place_.gpus.machine)});
+        }
+    }
+    return parts;
+}
+
+std::string JobReader::name_of(const Step& step, uint64_t turn) {
+    return turn == 0 ? step.name : fmt::format("{} #{}", step.name, turn + 1);
+}
+
 void JobReader::add(const workload::Job& job, const Placement& where,
                     const std::vector<Step>& steps, uint64_t repeat) {
+    const std::vector<Part> parts = parts_of(steps, where);
+    if (add_generated(job, where, parts, repeat)) return;
     workload::JobBuilder builder(setup_.program, job, where, next_channel_);
     for (uint64_t turn = 0; turn < repeat; ++turn)
-        for (const Step& step : steps) {
-            const std::string name =
-                turn == 0 ? step.name : fmt::format("{} #{}", step.name, turn + 1);
-            if (step.compute) {
-                if (!has_room(step.line, where.size())) return;
-                builder.compute(name, *step.compute);
-            }
-            for (const uint64_t bytes : step.sizes) {
-                CollectiveOptions options = step.options;
-                options.bytes = bytes;
-                options = workload::tune(options, where, place_.gpus.machine);
-                if (!has_room(step.line, workload::most_tasks(options, where))) return;
-                workload::append(builder, name, options);
-            }
+        for (const auto& [step, options] : parts) {
+            const bool computes = step->compute.has_value();
+            if (!has_room(step->line,
+                          computes ? where.size() : workload::most_tasks(options, where)))
+                return;
+            if (computes)
+                builder.compute(name_of(*step, turn), *step->compute);
+            else
+                workload::append(builder, name_of(*step, turn), options);
         }
     builder.end();
     next_channel_ = builder.end_channel();
+}
+
+// A job of many messages is generated while it runs, if there is a way for all of its steps.
+bool JobReader::add_generated(const workload::Job& job, const Placement& where,
+                              const std::vector<Part>& parts, uint64_t repeat) {
+    base::uint128_t tasks = 0;
+    for (const Part& part : parts)
+        tasks += part.step->compute ? where.size() : workload::most_tasks(part.options, where);
+    if (tasks * repeat <= place_.most_stored) return false;
+    const auto placement = std::make_shared<const Placement>(where);
+    std::vector<std::shared_ptr<const workload::Schedule>> schedules;
+    for (const Part& part : parts) {
+        schedules.push_back(part.step->compute ? nullptr
+                                               : workload::Schedule::make(part.options, placement));
+        if (!part.step->compute && schedules.back() == nullptr) return false;
+    }
+    if (repeat * parts.size() > kMostPhases) {
+        notes_.fail(parts.front().step->line,
+                    fmt::format("it has more than {} phases; repeat it less often", kMostPhases));
+        return true;
+    }
+    if (next_channel_ > kMostChannelsOfAll - 4 * kMostChannels) {
+        notes_.fail(parts.front().step->line, "there are too many jobs and channels");
+        return true;
+    }
+    workload::GeneratedJob builder(setup_.program, job, placement, next_channel_);
+    for (uint64_t turn = 0; turn < repeat; ++turn)
+        for (size_t i = 0; i < parts.size(); ++i) {
+            const std::string name = name_of(*parts[i].step, turn);
+            if (parts[i].step->compute)
+                builder.compute(name, *parts[i].step->compute);
+            else
+                builder.append(name, schedules[i]);
+        }
+    next_channel_ = builder.end_channel();
+    return true;
 }
 
 std::vector<uint32_t> JobReader::read_targets(const Value& map) {

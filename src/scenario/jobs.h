@@ -15,8 +15,12 @@
 
 namespace tulle::scenario {
 
-// Programs above this are refused: a task is a message of a chunk, or one that waits.
+// Programs that are stored are refused above this: a task is a message of a chunk, or one that
+// waits.
 inline constexpr uint64_t kMostTasks = 16'000'000;
+// A job above this is generated while it runs, where that is possible. Chosen: a stored program of
+// this size takes 215 MB besides its connections, and what it waited for can be explained.
+inline constexpr uint64_t kMostStoredTasks = 1'000'000;
 
 std::span<const WorkKind> job_kinds();
 // What a step of a job may be.
@@ -26,6 +30,7 @@ struct JobPlace {
     const Names& names;
     const Gpus& gpus;
     uint64_t most_tasks = kMostTasks;
+    uint64_t most_stored = kMostStoredTasks;
 };
 
 class JobReader {
@@ -63,8 +68,14 @@ private:
     std::vector<uint64_t> read_sizes(const Value& map);
     void read_storage(const Value& map, const workload::Job& job);
     std::vector<uint32_t> read_targets(const Value& map);
+    struct Part;
+    std::vector<Part> parts_of(const std::vector<Step>& steps,
+                               const workload::Placement& placement) const;
+    static std::string name_of(const Step& step, uint64_t turn);
     void add(const workload::Job& job, const workload::Placement& placement,
              const std::vector<Step>& steps, uint64_t repeat);
+    bool add_generated(const workload::Job& job, const workload::Placement& placement,
+                       const std::vector<Part>& parts, uint64_t repeat);
     bool has_room(uint32_t line, uint64_t tasks);
 
     JobPlace place_;

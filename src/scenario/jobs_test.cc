@@ -272,6 +272,23 @@ TEST(jobs, what_is_wrong_with_a_collective_is_said) {
               "them");
 }
 
+TEST(jobs, of_many_messages_are_generated) {
+    const sim::Setup setup =
+        made(on_rails("job: {repeat: 3, steps: [{compute: 1us}, {all_to_all: {bytes: 64MiB, chunk: "
+                      "128B}}]}"));
+    EXPECT_EQ(setup.program.size(), 0u);
+    ASSERT_EQ(setup.program.phases.size(), 6u);
+    EXPECT_EQ(setup.program.phases[5].name, "all_to_all #3");
+    ASSERT_EQ(setup.program.generated.size(), 6u);
+    EXPECT_EQ(setup.program.generated[1].schedule, setup.program.generated[5].schedule);
+    EXPECT_EQ(setup.program.generated[5].after, std::vector<uint32_t>{4});
+    // Of 64 MiB each of 8 ranks keeps an eighth.
+    const uint64_t messages = 8u * 7 * (8 << 20) / 128;
+    EXPECT_EQ(setup.program.task_count(), 3 * (8 + 8 + messages));
+    EXPECT_FALSE(setup.program.check(9));
+    EXPECT_TRUE(setup.program.check(7));
+}
+
 TEST(jobs, what_is_wrong_with_a_job_or_with_storage_is_said) {
     EXPECT_EQ(said("job: {}"), "s.yaml:4: the steps are missing; write steps: [{compute: 1ms}]");
     EXPECT_EQ(said("job: {steps: []}"), "s.yaml:4: a job has at least one step");

@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "cli/machine.h"
+#include "workload/schedule.h"
 
 namespace tulle::cli {
 namespace {
@@ -92,6 +93,7 @@ uint64_t packets_of(uint64_t bytes, const sim::HostSettings& host) {
     return data + std::max<uint64_t>(1, data / std::max(1u, host.ack_every));
 }
 
+constexpr uint64_t kTurnsOpen = 4;     // chosen: those under way and those that are not closed yet
 constexpr uint64_t kHopsInServer = 2;  // to its switch and back
 
 uint64_t hops_of(const sim::Setup& setup) {
@@ -109,6 +111,15 @@ uint64_t hops_of(const sim::Setup& setup) {
                 packets_of(task.bytes, setup.host) *
                 distances.between(setup.ranks[task.rank].endpoint, setup.ranks[task.peer].endpoint);
     }
+    workload::visit_generated(setup.program, [&](const workload::Traffic& traffic) {
+        const uint64_t bytes = traffic.bytes / traffic.messages;
+        if (traffic.tier == Tier::scale_up)
+            hops += traffic.messages * packets_of(bytes, setup.scale_up->host) * kHopsInServer;
+        else
+            hops += traffic.messages * packets_of(bytes, setup.host) *
+                    distances.between(setup.ranks[traffic.rank].endpoint,
+                                      setup.ranks[traffic.peer].endpoint);
+    });
     return hops;
 }
 
@@ -121,6 +132,22 @@ uint64_t hops_per_second(const sim::Setup& setup) {
     return has_credits ? speed * kCreditsPercent / 100 : speed;
 }
 
+// Of generated phases, those that are open at once: they close when a rank goes on to others.
+uint64_t connections_under_way(const sim::Setup& setup) {
+    uint64_t most = 0;
+    for (const workload::GeneratedPhase& phase : setup.program.generated) {
+        if (!phase.schedule) continue;
+        const workload::CollectiveOptions& options = phase.schedule->options();
+        const bool takes_turns =
+            options.algorithm == workload::Algorithm::direct && options.peers != 0;
+        const uint64_t turns = uint64_t{kTurnsOpen} * options.peers * options.channels;
+        const uint64_t streams = phase.schedule->stream_count();
+        most = std::max(
+            most, phase.placement->size() * (takes_turns ? std::min(turns, streams) : streams));
+    }
+    return most;
+}
+
 // Pairs of ranks that talk, over either network.
 uint64_t connections_of(const sim::Setup& setup) {
     std::set<std::tuple<uint32_t, uint32_t, uint32_t>> pairs;
@@ -129,7 +156,7 @@ uint64_t connections_of(const sim::Setup& setup) {
             pairs.insert({task.rank, task.peer,
                           static_cast<uint32_t>(task.channel) << 1 |
                               static_cast<uint32_t>(task.tier == Tier::scale_up)});
-    return pairs.size();
+    return pairs.size() + connections_under_way(setup);
 }
 
 // Measured on permutations of 128 to 3,456 hosts, all-to-alls of 64 to 512 ranks and an all-reduce
@@ -158,7 +185,7 @@ Estimate estimate(std::span<const sim::Setup> setups, const Way& way) {
         const uint64_t hops = hops_of(setup);
         const uint64_t percent = 100 + (way.threads - 1) * kThreadPercent;
         sum.hops += hops * way.passes;
-        const uint64_t tasks_ms = setup.program.size() * kNanosecondsPerTask / 1'000'000;
+        const uint64_t tasks_ms = setup.program.task_count() * kNanosecondsPerTask / 1'000'000;
         milliseconds += (hops * 1000 / hops_per_second(setup) + tasks_ms) * 100 / percent;
         memory.push_back(memory_of(setup, hops, way.keeps_trace));
     }

@@ -64,6 +64,14 @@ void Investigation::build_work() const {
         work_[{from, to}].insert(first + job);
         work_[{to, from}].insert(first + job);
     }
+    workload::visit_generated(facts_.setup.program, [&](const workload::Traffic& traffic) {
+        if (traffic.tier == Tier::scale_up) return;
+        const uint32_t from = facts_.setup.ranks[traffic.rank].endpoint;
+        const uint32_t to = facts_.setup.ranks[traffic.peer].endpoint;
+        const uint32_t job = facts_.setup.program.phases[traffic.phase].job;
+        work_[{from, to}].insert(first + job);
+        work_[{to, from}].insert(first + job);
+    });
 }
 
 std::string Investigation::work_name(uint32_t work) const {

@@ -18,6 +18,11 @@ PhaseTraffic::PhaseTraffic(const Facts& facts) : facts_(facts), pairs_(facts.col
         // Chunks of a message follow one another.
         if (pairs.empty() || pairs.back() != pair) pairs.push_back(pair);
     }
+    workload::visit_generated(facts.setup.program, [&](const workload::Traffic& traffic) {
+        if (traffic.tier != workload::Tier::scale_out) return;
+        pairs_[traffic.phase].emplace_back(facts.setup.ranks[traffic.rank].endpoint,
+                                           facts.setup.ranks[traffic.peer].endpoint);
+    });
     for (auto& pairs : pairs_) {
         std::sort(pairs.begin(), pairs.end());
         pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
