@@ -5,9 +5,18 @@
 // the messages to this member that it waits for. So a message that is not under way needs no
 // memory, and a phase of any size is a few tables.
 //
-// The stored form (Exchange) lists the same messages for all members at once; schedule_test.cc
-// compares the two. A message's number is its place in that list, so whatever happens at one
-// instant has the same order in both.
+// A stream may have a gate: it opens when a turn of the same member ends, so that an all-to-all has
+// a few streams open at a time.
+//
+// The stored form (Exchange) lists the same messages for all members at once. A message's number is
+// its place in that list, so things of one instant have the same order in both and a run finds the
+// same to the last bit: schedule_test.cc compares the messages, sim/rank_streams_test.cc runs. The
+// stored form takes some 215 bytes a task and says what held up a run; a schedule takes a few
+// tables, which repetitions of the phase share.
+//
+// Two levels, sums in switches, halving and doubling, PXN and broadcasts by trees have no schedule
+// yet. A generated phase names its ranks and the phases that a rank has to have ended before it
+// (GeneratedPhase::after): phases may be on parts of the ranks and overlap.
 #pragma once
 
 #include <array>
