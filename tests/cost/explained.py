@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """explained.py TULLE PEERS: what the verdict costs, in instructions of the run that it explains.
 
-A run is explained by a second one that follows the chain of waits of the first (sim/time_account.h).
-That and the sentences may cost what the run itself costs, and no more: the known permutation of 128
-hosts. What programs take is in bench/results.md.
+A run is explained by a second one, which follows the chain of waits of the first
+(sim/time_account.h). That and the sentences may cost what the run itself costs, and no more: the
+known permutation of 128 hosts. What programs take is in bench/results.md.
 """
 
 import pathlib
