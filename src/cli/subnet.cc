@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/subnet/check.h"
 #include "cli/subnet/route.h"
+#include "cli/subnet/sweep.h"
 #include "control/subnet/routing/engines.h"
 
 namespace tulle::cli {
@@ -18,6 +19,7 @@ constexpr const char* kExamples = R"(Examples:
   tulle subnet route fabric.txt --engine dfsssp --dump lfts.txt
   ibnetdiscover > fabric.txt && tulle subnet check fabric.txt
   tulle subnet check fabric.txt --tables opensm-lfts.dump
+  tulle subnet sweep fat-tree:k=8                   SMPs and time of bring-up
 
 `man tulle-subnet` explains the engines and what is checked.)";
 
@@ -35,6 +37,13 @@ constexpr const char* kCheckExamples = R"(Examples:
   tulle subnet check fat-tree:k=36 --shifts 100 --flows 1
 
 Exit code 1: something is wrong with the fabric or its tables.)";
+
+constexpr const char* kSweepExamples = R"(Examples:
+  tulle subnet sweep fat-tree:k=8                   SMPs and time of bring-up
+  tulle subnet sweep fat-tree:k=8 --window 4        as few under way as OpenSM has
+  tulle subnet sweep torus:4x4 --loss 10000 --seed 7
+
+`man tulle-subnet` names the constants that the time rests on.)";
 
 std::string engines_text() {
     std::string out = "Engines:\n";
@@ -87,13 +96,34 @@ void add_check(Command& subnet) {
     command.when_chosen([options] { return check_subnet(*options); });
 }
 
+void add_sweep(Command& subnet) {
+    const auto options = std::make_shared<SweepOptions>();
+    Command command = subnet.add_command("sweep", "Bring a fabric up in virtual time");
+    command.add_examples(kSweepExamples);
+    command.option("FABRIC", options->fabric, "A topology by name, or a file; - is standard input",
+                   {.is_required = true});
+    command.option("--engine", options->engine,
+                   "How to route; without it, by the shape of the fabric", {.shown = "NAME"});
+    command.option("--window", options->window, "SMPs under way at a time; 64 unless told",
+                   {.shown = "N", .from = 1, .to = 65'536});
+    command.option("--loss", options->loss_per_million, "SMPs of a million lost on each cable",
+                   {.shown = "N", .to = 500'000});
+    command.option("--seed", options->seed, "Which of them; 1 unless told", {.shown = "N"});
+    command.option("--json", options->json_file,
+                   "Write the result as JSON to FILE; - is standard output, then without text",
+                   {.shown = "FILE"});
+    command.when_chosen([options] { return sweep_subnet(*options); });
+}
+
 }  // namespace
 
 void add_subnet(Command& program) {
-    Command command = program.add_command("subnet", "Route a subnet of InfiniBand, and check one");
+    Command command =
+        program.add_command("subnet", "Route a subnet of InfiniBand, check one, bring one up");
     command.add_examples(kExamples);
     add_route(command);
     add_check(command);
+    add_sweep(command);
 }
 
 }  // namespace tulle::cli

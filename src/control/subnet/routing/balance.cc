@@ -1,6 +1,7 @@
 #include "control/subnet/routing/balance.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "control/subnet/routing/tree_order.h"
@@ -56,6 +57,36 @@ void Balance::add_loads(uint32_t lid, const Ways& ways) {
     }
 }
 
+void Balance::remove(uint32_t lid, const Ways& ways, const ForwardingTables& tables) {
+    if (!subnet_.is_host(lid)) return;
+    const auto row = tables.row(lid);
+    for (const Ways::Step& step : ways.steps()) {
+        chosen_[step.from] = subnet_.link_at(step.from, row[step.from]);
+        flow_[step.from] = subnet_.hosts_at(step.from);
+    }
+    flow_[subnet_.place(lid).home] = 0;
+    const auto steps = ways.steps();
+    for (size_t i = steps.size(); i-- > 0;) {
+        const uint32_t from = steps[i].from;
+        load_[chosen_[from]] -= flow_[from];
+        flow_[subnet_.link(chosen_[from]).to] += flow_[from];
+    }
+}
+
+bool Balance::is_even() const {
+    std::map<std::pair<uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>> range;  // by ranks
+    for (uint32_t id = 0; id < subnet_.link_count(); ++id) {
+        const Subnet::Link& link = subnet_.link(id);
+        const auto [found, is_new] =
+            range.try_emplace({rank_[link.from], rank_[link.to]}, load_[id], load_[id]);
+        auto& [least, most] = found->second;
+        least = std::min(least, load_[id]);
+        most = std::max(most, load_[id]);
+    }
+    return std::all_of(range.begin(), range.end(),
+                       [](const auto& entry) { return entry.second.first == entry.second.second; });
+}
+
 std::vector<uint32_t> homes_in_order(const Subnet& subnet) {
     std::vector<uint32_t> homes(subnet.switch_count());
     std::iota(homes.begin(), homes.end(), 0);
@@ -71,31 +102,33 @@ std::vector<uint32_t> homes_in_order(const Subnet& subnet) {
     return homes;
 }
 
+// Round by round: a switch joins where it has neighbours that joined in rounds before. Only
+// switches that are left are looked at, so this costs little where few are.
 Detours add_detours(const Subnet& subnet, uint32_t home, Ways& ways) {
-    if (ways.steps().size() + 1 == subnet.switch_count()) return {};
-    std::vector<uint32_t> distance(subnet.switch_count(), kFar);
-    std::vector<uint32_t> queue{home};
-    distance[home] = 0;
-    for (const Ways::Step& step : ways.steps()) {
-        distance[step.from] = 0;
-        queue.push_back(step.from);
-    }
     Detours found;
-    for (size_t i = 0; i < queue.size(); ++i) {
-        const uint32_t s = queue[i];
-        for (const Subnet::Link& link : subnet.links_of(s))
-            if (distance[link.to] == kFar) {
-                distance[link.to] = distance[s] + 1;
-                queue.push_back(link.to);
-            }
-        if (distance[s] == 0) continue;
-        found.joins_hosts |= subnet.hosts_at(home) > 0 && subnet.hosts_at(s) > 0;
-        found.joins_any |= subnet.hosts_at(home) > 0 || subnet.hosts_at(s) > 0;
-        ways.begin(s);
-        for (uint32_t id = subnet.first_link(s); id < subnet.end_link(s); ++id) {
-            const uint32_t to = subnet.link(id).to;
-            if (distance[to] != kFar && distance[to] + 1 == distance[s]) ways.add(id, to);
-        }
+    if (ways.steps().size() + 1 == subnet.switch_count()) return found;
+    std::vector<uint32_t> round(subnet.switch_count(), kFar);
+    round[home] = 0;
+    for (const Ways::Step& step : ways.steps()) round[step.from] = 0;
+    std::vector<uint32_t> left;
+    for (uint32_t s = 0; s < subnet.switch_count(); ++s)
+        if (round[s] == kFar) left.push_back(s);
+    size_t before = left.size() + 1;
+    for (uint32_t now = 1; left.size() < before; ++now) {
+        before = left.size();
+        std::erase_if(left, [&](uint32_t s) {
+            const auto links = subnet.links_of(s);
+            const bool joins = std::any_of(links.begin(), links.end(),
+                                           [&](const auto& link) { return round[link.to] < now; });
+            if (!joins) return false;
+            round[s] = now;
+            found.joins_hosts |= subnet.hosts_at(home) > 0 && subnet.hosts_at(s) > 0;
+            found.joins_any |= subnet.hosts_at(home) > 0 || subnet.hosts_at(s) > 0;
+            ways.begin(s);
+            for (uint32_t id = subnet.first_link(s); id < subnet.end_link(s); ++id)
+                if (round[subnet.link(id).to] < now) ways.add(id, subnet.link(id).to);
+            return true;
+        });
     }
     return found;
 }

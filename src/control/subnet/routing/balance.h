@@ -25,6 +25,10 @@ public:
 
     // Writes the ports of all switches of `ways`, and of the home, for one LID at the home.
     void choose(uint32_t lid, const Ways& ways, ForwardingTables& tables);
+    // Takes back what choose() added to loads for a LID.
+    void remove(uint32_t lid, const Ways& ways, const ForwardingTables& tables);
+    // All links between two tiers carry the same: nothing can be better.
+    bool is_even() const;
 
 private:
     void add_loads(uint32_t lid, const Ways& ways);
@@ -51,6 +55,7 @@ struct Detours {
 
 // All LIDs of a subnet, home by home in the order given, each by the ways that `engine` finds.
 // Switches that it leaves out, though they are connected, join the nearest one that it did not.
+// Where the links are not used evenly, each LID chooses once more, now that it knows all others.
 struct Filled {
     ForwardingTables tables;
     Detours detours{};
@@ -79,6 +84,16 @@ Filled fill(const Subnet& subnet, Engine&& engine, const std::vector<uint32_t>& 
         if (detours.joins_any)
             for (const uint16_t lid : subnet.lids_at(home)) filled.detoured.push_back(lid);
         for (const uint16_t lid : subnet.lids_at(home)) balance.choose(lid, ways, filled.tables);
+    }
+    if (balance.is_even()) return filled;
+    for (const uint32_t home : homes) {
+        if (subnet.hosts_at(home) == 0) continue;
+        engine.find(home, ways);
+        add_detours(subnet, home, ways);
+        for (const uint16_t lid : subnet.lids_at(home)) {
+            balance.remove(lid, ways, filled.tables);
+            balance.choose(lid, ways, filled.tables);
+        }
     }
     return filled;
 }
