@@ -147,5 +147,30 @@ class Check(Files):
         self.assertIn("excludes", refusal("check", "ring:5", "--tables", other, "--engine", "x"))
 
 
+class Sweep(Files):
+    def test_a_fabric_comes_up_and_all_smps_are_counted(self):
+        found = report("sweep", "fat-tree:k=4")
+        self.assertFalse(found["is_wrong"])
+        self.assertEqual(found["nodes"], 36)
+        self.assertEqual(found["smps"], sum(found["smps_of"].values()))
+        self.assertEqual(found["smps_of"]["LinearForwardingTable"], 20)
+        self.assertEqual(found["host_pairs_without_route"], 0)
+        self.assertIn("all have a route, all links are active", subnet("sweep", "fat-tree:k=4"))
+
+    def test_a_smaller_window_takes_longer_and_sends_the_same(self):
+        wide, narrow = (report("sweep", "fat-tree:k=4", "--window", n) for n in ("64", "1"))
+        self.assertGreater(narrow["bring_up_ps"], wide["bring_up_ps"])
+        self.assertEqual(narrow["smps"], wide["smps"])
+
+    def test_lost_smps_are_sent_again(self):
+        found = report("sweep", "torus:4x4", "--loss", "10000", "--seed", "3")
+        self.assertFalse(found["is_wrong"])
+        self.assertGreater(found["smps_repeated"], 0)
+        self.assertEqual(found, report("sweep", "torus:4x4", "--loss", "10000", "--seed", "3"))
+
+    def test_what_is_wrong_is_said_in_a_sentence(self):
+        self.assertIn("there is no engine 'x'", refusal("sweep", "ring:5", "--engine", "x"))
+
+
 if __name__ == "__main__":
     main()
