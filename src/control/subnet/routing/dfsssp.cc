@@ -1,13 +1,16 @@
 #include "control/subnet/routing/balance.h"
-#include "control/subnet/routing/with_lanes.h"
+#include "control/subnet/routing/engines.h"
+#include "control/subnet/routing/lanes.h"
 
 namespace tulle::control {
 
-Routing route_with_lanes(const Subnet& subnet, const RoutingOptions& options,
-                         ForwardingTables tables) {
-    if (auto lanes = assign_lanes(subnet, tables, options.max_lanes)) {
+// Paths that are spread better may need more lanes; then those of the first choice may do.
+Routing route_dfsssp(const Subnet& subnet, const RoutingOptions& options) {
+    for (const Passes passes : {Passes::two, Passes::one}) {
         Routing routing;
-        routing.tables = std::move(tables);
+        routing.tables = fill(subnet, ShortestWays(subnet), homes_in_order(subnet), passes).tables;
+        auto lanes = assign_lanes(subnet, routing.tables, options.max_lanes);
+        if (!lanes) continue;
         routing.lanes = std::move(*lanes);
         routing.is_deadlock_free = true;
         return routing;
@@ -15,11 +18,6 @@ Routing route_with_lanes(const Subnet& subnet, const RoutingOptions& options,
     Routing routing = route_up_down(subnet, options);
     routing.note = "shortest paths need more lanes than there are, so they go up and down";
     return routing;
-}
-
-Routing route_dfsssp(const Subnet& subnet, const RoutingOptions& options) {
-    return route_with_lanes(subnet, options,
-                            fill(subnet, ShortestWays(subnet), homes_in_order(subnet)).tables);
 }
 
 }  // namespace tulle::control

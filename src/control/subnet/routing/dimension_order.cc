@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "control/subnet/routing/balance.h"
+#include "control/subnet/routing/engines.h"
 #include "control/subnet/routing/torus_shape.h"
-#include "control/subnet/routing/with_lanes.h"
 
 namespace tulle::control {
 namespace {

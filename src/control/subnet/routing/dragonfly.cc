@@ -6,7 +6,7 @@
 #include <set>
 
 #include "control/subnet/routing/balance.h"
-#include "control/subnet/routing/with_lanes.h"
+#include "control/subnet/routing/engines.h"
 
 namespace tulle::control {
 namespace {

@@ -30,10 +30,7 @@ public:
                 continue;
             }
             if (!is_crossed(lid)) continue;
-            if (!repair_locally(lid))
-                again_.push_back(lid);
-            else if (has_levels(lid))
-                detoured_.push_back(lid);
+            if (!repair_locally(lid)) again_.push_back(lid);
         }
         return routing_.order.empty() ? find_again(ShortestWays(after_))
                                       : find_again(UpDownWays(after_, routing_.order));
@@ -72,15 +69,36 @@ private:
     // none.
     bool repair_locally(uint32_t lid) {
         std::vector<std::pair<uint32_t, uint8_t>> found;
+        bool takes_detour = false;
         for (const uint32_t id : broken_) {
             const Subnet::Link& old = before_.link(id);
             if (routing_.tables.port(old.from, lid) != old.port) continue;
-            const auto port = other_port(old, lid);
+            auto port = other_port(old, lid);
+            // What goes to a switch itself may take a detour: one entry instead of a new tree.
+            if (!port && !after_.is_host(lid) && !routing_.order.empty()) {
+                port = detour_port(old, lid);
+                takes_detour = true;
+            }
             if (!port) return false;
             found.emplace_back(old.from, *port);
         }
         for (const auto& [s, port] : found) routing_.tables.set(s, lid, port);
+        detours_.joins_any |= takes_detour;
+        if (takes_detour || has_levels(lid)) detoured_.push_back(lid);
         return true;
+    }
+
+    // The shortest way on that does not come back here.
+    std::optional<uint8_t> detour_port(const Subnet::Link& old, uint32_t lid) const {
+        std::optional<uint8_t> best;
+        uint32_t fewest = kNone;
+        for (const Subnet::Link& link : after_.links_of(old.from)) {
+            const auto rest = hops(after_, link.to, lid, old.from);
+            if (!rest || *rest >= fewest) continue;
+            best = link.port;
+            fewest = *rest;
+        }
+        return best;
     }
 
     // Of the ports that will do, the one by which fewest LIDs leave.
