@@ -17,6 +17,9 @@
 #ifndef UDP_GRO
 #define UDP_GRO 104
 #endif
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
 
 namespace tulle::live {
 namespace {
@@ -86,6 +89,8 @@ Descriptor new_socket(const wire::Gid& address) {
         set(socket.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
         set(socket.get(), IPPROTO_IPV6, IPV6_RECVERR, 1);
         set(socket.get(), IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+        // RoCE v2 has no UDP checksum but the ICRC; over IPv6 the kernel drops what has none.
+        set(socket.get(), IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
     }
     return socket;
 }

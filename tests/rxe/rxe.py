@@ -83,7 +83,7 @@ class Cable(Machines):
     def end_programs(self):
         """What a case that failed has left, on both sides."""
         self.kill_started()
-        self.guest.run("end_programs")
+        self.guest.run("end_programs", SECONDS)
 
     def look_up_gids(self):
         """The guest's, by their ends."""
@@ -166,19 +166,19 @@ CASES = {
 
 
 def attempt(cable, name, guest_is_server):
-    """What is wrong, and nothing is left of it."""
+    """What is wrong; then nothing is left of it."""
     loss = CASES[name]["loss"]
     if loss:
-        cable.guest.run(f"tc qdisc add dev eth0 root netem loss {LOSS}")
+        cable.guest.run(f"tc qdisc add dev eth0 root netem loss {LOSS}", SECONDS)
     try:
         problem = cable.pair(CASES[name], guest_is_server)
     except (AssertionError, OSError) as what:
-        problem = str(what)
-    if loss:
-        cable.guest.run("tc qdisc del dev eth0 root")
+        problem = str(what) or type(what).__name__
     if problem:
         print(problem)
         cable.end_programs()
+    if loss:
+        cable.guest.run("tc qdisc del dev eth0 root", SECONDS)
     return problem
 
 
