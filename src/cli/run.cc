@@ -45,6 +45,7 @@ constexpr int kFarewellMs = 5'000;
 struct Options {
     uint32_t copies = 1;
     uint32_t devices = 1;
+    uint32_t ports = 1;
     std::vector<std::string> pair;
     std::string link_layer = "ethernet";
     std::string listens;
@@ -137,8 +138,10 @@ pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_
     who.size = options_.pair.empty() ? options_.copies : 2;
     who.link_layer = options_.link_layer;
     who.devices = options_.devices;
+    who.ports = options_.ports;
+    const bool is_ethernet = options_.link_layer == "ethernet";
     who.device_files =
-        files_.add(rank, options_.link_layer == "ethernet", options_.devices, options_.addresses);
+        files_.add(rank, {is_ethernet, options_.devices, options_.ports}, options_.addresses);
     if (trees_.size() <= rank) trees_.resize(rank + 1);
     trees_[rank] = who.device_files;
     who.listens = options_.listens;
@@ -231,6 +234,8 @@ std::optional<std::string> check_listening(Options& options) {
         return "--listen is RoCE v2 on Ethernet; --link-layer infiniband does not go with it";
     if (options.devices != 1)
         return "--listen gives its addresses to one adapter; --devices does not go with it";
+    if (options.ports != 1)
+        return "--listen gives its addresses to one port; --ports does not go with it";
     const auto addresses = live::udp_addresses(options.listens);
     if (!addresses) return addresses.error().message;
     options.addresses = *addresses;
@@ -292,6 +297,8 @@ void add_run(Command& program) {
                  "Say whose each line is, as on a terminal where there are several programs");
     command.option("--devices", options->devices, "Give each host so many adapters",
                    {.shown = "N", .from = 1, .to = live::kMaxDevices});
+    command.option("--ports", options->ports, "Give each adapter so many ports",
+                   {.shown = "N", .from = 1, .to = live::kMaxPorts});
     command.flag("--explain", options->explains_calls,
                  "Say why a call of a program was refused, too");
     command.flag("--verbose", options->is_verbose,

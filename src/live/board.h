@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "transport/types.h"
 #include "wire/ids.h"
@@ -41,6 +42,11 @@ constexpr wire::Qpn inside(wire::Qpn qpn, uint32_t block = 0) {
 constexpr wire::Qpn outside(wire::Qpn qpn, uint32_t slot) {
     return {(qpn.value & ~kSlotMask) | slot << kSlotShift};
 }
+
+// Shared receive queues of XRC are named by whoever knows their number, too: it says the slot, so
+// that none is taken for another one of another process.
+inline constexpr uint32_t kSrqShift = 16;
+inline constexpr uint32_t kNobodysSrq = 0xff'ffff;
 
 struct QueuePairNote {
     std::atomic<uint32_t> number;  // outside; zero while it takes nothing from its peer
@@ -87,6 +93,16 @@ inline constexpr uint32_t kRegionProbes = 8;
 inline constexpr uint32_t kGids = 16;
 inline constexpr size_t kPathRoom = 256;
 
+// Ports of an adapter: chosen, twice as many as adapters have.
+inline constexpr uint32_t kMaxPorts = 4;
+inline constexpr uint32_t kGidsOfPort = 4;  // of a port beyond the first
+
+struct PortFacts {
+    wire::Lid lid;
+    uint32_t gid_count = 0;
+    wire::Gid gids[kGidsOfPort];
+};
+
 // What does not change while the process lives.
 struct Facts {
     uint32_t rank = 0;
@@ -100,6 +116,15 @@ struct Facts {
     char counters_file[kPathRoom] = {};  // of its host (port_counters.h); empty if there is none
     // The address, over there, of a Secret: whoever reads it reaches the process's memory.
     uint64_t secret_place = 0;
+    uint32_t port_count = 1;
+    PortFacts more_ports[kMaxPorts - 1];  // beyond the first, whose addresses are above
+
+    // Of a port, by its number from 1.
+    std::span<const wire::Gid> gids_of(uint32_t port) const {
+        if (port < 2) return {gids, gid_count};
+        return {more_ports[port - 2].gids, more_ports[port - 2].gid_count};
+    }
+    wire::Lid lid_of(uint32_t port) const { return port < 2 ? lid : more_ports[port - 2].lid; }
 };
 
 // What a process keeps in memory that is its own. Who returns the word has read it there.
@@ -117,10 +142,10 @@ struct Board : Facts {
     // By GID: its place among those who share its UDP port, from 1; 0: not known.
     std::atomic<uint32_t> udp_places[kGids];
     std::atomic<uint8_t> blocks[kSlots];  // of the slots that are its own, from 1; 0: not its own
-    std::atomic<uint32_t> lives[kQueuePairs];     // life_of() what is in each place; 0 is none
-    std::atomic<uint8_t> gid_kinds[kQueuePairs];  // GidKind of the address that it sends from
+    std::atomic<uint32_t> lives[kQueuePairs];  // life_of() what is in each place; 0 is none
+    std::atomic<uint8_t> ends[kQueuePairs];    // Ends of its connection, as it sees them
 };
-inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3035;
+inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3036;
 
 struct Grants {
     uint64_t magic;
@@ -137,6 +162,23 @@ constexpr GidKind gid_kind_of(bool is_ethernet, uint32_t index) {
     if (!is_ethernet) return GidKind::infiniband;
     return index % 2 == 0 ? GidKind::roce_v1 : GidKind::roce_v2;
 }
+
+// What a queue pair sends from and where to, in a byte of the board: the kind of its own GID, its
+// own port, and the port that its peer's address is of. Zero is not known.
+struct Ends {
+    GidKind kind = GidKind::unknown;
+    uint8_t port = 0;
+    uint8_t peer_port = 0;
+
+    constexpr uint8_t byte() const {
+        return static_cast<uint8_t>(static_cast<uint8_t>(kind) | port << 2 | peer_port << 5);
+    }
+    static constexpr Ends of(uint8_t byte) {
+        return {static_cast<GidKind>(byte & 3), static_cast<uint8_t>(byte >> 2 & 7),
+                static_cast<uint8_t>(byte >> 5)};
+    }
+};
+static_assert(kMaxPorts <= 7);
 
 inline uint32_t region_place(uint32_t rkey, uint32_t probe) {
     return (rkey * 0x9e37'79b1u + probe * 0x1000'193u) >> 14;

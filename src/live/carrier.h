@@ -49,6 +49,8 @@ public:
     void transmit(base::Instant now);
     void flush();
     void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
+    // Packets and their data that went through a port beyond the first.
+    const transport::Counters& traffic_of(uint32_t port) const { return traffic_[port - 1]; }
     // What has arrived at the other end of the wire by now.
     void deliver_wire(base::Instant now);
 
@@ -104,7 +106,11 @@ private:
     void receive_datagram(base::Instant now, const UdpArrival& arrival);
     void take_datagram(base::Instant now, const UdpArrival& arrival, bool may_hand_over);
     void receive_handed(uint32_t index, base::Instant now, std::span<const std::byte> record);
-    void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group);
+    void send_over_wire(uint32_t index, const wire::Packet& packet, const wire::Gid* group,
+                        const Ends& ends = {});
+    Ends ends_of_sent(const wire::Packet& packet);
+    void count_sent(const wire::Packet& packet, uint32_t port);
+    void count_received(const wire::Packet& packet);
     void send_management_datagram(uint32_t index, std::span<const std::byte> bytes);
     bool is_overrun(Peer& peer);
 
@@ -128,6 +134,8 @@ private:
     std::map<std::array<uint8_t, 16>, uint32_t> joined_;  // groups, and how many queue pairs
     uint64_t strangers_ = 0;  // packets from addresses that nobody is connected to
     uint32_t management_psn_ = 0;
+    const bool has_ports_;  // more than one
+    std::array<transport::Counters, kMaxPorts> traffic_;
 };
 
 }  // namespace tulle::live

@@ -29,7 +29,7 @@ void Connections::forget(wire::Qpn qpn) {
     const uint32_t place = transport::Core::index_of(qpn);
     world_.grants().queue_pairs[place].number.store(0);
     world_.board().lives[place].store(0);
-    world_.board().gid_kinds[place].store(0);
+    world_.board().ends[place].store(0);
     connect(routes_[place], World::kNowhere);
     routes_[place] = {};
 }
@@ -43,9 +43,12 @@ bool Connections::agrees(Route& route) {
     const Peer& peer = world_.at(route.endpoint.value);
     if (route.endpoint.value != 0 && !peer.has_board()) return true;
     const Board& there = world_.board_of(route.endpoint);
-    const auto kind = static_cast<GidKind>(there.gid_kinds[place_of(there, qp->dest_qpn)].load());
-    route.is_agreed = kind == route.gid_kind;
-    return route.is_agreed || kind == GidKind::unknown;
+    const Ends& own = route.ends;
+    const Ends peers = Ends::of(there.ends[place_of(there, qp->dest_qpn)].load());
+    if (peers.kind == GidKind::unknown) return true;
+    const bool are_ports_met = peers.port == own.peer_port && peers.peer_port == own.port;
+    route.is_agreed = peers.kind == own.kind && are_ports_met;
+    return route.is_agreed;
 }
 
 void Connections::note(const transport::QueuePair& qp) {
@@ -54,7 +57,7 @@ void Connections::note(const transport::QueuePair& qp) {
     note.number.store(0);
     const wire::Qpn number = world_.outside_of(qp.number);
     world_.board().lives[place].store(life_of(number, qp.state));
-    world_.board().gid_kinds[place].store(static_cast<uint8_t>(routes_[place].gid_kind));
+    world_.board().ends[place].store(routes_[place].ends.byte());
     const EndpointIndex endpoint = qp.address.endpoint;
     const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
     if (!is_connected || !qp.receives() || endpoint == World::kNowhere) return;

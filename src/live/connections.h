@@ -15,8 +15,8 @@ public:
         transport::EndpointIndex endpoint{};
         uint8_t ack_timeout = 0;    // what the program asked for
         bool is_connected = false;  // `endpoint` counts it
-        GidKind gid_kind = GidKind::unknown;
-        bool is_agreed = false;  // the peer's is of the same kind
+        Ends ends;
+        bool is_agreed = false;  // the peer's are the same from its side
     };
 
     Connections(World& world, transport::Adapter& adapter, Framing framing)
@@ -35,8 +35,9 @@ public:
 
     void connect(Route& route, transport::EndpointIndex endpoint);
     void forget(wire::Qpn qpn);
-    // Whether both ends of a connection send from addresses of one kind: RoCE v1 and v2 do not
-    // understand each other. A peer whose kind is not known yet has nothing to disagree with.
+    // Whether both ends of a connection send from addresses of one kind, and to the port that the
+    // other one has: RoCE v1 and v2 do not understand each other, and a queue pair hears at its
+    // port alone. A peer that has said nothing of it yet has nothing to disagree with.
     bool agrees(Route& route);
     // Shows peers what became of the queue pair.
     void note(const transport::QueuePair& qp);

@@ -88,7 +88,8 @@ bool DirectPath::prepare(transport::Adapter& adapter, Work& work) {
 }
 
 bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
-                     wire::Qpn own_number, uint64_t own_instance, const SendRequest& request) {
+                     wire::Qpn own_number, uint64_t own_instance, Ends ends,
+                     const SendRequest& request) {
     const bool is_read = request.work == transport::Work::read;
     if (!is_read && request.work != transport::Work::write) return false;
     const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
@@ -111,6 +112,7 @@ bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::Q
     work.qpn = qp.number;
     work.own_number = own_number;
     work.own_instance = own_instance;
+    work.ends = ends;
     work.request = request;
     work.length = static_cast<uint32_t>(length);
     if (is_inline) {
@@ -137,8 +139,10 @@ bool DirectPath::copy() {
 // As if packets had gone. The target knows nothing of it, so that its host's counters are ours too.
 void DirectPath::count(const Work& work, uint32_t mtu) {
     const PortCounters::Transfer transfer{work.length, (work.length + mtu - 1) / mtu, is_read_};
-    if (counters_ != nullptr) counters_->count_at_initiator(transfer);
-    peer_->counters.count_at_target(transfer);
+    const auto own = static_cast<size_t>(work.ends.port - 1);
+    const auto there = static_cast<size_t>(work.ends.peer_port - 1);
+    if (counters_ != nullptr && own < kMaxPorts) counters_[own].count_at_initiator(transfer);
+    if (there < peer_->counters.size()) peer_->counters[there].count_at_target(transfer);
 }
 
 bool DirectPath::goes_through_ring(base::Instant now) {

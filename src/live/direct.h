@@ -38,7 +38,8 @@ public:
     // Keeps a request that may go this way, until flush(). False: it may not, and nothing was done.
     // What was kept before goes first where both cannot go together.
     bool add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
-             wire::Qpn own_number, uint64_t own_instance, const transport::SendRequest& request);
+             wire::Qpn own_number, uint64_t own_instance, Ends ends,
+             const transport::SendRequest& request);
     // Checks and copies what was kept. From the first that is not allowed on, and where the kernel
     // refuses, all goes by packets. True if the engine has something to send for it.
     bool flush(transport::Adapter& adapter);
@@ -53,7 +54,7 @@ public:
     // A queue pair stops: its WRITEs that are under way are flushed, or vanish.
     void stop(transport::Adapter& adapter, wire::Qpn qpn, bool is_told);
     // Where it is counted: the port's counters of this host.
-    void set_counters(PortCounters* counters) { counters_ = counters; }
+    void set_counters(PortCounters* counters) { counters_ = counters; }  // of each port
 
 private:
     struct Work {
@@ -66,6 +67,7 @@ private:
         uint32_t length = 0;
         uint32_t parts = 0;
         uint64_t place = 0;  // over there
+        Ends ends;
     };
 
     bool is_allowed(const Grants& grants, const transport::QueuePair& qp, Work& work) const;

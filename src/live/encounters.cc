@@ -64,10 +64,29 @@ EndpointIndex World::resolve(const Destination& destination, wire::Qpn qpn) {
     if (found == kNowhere) return found;
     const Facts& there = facts_of(found);
     if (there.is_ethernet != who_.is_ethernet) return kNowhere;  // no switch joins the two
-    const wire::Gid* end = there.gids + there.gid_count;
-    const bool matches = destination.has_gid ? std::find(there.gids, end, destination.gid) != end
-                                             : there.lid == destination.lid && !who_.is_ethernet;
-    return matches ? found : kNowhere;
+    const uint32_t port = port_at(found, destination);
+    if (port == 0 || (!destination.has_gid && who_.is_ethernet)) return kNowhere;
+    // A queue pair takes what comes to its port, and to no other.
+    const uint32_t its_port = ends_of(found, qpn).port;
+    return its_port == 0 || its_port == port ? found : kNowhere;
+}
+
+uint32_t World::port_at(EndpointIndex index, const Destination& destination) const {
+    const Facts& there = facts_of(index);
+    for (uint32_t port = 1; port <= there.port_count; ++port) {
+        const auto gids = there.gids_of(port);
+        if (destination.has_gid ? std::ranges::find(gids, destination.gid) != gids.end()
+                                : there.lid_of(port) == destination.lid)
+            return port;
+    }
+    return 0;
+}
+
+Ends World::ends_of(EndpointIndex index, wire::Qpn qpn) {
+    if (index.value >= peers_.size() || (index.value != 0 && !peers_[index.value]->has_board()))
+        return {};
+    const Board& there = board_of(index);
+    return Ends::of(there.ends[place_of(there, qpn)].load());
 }
 
 void World::meet_all() {
@@ -253,7 +272,8 @@ bool World::open_counters(Peer& peer) {
     if (peer.has_counters) return true;
     const bool has_file = peer.facts.counters_file[0] != 0;
     if (has_file && !peer.has_proven(secret_.word)) return false;
-    if (has_file) peer.counters = PortCounters(peer.facts.counters_file, slot_);
+    for (uint32_t port = 1; has_file && port <= peer.facts.port_count; ++port)
+        peer.counters.emplace_back(counters_file_of_port(peer.facts.counters_file, port), slot_);
     return peer.has_counters = true;
 }
 

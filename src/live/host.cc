@@ -74,8 +74,10 @@ bool Host::set_up() {
     auto door = world_.open();
     if (!door) return false;
     connections_.resize(world_.room());
-    counters_ = PortCounters(identity().counters_file, world_.slot());
-    direct_.set_counters(&counters_);
+    for (uint32_t port = 1; port <= identity().port_count(); ++port)
+        counters_[port - 1] =
+            PortCounters(counters_file_of_port(identity().counters_file, port), world_.slot());
+    direct_.set_counters(counters_.data());
     if (!identity().listens.empty()) {
         if (const auto opened = carrier_.open_udp(); !opened) {
             std::fprintf(stderr, "tulle: %s\n", opened.error().message.c_str());
@@ -84,7 +86,7 @@ bool Host::set_up() {
         progress_.hear_also(carrier_.udp()->sockets().files());
     }
     const WirePath* wire = carrier_.wire();
-    world_.show_facts(static_cast<bool>(counters_), wire != nullptr,
+    world_.show_facts(static_cast<bool>(counters_[0]), wire != nullptr,
                       wire != nullptr ? wire->capture_number() : 0);
     guard_against_faults();
     return progress_.start(std::move(*door));
@@ -129,7 +131,7 @@ std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
 }
 
 Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask,
-                        uint32_t gid_index) {
+                        const Addressing& addressing) {
     Connections::Route& route = connections_.of(qpn);
     const transport::QueuePair* qp = adapter_.query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
@@ -155,12 +157,15 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     if ((mask & transport::kAddress) != 0) {
         connections_.connect(route, endpoint);
         const uint32_t last = world_.facts_of({0}).gid_count - 1;
-        route.gid_kind = gid_kind_of(identity().is_ethernet, std::min(gid_index, last));
+        route.ends = {gid_kind_of(identity().is_ethernet, std::min(addressing.gid_index, last)),
+                      addressing.port, addressing.peer_port};
         route.is_agreed = false;
         const bool is_paced =
             pacing_.is_on() && connections_.way_to(endpoint).way == Way::udp && !is_datagram;
         if (is_paced) adapter_.set_congestion_control(qpn, pacing_.control());
         diagnosis_.tell_way(endpoint);
+    } else if ((mask & transport::kPort) != 0) {
+        route.ends.port = addressing.port;
     }
     if ((mask & transport::kTimeout) != 0) route.ack_timeout = timeout;
     route.qpn = qpn;
@@ -213,7 +218,7 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
         if (!peer.is_gone && peer.can_send() && connections_.agrees(connections_.of(qpn)) &&
             world_.open_counters(peer)) {
             if (direct_.add(peer, adapter_, *qp, world_.outside_of(qpn), world_.secret().instance,
-                            request))
+                            connections_.of(qpn).ends, request))
                 return Refusal::none;
         }
     }
@@ -285,6 +290,21 @@ void Host::work() {
     lock_.is_amid_progress = was_amid_progress;
     carrier_.flush();
     tally(time);
+}
+
+// The engine counts for all ports together. What went through others than the first is counted
+// beside it; all else is the first one's.
+void Host::show_counters() {
+    transport::Counters first = adapter_.counters();
+    for (uint32_t port = 2; port <= identity().port_count(); ++port) {
+        const transport::Counters& more = carrier_.traffic_of(port);
+        first.port_xmit_packets -= more.port_xmit_packets;
+        first.port_rcv_packets -= more.port_rcv_packets;
+        first.port_xmit_data_bytes -= more.port_xmit_data_bytes;
+        first.port_rcv_data_bytes -= more.port_rcv_data_bytes;
+        counters_[port - 1].publish(more);
+    }
+    counters_[0].publish(first, carrier_.wire_counters());
 }
 
 // What the adapter counts is shown now and then, and once more when it has become quiet.

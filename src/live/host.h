@@ -6,6 +6,7 @@
 // why work failed (diagnosis.h).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -49,9 +50,18 @@ public:
 
     // Queue pairs. Numbers are the adapter's; World::outside_of() is what the world knows.
     std::optional<wire::Qpn> create_qp(const transport::QpSetup& setup);
-    // `gid_index`: of the address that it sends from, where the mask has an address.
+    // Where the mask has a port or an address: which of our own, and which of the peer's ports.
+    struct Addressing {
+        uint32_t gid_index = kLastGid;
+        uint8_t port = 1;
+        uint8_t peer_port = 1;
+    };
     transport::Refusal modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask,
-                                 uint32_t gid_index = kLastGid);
+                                 const Addressing& addressing);
+    transport::Refusal modify_qp(wire::Qpn qpn, const transport::QpAttributes& attributes,
+                                 uint32_t mask) {
+        return modify_qp(qpn, attributes, mask, Addressing{});
+    }
     transport::Refusal destroy_qp(wire::Qpn qpn);
 
     // Multicast: by rings to programs of this machine, and by IP multicast to others.
@@ -78,7 +88,7 @@ public:
     void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }
 
     // Shows what was counted to whoever reads the port's counters: before the process ends.
-    void show_counters() { counters_.publish(adapter_.counters(), carrier_.wire_counters()); }
+    void show_counters();
 
     // In the child of a fork: lets go of everything that it shares with the parent.
     void abandon();
@@ -111,7 +121,7 @@ private:
     Diagnosis diagnosis_;
     DirectPath direct_;
     const Pacing pacing_;
-    PortCounters counters_;
+    std::array<PortCounters, kMaxPorts> counters_;  // of each port
     base::Instant extra_deadline_ = base::Instant::never();
     uint32_t posts_in_a_row_ = 0;
     bool posts_packets_ = false;                       // some of what was posted goes by packets

@@ -22,9 +22,22 @@ wire::Gid link_local(wire::Guid guid) {
     return gid;
 }
 
+std::vector<wire::Gid> gids_of(wire::Guid guid, wire::Ipv4Address ip, bool is_ethernet) {
+    const wire::Gid local = link_local(guid);
+    const wire::Gid routable = wire::gid_of(ip);
+    if (!is_ethernet) return {local};
+    return {local, local, routable, routable};
+}
+
+uint32_t number_in_environment(const char* name, uint32_t most) {
+    const char* text = std::getenv(name);
+    const unsigned long wanted = text == nullptr ? 1 : std::strtoul(text, nullptr, 10);
+    return static_cast<uint32_t>(std::clamp<unsigned long>(wanted, 1, most));
+}
+
 }  // namespace
 
-Identity identity_of(uint32_t rank, bool is_ethernet, uint32_t device) {
+Identity identity_of(uint32_t rank, bool is_ethernet, uint32_t device, uint32_t ports) {
     Identity who;
     who.rank = std::min(rank, kMaxRank);
     who.device = std::min(device, kMaxDevices - 1);
@@ -36,10 +49,14 @@ Identity identity_of(uint32_t rank, bool is_ethernet, uint32_t device) {
     who.mac.bytes = {0x00, 0x54, 0x4c, 0x00, above, last};
     who.lid = wire::Lid{static_cast<uint16_t>(is_ethernet ? 0 : number)};
     who.ip.bytes = {127, 0, above, last};
-    who.gids = {link_local(who.guid)};
-    if (is_ethernet) {
-        const wire::Gid routable = wire::gid_of(who.ip);
-        who.gids = {who.gids[0], who.gids[0], routable, routable};
+    who.gids = gids_of(who.guid, who.ip, is_ethernet);
+    for (uint32_t port = 1; port < std::min(ports, kMaxPorts); ++port) {
+        PortIdentity& more = who.more_ports.emplace_back();
+        const auto above_all = static_cast<uint8_t>(port);
+        more.mac.bytes = {0x00, 0x54, 0x4c, above_all, above, last};
+        more.lid = wire::Lid{static_cast<uint16_t>(is_ethernet ? 0 : port << 12 | number)};
+        more.ip.bytes = {127, above_all, above, last};
+        more.gids = gids_of(wire::Guid{who.guid.value | port << 16}, more.ip, is_ethernet);
     }
     return who;
 }
@@ -72,17 +89,20 @@ void listen_on(Identity& who, const std::vector<UdpAddress>& addresses) {
     }
 }
 
-uint32_t gid_index_for(const Identity& who, const wire::Gid& peer) {
-    const auto last = static_cast<uint32_t>(who.gids.size() - 1);
+uint32_t gid_index_for(const Identity& who, const wire::Gid& peer, uint32_t port) {
+    const auto& gids = who.gids_of(port);
+    const auto last = static_cast<uint32_t>(gids.size() - 1);
     for (uint32_t back = 0; back <= last; ++back)
-        if (wire::is_ipv4(who.gids[last - back]) == wire::is_ipv4(peer)) return last - back;
+        if (wire::is_ipv4(gids[last - back]) == wire::is_ipv4(peer)) return last - back;
     return last;
 }
 
 uint32_t device_count_from_environment() {
-    const char* count = std::getenv("TULLE_DEVICES");
-    const unsigned long wanted = count == nullptr ? 1 : std::strtoul(count, nullptr, 10);
-    return static_cast<uint32_t>(std::clamp<unsigned long>(wanted, 1, kMaxDevices));
+    return number_in_environment("TULLE_DEVICES", kMaxDevices);
+}
+
+uint32_t port_count_from_environment() {
+    return number_in_environment("TULLE_PORTS", kMaxPorts);
 }
 
 std::string device_name_from_environment(uint32_t device) {
@@ -98,13 +118,17 @@ std::string counters_file_in(const std::string& tree, uint32_t device) {
     return device == 0 ? first : first + std::to_string(device);
 }
 
+std::string counters_file_of_port(const std::string& first, uint32_t port) {
+    return port < 2 || first.empty() ? first : first + "p" + std::to_string(port);
+}
+
 Identity identity_from_environment(uint32_t device) {
     const char* rank = std::getenv("TULLE_RANK");
     const char* layer = std::getenv("TULLE_LINK_LAYER");
     const bool is_ethernet = layer == nullptr || std::string_view(layer) != "infiniband";
     const auto number =
         rank == nullptr ? 0 : static_cast<uint32_t>(std::strtoul(rank, nullptr, 10));
-    Identity who = identity_of(number, is_ethernet, device);
+    Identity who = identity_of(number, is_ethernet, device, port_count_from_environment());
     if (const char* world = std::getenv("TULLE_WORLD"); world != nullptr && *world != 0)
         who.world = std::string_view(world).substr(0, 64);
     // What it names was there when the run began; what is not any more is not listened on.
@@ -117,6 +141,8 @@ Identity identity_from_environment(uint32_t device) {
     who.is_verbose = verbose != nullptr && std::string_view(verbose) == "1";
     if (const char* tree = std::getenv("TULLE_SYSFS"); tree != nullptr && *tree != 0)
         who.counters_file = counters_file_in(tree, device);
+    for (uint32_t port = 2; port <= who.port_count(); ++port)
+        who.more_ports[port - 2].counters_file = counters_file_of_port(who.counters_file, port);
     return who;
 }
 

@@ -7,9 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "live/board.h"
 #include "live/udp_addresses.h"
 
 namespace tulle::live {
+
+// A port's addresses in its subnet, and where its traffic is counted.
+struct PortIdentity {
+    wire::MacAddress mac;
+    wire::Lid lid;  // InfiniBand
+    wire::Ipv4Address ip;
+    std::vector<wire::Gid> gids;  // on Ethernet each address twice: RoCE v1, then v2
+    std::string counters_file;    // empty if there is none
+};
 
 struct Identity {
     std::string world = "0";
@@ -27,6 +37,19 @@ struct Identity {
     uint32_t path_mtu = 4096;     // the largest that the port offers
     // Addresses of the machine that others may reach; none: programs of this machine alone.
     std::vector<UdpAddress> listens;
+    std::vector<PortIdentity> more_ports;  // beyond the first one, whose addresses are above
+
+    uint32_t port_count() const { return static_cast<uint32_t>(1 + more_ports.size()); }
+    bool has_port(uint32_t port) const { return port >= 1 && port <= port_count(); }
+    // Of a port, by its number from 1.
+    const std::vector<wire::Gid>& gids_of(uint32_t port) const {
+        return port < 2 ? gids : more_ports[port - 2].gids;
+    }
+    wire::Lid lid_of(uint32_t port) const { return port < 2 ? lid : more_ports[port - 2].lid; }
+    wire::MacAddress mac_of(uint32_t port) const {
+        return port < 2 ? mac : more_ports[port - 2].mac;
+    }
+    wire::Ipv4Address ip_of(uint32_t port) const { return port < 2 ? ip : more_ports[port - 2].ip; }
 };
 
 inline constexpr uint32_t kMaxRank = 253;
@@ -34,16 +57,19 @@ inline constexpr uint32_t kMaxRank = 253;
 // Adapters of a host: chosen, as many as the largest servers have.
 inline constexpr uint32_t kMaxDevices = 16;
 
-Identity identity_of(uint32_t rank, bool is_ethernet, uint32_t device = 0);
+Identity identity_of(uint32_t rank, bool is_ethernet, uint32_t device = 0, uint32_t ports = 1);
 Identity identity_from_environment(uint32_t device = 0);
 // The host is the machine itself, known by these addresses. The first is the one it sends from.
 void listen_on(Identity& who, const std::vector<UdpAddress>& addresses);
 // The GID that it sends from to another of this kind, IPv4 or IPv6; its last one if it has none.
-uint32_t gid_index_for(const Identity& who, const wire::Gid& peer);
+uint32_t gid_index_for(const Identity& who, const wire::Gid& peer, uint32_t port = 1);
 uint32_t device_count_from_environment();
+uint32_t port_count_from_environment();
 // Names end with the adapter's number. The first one is as TULLE_DEVICE says.
 std::string device_name_from_environment(uint32_t device);
-// The file of an adapter's counters in the tree that stands for /sys.
+// The file of the counters of an adapter's first port in the tree that stands for /sys, and that of
+// another of its ports.
 std::string counters_file_in(const std::string& tree, uint32_t device);
+std::string counters_file_of_port(const std::string& first, uint32_t port);
 
 }  // namespace tulle::live

@@ -100,7 +100,8 @@ Carrier::Carrier(World& world, Connections& connections, transport::Adapter& ada
       connections_(connections),
       adapter_(adapter),
       owner_(owner),
-      who_(world.identity()) {
+      who_(world.identity()),
+      has_ports_(who_.port_count() > 1) {
     if (settings.is_on) wire_ = std::make_unique<WirePath>(who_, settings);
 }
 
@@ -113,25 +114,54 @@ void Carrier::transmit(Instant time) {
         send(packet);
 }
 
+// Between which ports it goes. What is not a datagram names the queue pair that it goes to, and
+// that one knows whom it is connected to.
+Ends Carrier::ends_of_sent(const Packet& packet) {
+    if (is_datagram(packet)) {
+        const bool is_single = packet.dest_qp().value != kMulticastQpn;
+        const Ends own = connections_.of(packet.extended.send.source_qp).ends;
+        const Ends there =
+            is_single ? world_.ends_of({packet.destination}, packet.dest_qp()) : Ends{};
+        return {own.kind, own.port, there.port};
+    }
+    const Ends there = world_.ends_of({packet.destination}, packet.dest_qp());
+    return {there.kind, there.peer_port, there.port};
+}
+
+void Carrier::count_sent(const Packet& packet, uint32_t port) {
+    if (port < 2 || port > kMaxPorts) return;
+    ++traffic_[port - 1].port_xmit_packets;
+    traffic_[port - 1].port_xmit_data_bytes += packet.payload_length;
+}
+
+void Carrier::count_received(const Packet& packet) {
+    const uint8_t port = connections_.of(packet.dest_qp()).ends.port;
+    if (port < 2 || port > kMaxPorts) return;
+    ++traffic_[port - 1].port_rcv_packets;
+    traffic_[port - 1].port_rcv_data_bytes += packet.payload_length;
+}
+
 void Carrier::send(const Packet& packet) {
     const uint32_t to = packet.destination;
+    const Ends ends = has_ports_ ? ends_of_sent(packet) : Ends{};
+    if (has_ports_) count_sent(packet, ends.port);
     if (!is_datagram(packet)) {
         if (udp_ && to < world_.size() && world_.at(to).is_remote) return send_remote(to, packet);
-        if (to != 0 && wire_) return send_over_wire(to, packet, nullptr);
+        if (to != 0 && wire_) return send_over_wire(to, packet, nullptr, ends);
         return send_to(to, packet, {});
     }
     Packet datagram = packet;
     datagram.extended.send.source_qp = world_.outside_of(packet.extended.send.source_qp);
-    const wire::Gid& own = who_.gids.back();
+    const wire::Gid& own = who_.gids_of(ends.port).back();
     if (packet.dest_qp().value == kMulticastQpn) {
         if (to == 0 || to > world_.groups().size()) return;
         // A group's address is a full GID: an IPv4 one would not fit the way back to it.
         const wire::Gid& group = world_.groups()[to - 1];
-        const auto grh = grh_of(packet, who_.gids.front(), group);
+        const auto grh = grh_of(packet, who_.gids_of(ends.port).front(), group);
         for (uint32_t index = 1; index < world_.size(); ++index) {
             if (world_.at(index).is_remote) continue;
             if (wire_)
-                send_over_wire(index, datagram, &group);
+                send_over_wire(index, datagram, &group, ends);
             else
                 send_to(index, datagram, grh);
         }
@@ -139,9 +169,10 @@ void Carrier::send(const Packet& packet) {
     }
     if (to >= world_.size()) return;
     if (world_.at(to).is_remote) return send_remote(to, datagram);
-    if (to != 0 && wire_) return send_over_wire(to, datagram, nullptr);
+    if (to != 0 && wire_) return send_over_wire(to, datagram, nullptr, ends);
     const Facts& there = world_.facts_of({to});
-    send_to(to, datagram, grh_of(packet, own, there.gids[there.gid_count - 1]));
+    const uint32_t its_port = ends.peer_port <= there.port_count ? ends.peer_port : 1;
+    send_to(to, datagram, grh_of(packet, own, there.gids_of(its_port).back()));
 }
 
 void Carrier::send_to(uint32_t index, const Packet& packet, std::span<const std::byte> grh) {
@@ -183,7 +214,8 @@ bool Carrier::is_overrun(Peer& peer) {
 }
 
 // A peer that asks for packets as they are on the wire takes those that were only cut, too.
-void Carrier::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group) {
+void Carrier::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group,
+                             const Ends& ends) {
     if (index >= world_.size() || world_.at(index).is_gone) return;
     // Encoding is no copy that may fail.
     Packet copy = packet;
@@ -193,7 +225,7 @@ void Carrier::send_over_wire(uint32_t index, const Packet& packet, const wire::G
         if (!base::guarded_copy(payload.data(), packet.payload.address(), payload.size())) return;
         copy.payload = wire::Payload::memory(payload.data());
     }
-    wire_->send(time_, index, world_.at(index).facts, copy, group);
+    wire_->send(time_, index, world_.at(index).facts, copy, group, ends);
     if (wire_->was_down()) world_.board().link_was_down.store(1, std::memory_order_relaxed);
 }
 
@@ -510,7 +542,10 @@ void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<co
         packet.set_dest_qp(*inner);
         if (!connections_.agrees(connections_.of(*inner)))
             return;  // an adapter knows no queue pair that takes it
+        if (packet.srq_or_ee != 0)
+            packet.srq_or_ee = world_.inside_of_srq(packet.srq_or_ee) & 0xff'ffff;
         refuse_what_is_gone(adapter_, packet);
+        if (has_ports_) count_received(packet);
     }
     if (refusal != 0) [[unlikely]]
         adapter_.refuse_packet(time, packet, refusal);

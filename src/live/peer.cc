@@ -24,10 +24,17 @@ uint64_t read_word(pid_t pid, uint64_t place, uint64_t instance) {
     return is_read && found.instance == instance ? found.word : 0;
 }
 
+bool has_good_ports(const Facts& facts) {
+    return facts.port_count >= 1 && facts.port_count <= kMaxPorts &&
+           std::ranges::all_of(facts.more_ports,
+                               [](const PortFacts& port) { return port.gid_count <= kGidsOfPort; });
+}
+
 // The facts of a board that may change under our eyes: copied, then checked.
 bool copy_facts(const Board& board, Facts& facts) {
     std::memcpy(static_cast<void*>(&facts), static_cast<const void*>(&board), sizeof facts);
     facts.counters_file[kPathRoom - 1] = 0;
+    if (!has_good_ports(facts)) return false;
     return facts.rank <= kMaxRank && facts.gid_count >= 1 && facts.gid_count <= kGids;
 }
 
@@ -86,7 +93,7 @@ std::array<Descriptor, 2> Peer::part() {
     bell_.reset();
     incoming_ = SharedMemory();
     outgoing_ = SharedMemory();
-    counters = PortCounters();
+    counters.clear();
     std::deque<std::vector<std::byte>>().swap(backlog_);
     backlog_bytes_ = 0;
     return {std::move(incoming_socket_), std::move(outgoing_socket_)};

@@ -92,10 +92,10 @@ public:
     bool is_gone = false;
     int told_way = -1;  // to the user (diagnosis.h)
     base::Instant gone_at{};
-    uint32_t connections = 0;       // queue pairs of ours
-    base::Instant call_again_at{};  // after a call that came to nothing
-    bool has_counters = false;      // they were looked for
-    PortCounters counters;          // of its host, where we reach its memory
+    uint32_t connections = 0;            // queue pairs of ours
+    base::Instant call_again_at{};       // after a call that came to nothing
+    bool has_counters = false;           // they were looked for
+    std::vector<PortCounters> counters;  // of its host's ports, where we reach its memory
     RingReader reader;
     WriteStream stream;  // of ours, to it
 

@@ -13,11 +13,13 @@ bool is_any(const wire::Gid& address) {
     return address == wire::Gid{} || address == wire::gid_of(wire::Ipv4Address{});
 }
 
-// 127.0.d.n is device d of host n - 1; every other address of the machine is whoever listens.
+// 127.p.d.n is port p + 1 of device d of host n - 1; every other address of the machine is whoever
+// listens.
 bool may_be_host(const wire::Gid& address, const Facts& facts) {
     const auto& b = address.bytes;
     const bool is_loopback = b[10] == 0xff && b[11] == 0xff && b[12] == 127;
-    return !is_loopback || (b[13] == 0 && b[14] == facts.device && b[15] == facts.rank + 1);
+    return !is_loopback ||
+           (b[13] < facts.port_count && b[14] == facts.device && b[15] == facts.rank + 1);
 }
 
 bool listens(const Facts& facts, const Board& board, uint32_t number, const wire::Gid& address) {

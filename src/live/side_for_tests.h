@@ -99,7 +99,7 @@ public:
                                   transport::kState | transport::kAddress | transport::kPathMtu |
                                       transport::kDestQpn | transport::kReceivePsn |
                                       transport::kMaxIncomingReads | transport::kMinRnrTimer,
-                                  gid_index),
+                                  {.gid_index = gid_index}),
                   Refusal::none);
         a.state = QpState::rts;
         a.address.ack_timeout = timeout;

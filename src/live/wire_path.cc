@@ -100,15 +100,21 @@ WirePath::WirePath(const Identity& who, const WireSettings& settings)
       capture_number_(number_of(capture_)),
       log_(open_to_append(settings.log_file)) {}
 
-wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group) const {
+wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group, const Ends& ends) const {
     wire::Path path;
-    const uint32_t last = std::min(std::max(there.gid_count, 1u), kGids) - 1;
-    path.destination.gid = group != nullptr ? *group : there.gids[last];
-    path.source = {who_.mac, who_.gids[gid_index_for(who_, path.destination.gid)], who_.lid};
-    path.destination.lid = there.lid;
+    const uint32_t its_port = ends.peer_port <= there.port_count ? ends.peer_port : 1;
+    const auto its_gids = there.gids_of(its_port);
+    const wire::Gid its_last = its_gids.empty() ? there.gids[0] : its_gids.back();
+    path.destination.gid = group != nullptr ? *group : its_last;
+    const uint32_t own_port = ends.port <= who_.port_count() ? ends.port : 1;
+    path.source = {who_.mac_of(own_port),
+                   who_.gids_of(own_port)[gid_index_for(who_, path.destination.gid, own_port)],
+                   who_.lid_of(own_port)};
+    path.destination.lid = there.lid_of(its_port);
     // The end of an adapter's addresses is the end of its MAC, too.
+    const uint8_t above_all = its_port < 2 ? uint8_t{0} : its_last.bytes[13];
     path.destination.mac.bytes = {
-        0x00, 0x54, 0x4c, 0x00, there.gids[last].bytes[14], there.gids[last].bytes[15]};
+        0x00, 0x54, 0x4c, above_all, its_last.bytes[14], its_last.bytes[15]};
     if (!who_.is_ethernet)
         path.encapsulation = wire::Encapsulation::infiniband_global;
     else if (wire::is_ipv4(path.source.gid) && wire::is_ipv4(path.destination.gid))
@@ -122,7 +128,7 @@ wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group) const {
 
 void WirePath::overhear(const Facts& there, const wire::Packet& packet) {
     if (!capture_ || there.cuts_packets) return;
-    wire::Path path = path_to(there, nullptr);
+    wire::Path path = path_to(there, nullptr, {});
     std::swap(path.source, path.destination);
     std::array<std::byte, wire::kMaxEncodedSize> room;
     if (packet.payload_length > wire::kMaxPayload) return;
@@ -133,7 +139,7 @@ void WirePath::overhear(const Facts& there, const wire::Packet& packet) {
 }
 
 void WirePath::send(base::Instant now, uint32_t peer, const Facts& there,
-                    const wire::Packet& packet, const wire::Gid* group) {
+                    const wire::Packet& packet, const wire::Gid* group, const Ends& ends) {
     const bool is_down = now < down_until_;
     const wire::FaultRule* rule = is_down ? nullptr
                                           : rules_.judge({now - settings_.start, settings_.program,
@@ -145,7 +151,7 @@ void WirePath::send(base::Instant now, uint32_t peer, const Facts& there,
     const wire::Bytes payload = packet.payload_length == 0 || packet.payload.is_modelled()
                                     ? wire::Bytes{}
                                     : wire::Bytes{packet.payload.address(), packet.payload_length};
-    const size_t size = wire::encode(marked, path_to(there, group), payload, room);
+    const size_t size = wire::encode(marked, path_to(there, group, ends), payload, room);
     const auto bytes = std::span(room).first(size);
     capture(bytes);
     if (is_down) return log("lost", packet, nullptr);

@@ -44,9 +44,9 @@ class WirePath {
 public:
     WirePath(const Identity& who, const WireSettings& settings);
 
-    // Sends a packet to this peer of ours, whose board says where it is.
+    // Sends a packet to this peer of ours, whose board says where it is, from port to port.
     void send(base::Instant now, uint32_t peer, const Facts& there, const wire::Packet& packet,
-              const wire::Gid* group);
+              const wire::Gid* group, const Ends& ends = {});
 
     // A packet that this peer has sent without a wire of its own: the capture has it all the same,
     // so that requests are not without their answers.
@@ -83,7 +83,7 @@ public:
     bool was_down() const { return down_until_ != base::Instant{}; }
 
 private:
-    wire::Path path_to(const Facts& there, const wire::Gid* group) const;
+    wire::Path path_to(const Facts& there, const wire::Gid* group, const Ends& ends) const;
     void capture(std::span<const std::byte> bytes);
     // Says so and gives up where there is no room any more.
     void append(Descriptor& file, const void* bytes, size_t length);

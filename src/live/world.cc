@@ -47,6 +47,13 @@ void World::show_facts(bool has_counters, bool cuts_packets, uint64_t capture) {
     std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
     shown.lid = who_.lid;
     shown.is_ethernet = who_.is_ethernet;
+    shown.port_count = who_.port_count();
+    for (size_t i = 0; i < who_.more_ports.size(); ++i) {
+        const PortIdentity& port = who_.more_ports[i];
+        shown.more_ports[i].lid = port.lid;
+        shown.more_ports[i].gid_count = static_cast<uint32_t>(port.gids.size());
+        std::ranges::copy(port.gids, shown.more_ports[i].gids);
+    }
     if (has_counters && who_.counters_file.size() < kPathRoom)
         std::ranges::copy(who_.counters_file, shown.counters_file);
     shown.cuts_packets = cuts_packets;

@@ -73,6 +73,11 @@ public:
         if (block == 0) return std::nullopt;
         return inside(qpn, block - 1);
     }
+    // The same of shared receive queues; kNobodysSrq if it is not one of ours.
+    uint32_t outside_of_srq(uint32_t number) const { return slot_ << kSrqShift | number; }
+    uint32_t inside_of_srq(uint32_t number) const {
+        return number >> kSrqShift == slot_ ? number & ((1u << kSrqShift) - 1) : kNobodysSrq;
+    }
     // How many queue pairs there are numbers for, and more of them. False if the world has no slot
     // left, or this process has as many as one may have.
     size_t room() const { return slots_.size() * kQueuePairsOfSlot; }
@@ -96,6 +101,10 @@ public:
 
     // The end point that serves this queue pair at this address; kNowhere if there is none.
     transport::EndpointIndex resolve(const Destination& destination, wire::Qpn qpn);
+    // Which of an end point's ports has this address, from 1; 0 if none has.
+    uint32_t port_at(transport::EndpointIndex index, const Destination& destination) const;
+    // What a queue pair of theirs, or of ours, shows of its connection.
+    Ends ends_of(transport::EndpointIndex index, wire::Qpn qpn);
     // The machine at this address, which is not ours; kNowhere if we do not talk to such addresses,
     // or know too many already. `own`: the address of ours that it has spoken to.
     transport::EndpointIndex resolve_remote(const wire::Gid& address,

@@ -30,8 +30,9 @@ ibv_gid ipv4_gid(const unsigned char* address) {
     return gid;
 }
 
-int sgid_index_of(live::Host& host, const ibv_gid& gid) {
-    const auto& gids = host.identity().gids;
+int sgid_index_of(live::Host& host, uint8_t port, const ibv_gid& gid) {
+    if (!host.identity().has_port(port)) return -1;
+    const auto& gids = host.identity().gids_of(port);
     for (size_t i = gids.size(); i-- > 0;)  // RoCE v2 comes behind v1
         if (std::memcmp(gids[i].bytes.data(), gid.raw, sizeof gid.raw) == 0)
             return static_cast<int>(i);
@@ -42,9 +43,10 @@ int sgid_index_of(live::Host& host, const ibv_gid& gid) {
 
 int destination_of(live::Host& host, const ibv_ah_attr& a, live::Destination& found) {
     const live::Identity& who = host.identity();
-    if (a.port_num != 1) return EINVAL;
+    if (!who.has_port(a.port_num)) return EINVAL;
     if (who.is_ethernet && a.is_global == 0) return EINVAL;
-    if (a.is_global != 0 && a.grh.sgid_index >= who.gids.size()) return EINVAL;
+    const auto& gids = who.gids_of(a.port_num);
+    if (a.is_global != 0 && a.grh.sgid_index >= gids.size()) return EINVAL;
     found.has_gid = a.is_global != 0;
     found.gid = gid_of(a.grh.dgid);
     found.lid = wire::Lid{a.dlid};
@@ -92,7 +94,7 @@ TULLE_EXPORT int ibv_init_ah_from_wc(ibv_context* context, uint8_t port, ibv_wc*
     const ibv_gid own = is_ipv4 ? ipv4_gid(bytes + 36) : grh->dgid;
     attributes->is_global = 1;
     attributes->grh.dgid = source;
-    const int index = sgid_index_of(host_of(context), own);
+    const int index = sgid_index_of(host_of(context), port, own);
     if (index < 0) {
         errno = EINVAL;
         return -1;
@@ -116,7 +118,9 @@ TULLE_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* completion, ibv_g
 
 TULLE_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr* attributes, uint8_t* mac,
                                              uint16_t* vlan) {
-    const uint8_t made[] = {0, 0x54, 0x4c, 0, 0, attributes->grh.dgid.raw[15]};
+    // The end of an address is that of its port's MAC, too.
+    const uint8_t* end = attributes->grh.dgid.raw + 13;
+    const uint8_t made[] = {0, 0x54, 0x4c, end[0], end[1], end[2]};
     std::memcpy(mac, made, sizeof made);
     if (vlan != nullptr) *vlan = 0xffff;
     return 0;

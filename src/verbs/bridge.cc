@@ -30,27 +30,29 @@ void if_possible(const Work& work) {
 }
 
 // The GID that talks to a peer: the last of those that are its address, which is of RoCE v2.
-uint32_t own_gid_for(live::Host& host, uint32_t peer) {
+uint32_t own_gid_for(live::Host& host, uint32_t peer, PortPair ports) {
     const live::Peer& there = host.world().at(peer);
-    const auto& gids = host.identity().gids;
+    const auto& gids = host.identity().gids_of(ports.own);
     for (size_t i = gids.size(); there.is_remote && i > 0; --i)
         if (gids[i - 1] == there.own_address) return static_cast<uint32_t>(i - 1);
-    const live::Facts& facts = host.world().facts_of({peer});
-    return live::gid_index_for(host.identity(), facts.gids[facts.gid_count - 1]);
+    const auto its_gids = host.world().facts_of({peer}).gids_of(ports.peer);
+    return live::gid_index_for(host.identity(), its_gids.back(), ports.own);
 }
 
 // False for a process that shows no address.
-bool peer_address(ibv_context* context, uint32_t peer, ibv_ah_attr* address) {
+bool peer_address(ibv_context* context, uint32_t peer, PortPair ports, ibv_ah_attr* address) {
     live::Host& host = host_of(context);
     *address = {};
     if (host.world().peer({peer}) == nullptr) return false;
     const live::Facts& there = host.world().facts_of({peer});
-    if (there.gid_count == 0) return false;
-    address->port_num = 1;
+    if (ports.peer > there.port_count || !host.identity().has_port(ports.own)) return false;
+    const auto gids = there.gids_of(ports.peer);
+    if (gids.empty()) return false;
+    address->port_num = ports.own;
     address->is_global = 1;
-    address->dlid = there.lid.value;
-    std::memcpy(address->grh.dgid.raw, there.gids[there.gid_count - 1].bytes.data(), 16);
-    address->grh.sgid_index = static_cast<uint8_t>(own_gid_for(host, peer));
+    address->dlid = there.lid_of(ports.peer).value;
+    std::memcpy(address->grh.dgid.raw, gids.back().bytes.data(), 16);
+    address->grh.sgid_index = static_cast<uint8_t>(own_gid_for(host, peer, ports));
     address->grh.hop_limit = 64;
     return true;
 }
@@ -111,7 +113,7 @@ constexpr Bridge kBridge = {
         [](ibv_context* c, uint32_t qpn, ibv_ah_attr* address) {
             return or_else(false, [&] {
                 const auto peer = host_of(c).world().resolve_slot(live::slot_of(wire::Qpn{qpn}));
-                return peer_address(c, peer.value, address);
+                return peer_address(c, peer.value, {}, address);
             });
         },
 };

@@ -9,8 +9,14 @@
 
 namespace tulle::verbs {
 
-inline constexpr uint32_t kBridgeVersion = 4;
+inline constexpr uint32_t kBridgeVersion = 5;
 inline constexpr uint32_t kNobody = 0xff'ffff;
+
+// Two ends of a connection, by their numbers from 1.
+struct PortPair {
+    uint8_t own = 1;
+    uint8_t peer = 1;
+};
 
 struct Bridge {
     // All calls below them are made with the lock held, handlers are called with it.
@@ -36,8 +42,9 @@ struct Bridge {
     bool (*show_port)(ibv_context* context, uint8_t protocol, uint16_t port,
                       const uint8_t* address);
     void (*hide_port)(ibv_context* context, uint8_t protocol, uint16_t port);
-    // The address by which a peer's queue pairs are reached; false if it shows none.
-    bool (*peer_address)(ibv_context* context, uint32_t peer, ibv_ah_attr* address);
+    // The address by which a peer's queue pairs are reached, from port to port; false if it shows
+    // none, or has no such port.
+    bool (*peer_address)(ibv_context* context, uint32_t peer, PortPair ports, ibv_ah_attr* address);
     // The same of whoever has this queue pair.
     bool (*qp_address)(ibv_context* context, uint32_t qpn, ibv_ah_attr* address);
 };

@@ -184,6 +184,17 @@ std::optional<ibv_cq*> next_event(Channel& channel) {
 
 }  // namespace
 
+namespace {
+
+// On InfiniBand ports have LIDs.
+uint32_t port_of_sender(live::Host& host, const transport::Completion& completion) {
+    if (host.identity().more_ports.empty()) return 1;
+    const uint32_t port = host.world().ends_of(completion.source, completion.source_qp).port;
+    return std::min(port, host.world().facts_of(completion.source).port_count);
+}
+
+}  // namespace
+
 void show(live::Host& host, const transport::Completion& completion, ibv_wc& shown) {
     if (completion.status != transport::Status::success) [[unlikely]]
         explain(host, completion);
@@ -215,9 +226,9 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
     }
     const live::Peer* peer = host.world().peer(completion.source);
     if (completion.source.value != 0 && peer != nullptr)
-        shown.slid = peer->facts.lid.value;
+        shown.slid = peer->facts.lid_of(port_of_sender(host, completion)).value;
     else
-        shown.slid = host.identity().lid.value;
+        shown.slid = host.identity().lid_of(port_of_sender(host, completion)).value;
 }
 
 int poll_cq(ibv_cq* shown, int count, ibv_wc* completions) {

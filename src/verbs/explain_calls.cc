@@ -78,16 +78,21 @@ int state_of(ibv_qp* shown) {
     return qp == nullptr ? IBV_QPS_ERR : static_cast<int>(qp->state);
 }
 
+std::string ports_of(const live::Identity& who) {
+    return who.port_count() == 1 ? "port 1 only" : live::printed("ports 1 to %u", who.port_count());
+}
+
 std::string why_address(const ibv_ah_attr& address, const ibv_context* context) {
     const auto& identity = host_of(const_cast<ibv_context*>(context)).identity();
-    if (address.port_num != 1)
-        return live::printed("ah_attr.port_num is %u, and the adapter has port 1 only",
-                             address.port_num);
+    if (!identity.has_port(address.port_num))
+        return live::printed("ah_attr.port_num is %u, and the adapter has %s", address.port_num,
+                             ports_of(identity).c_str());
     if (identity.is_ethernet && address.is_global == 0)
         return "ah_attr.is_global is 0: on Ethernet an address has a GRH";
-    if (address.is_global != 0 && address.grh.sgid_index >= identity.gids.size())
+    const size_t gids = identity.gids_of(address.port_num).size();
+    if (address.is_global != 0 && address.grh.sgid_index >= gids)
         return live::printed("ah_attr.grh.sgid_index is %u, and the table has %zu GIDs",
-                             address.grh.sgid_index, identity.gids.size());
+                             address.grh.sgid_index, gids);
     return {};
 }
 
@@ -107,9 +112,10 @@ std::string why_refused(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
     if (const int missing = needed_for(qp->qp_type, from, to) & ~mask)
         return live::printed("the step from %s to %s also needs %s", name_of(from), name_of(to),
                              names_of(missing).c_str());
-    if ((mask & IBV_QP_PORT) != 0 && attributes->port_num != 1)
-        return live::printed("port_num is %u, and the adapter has port 1 only",
-                             attributes->port_num);
+    const live::Identity& who = host_of(qp->context).identity();
+    if ((mask & IBV_QP_PORT) != 0 && !who.has_port(attributes->port_num))
+        return live::printed("port_num is %u, and the adapter has %s", attributes->port_num,
+                             ports_of(who).c_str());
     if ((mask & IBV_QP_PKEY_INDEX) != 0 && attributes->pkey_index != 0)
         return live::printed("pkey_index is %u, and the table has one P_Key",
                              attributes->pkey_index);

@@ -115,7 +115,8 @@ struct Srq {
 struct XrcDomain {
     ibv_xrcd shown{};
     transport::XrcDomainId id{};
-    uint32_t users = 1;  // how often the program has opened it
+    const live::Host* host = nullptr;  // of its adapter: that of a parent of a fork is another one
+    uint32_t users = 1;                // how often the program has opened it
     uint64_t device = 0;
     uint64_t inode = 0;
 };

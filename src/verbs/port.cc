@@ -14,7 +14,6 @@ namespace {
 
 constexpr uint32_t kVendorId = 0x54'4c'4c;
 constexpr uint32_t kVendorPart = 1;
-constexpr uint8_t kPort = 1;
 constexpr uint32_t kLoopbackInterface = 1;  // `lo` has this number in every network namespace
 
 const live::Identity& identity_of(ibv_context* context) {
@@ -26,14 +25,15 @@ uint32_t gid_type(const live::Identity& who, uint32_t index) {
     return index % 2 == 0 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
 }
 
-void describe(const live::Identity& who, uint32_t index, ibv_gid_entry& entry) {
-    std::memcpy(entry.gid.raw, who.gids[index].bytes.data(), sizeof entry.gid.raw);
+void describe(const live::Identity& who, uint32_t port, uint32_t index, ibv_gid_entry& entry) {
+    const wire::Gid& gid = who.gids_of(port)[index];
+    std::memcpy(entry.gid.raw, gid.bytes.data(), sizeof entry.gid.raw);
     entry.gid_index = index;
-    entry.port_num = kPort;
+    entry.port_num = port;
     entry.gid_type = gid_type(who, index);
     entry.ndev_ifindex = who.is_ethernet ? kLoopbackInterface : 0;
     for (const live::UdpAddress& address : who.listens)
-        if (address.gid == who.gids[index]) entry.ndev_ifindex = address.interface_number;
+        if (address.gid == gid) entry.ndev_ifindex = address.interface_number;
 }
 
 ibv_mtu mtu_of(const live::Identity& who) {
@@ -78,7 +78,7 @@ int query_device(ibv_context* context, ibv_device_attr* attributes) {
     a.max_srq_sge = kMaxSges;
     a.max_pkeys = 1;
     a.local_ca_ack_delay = 15;
-    a.phys_port_cnt = 1;
+    a.phys_port_cnt = static_cast<uint8_t>(who.port_count());
     *attributes = a;
     return 0;
 }
@@ -103,24 +103,24 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     a.hca_core_clock = 1'000'000;  // in kHz: nanoseconds
     a.device_cap_flags_ex = a.orig_attr.device_cap_flags | kFlushAndAtomicWrite;
     a.xrc_odp_caps = kAll;
-    a.phys_port_cnt_ex = 1;
+    a.phys_port_cnt_ex = a.orig_attr.phys_port_cnt;
     std::memset(static_cast<void*>(attributes), 0, size);
     std::memcpy(static_cast<void*>(attributes), &a, std::min(size, sizeof a));
     return 0;
 }
 
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size) {
-    if (port != kPort) return EINVAL;
     const live::Identity& who = identity_of(context);
+    if (!who.has_port(port)) return EINVAL;
     ibv_port_attr a{};
     a.state = IBV_PORT_ACTIVE;
     a.max_mtu = IBV_MTU_4096;
     a.active_mtu = mtu_of(who);
-    a.gid_tbl_len = static_cast<int>(who.gids.size());
+    a.gid_tbl_len = static_cast<int>(who.gids_of(port).size());
     a.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
     a.max_msg_sz = 1u << 31;
     a.pkey_tbl_len = 1;
-    a.lid = who.lid.value;
+    a.lid = who.lid_of(port).value;
     a.sm_lid = who.is_ethernet ? 0 : 1;
     a.max_vl_num = 4;
     a.subnet_timeout = 18;
@@ -151,39 +151,44 @@ TULLE_EXPORT int ibv_query_port(ibv_context* context, uint8_t port,
 }
 
 TULLE_EXPORT int ibv_query_gid(ibv_context* context, uint8_t port, int index, ibv_gid* gid) {
-    const auto& gids = identity_of(context).gids;
-    if (port != kPort || index < 0 || static_cast<size_t>(index) >= gids.size()) {
+    const auto& who = identity_of(context);
+    const auto place = static_cast<size_t>(index);
+    if (!who.has_port(port) || index < 0 || place >= who.gids_of(port).size()) {
         errno = EINVAL;
         return -1;
     }
-    std::memcpy(gid->raw, gids[static_cast<size_t>(index)].bytes.data(), sizeof gid->raw);
+    std::memcpy(gid->raw, who.gids_of(port)[place].bytes.data(), sizeof gid->raw);
     return 0;
 }
 
 TULLE_EXPORT int _ibv_query_gid_ex(ibv_context* context, uint32_t port, uint32_t index,
                                    ibv_gid_entry* entry, uint32_t flags, size_t size) {
     const auto& who = identity_of(context);
-    if (flags != 0 || port != kPort || size < sizeof *entry) return EINVAL;
-    if (index >= who.gids.size()) return EINVAL;
-    describe(who, index, *entry);
+    if (flags != 0 || !who.has_port(port) || size < sizeof *entry) return EINVAL;
+    if (index >= who.gids_of(port).size()) return EINVAL;
+    describe(who, port, index, *entry);
     return 0;
 }
 
 TULLE_EXPORT ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t most,
                                           uint32_t flags, size_t size) {
     const auto& who = identity_of(context);
-    if (flags != 0 || size < sizeof *entries || most < who.gids.size()) return -EINVAL;
-    for (uint32_t i = 0; i < who.gids.size(); ++i)
-        describe(who, i,
-                 *reinterpret_cast<ibv_gid_entry*>(reinterpret_cast<char*>(entries) + i * size));
-    return static_cast<ssize_t>(who.gids.size());
+    if (flags != 0 || size < sizeof *entries) return -EINVAL;
+    size_t count = 0;
+    for (uint32_t port = 1; port <= who.port_count(); ++port)
+        for (uint32_t i = 0; i < who.gids_of(port).size(); ++i, ++count) {
+            if (count == most) return -EINVAL;
+            auto* entry = reinterpret_cast<char*>(entries) + count * size;
+            describe(who, port, i, *reinterpret_cast<ibv_gid_entry*>(entry));
+        }
+    return static_cast<ssize_t>(count);
 }
 
 // For ibv_devinfo and pyverbs: 0 stands for InfiniBand and RoCE v1, 1 for RoCE v2.
 TULLE_EXPORT int tulle_ibv_query_gid_type(ibv_context* context, uint8_t port, unsigned int index,
                                           unsigned int* type) {
     const auto& who = identity_of(context);
-    if (port != kPort || index >= who.gids.size()) {
+    if (!who.has_port(port) || index >= who.gids_of(port).size()) {
         errno = EINVAL;
         return -1;
     }
@@ -192,8 +197,8 @@ TULLE_EXPORT int tulle_ibv_query_gid_type(ibv_context* context, uint8_t port, un
 }
 TULLE_PRIVATE(ibv_query_gid_type);
 
-TULLE_EXPORT int ibv_query_pkey(ibv_context*, uint8_t port, int index, __be16* pkey) {
-    if (port != kPort || index != 0) {
+TULLE_EXPORT int ibv_query_pkey(ibv_context* context, uint8_t port, int index, __be16* pkey) {
+    if (!identity_of(context).has_port(port) || index != 0) {
         errno = EINVAL;
         return -1;
     }
@@ -201,8 +206,9 @@ TULLE_EXPORT int ibv_query_pkey(ibv_context*, uint8_t port, int index, __be16* p
     return 0;
 }
 
-TULLE_EXPORT int ibv_get_pkey_index(ibv_context*, uint8_t port, __be16 pkey) {
-    if (port == kPort && (be16toh(pkey) & 0x7fff) == 0x7fff) return 0;
+TULLE_EXPORT int ibv_get_pkey_index(ibv_context* context, uint8_t port, __be16 pkey) {
+    const bool is_default = (be16toh(pkey) & 0x7fff) == 0x7fff;
+    if (identity_of(context).has_port(port) && is_default) return 0;
     errno = EINVAL;
     return -1;
 }

@@ -140,6 +140,21 @@ int address_of(live::Host& host, const ibv_ah_attr& a, uint32_t peer, transport:
     return 0;
 }
 
+// Between which ports it talks. Adapters take the port of an address for that of its queue pair.
+live::Host::Addressing addressing_of(live::Host& host, const ibv_qp_attr& a, int mask,
+                                     const QpAttributes& to) {
+    live::Host::Addressing found;
+    if ((mask & IBV_QP_PORT) != 0) found.port = a.port_num;
+    live::Destination destination;
+    if ((mask & IBV_QP_AV) == 0 || destination_of(host, a.ah_attr, destination) != 0) return found;
+    if (a.ah_attr.is_global != 0) found.gid_index = a.ah_attr.grh.sgid_index;
+    found.port = a.ah_attr.port_num;
+    if (to.address.endpoint != live::Host::kNowhere)
+        found.peer_port = static_cast<uint8_t>(
+            std::max(1u, host.world().port_at(to.address.endpoint, destination)));
+    return found;
+}
+
 int translate(live::Host& host, const QueuePair& qp, const ibv_qp_attr& a, int mask,
               QpAttributes& to) {
     const auto has = [&](int bit) { return (mask & bit) != 0; };
@@ -153,9 +168,11 @@ int translate(live::Host& host, const QueuePair& qp, const ibv_qp_attr& a, int m
         if (!state) return EINVAL;
         to.current_state = *state;
     }
-    if (has(IBV_QP_PORT) && a.port_num != 1) return EINVAL;
+    if (has(IBV_QP_PORT) && !host.identity().has_port(a.port_num)) return EINVAL;
     if (has(IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return EINVAL;
-    if (has(IBV_QP_ALT_PATH) && (a.alt_pkey_index != 0 || a.alt_port_num != 1)) return EINVAL;
+    if (has(IBV_QP_ALT_PATH) &&
+        (a.alt_pkey_index != 0 || !host.identity().has_port(a.alt_port_num)))
+        return EINVAL;
     if (has(IBV_QP_PATH_MTU) && (a.path_mtu < IBV_MTU_256 || a.path_mtu > IBV_MTU_4096))
         return EINVAL;
     if (has(IBV_QP_MAX_QP_RD_ATOMIC) && a.max_rd_atomic > kMaxReads) return EINVAL;
@@ -308,9 +325,8 @@ TULLE_EXPORT int ibv_modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask)
     mask = own_part(qp.type, mask);
     QpAttributes to;
     if (const int error = translate(host, qp, *attributes, mask, to)) return error;
-    const bool has_gid = (mask & IBV_QP_AV) != 0 && attributes->ah_attr.is_global != 0;
-    const uint32_t gid_index = has_gid ? attributes->ah_attr.grh.sgid_index : live::Host::kLastGid;
-    const auto refusal = host.modify_qp(qp.qpn, to, static_cast<uint32_t>(mask), gid_index);
+    const auto refusal = host.modify_qp(qp.qpn, to, static_cast<uint32_t>(mask),
+                                        addressing_of(host, *attributes, mask, to));
     if (refusal != transport::Refusal::none) return errno_of(refusal);
     remember(qp.attributes, *attributes, mask);
     if ((mask & IBV_QP_STATE) != 0) shown->state = attributes->qp_state;

@@ -12,8 +12,9 @@
 namespace tulle::verbs {
 namespace {
 
-// Domains that a file stands for. Processes that open one file do not share it here: receives of
-// one process would have to be filled by another.
+// Domains that a file stands for. Processes that open one file do not share it here: requests to a
+// queue pair of one process would have to reach queues, regions and completions of another, in the
+// order in which they came. A queue of another process is refused (World::inside_of_srq).
 std::vector<XrcDomain*>& file_domains() {
     static std::vector<XrcDomain*> domains;
     return domains;
@@ -69,7 +70,9 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
 
 int get_srq_num(ibv_srq* srq, uint32_t* number) {
     if (object_of<Srq>(srq).type != IBV_SRQT_XRC) return EINVAL;
-    *number = object_of<Srq>(srq).id.value;
+    live::Host& host = host_of(srq->context);
+    const std::lock_guard guard(host.lock());
+    *number = host.world().outside_of_srq(object_of<Srq>(srq).id.value);
     return 0;
 }
 
@@ -85,7 +88,8 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
     const std::lock_guard guard(host.lock());
     auto& known = file_domains();
     const auto found = std::ranges::find_if(known, [&](const XrcDomain* domain) {
-        return has_file && domain->device == file.st_dev && domain->inode == file.st_ino;
+        return has_file && domain->host == &host && domain->device == file.st_dev &&
+               domain->inode == file.st_ino;
     });
     if (found != known.end()) {
         if ((attributes->oflags & O_EXCL) != 0) return fail(EINVAL);
@@ -95,6 +99,7 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
     if ((attributes->oflags & O_CREAT) == 0) return fail(ENOENT);
     auto domain = std::make_unique<XrcDomain>();
     domain->shown.context = context;
+    domain->host = &host;
     domain->id = host.adapter().create_xrc_domain();
     domain->device = file.st_dev;
     domain->inode = file.st_ino;

@@ -219,8 +219,8 @@ DEFECTS = {
     ),
     "RoCE v1 and v2 understand each other": (
         "src/live/connections.cc",
-        "    route.is_agreed = kind == route.gid_kind;",
-        "    route.is_agreed = kind != GidKind::unknown;",
+        "    route.is_agreed = peers.kind == own.kind && are_ports_met;",
+        "    route.is_agreed = are_ports_met;",
         "HostTest.*",
     ),
     "link layers are not compared": (

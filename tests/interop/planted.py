@@ -16,7 +16,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "swarm"))
 from plant import build_in, plant_in  # noqa: E402
 
 SECONDS = 240
-OPTIONS = {"strict_test": ["--strict"], "devices_test": ["--devices", "4"]}
+OPTIONS = {"strict_test": ["--strict"], "devices_test": ["--devices", "4"],
+           "ports_test": ["--devices", "2", "--ports", "2"]}
 
 # name: file, the text to change, what it becomes, and which program finds it.
 DEFECTS = {
@@ -28,9 +29,21 @@ DEFECTS = {
     ),
     "any port is accepted": (
         "src/verbs/queue_pair.cc",
-        "    if (has(IBV_QP_PORT) && a.port_num != 1) return EINVAL;\n",
+        "    if (has(IBV_QP_PORT) && !host.identity().has_port(a.port_num)) return EINVAL;\n",
         "",
         "refusals_test",
+    ),
+    "a queue pair hears at all ports": (
+        "src/live/connections.cc",
+        "    const bool are_ports_met = peers.port == own.peer_port && peers.peer_port == own.port;\n",
+        "    const bool are_ports_met = peers.port != 0;\n",
+        "ports_test",
+    ),
+    "a connection of the second port is one of the first": (
+        "src/verbs/rdmacm/connect.cc",
+        "            a.port_num = std::max<uint8_t>(id.shown.port_num, 1);\n",
+        "            a.port_num = 1;\n",
+        "ports_test",
     ),
     "more READs at a time are accepted than the device promises": (
         "src/verbs/queue_pair.cc",
@@ -40,7 +53,7 @@ DEFECTS = {
     ),
     "any index of a GID is accepted": (
         "src/verbs/address.cc",
-        "    if (a.is_global != 0 && a.grh.sgid_index >= who.gids.size()) return EINVAL;\n",
+        "    if (a.is_global != 0 && a.grh.sgid_index >= gids.size()) return EINVAL;\n",
         "",
         "refusals_test",
     ),
@@ -143,9 +156,9 @@ DEFECTS = {
         "fork_test",
     ),
     "nobody waits for one who is about to listen": (
-        "src/verbs/rdmacm/seek.cc",
-        "constexpr base::Duration kSeekFor{100'000'000'000};",
-        "constexpr base::Duration kSeekFor{0};",
+        "src/verbs/rdmacm/connect.cc",
+        "            manager.seek(id, param);\n",
+        "            tell_nobody_listens(manager, id);\n",
         "clients_test",
     ),
     "an event has no place before it comes": (

@@ -35,6 +35,7 @@ struct Options {
     uint32_t receive_psn = 0;
     uint8_t gid_index = kGidIndex;
     const char* device = nullptr;
+    uint8_t port = 1;
 };
 
 class Side {
@@ -91,15 +92,16 @@ public:
         init.cap = {64, 64, 4, 4, 64};
         return ibv_create_qp(domain == nullptr ? pd : domain, &init);
     }
-    Card card(const ibv_qp* own, const ibv_mr* region, uint8_t gid_index = kGidIndex) {
+    Card card(const ibv_qp* own, const ibv_mr* region, uint8_t gid_index = kGidIndex,
+              uint8_t port = 1) {
         Card mine{own->qp_num, region->rkey, reinterpret_cast<uint64_t>(region->addr), {}};
-        if (ibv_query_gid(context, 1, gid_index, &mine.gid) != 0) std::abort();
+        if (ibv_query_gid(context, port, gid_index, &mine.gid) != 0) std::abort();
         return mine;
     }
     // Exchanges cards and takes the queue pair to RTS. False if a step was refused.
     bool connect(const Options& options = {}) {
         if (qp == nullptr) qp = make();
-        tell(card(qp, mr, options.gid_index));
+        tell(card(qp, mr, options.gid_index, options.port));
         peer = hear<Card>();
         const bool is_ready = bring_up(qp, peer, options);
         meet();
@@ -108,7 +110,7 @@ public:
     bool bring_up(ibv_qp* which, const Card& to, const Options& options = {}) {
         ibv_qp_attr a{};
         a.qp_state = IBV_QPS_INIT;
-        a.port_num = 1;
+        a.port_num = options.port;
         a.qp_access_flags = static_cast<unsigned>(options.qp_access);
         if (ibv_modify_qp(which, &a,
                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) !=
@@ -121,7 +123,7 @@ public:
         a.max_dest_rd_atomic = a.max_rd_atomic = 4;
         a.min_rnr_timer = 1;
         a.ah_attr.is_global = 1;
-        a.ah_attr.port_num = 1;
+        a.ah_attr.port_num = options.port;
         a.ah_attr.grh.sgid_index = options.gid_index;
         a.ah_attr.grh.dgid = to.gid;
         if (ibv_modify_qp(which, &a,

@@ -3,6 +3,7 @@
 #include "two.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <rdma/rdma_cma.h>
 #include <sys/mman.h>
 
@@ -280,6 +281,83 @@ TEST(Two, a_region_that_moves_waits_for_copies) {
                 EXPECT_EQ(ibv_destroy_qp(side.qp), 0);
             }
         });
+}
+
+// ---- XRC
+// -----------------------------------------------------------------------------------------
+
+// A domain that a file stands for, and a queue of it.
+struct XrcQueue {
+    explicit XrcQueue(Side& side) {
+        ibv_xrcd_init_attr by_file{};
+        by_file.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+        by_file.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        by_file.oflags = O_CREAT;
+        domain = ibv_open_xrcd(side.context, &by_file);
+        close(by_file.fd);
+        ibv_srq_init_attr_ex wanted{};
+        wanted.attr = {8, 1, 0};
+        wanted.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+                           IBV_SRQ_INIT_ATTR_CQ;
+        wanted.srq_type = IBV_SRQT_XRC;
+        wanted.pd = side.pd;
+        wanted.xrcd = domain;
+        wanted.cq = side.cq;
+        queue = ibv_create_srq_ex(side.context, &wanted);
+        if (queue == nullptr || ibv_get_srq_num(queue, &number) != 0) std::abort();
+    }
+    bool receive(Side& side) const {
+        ibv_sge place{reinterpret_cast<uint64_t>(side.memory.data()), 8, side.mr->lkey};
+        ibv_recv_wr wr{};
+        wr.sg_list = &place;
+        wr.num_sge = 1;
+        ibv_recv_wr* bad = nullptr;
+        return ibv_post_srq_recv(queue, &wr, &bad) == 0;
+    }
+    ibv_qp* make_target(Side& side) const {
+        ibv_qp_init_attr_ex init{};
+        init.qp_type = IBV_QPT_XRC_RECV;
+        init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+        init.xrcd = domain;
+        return ibv_create_qp_ex(side.context, &init);
+    }
+
+    ibv_xrcd* domain = nullptr;
+    ibv_srq* queue = nullptr;
+    uint32_t number = 0;
+};
+
+// Both processes have a queue of the same file, the first that each of them made.
+TEST(Two, a_message_for_a_queue_of_another_process_is_refused_and_reaches_none) {
+    for (const bool is_of_target : {true, false})
+        two::run(
+            [&](Side& side) {
+                side.open();
+                const XrcQueue own(side);
+                side.qp = own.make_target(side);
+                side.memory[0] = 'x';
+                if (!own.receive(side)) return false;
+                side.tell(own.number);
+                if (!side.connect()) return false;
+                side.poll_until_told();
+                side.meet();
+                return side.memory[0] == (is_of_target ? 'y' : 'x');
+            },
+            [&](Side& side) {
+                side.open();
+                const XrcQueue own(side);
+                ASSERT_TRUE(own.receive(side));
+                side.qp = side.make(nullptr, IBV_QPT_XRC_SEND);
+                const auto targets = side.hear<uint32_t>();
+                EXPECT_NE(targets, own.number);
+                ASSERT_TRUE(side.connect());
+                ibv_send_wr wr = side.request(IBV_WR_SEND, 8);
+                wr.qp_type.xrc.remote_srqn = is_of_target ? targets : own.number;
+                side.memory[0] = 'y';
+                EXPECT_EQ(side.result_of(wr),
+                          is_of_target ? IBV_WC_SUCCESS : IBV_WC_REM_INV_REQ_ERR);
+                side.meet();
+            });
 }
 
 // ---- ends ---------------------------------------------------------------------------------------

@@ -80,29 +80,30 @@ std::string gid_text(const wire::Gid& gid) {
 }
 
 // The network interface whose address the GID is.
-std::string interface_of(const live::Identity& who, size_t gid) {
+std::string interface_of(const live::Identity& who, const wire::Gid& gid) {
     for (const live::UdpAddress& address : who.listens)
-        if (address.gid == who.gids[gid]) return address.interface;
+        if (address.gid == gid) return address.interface;
     return "lo";
 }
 
-void write_port(const fs::path& port, const live::Identity& who) {
+void write_port(const fs::path& port, const live::Identity& who, uint32_t number) {
+    const auto& gids = who.gids_of(number);
     put(port / "state", "4: ACTIVE");
     put(port / "phys_state", "5: LinkUp");
     put(port / "rate", "100 Gb/sec (4X EDR)");
-    put(port / "lid", fmt::format("0x{:x}", who.lid.value));
+    put(port / "lid", fmt::format("0x{:x}", who.lid_of(number).value));
     put(port / "sm_lid", who.is_ethernet ? "0x0" : "0x1");
     put(port / "lid_mask_count", "0");
     put(port / "sm_sl", "0");
     put(port / "cap_mask", "0x04010000");
     put(port / "link_layer", who.is_ethernet ? "Ethernet" : "InfiniBand");
     put(port / "pkeys/0", "0xffff");
-    for (size_t i = 0; i < who.gids.size(); ++i) {
+    for (size_t i = 0; i < gids.size(); ++i) {
         const std::string index = std::to_string(i);
-        put(port / "gids" / index, gid_text(who.gids[i]));
+        put(port / "gids" / index, gid_text(gids[i]));
         const bool is_v2 = who.is_ethernet && i % 2 != 0;
         put(port / "gid_attrs/types" / index, is_v2 ? "RoCE v2" : "IB/RoCE v1");
-        if (who.is_ethernet) put(port / "gid_attrs/ndevs" / index, interface_of(who, i));
+        if (who.is_ethernet) put(port / "gid_attrs/ndevs" / index, interface_of(who, gids[i]));
     }
     for (const live::CounterName& counter : live::kCounterNames)
         put(port / counter.folder / counter.name, "0");
@@ -139,14 +140,14 @@ void write_pci(const fs::path& pci, const std::string& device, const live::Ident
     if (!who.is_ethernet) return;
     // The network interface whose addresses the adapter's GIDs are.
     fs::create_directories(pci / "net", error);
-    const std::string name = interface_of(who, who.gids.size() - 1);
+    const std::string name = interface_of(who, who.gids.back());
     fs::create_directory_symlink("/sys/class/net/" + name, pci / "net" / name, error);
 }
 
 void write_adapter(const fs::path& tree, const live::Identity& who) {
     const std::string device = live::device_name_from_environment(who.device);
     const fs::path adapter = tree / "class/infiniband" / device;
-    make_counters(live::counters_file_in(tree.string(), who.device));
+    const std::string counters = live::counters_file_in(tree.string(), who.device);
     put(adapter / "node_guid", guid_text(who.guid));
     put(adapter / "sys_image_guid", guid_text(who.guid));
     put(adapter / "node_type", "1: CA");
@@ -155,7 +156,10 @@ void write_adapter(const fs::path& tree, const live::Identity& who) {
     put(adapter / "hca_type", "Tulle");
     put(adapter / "hw_rev", "1");
     put(adapter / "board_id", "TULLE0000000001");
-    write_port(adapter / "ports/1", who);
+    for (uint32_t port = 1; port <= who.port_count(); ++port) {
+        make_counters(live::counters_file_of_port(counters, port));
+        write_port(adapter / "ports" / std::to_string(port), who, port);
+    }
     const std::string pci = pci_path(who.device);
     write_pci(tree / pci, device, who);
     const fs::path uverbs = tree / "class/infiniband_verbs" / uverbs_of(who.device);
@@ -194,7 +198,7 @@ DeviceFiles::~DeviceFiles() {
     if (!root_.empty()) fs::remove_all(root_, error);
 }
 
-std::string DeviceFiles::add(uint32_t rank, bool is_ethernet, uint32_t devices,
+std::string DeviceFiles::add(uint32_t rank, const Adapters& adapters,
                              const std::vector<live::UdpAddress>& addresses) {
     if (root_.empty()) return {};
     const fs::path tree = fs::path(root_) / std::to_string(rank);
@@ -202,8 +206,8 @@ std::string DeviceFiles::add(uint32_t rank, bool is_ethernet, uint32_t devices,
     fs::create_directories(tree / "dev/infiniband", error);
     fs::create_symlink("/dev/null", tree / "dev/infiniband/rdma_cm", error);
     put(tree / "class/infiniband_verbs/abi_version", "6");
-    for (uint32_t device = 0; device < devices; ++device) {
-        live::Identity who = live::identity_of(rank, is_ethernet, device);
+    for (uint32_t device = 0; device < adapters.devices; ++device) {
+        live::Identity who = live::identity_of(rank, adapters.is_ethernet, device, adapters.ports);
         live::listen_on(who, addresses);
         write_adapter(tree, who);
     }

@@ -20,7 +20,12 @@ public:
     DeviceFiles& operator=(const DeviceFiles&) = delete;
 
     // The tree of one host.
-    std::string add(uint32_t rank, bool is_ethernet, uint32_t devices,
+    struct Adapters {
+        bool is_ethernet = true;
+        uint32_t devices = 1;
+        uint32_t ports = 1;  // of each
+    };
+    std::string add(uint32_t rank, const Adapters& adapters,
                     const std::vector<live::UdpAddress>& addresses);
 
     // A file that a program removes when it cannot write all of a capture or of a log: that takes

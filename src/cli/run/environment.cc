@@ -38,6 +38,7 @@ std::vector<Variable> environment_for(const std::string& folder, const RunIdenti
         {"TULLE_SIZE", std::to_string(who.size)},
         {"TULLE_LINK_LAYER", who.link_layer},
         {"TULLE_DEVICES", std::to_string(who.devices)},
+        {"TULLE_PORTS", std::to_string(who.ports)},
     };
     if (!who.listens.empty()) variables.emplace_back("TULLE_LISTEN", who.listens);
     // NCCL 2.28 crashes when it is to choose this for an adapter that it does not know; 2 is the

@@ -20,6 +20,7 @@ struct RunIdentity {
     uint32_t rank = 0;
     uint32_t size = 1;
     uint32_t devices = 1;
+    uint32_t ports = 1;  // of each
     std::string link_layer = "ethernet";
     std::string listens;       // addresses of the machine; empty: none
     std::string device_files;  // the tree that stands for /sys and /dev

@@ -29,17 +29,23 @@ const CounterName* find(const char* path) {
     return nullptr;
 }
 
-// The file of an adapter other than the first ends with the adapter's number, as its name does.
+// The file of an adapter other than the first ends with the adapter's number, as its name does;
+// that of a port other than the first ends with "p" and the port's.
 int open_file(const char* tree, const char* counter_path) {
     const char* end = strstr(counter_path, "/ports/");
     const char* digits = end;
     while (digits > counter_path && digits[-1] >= '0' && digits[-1] <= '9') --digits;
+    const char* port = end + strlen("/ports/");
+    const bool is_first = port[0] == '1' && port[1] == '/';
+    char suffix[8] = "";
+    if (!is_first)
+        snprintf(suffix, sizeof suffix, "p%.*s", static_cast<int>(strcspn(port, "/")), port);
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/%s%.*s", tree, tulle::live::kCountersFile,
-             static_cast<int>(end - digits), digits);
+    snprintf(path, sizeof path, "%s/%s%.*s%s", tree, tulle::live::kCountersFile,
+             static_cast<int>(end - digits), digits, suffix);
     const auto file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
     if (file >= 0) return file;
-    snprintf(path, sizeof path, "%s/%s", tree, tulle::live::kCountersFile);
+    snprintf(path, sizeof path, "%s/%s%s", tree, tulle::live::kCountersFile, suffix);
     return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
 }
 

@@ -172,7 +172,8 @@ uint32_t find_listener(Manager& manager, const Id& id) {
 }
 
 bool take_peer(Manager& manager, Id& id, uint32_t peer) {
-    if (peer == kNobody || !manager.set_peer(id, peer)) return false;
+    const uint8_t its_port = port_of(address_gid(id.shown.route.addr.dst_storage));
+    if (peer == kNobody || !manager.set_peer(id, peer, its_port)) return false;
     set_path(id);
     return true;
 }
@@ -195,7 +196,7 @@ int init_attributes(Id& id, ibv_qp_attr& a, int& mask) {
     switch (a.qp_state) {
         case IBV_QPS_INIT:
             a.pkey_index = 0;
-            a.port_num = 1;
+            a.port_num = std::max<uint8_t>(id.shown.port_num, 1);
             mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
             if (is_datagram(id)) {
                 a.qkey = RDMA_UDP_QKEY;

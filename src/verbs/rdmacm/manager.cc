@@ -150,8 +150,9 @@ ibv_pd* Manager::domain() {
     return domain_;
 }
 
-bool Manager::set_peer(Id& id, uint32_t peer) {
-    const bool is_good = bridge_->peer_address(context_, peer, &id.peer_address);
+bool Manager::set_peer(Id& id, uint32_t peer, uint8_t its_port) {
+    const bool is_good =
+        bridge_->peer_address(context_, peer, {id.shown.port_num, its_port}, &id.peer_address);
     id.peer = is_good ? peer : kNobody;
     return is_good;
 }
@@ -301,7 +302,8 @@ Id* Manager::listener_of(transport::CmListener listener) {
 }
 
 // Either all of it or nothing is done.
-Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer) {
+Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer,
+                        const std::optional<transport::IpAddresses>& ip) {
     if (listener_of(listener) == nullptr) return nullptr;
     Id& from = *listener_of(listener);
     auto id = std::make_unique<Id>();
@@ -311,7 +313,7 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
     id->shown.ps = from.shown.ps;
     id->shown.qp_type = from.shown.qp_type;
     id->shown.pd = from.manager == this ? from.shown.pd : domain_;
-    id->shown.port_num = 1;
+    id->shown.port_num = ip ? port_of(ip->destination) : uint8_t{1};
     id->manager = this;
     id->is_synchronous = from.is_synchronous;
     id->is_passive = true;
@@ -319,7 +321,7 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
     id->listen_id = &from;
     id->handle = handle;
     id->receive_psn = next_psn();
-    if (!set_peer(*id, peer)) return nullptr;
+    if (!set_peer(*id, peer, ip ? port_of(ip->source) : uint8_t{1})) return nullptr;
     ids_.reserve(ids_.size() + 1);
     own(handle, *id);
     ids_.push_back(id.get());
@@ -331,7 +333,7 @@ void Manager::on_request(transport::CmHandle handle, const transport::CmRequestA
     Id* listener = listener_of(what.listener);
     if (listener != nullptr && listener->untaken >= listener->backlog)
         return (void)engine_->ignore(handle);
-    Id* id = new_id_for(what.listener, handle, what.endpoint);
+    Id* id = new_id_for(what.listener, handle, what.endpoint, what.ip);
     if (id == nullptr) return (void)engine_->reject(now(), handle, {});
     ++listener->untaken;
     const wire::CmReq& request = what.message;
@@ -361,7 +363,7 @@ void Manager::on_request(transport::CmHandle handle, const transport::CmRequestA
 
 void Manager::on_service(transport::CmHandle handle, const transport::CmServiceRequested& what) {
     Id* listener = listener_of(what.listener);
-    Id* id = new_id_for(what.listener, handle, what.endpoint);
+    Id* id = new_id_for(what.listener, handle, what.endpoint, what.ip);
     if (id != nullptr) ++listener->untaken;
     if (id == nullptr)
         return (void)engine_->answer_service(now(), handle,

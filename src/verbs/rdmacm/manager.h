@@ -76,7 +76,7 @@ public:
     // does not wait: a thread does.
     void seek(Id& id, const rdma_conn_param* param);
     // From now on the id talks to this process. False if that shows no address.
-    bool set_peer(Id& id, uint32_t peer);
+    bool set_peer(Id& id, uint32_t peer, uint8_t its_port);
 
     // An event for the program, on the channel of its id. It is filled in and then, when the lock
     // is let go, shown.
@@ -115,7 +115,8 @@ private:
     void on_request(transport::CmHandle handle, const transport::CmRequestArrived& what);
     void on_service(transport::CmHandle handle, const transport::CmServiceRequested& what);
     Id* listener_of(transport::CmListener listener);
-    Id* new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer);
+    Id* new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer,
+                   const std::optional<transport::IpAddresses>& ip);
     void on_gone(uint32_t peer);
     void lose(uint32_t peer);
     void lose_peers();
@@ -190,6 +191,8 @@ void carry(CmEventBox& box, const Bytes& bytes) {
 void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint16_t local_port);
 void set_path(Id& id);
 wire::Gid address_gid(const sockaddr_storage& address);
+// The port of an adapter whose address it is: 127.p.d.n is port p + 1. All else is the first's.
+uint8_t port_of(const wire::Gid& address);
 uint16_t address_port(const sockaddr_storage& address);
 bool is_wildcard(const sockaddr_storage& address);
 

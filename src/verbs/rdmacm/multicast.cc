@@ -71,7 +71,7 @@ TULLE_EXPORT int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void*
     std::memcpy(&group.address, address,
                 address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
     ibv_port_attr port{};
-    verbs_get_ctx(shown->verbs)->query_port(shown->verbs, 1, &port, sizeof port);
+    verbs_get_ctx(shown->verbs)->query_port(shown->verbs, shown->port_num, &port, sizeof port);
     {
         Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
@@ -81,7 +81,7 @@ TULLE_EXPORT int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void*
         // Which join it answers, as the interface has it.
         shown_param.private_data = context;
         shown_param.ah_attr.is_global = 1;
-        shown_param.ah_attr.port_num = 1;
+        shown_param.ah_attr.port_num = shown->port_num;
         shown_param.ah_attr.grh.dgid = group.group;
         shown_param.ah_attr.grh.hop_limit = 64;
         shown_param.ah_attr.grh.sgid_index = static_cast<uint8_t>(port.gid_tbl_len - 1);

@@ -84,7 +84,7 @@ int own_gid_index(const Id& id, int count) {
     const wire::Gid own = address_gid(id.shown.route.addr.src_storage);
     for (int index = count - 1; index > 0; --index) {
         ibv_gid gid{};
-        if (ibv_query_gid(id.shown.verbs, 1, index, &gid) == 0 &&
+        if (ibv_query_gid(id.shown.verbs, id.shown.port_num, index, &gid) == 0 &&
             std::memcmp(gid.raw, own.bytes.data(), sizeof gid.raw) == 0)
             return index;
     }
@@ -104,21 +104,27 @@ bool is_of_adapter(const sockaddr* address) {
     return who.listens.empty() || std::ranges::find(who.gids, gid_of(address)) != who.gids.end();
 }
 
-// The device whose address it is: 127.0.d.n of host n - 1 has number d. All else is the first's.
-uint32_t device_of(const wire::Gid& address) {
+// 127.p.d.n, with a device and a port that there are.
+bool is_of_loopback(const wire::Gid& address) {
     const auto& b = address.bytes;
-    const bool is_loopback = b[10] == 0xff && b[11] == 0xff && b[12] == 127 && b[13] == 0;
-    return is_loopback && b[14] < live::device_count_from_environment() ? b[14] : 0;
+    return b[10] == 0xff && b[11] == 0xff && b[12] == 127 &&
+           b[13] < live::port_count_from_environment() &&
+           b[14] < live::device_count_from_environment();
 }
 
-// From here on it is an id of this device.
-bool attach(Id& id, uint32_t device) {
+// The device whose address it is: 127.p.d.n of host n - 1 has number d. All else is the first's.
+uint32_t device_of(const wire::Gid& address) {
+    return is_of_loopback(address) ? address.bytes[14] : 0;
+}
+
+// From here on it is an id of this device and port.
+bool attach(Id& id, uint32_t device, uint8_t port) {
     Manager& manager = Manager::of_device(device);
     if (manager.context() == nullptr) return false;
     const bool is_of_other = id.shown.pd != nullptr && id.shown.pd->context != manager.context();
     manager.adopt(id);
     id.shown.verbs = manager.context();
-    id.shown.port_num = 1;
+    id.shown.port_num = port;
     if (id.shown.pd == nullptr || is_of_other) id.shown.pd = manager.domain();
     return id.shown.pd != nullptr;
 }
@@ -161,7 +167,8 @@ int bind_to(Id& id, const sockaddr* address) {
     rdma_addr& shown = id.shown.route.addr;
     std::memcpy(&shown.src_storage, address, size_of(address));
     // A wildcard names no device; one that programs can ask is there all the same when needed.
-    if (!attach(id, is_any(address) ? 0 : device_of(gid_of(address)))) return errno;
+    const wire::Gid own = is_any(address) ? wire::Gid{} : gid_of(address);
+    if (!attach(id, device_of(own), port_of(own))) return errno;
     if (const int error = take_port(id)) return error;
     id.is_bound = true;
     return 0;
@@ -193,6 +200,10 @@ void copy_address(sockaddr_storage& to, const wire::Gid& from, uint16_t port) {
 
 }  // namespace
 
+uint8_t port_of(const wire::Gid& address) {
+    return is_of_loopback(address) ? static_cast<uint8_t>(address.bytes[13] + 1) : uint8_t{1};
+}
+
 wire::Gid address_gid(const sockaddr_storage& address) {
     return gid_of(reinterpret_cast<const sockaddr*>(&address));
 }
@@ -217,8 +228,9 @@ void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint
 void set_path(Id& id) {
     ibv_gid own{};
     ibv_port_attr port{};
-    verbs_get_ctx(id.shown.verbs)->query_port(id.shown.verbs, 1, &port, sizeof port);
-    ibv_query_gid(id.shown.verbs, 1, own_gid_index(id, port.gid_tbl_len), &own);
+    const uint8_t number = id.shown.port_num;
+    verbs_get_ctx(id.shown.verbs)->query_port(id.shown.verbs, number, &port, sizeof port);
+    ibv_query_gid(id.shown.verbs, number, own_gid_index(id, port.gid_tbl_len), &own);
     ibv_ah_attr peer = id.peer_address;
     if (id.peer == kNobody)
         std::memcpy(peer.grh.dgid.raw, address_gid(id.shown.route.addr.dst_storage).bytes.data(),
@@ -261,11 +273,12 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
         if (const int error = bind_to(id, source)) return refuse_call(error);
     rdma_addr& addresses = shown->route.addr;
     std::memcpy(&addresses.dst_storage, destination, size_of(destination));
-    // The device of its own address; without one that of the destination, as if each were a subnet.
-    const uint32_t device =
-        device_of(is_wildcard(addresses.src_storage) ? gid_of(destination)
-                                                     : address_gid(addresses.src_storage));
-    if (!attach(id, device)) return -1;
+    // The device and port of its own address; without one those of the destination, as if each were
+    // a subnet.
+    const wire::Gid known = is_wildcard(addresses.src_storage) ? gid_of(destination)
+                                                               : address_gid(addresses.src_storage);
+    const uint32_t device = device_of(known);
+    if (!attach(id, device, port_of(known))) return -1;
     Manager& manager = Manager::of(id);
     const bool is_reachable = is_local(destination) || is_multicast(destination) ||
                               is_reachable_elsewhere(manager, shown->verbs, destination);
@@ -284,7 +297,7 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
                 copy_address(addresses.src_storage, who.gids[live::gid_index_for(who, there)],
                              port);
             else if (is_four)
-                copy_address(addresses.src_storage, wire::gid_of(who.ip), port);
+                copy_address(addresses.src_storage, wire::gid_of(who.ip_of(shown->port_num)), port);
             else
                 std::memcpy(&addresses.src_storage, destination, size_of(destination));
             port_in(addresses.src_storage) = htons(port);
