@@ -226,6 +226,7 @@ void World::on_introduced(Introduction introduction) {
     const int socket = introduction.socket.get();
     if (!peers_[*index]->take_incoming(std::move(introduction))) return;
     receiving_.push_back(*index);
+    peers_[*index]->incoming().is_taken.store(1, std::memory_order_release);
     watch_->attend(socket);
 }
 
@@ -266,10 +267,12 @@ void World::forget_if_unused(uint32_t index) {
     if (peer.is_gone && peer.connections == 0) peer.forget();
 }
 
-// Those of a peer that could open the file by itself, as us. False if it has not shown that yet: it
-// does with the first answer that it sends.
-bool World::open_counters(Peer& peer) {
+// It has our ring, and so waits for our copies before memory is its program's own again. Its
+// counters are those of a peer that could open the file by itself, as us; it shows that with the
+// first answer that it sends.
+bool World::may_copy(Peer& peer) {
     if (peer.has_counters) return true;
+    if (peer.outgoing().is_taken.load(std::memory_order_acquire) == 0) return false;
     const bool has_file = peer.facts.counters_file[0] != 0;
     if (has_file && !peer.has_proven(secret_.word)) return false;
     for (uint32_t port = 1; has_file && port <= peer.facts.port_count; ++port)

@@ -216,7 +216,7 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
         connections_.way_to(endpoint).way == Way::direct) {
         Peer& peer = world_.at(endpoint.value);
         if (!peer.is_gone && peer.can_send() && connections_.agrees(connections_.of(qpn)) &&
-            world_.open_counters(peer)) {
+            world_.may_copy(peer)) {
             if (direct_.add(peer, adapter_, *qp, world_.outside_of(qpn), world_.secret().instance,
                             connections_.of(qpn).ends, request))
                 return Refusal::none;

@@ -20,6 +20,8 @@ protected:
     void connect() {
         here.connect(there);
         there.connect(here);
+        here.await_short_way_to(there);
+        there.await_short_way_to(here);
     }
     uint64_t remote() const { return there.request.address; }
 
@@ -50,6 +52,20 @@ TEST_F(HostTest, a_write_is_done_when_it_was_posted) {
     EXPECT_EQ(completion.status, Status::success);
     EXPECT_EQ(there.memory[4095], std::byte{0x5a});
     EXPECT_EQ(there.memory[4096], std::byte{0});
+}
+
+// Who does not know its peer yet cannot wait for it: nothing is copied before.
+TEST_F(HostTest, a_peer_that_has_not_taken_the_ring_is_not_copied_to) {
+    there.connect(here);
+    std::memset(here.memory.data(), 0x5a, 64);
+    {
+        const std::lock_guard guard(there.host->lock());  // so that it hears nothing
+        here.connect(there);
+        here.post(transport::Work::write, 64, remote(), there.key);
+        EXPECT_EQ(there.memory[0], std::byte{0});
+    }
+    EXPECT_EQ(here.next().status, Status::success);
+    EXPECT_EQ(there.memory[0], std::byte{0x5a});
 }
 
 TEST_F(HostTest, a_read_brings_what_is_there) {

@@ -28,6 +28,9 @@ struct RingMemory {
     alignas(64) std::atomic<uint32_t> bell_rung;  // the reader was told, and has not looked since
     // Odd while the writer copies into the reader's memory, or out of it, by itself (direct.h).
     alignas(64) std::atomic<uint32_t> at_work;
+    // Not zero when the reader has the ring and knows whom to wait for; before that the writer does
+    // not touch its memory.
+    std::atomic<uint32_t> is_taken;
     // Up to where WRITEs in the ring have somebody who puts them into place (write_stream.h).
     alignas(64) std::atomic<uint64_t> claimed;
     // Not zero while the writer takes WRITEs back and waits for the reader to finish one of them.

@@ -74,6 +74,12 @@ public:
         return const_cast<Peer*>(host->world().peer(index))->outgoing();
     }
 
+    // Until it has taken our ring: what is posted before goes by packets.
+    void await_short_way_to(const Side& other) {
+        const RingMemory& ring = ring_to(other);
+        while (ring.is_taken.load() == 0) continue;
+    }
+
     wire::Qpn number() const { return host->world().outside_of(qpn); }
 
     void connect(const Side& other, uint8_t timeout = 14) {

@@ -133,7 +133,8 @@ public:
     void lose_peer(uint32_t index);
     void lose_the_dead();
     void forget_if_unused(uint32_t index);
-    bool open_counters(Peer& peer);
+    // Whether we may copy into its memory and out of it by ourselves, as far as it is concerned.
+    bool may_copy(Peer& peer);
 
     // Multicast groups have an index each, from 1, the same for sending and receiving.
     transport::MulticastGroup group_of(const wire::Gid& gid);
