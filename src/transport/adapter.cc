@@ -267,6 +267,14 @@ void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) 
     core_.on_new_path(*qp);
 }
 
+void Adapter::set_loss_policy(Qpn qpn, LossPolicy policy) {
+    QueuePair* qp = core_.find(qpn);
+    if (qp == nullptr || qp->type >= QpType::ee_requester) return;
+    // Who goes back may begin to keep books at any time; who keeps them may not throw them away.
+    const bool has_books = qp->early || qp->scoreboard;
+    if (policy == LossPolicy::selective_repeat || !has_books) qp->loss = policy;
+}
+
 Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask) {
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr || !is_legal(core_, *qp, attributes, mask)) return Refusal::invalid_argument;

@@ -87,6 +87,9 @@ public:
     // What its next request packet waits for, as far as the adapter knows (requester.h).
     Standing standing(const QueuePair& qp, Instant now) const;
     void set_congestion_control(Qpn qpn, const CongestionControl& control);
+    // What this one does about loss, where that is not as the adapter's configuration says: its
+    // peer has to understand it. Any time will do to begin selective repeat.
+    void set_loss_policy(Qpn qpn, LossPolicy policy);
 
     // What breaks by itself; only the owner knows. The oldest request under way of a queue pair
     // ends with general_error, those of a device that fails with fatal, and the rest is flushed. A

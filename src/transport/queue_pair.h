@@ -13,6 +13,7 @@
 
 #include "base/time.h"
 #include "transport/congestion/congestion.h"
+#include "transport/loss/loss.h"
 #include "transport/loss/reorder_buffer.h"
 #include "transport/loss/scoreboard.h"
 #include "transport/memory.h"
@@ -185,6 +186,7 @@ struct QueuePair {
     bool in_ready_list = false;
     bool in_answer_list = false;
     bool waits_for_pace = false;
+    LossPolicy loss = LossPolicy::go_back_n;
     uint8_t lane = 0;         // of the ready list that it is in
     uint8_t answer_lane = 0;  // of the list of answers that it is in
     uint8_t retry_count = 7;

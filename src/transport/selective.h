@@ -9,9 +9,8 @@
 namespace tulle::transport {
 
 // Reliable datagrams carry one message at a time and go back.
-inline bool repeats_selectively(const Core& core, const QueuePair& qp) {
-    return core.config.loss == LossPolicy::selective_repeat && qp.type != QpType::ee_requester &&
-           qp.type != QpType::ee_responder;
+inline bool repeats_selectively(const Core&, const QueuePair& qp) {
+    return qp.loss == LossPolicy::selective_repeat;
 }
 
 // An answer brought this, of now or of before. What it counted is acknowledged already.

@@ -82,15 +82,6 @@ void unpack_extended(const Packet& packet, TransportHeaders& to) {
     }
 }
 
-// A selective acknowledgement as bytes: PSN, what it tells, bits; most significant byte first.
-std::array<std::byte, SelectiveAck::kBytes> bytes_of(const SelectiveAck& ack) {
-    const uint64_t words[] = {uint64_t{ack.first_psn} << 8 | ack.tells, ack.bits};
-    std::array<std::byte, SelectiveAck::kBytes> bytes;
-    for (size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(words[0] >> (24 - 8 * i));
-    for (size_t i = 0; i < 8; ++i) bytes[4 + i] = static_cast<std::byte>(words[1] >> (56 - 8 * i));
-    return bytes;
-}
-
 SelectiveAck selective_ack_of(Bytes bytes) {
     uint64_t words[2] = {};
     for (size_t i = 0; i < bytes.size(); ++i) {
@@ -248,6 +239,15 @@ Frame pfc_frame(const Packet& packet, const Path& path) {
 }
 
 }  // namespace
+
+// PSN, what it tells, bits; most significant byte first.
+std::array<std::byte, SelectiveAck::kBytes> bytes_of(const SelectiveAck& ack) {
+    const uint64_t words[] = {uint64_t{ack.first_psn} << 8 | ack.tells, ack.bits};
+    std::array<std::byte, SelectiveAck::kBytes> bytes;
+    for (size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(words[0] >> (24 - 8 * i));
+    for (size_t i = 0; i < 8; ++i) bytes[4 + i] = static_cast<std::byte>(words[1] >> (56 - 8 * i));
+    return bytes;
+}
 
 Frame frame_of(const Packet& packet, const Path& path, Bytes payload) {
     switch (packet.kind) {

@@ -77,6 +77,9 @@ struct SelectiveAck {
     bool tells_trimmed() const { return tells == static_cast<uint32_t>(Tells::trimmed); }
 };
 
+// As it travels.
+std::array<std::byte, SelectiveAck::kBytes> bytes_of(const SelectiveAck& ack);
+
 struct Packet {
     struct Rdma {  // RETH; ImmDt or FETH; DETH in the reliable datagram service
         Word64 virtual_address;

@@ -236,6 +236,24 @@ TEST(Loss, peers_of_different_policies_understand_each_other) {
     }
 }
 
+TEST(Loss, a_queue_pair_begins_to_repeat_selectively_when_its_peer_is_known_to_understand_it) {
+    Pair pair;
+    pair.wire.drop(Operation::write_middle, 7);
+    pair.client.post({.work = Work::write, .length = 40 * 1024});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    const uint64_t before = pair.client.counters().retransmitted_packets;
+    EXPECT_GT(before, 1u);
+    pair.client.adapter.set_loss_policy(pair.client.qpn, LossPolicy::selective_repeat);
+    pair.server.adapter.set_loss_policy(pair.server.qpn, LossPolicy::selective_repeat);
+    pair.wire.drop(Operation::write_middle, pair.wire.count(Operation::write_middle) + 7);
+    pair.client.post({.work = Work::write, .length = 40 * 1024});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.counters().retransmitted_packets, before + 1);
+    EXPECT_TRUE(same_bytes(pair.client, 0, pair.server, 0, 40 * 1024));
+}
+
 TEST(Loss, selective_repeat_keeps_reads_and_atomics_in_their_place) {
     Pair pair({.loss = LossPolicy::selective_repeat});
     pair.server.set_word(0x8000, 1);
