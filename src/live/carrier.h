@@ -70,6 +70,10 @@ public:
     const WirePath* wire() const { return wire_.get(); }
     // Other machines; nullptr where none may reach us.
     const UdpPath* udp() const { return udp_.get(); }
+    // A queue pair is connected to a machine that may be one of ours.
+    void greet(Peer& peer) {
+        if (neighbours_) neighbours_->greet(time_, peer);
+    }
     WireCounters wire_counters() const;
     uint64_t datagrams_in() const { return udp_ ? udp_->sockets().counts().received : 0; }
     base::Instant udp_deadline() const {

@@ -83,6 +83,12 @@ void Connections::excuse_slow_peers(base::Instant now) {
     }
 }
 
+void Connections::on_ours(uint32_t peer) {
+    for (const Route& route : routes_)
+        if (route.is_connected && route.endpoint.value == peer)
+            adapter_.set_loss_policy(route.qpn, transport::LossPolicy::selective_repeat);
+}
+
 void Connections::on_left(uint32_t peer, base::Instant now) {
     for (const Route& route : routes_)
         if (route.is_connected && route.endpoint.value == peer)

@@ -46,6 +46,9 @@ public:
     void excuse_slow_peers(base::Instant now);
     // Its peer is no more: it is as impatient as it was told to be.
     void on_left(uint32_t peer, base::Instant now);
+    // The machine of this end point is one of ours: what is lost on the way to it, or from it, is
+    // repeated selectively. Towards all others it is go-back-N, which everybody understands.
+    void on_ours(uint32_t peer);
     // How long it shall wait for an answer.
     uint8_t ack_timeout_of(const Route& route) const;
 

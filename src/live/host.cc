@@ -34,7 +34,11 @@ transport::AdapterConfig config_for(const WireSettings& settings, bool listens) 
     while (getrandom(&config.seed, sizeof config.seed, 0) != sizeof config.seed) continue;
     config.max_payload = kPiece;
     config.max_packets_outstanding = settings.is_on ? kPacketsOutstanding : kPiecesOutstanding;
-    if (listens) config.max_packets_outstanding = UdpSockets::window();
+    if (listens) {
+        config.max_packets_outstanding = UdpSockets::window();
+        // What a peer can make us keep for it: twice what those of ours have under way.
+        config.reorder_packets = 2 * UdpSockets::kMostUnderWay;
+    }
     if (!settings.is_on) config.rnr_patience = kRnrPatience;
     if (transport::nature_of(Pacing::wanted()).wants_marks_in_answers)
         config.notifications.way = transport::NotificationSettings::Way::answer;
@@ -160,9 +164,7 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
         route.ends = {gid_kind_of(identity().is_ethernet, std::min(addressing.gid_index, last)),
                       addressing.port, addressing.peer_port};
         route.is_agreed = false;
-        const bool is_paced =
-            pacing_.is_on() && connections_.way_to(endpoint).way == Way::udp && !is_datagram;
-        if (is_paced) adapter_.set_congestion_control(qpn, pacing_.control());
+        if (!is_datagram) prepare_for_wire(qpn, endpoint);
         diagnosis_.tell_way(endpoint);
     } else if ((mask & transport::kPort) != 0) {
         route.ends.port = addressing.port;
@@ -171,6 +173,17 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     route.qpn = qpn;
     connections_.note(*qp);
     return Refusal::none;
+}
+
+// What goes to another machine is paced where that was asked for, and repeated as its peer
+// understands it.
+void Host::prepare_for_wire(wire::Qpn qpn, EndpointIndex endpoint) {
+    if (connections_.way_to(endpoint).way != Way::udp) return;
+    if (pacing_.is_on()) adapter_.set_congestion_control(qpn, pacing_.control());
+    Peer& peer = world_.at(endpoint.value);
+    adapter_.set_loss_policy(qpn, peer.is_ours ? transport::LossPolicy::selective_repeat
+                                               : transport::LossPolicy::go_back_n);
+    carrier_.greet(peer);
 }
 
 Refusal Host::destroy_qp(wire::Qpn qpn) {

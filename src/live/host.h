@@ -106,6 +106,7 @@ private:
     bool has_arrivals() override;
     bool took_writes() override { return carrier_.took_writes(); }
 
+    void prepare_for_wire(wire::Qpn qpn, transport::EndpointIndex endpoint);
     void take_news();
     void tally(base::Instant now);
     bool is_copying(uint32_t index, uint64_t instance);

@@ -457,7 +457,8 @@ void Carrier::receive_udp(Instant time) {
         udp_->sockets().flush();
     };
     for (int looks = 0; looks < kLooks; ++looks)
-        if (!udp_->sockets().receive(take, pause)) return;
+        if (!udp_->sockets().receive(take, pause)) break;
+    for (const uint32_t index : neighbours_->take_ours()) connections_.on_ours(index);
 }
 
 // Whether somebody waits for such a datagram. One that nobody wants is not worth knowing its
@@ -511,8 +512,10 @@ void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_ha
 void Carrier::receive_handed(uint32_t index, Instant time, std::span<const std::byte> record) {
     if (!udp_ || !world_.realm().is_own(world_.at(index).who))
         return world_.at(index).reader.give_up();
-    if (const auto arrival = UdpNeighbours::read_handed(record))
-        take_datagram(time, *arrival, false);
+    const auto arrival = UdpNeighbours::read_handed(record);
+    if (!arrival) return;
+    if (UdpSockets::greeting_in(*arrival)) return (void)neighbours_->judge(time, *arrival);
+    take_datagram(time, *arrival, false);
 }
 
 void Carrier::receive_local(Instant time) {

@@ -82,7 +82,9 @@ public:
     // One that is known by its address alone, on another machine: any number of processes, with no
     // memory in common.
     bool is_remote = false;
-    wire::Gid own_address;     // the one of ours that talks to it
+    wire::Gid own_address;  // the one of ours that talks to it
+    bool is_ours = false;   // it has said that it is one of these, and repeats selectively
+    base::Instant greet_again_at{};
     base::Instant heard_at{};  // or first spoken to
     const uint64_t instance;
     const uint32_t slot;

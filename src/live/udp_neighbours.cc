@@ -61,8 +61,10 @@ bool UdpNeighbours::take_probe(const UdpArrival& arrival) {
 }
 
 UdpNeighbours::Verdict UdpNeighbours::judge(Instant now, const UdpArrival& arrival) {
-    if (arrival.body.size() < wire::Bth::kSize)
+    if (arrival.body.size() < wire::Bth::kSize) {
+        if (UdpSockets::greeting_in(arrival)) return judge_greeting(now, arrival);
         return {take_probe(arrival) ? Whose::nobodys : Whose::ours};
+    }
     const wire::Qpn qpn{static_cast<uint32_t>(number_at(arrival.body, 5, 3))};
     if (qpn.value <= 1 || qpn.value == kMulticastQpn) return {};
     const uint32_t slot = slot_of(qpn);
@@ -70,6 +72,38 @@ UdpNeighbours::Verdict UdpNeighbours::judge(Instant now, const UdpArrival& arriv
     const auto peer = neighbour_in(now, slot);
     if (peer) return hand_over(now, *peer, arrival);
     ++nobodys_;
+    return {Whose::nobodys};
+}
+
+void UdpNeighbours::greet(Instant now, Peer& peer) {
+    if (peer.is_ours || now < peer.greet_again_at) return;
+    peer.greet_again_at = now + kLookAgain;
+    const Identity& who = world_.identity();
+    UdpSockets::Greeting greeting{.slot = static_cast<uint8_t>(world_.slot())};
+    for (size_t i = 0; i < std::min<size_t>(who.gids.size(), kGids); ++i)
+        if (const uint32_t place = world_.board().udp_places[i].load();
+            who.gids[i] == peer.own_address && place != 0)
+            greeting.place = static_cast<uint8_t>(place - 1);
+    udp_.sockets().greet(peer.own_address, peer.facts.gids[0], greeting);
+}
+
+// Anybody may ask. An answer counts from an address that we talk to.
+UdpNeighbours::Verdict UdpNeighbours::judge_greeting(Instant now, const UdpArrival& arrival) {
+    auto greeting = *UdpSockets::greeting_in(arrival);
+    if (!greeting.is_answer) {
+        greeting.is_answer = true;
+        if (world_.is_elsewhere(arrival.source))
+            udp_.sockets().greet(arrival.destination, arrival.source, greeting);
+        return {Whose::nobodys};
+    }
+    if (world_.board().blocks[greeting.slot].load(std::memory_order_relaxed) == 0) {
+        const auto peer = neighbour_in(now, greeting.slot);
+        return peer ? hand_over(now, *peer, arrival) : Verdict{Whose::nobodys};
+    }
+    const auto found = world_.find_remote(arrival.source, arrival.destination);
+    if (found == World::kNowhere || std::exchange(world_.at(found.value).is_ours, true))
+        return {Whose::nobodys};
+    ours_.push_back(found.value);
     return {Whose::nobodys};
 }
 

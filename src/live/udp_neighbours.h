@@ -21,6 +21,7 @@
 #include <array>
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "live/udp_path.h"
@@ -45,6 +46,11 @@ public:
     // One that a neighbour has handed over; nothing if it is not as it should be.
     static std::optional<UdpArrival> read_handed(std::span<const std::byte> record);
 
+    // Asks whether a peer is one of ours (udp_sockets.h). Nobody else answers.
+    void greet(base::Instant now, Peer& peer);
+    // The end points that have answered, since this was last asked.
+    std::vector<uint32_t> take_ours() { return std::exchange(ours_, {}); }
+
     // A request that was held and is due: somebody listens, or it was held for long. It is judged
     // once more and not held again.
     std::optional<UdpArrival> take_held(base::Instant now);
@@ -67,6 +73,7 @@ private:
 
     bool hold(base::Instant now, const UdpArrival& arrival, uint32_t port);
     bool take_probe(const UdpArrival& arrival);
+    Verdict judge_greeting(base::Instant now, const UdpArrival& arrival);
     std::optional<uint32_t> neighbour_in(base::Instant now, uint32_t slot);
     std::optional<uint32_t> neighbour_listening(base::Instant now, uint32_t port);
     Verdict hand_over(base::Instant now, uint32_t peer, const UdpArrival& arrival);
@@ -82,6 +89,7 @@ private:
     base::Instant not_before_{};
     bool has_asked_ = false;
     uint64_t handed_over_ = 0;
+    std::vector<uint32_t> ours_;
     std::deque<Held> held_;
     Held released_;  // the one that was taken last
     base::Instant look_at_held_ = base::Instant::never();

@@ -91,8 +91,13 @@ base::Result<std::unique_ptr<UdpPath>> UdpPath::open(const std::vector<UdpAddres
 void UdpPath::send(const wire::Gid& from, const wire::Gid& to, const wire::Packet& packet) {
     if (packet.payload_length > wire::kMaxPayload) return;
     const bool has_bytes = packet.payload_length != 0 && !packet.payload.is_modelled();
-    const wire::Bytes payload =
+    wire::Bytes payload =
         has_bytes ? wire::Bytes{packet.payload.address(), packet.payload_length} : wire::Bytes{};
+    std::array<std::byte, wire::SelectiveAck::kBytes> selective;
+    if (packet.has_selective_ack()) [[unlikely]] {
+        selective = wire::bytes_of(packet.extended.ack.selective);
+        payload = selective;
+    }
     wire::Frame frame = wire::frame_of(packet, {}, payload);
     const size_t pad = frame.pad.size();
     const size_t size = frame.transport.size() + payload.size() + pad;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "live/board.h"
 #include "wire/ip.h"
 
 #ifndef UDP_SEGMENT
@@ -27,7 +28,7 @@ namespace {
 constexpr int kBufferBytes = 8 << 20;    // asked for; the kernel gives what net.core allows
 constexpr uint16_t kMostSegments = 64;   // of one call, in all kernels that know UDP_SEGMENT
 constexpr uint16_t kFirstPort = 0xc000;  // where RoCE v2 has its source ports (annex A17.9.2)
-constexpr uint32_t kPorts = 0x4000;
+constexpr uint32_t kSourcePorts = 0x4000;
 constexpr size_t kMostErrors = 64;
 
 union SocketAddress {
@@ -183,12 +184,11 @@ void UdpSockets::leave(const wire::Gid& group) {
 
 uint32_t UdpSockets::window() {
     constexpr uint32_t kCost = 9000;  // of the longest packet in a buffer: two pages and its head
-    constexpr uint32_t kMost = 128;   // chosen
     const Descriptor socket = new_socket(wire::gid_of(wire::Ipv4Address{}));
     int room = 0;
     socklen_t length = sizeof room;
     if (!socket || getsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &room, &length) != 0) return 16;
-    return std::clamp(static_cast<uint32_t>(room) / kCost, 16u, kMost);
+    return std::clamp(static_cast<uint32_t>(room) / kCost, 16u, kMostUnderWay);
 }
 
 std::vector<int> UdpSockets::files() const {
@@ -254,8 +254,8 @@ UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t ent
     send_groups_by(socket.get(), own->address);
     // Where this process begins to look is its own affair.
     const uint32_t start = static_cast<uint32_t>(getpid()) * 61 + entropy;
-    for (uint32_t tries = 0; tries < kPorts; ++tries) {
-        const auto port = static_cast<uint16_t>(kFirstPort + (start + tries) % kPorts);
+    for (uint32_t tries = 0; tries < kSourcePorts; ++tries) {
+        const auto port = static_cast<uint16_t>(kFirstPort + (start + tries) % kSourcePorts);
         if (!bind_to(socket.get(), source, port)) continue;
         sender = {std::move(socket), port};
         return &sender;
@@ -266,9 +266,9 @@ UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t ent
 bool UdpSockets::fits(const UdpDeparture& to, uint16_t port) const {
     return is_open_ && !open_.is_complete && has_segments_ && open_.port == port &&
            open_.source == to.source && open_.destination == to.destination &&
-           open_.traffic_class == to.traffic_class && open_.queue_pair == to.queue_pair &&
-           to.bytes <= open_.segment && open_.count < kMostSegments &&
-           open_.bytes + to.bytes <= kMostBytes;
+           open_.traffic_class == to.traffic_class &&
+           slot_of({open_.queue_pair}) == slot_of({to.queue_pair}) && to.bytes <= open_.segment &&
+           open_.count < kMostSegments && open_.bytes + to.bytes <= kMostBytes;
 }
 
 void UdpSockets::begin(const UdpDeparture& to, const Sender& sender) {

@@ -56,6 +56,7 @@ public:
     // How many packets a queue pair may have under way, so that they fit into a receive buffer as
     // the kernel gives it to us: the peer's is taken to be as large.
     static uint32_t window();
+    static constexpr uint32_t kMostUnderWay = 128;  // chosen
 
     struct Place {
         std::span<std::byte> bytes;  // to be written
@@ -108,6 +109,17 @@ public:
     void steer(const wire::Gid& address, std::span<const Steering> table);
     void probe(uint32_t places);
     static std::optional<uint32_t> place_in_probe(const UdpArrival& arrival);
+
+    // Whether another machine speaks as we do: asked, and answered, by datagrams that are shorter
+    // than any packet and begin with an opcode that nobody has. `place` is where the asker gets
+    // what is for it, `slot` its own; an answer repeats them.
+    struct Greeting {
+        bool is_answer = false;
+        uint8_t place = 0;
+        uint8_t slot = 0;
+    };
+    void greet(const wire::Gid& from, const wire::Gid& to, const Greeting& greeting);
+    static std::optional<Greeting> greeting_in(const UdpArrival& arrival);
 
     // An address that said that nobody listens, or that cannot be reached, or a datagram that was
     // too long for the way: the error of the kernel, 0 if there was none. Newest first.

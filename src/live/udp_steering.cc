@@ -13,6 +13,8 @@ namespace {
 // Shorter than any packet of RoCE, and begins with an opcode that nobody has.
 constexpr std::array<uint8_t, 7> kProbe = {0xff, 't', 'u', 'l', 'l', 'e', 0};
 constexpr size_t kProbeBytes = kProbe.size() + 1;
+// A greeting begins alike, so that the program of steering gives it to the place that it names.
+constexpr size_t kGreetingBytes = kProbe.size() + 4;
 
 constexpr uint32_t kNoPlace = UINT32_MAX;  // the kernel chooses by a hash
 
@@ -68,6 +70,25 @@ std::optional<uint32_t> UdpSockets::place_in_probe(const UdpArrival& arrival) {
         std::memcmp(arrival.body.data(), kProbe.data(), kProbe.size()) != 0)
         return std::nullopt;
     return std::to_integer<uint32_t>(arrival.body.back());
+}
+
+void UdpSockets::greet(const wire::Gid& from, const wire::Gid& to, const Greeting& greeting) {
+    const Place room = reserve({from, to, 0, 0, kGreetingBytes});
+    if (room.bytes.empty()) return;
+    std::memcpy(room.bytes.data(), kProbe.data(), kProbe.size());
+    const std::array<uint8_t, 4> rest = {greeting.is_answer ? greeting.place : uint8_t{0},
+                                         greeting.is_answer, greeting.place, greeting.slot};
+    std::memcpy(room.bytes.data() + kProbe.size(), rest.data(), rest.size());
+    flush();
+}
+
+std::optional<UdpSockets::Greeting> UdpSockets::greeting_in(const UdpArrival& arrival) {
+    if (arrival.body.size() != kGreetingBytes ||
+        std::memcmp(arrival.body.data(), kProbe.data(), kProbe.size()) != 0)
+        return std::nullopt;
+    const auto rest = arrival.body.subspan(kProbe.size());
+    return Greeting{rest[1] != std::byte{0}, std::to_integer<uint8_t>(rest[2]),
+                    std::to_integer<uint8_t>(rest[3])};
 }
 
 }  // namespace tulle::live

@@ -240,6 +240,19 @@ def on_a_bad_network(machines):
                   "rdma-ping-9", options=FAULTS)
 
 
+def what_is_lost_goes_again_alone(machines):
+    """Among ourselves. Going back to each packet that is lost would send nearly all twice."""
+    line = "ib_write_bw -F -n 20 -s 1048576"
+    options = ["--loss", "1%", "--seed", "7", "--verbose"]
+    server = machines.start(line, options=options)
+    machines.until_it_listens(server, 18515)
+    client = machines.start(f"{line} {HERE[0]}", is_client=True, options=options)
+    sent = counted(machines.end(client))["port_xmit_packets"]
+    machines.end(server)
+    needed = 20 * 256
+    assert needed < sent < 1.4 * needed, f"{sent} packets were sent for {needed}"
+
+
 def perftest_on_a_bad_network(machines):
     whole_table_of(machines, "", FAULTS, "_faults")
 
@@ -511,12 +524,13 @@ def a_thousand_of_64_processes_come_and_go(machines):
 TESTS = {test.__name__: test for test in (
     pingpong_over_ipv4_and_ipv6, perftest_sends, perftest_writes, perftest_reads, perftest_atomics,
     programs_of_the_connection_manager, ucx_between_machines, libfabric_between_machines,
-    open_mpi_with_8_ranks, on_a_bad_network, several_programs_share_the_port,
-    programs_of_one_machine_use_shared_memory, a_killed_peer_is_a_dead_host,
+    open_mpi_with_8_ranks, on_a_bad_network, what_is_lost_goes_again_alone,
+    several_programs_share_the_port, programs_of_one_machine_use_shared_memory,
+    a_killed_peer_is_a_dead_host,
     who_comes_after_a_killed_client_is_served, nobody_listens_by_default,
     verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted,
-    requests_of_strangers_take_no_memory,
-    a_link_on_the_way_is_too_narrow, what_the_network_marks_slows_its_sender,
+    requests_of_strangers_take_no_memory, a_link_on_the_way_is_too_narrow,
+    what_the_network_marks_slows_its_sender,
     eight_processes_come_and_go)}
 LONG = {test.__name__: test for test in (
     perftest_on_a_bad_network, ucx_libfabric_and_mpi_on_a_bad_network,
