@@ -44,7 +44,7 @@ public:
 
 private:
     std::string comment(const Subnet::Place& place) const {
-        if (place.owner.node == kNone) return {};
+        if (place.owner.node == kNone) return "\n";
         const topology::Node& node = graph_.nodes[place.owner.node];
         const uint64_t guid =
             guids_[place.owner.node] + (node.is_host() ? place.owner.port + 1u : 0);

@@ -266,6 +266,9 @@ void Manager::repress(const SmpBytes& trap) {
 
 void Manager::take_node(const Request& request, const SmpBytes& smp) {
     const auto info = *wire::parse<wire::NodeInfo>(smp.data());
+    // No node that there can be is none.
+    if (info.port_count == 0 || info.port_count > kMaxPort || info.local_port > info.port_count)
+        return;
     const auto [known, is_new] = by_guid_.try_emplace(
         info.node_type == wire::kNodeSwitch ? info.node_guid.value : info.port_guid.value,
         static_cast<uint32_t>(nodes_.size()));
@@ -315,7 +318,8 @@ void Manager::take_port(const Request& request, const SmpBytes& smp) {
     if (phase_ != Phase::discover || number == 0 || !is_up(port.info)) return;
     // What is behind it was found already where the other end asked first.
     const bool is_own_port = !found.is_switch && !found.path.empty();
-    if (port.peer == kNone && number != found.entry_port && !is_own_port)
+    const bool is_too_far = found.path.size() >= wire::kSmpMaxHops;
+    if (port.peer == kNone && number != found.entry_port && !is_own_port && !is_too_far)
         ask({.node = request.node, .behind = number, .attribute = wire::kSmpNodeInfo});
 }
 
@@ -502,6 +506,7 @@ void Manager::assign_lids() {
     for (const Found& found : nodes_) {
         if (lids_.contains(found.port_guid)) continue;
         while (taken.contains(next)) ++next;
+        if (next > kMaxUnicastLid) return;
         taken.insert(next);
         lids_[found.port_guid] = next;
     }
@@ -553,7 +558,7 @@ void Manager::route() {
         uint16_t port = 0;
         for (uint32_t number = 1; number < found.ports.size() && !found.is_switch; ++number)
             if (found.ports[number].peer != kNone) port = static_cast<uint16_t>(number - 1);
-        owners[lid] = {node, port};
+        if (lid != 0) owners[lid] = {node, port};
         if (!found.is_switch) continue;
         switch_of_[node] = static_cast<uint32_t>(switch_nodes_.size());
         switch_nodes_.push_back(node);
@@ -568,6 +573,9 @@ void Manager::route() {
                 port.peer != kNone &&
                 std::pair(node, number) < std::pair(port.peer, uint32_t{port.peer_port});
             if (!is_mine || port.peer_port == 0) continue;
+            // Both ends have to say so: a node that lies joins nobody.
+            const Port& other = nodes_[port.peer].ports[port.peer_port];
+            if (other.peer != node || other.peer_port != number) continue;
             topology::Cable cable;
             cable.a = {node, static_cast<uint16_t>(number - 1)};
             cable.b = {port.peer, static_cast<uint16_t>(port.peer_port - 1)};

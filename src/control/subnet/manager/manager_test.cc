@@ -142,6 +142,42 @@ TEST(two_managers, survive_the_death_of_the_master) {
         EXPECT_EQ(world.agent(node).lid(), before[node]);
 }
 
+TEST(sweep, ends_on_a_fabric_that_is_longer_than_a_path_can_be) {
+    World world(graph_of("line:70"), {});
+    world.start_manager(world.add_manager(0, {}));
+    ASSERT_TRUE(world.run_until_settled(seconds(100)));
+    EXPECT_LT(world.manager(0).node_count(), 140u);
+}
+
+// Nodes that answer anything at all: the manager ends its sweep, and does not fall over.
+TEST(sweep, survives_any_answers) {
+    for (uint64_t seed = 0; seed < 50; ++seed) {
+        auto random = testing::stream_of(seed, 5);
+        Manager manager({.port_guid = 1});
+        manager.start({});
+        base::Instant now{};
+        for (int i = 0; i < 3'000; ++i) {
+            now.ps += 1'000'000;
+            if (auto smp = manager.poll_transmit(now)) {
+                for (std::byte& byte : smp->data()) byte = static_cast<std::byte>(random.next());
+                if (smp->attribute() == wire::kSmpNodeInfo && random.chance(3, 4)) {
+                    smp->data()[2] = static_cast<std::byte>(1 + random.below(2));
+                    smp->data()[3] = static_cast<std::byte>(random.below(6));
+                    smp->data()[11] = static_cast<std::byte>(random.below(8));
+                    smp->data()[36] = static_cast<std::byte>(random.below(6));
+                }
+                if (random.chance(1, 10)) continue;
+                smp->answer(random.chance(1, 20) ? wire::kStatusInvalidValue : wire::kStatusOk);
+                manager.on_smp(now, *smp);
+            } else {
+                now = std::max(now, std::min(manager.next_deadline(), seconds(100'000)));
+                manager.on_timer(now);
+            }
+        }
+        EXPECT_GT(manager.counters().answered, 0u);
+    }
+}
+
 // A seed makes a fabric, loses SMPs, breaks and mends cables and kills managers during sweeps. Once
 // it leaves the fabric alone, every pair that can talk does.
 TEST(sweep_swarm, ends_with_every_pair_joined_that_can_be) {
