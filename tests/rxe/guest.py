@@ -85,7 +85,7 @@ class Guest:
         return Program(script, seconds)
 
     @staticmethod
-    def run(script, seconds=60):
+    def run(script, seconds=240):
         """Its output; it has to end well."""
         one = Program(script, seconds)
         code = one.wait(seconds)
