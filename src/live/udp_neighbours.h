@@ -15,6 +15,10 @@
 // A request that comes before anybody listens is held for a moment: a program that has told its
 // client by other means that it is there may be about to. Its manager waits longer for an answer
 // than we hold it (IBTA vol 1, 12.7.4: seconds as a rule), so that nobody sees it.
+//
+// What a stranger on the network can make us hold is bounded: 4,096 addresses, 64 requests that
+// came too early, 256 packets out of order for each queue pair that is connected to it, and as many
+// requests for connections as the listener's backlog and the manager's table take (transport/cm).
 #pragma once
 
 #include <algorithm>

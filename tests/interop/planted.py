@@ -35,7 +35,8 @@ DEFECTS = {
     ),
     "a queue pair hears at all ports": (
         "src/live/connections.cc",
-        "    const bool are_ports_met = peers.port == own.peer_port && peers.peer_port == own.port;\n",
+        "    const bool are_ports_met = peers.port == own.peer_port && "
+        "peers.peer_port == own.port;\n",
         "    const bool are_ports_met = peers.port != 0;\n",
         "ports_test",
     ),
