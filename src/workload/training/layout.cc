@@ -35,7 +35,7 @@ uint64_t tokens_of_rank(const Layout& layout) {
 
 // Of one layer and micro-batch: 34 bytes a token and unit of the hidden layer, and five a head and
 // pair of tokens unless attention is recomputed. The 34 are GPT's, whose feed-forward layer is four
-// times as wide; other models come within a few of it.
+// times as wide; they stand for other models too.
 uint64_t activations_of_layer(const Model& model, const Layout& layout) {
     const uint64_t units = tokens_of_rank(layout) * model.hidden;
     const uint64_t pairs =
