@@ -167,6 +167,7 @@ TEST(Ports, an_address_of_the_other_port_does_not_lead_to_a_queue_pair) {
                 const auto right = static_cast<uint8_t>(3 - wrong);
                 side.tell(side.card(side.qp, side.mr, last_gid(side.context), wrong));
                 const auto peer = side.hear<two::Card>();
+                side.meet();  // the other one is ready before anybody knows which port is right
                 const bool is_ready = side.bring_up(side.qp, peer, at_port(side, right));
                 side.meet();
                 side.meet();
@@ -175,6 +176,7 @@ TEST(Ports, an_address_of_the_other_port_does_not_lead_to_a_queue_pair) {
             [](Side& side) {
                 side.open();
                 ASSERT_TRUE(side.connect(at_port(side, 1)));
+                side.meet();
                 EXPECT_EQ(side.result_of(side.request(IBV_WR_RDMA_WRITE, 8)), IBV_WC_RETRY_EXC_ERR);
                 side.meet();
                 EXPECT_TRUE(side.close());
