@@ -15,6 +15,7 @@
 #include "cli/doctor.h"
 #include "cli/exit_code.h"
 #include "cli/list.h"
+#include "cli/model.h"
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/sim.h"
@@ -38,6 +39,7 @@ constexpr const char* kExamples = R"(Examples:
   tulle decode trace.pcap         what is in a capture, packet by packet
   tulle topo fat-tree:k=8         hosts, switches and cables of a fabric
   tulle subnet check fabric.txt   what is wrong with a subnet and its routes
+  tulle model llama3-70b          memory and traffic of training a model
   tulle help decode               what else `decode` can do
 
 `tulle help COMMAND` explains a command, `man tulle-COMMAND` every detail of it.
@@ -63,6 +65,7 @@ void add_commands(Command& program) {
     add_doctor(program);
     add_topo(program);
     add_subnet(program);
+    add_model(program);
 }
 
 }  // namespace

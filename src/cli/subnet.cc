@@ -40,7 +40,7 @@ Exit code 1: something is wrong with the fabric or its tables.)";
 
 constexpr const char* kSweepExamples = R"(Examples:
   tulle subnet sweep fat-tree:k=8                   SMPs and time of bring-up
-  tulle subnet sweep fat-tree:k=8 --window 4        as few under way as OpenSM has
+  tulle subnet sweep fat-tree:k=8 --window 4        as few at a time as OpenSM
   tulle subnet sweep torus:4x4 --loss 10000 --seed 7
 
 `man tulle-subnet` names the constants that the time rests on.)";
