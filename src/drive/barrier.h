@@ -34,7 +34,9 @@ public:
         if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
             work();
             arrived_.store(0, std::memory_order_relaxed);
-            round_.store(round + 1, std::memory_order_release);
+            // Not only released: notify_all() looks whether anybody waits, and must not look before
+            // this can be seen, or who goes to sleep meanwhile is never woken.
+            round_.store(round + 1, std::memory_order_seq_cst);
             round_.notify_all();
             return;
         }
