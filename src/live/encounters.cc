@@ -108,9 +108,8 @@ void World::meet_slots(std::span<const uint32_t> slots) {
         sockets.push_back(call->line.socket.get());
         calls.push_back(std::move(*call));
     }
-    if (!calls.empty())
-        lock_.without(
-            [&] { await_answers(sockets, lock_.is_amid_progress ? kShortPatience : kPatience); });
+    const auto patience = lock_.is_amid_progress ? kShortPatience : kPatience;
+    if (!calls.empty()) lock_.without([&] { await_answers(sockets, patience); });
     for (Call& call : calls) {
         being_called_.erase(call.slot);
         end_call(std::move(call));
