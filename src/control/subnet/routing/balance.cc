@@ -75,12 +75,10 @@ void Balance::remove(uint32_t lid, const Ways& ways, const ForwardingTables& tab
 
 bool Balance::is_even() const {
     std::map<std::pair<uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>> range;  // by ranks
-    bool is_tree = true;
     for (uint32_t id = 0; id < subnet_.link_count(); ++id) {
         const Subnet::Link& link = subnet_.link(id);
         const auto [found, is_new] =
             range.try_emplace({rank_[link.from], rank_[link.to]}, load_[id], load_[id]);
-        is_tree &= rank_[link.from] != rank_[link.to];
         auto& [least, most] = found->second;
         least = std::min(least, load_[id]);
         most = std::max(most, load_[id]);

@@ -1,6 +1,10 @@
 // How long a subnet takes to route, on one core. The fat trees of 648 (two tiers) and 11,664 hosts
-// (three) are full trees of switches with 36 ports.
+// (three) are full trees of switches with 36 ports. TULLE_BENCH_LARGE=1 adds the second.
 #include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "control/subnet/routing/repair.h"
 #include "topology/spec.h"
@@ -42,21 +46,20 @@ void repair_link(benchmark::State& state, const char* engine, const char* fabric
 constexpr const char* kSmall = "fat-tree:k=36,tiers=2";
 constexpr const char* kLarge = "fat-tree:k=36";
 
-BENCHMARK_CAPTURE(route, min_hop_648, "min-hop", kSmall)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(route, up_down_648, "up-down", kSmall)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(route, fat_tree_648, "fat-tree", kSmall)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(route, dfsssp_648, "dfsssp", kSmall)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(route, min_hop_11664, "min-hop", kLarge)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(route, up_down_11664, "up-down", kLarge)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(route, fat_tree_11664, "fat-tree", kLarge)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(route, dfsssp_11664, "dfsssp", kLarge)->Unit(benchmark::kMillisecond);
-
-BENCHMARK_CAPTURE(repair_link, fat_tree_648, "fat-tree", kSmall)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(repair_link, dfsssp_648, "dfsssp", kSmall)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(repair_link, min_hop_11664, "min-hop", kLarge)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(repair_link, up_down_11664, "up-down", kLarge)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(repair_link, fat_tree_11664, "fat-tree", kLarge)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(repair_link, dfsssp_11664, "dfsssp", kLarge)->Unit(benchmark::kMillisecond);
+const bool kRegistered = [] {
+    const bool is_large = std::getenv("TULLE_BENCH_LARGE") != nullptr;
+    for (const auto& [hosts, fabric] : {std::pair{"648", kSmall}, {"11664", kLarge}}) {
+        if (fabric == kLarge && !is_large) break;
+        for (const char* engine : {"min-hop", "up-down", "fat-tree", "dfsssp"}) {
+            const std::string name = std::string(engine) + "/" + hosts;
+            benchmark::RegisterBenchmark(("route/" + name).c_str(), route, engine, fabric)
+                ->Unit(benchmark::kMillisecond);
+            benchmark::RegisterBenchmark(("repair/" + name).c_str(), repair_link, engine, fabric)
+                ->Unit(benchmark::kMillisecond);
+        }
+    }
+    return true;
+}();
 
 }  // namespace
 }  // namespace tulle::control
