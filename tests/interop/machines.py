@@ -143,12 +143,16 @@ def pingpong_over_ipv4_and_ipv6(machines):
         machines.pair(line, f"{line} {HERE[0]}", 18515, PINGPONG)
 
 
+# Nobody repeats a SEND that finds no room in the receiver's socket, and perftest waits for it.
+MAY_LOSE = {"send_bw_uc", "send_bw_ud"}
+
+
 def whole_table_of(machines, prefix, options=(), suffix=""):
     """What the table of programs on one machine has of perftest, from machine to machine."""
     for name, test in PROGRAMS.items():
         is_meant = name.startswith(prefix) and test["package"] == "perftest" and \
             name.endswith("_faults") == bool(suffix) and "--link-layer" not in test["run"]
-        if not is_meant:
+        if not is_meant or name in MAY_LOSE:
             continue
         server, client = (line.format(port=18515) for line in test["pair"])
         client = client.replace("localhost", HERE[0]).replace("127.0.0.1", HERE[0])
@@ -509,8 +513,8 @@ def finish(one):
     assert code == 0, f"exit code {code}"
 
 
-def eight_processes_come_and_go(machines):
-    crowd(machines, 8, 8)
+def four_processes_come_and_go(machines):
+    crowd(machines, 4, 4)
 
 
 def a_thousand_of_64_processes_come_and_go(machines):
@@ -527,7 +531,7 @@ TESTS = {test.__name__: test for test in (
     verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted,
     requests_of_strangers_take_no_memory, a_link_on_the_way_is_too_narrow,
     what_the_network_marks_is_told_to_its_sender,
-    eight_processes_come_and_go)}
+    four_processes_come_and_go)}
 LONG = {test.__name__: test for test in (
     perftest_on_a_bad_network, ucx_libfabric_and_mpi_on_a_bad_network,
     a_thousand_of_64_processes_come_and_go)}
