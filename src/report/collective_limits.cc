@@ -51,10 +51,13 @@ public:
     std::vector<Duration> all() {
         std::vector<Participants> phases(setup_.program.phases.size());
         for (Participants& one : phases) one.ranks.resize(setup_.ranks.size());
-        for (const Task& task : setup_.program.tasks()) note(task, phases[task.phase]);
+        for (const Task& task : setup_.program.tasks())
+            if (task.kind == Task::Kind::compute)
+                note(task.rank, task.duration, phases[task.phase]);
         for (const workload::GeneratedPhase& phase : setup_.program.generated)
-            note(phase, phases[phase.phase]);
-        workload::visit_generated(setup_.program, [&](const workload::Traffic& traffic) {
+            for (uint32_t i = 0; i < phase.placement->size(); ++i)
+                note((*phase.placement)[i].rank, phase.computing, phases[phase.phase]);
+        workload::visit_traffic(setup_.program, [&](const workload::Traffic& traffic) {
             note(traffic, phases[traffic.phase]);
         });
         std::vector<Duration> limits;
@@ -75,43 +78,26 @@ private:
         return rates;
     }
 
-    void note(const Task& task, Participants& phase) const {
-        phase.ranks[task.rank] = true;
-        if (task.kind == Task::Kind::compute) {
-            phase.computing[task.rank] += task.duration;
-            return;
-        }
-        if (task.kind == Task::Kind::send || task.kind == Task::Kind::read)
-            phase.ranks[task.peer] = true;
-        phase.reduces_in_switch |= task.kind == Task::Kind::contribute;
-        if (task.tier == Tier::scale_up) {
+    static void note(uint32_t rank, Duration computing, Participants& phase) {
+        phase.ranks[rank] = true;
+        if (computing.ps > 0) phase.computing[rank] += computing;
+    }
+
+    void note(const workload::Traffic& traffic, Participants& phase) const {
+        phase.ranks[traffic.rank] = true;
+        const bool is_read = traffic.kind == Task::Kind::read;
+        if (is_read || traffic.kind == Task::Kind::send) phase.ranks[traffic.peer] = true;
+        phase.reduces_in_switch |= traffic.kind == Task::Kind::contribute;
+        if (traffic.tier == Tier::scale_up) {
             phase.uses_scale_up = true;
             return;
         }
         phase.uses_scale_out = true;
-        const bool is_read = task.kind == Task::Kind::read;
-        const uint32_t from = setup_.ranks[is_read ? task.peer : task.rank].endpoint;
-        const uint32_t to = setup_.ranks[is_read ? task.rank : task.peer].endpoint;
+        const uint32_t from = setup_.ranks[is_read ? traffic.peer : traffic.rank].endpoint;
+        const uint32_t to = setup_.ranks[is_read ? traffic.rank : traffic.peer].endpoint;
         if (from == to) return;
-        phase.bytes_out[from] += task.bytes;
-        phase.bytes_in[to] += task.bytes;
-    }
-
-    static void note(const workload::GeneratedPhase& phase, Participants& who) {
-        for (uint32_t i = 0; i < phase.placement->size(); ++i) {
-            const uint32_t rank = (*phase.placement)[i].rank;
-            who.ranks[rank] = true;
-            if (phase.computing.ps > 0) who.computing[rank] += phase.computing;
-        }
-    }
-
-    void note(const workload::Traffic& traffic, Participants& phase) const {
-        Task task;
-        task.tier = traffic.tier;
-        task.rank = traffic.rank;
-        task.peer = traffic.peer;
-        task.bytes = traffic.bytes;
-        note(task, phase);
+        phase.bytes_out[from] += traffic.bytes;
+        phase.bytes_in[to] += traffic.bytes;
     }
 
     Duration of(const workload::Phase& phase, const Participants& who) const {

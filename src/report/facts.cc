@@ -187,25 +187,18 @@ uint64_t Facts::header_permille() const {
     sim::Flow message;
     base::uint128_t payload = 0;
     base::uint128_t wire = 0;
-    const auto add = [&](const sim::Flow& flow) {
-        payload += flow.bytes;
-        wire += flow_wire_bytes(setup, flow);
+    const auto add = [&](const sim::Flow& flow, uint64_t times) {
+        payload += base::uint128_t{flow.bytes} * times;
+        wire += base::uint128_t{flow_wire_bytes(setup, flow)} * times;
     };
-    for (const sim::Flow& flow : setup.flows) add(flow);
-    for (const workload::Task& task : setup.program.tasks()) {
-        if (task.tier != workload::Tier::scale_out || task.bytes == 0) continue;
-        const bool is_read = task.kind == workload::Task::Kind::read;
-        if (!is_read && task.kind != workload::Task::Kind::send) continue;
-        message.bytes = task.bytes;
-        message.operation = is_read ? sim::Operation::read : sim::Operation::write;
-        add(message);
-    }
-    workload::visit_generated(setup.program, [&](const workload::Traffic& traffic) {
-        if (traffic.tier != workload::Tier::scale_out) return;
+    for (const sim::Flow& flow : setup.flows) add(flow, 1);
+    workload::visit_traffic(setup.program, [&](const workload::Traffic& traffic) {
+        if (traffic.tier != workload::Tier::scale_out || traffic.bytes == 0) return;
+        const bool is_read = traffic.kind == workload::Task::Kind::read;
+        if (!is_read && traffic.kind != workload::Task::Kind::send) return;
         message.bytes = traffic.bytes / traffic.messages;
-        message.operation = sim::Operation::write;
-        payload += base::uint128_t{message.bytes} * traffic.messages;
-        wire += base::uint128_t{flow_wire_bytes(setup, message)} * traffic.messages;
+        message.operation = is_read ? sim::Operation::read : sim::Operation::write;
+        add(message, traffic.messages);
     });
     if (payload == 0) return 0;
     return static_cast<uint64_t>(((wire - payload) * 1000 + payload / 2) / payload);

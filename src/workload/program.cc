@@ -49,7 +49,11 @@ uint64_t Program::task_count() const {
     return count;
 }
 
-void visit_generated(const Program& program, const std::function<void(const Traffic&)>& visit) {
+void visit_traffic(const Program& program, const std::function<void(const Traffic&)>& visit) {
+    for (const Task& task : program.tasks())
+        if (task.kind != Task::Kind::compute)
+            visit(Traffic{task.kind, task.rank, task.peer, task.phase, task.tier, task.channel, 1,
+                          task.bytes});
     for (const GeneratedPhase& phase : program.generated) {
         if (!phase.schedule) continue;
         const Schedule& schedule = *phase.schedule;

@@ -147,8 +147,10 @@ private:
     std::vector<uint32_t> needs_;
 };
 
-// What one rank sends to another in a phase, on one channel.
+// What one rank says to another in a phase, on one channel: a stored message, or a stream of
+// generated ones.
 struct Traffic {
+    Task::Kind kind = Task::Kind::send;  // not computing
     uint32_t rank = 0;
     uint32_t peer = 0;
     uint32_t phase = 0;
@@ -157,8 +159,7 @@ struct Traffic {
     uint64_t messages = 0;
     uint64_t bytes = 0;  // on the wire, without headers of packets
 };
-// Of all generated phases: the stream of each rank to each peer.
-void visit_generated(const Program& program, const std::function<void(const Traffic&)>& visit);
+void visit_traffic(const Program& program, const std::function<void(const Traffic&)>& visit);
 
 // Whether a rank sees it when a task ends: whoever does it, and whoever a message arrives at.
 bool is_seen_by(const Task& task, uint32_t rank);

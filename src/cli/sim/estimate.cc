@@ -102,16 +102,7 @@ uint64_t hops_of(const sim::Setup& setup) {
     for (const sim::Flow& flow : setup.flows)
         hops +=
             packets_of(flow.bytes, setup.host) * distances.between(flow.source, flow.destination);
-    for (const Task& task : setup.program.tasks()) {
-        if (task.kind == Task::Kind::compute) continue;
-        if (task.tier == Tier::scale_up)
-            hops += packets_of(task.bytes, setup.scale_up->host) * kHopsInServer;
-        else
-            hops +=
-                packets_of(task.bytes, setup.host) *
-                distances.between(setup.ranks[task.rank].endpoint, setup.ranks[task.peer].endpoint);
-    }
-    workload::visit_generated(setup.program, [&](const workload::Traffic& traffic) {
+    workload::visit_traffic(setup.program, [&](const workload::Traffic& traffic) {
         const uint64_t bytes = traffic.bytes / traffic.messages;
         if (traffic.tier == Tier::scale_up)
             hops += traffic.messages * packets_of(bytes, setup.scale_up->host) * kHopsInServer;

@@ -56,15 +56,7 @@ void Investigation::build_work() const {
         work_[{flow.destination, flow.source}].insert(flow.group);
     }
     const auto first = static_cast<uint32_t>(facts_.setup.groups.size());
-    for (const workload::Task& task : facts_.setup.program.tasks()) {
-        if (task.kind == workload::Task::Kind::compute || task.tier == Tier::scale_up) continue;
-        const uint32_t from = facts_.setup.ranks[task.rank].endpoint;
-        const uint32_t to = facts_.setup.ranks[task.peer].endpoint;
-        const uint32_t job = facts_.setup.program.phases[task.phase].job;
-        work_[{from, to}].insert(first + job);
-        work_[{to, from}].insert(first + job);
-    }
-    workload::visit_generated(facts_.setup.program, [&](const workload::Traffic& traffic) {
+    workload::visit_traffic(facts_.setup.program, [&](const workload::Traffic& traffic) {
         if (traffic.tier == Tier::scale_up) return;
         const uint32_t from = facts_.setup.ranks[traffic.rank].endpoint;
         const uint32_t to = facts_.setup.ranks[traffic.peer].endpoint;

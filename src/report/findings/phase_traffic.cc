@@ -8,20 +8,15 @@ namespace tulle::report {
 
 PhaseTraffic::PhaseTraffic(const Facts& facts) : facts_(facts), pairs_(facts.collectives.size()) {
     using Kind = workload::Task::Kind;
-    for (const workload::Task& task : facts.setup.program.tasks()) {
-        const bool is_message = task.kind == Kind::send || task.kind == Kind::read;
-        if (!is_message || task.tier != workload::Tier::scale_out || task.bytes == 0) continue;
-        const uint32_t own = facts.setup.ranks[task.rank].endpoint;
-        const uint32_t peer = facts.setup.ranks[task.peer].endpoint;
-        auto& pairs = pairs_[task.phase];
-        const auto pair = task.kind == Kind::read ? std::pair(peer, own) : std::pair(own, peer);
+    workload::visit_traffic(facts.setup.program, [&](const workload::Traffic& traffic) {
+        const bool is_message = traffic.kind == Kind::send || traffic.kind == Kind::read;
+        if (!is_message || traffic.tier != workload::Tier::scale_out || traffic.bytes == 0) return;
+        const uint32_t own = facts.setup.ranks[traffic.rank].endpoint;
+        const uint32_t peer = facts.setup.ranks[traffic.peer].endpoint;
+        auto& pairs = pairs_[traffic.phase];
+        const auto pair = traffic.kind == Kind::read ? std::pair(peer, own) : std::pair(own, peer);
         // Chunks of a message follow one another.
         if (pairs.empty() || pairs.back() != pair) pairs.push_back(pair);
-    }
-    workload::visit_generated(facts.setup.program, [&](const workload::Traffic& traffic) {
-        if (traffic.tier != workload::Tier::scale_out) return;
-        pairs_[traffic.phase].emplace_back(facts.setup.ranks[traffic.rank].endpoint,
-                                           facts.setup.ranks[traffic.peer].endpoint);
     });
     for (auto& pairs : pairs_) {
         std::sort(pairs.begin(), pairs.end());
