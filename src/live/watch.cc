@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <system_error>
 
 #include "live/clock.h"
 #include "live/progress.h"
+#include "live/without_signals.h"
 
 namespace tulle::live {
 namespace {
@@ -76,22 +76,9 @@ bool Watch::start(Door door) {
         !add_to(epoll_.get(), doors_.front().socket()) || !open_ear() ||
         !add_to(epoll_.get(), ear()))
         return false;
-    // Signals are the program's; none is handled by a thread that it does not know.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);  // but for those of its own copies (fault_guard.h)
-    sigdelset(&all, SIGBUS);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    std::error_code refusal;
-    try {
-        thread_ = std::thread([this] { run(); });
-        pthread_setname_np(thread_.native_handle(), "tulle");
-    } catch (const std::system_error& error) {
-        refusal = error.code();
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (refusal) throw std::system_error(refusal);  // is the errno of the program's call
+    const WithoutSignals guard;
+    thread_ = std::thread([this] { run(); });  // what it throws is the errno of the program's call
+    pthread_setname_np(thread_.native_handle(), "tulle");
     return true;
 }
 

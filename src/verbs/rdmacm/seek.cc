@@ -8,11 +8,11 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <csignal>
 #include <ctime>
 #include <exception>
 #include <thread>
 
+#include "live/without_signals.h"
 #include "verbs/rdmacm/connect.h"
 #include "verbs/rdmacm/manager.h"
 
@@ -21,24 +21,6 @@ namespace {
 
 constexpr base::Duration kSeekFor{100'000'000'000};  // 100 ms, chosen
 constexpr timespec kBetweenLooks{0, 5'000'000};
-
-// Signals are the program's, but for those of our own copies (live/fault_guard.h).
-class WithoutSignals {
-public:
-    WithoutSignals() {
-        sigset_t all;
-        sigfillset(&all);
-        sigdelset(&all, SIGSEGV);
-        sigdelset(&all, SIGBUS);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    WithoutSignals(const WithoutSignals&) = delete;
-    WithoutSignals& operator=(const WithoutSignals&) = delete;
-
-private:
-    sigset_t before_;
-};
 
 }  // namespace
 
@@ -63,7 +45,7 @@ void Manager::seek(Id& id, const rdma_conn_param* param) {
 }
 
 void Manager::start_seeking() {
-    const WithoutSignals guard;
+    const live::WithoutSignals guard;
     std::thread thread([this] { keep_seeking(); });
     pthread_setname_np(thread.native_handle(), "tulle-seek");
     thread.detach();  // managers are never destroyed
