@@ -61,25 +61,22 @@ base::Result<Graph> read_fabric(const std::string& fabric, const std::string& fr
 
 base::Result<FabricWithFaults> read_fabric_with_faults(const std::string& fabric,
                                                        const std::string& from) {
-    if (!from.empty() || !topology::is_spec(fabric)) {
-        const auto file = open_file(fabric, from);
-        if (!file) return file.error();
-        if (file->format == topology::Format::ibnetdiscover) {
-            auto written = topology::read_ibnetdiscover(file->content, file->name);
-            if (!written) return written.error();
-            Graph graph = *written;
-            drop_shared_guids(graph);
-            if (const auto error = graph.check())
-                return base::Error{fmt::format("{}: {}", file->name, error->message)};
-            return FabricWithFaults{std::move(graph), std::move(*written)};
-        }
-        auto graph = topology::read(file->format, file->content, file->name);
+    const bool is_file = !from.empty() || !topology::is_spec(fabric);
+    const auto file = is_file ? open_file(fabric, from) : FabricFile{};
+    if (!file) return file.error();
+    if (!is_file || file->format != topology::Format::ibnetdiscover) {
+        auto graph = is_file ? topology::read(file->format, file->content, file->name)
+                             : read_fabric(fabric, from);
         if (!graph) return graph.error();
         return FabricWithFaults{*graph, *graph};
     }
-    auto graph = read_fabric(fabric, from);
-    if (!graph) return graph.error();
-    return FabricWithFaults{*graph, *graph};
+    auto written = topology::read_ibnetdiscover(file->content, file->name);
+    if (!written) return written.error();
+    Graph graph = *written;
+    drop_shared_guids(graph);
+    if (const auto error = graph.check())
+        return base::Error{fmt::format("{}: {}", file->name, error->message)};
+    return FabricWithFaults{std::move(graph), std::move(*written)};
 }
 
 }  // namespace tulle::cli
