@@ -20,13 +20,6 @@
 #include "live/udp_sockets.h"
 #include "wire/packet.h"
 
-#ifndef UDP_SEGMENT
-#define UDP_SEGMENT 103
-#endif
-#ifndef UDP_GRO
-#define UDP_GRO 104
-#endif
-
 namespace tulle::cli {
 namespace {
 
@@ -50,9 +43,8 @@ Finding look_at_port() {
 
 // What the kernel keeps for a socket that has no time to read: fewer packets may be under way.
 Finding look_at_buffers() {
-    constexpr uint32_t kEnough = 128;
     const uint32_t window = live::UdpSockets::window();
-    if (window >= kEnough)
+    if (window >= live::UdpSockets::kMostUnderWay)
         return {Finding::Kind::works, "receive buffers hold what --listen has under way"};
     return {Finding::Kind::helps,
             fmt::format("--listen has no more than {} packets under way: net.core.rmem_max is "
