@@ -6,33 +6,17 @@ A run is explained by a second one, which follows the chain of waits of the firs
 known permutation of 128 hosts. What programs take is in bench/results.md.
 """
 
-import pathlib
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
+
+from callgrind import instructions, permutation
 
 LIMIT = 1.0
 
 
-def instructions(folder, *words):
-    done = subprocess.run(
-        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", *words],
-        capture_output=True, text=True, check=True)
-    return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
-
-
 def main():
-    tulle, peers = sys.argv[1], pathlib.Path(sys.argv[2])
-    if shutil.which("valgrind") is None:
-        print("SKIPPED: valgrind is not installed (apt install valgrind)")
-        sys.exit(77)
-    run = [tulle, "sim", "--cm", str(peers / "perm_128.cm"), "--topology", "fat-tree:k=8",
-           "--profile", "peer-htsim-roce", "-q"]
-    with tempfile.TemporaryDirectory() as folder:
-        alone = instructions(folder, *run, "--no-verdict")
-        explained = instructions(folder, *run)
+    run = permutation(*sys.argv[1:3])
+    alone = instructions(*run, "--no-verdict")
+    explained = instructions(*run)
     cost = (explained - alone) / alone
     print(f"the verdict costs {cost:.2f} of its run; at most {LIMIT:.2f}")
     sys.exit(0 if 0 < cost <= LIMIT else 1)
