@@ -5,20 +5,20 @@
 namespace tulle::live {
 namespace {
 
-bool is_readable(int file) {
+bool has_event(int file) {
     pollfd look{file, POLLIN, 0};
     return poll(&look, 1, 0) == 1;
 }
 
 TEST(EventQueue, the_descriptor_can_be_read_while_there_are_events) {
     EventQueue<int> queue;
-    EXPECT_FALSE(is_readable(queue.file()));
+    EXPECT_FALSE(has_event(queue.file()));
     queue.push(1);
     queue.push(2);
     EXPECT_EQ(queue.pop(), 1);
-    EXPECT_TRUE(is_readable(queue.file()));
+    EXPECT_TRUE(has_event(queue.file()));
     EXPECT_EQ(queue.take(), 2);
-    EXPECT_FALSE(is_readable(queue.file()));
+    EXPECT_FALSE(has_event(queue.file()));
     EXPECT_EQ(queue.take(), std::nullopt);
 }
 
@@ -35,7 +35,7 @@ TEST(EventQueue, events_of_something_that_is_destroyed_are_taken_out) {
     queue.push(2);
     queue.remove_if([](int event) { return event == 1; });
     EXPECT_EQ(queue.pop(), 2);
-    EXPECT_FALSE(is_readable(queue.file()));
+    EXPECT_FALSE(has_event(queue.file()));
 }
 
 TEST(EventQueue, an_event_that_has_a_place_comes_between_others) {
@@ -47,7 +47,7 @@ TEST(EventQueue, an_event_that_has_a_place_comes_between_others) {
     queue.remove_place();
     for (int i = 0; i < 20; ++i) EXPECT_EQ(queue.pop(), i);
     EXPECT_EQ(queue.pop(), 100);
-    EXPECT_FALSE(is_readable(queue.file()));
+    EXPECT_FALSE(has_event(queue.file()));
 }
 
 TEST(EventQueue, as_many_events_come_as_have_places) {
@@ -62,12 +62,12 @@ TEST(EventQueue, what_somebody_who_looks_leaves_is_counted_when_he_stops) {
     queue.begin_looking();
     queue.push(1);
     queue.push(2);
-    EXPECT_FALSE(is_readable(queue.file()));
+    EXPECT_FALSE(has_event(queue.file()));
     EXPECT_EQ(queue.take(), 1);
     queue.end_looking();
-    EXPECT_TRUE(is_readable(queue.file()));
+    EXPECT_TRUE(has_event(queue.file()));
     EXPECT_EQ(queue.pop(), 2);
-    EXPECT_FALSE(is_readable(queue.file()));
+    EXPECT_FALSE(has_event(queue.file()));
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ TEST(UdpPath, a_datagram_over_ipv6_needs_no_checksum) {
 }
 
 // The place of a socket among those that share the port, by the probe that it got.
-uint32_t place_of(Machine& machine) {
+uint32_t place_by_probe(Machine& machine) {
     pollfd wait{machine.path->sockets().files()[0], POLLIN, 0};
     poll(&wait, 1, 5000);
     uint32_t place = 99;
@@ -175,8 +175,8 @@ TEST(UdpSockets, processes_that_share_a_port_get_what_is_for_their_slots) {
     Machine second(shared);
     Machine client(address_of(5, 2));
     first.path->sockets().probe(2);
-    const uint32_t place = place_of(first);
-    EXPECT_EQ(place + place_of(second), 1u);
+    const uint32_t place = place_by_probe(first);
+    EXPECT_EQ(place + place_by_probe(second), 1u);
     const std::array<UdpSockets::Steering, 2> table{{{3, place}, {7, 1 - place}}};
     second.path->sockets().steer(shared, table);
     wire::testing::Random random(5);

@@ -85,7 +85,7 @@ void distribution(const Facts& facts, Table& table) {
     row("goodput", rates, rate_text);
 }
 
-std::string gigabytes_text(uint64_t bytes_per_second) {
+std::string gigabytes_per_second(uint64_t bytes_per_second) {
     return fmt::format("{}.{:02} GB/s", bytes_per_second / 1'000'000'000,
                        bytes_per_second / 10'000'000 % 100);
 }
@@ -104,8 +104,8 @@ std::string collectives(const Facts& facts) {
         const bool has_rate = phase.finished && has_bandwidth(phase.collective);
         table.row({phase.name, base::bytes_to_string(phase.bytes), std::to_string(phase.ranks),
                    phase.finished ? time_text(phase.time) : "did not end",
-                   has_rate ? gigabytes_text(phase.algorithm_bandwidth) : "-",
-                   has_rate ? gigabytes_text(phase.bus_bandwidth) : "-",
+                   has_rate ? gigabytes_per_second(phase.algorithm_bandwidth) : "-",
+                   has_rate ? gigabytes_per_second(phase.bus_bandwidth) : "-",
                    phase.finished ? percent_text(phase.limit_permille) : "-", way_text(phase),
                    estimate_text(phase.next_best)});
     }

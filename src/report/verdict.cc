@@ -21,7 +21,7 @@ std::optional<Sufferer> slowest_flow(const Facts& facts) {
     return slowest;
 }
 
-std::string share_text(const Verdict& verdict) {
+std::string limit_text(const Verdict& verdict) {
     return fmt::format("{} % of the limit", (verdict.limit_permille + 5) / 10);
 }
 
@@ -57,8 +57,8 @@ std::string cause_sentence(const Facts& facts, const Verdict& verdict) {
     const auto part = static_cast<uint64_t>(cause.time.ps) * 1000 / static_cast<uint64_t>(whole.ps);
     const std::string text = fmt::format("{} ({} of the time)", cause.sentence, percent_text(part));
     if (verdict.limit_permille >= kAtLimitPermille)
-        return fmt::format("nothing held it up: {}; {}", share_text(verdict), text);
-    return fmt::format("{}: {}", share_text(verdict), text);
+        return fmt::format("nothing held it up: {}; {}", limit_text(verdict), text);
+    return fmt::format("{}: {}", limit_text(verdict), text);
 }
 
 // What a finding of this kind would show as, among causes.
@@ -100,8 +100,8 @@ std::string sentence_of(const Facts& facts, const Verdict& verdict) {
     if (!verdict.findings.empty() && !verdict.complete) return failure_sentence(verdict.findings);
     if (!verdict.causes.empty()) return cause_sentence(facts, verdict);
     if (!verdict.findings.empty())
-        return fmt::format("{}: {}", share_text(verdict), verdict.findings.front().sentence);
-    return fmt::format("nothing held it up: {}{}", share_text(verdict), pace_text(verdict));
+        return fmt::format("{}: {}", limit_text(verdict), verdict.findings.front().sentence);
+    return fmt::format("nothing held it up: {}{}", limit_text(verdict), pace_text(verdict));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kWork = "work";
 constexpr std::string_view kTopology = "topology";
-constexpr std::string_view kSizes = "bytes";
+constexpr std::string_view kBytesOfWork = "bytes";
 constexpr std::string_view kHosts = "hosts";
 
 bool is_below(std::string_view path, std::string_view part) {
@@ -27,7 +27,7 @@ Value* find(Value& map, std::string_view key) {
 size_t set_all_sizes(Value& value, const Value& size) {
     size_t count = 0;
     for (size_t i = 0; i < value.items.size(); ++i) {
-        const bool is_size = value.is_map() && value.keys[i].name == kSizes;
+        const bool is_size = value.is_map() && value.keys[i].name == kBytesOfWork;
         if (is_size) value.items[i] = size;
         count += is_size ? 1 : set_all_sizes(value.items[i], size);
     }
@@ -126,7 +126,7 @@ Value& value_at(Value& root, std::string_view path) {
 }
 
 std::string_view edited_part(std::string_view path, const Value& value) {
-    if (path == kSizes || is_below(path, kWork)) return kWork;
+    if (path == kBytesOfWork || is_below(path, kWork)) return kWork;
     // These two belong to a topology that is a map, which a command line replaces as a whole.
     const bool is_of_map = path == "topology.file" || path == "topology.format";
     const bool is_parameter = path == kHosts || is_below(path, kTopology);
@@ -134,7 +134,7 @@ std::string_view edited_part(std::string_view path, const Value& value) {
 }
 
 Complaint edit(std::string_view path, const Value& value, Value& part) {
-    if (path == kSizes)
+    if (path == kBytesOfWork)
         return set_all_sizes(part, value) != 0
                    ? std::nullopt
                    : Complaint("bytes: no piece of work has a size in the scenario");

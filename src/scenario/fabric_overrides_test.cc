@@ -17,7 +17,7 @@ base::Result<sim::Setup> read_with(std::string_view fabric,
     return read_scenario(text, "s.yaml", files_in_memory({}), {});
 }
 
-std::string answer(std::string_view fabric, std::string_view profile = "roce-v2-400g") {
+std::string override_answer(std::string_view fabric, std::string_view profile = "roce-v2-400g") {
     const auto setup = read_with(fabric, profile);
     return setup ? "read" : setup.error().message;
 }
@@ -67,30 +67,30 @@ TEST(overrides, of_cables_change_rate_and_delay_both_ways_and_errors_in_one) {
 }
 
 TEST(overrides, that_mean_nothing_are_refused_with_their_line) {
-    EXPECT_EQ(answer("  switches: [{match: core*, switch: {buffer: 1MiB}}]\n"),
+    EXPECT_EQ(override_answer("  switches: [{match: core*, switch: {buffer: 1MiB}}]\n"),
               "s.yaml:5: match: no switch is called 'core*'");
-    EXPECT_EQ(answer("  switches: [{switch: {buffer: 1MiB}}]\n"),
+    EXPECT_EQ(override_answer("  switches: [{switch: {buffer: 1MiB}}]\n"),
               "s.yaml:5: which switch is missing; write match: leaf*");
-    EXPECT_EQ(answer("  switches: [{match: leaf0, switch: {forwarding: cut_through}}]\n"),
+    EXPECT_EQ(override_answer("  switches: [{match: leaf0, switch: {forwarding: cut_through}}]\n"),
               "s.yaml:5: switch.forwarding is the same at all switches; write it in fabric");
-    EXPECT_EQ(answer("  switches: [{match: leaf0, switch: {bufer: 1MiB}}]\n"),
+    EXPECT_EQ(override_answer("  switches: [{match: leaf0, switch: {bufer: 1MiB}}]\n"),
               "s.yaml:5: unknown key 'bufer' in fabric.switch; did you mean 'buffer'?");
-    EXPECT_EQ(answer("  switches: [{match: leaf0, switch: {buffer: 1MiB}}]\n", "ib-ndr"),
+    EXPECT_EQ(override_answer("  switches: [{match: leaf0, switch: {buffer: 1MiB}}]\n", "ib-ndr"),
               "s.yaml:5: fabric.switch.buffer has no effect, because with flow_control credits the "
               "buffers are credits.lane_buffer; change that, or remove this");
-    EXPECT_EQ(answer("  cables: [{match: leaf0-spine0, from: leaf0}]\n"),
+    EXPECT_EQ(override_answer("  cables: [{match: leaf0-spine0, from: leaf0}]\n"),
               "s.yaml:5: from: it has no effect without loss or error_rate");
-    EXPECT_EQ(answer("  cables: [{match: leaf0-spine0, loss: 1e-3, from: h0}]\n"),
+    EXPECT_EQ(override_answer("  cables: [{match: leaf0-spine0, loss: 1e-3, from: h0}]\n"),
               "s.yaml:5: from: 'h0' is no end of the cable leaf0-spine0");
-    EXPECT_EQ(answer("  cables: [{match: leaf0-leaf1, loss: 1e-3}]\n"),
+    EXPECT_EQ(override_answer("  cables: [{match: leaf0-leaf1, loss: 1e-3}]\n"),
               "s.yaml:5: match: no cable is called 'leaf0-leaf1'");
 }
 
 TEST(overrides, settings_that_would_be_ignored_are_refused_with_their_line) {
-    EXPECT_EQ(answer("  switch: {reduction: yes}\n", "ib-ndr"),
+    EXPECT_EQ(override_answer("  switch: {reduction: yes}\n", "ib-ndr"),
               "s.yaml:5: fabric.switch.reduction has no effect: only switches inside servers add "
               "up; remove it, and write gpus: {scale_up: nvlink4} with algorithm: in_switch");
-    EXPECT_EQ(answer("  qos: {trust: pcp}\n"),
+    EXPECT_EQ(override_answer("  qos: {trust: pcp}\n"),
               "s.yaml:5: fabric.qos.trust: 'pcp' is none of service_level, dscp");
 }
 

@@ -10,7 +10,7 @@
 namespace tulle::scenario {
 namespace {
 
-constexpr KnownKey kKeys[] = {
+constexpr KnownKey kOverrideKeys[] = {
     {"match", "name", "hosts by name: h3, h1* or gpu?-rail0"},
     {"rate", "rate", "of the adapter: of its cable, in both directions"},
     {"send_latency", "duration", "as `hosts.send_latency`, for these hosts"},
@@ -59,7 +59,7 @@ void set_cable_rates(const Value& text, uint32_t node, Notes& notes, sim::Setup&
 }
 
 void read_entry(const Value& entry, Notes& notes, sim::Setup& setup) {
-    if (!notes.expect_map(entry, "an entry of hosts.overrides", kKeys)) return;
+    if (!notes.expect_map(entry, "an entry of hosts.overrides", kOverrideKeys)) return;
     const Value* match = entry.find("match");
     if (match == nullptr)
         return notes.fail(entry.line, "the entry of hosts.overrides has no match: write match: h0");
@@ -85,7 +85,7 @@ void read_entry(const Value& entry, Notes& notes, sim::Setup& setup) {
 }  // namespace
 
 std::span<const KnownKey> host_override_keys() {
-    return kKeys;
+    return kOverrideKeys;
 }
 
 void read_host_overrides(const Value& list, Notes& notes, sim::Setup& setup) {

@@ -24,7 +24,7 @@ constexpr std::string_view kOutput = "it names a file of results that is not wri
 constexpr std::string_view kOnlyHpcc = "it is of HPCC's own congestion control (CC_MODE 3 or 10)";
 constexpr std::string_view kOnlyWindow = "there is no window (HAS_WIN 0)";
 
-constexpr HpccKey kKeys[] = {
+constexpr HpccKey kHpccKeys[] = {
     {"ENABLE_QCN", ""},
     {"USE_DYNAMIC_PFC_THRESHOLD", ""},
     {"PACKET_PAYLOAD_SIZE", ""},
@@ -78,7 +78,7 @@ constexpr HpccKey kKeys[] = {
 };
 
 const HpccKey* find_key(std::string_view name) {
-    for (const HpccKey& key : kKeys)
+    for (const HpccKey& key : kHpccKeys)
         if (key.name == name) return &key;
     return nullptr;
 }
@@ -113,7 +113,7 @@ private:
 
     void read_keys(std::string_view config) {
         std::vector<std::string_view> known;
-        for (const HpccKey& key : kKeys) known.push_back(key.name);
+        for (const HpccKey& key : kHpccKeys) known.push_back(key.name);
         workload::Lines lines(config);
         workload::Line line;
         while (lines.next(line)) {
@@ -407,7 +407,7 @@ bool is_hpcc_config(std::string_view text) {
 }
 
 std::span<const HpccKey> hpcc_keys() {
-    return kKeys;
+    return kHpccKeys;
 }
 
 }  // namespace tulle::scenario

@@ -20,7 +20,7 @@ using wire::NakCode;
 constexpr size_t kMostRules = 256;
 constexpr uint32_t kMostHosts = 254;
 
-constexpr KnownKey kFileKeys[] = {{"faults", "list", "rules, in the order in which they act"}};
+constexpr KnownKey kRuleFileKeys[] = {{"faults", "list", "rules, in the order in which they act"}};
 
 constexpr KnownKey kMatchKeys[] = {
     {"program", "one of server, client, or a number", "of the sender: of --pair, or its rank"},
@@ -39,7 +39,7 @@ constexpr KnownKey kMatchKeys[] = {
     {"until", "duration", "since the run began"},
 };
 
-const std::vector<WorkKind> kKinds = {
+const std::vector<WorkKind> kRuleKinds = {
     {{"drop", "map", "the packet is lost"}, {}},
     {{"double", "map", "it comes twice"}, {}},
     {{"reorder", "map", "it is overtaken by others"},
@@ -55,7 +55,7 @@ const std::vector<WorkKind> kKinds = {
     {{"link_down", "map", "it is lost, and all that its sender sends or would receive"},
      {{"for", "duration", "so long"}}},
 };
-// In the order of kKinds.
+// In the order of kRuleKinds.
 constexpr FaultAct kActs[] = {FaultAct::drop,   FaultAct::double_it, FaultAct::reorder,
                               FaultAct::delay,  FaultAct::damage,    FaultAct::mark,
                               FaultAct::refuse, FaultAct::refuse,    FaultAct::link_down};
@@ -99,7 +99,7 @@ public:
         known.insert(known.end(), kind->keys.begin(), kind->keys.end());
         if (!notes_.expect_map(*map_, kind->key.name, known)) return rule_;
         rule_.line = entry_.line;
-        rule_.act = kActs[kind - kKinds.data()];
+        rule_.act = kActs[kind - kRuleKinds.data()];
         read_match();
         read_act(kind->key.name);
         return rule_;
@@ -108,7 +108,7 @@ public:
 private:
     const WorkKind* find_kind() {
         std::vector<std::string_view> names;
-        for (const WorkKind& kind : kKinds) names.push_back(kind.key.name);
+        for (const WorkKind& kind : kRuleKinds) names.push_back(kind.key.name);
         if (!entry_.is_map() || entry_.keys.size() != 1) {
             notes_.fail(entry_.line, fmt::format("a rule has one of {}, such as drop: {{nth: 5}}",
                                                  fmt::join(names, ", ")));
@@ -120,7 +120,7 @@ private:
             notes_.fail(key.line, unknown_key(key.name, "a rule", names));
             return nullptr;
         }
-        return &kKinds[static_cast<size_t>(found - names.begin())];
+        return &kRuleKinds[static_cast<size_t>(found - names.begin())];
     }
 
     // Calls take(text) for a key that is there; what it complains of has its line.
@@ -303,7 +303,7 @@ base::Result<std::vector<FaultRule>> read_packet_rules(std::string_view text,
     if (!root) return root.error();
     Notes notes{std::string(file)};
     std::vector<FaultRule> rules;
-    if (notes.expect_map(*root, "a file of fault rules", kFileKeys)) {
+    if (notes.expect_map(*root, "a file of fault rules", kRuleFileKeys)) {
         const Value* list = root->find("faults");
         if (list == nullptr)
             notes.fail(1, "there are no rules; write a list called faults");
@@ -331,7 +331,7 @@ base::Result<uint32_t> parse_share(std::string_view text) {
 }
 
 std::span<const WorkKind> packet_rule_kinds() {
-    return kKinds;
+    return kRuleKinds;
 }
 
 std::span<const KnownKey> packet_match_keys() {

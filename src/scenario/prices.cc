@@ -12,7 +12,7 @@
 namespace tulle::scenario {
 namespace {
 
-constexpr KnownKey kFileKeys[] = {
+constexpr KnownKey kPriceFileKeys[] = {
     {"currency", "text", "of all prices"},
     {"switches", "list", "a box each"},
     {"adapters", "list", "one for each host's port"},
@@ -136,7 +136,7 @@ base::Result<Prices> read_prices(std::string_view text, std::string_view file) {
     Notes notes{std::string(file)};
     Prices prices;
     prices.file = file;
-    if (notes.expect_map(*root, "a file of prices", kFileKeys)) {
+    if (notes.expect_map(*root, "a file of prices", kPriceFileKeys)) {
         if (const Value* currency = root->find("currency")) prices.currency = currency->text;
         PriceReader reader(notes);
         prices.switches = reader.parts(*root, "switches");

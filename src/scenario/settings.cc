@@ -131,7 +131,7 @@ std::span<const Setting> all_settings() {
 
 namespace {
 
-std::string_view why_unused(Use use, const Target& target) {
+std::string_view why_use_is_none(Use use, const Target& target) {
     const fabric::Settings& fabric = target.fabric;
     const Algorithm algorithm = target.host.congestion;
     const auto unless = [](bool used, std::string_view why) { return used ? "" : why; };
@@ -191,7 +191,7 @@ std::string_view why_unused(Use use, const Target& target) {
 }  // namespace
 
 std::string why_unused(const Setting& setting, const Target& target) {
-    if (setting.use != Use::algorithm) return std::string(why_unused(setting.use, target));
+    if (setting.use != Use::algorithm) return std::string(why_use_is_none(setting.use, target));
     if (target.host.congestion == setting.algorithm) return "";
     return fmt::format("congestion.algorithm is not {}", transport::name_of(setting.algorithm));
 }

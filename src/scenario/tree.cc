@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMostKeyBytes = 200;
 
-uint32_t line_of(const YAML::Mark& mark) {
+uint32_t mark_line(const YAML::Mark& mark) {
     return static_cast<uint32_t>(std::max(mark.line, 0) + 1);
 }
 
@@ -28,7 +28,7 @@ public:
     explicit Builder(std::string_view file) : file_(file) {}
 
     void OnDocumentStart(const YAML::Mark& mark) override {
-        if (++documents_ > 1) fail(line_of(mark), "a second document begins here; write one");
+        if (++documents_ > 1) fail(mark_line(mark), "a second document begins here; write one");
     }
     void OnDocumentEnd() override {}
     void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -68,7 +68,7 @@ private:
     Value begin(const YAML::Mark& mark, YAML::anchor_t anchor, Value::Kind kind) {
         Value value;
         value.kind = kind;
-        value.line = line_of(mark);
+        value.line = mark_line(mark);
         if (anchor != 0) fail(value.line, "anchors and aliases are not read; write the value out");
         return value;
     }
@@ -184,7 +184,7 @@ base::Result<Value> parse_tree(std::string_view text, std::string_view file) {
         // No third time: over a stray comma the parser finds empty documents for ever.
         if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);
     } catch (const YAML::Exception& e) {
-        return located(file, line_of(e.mark), fmt::format("this is no YAML: {}", e.msg));
+        return located(file, mark_line(e.mark), fmt::format("this is no YAML: {}", e.msg));
     } catch (const std::exception& e) {
         return located(file, 1, fmt::format("this is no YAML: {}", e.what()));
     }

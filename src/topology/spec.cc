@@ -11,7 +11,7 @@
 namespace tulle::topology {
 namespace {
 
-base::Error wrong(std::string_view spec, std::string_view what) {
+base::Error wrong_spec(std::string_view spec, std::string_view what) {
     return {text("'", spec, "': ", what)};
 }
 
@@ -62,9 +62,9 @@ public:
             for (Setting& setting : settings)
                 if (setting.key == key) found = &setting;
             if (found == nullptr || equals == std::string_view::npos)
-                return wrong(spec_, text("'", word, "' is none of its settings; they are ",
-                                         keys_of(settings),
-                                         ", each written as key=number, and uplink=800Gbps"));
+                return wrong_spec(spec_, text("'", word, "' is none of its settings; they are ",
+                                              keys_of(settings),
+                                              ", each written as key=number, and uplink=800Gbps"));
             if (auto error = set(*found, word.substr(equals + 1))) return error;
         }
         return std::nullopt;
@@ -77,21 +77,21 @@ public:
 private:
     // "800Gbps", or "800G" as people say.
     std::optional<base::Error> set_uplink(std::string_view written) {
-        if (uplink_bps_ != 0) return wrong(spec_, "uplink is set twice");
+        if (uplink_bps_ != 0) return wrong_spec(spec_, "uplink is set twice");
         const bool is_short = written.ends_with('G') || written.ends_with('T');
         const auto rate = parse_rate_bps(is_short ? text(written, "bps") : std::string(written));
-        if (!rate) return wrong(spec_, text("uplink: ", rate.error().message));
+        if (!rate) return wrong_spec(spec_, text("uplink: ", rate.error().message));
         uplink_bps_ = *rate;
         return std::nullopt;
     }
 
     std::optional<base::Error> set(Setting& setting, std::string_view digits) {
         const std::string_view key = setting.key;
-        if (setting.is_set) return wrong(spec_, text(key, " is set twice"));
+        if (setting.is_set) return wrong_spec(spec_, text(key, " is set twice"));
         const auto value = parse_number<uint32_t>(digits);
         if (!value)
-            return wrong(spec_,
-                         text(key, " is a whole number such as ", key, "=4, not '", digits, "'"));
+            return wrong_spec(
+                spec_, text(key, " is a whole number such as ", key, "=4, not '", digits, "'"));
         *setting.value = *value;
         setting.is_set = true;
         return std::nullopt;
@@ -107,7 +107,7 @@ base::Result<Graph> finish(const Words& words, const std::optional<base::Error>&
                            const Options& options) {
     if (error) return *error;
     auto graph = build(options);
-    if (!graph) return wrong(words.spec(), graph.error().message);
+    if (!graph) return wrong_spec(words.spec(), graph.error().message);
     if (words.uplink_bps() == 0) return graph;
     bool is_used = false;
     for (Cable& cable : graph->cables) {
@@ -116,7 +116,7 @@ base::Result<Graph> finish(const Words& words, const std::optional<base::Error>&
         is_used = true;
     }
     if (is_used) return graph;
-    return wrong(words.spec(), "uplink has no effect: there is no cable between switches");
+    return wrong_spec(words.spec(), "uplink has no effect: there is no cable between switches");
 }
 
 base::Result<Graph> fat_tree(std::string_view spec) {
@@ -170,12 +170,13 @@ base::Result<Graph> torus(std::string_view spec) {
     o.sizes.clear();
     Words words(spec);
     const auto bare = words.take_bare();
-    if (!bare) return wrong(spec, "a torus needs its dimensions, such as torus:4x4x4");
+    if (!bare) return wrong_spec(spec, "a torus needs its dimensions, such as torus:4x4x4");
     for (const std::string_view part : split(*bare, 'x')) {
         const auto size = parse_number<uint32_t>(part);
         if (!size)
-            return wrong(spec, text("the dimensions of a torus are numbers such as 4x4x4, not '",
-                                    *bare, "'"));
+            return wrong_spec(
+                spec,
+                text("the dimensions of a torus are numbers such as 4x4x4, not '", *bare, "'"));
         o.sizes.push_back(*size);
     }
     const auto error = words.read({{"hosts", &o.hosts}});
@@ -191,7 +192,7 @@ base::Result<Graph> star(std::string_view spec) {
 
 base::Result<Graph> pair(std::string_view spec) {
     if (spec.find(':') != std::string_view::npos)
-        return wrong(spec, "two hosts and a cable have no settings; write pair");
+        return wrong_spec(spec, "two hosts and a cable have no settings; write pair");
     return build(BackToBack{});
 }
 
@@ -240,7 +241,7 @@ base::Result<Graph> build_spec(std::string_view spec) {
     std::string names;
     for (const Builder& builder : kBuilders)
         names.append(names.empty() ? "" : ", ").append(builder.name);
-    return wrong(spec, text("there is no such topology; there are ", names));
+    return wrong_spec(spec, text("there is no such topology; there are ", names));
 }
 
 std::string_view spec_help() {

@@ -4,7 +4,7 @@
 namespace tulle::topology {
 namespace {
 
-std::optional<base::Error> check_options(const Torus& options) {
+std::optional<base::Error> check_torus(const Torus& options) {
     if (options.sizes.empty()) return base::Error{"a torus needs its dimensions, such as 4x4x4"};
     uint64_t switches = 1;
     for (const uint32_t size : options.sizes) switches = times(switches, size);
@@ -18,7 +18,7 @@ std::optional<base::Error> check_options(const Torus& options) {
 
 // The first dimension is the fastest: in 4x3, switch 5 stands at (1, 1).
 base::Result<Graph> build(const Torus& options) {
-    if (auto error = check_options(options)) return *error;
+    if (auto error = check_torus(options)) return *error;
     uint32_t switches = 1;
     for (const uint32_t size : options.sizes) switches *= size;
 

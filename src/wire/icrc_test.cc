@@ -15,13 +15,13 @@ using testing::link_of;
 using testing::Random;
 
 template <class... B>
-std::vector<std::byte> bytes_of(B... values) {
+std::vector<std::byte> octets(B... values) {
     return {static_cast<std::byte>(values)...};
 }
 
 // A local packet, RC RDMA WRITE Only of 14 bytes and two of pad: the calculation sample of IBTA
 // vol 1, 7.8.
-const std::vector<std::byte> kSample = bytes_of(
+const std::vector<std::byte> kSample = octets(
     0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2,                          // LRH
     0x0a, 0x20, 0x24, 0x87, 0x00, 0x87, 0xb1, 0xb3, 0x00, 0x0d, 0xec, 0x2a,  // BTH
     0x01, 0x71, 0x0a, 0x1c, 0x01, 0x5d, 0x40, 0x02, 0x38, 0xf2, 0x7a, 0x05, 0x00, 0x00, 0x00, 0x0e,

@@ -10,12 +10,12 @@
 namespace tulle::report {
 namespace {
 
-constexpr size_t kColumns = 50;  // of the longest bar
+constexpr size_t kLongestBar = 50;  // in columns
 constexpr uint64_t kSteps = 8;
 constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 
 std::string bar_of(uint64_t value, uint64_t most) {
-    const auto steps = static_cast<uint64_t>(base::uint128_t{value} * kColumns * kSteps / most);
+    const auto steps = static_cast<uint64_t>(base::uint128_t{value} * kLongestBar * kSteps / most);
     std::string bar;
     for (uint64_t i = 0; i < steps / kSteps; ++i) bar += "█";
     return bar + kEighths[steps % kSteps];

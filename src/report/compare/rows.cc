@@ -19,13 +19,9 @@ struct Row {
     bool is_of_processors = false;  // left out where none has worked
 };
 
-const CollectiveFacts* phase_of(const ComparedRun& run, size_t phase) {
-    return phase < run.facts->collectives.size() ? &run.facts->collectives[phase] : nullptr;
-}
-
 // Of one phase, where it ended.
 template <class Text>
-Cell cell_of(size_t phase, Text text) {
+Cell phase_cell(size_t phase, Text text) {
     return [phase, text](const ComparedRun& run) -> std::string {
         const CollectiveFacts* found = phase_of(run, phase);
         return found != nullptr && found->finished ? text(*found) : "-";
@@ -34,13 +30,13 @@ Cell cell_of(size_t phase, Text text) {
 
 void add_collective(size_t phase, const CollectiveFacts& first, std::vector<Row>& rows) {
     rows.push_back({fmt::format("{}, {}", first.name, base::bytes_to_string(first.bytes)),
-                    cell_of(phase, [](const auto& found) { return short_time(found.time); })});
+                    phase_cell(phase, [](const auto& found) { return short_time(found.time); })});
     if (is_collective(first.collective))
-        rows.push_back({"  algbw, busbw GB/s", cell_of(phase, [](const auto& found) {
+        rows.push_back({"  algbw, busbw GB/s", phase_cell(phase, [](const auto& found) {
                             return fmt::format("{} {}", gigabytes_text(found.algorithm_bandwidth),
                                                gigabytes_text(found.bus_bandwidth));
                         })});
-    rows.push_back({"  of the limit", cell_of(phase, [](const auto& found) {
+    rows.push_back({"  of the limit", phase_cell(phase, [](const auto& found) {
                         return percent_text(found.limit_permille);
                     })});
 }
@@ -74,7 +70,7 @@ void add_collectives(const std::vector<const ComparedRun*>& runs, std::vector<Ro
         }
         rows.push_back(
             {fmt::format("{}, {}, busbw", phases[i].name, base::bytes_to_string(phases[i].bytes)),
-             cell_of(i, [](const auto& found) {
+             phase_cell(i, [](const auto& found) {
                  return fmt::format("{} GB/s", gigabytes_text(found.bus_bandwidth));
              })});
     }
@@ -157,6 +153,10 @@ std::vector<ComparedRow> compared_rows(const std::vector<const ComparedRun*>& ru
         for (const ComparedRun* run : runs) one.cells.push_back(row.cell(*run));
     }
     return table;
+}
+
+const CollectiveFacts* phase_of(const ComparedRun& run, size_t phase) {
+    return phase < run.facts->collectives.size() ? &run.facts->collectives[phase] : nullptr;
 }
 
 std::string short_time(Duration duration) {

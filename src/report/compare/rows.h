@@ -15,6 +15,9 @@ struct ComparedRow {
 
 std::vector<ComparedRow> compared_rows(const std::vector<const ComparedRun*>& runs);
 
+// None where the run does not have it.
+const CollectiveFacts* phase_of(const ComparedRun& run, size_t phase);
+
 std::string short_time(Duration duration);              // "1.23 ms"
 std::string gigabytes_text(uint64_t bytes_per_second);  // "371.02", without its unit
 

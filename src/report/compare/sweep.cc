@@ -14,10 +14,6 @@ namespace {
 
 using Runs = std::vector<const ComparedRun*>;
 
-const CollectiveFacts* phase_of(const ComparedRun& run, size_t phase) {
-    return phase < run.facts->collectives.size() ? &run.facts->collectives[phase] : nullptr;
-}
-
 uint64_t bandwidth(const ComparedRun& run, size_t phase) {
     const CollectiveFacts* of = phase_of(run, phase);
     return of != nullptr ? of->bus_bandwidth : 0;

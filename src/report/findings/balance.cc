@@ -17,8 +17,7 @@ constexpr uint64_t kUnevenPermille = 1300;  // the fullest against the mean
 constexpr uint64_t kExcessPermille = 100;
 // In a program, which is more than one piece of work: a path that was idle for longer than this did
 // not set the pace.
-constexpr uint64_t kFullPermille = 500;
-constexpr size_t kMostNamed = 5;
+constexpr uint64_t kPacePermille = 500;
 
 // Ports of one switch between which it chooses.
 struct Group {
@@ -120,7 +119,7 @@ void find_uneven_paths(const Facts& facts, std::vector<Finding>& findings) {
     if (!worst) return;
     const std::string culprit = facts.names.link(*worst->fullest);
     const bool set_the_pace =
-        facts.setup.program.empty() || facts.busy_permille(*worst->fullest) >= kFullPermille;
+        facts.setup.program.empty() || facts.busy_permille(*worst->fullest) >= kPacePermille;
     findings.push_back(
         {FindingKind::uneven_paths,
          set_the_pace ? Severity::warning : Severity::note,

@@ -11,6 +11,8 @@ namespace tulle::report {
 inline constexpr uint64_t kNoticeablePermille = 10;
 // A flow that took half as long again as alone is slowed.
 inline constexpr uint64_t kSlowedPermille = 1500;
+// Names in a sentence; the rest is counted.
+inline constexpr size_t kMostNamed = 5;
 
 void find_deadlock(const Facts& facts, std::vector<Finding>& findings);
 void find_failed_flows(const Facts& facts, std::vector<Finding>& findings);

@@ -18,12 +18,11 @@ using sim::Blame;
 using PortKey = std::pair<uint32_t, uint16_t>;
 
 constexpr size_t kMostRoots = 5;    // findings of this kind
-constexpr size_t kMostNamed = 5;    // names in a sentence
 constexpr size_t kMostHeldUp = 64;  // ports that victims are looked for at
 // A port is a link of the chain, not its root, if it was itself held up for at least this part of
 // the time that it held up another one.
 constexpr int64_t kPassedOn = 4;
-constexpr uint64_t kFullPermille = 500;
+constexpr uint64_t kBusyPermille = 500;
 constexpr int64_t kMinorPart = 10;  // of the worst root; less is a side effect of it
 
 struct Root {
@@ -68,7 +67,7 @@ private:
     PortKey suspect(const Blame& blame) const {
         const PortKey blamed{blame.culprit_node, blame.culprit_port};
         const sim::LinkResult* link = facts_.link_at(blamed.first, blamed.second);
-        if (link == nullptr || link->paused.ps != 0 || facts_.busy_permille(*link) >= kFullPermille)
+        if (link == nullptr || link->paused.ps != 0 || facts_.busy_permille(*link) >= kBusyPermille)
             return blamed;
         const auto ports = facts_.names.ports().of(blamed.first);
         const sim::LinkResult* most = link;
@@ -184,7 +183,7 @@ Finding of_port(const Facts& facts, const Root& root, const std::vector<std::str
     const sim::LinkResult* link = facts.link_at(root.port.first, root.port.second);
     const std::string name = facts.names.link(root.port.first, root.port.second);
     const uint64_t busy = link == nullptr ? 0 : facts.busy_permille(*link);
-    const bool is_full = busy >= kFullPermille;
+    const bool is_full = busy >= kBusyPermille;
     std::string sentence =
         fmt::format("{} {}{} ({} busy, {}{}{}); held up: {}",
                     is_full ? "more was sent to" : "buffers were full of packets for", name,

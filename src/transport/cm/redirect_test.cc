@@ -168,7 +168,7 @@ TEST(CmClassPortInfo, there_is_no_other_attribute_to_get) {
     EXPECT_EQ(manager.open_connections(), 0u);
 }
 
-CmHandle request_of(CmPair& pair, uint32_t qpn) {
+CmHandle request_from(CmPair& pair, uint32_t qpn) {
     ConnectRequest request = sample_request(qpn);
     request.endpoint = 2;
     const CmHandle handle = pair.client.manager.connect(pair.now(), request).handle;
@@ -180,7 +180,7 @@ TEST(CmBacklog, more_requests_than_a_listener_lets_wait_are_refused) {
     CmPair pair;
     EXPECT_EQ(pair.server.manager.listen(kService, wire::Key64{~uint64_t{0}}, 2).status,
               CmStatus::ok);
-    for (const uint32_t qpn : {0x101u, 0x102u, 0x103u}) request_of(pair, qpn);
+    for (const uint32_t qpn : {0x101u, 0x102u, 0x103u}) request_from(pair, qpn);
     EXPECT_EQ(pair.server.events.size(), 2u);
     EXPECT_EQ(pair.client.take<CmRejected>().second.message.reason, wire::kCmRejectNoResources);
 }
@@ -191,7 +191,7 @@ TEST(CmBacklog, each_way_out_of_it_makes_room) {
         CmPair pair;
         EXPECT_EQ(pair.server.manager.listen(kService, wire::Key64{~uint64_t{0}}, 1).status,
                   CmStatus::ok);
-        const CmHandle client = request_of(pair, 0x101);
+        const CmHandle client = request_from(pair, 0x101);
         const CmHandle server = pair.server.take<CmRequestArrived>().first.handle;
         ConnectionManager& manager = pair.server.manager;
         if (way == Way::accept)
@@ -204,10 +204,10 @@ TEST(CmBacklog, each_way_out_of_it_makes_room) {
             EXPECT_EQ(pair.client.manager.abandon(pair.now(), client), CmStatus::ok);
         pair.run_for(10_us);
         pair.server.events.clear();
-        request_of(pair, 0x102);
+        request_from(pair, 0x102);
         pair.server.take<CmRequestArrived>();
         pair.client.events.clear();
-        request_of(pair, 0x103);
+        request_from(pair, 0x103);
         EXPECT_EQ(pair.client.take<CmRejected>().second.message.reason, wire::kCmRejectNoResources);
     }
 }

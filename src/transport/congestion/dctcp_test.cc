@@ -12,7 +12,7 @@ namespace {
 const DctcpSettings kSettings;
 
 // A round trip of a sender that always has data, without marks.
-uint32_t round_trip(Dctcp& dctcp) {
+uint32_t one_round_trip(Dctcp& dctcp) {
     const uint32_t window = dctcp.window_packets();
     for (uint32_t i = 0; i < window; ++i) dctcp.on_acknowledged(1, window);
     return dctcp.window_packets();
@@ -21,8 +21,8 @@ uint32_t round_trip(Dctcp& dctcp) {
 TEST(Dctcp, begins_with_ten_packets_and_doubles_them_in_each_round_trip) {
     Dctcp dctcp(kSettings);
     EXPECT_EQ(dctcp.window_packets(), 10u);
-    EXPECT_EQ(round_trip(dctcp), 20u);
-    EXPECT_EQ(round_trip(dctcp), 40u);
+    EXPECT_EQ(one_round_trip(dctcp), 20u);
+    EXPECT_EQ(one_round_trip(dctcp), 40u);
 }
 
 TEST(Dctcp, the_first_mark_halves_the_window_and_ends_the_doubling) {
@@ -114,7 +114,7 @@ TEST(Dctcp, follows_the_formulas_of_the_rfc) {
 
 TEST(Dctcp, a_loss_halves_and_silence_leaves_one_packet) {
     Dctcp dctcp(kSettings);
-    for (int i = 0; i < 3; ++i) round_trip(dctcp);
+    for (int i = 0; i < 3; ++i) one_round_trip(dctcp);
     EXPECT_EQ(dctcp.window_packets(), 80u);
     dctcp.on_loss(80);
     EXPECT_EQ(dctcp.window_packets(), 40u);
@@ -122,11 +122,11 @@ TEST(Dctcp, a_loss_halves_and_silence_leaves_one_packet) {
     EXPECT_EQ(dctcp.window_packets(), 40u);
     dctcp.on_timeout();
     EXPECT_EQ(dctcp.window_packets(), 1u);
-    for (int i = 0; i < 4; ++i) round_trip(dctcp);
+    for (int i = 0; i < 4; ++i) one_round_trip(dctcp);
     EXPECT_EQ(dctcp.window_packets(), 16u);
-    EXPECT_EQ(round_trip(dctcp), 20u);  // there slow start is over
-    round_trip(dctcp);
-    EXPECT_EQ(round_trip(dctcp), 21u);
+    EXPECT_EQ(one_round_trip(dctcp), 20u);  // there slow start is over
+    one_round_trip(dctcp);
+    EXPECT_EQ(one_round_trip(dctcp), 21u);
 }
 
 TEST(Dctcp, marks_never_leave_less_than_two_packets) {
