@@ -10,6 +10,7 @@ import man
 import purity
 import spec_map
 import tidy
+import together
 from checker import need
 
 README = "# A room\n\nWhat it is.\nWhere to start reading.\n"
@@ -27,6 +28,33 @@ class Tree(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
+
+
+class Together(Tree):
+    def plant_two(self, first, second, room="tulle_room(wire COLD)\n"):
+        self.plant("CMakeLists.txt", room)
+        for name, line in (("a", first), ("b", second)):
+            self.plant(f"src/wire/{name}.cc", f"namespace {{\n\n{line}\n\n}}  // namespace\n")
+        return list(together.check(self.root))
+
+    def test_names_of_their_own_pass(self):
+        self.assertEqual(self.plant_two("int one() {\n}", "using Two = int;"), [])
+
+    def test_two_functions_of_one_name_are_named_with_file_and_line(self):
+        complaints = self.plant_two("int one(int i) {\n}", "std::string one(long i) {\n}")
+        self.assertEqual(len(complaints), 1)
+        self.assertRegex(complaints[0], "^src/wire/b.cc:3: one is a name of src/wire/a.cc too")
+
+    def test_constants_and_types_count(self):
+        self.assertEqual(len(self.plant_two("constexpr int kOne = 1;", "struct kOne {\n};")), 1)
+
+    def test_a_file_that_is_compiled_alone_may_share_names(self):
+        room = "tulle_room(wire COLD ALONE b.cc)\n"
+        self.assertEqual(self.plant_two("int one() {\n}", "int one() {\n}", room), [])
+
+    def test_rooms_that_packets_pass_through_are_compiled_file_by_file(self):
+        room = "tulle_room(wire)\n"
+        self.assertEqual(self.plant_two("int one() {\n}", "int one() {\n}", room), [])
 
 
 class Arrows(Tree):
