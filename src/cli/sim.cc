@@ -142,7 +142,9 @@ int simulate(const Options& options) {
                         keeps_trace);
     set_up.say("building the network");
     auto result = run_with_progress(setup, options, set_up, records);
-    if (!result) return fail(result.error(), kInputWrong);
+    if (!result)
+        return fail({fmt::format("{}: {}", options.input.source(), result.error().message)},
+                    kInputWrong);
     return report_run(options, setup, *result, records, finished, *outputs);
 }
 

@@ -62,6 +62,16 @@ TEST(gpus, may_be_some_of_the_hosts_and_share_servers_that_the_topology_does_not
     EXPECT_TRUE(setup.program.phases[0].is_automatic);
 }
 
+TEST(gpus, react_in_some_time_and_a_file_that_says_no_is_named_with_its_line) {
+    EXPECT_EQ(
+        answer("topology: star:4\nhosts: {reaction: 0ns}\nwork: [{all_reduce: {bytes: 1KB}}]\n"),
+        "s.yaml:2: hosts.reaction is below 1ns; write 500ns, or what a rank takes to react");
+    EXPECT_EQ(
+        answer("topology: star:4\nhosts: {reaction: 0ns}\nwork: [{shift: {by: 1, bytes: 1KB}}]\n")
+            .substr(0, 4),
+        "read");
+}
+
 TEST(gpus, may_share_an_adapter) {
     const sim::Setup setup = made(
         "topology: star:4\ngpus: {per_nic: 2, per_server: 4, scale_up: pcie5}\n"

@@ -110,6 +110,7 @@ public:
         if (!error()) read_overrides();
         if (!error()) read_own_settings_of_hosts();
         if (!error()) read_lists(overrides.most_tasks);
+        if (!error()) check_reactions();
         if (!error())
             if (const Complaint wrong = set_line_rates(setup_)) last().notes.fail(1, *wrong);
         if (const base::Error* wrong = error()) return *wrong;
@@ -421,6 +422,20 @@ private:
         if (const Found qos = find("qos")) read_qos(*qos.value, names, qos.layer->notes, setup_);
         if (const Found capture = find("capture"))
             read_capture(*capture.value, names, capture.layer->notes, setup_);
+    }
+
+    // Ranks wait for what arrives and react to it; no step of the clock is longer than that.
+    void check_reactions() {
+        constexpr base::Duration kLeast{1'000};
+        if (setup_.program.empty()) return;
+        if (setup_.host.reaction < kLeast)
+            return blame("hosts.reaction is below 1ns; write 500ns, or what a rank takes to react");
+        if (setup_.scale_up && setup_.scale_up->host.reaction < kLeast)
+            find("gpus").layer->notes.fail(
+                find("gpus").value->line,
+                fmt::format("scale_up: hosts.reaction of {} is below 1ns; write 500ns there, or "
+                            "what a rank takes to react",
+                            setup_.scale_up->fabric_name));
     }
 
     // Flows alone know hosts, not GPUs.

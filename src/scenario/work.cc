@@ -13,6 +13,9 @@
 namespace tulle::scenario {
 namespace {
 
+// Chosen. What a sender keeps of a message grows with it, by a few bytes for each GiB.
+constexpr uint64_t kMostBytes = 100'000'000'000'000;
+
 constexpr KnownKey kCommonKeys[] = {
     {"name", "text", "what reports call this piece of work; by default its kind"},
     {"start", "duration", "when it begins; added to the starts of flows and files"},
@@ -194,8 +197,8 @@ private:
             return 1;
         }
         const auto size = base::parse_bytes(value->text);
-        if (size && *size > 0) return *size;
-        notes_.fail(value->line, size ? "bytes: a message has at least one byte"
+        if (size && *size > 0 && *size <= kMostBytes) return *size;
+        notes_.fail(value->line, size ? "bytes: a message has from one byte to 100TB"
                                       : fmt::format("bytes: {}", size.error().message));
         return 1;
     }

@@ -37,7 +37,7 @@ TEST(work, what_is_missing_or_out_of_range_is_said) {
     EXPECT_EQ(work_answer("permutation: {}"),
               "s.yaml:3: the size of the messages is missing; write bytes: 1MB");
     EXPECT_EQ(work_answer("permutation: {bytes: 0}"),
-              "s.yaml:3: bytes: a message has at least one byte");
+              "s.yaml:3: bytes: a message has from one byte to 100TB");
     EXPECT_EQ(work_answer("permutation: {bytes: 1, count: 5}"),
               "s.yaml:3: count: '5' is no whole number from 1 to 4");
     EXPECT_EQ(work_answer("permutation: {byte: 1}"),

@@ -59,10 +59,14 @@ TerminalLine::TerminalLine()
     : began_(std::chrono::steady_clock::now()), is_terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 void TerminalLine::show(const std::function<std::string(milliseconds elapsed)>& text) {
-    if (!is_terminal_) return;
     const auto elapsed =
         std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began_);
-    if (elapsed < kQuietFor) return;
+    if (elapsed < (is_terminal_ ? kQuietFor : next_line_)) return;
+    if (!is_terminal_) {
+        fmt::print(stderr, "{}\n", text(elapsed));
+        next_line_ = 2 * elapsed;
+        return;
+    }
     fmt::print(stderr, "{}{}", kEraseLine, text(elapsed));
     std::fflush(stderr);
     is_shown_ = true;

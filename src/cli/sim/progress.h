@@ -21,7 +21,8 @@ std::string progress_text(const drive::Progress& progress, base::Instant stop,
 // "12 s left": if what is done took so long.
 std::string time_left(uint64_t done_millionths, std::chrono::milliseconds elapsed);
 
-// A line that is written anew, once two seconds have passed.
+// A line that is written anew, once two seconds have passed. Where no terminal shows it, a log gets
+// lines of its own: after 15 seconds, and each time that twice as many have passed.
 class TerminalLine {
 public:
     TerminalLine();
@@ -35,6 +36,7 @@ public:
 private:
     std::chrono::steady_clock::time_point began_;
     bool is_terminal_;
+    std::chrono::milliseconds next_line_{15'000};  // of a log
     bool is_shown_ = false;
 };
 
