@@ -36,6 +36,7 @@ transport::AdapterConfig config_for(const WireSettings& settings, bool listens) 
     config.max_packets_outstanding = settings.is_on ? kPacketsOutstanding : kPiecesOutstanding;
     if (listens) {
         config.max_packets_outstanding = UdpSockets::window();
+        config.max_answers_due = UdpSockets::room();
         // What a peer can make us keep for it: twice what those of ours have under way.
         config.reorder_packets = 2 * UdpSockets::kMostUnderWay;
     }
@@ -178,7 +179,9 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
 // What goes to another machine is paced where that was asked for, and repeated as its peer
 // understands it.
 void Host::prepare_for_wire(wire::Qpn qpn, EndpointIndex endpoint) {
-    if (connections_.way_to(endpoint).way != Way::udp) return;
+    const bool is_remote = connections_.way_to(endpoint).way == Way::udp;
+    adapter_.set_counting_answers(qpn, is_remote);
+    if (!is_remote) return;
     if (pacing_.is_on()) adapter_.set_congestion_control(qpn, pacing_.control());
     Peer& peer = world_.at(endpoint.value);
     adapter_.set_loss_policy(qpn, peer.is_ours ? transport::LossPolicy::selective_repeat

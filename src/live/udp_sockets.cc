@@ -30,6 +30,7 @@ constexpr uint16_t kMostSegments = 64;   // of one call, in all kernels that kno
 constexpr uint16_t kFirstPort = 0xc000;  // where RoCE v2 has its source ports (annex A17.9.2)
 constexpr uint32_t kSourcePorts = 0x4000;
 constexpr size_t kMostErrors = 64;
+constexpr uint32_t kLeastUnderWay = 16;  // chosen
 
 union SocketAddress {
     sockaddr generic;
@@ -182,13 +183,18 @@ void UdpSockets::leave(const wire::Gid& group) {
     std::erase_if(receivers_, [&](const Receiver& one) { return one.address.gid == group; });
 }
 
-uint32_t UdpSockets::window() {
+uint32_t UdpSockets::room() {
     constexpr uint32_t kCost = 9000;  // of the longest packet in a buffer: two pages and its head
     const Descriptor socket = new_socket(wire::gid_of(wire::Ipv4Address{}));
     int room = 0;
     socklen_t length = sizeof room;
-    if (!socket || getsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &room, &length) != 0) return 16;
-    return std::clamp(static_cast<uint32_t>(room) / kCost, 16u, kMostUnderWay);
+    if (!socket || getsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &room, &length) != 0)
+        return kLeastUnderWay;
+    return std::max(static_cast<uint32_t>(room) / kCost, kLeastUnderWay);
+}
+
+uint32_t UdpSockets::window() {
+    return std::min(room(), kMostUnderWay);
 }
 
 std::vector<int> UdpSockets::files() const {

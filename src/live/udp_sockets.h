@@ -56,6 +56,8 @@ public:
     // How many packets a queue pair may have under way, so that they fit into a receive buffer as
     // the kernel gives it to us: the peer's is taken to be as large.
     static uint32_t window();
+    // How many packets fit into it in all.
+    static uint32_t room();
     static constexpr uint32_t kMostUnderWay = 128;  // chosen
 
     struct Place {

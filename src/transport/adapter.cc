@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "transport/answer_budget.h"
 #include "transport/completer.h"
 #include "transport/failure.h"
 #include "transport/migration.h"
@@ -275,6 +276,13 @@ void Adapter::set_loss_policy(Qpn qpn, LossPolicy policy) {
     if (policy == LossPolicy::selective_repeat || !has_books) qp->loss = policy;
 }
 
+void Adapter::set_counting_answers(Qpn qpn, bool is_on) {
+    QueuePair* qp = core_.find(qpn);
+    if (qp == nullptr || qp->counts_answers == is_on) return;
+    forget_answers(core_, *qp);
+    qp->counts_answers = is_on && core_.config.max_answers_due != 0;
+}
+
 Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask) {
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr || !is_legal(core_, *qp, attributes, mask)) return Refusal::invalid_argument;
@@ -397,6 +405,7 @@ void Adapter::reset(QueuePair& qp) {
         for (const uint32_t place : take_back_receives(core_, qp))
             core_.receive_queue_of(qp).give_back(place);
     }
+    forget_answers(core_, qp);
     qp.state = QpState::reset;
     qp.migration = Migration::migrated;
     qp.requester = RequesterState{};

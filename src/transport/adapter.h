@@ -90,6 +90,9 @@ public:
     // What this one does about loss, where that is not as the adapter's configuration says: its
     // peer has to understand it. Any time will do to begin selective repeat.
     void set_loss_policy(Qpn qpn, LossPolicy policy);
+    // Its READs share the room for answers (answer_budget.h), from its next reset on or from the
+    // beginning; or no longer do.
+    void set_counting_answers(Qpn qpn, bool is_on);
 
     // What breaks by itself; only the owner knows. The oldest request under way of a queue pair
     // ends with general_error, those of a device that fails with fatal, and the rest is flushed. A

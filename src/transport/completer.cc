@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "transport/answer_budget.h"
 #include "transport/notify.h"
 #include "transport/rd.h"
 #include "transport/retry.h"
@@ -53,6 +54,8 @@ void complete_oldest(Core& core, QueuePair& qp, Status status) {
     if (begun && work.awaits_data()) --r.awaiting_data;
     ++r.oldest;
     if (!begun) ++r.begun;
+    if (r.answers_asked != 0 && begun && work.work == Work::read)
+        on_read_ended(core, qp, work.packets);
     if (static_cast<int32_t>(r.current - r.oldest) < 0) r.current = r.oldest;
     if (qp.type == QpType::ee_requester) return finish_message(core, qp);
     if (status != Status::success) count_failure(core.counters, status);
@@ -260,6 +263,8 @@ void finish_answer(Core& core, QueuePair& qp, Instant now, uint32_t number, cons
     } else {
         r.unacknowledged = psn_plus(packet.psn(), 1);
     }
+    // Data that came before its turn is no less an answer.
+    r.retries_left = qp.retry_count;
     if (r.unacknowledged != before)
         on_progress(core, qp, now, psn_distance(before, r.unacknowledged), is_marked(packet));
     complete_done(core, qp);
@@ -344,6 +349,7 @@ void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
         case Operation::atomic_acknowledge: on_atomic_response(core, qp, now, packet); break;
         default: on_read_response(core, qp, now, packet); break;
     }
+    if (qp.requester.answers_asked != 0) on_answers(core, qp, now);
     core.wake(qp);
 }
 
@@ -405,6 +411,7 @@ void flush_sends(Core& core, QueuePair& qp) {
     r.send_psn = r.unacknowledged = r.next_psn;
     r.ack_deadline = Instant::never();
     close_repairs(qp);
+    forget_answers(core, qp);
 }
 
 void flush_receives(Core& core, QueuePair& qp) {

@@ -24,6 +24,7 @@ Core::Core(const AdapterConfig& adapter_config)
       memory(base::RandomStream({adapter_config.seed, kStreamKeys, adapter_config.endpoint.value})),
       queue_pairs_(kSpecialQps),
       uses_(kSpecialQps) {
+    answers.most = config.max_answers_due;
     if (config.max_packets_outstanding == 0) config.max_packets_outstanding = kMostOutstanding;
     // Its peer keeps no packet that is further ahead.
     if (config.loss == LossPolicy::selective_repeat)

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "base/rate.h"
+#include "transport/answer_budget.h"
 #include "transport/completion_queue.h"
 #include "transport/counters.h"
 #include "transport/domains.h"
@@ -58,6 +59,9 @@ struct AdapterConfig {
     uint64_t seed = 0;
     LossPolicy loss = LossPolicy::go_back_n;
     uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair, below 2^23; 0: no bound
+    // Packets that READs may ask for at a time, of queue pairs that count them together; 0: no
+    // bound (answer_budget.h).
+    uint32_t max_answers_due = 0;
     // Selective repeat: PSNs from the oldest that is missing on, of which a receiver keeps packets
     // and a sender sends them. A window counts what is in flight, without what is known to be here.
     uint32_t reorder_packets = 4096;
@@ -255,6 +259,7 @@ public:
     Counters counters;
     LaneLists<&QueuePair::next_ready> ready;       // those that may have something to send
     LaneLists<&QueuePair::next_answer> answering;  // those that may have an answer to give
+    AnswerBudget answers;
     base::Ring<Notification> notifications{1};
     base::Ring<AdapterEvent> events{2};
     Objection objection;      // the newest, until its owner takes it

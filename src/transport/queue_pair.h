@@ -73,6 +73,9 @@ struct QpAttributes {
 
 inline constexpr uint8_t kRetryForEver = 7;
 
+// Of READs that wait until there is room for their answers (answer_budget.h).
+enum class AnswerLine : uint8_t { none, waits, called };
+
 // Requests are numbered as they are posted: [oldest, end) are in the queue, of which [oldest,
 // begun) have PSNs. The next packet to go belongs to `current`.
 struct RequesterState {
@@ -90,6 +93,8 @@ struct RequesterState {
     uint32_t settled_ahead = 0;   // packets from `unacknowledged` on that are not in flight
     Psn loss_told_end{};          // what was in flight when congestion control was told of a loss
     uint32_t awaiting_data = 0;   // READs and atomics begun and not done
+    uint32_t answers_asked = 0;   // packets of answers, by READs begun and not done
+    uint32_t answers_share = 0;   // how many of them the adapter counts as due
     uint32_t messages_begun = 0;  // SSN, 24 bits
     uint32_t credit_limit = 0;    // LSN, 24 bits
     uint32_t peer_msn = 0;        // as the newest acknowledgement said
@@ -115,6 +120,7 @@ struct RequesterState {
     base::Instant wait_until{};                              // an RNR NAK asked for patience
     base::Instant not_ready_since = base::Instant::never();  // the first RNR NAK without progress
     base::Instant next_allowed{};                            // pacing
+    base::Instant answers_at{};                              // the newest change of answers due
 };
 
 // What a queue pair waits for before its next request packet.
@@ -186,6 +192,8 @@ struct QueuePair {
     bool in_ready_list = false;
     bool in_answer_list = false;
     bool waits_for_pace = false;
+    bool counts_answers = false;  // answers to its READs come through a buffer that may overflow
+    AnswerLine answer_line = AnswerLine::none;
     LossPolicy loss = LossPolicy::go_back_n;
     uint8_t lane = 0;         // of the ready list that it is in
     uint8_t answer_lane = 0;  // of the list of answers that it is in

@@ -4,6 +4,7 @@
 
 #include "base/guarded_copy.h"
 #include "base/hot.h"
+#include "transport/answer_budget.h"
 #include "transport/completer.h"
 #include "transport/rd.h"
 #include "transport/retry.h"
@@ -64,7 +65,7 @@ bool fail_in_turn(Core& core, QueuePair& qp, uint32_t number, Status status) {
 }
 
 // Gives the next request its PSNs. False if it has to wait.
-bool begin(Core& core, QueuePair& qp, uint32_t number) {
+bool begin(Core& core, QueuePair& qp, Instant now, uint32_t number) {
     RequesterState& r = qp.requester;
     SendWork& work = (*qp.send_queue)[number];
     work.first_psn = r.next_psn;
@@ -87,11 +88,14 @@ bool begin(Core& core, QueuePair& qp, uint32_t number) {
     if (packets >= kPsnsApart) return fail_in_turn(core, qp, number, Status::local_length_error);
     if (psn_distance(r.unacknowledged, r.next_psn) + packets >= kPsnsApart) return false;
     if (!may_begin(qp, work)) return false;
+    const bool is_read = work.work == Work::read;
+    if (is_read && !may_ask(core, qp, now, packets)) return false;
     work.packets = packets;
     r.next_psn = psn_plus(r.next_psn, work.packets);
     r.begun = number + 1;
     r.messages_begun = (r.messages_begun + 1) & kSequenceMask;
     if (work.awaits_data()) ++r.awaiting_data;
+    if (is_read) on_read_begun(core, qp, now, packets);
     return true;
 }
 
@@ -330,7 +334,7 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
             }
             return plan_packet(qp, number, r.send_psn);
         }
-        if (qp.state == QpState::sqd || !begin(core, qp, number)) return std::nullopt;
+        if (qp.state == QpState::sqd || !begin(core, qp, now, number)) return std::nullopt;
         if (qp.state == QpState::error) return std::nullopt;
     }
     return std::nullopt;

@@ -65,7 +65,10 @@ void on_selective_ack(Core& core, QueuePair& qp, Instant now, const wire::Select
     if (r.unacknowledged == r.sent_end || uint64_t{ack.bits} == 0) return;
     Scoreboard& board = open_repairs(core, qp);
     if (!ack.tells_trimmed()) {
-        if (board.note_received(ack, r.sent_end)) start_timer(core, qp, now);
+        if (board.note_received(ack, r.sent_end)) {
+            r.retries_left = qp.retry_count;
+            start_timer(core, qp, now);
+        }
         return settle(core, qp, now);
     }
     for (uint32_t i = 0; i < wire::SelectiveAck::kPsns; ++i) {

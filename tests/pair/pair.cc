@@ -19,6 +19,7 @@ AdapterConfig config_of(EndpointIndex endpoint, const PairOptions& options) {
     config.grants_credits = options.grants_credits;
     config.rnr_patience = options.rnr_patience;
     config.max_packets_outstanding = options.max_packets_outstanding;
+    config.max_answers_due = options.max_answers_due;
     config.notifications = options.notifications;
     return config;
 }
@@ -145,6 +146,7 @@ void require_none(Refusal refusal) {
 }  // namespace
 
 void Host::connect(const Host& peer, Psn receive_psn, Psn send_psn) {
+    adapter.set_counting_answers(qpn, true);
     peer_key = peer.key;
     peer_qpn = peer.qpn;
     peer_srq = peer.srq;

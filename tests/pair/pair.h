@@ -50,6 +50,7 @@ struct PairOptions {
     wire::PKey pkey = wire::kDefaultPKey;
     uint8_t service_level = 0;
     uint32_t max_packets_outstanding = 1 << 15;
+    uint32_t max_answers_due = 0;
     bool modelled = false;  // memory has no bytes: lengths are all that travels
     uint64_t region_bytes = 1 << 20;
     NotificationSettings notifications{};
