@@ -117,6 +117,7 @@ private:
     void count_received(const wire::Packet& packet);
     void send_management_datagram(uint32_t index, std::span<const std::byte> bytes);
     bool is_overrun(Peer& peer);
+    bool udp_has_room();
 
     World& world_;
     Connections& connections_;

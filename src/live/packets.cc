@@ -109,9 +109,17 @@ void Carrier::transmit(Instant time) {
     const transport::Lanes lanes = transport::Lanes::open();
     time_ = time;
     Packet packet;
-    while (backlog_bytes_ < kMostBacklog && !(udp_ && udp_->sockets().is_full()) &&
+    while (backlog_bytes_ < kMostBacklog && udp_has_room() &&
            adapter_.poll_transmit(time, lanes, packet))
         send(packet);
+}
+
+// As long as the kernel takes what is written: nobody comes back for the rest, where it does.
+bool Carrier::udp_has_room() {
+    if (!udp_ || !udp_->sockets().is_full()) [[likely]]
+        return true;
+    udp_->sockets().flush();
+    return !udp_->sockets().is_full();
 }
 
 // Between which ports it goes. What is not a datagram names the queue pair that it goes to, and

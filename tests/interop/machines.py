@@ -257,6 +257,17 @@ def what_is_lost_goes_again_alone(machines):
     assert needed < sent < 1.4 * needed, f"{sent} packets were sent for {needed}"
 
 
+def reads_of_many_queue_pairs_are_answered_at_once(machines):
+    """No answer is left for a timer to ask for, which is that of two seconds here."""
+    line = "ib_read_bw -F -q 16 -n 50 -u 19"
+    server = machines.start(line)
+    machines.until_it_listens(server, 18515)
+    client = machines.start(f"{line} {HERE[0]}", is_client=True, options=["--verbose"])
+    found = counted(machines.end(client))
+    machines.end(server)
+    assert "local_ack_timeout_err" not in found, f"{found['local_ack_timeout_err']} timeouts"
+
+
 def perftest_on_a_bad_network(machines):
     whole_table_of(machines, "", FAULTS, "_faults")
 
@@ -525,6 +536,7 @@ TESTS = {test.__name__: test for test in (
     pingpong_over_ipv4_and_ipv6, perftest_sends, perftest_writes, perftest_reads, perftest_atomics,
     programs_of_the_connection_manager, ucx_between_machines, libfabric_between_machines,
     open_mpi_with_8_ranks, on_a_bad_network, what_is_lost_goes_again_alone,
+    reads_of_many_queue_pairs_are_answered_at_once,
     several_programs_share_the_port, programs_of_one_machine_use_shared_memory,
     a_killed_peer_is_a_dead_host,
     who_comes_after_a_killed_client_is_served, nobody_listens_by_default,
