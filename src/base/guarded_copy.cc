@@ -32,6 +32,9 @@ void end() {
 }  // namespace
 
 bool guarded_copy(void* to, const void* from, size_t bytes) noexcept {
+    const ForeignMemory* foreign = foreign_memory.load(std::memory_order_acquire);
+    if (foreign != nullptr && (foreign->has(to) || foreign->has(from))) [[unlikely]]
+        return foreign->copy(to, from, bytes);
     jmp_buf here;
     if (_setjmp(here) != 0) return false;
     begin(here);
@@ -42,6 +45,8 @@ bool guarded_copy(void* to, const void* from, size_t bytes) noexcept {
 
 bool is_readable_now(const void* from, size_t bytes) noexcept {
     if (bytes == 0) return true;
+    if (is_foreign(from)) [[unlikely]]
+        return foreign_memory.load()->allows(from, bytes, false);
     jmp_buf here;
     if (_setjmp(here) != 0) return false;
     begin(here);

@@ -6,8 +6,12 @@
 // calls land_copy(), and the copy answers false. Without a handler the program ends, as it would
 // for an access of its own. Asking the kernel before each copy would cost more than a small copy
 // does.
+//
+// Memory of another process has addresses here and no pages behind them. Whoever has imported some
+// says how it is copied (live/imports.h); programs that have none pay one look at a pointer.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 namespace tulle::base {
@@ -17,6 +21,20 @@ bool guarded_copy(void* to, const void* from, size_t bytes) noexcept;
 
 // Whether all of it can be read now: looks at a byte of each page.
 bool is_readable_now(const void* from, size_t bytes) noexcept;
+
+// How memory of other processes is reached, by the addresses that stand for it.
+struct ForeignMemory {
+    bool (*has)(const void* address) noexcept;
+    // One of the two, or both, are such addresses.
+    bool (*copy)(void* to, const void* from, size_t bytes) noexcept;
+    bool (*allows)(const void* address, size_t bytes, bool writes) noexcept;
+};
+inline std::atomic<const ForeignMemory*> foreign_memory = nullptr;
+
+inline bool is_foreign(const void* address) noexcept {
+    const ForeignMemory* foreign = foreign_memory.load(std::memory_order_acquire);
+    return foreign != nullptr && foreign->has(address);
+}
 
 // Does not return if the calling thread is amid one of the two.
 void land_copy() noexcept;

@@ -61,9 +61,28 @@ uint32_t Memory::key_of(uint32_t slot) const {
 
 std::optional<uint32_t> Memory::slot_of(uint32_t key) const {
     const uint32_t slot = unscramble(key >> 8);
-    if (slot >= slots_.size() || slots_[slot].kind == Kind::free) return std::nullopt;
-    if (slots_[slot].variant != (key & 0xff)) return std::nullopt;
+    if (slot >= slots_.size() || slots_[slot].kind == Kind::free ||
+        slots_[slot].variant != (key & 0xff)) [[unlikely]]
+        return slot_by_name(key);
     return slot;
+}
+
+std::optional<uint32_t> Memory::slot_by_name(uint32_t key) const {
+    const auto found = names_.find(key);
+    if (found == names_.end()) return std::nullopt;
+    return found->second;
+}
+
+// The variant is drawn at random, so that one key does not tell another.
+void Memory::draw_key(uint32_t slot) {
+    do {
+        slots_[slot].variant = static_cast<uint8_t>(random_.next());
+    } while (names_.contains(key_of(slot)));
+}
+
+bool Memory::add_name(uint32_t key, uint32_t foreign_key) {
+    const auto slot = find(key, true);
+    return slot && !slot_of(foreign_key) && names_.emplace(foreign_key, *slot).second;
 }
 
 std::optional<uint32_t> Memory::find(uint32_t key, bool region) const {
@@ -90,6 +109,8 @@ std::optional<uint32_t> Memory::take_slot() {
 
 void Memory::free_slot(uint32_t slot) {
     release(slots_[slot].pd);
+    if (!names_.empty())
+        std::erase_if(names_, [&](const auto& name) { return name.second == slot; });
     const uint32_t epoch = slots_[slot].epoch + 1;
     slots_[slot] = Slot{};
     slots_[slot].epoch = epoch;
@@ -130,7 +151,7 @@ std::optional<uint32_t> Memory::register_region(const RegionRequest& request) {
     Slot& region = slots_[*slot];
     region.kind = Kind::region;
     region.bound = true;
-    region.variant = static_cast<uint8_t>(random_.next());
+    draw_key(*slot);
     region.pd = request.pd;
     region.address = request.address;
     region.length = request.length;
@@ -170,7 +191,7 @@ std::optional<uint32_t> Memory::create_window(PdId pd, WindowType type) {
     if (!slot) return std::nullopt;
     Slot& window = slots_[*slot];
     window.kind = type == WindowType::type1 ? Kind::window1 : Kind::window2;
-    window.variant = static_cast<uint8_t>(random_.next());
+    draw_key(*slot);
     window.pd = pd;
     hold(pd);
     return key_of(*slot);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/random.h"
@@ -65,6 +66,8 @@ public:
 
     std::optional<uint32_t> register_region(const RegionRequest& request);
     Refusal reregister_region(uint32_t key, const RegionRequest& request);
+    // The region goes by this key too, which another adapter gave. False if it is in use here.
+    bool add_name(uint32_t key, uint32_t foreign_key);
     Refusal deregister_region(uint32_t key);  // busy while a window is bound to it
 
     std::optional<uint32_t> create_window(PdId pd, WindowType type);
@@ -114,6 +117,8 @@ private:
                          uint32_t access);
     uint32_t key_of(uint32_t slot) const;
     std::optional<uint32_t> slot_of(uint32_t key) const;
+    std::optional<uint32_t> slot_by_name(uint32_t key) const;
+    void draw_key(uint32_t slot);
     std::optional<uint32_t> find(uint32_t key, bool region) const;
     std::optional<uint32_t> take_slot();
     void free_slot(uint32_t slot);
@@ -130,6 +135,7 @@ private:
     std::vector<uint32_t> free_;  // a queue: the slot that was freed longest ago goes first
     size_t free_head_ = 0;
     std::vector<Domain> domains_;
+    std::unordered_map<uint32_t, uint32_t> names_;  // slots by keys that other adapters gave
     size_t live_ = 0;
 };
 

@@ -63,6 +63,36 @@ TEST(Memory, a_region_around_the_end_of_the_address_space_is_refused) {
 
 // Of two keys that were given out one after the other every bit of the name differs as often as
 // chance has it, and no difference comes twice: one key does not tell the next.
+// As a region that was imported from another adapter has it.
+TEST(Memory, a_region_goes_by_the_key_of_another_adapter_too_until_it_goes) {
+    Memory memory = make_memory();
+    const PdId pd = memory.create_pd();
+    const Asker asker{pd, {}};
+    const uint32_t key = *memory.register_region(region(pd));
+    const uint32_t foreign = key ^ 0x5500;
+    ASSERT_FALSE(memory.check(foreign, asker, 0x1000, 1, kRemoteRead));
+    ASSERT_TRUE(memory.add_name(key, foreign));
+    EXPECT_TRUE(memory.check(foreign, asker, 0x1000, 1, kRemoteRead));
+    EXPECT_TRUE(memory.check(key, asker, 0x1000, 1, kRemoteRead));
+    EXPECT_EQ(memory.denial(foreign, asker, 0x1000, 5000, kRemoteRead), Denial::out_of_bounds);
+    EXPECT_EQ(memory.denial(foreign, {memory.create_pd(), {}}, 0x1000, 1, kRemoteRead),
+              Denial::other_domain);
+    EXPECT_EQ(memory.deregister_region(foreign), Refusal::none);
+    EXPECT_FALSE(memory.check(foreign, asker, 0x1000, 1, kRemoteRead));
+    EXPECT_FALSE(memory.check(key, asker, 0x1000, 1, kRemoteRead));
+}
+
+TEST(Memory, a_key_names_one_region_whoever_gave_it) {
+    Memory memory = make_memory();
+    const PdId pd = memory.create_pd();
+    const uint32_t first = *memory.register_region(region(pd));
+    const uint32_t second = *memory.register_region(region(pd));
+    EXPECT_FALSE(memory.add_name(first, second));
+    EXPECT_TRUE(memory.add_name(first, 0x1234'5678));
+    EXPECT_FALSE(memory.add_name(second, 0x1234'5678));
+    EXPECT_FALSE(memory.add_name(0x1111'2222, 0x8765'4321));
+}
+
 TEST(Memory, one_key_does_not_tell_another) {
     Memory memory = make_memory();
     const PdId pd = memory.create_pd();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/guarded_copy.h"
 #include "transport/completer.h"
 #include "transport/rd.h"
 #include "transport/responses.h"
@@ -270,7 +271,14 @@ Verdict carry_out_send(Core& core, QueuePair& qp, const Packet& packet) {
     return Verdict::accept;
 }
 
-void carry_out_write(Core& core, QueuePair& qp, const Packet& packet) {
+// False: the memory has gone while it was registered.
+bool store(const ResponderState& r, const Packet& packet) {
+    return r.write_grant.host == nullptr || packet.payload.is_modelled() ||
+           base::guarded_copy(r.write_grant.host + r.received, packet.payload.address(),
+                              packet.payload_length);
+}
+
+Verdict carry_out_write(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     const Position position = info_of(packet).position;
     if (begins(position)) {
@@ -278,12 +286,11 @@ void carry_out_write(Core& core, QueuePair& qp, const Packet& packet) {
         r.received = 0;
         r.write_length = packet.extended.rdma.dma_length;
     }
-    if (r.write_grant.host != nullptr && !packet.payload.is_modelled())
-        std::memmove(r.write_grant.host + r.received, packet.payload.address(),
-                     packet.payload_length);
+    if (!store(r, packet)) return Verdict::remote_access_error;
     r.received += packet.payload_length;
     r.message = Message::write;
     if (ends(position)) end_message(core, qp, packet);
+    return Verdict::accept;
 }
 
 // C9-87: one operation, not to be divided, on memory that others may use at the same time.
@@ -303,6 +310,7 @@ void store_atomic_write(std::byte* host, const Packet& packet) {
     if (host == nullptr || packet.payload.is_modelled()) return;
     uint64_t value = 0;
     std::memcpy(&value, packet.payload.address(), sizeof value);
+    if (base::is_foreign(host)) return (void)base::guarded_copy(host, &value, sizeof value);
     __atomic_store_n(reinterpret_cast<uint64_t*>(host), value, __ATOMIC_SEQ_CST);
 }
 
@@ -624,10 +632,8 @@ Verdict judge(Core& core, QueuePair& qp, const Packet& packet) {
 Verdict carry_out(Core& core, QueuePair& qp, const Packet& packet) {
     const Operation operation = operation_of(packet);
     if (is_send(operation)) return carry_out_send(core, qp, packet);
-    if (is_write(operation))
-        carry_out_write(core, qp, packet);
-    else
-        carry_out_with_answer(core, qp, packet);
+    if (is_write(operation)) return carry_out_write(core, qp, packet);
+    carry_out_with_answer(core, qp, packet);
     return Verdict::accept;
 }
 
@@ -638,8 +644,7 @@ bool continue_write(Core& core, QueuePair& qp, const Packet& packet) {
                          (qp.access & kRemoteWrite) != 0 && packet.payload_length == qp.mtu &&
                          r.received + qp.mtu < r.write_length && core.memory.stands(r.write_grant);
     if (!in_turn || (qp.early && !qp.early->empty()) || !r.trimmed.empty()) return false;
-    if (r.write_grant.host != nullptr && !packet.payload.is_modelled())
-        std::memmove(r.write_grant.host + r.received, packet.payload.address(), qp.mtu);
+    if (!store(r, packet)) return false;
     r.received += qp.mtu;
     r.nak_sent = false;
     r.expected = psn_plus(r.expected, 1);
