@@ -69,6 +69,34 @@ bool is_scarcity(int error) {
            error == ENODEV;  // of the connection manager, which found no device to open
 }
 
+// Eight bytes that a queue pair sends to itself.
+class Message {
+public:
+    Message(char* memory, const ibv_mr* mr, unsigned flags = 0)
+        : sge_{reinterpret_cast<uint64_t>(memory), 8, mr->lkey} {
+        send_.send_flags = flags;
+        send_.opcode = IBV_WR_SEND;
+        send_.sg_list = receive_.sg_list = &sge_;
+        send_.num_sge = receive_.num_sge = 1;
+    }
+    Message(const Message&) = delete;
+    Message& operator=(const Message&) = delete;
+
+    int receive(ibv_qp* qp) {
+        ibv_recv_wr* bad = nullptr;
+        return ibv_post_recv(qp, &receive_, &bad);
+    }
+    int send(ibv_qp* qp) {
+        ibv_send_wr* bad = nullptr;
+        return ibv_post_send(qp, &send_, &bad);
+    }
+
+private:
+    ibv_sge sge_;
+    ibv_recv_wr receive_{};
+    ibv_send_wr send_{};
+};
+
 // The calls of a program, one after the other. A life goes on as far as it can: what could not be
 // made is not used. Returns whether all of it went well; `is_right` says whether failures were
 // said.
@@ -89,16 +117,9 @@ public:
     bool arm() { return ibv_req_notify_cq(cq_, 0) == 0; }
     // A message to itself. What memory fails for is done again.
     bool say() {
-        ibv_sge sge{reinterpret_cast<uint64_t>(memory_), 8, mr_->lkey};
-        ibv_recv_wr receive{0, nullptr, &sge, 1};
-        ibv_recv_wr* bad_receive = nullptr;
-        ibv_send_wr send{};
-        send.sg_list = &sge;
-        send.num_sge = 1;
-        send.opcode = IBV_WR_SEND;
-        ibv_send_wr* bad_send = nullptr;
-        while (ibv_post_recv(qp_, &receive, &bad_receive) != 0) continue;
-        while (ibv_post_send(qp_, &send, &bad_send) != 0) continue;
+        Message message(memory_, mr_);
+        while (message.receive(qp_) != 0) continue;
+        while (message.send(qp_) != 0) continue;
         ibv_wc wc{};
         while (ibv_poll_cq(cq_, 1, &wc) <= 0) continue;
         return wc.status == IBV_WC_SUCCESS;
@@ -198,17 +219,9 @@ private:
     }
     // A message to itself, and its two completions.
     bool talk() {
-        ibv_sge sge{reinterpret_cast<uint64_t>(memory_), 8, mr_->lkey};
-        ibv_recv_wr receive{0, nullptr, &sge, 1};
-        ibv_recv_wr* bad_receive = nullptr;
-        ibv_send_wr send{};
-        send.sg_list = &sge;
-        send.num_sge = 1;
-        send.opcode = IBV_WR_SEND;
-        send.send_flags = IBV_SEND_SIGNALED;
-        ibv_send_wr* bad_send = nullptr;
-        if (!done(ibv_post_recv(qp_, &receive, &bad_receive), "post_recv")) return false;
-        if (!done(ibv_post_send(qp_, &send, &bad_send), "post_send")) return false;
+        Message message(memory_, mr_, IBV_SEND_SIGNALED);
+        if (!done(message.receive(qp_), "post_recv")) return false;
+        if (!done(message.send(qp_), "post_send")) return false;
         for (int found = 0; found < 2;) {
             ibv_wc wc{};
             const int now = ibv_poll_cq(cq_, 1, &wc);
