@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "verbs/process.h"
+#include "verbs/translation.h"
 #include "verbs/undo.h"
 
 namespace tulle::verbs {
@@ -14,57 +15,6 @@ namespace {
 using transport::QpAttributes;
 using transport::QpState;
 using transport::QpType;
-
-std::optional<QpType> type_of(ibv_qp_type type) {
-    switch (type) {
-        case IBV_QPT_RC: return QpType::rc;
-        case IBV_QPT_UC: return QpType::uc;
-        case IBV_QPT_UD: return QpType::ud;
-        case IBV_QPT_XRC_SEND: return QpType::xrc_initiator;
-        case IBV_QPT_XRC_RECV: return QpType::xrc_target;
-        default: return std::nullopt;
-    }
-}
-
-std::optional<QpState> state_of(ibv_qp_state state) {
-    switch (state) {
-        case IBV_QPS_RESET: return QpState::reset;
-        case IBV_QPS_INIT: return QpState::init;
-        case IBV_QPS_RTR: return QpState::rtr;
-        case IBV_QPS_RTS: return QpState::rts;
-        case IBV_QPS_SQD: return QpState::sqd;
-        case IBV_QPS_SQE: return QpState::sqe;
-        case IBV_QPS_ERR: return QpState::error;
-        default: return std::nullopt;
-    }
-}
-
-ibv_qp_state shown_state(QpState state) {
-    switch (state) {
-        case QpState::reset: return IBV_QPS_RESET;
-        case QpState::init: return IBV_QPS_INIT;
-        case QpState::rtr: return IBV_QPS_RTR;
-        case QpState::rts: return IBV_QPS_RTS;
-        case QpState::sqd: return IBV_QPS_SQD;
-        case QpState::sqe: return IBV_QPS_SQE;
-        case QpState::error: return IBV_QPS_ERR;
-    }
-    return IBV_QPS_UNKNOWN;
-}
-
-// What fits into the blocks of 64 bytes that adapters cut a send queue into, behind 32 bytes of
-// headers and 4 of length (so mlx5 does): programs send that much inline whatever they asked for.
-uint32_t inline_room(const ibv_qp_cap& cap) {
-    constexpr uint32_t kHeaders = 32;
-    constexpr uint32_t kLength = 4;
-    constexpr uint32_t kPiece = 16;
-    constexpr uint32_t kBlock = 64;
-    const auto align = [](uint32_t size, uint32_t to) { return (size + to - 1) / to * to; };
-    const uint32_t pieces = std::max(1u, cap.max_send_sge) * kPiece;
-    const uint32_t data = align(kLength + cap.max_inline_data, kPiece);
-    const uint32_t room = align(kHeaders + std::max(pieces, data), kBlock) - kHeaders - kLength;
-    return std::min(room, static_cast<uint32_t>(kMaxInline));
-}
 
 // Refused at creation, never later: an errno, or 0.
 int check_setup(const ibv_qp_init_attr_ex& a) {
@@ -157,93 +107,15 @@ live::Host::Addressing addressing_of(live::Host& host, const ibv_qp_attr& a, int
 
 int translate(live::Host& host, const QueuePair& qp, const ibv_qp_attr& a, int mask,
               QpAttributes& to) {
-    const auto has = [&](int bit) { return (mask & bit) != 0; };
-    if (has(IBV_QP_STATE)) {
-        const auto state = state_of(a.qp_state);
-        if (!state) return EINVAL;
-        to.state = *state;
-    }
-    if (has(IBV_QP_CUR_STATE)) {
-        const auto state = state_of(a.cur_qp_state);
-        if (!state) return EINVAL;
-        to.current_state = *state;
-    }
-    if (has(IBV_QP_PORT) && !host.identity().has_port(a.port_num)) return EINVAL;
-    if (has(IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return EINVAL;
-    if (has(IBV_QP_ALT_PATH) &&
-        (a.alt_pkey_index != 0 || !host.identity().has_port(a.alt_port_num)))
-        return EINVAL;
-    if (has(IBV_QP_PATH_MTU) && (a.path_mtu < IBV_MTU_256 || a.path_mtu > IBV_MTU_4096))
-        return EINVAL;
-    if (has(IBV_QP_MAX_QP_RD_ATOMIC) && a.max_rd_atomic > kMaxReads) return EINVAL;
-    if (has(IBV_QP_MAX_DEST_RD_ATOMIC) && a.max_dest_rd_atomic > kMaxReads) return EINVAL;
-    if (has(IBV_QP_DEST_QPN) && a.dest_qp_num > 0xff'ffff) return EINVAL;
-    const uint32_t peer = has(IBV_QP_DEST_QPN) ? a.dest_qp_num : qp.attributes.dest_qp_num;
-    if (has(IBV_QP_AV))
+    if (const int error = check_attributes(host.identity(), a, mask)) return error;
+    const bool names_peer = (mask & IBV_QP_DEST_QPN) != 0;
+    const uint32_t peer = names_peer ? a.dest_qp_num : qp.attributes.dest_qp_num;
+    if ((mask & IBV_QP_AV) != 0)
         if (const int error = address_of(host, a.ah_attr, peer, to.address)) return error;
-    if (has(IBV_QP_ALT_PATH))
+    if ((mask & IBV_QP_ALT_PATH) != 0)
         if (const int error = address_of(host, a.alt_ah_attr, peer, to.alternate)) return error;
-    to.drain_notify = a.en_sqd_async_notify != 0;
-    to.access = a.qp_access_flags;
-    to.qkey = transport::QKey{a.qkey};
-    to.path_mtu = 128u << std::clamp<unsigned>(a.path_mtu, 1, 5);
-    to.address.ack_timeout = a.timeout;
-    to.alternate.ack_timeout = a.alt_timeout;
-    to.retry_count = a.retry_cnt;
-    to.rnr_retry = a.rnr_retry;
-    to.receive_psn = transport::Psn{a.rq_psn & 0xff'ffff};
-    to.send_psn = transport::Psn{a.sq_psn & 0xff'ffff};
-    to.max_reads = a.max_rd_atomic;
-    to.max_incoming_reads = a.max_dest_rd_atomic;
-    to.min_rnr_timer = a.min_rnr_timer;
-    to.dest_qpn = transport::Qpn{a.dest_qp_num};
-    if (has(IBV_QP_PATH_MIG_STATE)) {
-        if (a.path_mig_state > IBV_MIG_ARMED) return EINVAL;
-        to.migration = static_cast<transport::Migration>(a.path_mig_state);
-    }
+    translate_attributes(a, mask, to);
     return 0;
-}
-
-// A half of an XRC connection is told of both halves by many programs; what is not its own is not
-// looked at.
-int own_part(QpType type, int mask) {
-    if (type == QpType::xrc_initiator)
-        return mask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-    if (type == QpType::xrc_target)
-        return mask & ~(IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY);
-    return mask;
-}
-
-// Remembers what was set, for ibv_query_qp().
-void remember(ibv_qp_attr& kept, const ibv_qp_attr& a, int mask) {
-    const auto has = [&](int bit) { return (mask & bit) != 0; };
-    if (has(IBV_QP_ACCESS_FLAGS)) kept.qp_access_flags = a.qp_access_flags;
-    if (has(IBV_QP_PKEY_INDEX)) kept.pkey_index = a.pkey_index;
-    if (has(IBV_QP_PORT)) kept.port_num = a.port_num;
-    if (has(IBV_QP_QKEY)) kept.qkey = a.qkey;
-    if (has(IBV_QP_AV)) kept.ah_attr = a.ah_attr;
-    if (has(IBV_QP_PATH_MTU)) kept.path_mtu = a.path_mtu;
-    if (has(IBV_QP_TIMEOUT)) kept.timeout = a.timeout;
-    if (has(IBV_QP_RETRY_CNT)) kept.retry_cnt = a.retry_cnt;
-    if (has(IBV_QP_RNR_RETRY)) kept.rnr_retry = a.rnr_retry;
-    if (has(IBV_QP_RQ_PSN)) kept.rq_psn = a.rq_psn & 0xff'ffff;
-    if (has(IBV_QP_MAX_QP_RD_ATOMIC)) kept.max_rd_atomic = a.max_rd_atomic;
-    if (has(IBV_QP_MIN_RNR_TIMER)) kept.min_rnr_timer = a.min_rnr_timer;
-    if (has(IBV_QP_SQ_PSN)) kept.sq_psn = a.sq_psn & 0xff'ffff;
-    if (has(IBV_QP_MAX_DEST_RD_ATOMIC)) kept.max_dest_rd_atomic = a.max_dest_rd_atomic;
-    if (has(IBV_QP_DEST_QPN)) kept.dest_qp_num = a.dest_qp_num;
-    if (has(IBV_QP_ALT_PATH)) {
-        kept.alt_ah_attr = a.alt_ah_attr;
-        kept.alt_pkey_index = a.alt_pkey_index;
-        kept.alt_port_num = a.alt_port_num;
-        kept.alt_timeout = a.alt_timeout;
-    }
-    if (has(IBV_QP_STATE) && a.qp_state == IBV_QPS_RESET) {
-        const ibv_qp_cap cap = kept.cap;
-        kept = {};
-        kept.cap = cap;
-        kept.path_mtu = IBV_MTU_4096;
-    }
 }
 
 }  // namespace

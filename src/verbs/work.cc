@@ -1,37 +1,12 @@
 // Posting work.
-#include <endian.h>
-
-#include <algorithm>
-#include <cstring>
-
 #include "verbs/queue_pair.h"
+#include "verbs/translation.h"
 
 namespace tulle::verbs {
 namespace {
 
 using transport::SendRequest;
-using transport::Sge;
 using transport::Work;
-
-// What a request points to while it is posted.
-struct Scratch {
-    std::array<Sge, kMaxSges> sges;
-    std::array<std::byte, kMaxInline> inline_data;
-};
-
-int gather_inline(const ibv_send_wr& from, Scratch& scratch, SendRequest& to) {
-    size_t length = 0;
-    for (int i = 0; i < from.num_sge; ++i) {
-        const ibv_sge& sge = from.sg_list[i];
-        if (length + sge.length > kMaxInline) return EINVAL;
-        if (sge.length != 0)
-            std::memcpy(scratch.inline_data.data() + length,
-                        reinterpret_cast<const void*>(sge.addr), sge.length);
-        length += sge.length;
-    }
-    to.inline_data = std::span(scratch.inline_data).first(length);
-    return 0;
-}
 
 void set_target(live::Host& host, const ibv_send_wr& from, SendRequest& to) {
     const AddressHandle& handle = object_of<AddressHandle>(from.wr.ud.ah);
@@ -47,72 +22,15 @@ void set_target(live::Host& host, const ibv_send_wr& from, SendRequest& to) {
         to.datagram.hop_limit = handle.attributes.grh.hop_limit;
 }
 
-int translate(live::Host& host, const QueuePair& qp, const ibv_send_wr& from, Scratch& scratch,
-              SendRequest& to) {
-    constexpr unsigned kKnownFlags = 0xf;  // fence, signalled, solicited, inline
-    const auto work = static_cast<Work>(from.opcode);
-    if (from.num_sge < 0 || from.num_sge > kMaxSges) return EINVAL;
-    if (from.opcode > IBV_WR_SEND_WITH_INV && work != Work::atomic_write && work != Work::flush)
-        return EINVAL;
-    to.id = from.wr_id;
-    to.work = work;
-    to.flags = static_cast<uint8_t>(from.send_flags & kKnownFlags);
-    if ((from.send_flags & IBV_SEND_INLINE) != 0) {
-        const bool may_be =
-            work != Work::read && work != Work::compare_swap && work != Work::fetch_add;
-        if (!may_be) return EINVAL;
-        if (const int error = gather_inline(from, scratch, to)) return error;
-    } else {
-        for (int i = 0; i < from.num_sge; ++i) {
-            const ibv_sge& sge = from.sg_list[i];
-            scratch.sges[static_cast<size_t>(i)] = {sge.addr, sge.length, sge.lkey};
-        }
-        to.sges = std::span(scratch.sges).first(static_cast<size_t>(from.num_sge));
-    }
-    switch (work) {
-        case Work::compare_swap:
-        case Work::fetch_add:
-            to.remote_address = from.wr.atomic.remote_addr;
-            to.compare_or_add = from.wr.atomic.compare_add;
-            to.swap = from.wr.atomic.swap;
-            to.rkey = from.wr.atomic.rkey;
-            break;
-        case Work::local_invalidate:
-        case Work::send_with_invalidate: to.rkey = from.invalidate_rkey; break;
-        case Work::flush:
-            to.remote_address = from.wr.rdma.remote_addr;
-            to.rkey = from.wr.rdma.rkey;
-            to.flush_placement = from.imm_data & 3;
-            to.flush_selectivity = from.imm_data >> 4 & 3;
-            break;
-        case Work::bind_window: {
-            const ibv_mw_bind_info& info = from.bind_mw.bind_info;
-            to.binding = {from.bind_mw.mw->rkey,
-                          from.bind_mw.rkey,
-                          info.mr != nullptr ? info.mr->lkey : 0,
-                          info.addr,
-                          info.length,
-                          info.mw_access_flags};
-            break;
-        }
-        default:
-            to.remote_address = from.wr.rdma.remote_addr;
-            to.rkey = from.wr.rdma.rkey;
-            to.immediate = be32toh(from.imm_data);
-            break;
-    }
-    if (qp.type == transport::QpType::ud) {
-        if (from.wr.ud.ah == nullptr) return EINVAL;
-        set_target(host, from, to);
-    }
-    if (qp.type == transport::QpType::xrc_initiator)
-        to.remote_srq = wire::SrqNumber{from.qp_type.xrc.remote_srqn};
-    return 0;
-}
-
 int post_one(live::Host& host, QueuePair& qp, const ibv_send_wr& from, Scratch& scratch) {
     SendRequest request;
-    if (const int error = translate(host, qp, from, scratch, request)) return error;
+    if (const int error = translate_send(from, scratch, request)) return error;
+    if (qp.type == transport::QpType::ud) {
+        if (from.wr.ud.ah == nullptr) return EINVAL;
+        set_target(host, from, request);
+    }
+    if (qp.type == transport::QpType::xrc_initiator)
+        request.remote_srq = wire::SrqNumber{from.qp_type.xrc.remote_srqn};
     const auto refusal = host.post_send(qp.qpn, request);
     if (refusal != transport::Refusal::none) return errno_of(refusal);
     // A type-2 window has its new key from here on, as real adapters and the man page have it.
@@ -120,20 +38,13 @@ int post_one(live::Host& host, QueuePair& qp, const ibv_send_wr& from, Scratch& 
     return 0;
 }
 
-transport::ReceiveRequest receive_of(const ibv_recv_wr& from, Scratch& scratch) {
-    for (int i = 0; i < from.num_sge; ++i) {
-        const ibv_sge& sge = from.sg_list[i];
-        scratch.sges[static_cast<size_t>(i)] = {sge.addr, sge.length, sge.lkey};
-    }
-    return {from.wr_id, std::span(scratch.sges).first(static_cast<size_t>(from.num_sge))};
-}
-
 template <class Post>
 int post_receives(ibv_recv_wr* request, ibv_recv_wr** bad, Post&& post) {
     Scratch scratch;
     for (; request != nullptr; request = request->next) {
-        const bool fits = request->num_sge >= 0 && request->num_sge <= kMaxSges;
-        const int error = fits ? errno_of(post(receive_of(*request, scratch))) : EINVAL;
+        transport::ReceiveRequest receive;
+        int error = translate_receive(*request, scratch, receive);
+        if (error == 0) error = errno_of(post(receive));
         if (error == 0) continue;
         *bad = request;
         return error;

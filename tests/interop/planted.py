@@ -22,14 +22,14 @@ OPTIONS = {"strict_test": ["--strict"], "devices_test": ["--devices", "4"],
 # name: file, the text to change, what it becomes, and which program finds it.
 DEFECTS = {
     "any P_Key index is accepted": (
-        "src/verbs/queue_pair.cc",
+        "src/verbs/translation.cc",
         "    if (has(IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return EINVAL;\n",
         "",
         "calls_test",
     ),
     "any port is accepted": (
-        "src/verbs/queue_pair.cc",
-        "    if (has(IBV_QP_PORT) && !host.identity().has_port(a.port_num)) return EINVAL;\n",
+        "src/verbs/translation.cc",
+        "    if (has(IBV_QP_PORT) && !device.has_port(a.port_num)) return EINVAL;\n",
         "",
         "refusals_test",
     ),
@@ -47,7 +47,7 @@ DEFECTS = {
         "ports_test",
     ),
     "more READs at a time are accepted than the device promises": (
-        "src/verbs/queue_pair.cc",
+        "src/verbs/translation.cc",
         "    if (has(IBV_QP_MAX_QP_RD_ATOMIC) && a.max_rd_atomic > kMaxReads) return EINVAL;\n",
         "",
         "refusals_test",
@@ -59,7 +59,7 @@ DEFECTS = {
         "refusals_test",
     ),
     "inline data has as much room as was asked for": (
-        "src/verbs/queue_pair.cc",
+        "src/verbs/translation.cc",
         "    return std::min(room, static_cast<uint32_t>(kMaxInline));\n",
         "    return std::min(room, cap.max_inline_data);\n",
         "calls_test",
