@@ -28,6 +28,20 @@ bool remove_region(Grants& grants, uint32_t rkey) {
     return false;
 }
 
+void put_domain(Grants& grants, uint32_t pd) {
+    uint32_t nobody = 0;
+    grants.domains[pd % kDomainPlaces].compare_exchange_strong(nobody, pd);
+}
+
+void remove_domain(Grants& grants, uint32_t pd) {
+    uint32_t there = pd;
+    grants.domains[pd % kDomainPlaces].compare_exchange_strong(there, 0);
+}
+
+bool has_domain(const Grants& grants, uint32_t pd) {
+    return pd != 0 && grants.domains[pd % kDomainPlaces].load() == pd;
+}
+
 // A reader may find a note half written and tell a wrong story; nothing else depends on it.
 void put_objection(Grants& grants, wire::Qpn peer, const transport::Objection& objection) {
     const uint32_t count = grants.objection_count.load();

@@ -90,6 +90,7 @@ inline constexpr uint32_t kPorts = 256;
 
 inline constexpr uint32_t kRegionPlaces = 1 << 18;
 inline constexpr uint32_t kRegionProbes = 8;
+inline constexpr uint32_t kDomainPlaces = 1 << 12;  // chosen: those beyond cannot be imported
 inline constexpr uint32_t kGids = 16;
 inline constexpr size_t kPathRoom = 256;
 
@@ -131,6 +132,7 @@ struct Facts {
 struct Secret {
     uint64_t instance = 0;
     uint64_t word = 0;
+    uint64_t device_word = 0;  // is in the file of its device, too: nobody else makes such a file
 };
 
 struct Board : Facts {
@@ -149,12 +151,13 @@ inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3036;
 
 struct Grants {
     uint64_t magic;
+    std::atomic<uint32_t> domains[kDomainPlaces];  // protection domains that may be imported
     std::atomic<uint32_t> objection_count;
     ObjectionNote objections[kObjections];  // the newest, each in its turn
     QueuePairNote queue_pairs[kQueuePairs];
     RegionNote regions[kRegionPlaces];
 };
-inline constexpr uint64_t kGrantsMagic = 0x7475'6c6c'6567'3032;
+inline constexpr uint64_t kGrantsMagic = 0x7475'6c6c'6567'3033;
 
 // The kind of a GID: RoCE v1 and v2 do not understand each other. Zero is not known.
 enum class GidKind : uint8_t { unknown, roce_v1, roce_v2, infiniband };
@@ -204,6 +207,11 @@ void put_region(Grants& grants, uint32_t rkey, uint32_t pd, uint32_t access, uin
                 uint64_t length, uint64_t host);
 // False if it was not there.
 bool remove_region(Grants& grants, uint32_t rkey);
+
+// A domain has one place, where the first of those who share it stays.
+void put_domain(Grants& grants, uint32_t pd);
+void remove_domain(Grants& grants, uint32_t pd);
+bool has_domain(const Grants& grants, uint32_t pd);
 
 void put_objection(Grants& grants, wire::Qpn peer, const transport::Objection& objection);
 // The newest that concerns this requester.

@@ -33,6 +33,20 @@ TEST(BoardTest, thousands_of_regions_have_a_place_and_the_key_zero_has_none) {
     EXPECT_EQ(find_region(*grants, 0), nullptr);
 }
 
+TEST(BoardTest, a_domain_is_found_until_it_is_removed_and_leaves_its_place_to_nobody_else) {
+    auto grants = std::make_unique<Grants>();
+    EXPECT_FALSE(has_domain(*grants, 0));
+    EXPECT_FALSE(has_domain(*grants, 7));
+    put_domain(*grants, 7);
+    put_domain(*grants, 7 + kDomainPlaces);
+    EXPECT_TRUE(has_domain(*grants, 7));
+    EXPECT_FALSE(has_domain(*grants, 7 + kDomainPlaces));
+    remove_domain(*grants, 7 + kDomainPlaces);
+    EXPECT_TRUE(has_domain(*grants, 7));
+    remove_domain(*grants, 7);
+    EXPECT_FALSE(has_domain(*grants, 7));
+}
+
 TEST(BoardTest, a_number_of_the_world_says_which_process_and_which_queue_pair) {
     const wire::Qpn own{0x300123};  // the third use of place 0x123
     const wire::Qpn shown = outside(own, 0xab);

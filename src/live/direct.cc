@@ -70,7 +70,7 @@ bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePa
         if (sge.length == 0) continue;
         const auto grant =
             adapter.memory().check(sge.lkey, qp.asker(), sge.address, sge.length, access);
-        if (!grant || grant->host == nullptr) {
+        if (!grant || grant->host == nullptr || base::is_foreign(grant->host)) {
             parts_ = first;
             return false;
         }

@@ -56,6 +56,7 @@ Host::Host(const Identity& who, Listener& listener, const WireSettings& settings
       connections_(world_, adapter_, {settings.is_on, settings.is_strict}),
       carrier_(world_, connections_, adapter_, *this, settings),
       diagnosis_(world_, connections_, carrier_, adapter_),
+      imports_(world_, lock_),
       pacing_(who.listens.empty() ? transport::Algorithm::none : Pacing::wanted(), who.listens),
       progress_(lock_, world_, direct_, *this) {}
 
@@ -98,6 +99,7 @@ bool Host::set_up() {
 }
 
 void Host::abandon() {
+    imports_.abandon();
     ports_.abandon();
     progress_.abandon();
     world_.abandon();
@@ -215,8 +217,6 @@ Refusal Host::detach_multicast(wire::Qpn qpn, const wire::Gid& group) {
 // ---- memory -------------------------------------------------------------------------------------
 
 void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request) {
-    constexpr uint32_t kOpen = transport::kRemoteRead | transport::kRemoteWrite;
-    if ((request.access & kOpen) == 0) return;
     put_region(world_.grants(), rkey, request.pd.value, request.access, request.address,
                request.length, reinterpret_cast<uint64_t>(request.host));
 }

@@ -13,6 +13,7 @@
 
 #include "live/diagnosis.h"
 #include "live/direct.h"
+#include "live/imports.h"
 #include "live/pacing.h"
 #include "live/ports.h"
 #include "live/progress.h"
@@ -47,6 +48,7 @@ public:
     Ports& ports() { return ports_; }
     Progress& progress() { return progress_; }
     Diagnosis& diagnosis() { return diagnosis_; }
+    Imports& imports() { return imports_; }
 
     // Queue pairs. Numbers are the adapter's; World::outside_of() is what the world knows.
     std::optional<wire::Qpn> create_qp(const transport::QpSetup& setup);
@@ -68,8 +70,11 @@ public:
     transport::Refusal attach_multicast(wire::Qpn qpn, const wire::Gid& group);
     transport::Refusal detach_multicast(wire::Qpn qpn, const wire::Gid& group);
 
-    // Regions that peers may reach by themselves. withdraw_region() returns when none does; one
-    // that says for long that it is about to is given up.
+    // Protection domains that processes of the same user may import.
+    void publish_domain(transport::PdId pd) { put_domain(world_.grants(), pd.value); }
+    void withdraw_domain(transport::PdId pd) { remove_domain(world_.grants(), pd.value); }
+    // Regions that peers may reach by themselves, or import. withdraw_region() returns when none
+    // does; one that says for long that it is about to is given up.
     void publish_region(uint32_t rkey, const transport::RegionRequest& request);
     void withdraw_region(uint32_t rkey);
 
@@ -121,6 +126,7 @@ private:
     Carrier carrier_;
     Diagnosis diagnosis_;
     DirectPath direct_;
+    Imports imports_;
     const Pacing pacing_;
     std::array<PortCounters, kMaxPorts> counters_;  // of each port
     base::Instant extra_deadline_ = base::Instant::never();

@@ -61,6 +61,11 @@ wire::Gid destination_of(std::span<const std::byte> grh) {
     return gid;
 }
 
+bool is_there(const std::byte* place, size_t length, bool writes) {
+    if (base::is_foreign(place)) return base::foreign_memory.load()->allows(place, length, writes);
+    return writes ? is_writable(place, length) : is_readable(place, length);
+}
+
 // A request for memory that its program has unmapped or protected while it was registered meets a
 // key that nobody gave. An adapter would have held the pages; here the program would end for what a
 // peer asks. The short way meets the kernel's refusal and comes here.
@@ -79,9 +84,7 @@ void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
     const bool is_read =
         (headers & wire::kFeth) != 0 ||
         wire::operation_of(static_cast<uint8_t>(packet.opcode)) == wire::Operation::read_request;
-    const bool is_there =
-        is_read ? is_readable(grant->host, length) : is_writable(grant->host, length);
-    if (!is_there) key = {};
+    if (!is_there(grant->host, length, !is_read)) key = {};
 }
 
 // A record whose payload could not be read becomes a frame that is damaged: it is lost, and what is
@@ -451,7 +454,7 @@ WireCounters Carrier::wire_counters() const {
 void Carrier::send_remote(uint32_t index, const Packet& packet) {
     const Peer& peer = world_.at(index);
     if (peer.is_gone) return;
-    if (wire_) return wire_->send(time_, index, peer.facts, packet, nullptr);
+    if (wire_) return send_over_wire(index, packet, nullptr);
     udp_->send(peer.own_address, peer.facts.gids[0], packet);
 }
 

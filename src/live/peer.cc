@@ -13,21 +13,23 @@ namespace {
 
 constexpr base::Duration kStuckAfter{100'000'000'000};  // 100 ms, chosen
 
-// The word that the process keeps in its memory; zero if the kernel does not let us in. That it is
-// the right process is shown by the instance beside it.
-uint64_t read_word(pid_t pid, uint64_t place, uint64_t instance) {
-    if (pid <= 0) return 0;
+// What the process keeps in its memory; zeros if the kernel does not let us in. That it is the
+// right process is shown by the instance beside it.
+Secret read_secret(pid_t pid, uint64_t place, uint64_t instance) {
+    if (pid <= 0) return {};
     Secret found;
     const iovec here{&found, sizeof found};
     const iovec there{reinterpret_cast<void*>(place), sizeof found};
     const bool is_read = process_vm_readv(pid, &here, 1, &there, 1, 0) == sizeof found;
-    return is_read && found.instance == instance ? found.word : 0;
+    return is_read && found.instance == instance ? found : Secret{};
 }
 
 bool has_good_ports(const Facts& facts) {
-    return facts.port_count >= 1 && facts.port_count <= kMaxPorts &&
-           std::ranges::all_of(facts.more_ports,
-                               [](const PortFacts& port) { return port.gid_count <= kGidsOfPort; });
+    if (facts.port_count < 1 || facts.port_count > kMaxPorts) return false;
+    const auto more = std::span(facts.more_ports).first(facts.port_count - 1);
+    return std::ranges::all_of(more, [](const PortFacts& port) {
+        return port.gid_count >= 1 && port.gid_count <= kGidsOfPort;
+    });
 }
 
 // The facts of a board that may change under our eyes: copied, then checked.
@@ -66,8 +68,8 @@ bool Peer::meet(Introduction& introduction, const Realm& world) {
         bell_ = std::move(introduction.bell);
         fcntl(bell_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
     }
-    word_ = read_word(who.pid, facts.secret_place, instance);
-    is_reachable = grants_ && word_ != 0;
+    secret_ = read_secret(who.pid, facts.secret_place, instance);
+    is_reachable = grants_ && secret_.word != 0;
     return true;
 }
 
@@ -75,7 +77,7 @@ void Peer::take_outgoing(Descriptor socket, SharedMemory ring) {
     outgoing_socket_ = std::move(socket);
     outgoing_ = std::move(ring);
     outgoing_.close_file();
-    outgoing().proof.store(word_);
+    outgoing().proof.store(secret_.word);
     writer_ = RingWriter(&outgoing());
 }
 

@@ -52,6 +52,10 @@ public:
             has_proven_ = incoming().proof.load(std::memory_order_acquire) == word;
         return has_proven_;
     }
+    // Whether a device's file was made by it, of whose memory we read that.
+    bool has_made(uint64_t device_word) const {
+        return is_reachable && device_word != 0 && secret_.device_word == device_word;
+    }
     // Lets go of all that the living share, and returns its sockets. What it has shown stays until
     // forget() is called.
     std::array<Descriptor, 2> part();
@@ -110,7 +114,7 @@ private:
     SharedMemory outgoing_;
     SharedMemory incoming_;
     RingWriter writer_;
-    uint64_t word_ = 0;  // in its memory
+    Secret secret_;  // in its memory
     Descriptor bell_;
     Descriptor outgoing_socket_;
     Descriptor incoming_socket_;

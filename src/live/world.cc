@@ -31,7 +31,7 @@ std::optional<Door> World::open() {
     slot_ = door->slot();
     add_slot(slot_);
     variant_ = door->variant();
-    secret_ = {random_word(), random_word()};
+    secret_ = {random_word(), random_word(), random_word()};
     // Where a security module restricts it, peers of this user may reach our memory all the same.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     return door;

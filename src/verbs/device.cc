@@ -83,24 +83,52 @@ std::optional<uint32_t> number_of(const ibv_device* device) {
 
 }  // namespace
 
-// What the file of a context holds: which process opened it.
+// What the file of a context holds: which process opened it. It is sealed: who is handed the file
+// reads the same.
 struct CommandFile {
     static constexpr uint64_t kMagic = 0x7475'6c6c'652d'6664;
     uint64_t magic = kMagic;
-    pid_t owner = 0;
+    live::DeviceOwner owner;
     uint32_t device = 0;
 };
 
-ibv_context* open_context(uint32_t device, live::Descriptor command, bool is_of_this_process) {
+namespace {
+
+live::DeviceOwner owner_of(live::Host& host) {
+    const std::lock_guard guard(host.lock());
+    const live::World& world = host.world();
+    return {world.slot(), world.secret().instance, world.secret().device_word};
+}
+
+live::Descriptor make_command_file(live::Host& host) {
+    live::Descriptor file(memfd_create("tulle-device", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    CommandFile told;
+    std::memset(static_cast<void*>(&told), 0, sizeof told);  // bytes between members are told, too
+    told.magic = CommandFile::kMagic;
+    told.owner = owner_of(host);
+    told.device = host.identity().device;
+    constexpr int kSeals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+    if (!file || pwrite(file.get(), &told, sizeof told, 0) != sizeof told ||
+        fcntl(file.get(), F_ADD_SEALS, kSeals) != 0)
+        return {};
+    return file;
+}
+
+}  // namespace
+
+// Without a file it gets one of its own.
+ibv_context* open_context(uint32_t device, live::Descriptor command,
+                          const live::DeviceOwner* owner) {
     auto context = std::make_unique<Context>();
-    context->command = std::move(command);
-    context->is_of_this_process = is_of_this_process;
-    if (!context->events.is_open() || !context->command) return fail(EMFILE);
+    if (!context->events.is_open()) return fail(EMFILE);
     Process& process = Process::of_device(device);
     context->host = process.acquire();
     if (context->host == nullptr) return nullptr;
     context->identity = &context->host->identity();
     Undo undo([&] { process.release(); });
+    context->command = command ? std::move(command) : make_command_file(*context->host);
+    if (!context->command) return fail(EMFILE);
+    if (owner != nullptr && *owner != owner_of(*context->host)) context->foreign = *owner;
     process.add(*context);
     undo.done();
     ibv_context& shown = *context->shown();
@@ -147,11 +175,7 @@ TULLE_EXPORT __be64 ibv_get_device_guid(ibv_device* device) {
 TULLE_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
     const auto number = number_of(device);
     if (!number) return fail(ENODEV);
-    live::Descriptor command(memfd_create("tulle-device", MFD_CLOEXEC));
-    const CommandFile told{.owner = getpid(), .device = *number};
-    if (!command || pwrite(command.get(), &told, sizeof told, 0) != sizeof told)
-        return fail(EMFILE);
-    return open_context(*number, std::move(command), true);
+    return open_context(*number, {}, nullptr);
 }
 
 // The device that this file stands for, which is the context's from here on.
@@ -162,7 +186,7 @@ TULLE_EXPORT ibv_context* ibv_import_device(int file) {
         return fail(EINVAL);
     live::Descriptor own(fcntl(file, F_DUPFD_CLOEXEC, 0));
     ibv_context* context =
-        own ? open_context(told.device, std::move(own), told.owner == getpid()) : fail(EMFILE);
+        own ? open_context(told.device, std::move(own), &told.owner) : fail(EMFILE);
     if (context != nullptr) close(file);
     return context;
 }

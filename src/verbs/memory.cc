@@ -8,6 +8,7 @@
 
 #include "live/fault_guard.h"
 #include "live/mapped.h"
+#include "verbs/imports.h"
 #include "verbs/process.h"
 #include "verbs/undo.h"
 
@@ -210,6 +211,7 @@ TULLE_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
     domain->id = host.adapter().memory().create_pd();
     domain->shown = {context, domain->id.value};
     Process::of(host).add(*domain);
+    host.publish_domain(domain->id);
     return &domain.release()->shown;
 }
 
@@ -227,6 +229,7 @@ TULLE_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
     const auto refusal = host.adapter().memory().destroy_pd(domain.id);
     if (refusal != transport::Refusal::none) return errno_of(refusal);
     Process::of(host).remove(domain);
+    host.withdraw_domain(domain.id);
     delete &domain;
     return 0;
 }
@@ -251,6 +254,7 @@ TULLE_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int,
 }
 
 TULLE_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
+    if (object_of<Region>(mr).imported) return forget_import(*mr);
     live::Host& host = host_of(mr->context);
     const std::lock_guard guard(host.lock());
     // First the peers let go of it, then it is the program's alone.
@@ -265,43 +269,6 @@ TULLE_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
     return errno_of(refusal);
 }
 
-// ---- handles of another context -----------------------------------------------------------------
-
-TULLE_EXPORT ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
-    live::Host& host = host_of(context);
-    const std::lock_guard guard(host.lock());
-    if (!context_of(context).is_of_this_process) return fail(EOPNOTSUPP);
-    ProtectionDomain* original = Process::of(host).pd(handle);
-    if (original == nullptr) return fail(EINVAL);
-    auto domain = std::make_unique<ProtectionDomain>();
-    domain->shown = {context, handle};
-    domain->id = original->id;
-    domain->parent = original;
-    ++original->children;
-    return &domain.release()->shown;
-}
-
-TULLE_EXPORT void ibv_unimport_pd(ibv_pd* pd) {
-    (void)ibv_dealloc_pd(pd);
-}
-
-// Where the memory is in the address space of its owner is not told.
-TULLE_EXPORT ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
-    live::Host& host = host_of(pd->context);
-    const std::lock_guard guard(host.lock());
-    const Region* original = Process::of(host).region(handle);
-    if (original == nullptr || original->request.pd != pd_of(pd).id) return fail(EINVAL);
-    auto region = std::make_unique<Region>(*original);
-    region->shown.context = pd->context;
-    region->shown.pd = pd;
-    region->shown.addr = nullptr;
-    return &region.release()->shown;
-}
-
-TULLE_EXPORT void ibv_unimport_mr(ibv_mr* mr) {
-    delete &object_of<Region>(mr);
-}
-
 TULLE_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, size_t length,
                               int access) {
     constexpr int kKnown =
@@ -312,6 +279,7 @@ TULLE_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, 
     };
     if (flags == 0 || (flags & ~kKnown) != 0) return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
     Region& region = object_of<Region>(mr);
+    if (region.imported) return refuse(EOPNOTSUPP, IBV_REREG_MR_ERR_INPUT);
     const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
     if (moves && (address == nullptr || length == 0)) return refuse(EINVAL, IBV_REREG_MR_ERR_INPUT);
     if ((flags & IBV_REREG_MR_CHANGE_PD) != 0 && pd == nullptr)

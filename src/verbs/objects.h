@@ -5,6 +5,8 @@
 #include <array>
 #include <condition_variable>
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "live/descriptor.h"
@@ -25,8 +27,8 @@ inline constexpr int kMaxSharedWork = 1 << 15;
 struct Context {
     verbs_context verbs{};
     live::EventQueue<ibv_async_event> events;
-    live::Descriptor command;        // the file that stands for the device, as programs expect one
-    bool is_of_this_process = true;  // not imported from another one
+    live::Descriptor command;  // the file that stands for the device, as programs expect one
+    std::optional<live::DeviceOwner> foreign;  // another process, which the file is of
     live::Host* host = nullptr;  // none in the child of a fork, which has no part in its parent's
     const live::Identity* identity = nullptr;
 
@@ -68,11 +70,16 @@ struct ProtectionDomain {
     ProtectionDomain* parent = nullptr;  // of a parent domain: the one whose memory it uses,
     ThreadDomain* threads = nullptr;     // and perhaps the threads that use it
     uint32_t children = 0;
+    std::optional<live::DeviceOwner> foreign;  // of which process it was imported
+
+    // The one whose memory it uses.
+    ProtectionDomain& root() { return parent == nullptr ? *this : parent->root(); }
 };
 
 struct Region {
     ibv_mr shown{};
     transport::RegionRequest request{};
+    std::shared_ptr<live::ImportedRegion> imported;  // of another process; several may share it
 };
 
 struct Window {

@@ -99,8 +99,16 @@ void Process::after_fork_in_child() {
         process.qps_.clear();
         process.pds_.clear();
         process.regions_.clear();
+        process.imported_regions.clear();
         process.lock_.unlock();
     }
+}
+
+ProtectionDomain* Process::imported_pd(const live::DeviceOwner& owner, uint32_t handle) const {
+    const auto found = std::ranges::find_if(pds_, [&](const auto& entry) {
+        return entry.second->foreign == owner && entry.second->shown.handle == handle;
+    });
+    return found == pds_.end() ? nullptr : found->second;
 }
 
 void Process::on_event(const transport::AdapterEvent& event) {

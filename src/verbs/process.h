@@ -69,6 +69,8 @@ public:
     void add(ProtectionDomain& pd) { pds_[pd.id.value] = &pd; }
     void remove(ProtectionDomain& pd) { pds_.erase(pd.id.value); }
     ProtectionDomain* pd(uint32_t handle) const { return find(pds_, handle); }
+    // One that was imported of another process already.
+    ProtectionDomain* imported_pd(const live::DeviceOwner& owner, uint32_t handle) const;
     void add(Region& region) { regions_[region.shown.handle] = &region; }
     void remove(Region& region) { regions_.erase(region.shown.handle); }
     Region* region(uint32_t handle) const { return find(regions_, handle); }
@@ -79,6 +81,8 @@ public:
     void on_progress() override;
 
     ManagementHandler management;
+    // Of other processes, by the key that these gave. With the host's lock held.
+    std::unordered_map<uint32_t, std::weak_ptr<live::ImportedRegion>> imported_regions;
 
 private:
     template <class T>

@@ -103,10 +103,52 @@ DEFECTS = {
         "two_test",
     ),
     "a region of another domain is imported": (
-        "src/verbs/memory.cc",
+        "src/verbs/imports.cc",
         "original == nullptr || original->request.pd != pd_of(pd).id",
         "original == nullptr",
         "refusals_test",
+    ),
+    "a region of another process's other domain is imported": (
+        "src/live/imports.cc",
+        "    if (note == nullptr || note->pd.load() != pd) return nullptr;\n",
+        "    if (note == nullptr) return nullptr;\n",
+        "imports_test",
+    ),
+    "an imported region outlives its owner's": (
+        "src/live/imports.cc",
+        "    if (!stands(peer->grants(), writes)) return false;\n",
+        "",
+        "imports_test",
+    ),
+    "an imported region is written without leave": (
+        "src/live/imports.cc",
+        ".access = note->access.load(),",
+        ".access = note->access.load() | transport::kLocalWrite,",
+        "imports_test",
+    ),
+    "nobody waits for copies into what was imported": (
+        "src/live/imports.cc",
+        "word_(peer.outgoing().at_work) { word_.fetch_add(1); }",
+        "word_(peer.outgoing().at_work) { word_.fetch_add(2); }",
+        "imports_test",
+    ),
+    "any handle is a domain of another process": (
+        "src/live/imports.cc",
+        "has_domain(world_.at(*peer).grants(), pd) ? ImportRefusal::none",
+        "pd != 0 ? ImportRefusal::none",
+        "imports_test",
+    ),
+    "a device's file may be made by anybody": (
+        "src/live/imports.cc",
+        "!peer.has_made(owner.word)",
+        "!peer.is_reachable",
+        "imports_test",
+    ),
+    "atomics on what was imported are not refused": (
+        "src/live/imports.cc",
+        ".access = terms_.access & ~uint32_t{transport::kRemoteAtomic}}",
+        ".access = terms_.access}",
+        "imports_test",
     ),
     "a domain goes while others stand on it": (
         "src/verbs/memory.cc",

@@ -53,6 +53,12 @@ public:
         if (read(socket_, &word, sizeof word) != sizeof word) std::abort();
         return word;
     }
+    // Hands over a file, and takes one.
+    void hand(int file) { (void)pass(&file, true); }
+    int take() {
+        int file = -1;
+        return pass(&file, false) ? file : -1;
+    }
     // Whether the other end has said something, or has gone.
     bool is_told() {
         char word = 0;
@@ -186,6 +192,30 @@ public:
     std::vector<char> memory = std::vector<char>(64 * kPage);
 
 private:
+    bool pass(int* file, bool sends) {
+        char word = 'f';
+        iovec part{&word, 1};
+        alignas(cmsghdr) char room[CMSG_SPACE(sizeof *file)] = {};
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = room;
+        message.msg_controllen = sizeof room;
+        cmsghdr* head = CMSG_FIRSTHDR(&message);
+        if (!sends) {
+            if (recvmsg(socket_, &message, MSG_CMSG_CLOEXEC) != 1) std::abort();
+            head = CMSG_FIRSTHDR(&message);
+            if (head != nullptr) std::memcpy(file, CMSG_DATA(head), sizeof *file);
+            return head != nullptr;
+        }
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof *file);
+        std::memcpy(CMSG_DATA(head), file, sizeof *file);
+        if (sendmsg(socket_, &message, 0) != 1) std::abort();
+        return true;
+    }
+
     int socket_;
 };
 

@@ -1,0 +1,12 @@
+// Domains and regions of other contexts, by their handles: of this process, or of another one that
+// has handed over the file of its device (live/imports.h).
+#pragma once
+
+#include "verbs/objects.h"
+
+namespace tulle::verbs {
+
+// Gives back a region of another process, whose own it stays.
+int forget_import(ibv_mr& mr);
+
+}  // namespace tulle::verbs
