@@ -158,6 +158,7 @@ bool ImportedRegion::move(std::byte* there, void* here, size_t bytes, bool write
 // ---- all of a host ------------------------------------------------------------------------------
 
 void Imports::abandon() {
+    if (base::foreign_memory.load() == nullptr) return;  // nothing was ever imported
     const std::lock_guard guard(registry_lock);
     for (auto& [begin, region] : registry())
         if (region->is_in(world_)) region->leave();

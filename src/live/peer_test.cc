@@ -36,7 +36,7 @@ bool is_taken(const std::function<void(Board&)>& change) {
     introduction.board = Descriptor(dup(memory.file()));
     const Credentials stranger{.pid = 100, .uid = 1000};
     Peer peer(7, 3, stranger);
-    return peer.meet(introduction, Realm{.uid = 1001, .is_shared = true});
+    return peer.meet(introduction, Realm{"", 1001, true});
 }
 
 // Packets to a port go to the last of its addresses.
