@@ -61,8 +61,6 @@ TEST(Memory, a_region_around_the_end_of_the_address_space_is_refused) {
     EXPECT_FALSE(memory.register_region({PdId{}, 0, 10, nullptr, 0}));
 }
 
-// Of two keys that were given out one after the other every bit of the name differs as often as
-// chance has it, and no difference comes twice: one key does not tell the next.
 // As a region that was imported from another adapter has it.
 TEST(Memory, a_region_goes_by_the_key_of_another_adapter_too_until_it_goes) {
     Memory memory = make_memory();
@@ -93,6 +91,8 @@ TEST(Memory, a_key_names_one_region_whoever_gave_it) {
     EXPECT_FALSE(memory.add_name(0x1111'2222, 0x8765'4321));
 }
 
+// Of two keys that were given out one after the other every bit of the name differs as often as
+// chance has it, and no difference comes twice: one key does not tell the next.
 TEST(Memory, one_key_does_not_tell_another) {
     Memory memory = make_memory();
     const PdId pd = memory.create_pd();
