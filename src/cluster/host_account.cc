@@ -45,6 +45,16 @@ void HostAccount::watch(const WatchedQp& qp, const Span& span) {
     known->spans.push_back({Instant{std::max(int64_t{0}, span.from.ps - earlier.ps)}, span.until});
 }
 
+// Its place stays, for others are known by theirs.
+void HostAccount::forget(transport::Qpn qpn) {
+    const auto known =
+        std::ranges::find_if(qps_, [&](const Watched& one) { return one.id.qpn == qpn; });
+    if (known == qps_.end()) return;
+    known->id.qpn = {UINT32_MAX};
+    known->qp = nullptr;
+    known->spans.clear();
+}
+
 bool HostAccount::is_in_sight(Watched& qp, Instant now) {
     while (qp.span < qp.spans.size() && qp.spans[qp.span].until < now) ++qp.span;
     const bool is_now = qp.span < qp.spans.size() && qp.spans[qp.span].from <= now;
@@ -61,7 +71,7 @@ bool HostAccount::is_in_sight(Watched& qp, Instant now) {
 // Packets say whom they are for, not whom they are from; a connection is between two.
 HostAccount::Watched* HostAccount::watched(Instant now, const wire::Packet& packet) {
     for (Watched& qp : qps_)
-        if (qp.qp->address.endpoint.value == packet.destination &&
+        if (qp.qp != nullptr && qp.qp->address.endpoint.value == packet.destination &&
             qp.qp->dest_qpn == packet.dest_qp())
             return is_in_sight(qp, now) ? &qp : nullptr;
     return nullptr;

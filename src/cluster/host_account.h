@@ -63,6 +63,8 @@ public:
 
     // Spans of the same queue pair come in order of time.
     void watch(const WatchedQp& qp, const Span& span);
+    // The queue pair goes.
+    void forget(transport::Qpn qpn);
     void want(uint32_t id, bool is_task) { wanted_.insert(key_of(id, is_task)); }
 
     // A packet is about to be sent: watched ones are given an account, and true is returned.

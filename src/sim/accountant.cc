@@ -8,7 +8,6 @@ namespace {
 
 using cluster::MessageNote;
 using fabric::ShareKind;
-using workload::Task;
 using workload::Tier;
 
 class Accountant {
@@ -22,18 +21,19 @@ public:
 
     // Goes along the chain; `now_` is how far it is accounted for.
     void follow(const ChainLink& link) {
-        if (!link.is_task) return follow_flow(link.id);
-        const Task& task = setup_.program[link.id];
-        const Instant ready = ranks_.ready_at(link.id);
-        pass(now_.ps == 0 ? ShareKind::start : ShareKind::software, task.rank, ready);
-        if (task.kind == Task::Kind::compute)
+        if (!link.is_task) return follow_flow(static_cast<uint32_t>(link.id));
+        const ChainTask task = ranks_.task_of(link);
+        pass(now_.ps == 0 ? ShareKind::start : ShareKind::software, task.rank, task.ready);
+        if (task.computes)
             return pass(task.is_launch ? ShareKind::software : ShareKind::compute, task.rank,
-                        ready + ranks_.computing_of(task));
-        const bool is_sum = task.kind == Task::Kind::contribute;
-        follow_message(link, is_sum && link.arrives ? task.reduction : link.id, task.tier);
+                        task.ready + task.computing);
+        follow_message(link, task);
     }
 
     TimeAccount finish(std::vector<ChainLink> chain) {
+        // A message that has come may have to be copied into its GPU.
+        if (!chain.empty() && chain.back().is_task && ranks_.last().at > now_)
+            pass(ShareKind::software, ranks_.last().rank, ranks_.last().at);
         TimeAccount account;
         account.chain = std::move(chain);
         account.end = now_;
@@ -55,19 +55,23 @@ private:
 
     void follow_flow(uint32_t number) {
         pass(ShareKind::start, kNobody, setup_.flows[number].start);
-        follow_message({number, false, false}, number, Tier::scale_out);
+        ChainTask message;
+        message.rank = kNobody;
+        message.id = number;
+        follow_message({number, false, false}, message);
     }
 
     // From its posting to its end, as its packets tell.
-    void follow_message(const ChainLink& link, uint32_t arrives_as, Tier tier) {
+    void follow_message(const ChainLink& link, const ChainTask& task) {
+        const Tier tier = task.tier;
         const auto posted =
-            notes_.find(std::tuple(tier, link.is_task, link.id, MessageNote::Kind::posted));
+            notes_.find(std::tuple(tier, link.is_task, task.id, MessageNote::Kind::posted));
         const auto end = notes_.find(
-            std::tuple(tier, link.is_task, arrives_as,
-                       link.arrives ? MessageNote::Kind::arrived : MessageNote::Kind::completed));
+            link.arrives
+                ? std::tuple(tier, link.is_task, task.arrives_as, MessageNote::Kind::arrived)
+                : std::tuple(tier, link.is_task, task.id, MessageNote::Kind::completed));
         if (posted == notes_.end() || end == notes_.end()) return;
-        const uint32_t rank = link.is_task ? setup_.program[link.id].rank : kNobody;
-        pass(ShareKind::software, rank, posted->second.at);
+        pass(ShareKind::software, task.rank, posted->second.at);
         fabric::Shares shares = end->second.story;
         shares.subtract(posted->second.story);
         for (const fabric::Share& share : shares.all())

@@ -636,10 +636,9 @@ void Builder::add_work() {
         for (SwitchGroup& group : *share_.groups)
             connector.add_group(group, network_->groups_[switch_of(group.members.front())]);
     if (share_.connections == nullptr) return;
-    for (uint32_t i = 0; i < share_.connections->size(); ++i) {
-        Connection& connection = (*share_.connections)[i];
+    for (Connection& connection : *share_.connections) {
         if (connection.group == topology::kNone)
-            connector.connect(connection, i);
+            connector.connect(connection);
         else
             connector.join(connection, (*share_.groups)[connection.group]);
     }

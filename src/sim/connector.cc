@@ -122,8 +122,8 @@ Qpn Connector::add_flow(uint32_t number) const {
     return from.qpn;
 }
 
-void Connector::connect(Connection& connection, uint64_t number) const {
-    base::RandomStream random({setup_.seed, kConnectionStream, number});
+void Connector::connect(Connection& connection) const {
+    base::RandomStream random({setup_.seed, kConnectionStream, connection.number});
     End from{host_(connection.source), connection.source};
     End to{host_(connection.destination), connection.destination};
     from.entropy = draw_entropy(random);

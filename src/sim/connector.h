@@ -19,8 +19,8 @@ public:
 
     // Flow `number` of the setup: its queue pairs and what its source posts. Returns the source's.
     transport::Qpn add_flow(uint32_t number) const;
-    // The queue pairs of a connection; `number` tells apart what is drawn for it.
-    void connect(Connection& connection, uint64_t number) const;
+    // The queue pairs of a connection.
+    void connect(Connection& connection) const;
     // The queue pairs of a group's members, and its place in the table of their switch.
     void add_group(SwitchGroup& group, fabric::Groups& table) const;
     // The queue pair of a connection that sends to a group.

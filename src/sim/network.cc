@@ -18,20 +18,23 @@ void Network::exchange(size_t partition) {
             partitions_[partition]->accept(partitions_[other]->cabling().crossings[partition]);
 }
 
-void Network::open(Connection& connection, uint64_t number) {
+void Network::open(Connection& connection) {
     const Connector connector(
         setup_, [this](uint32_t endpoint) -> cluster::Host& { return host(endpoint); });
-    connector.connect(connection, number);
+    connector.connect(connection);
     for (const uint32_t endpoint : {connection.source, connection.destination})
         host(endpoint).make_room_for(connection.messages);
 }
 
 void Network::close(const Connection& connection) {
-    using transport::Refusal;
-    transport::Adapter& from = host(connection.source).adapter();
-    const transport::Qpn peer = from.query_qp(connection.qpn)->dest_qpn;
-    TULLE_CHECK(from.destroy_qp(connection.qpn) == Refusal::none);
-    TULLE_CHECK(host(connection.destination).adapter().destroy_qp(peer) == Refusal::none);
+    const auto close_end = [&](cluster::Host& end, transport::Qpn qpn) {
+        if (end.find_account() != nullptr) end.account().forget(qpn);
+        TULLE_CHECK(end.adapter().destroy_qp(qpn) == transport::Refusal::none);
+    };
+    cluster::Host& from = host(connection.source);
+    const transport::Qpn peer = from.adapter().query_qp(connection.qpn)->dest_qpn;
+    close_end(from, connection.qpn);
+    close_end(host(connection.destination), peer);
 }
 
 void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,

@@ -23,6 +23,7 @@ struct Connection {
     uint8_t service_level = 0;
     uint8_t traffic_class = 0;
     uint32_t group = topology::kNone;  // of Share::groups: what it sends to instead
+    uint64_t number = 0;               // tells apart what is drawn for it
     transport::Qpn qpn{};              // at the source; from here on: filled in by whoever connects
     uint32_t lkey = 0;
     uint32_t rkey = 0;
@@ -71,9 +72,9 @@ public:
         partitions_[hosts_[endpoint].partition]->post(hosts_[endpoint].place, posting);
     }
 
-    // Connects two hosts while nothing advances; `number` tells apart what is drawn for it. And
-    // forgets both ends, which have nothing under way.
-    void open(Connection& connection, uint64_t number);
+    // Connects two hosts while nothing advances. And forgets both ends, which have nothing under
+    // way.
+    void open(Connection& connection);
     void close(const Connection& connection);
 
     // Of a network that is explained: follows the packets of the queue pair and of its peer.

@@ -8,13 +8,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
 #include "base/hash.h"
 #include "cluster/host.h"
-#include "sim/network.h"
+#include "sim/rank_part.h"
+#include "sim/rank_trails.h"
 #include "workload/schedule.h"
 
 namespace tulle::sim {
@@ -43,16 +46,13 @@ inline constexpr uint32_t kGeneratedBit = 0x8000'0000;
 // Of a generated message that is under way, as its sender or its receiver has to know it; or of a
 // member that computes before it sends.
 struct Flight {
-    static constexpr uint64_t kComputing = UINT64_MAX;
-
     uint64_t number = 0;
     uint64_t bytes = 0;
     Instant posted{};
-    uint32_t phase = 0;  // of Program::generated
-    uint32_t member = 0;
-    uint32_t place = 0;  // the sender's stream, or the receiver's inlet
-    uint32_t peer = 0;   // a rank
-    uint64_t message = 0;
+    GeneratedTask task;   // its sender's
+    uint32_t member = 0;  // who sees it
+    uint32_t inlet = 0;   // of its receiver
+    uint32_t peer = 0;    // a rank
     workload::Tier tier = workload::Tier::scale_out;
 };
 
@@ -87,8 +87,9 @@ struct OpenConnection {
 struct PendingMessage {
     uint64_t k = 0;
     workload::StreamMessage message;
-    Instant at{};                // when the last thing that it waited for was seen
-    bool awaits_window = false;  // and so many needs
+    Instant at{};                      // when the last thing that it waited for was seen
+    bool awaits_window = false;        // and so many needs
+    uint32_t cause = Trail::kOpening;  // what that was
 
     bool is_ready() const { return !awaits_window && message.need_count == 0; }
 };
@@ -114,6 +115,7 @@ struct Playing {
     uint64_t arrivals_left = 0;
     std::vector<Marks> inlets;
     std::vector<OpenStream> streams;
+    Trail* trail = nullptr;  // null: none is kept
 };
 
 // What one thread touches of all this.
@@ -138,16 +140,103 @@ struct StreamPart {
         PendingMessage message;
     };
 
+    RankPart* ranks = nullptr;
     std::unordered_map<uint64_t, Playing> playing;  // by phase and member
+    std::unordered_map<uint64_t, Trail> trails;     // likewise
+    GeneratedTask last;                             // that was seen to end
     std::unordered_map<uint32_t, Flight> outgoing;  // by the number that packets carry
     std::unordered_map<uint32_t, Flight> incoming;
-    std::vector<Flight> events;  // of Ranks' events, by index
+    std::vector<Flight> events;  // of RankEvents, by index
     std::vector<uint32_t> free_events;
     std::unordered_map<ConnectionKey, OpenConnection, ConnectionHash> connections;
     std::vector<Opening> openings;
     std::deque<Idle> idle;
     std::vector<std::vector<Announcement>> announcements;  // by the partition that they are for
     std::vector<Ready> ready;
+
+    uint32_t keep(const Flight& flight);
+};
+
+class RankStreams {
+public:
+    using Tier = workload::Tier;
+
+    // What it does is counted and what it sees lies in the parts of the ground.
+    explicit RankStreams(RankGround& ground);
+
+    // One for each kind of connection that will be opened on use: only its levels count.
+    std::array<std::vector<Connection>, kTiers> opened_later;
+
+    // Whoever waits for nothing begins. The tasks of `chain` that are generated are followed.
+    void begin(const std::vector<ChainLink>& chain);
+    // A new window: what was announced in the last one has been taken.
+    void clear_announcements(size_t partition);
+    // As Ranks has them.
+    void exchange(size_t partition);
+    void settle();
+
+    // A message of a generated phase: its event is put into the part.
+    void take(size_t partition, const cluster::Sighting& sighting);
+    void see(size_t partition, const RankEvent& event);
+    const Flight& flight_of(size_t partition, const RankEvent& event) const {
+        return parts_[partition].events[event.flight];
+    }
+
+    // Of the last task that ended, which is one of the partition; none if no trails are kept.
+    std::vector<ChainLink> chain(size_t partition, bool has_arrived) const;
+    // A task of the chain that is followed.
+    ChainTask task_of(const ChainLink& link) const;
+
+private:
+    using Span = cluster::Span;
+
+    Playing& playing(StreamPart& part, uint32_t phase, uint32_t member);
+    void enter(StreamPart& part, Playing& playing, Instant at);
+    void start_sending(StreamPart& part, Playing& playing, Instant at);
+    void open_stream(Playing& playing, uint32_t index, Instant at);
+    void end_turn(StreamPart& part, Playing& playing, uint32_t turn, Instant at);
+    void list_messages(const Playing& playing, OpenStream& stream, Instant at, uint32_t cause);
+    void see_arrival(StreamPart& part, Playing& playing, const Flight& flight, Instant at);
+    void see_completion(StreamPart& part, Playing& playing, const Flight& flight, Instant at);
+    void end_if_done(StreamPart& part, Playing& playing, Instant at);
+
+    void post_ready(StreamPart& part, const Playing& playing);
+    void post(StreamPart& part, const Playing& playing, const StreamPart::Ready& ready);
+    Instant time_to_post(StreamPart& part, const Playing& playing, const StreamPart::Ready& ready);
+    void post_on(const OpenConnection& open, Tier tier, cluster::Posting posting);
+    void announce(StreamPart& part, uint32_t id, const Flight& sent, const workload::Stream& on);
+    OpenConnection& connection_of(StreamPart& part, const Playing& playing, OpenStream& stream);
+    void open_connections(std::vector<StreamPart::Opening*>& openings);
+    void close_idle();
+
+    void watch(const ChainLink& link, Instant until);
+    void follow(const ConnectionKey& key, const Connection& connection);
+    void note_ready(uint64_t number, Instant at);
+
+    const workload::GeneratedPhase& generated(const Playing& playing) const {
+        return program_.generated[playing.phase];
+    }
+    ConnectionKey key_of(uint32_t phase, uint32_t rank, const workload::Stream& stream) const;
+    Duration computing_of(const workload::GeneratedPhase& phase, uint32_t rank) const;
+    Connection connection_at(const ConnectionKey& key) const;
+
+    RankGround& ground_;
+    const Setup& setup_;
+    const workload::Program& program_;
+    std::vector<std::vector<uint32_t>> followers_;  // of each generated phase
+    // Members by rank, of each placement that a generated phase has.
+    std::map<const workload::Placement*, std::unordered_map<uint32_t, uint32_t>> member_of_;
+    std::vector<uint32_t> queue_depth_;  // by job: messages of a connection under way at most
+    bool keeps_trails_ = false;
+    std::vector<StreamPart> parts_;
+    // Of the chain that is followed: when its tasks wait for nothing any more, and when its
+    // connections are looked at.
+    std::unordered_map<uint64_t, Instant> ready_;
+    struct Watch {
+        uint32_t number = 0;
+        std::vector<Span> spans;
+    };
+    std::map<ConnectionKey, Watch> watches_;
 };
 
 }  // namespace tulle::sim

@@ -11,30 +11,23 @@ namespace {
 
 constexpr uint32_t kNone = topology::kNone;
 
-size_t index_of(Tier tier) {
-    return static_cast<size_t>(tier);
-}
-
 }  // namespace
 
 Ranks::Ranks(const Setup& setup)
-    : setup_(setup),
+    : ground_(setup),
+      setup_(setup),
       program_(setup.program),
       connection_(program_.size(), kNone),
       waiting_(program_.size()),
       last_need_(program_.size(), kNone),
       at_(program_.size()),
-      copies_(setup.ranks.size()) {
+      task_count_(program_.task_count()),
+      streams_(ground_) {
     find_dependants();
     find_ranks();
     find_connections();
     group_at_.clear();
-    prepare_streams();
     for (size_t tier = 0; tier < kTiers; ++tier) turns_[tier].resize(connections[tier].size());
-}
-
-const HostSettings& Ranks::host_settings(Tier tier) const {
-    return tier == Tier::scale_up ? setup_.scale_up->host : setup_.host;
 }
 
 void Ranks::find_dependants() {
@@ -80,11 +73,14 @@ void Ranks::find_connections() {
             const bool is_up = task.tier == Tier::scale_up;
             const RankPlace& from = setup_.ranks[task.rank];
             const RankPlace& to = setup_.ranks[task.peer];
-            made.push_back({.source = is_up ? from.scale_up : from.endpoint,
-                            .destination = is_up ? to.scale_up : to.endpoint,
-                            .service_level = is_up ? uint8_t{0} : job.service_level,
-                            .traffic_class = is_up ? uint8_t{0} : job.traffic_class,
-                            .group = group});
+            made.push_back(
+                {.source = is_up ? from.scale_up : from.endpoint,
+                 .destination = is_up ? to.scale_up : to.endpoint,
+                 .service_level = is_up ? uint8_t{0} : job.service_level,
+                 .traffic_class = is_up ? uint8_t{0} : job.traffic_class,
+                 .group = group,
+                 .number = ConnectionKey{task.rank, task.peer, job_number, task.channel, task.tier}
+                               .hash()});
             if (task.kind == Task::Kind::contribute)
                 groups[group].contributors.push_back(from.scale_up);
         }
@@ -116,61 +112,70 @@ uint32_t Ranks::group_of(uint32_t number) {
 }
 
 void Ranks::begin(std::array<Network*, kTiers> networks, const std::vector<ChainLink>& chain) {
-    networks_ = networks;
+    ground_.networks = networks;
     watch(chain);
-    parts_.resize(networks[0]->partitions());
-    for (Part& part : parts_) {
+    ground_.parts.resize(networks[0]->partitions());
+    for (RankPart& part : ground_.parts) {
         part.phases.resize(program_.phases.size());
         for (PhaseResult& phase : part.phases) phase.begin = Instant::never();
         part.done.resize(program_.phases.size());
     }
     for (uint32_t task = 0; task < program_.size(); ++task) {
         if (!program_.needs(task).empty()) continue;
-        const uint32_t endpoint = setup_.ranks[program_[task].rank].endpoint;
-        start(parts_[networks[0]->partition_of(endpoint)], task, at_[task]);
+        start(ground_.parts[ground_.part_of(program_[task].rank)], task, at_[task]);
     }
-    begin_streams();
-}
-
-bool Ranks::is_later(const Event& a, const Event& b) {
-    return std::tuple(a.at, a.task, a.rank) > std::tuple(b.at, b.task, b.rank);
+    streams_.begin(chain);
 }
 
 void Ranks::advance(size_t partition, Instant until) {
-    Part& part = parts_[partition];
+    RankPart& part = ground_.parts[partition];
     part.until = until;
-    for (auto& others : part.streams.announcements) others.clear();
-    take_sightings(part, partition);
-    for (;;) {
-        if (part.later.empty() || part.later.front().at >= until) return;
-        std::ranges::pop_heap(part.later, is_later);
-        const Event event = part.later.back();
-        part.later.pop_back();
-        event.is_generated() ? see_generated(part, event) : see(part, event);
+    streams_.clear_announcements(partition);
+    take_sightings(partition);
+    while (!part.later.empty() && part.later.front().at < until) {
+        const RankEvent event = part.pop();
+        event.is_generated() ? streams_.see(partition, event) : see(part, event);
     }
 }
 
-void Ranks::take_sightings(Part& part, size_t partition) {
+void Ranks::take_sightings(size_t partition) {
+    RankPart& part = ground_.parts[partition];
     for (size_t tier = 0; tier < kTiers; ++tier) {
-        if (networks_[tier] == nullptr) continue;
-        std::vector<cluster::Sighting>& seen = networks_[tier]->partition(partition).ends.tasks;
-        for (const cluster::Sighting& sighting : seen) take_sighting(part, tier, sighting);
+        if (ground_.networks[tier] == nullptr) continue;
+        std::vector<cluster::Sighting>& seen =
+            ground_.networks[tier]->partition(partition).ends.tasks;
+        for (const cluster::Sighting& sighting : seen) take_sighting(partition, tier, sighting);
         seen.clear();
     }
     // Copies are made in the order of arrival, whichever network and host was looked at first.
-    std::ranges::sort(part.events, [](const Event& a, const Event& b) { return is_later(b, a); });
-    for (Event& event : part.events) {
-        if (event.has_arrived && setup_.host.staging.is_on &&
-            tier_of(part, event) == Tier::scale_out)
-            event.at = copy(part, copies_[event.rank].in_free, event.at, bytes_of(part, event));
-        part.later.push_back(event);
-        std::ranges::push_heap(part.later, is_later);
+    std::ranges::sort(part.events,
+                      [](const RankEvent& a, const RankEvent& b) { return is_later(b, a); });
+    for (RankEvent& event : part.events) {
+        uint64_t bytes = 0;
+        if (is_copied(partition, event, bytes))
+            event.at = ground_.copy(part, ground_.copies[event.rank].in_free, event.at, bytes);
+        part.push(event);
     }
     part.events.clear();
 }
 
-void Ranks::take_sighting(Part& part, size_t tier, const cluster::Sighting& sighting) {
-    if ((sighting.task & kGeneratedBit) != 0) return take_flight(part, sighting);
+// Whether a message that has come is copied from the host into its GPU, and how much that is.
+bool Ranks::is_copied(size_t partition, const RankEvent& event, uint64_t& bytes) const {
+    if (!event.has_arrived || !setup_.host.staging.is_on) return false;
+    Tier tier = Tier::scale_out;
+    if (event.is_generated()) {
+        const Flight& flight = streams_.flight_of(partition, event);
+        std::tie(tier, bytes) = std::tie(flight.tier, flight.bytes);
+    } else {
+        const Task& task = program_[event.stored()];
+        std::tie(tier, bytes) = std::tie(task.tier, task.bytes);
+    }
+    return tier == Tier::scale_out;
+}
+
+void Ranks::take_sighting(size_t partition, size_t tier, const cluster::Sighting& sighting) {
+    if ((sighting.task & kGeneratedBit) != 0) return streams_.take(partition, sighting);
+    RankPart& part = ground_.parts[partition];
     if (sighting.status != transport::Status::success) {
         const Task& task = program_[sighting.task];
         if (!sighting.has_arrived)
@@ -189,7 +194,7 @@ uint32_t Ranks::rank_seeing(size_t tier, const cluster::Sighting& sighting) cons
     return sighting.has_arrived ? task.peer : task.rank;
 }
 
-void Ranks::see(Part& part, const Event& event) {
+void Ranks::see(RankPart& part, const RankEvent& event) {
     const uint32_t number = event.stored();
     const Task& task = program_[number];
     if (event.has_arrived) {
@@ -219,7 +224,7 @@ bool Ranks::comes_back(uint32_t number) const {
 
 // A message has ended once it is where it should be, even if its sender does not know yet. Through
 // a switch that computes, many tasks make one arrival, and one task many.
-bool Ranks::is_end(const Event& event) const {
+bool Ranks::is_end(const RankEvent& event) const {
     const Task& task = program_[event.stored()];
     switch (task.kind) {
         case Task::Kind::read:
@@ -231,25 +236,21 @@ bool Ranks::is_end(const Event& event) const {
     return false;
 }
 
-void Ranks::note_end(Part& part, const Event& event) {
+void Ranks::note_end(RankPart& part, const RankEvent& event) {
     const bool is_end_of_task = is_end(event);
     const Task& task = program_[event.stored()];
-    if (is_end_of_task) ++part.done[task.phase];
+    if (is_end_of_task) part.count_end(task.phase);
     if (!is_end_of_task && !event.has_arrived) return;
     if (task.kind == Task::Kind::compute && task.duration.ps == 0) return;  // a meeting point
-    PhaseResult& phase = part.phases[task.phase];
-    phase.end = std::max(phase.end, event.at);
-    if (is_later(event, part.last)) part.last = event;
+    part.note_end(task.phase, event);
 }
 
-void Ranks::start(Part& part, uint32_t number, Instant at) {
+void Ranks::start(RankPart& part, uint32_t number, Instant at) {
     const Task& task = program_[number];
     if (const auto found = ready_.find(number); found != ready_.end()) found->second = at;
-    PhaseResult& phase = part.phases[task.phase];
-    phase.begin = std::min(phase.begin, at);
+    part.begin_phase(task.phase, at);
     if (task.kind != Task::Kind::compute) return post(part, number, at);
-    part.later.push_back({at + computing_of(task), number, task.rank, 0, false});
-    std::ranges::push_heap(part.later, is_later);
+    part.push({at + computing_of(task), number, task.rank, 0, false});
 }
 
 Duration Ranks::computing_of(const Task& task) const {
@@ -260,16 +261,16 @@ Duration Ranks::computing_of(const Task& task) const {
 
 // From what a message waits for to its doorbell.
 Duration Ranks::software_of(const Task& task) const {
-    const Duration usual = task.duration.ps > 0 ? task.duration : host_settings(task.tier).reaction;
+    const Duration usual = task.duration.ps > 0 ? task.duration : ground_.host(task.tier).reaction;
     return usual * setup_.ranks[task.rank].reaction_permille / 1000;
 }
 
-void Ranks::post(Part& part, uint32_t number, Instant at) {
+void Ranks::post(RankPart& part, uint32_t number, Instant at) {
     const Task& task = program_[number];
-    const HostSettings& host = host_settings(task.tier);
+    const HostSettings& host = ground_.host(task.tier);
     const bool is_read = task.kind == Task::Kind::read;
     if (task.tier == Tier::scale_out && host.staging.is_on && !is_read)
-        at = copy(part, copies_[task.rank].out_free, at, task.bytes);
+        at = ground_.copy(part, ground_.copies[task.rank].out_free, at, task.bytes);
     Instant& turn = turns_[index_of(task.tier)][connection_[number]];
     if (task.is_in_turn) at = std::max(at, turn);
     at += software_of(task);
@@ -277,7 +278,7 @@ void Ranks::post(Part& part, uint32_t number, Instant at) {
     at_[number] = at;
     ++part.phases[task.phase].messages;
     const Connection& connection = connections[index_of(task.tier)][connection_[number]];
-    networks_[index_of(task.tier)]->post(
+    ground_.networks[index_of(task.tier)]->post(
         connection.source,
         {.at = at,
          .id = number,
@@ -290,16 +291,9 @@ void Ranks::post(Part& part, uint32_t number, Instant at) {
          .rkey = connection.rkey});
 }
 
-Instant Ranks::copy(Part& part, Instant& free, Instant at, uint64_t bytes) const {
-    const Staging& staging = setup_.host.staging;
-    part.cpu += staging.cpu_per_copy;
-    free = std::max(at, free) + staging.latency + staging.rate.time_for(bytes);
-    return free;
-}
-
 Instant Ranks::next_at() const {
     Instant first = Instant::never();
-    for (const Part& part : parts_)
+    for (const RankPart& part : ground_.parts)
         if (!part.later.empty()) first = std::min(first, part.later.front().at);
     return first;
 }
@@ -310,8 +304,7 @@ bool Ranks::is_done() const {
 
 uint64_t Ranks::tasks_done() const {
     uint64_t done = 0;
-    for (const Part& part : parts_)
-        for (const uint64_t count : part.done) done += count;
+    for (const RankPart& part : ground_.parts) done += part.all_done;
     return done;
 }
 
@@ -325,7 +318,7 @@ void Ranks::finish(Result& result, Result* scale_up) const {
         PhaseResult& phase = result.phases[i];
         phase.begin = Instant::never();
         uint64_t done = 0;
-        for (const Part& part : parts_) {
+        for (const RankPart& part : ground_.parts) {
             phase.begin = std::min(phase.begin, part.phases[i].begin);
             phase.end = std::max(phase.end, part.phases[i].end);
             phase.messages += part.phases[i].messages;
@@ -336,7 +329,7 @@ void Ranks::finish(Result& result, Result* scale_up) const {
             phase.end = std::max(phase.end, phase.begin);  // of meeting points alone
         result.time = std::max(result.time, phase.end);
     }
-    for (const Part& part : parts_) {
+    for (const RankPart& part : ground_.parts) {
         result.message_latency.merge(part.latency[index_of(Tier::scale_out)]);
         if (scale_up != nullptr)
             scale_up->message_latency.merge(part.latency[index_of(Tier::scale_up)]);
@@ -356,13 +349,22 @@ std::unordered_map<uint32_t, uint32_t> Ranks::last_contributions() const {
     return last;
 }
 
+size_t Ranks::part_of_last() const {
+    size_t partition = 0;
+    for (size_t p = 1; p < ground_.parts.size(); ++p)  // ties as in any number of partitions
+        if (is_later(ground_.parts[p].last, ground_.parts[partition].last)) partition = p;
+    return partition;
+}
+
 std::vector<ChainLink> Ranks::chain() const {
-    Event last;
-    for (const Part& part : parts_)
-        if (is_later(part.last, last)) last = part.last;  // ties as in any number of partitions
+    const size_t partition = part_of_last();
+    const RankEvent& last = ground_.parts[partition].last;
+    if (last.at.ps == 0) return {};
+    return last.is_generated() ? streams_.chain(partition, last.has_arrived) : chain_to(last);
+}
+
+std::vector<ChainLink> Ranks::chain_to(const RankEvent& last) const {
     std::vector<ChainLink> links;
-    // What a generated task waited for is not kept.
-    if (last.at.ps == 0 || last.is_generated()) return links;
     const auto completed_by = last_contributions();
     uint32_t task = last.stored();
     bool arrives = last.has_arrived;
@@ -384,24 +386,41 @@ std::vector<ChainLink> Ranks::chain() const {
 void Ranks::watch(const std::vector<ChainLink>& chain) {
     for (size_t i = 0; i < chain.size(); ++i) {
         const ChainLink& link = chain[i];
-        if (!link.is_task) continue;
+        if (!link.is_task || link.id >= workload::Program::kFirstGenerated) continue;
         ready_.try_emplace(link.id);
-        const Task& task = program_[link.id];
+        const auto number = static_cast<uint32_t>(link.id);
+        const Task& task = program_[number];
         if (task.kind == Task::Kind::compute) continue;
-        watch_message(link.id);
-        const uint32_t number = connection_[link.id];
+        watch_message(number);
+        const uint32_t its = connection_[number];
         const size_t tier = index_of(task.tier);
-        const Connection& connection = connections[tier][number];
+        const Connection& connection = connections[tier][its];
         const Instant until = i + 1 < chain.size() ? chain[i + 1].begin : Instant::never();
-        networks_[tier]->watch(connection.source, connection.qpn, number, {link.begin, until});
+        ground_.networks[tier]->watch(connection.source, connection.qpn, its, {link.begin, until});
     }
+}
+
+ChainTask Ranks::task_of(const ChainLink& link) const {
+    if (link.id >= workload::Program::kFirstGenerated) return streams_.task_of(link);
+    const Task& stored = program_[static_cast<uint32_t>(link.id)];
+    ChainTask task;
+    task.rank = stored.rank;
+    task.ready = ready_.at(link.id);
+    task.computes = stored.kind == Task::Kind::compute;
+    task.is_launch = stored.is_launch;
+    if (task.computes) task.computing = computing_of(stored);
+    task.tier = stored.tier;
+    task.id = static_cast<uint32_t>(link.id);
+    const bool is_sum = stored.kind == Task::Kind::contribute && link.arrives;
+    task.arrives_as = is_sum ? stored.reduction : task.id;
+    return task;
 }
 
 // Of a sum or a copy in a switch, each member may be the one who sees it.
 void Ranks::watch_message(uint32_t number) {
     const Task& task = program_[number];
     const Connection& connection = connections[index_of(task.tier)][connection_[number]];
-    Network& network = *networks_[index_of(task.tier)];
+    Network& network = *ground_.networks[index_of(task.tier)];
     network.want(connection.source, number, true);
     const uint32_t arrives_as = task.kind == Task::Kind::contribute ? task.reduction : number;
     if (connection.group == kNone) return network.want(connection.destination, arrives_as, true);
@@ -410,10 +429,10 @@ void Ranks::watch_message(uint32_t number) {
 }
 
 std::string Ranks::why_unfinished() const {
-    const Failure* first = nullptr;
+    const RankFailure* first = nullptr;
     uint64_t count = 0;
-    for (const Part& part : parts_)
-        for (const Failure& failure : part.failed) {
+    for (const RankPart& part : ground_.parts)
+        for (const RankFailure& failure : part.failed) {
             if (first == nullptr || failure.task < first->task) first = &failure;
             ++count;
         }

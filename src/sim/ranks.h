@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sim/network.h"
+#include "sim/rank_part.h"
 #include "sim/rank_streams.h"
 
 namespace tulle::sim {
@@ -23,7 +23,6 @@ namespace tulle::sim {
 class Ranks {
 public:
     using Tier = workload::Tier;
-    static constexpr size_t kTiers = 2;  // as workload::Tier has them
 
     // The connections of each tier are to be made before anything begins.
     explicit Ranks(const Setup& setup);
@@ -32,8 +31,9 @@ public:
 
     std::array<std::vector<Connection>, kTiers> connections;
     std::vector<SwitchGroup> groups;  // inside servers
-    // One for each kind of connection that will be opened on use: only its levels count.
-    std::array<std::vector<Connection>, kTiers> opened_later;
+    const std::vector<Connection>& opened_later(Tier tier) const {
+        return streams_.opened_later[index_of(tier)];
+    }
 
     // What waits for nothing is posted. A tier that is not there is null. The messages of `chain`
     // are followed.
@@ -41,10 +41,10 @@ public:
     // The partition's part of a window, which ended at `until`.
     void advance(size_t partition, Instant until);
     // Takes what others have announced to the partition; once all have advanced.
-    void exchange(size_t partition);
+    void exchange(size_t partition) { streams_.exchange(partition); }
     // Opens and closes connections, once all have exchanged. One thread does it, in an order that
     // does not depend on partitions.
-    void settle();
+    void settle() { streams_.settle(); }
     // When the next stretch of computing ends.
     Instant next_at() const;
 
@@ -53,103 +53,40 @@ public:
     void finish(Result& result, Result* scale_up) const;
     // The last task to end, before it what it waited for last, and so on; the first one first.
     std::vector<ChainLink> chain() const;
-    // When a task of the chain that is followed waited for nothing any more.
-    Instant ready_at(uint32_t task) const { return ready_.at(task); }
-    // How long a stretch of computing takes the rank that does it.
-    Duration computing_of(const workload::Task& task) const;
+    // What was seen last to end, by whom.
+    const RankEvent& last() const { return ground_.parts[part_of_last()].last; }
+    // A task of the chain that is followed.
+    ChainTask task_of(const ChainLink& link) const;
     // Why it will never be done, if that is known.
     std::string why_unfinished() const;
 
 private:
-    // Something that a rank sees at a time.
-    struct Event {
-        Instant at{};
-        uint64_t task = 0;  // that is stored, or the number of one that is generated
-        uint32_t rank = 0;
-        uint32_t flight = 0;       // of StreamPart::events, if it is generated
-        bool has_arrived = false;  // a message; otherwise one's own task is done
-
-        bool is_generated() const { return task >= workload::Program::kFirstGenerated; }
-        uint32_t stored() const { return static_cast<uint32_t>(task); }
-    };
-    struct Failure {
-        uint64_t task = 0;
-        uint32_t rank = 0;
-        uint32_t peer = 0;
-        uint32_t phase = 0;
-    };
-    // What one thread touches.
-    struct Part {
-        std::vector<Event> events;  // of this window
-        std::vector<Event> later;   // a heap, the next one first
-        std::vector<PhaseResult> phases;
-        std::vector<uint64_t> done;  // tasks of each phase
-        base::Histogram latency[kTiers];
-        Duration cpu{};
-        std::vector<Failure> failed;
-        Event last{};  // that was seen
-        Instant until{};
-        StreamPart streams;
-    };
-    // Engines that copy between a GPU and its host, one a direction.
-    struct Copies {
-        Instant out_free{};
-        Instant in_free{};
-    };
-
-    static bool is_later(const Event& a, const Event& b);
     void find_dependants();
     void find_ranks();
     void find_connections();
     uint32_t group_of(uint32_t task);
-    void take_sightings(Part& part, size_t partition);
-    void take_sighting(Part& part, size_t tier, const cluster::Sighting& sighting);
+    void take_sightings(size_t partition);
+    void take_sighting(size_t partition, size_t tier, const cluster::Sighting& sighting);
     uint32_t rank_seeing(size_t tier, const cluster::Sighting& sighting) const;
-    void see(Part& part, const Event& event);
-    void start(Part& part, uint32_t task, Instant at);
+    bool is_copied(size_t partition, const RankEvent& event, uint64_t& bytes) const;
+    void see(RankPart& part, const RankEvent& event);
+    void start(RankPart& part, uint32_t task, Instant at);
     Duration software_of(const workload::Task& task) const;
-    void post(Part& part, uint32_t task, Instant at);
-    Instant copy(Part& part, Instant& free, Instant at, uint64_t bytes) const;
+    Duration computing_of(const workload::Task& task) const;
+    void post(RankPart& part, uint32_t task, Instant at);
     bool comes_back(uint32_t task) const;
-    std::unordered_map<uint32_t, uint32_t> last_contributions() const;
-    // Of phases that are generated: rank_streams.cc.
-    void prepare_streams();
-    void begin_streams();
-    Part& part_of(uint32_t rank);
-    Playing& playing(Part& part, uint32_t phase, uint32_t member);
-    void enter(Part& part, Playing& playing, Instant at);
-    static void begin_phase(Part& part, uint32_t phase, Instant at);
-    void start_sending(Part& part, Playing& playing, Instant at);
-    void open_stream(Playing& playing, uint32_t index, Instant at);
-    void end_turn(Part& part, Playing& playing, uint32_t turn, Instant at);
-    void list_messages(const Playing& playing, OpenStream& stream, Instant at);
-    void post_ready(Part& part, const Playing& playing);
-    void take_flight(Part& part, const cluster::Sighting& sighting);
-    uint64_t bytes_of(const Part& part, const Event& event) const;
-    Tier tier_of(const Part& part, const Event& event) const;
-    void see_generated(Part& part, const Event& event);
-    void see_arrival(Part& part, Playing& playing, const Flight& flight, Instant at);
-    void see_completion(Part& part, Playing& playing, const Flight& flight, Instant at);
-    void end_if_done(Part& part, Playing& playing, Instant at);
-    void post(Part& part, const Playing& playing, const StreamPart::Ready& ready);
-    void post_on(const OpenConnection& open, Tier tier, cluster::Posting posting);
-    OpenConnection& connection_of(Part& part, const Playing& playing, OpenStream& stream);
-    ConnectionKey key_of(const Playing& playing, const workload::Stream& stream) const;
-    void announce(Part& part, uint32_t id, const Flight& flight);
-    void push(Part& part, const Flight& flight, const Event& event);
-    const workload::GeneratedPhase& generated(const Playing& playing) const;
-    void open_connections(std::vector<StreamPart::Opening*>& openings);
-    void close_idle();
+    bool is_end(const RankEvent& event) const;
+    void note_end(RankPart& part, const RankEvent& event);
 
+    size_t part_of_last() const;
+    std::unordered_map<uint32_t, uint32_t> last_contributions() const;
+    std::vector<ChainLink> chain_to(const RankEvent& last) const;
     void watch(const std::vector<ChainLink>& chain);
     void watch_message(uint32_t task);
-    bool is_end(const Event& event) const;
-    void note_end(Part& part, const Event& event);
-    const HostSettings& host_settings(workload::Tier tier) const;
 
+    RankGround ground_;
     const Setup& setup_;
     const workload::Program& program_;
-    std::array<Network*, kTiers> networks_{};
     std::vector<uint32_t> rank_inside_;      // by endpoint of the network inside servers
     std::vector<uint32_t> first_dependant_;  // of each task, and the end
     std::vector<uint32_t> dependants_;
@@ -162,16 +99,11 @@ private:
     std::vector<uint32_t> waiting_;
     std::vector<uint32_t> last_need_;  // what it waited for last
     std::vector<Instant> at_;
-    std::vector<Copies> copies_;  // by rank
     // By connection, of messages that take turns: when the software of the last one has ended.
     std::array<std::vector<Instant>, kTiers> turns_;
-    std::unordered_map<uint32_t, Instant> ready_;   // of the chain that is followed
-    std::vector<std::vector<uint32_t>> followers_;  // of each generated phase
-    // Members by rank, of each placement that a generated phase has.
-    std::map<const workload::Placement*, std::unordered_map<uint32_t, uint32_t>> member_of_;
+    std::unordered_map<uint64_t, Instant> ready_;  // of the chain that is followed
     uint64_t task_count_ = 0;
-    std::vector<uint32_t> queue_depth_;  // by job: messages of a connection under way at most
-    std::vector<Part> parts_;
+    RankStreams streams_;
 };
 
 }  // namespace tulle::sim

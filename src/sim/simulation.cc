@@ -118,9 +118,14 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
     if (!window) return window.error();
     window_ = *window;
     const bool is_explained = !chain_.empty();
-    const Share share{
-        window_, memory,       {},          &ranks_.connections[0], &ranks_.opened_later[0],
-        nullptr, is_explained, is_explained};
+    const Share share{window_,
+                      memory,
+                      {},
+                      &ranks_.connections[0],
+                      &ranks_.opened_later(Tier::scale_out),
+                      nullptr,
+                      is_explained,
+                      is_explained};
     auto network = Network::build(setup_, partitions, share);
     if (!network) return network.error();
     network_ = std::move(*network);
@@ -129,7 +134,7 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
                      memory,
                      std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
                      &ranks_.connections[1],
-                     &ranks_.opened_later[1],
+                     &ranks_.opened_later(Tier::scale_up),
                      &ranks_.groups,
                      is_explained,
                      false};
@@ -141,7 +146,7 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
         scale_up_ = std::move(*scale_up);
     }
     for (const ChainLink& link : chain_)
-        if (!link.is_task) network_->watch_flow(link.id);
+        if (!link.is_task) network_->watch_flow(static_cast<uint32_t>(link.id));
     ranks_.begin({network_.get(), scale_up_.get()}, chain_);
     return std::nullopt;
 }

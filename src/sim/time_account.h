@@ -21,12 +21,24 @@ using base::Instant;
 
 inline constexpr uint32_t kNobody = UINT32_MAX;
 
+// Where a generated task is: message of a stream of a member, or what the member computes first.
+struct GeneratedTask {
+    static constexpr uint32_t kComputing = UINT32_MAX;
+
+    uint32_t phase = 0;  // of Program::generated
+    uint32_t member = 0;
+    uint32_t stream = kComputing;
+    uint64_t message = 0;
+    bool operator==(const GeneratedTask&) const = default;
+};
+
 // A flow, or a task that is seen by its own rank or, if it arrives, by that of its peer.
 struct ChainLink {
-    uint32_t id = 0;
+    uint64_t id = 0;  // of a generated task, its number
     bool is_task = false;
     bool arrives = false;
     Instant begin{};  // of a task: when it was posted, or began
+    GeneratedTask generated{};
     bool operator==(const ChainLink&) const = default;
 };
 

@@ -104,6 +104,13 @@ StreamMessage Schedule::message(uint32_t member, uint32_t index, uint64_t k) con
     return direct_message(member, index, k);
 }
 
+Schedule::Source Schedule::source(uint32_t member, uint32_t inlet) const {
+    TULLE_CHECK(kind_ != Kind::direct);
+    if (kind_ == Kind::tree) return tree_source(member, inlet);
+    const Ring& ring = rings_[inlet];
+    return {ring.order[(ring.position[member] + members_ - 1) % members_], inlet};
+}
+
 uint64_t Schedule::stream_bytes(uint32_t member, uint32_t index) const {
     const Stream its = stream(member, index);
     const auto channel = static_cast<uint16_t>(index);
@@ -400,6 +407,20 @@ Stream Schedule::tree_stream(uint32_t member, uint32_t index) const {
     return stream;
 }
 
+// What comes from above goes down at the sender, and what comes from below goes up.
+Schedule::Source Schedule::tree_source(uint32_t member, uint32_t inlet) const {
+    const uint32_t which = inlet / kSlots;
+    const auto channel = static_cast<uint16_t>(which / 2);
+    const Tree& tree = trees_[which % 2];
+    const TreePlace place = tree_place(member, channel);
+    const uint32_t slot = inlet % kSlots;
+    uint32_t there = kUp;
+    if (slot == kUp)
+        there = place.chain > 0 ? uint32_t{kNextInChain}
+                                : kFirstChild + tree.index_at_parent[place.server];
+    return {tree_peer(place, channel, tree, slot), which * kSlots + there};
+}
+
 // Its place in the list of a piece: up the chains, up the tree, down the tree, down the chains.
 uint64_t Schedule::tree_edge(const TreePlace& place, const Tree& tree, uint32_t slot) const {
     const uint64_t servers = placement_->server_count();
@@ -493,6 +514,13 @@ std::pair<uint32_t, uint32_t> Schedule::opened_by(uint32_t member, uint32_t turn
     if (options_.peers == 0 || peer >= members_ - 1) return {0, 0};
     const auto first = static_cast<uint32_t>(peer * options_.channels);
     return {first, first + options_.channels};
+}
+
+uint32_t Schedule::ends_turn(uint32_t member, uint32_t turn) const {
+    const bool has_inside = placement_->has_scale_up();
+    const uint32_t inside =
+        has_inside ? placement_->count_of(placement_->server_of(member)) - 1 : 0;
+    return (inside + turn + 1) * options_.channels - 1;
 }
 
 Stream Schedule::direct_stream(uint32_t member, uint32_t index) const {

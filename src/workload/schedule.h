@@ -51,6 +51,7 @@ struct Stream {
 struct StreamMessage {
     struct Need {
         uint32_t inlet = 0;
+        uint32_t place = 0;  // among its needs
         uint64_t message = 0;
     };
     static constexpr size_t kMostNeeds = 4;
@@ -61,7 +62,10 @@ struct StreamMessage {
     uint32_t need_count = 0;
     std::array<Need, kMostNeeds> needs{};
 
-    void wait_for(uint32_t inlet, uint64_t message) { needs[need_count++] = {inlet, message}; }
+    void wait_for(uint32_t inlet, uint64_t message) {
+        needs[need_count] = {inlet, need_count, message};
+        ++need_count;
+    }
 };
 
 class Schedule {
@@ -81,6 +85,14 @@ public:
     StreamMessage message(uint32_t member, uint32_t index, uint64_t k) const;
     // Streams of the member that open when a turn of it ends: from the first up to the second.
     std::pair<uint32_t, uint32_t> opened_by(uint32_t member, uint32_t turn) const;
+    // The stream with whose last message a turn of the member ends.
+    uint32_t ends_turn(uint32_t member, uint32_t turn) const;
+    // Whose messages arrive at an inlet.
+    struct Source {
+        uint32_t member = 0;
+        uint32_t stream = 0;
+    };
+    Source source(uint32_t member, uint32_t inlet) const;
     // Of data, in all of its messages.
     uint64_t stream_bytes(uint32_t member, uint32_t index) const;
     // Messages of a stream that may be under way at once.
@@ -165,6 +177,7 @@ private:
     uint32_t tree_peer(const TreePlace& place, uint16_t channel, const Tree& tree,
                        uint32_t slot) const;
     Stream tree_stream(uint32_t member, uint32_t index) const;
+    Source tree_source(uint32_t member, uint32_t inlet) const;
     StreamMessage tree_message(uint32_t member, uint32_t index, uint64_t k) const;
     uint64_t tree_edge(const TreePlace& place, const Tree& tree, uint32_t slot) const;
     uint64_t tree_pieces(uint16_t channel) const;

@@ -1,0 +1,125 @@
+// What tasks that are stored (ranks.h) and tasks that are generated (rank_streams.h) share: the
+// networks, what ranks of a partition have seen and will see, and what was counted of it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <vector>
+
+#include "sim/network.h"
+
+namespace tulle::sim {
+
+inline constexpr size_t kTiers = 2;  // as workload::Tier has them
+
+constexpr size_t index_of(workload::Tier tier) {
+    return static_cast<size_t>(tier);
+}
+
+// Something that a rank sees at a time.
+struct RankEvent {
+    Instant at{};
+    uint64_t task = 0;  // that is stored, or the number of one that is generated
+    uint32_t rank = 0;
+    uint32_t flight = 0;       // of StreamPart::events, if it is generated
+    bool has_arrived = false;  // a message; otherwise one's own task is done
+
+    bool is_generated() const { return task >= workload::Program::kFirstGenerated; }
+    uint32_t stored() const { return static_cast<uint32_t>(task); }
+};
+
+inline bool is_later(const RankEvent& a, const RankEvent& b) {
+    return std::tuple(a.at, a.task, a.rank) > std::tuple(b.at, b.task, b.rank);
+}
+
+struct RankFailure {
+    uint64_t task = 0;
+    uint32_t rank = 0;
+    uint32_t peer = 0;
+    uint32_t phase = 0;
+};
+
+// What one thread touches.
+struct RankPart {
+    std::vector<RankEvent> events;  // of this window
+    std::vector<RankEvent> later;   // a heap, the next one first
+    std::vector<PhaseResult> phases;
+    std::vector<uint64_t> done;  // tasks of each phase, ...
+    uint64_t all_done = 0;       // ... and of all
+    base::Histogram latency[kTiers];
+    Duration cpu{};
+    std::vector<RankFailure> failed;
+    RankEvent last{};  // that was seen
+    Instant until{};
+
+    void push(const RankEvent& event) {
+        later.push_back(event);
+        std::ranges::push_heap(later, is_later);
+    }
+    RankEvent pop() {
+        std::ranges::pop_heap(later, is_later);
+        const RankEvent event = later.back();
+        later.pop_back();
+        return event;
+    }
+    void count_end(uint32_t phase) {
+        ++done[phase];
+        ++all_done;
+    }
+    void begin_phase(uint32_t phase, Instant at) {
+        phases[phase].begin = std::min(phases[phase].begin, at);
+    }
+    // Whether nothing that was seen before is later.
+    bool note_end(uint32_t phase, const RankEvent& event) {
+        phases[phase].end = std::max(phases[phase].end, event.at);
+        if (!is_later(event, last)) return false;
+        last = event;
+        return true;
+    }
+};
+
+// Engines that copy between a GPU and its host, one a direction.
+struct RankCopies {
+    Instant out_free{};
+    Instant in_free{};
+};
+
+struct RankGround {
+    explicit RankGround(const Setup& its)
+        : setup(its), program(its.program), copies(its.ranks.size()) {}
+
+    const Setup& setup;
+    const workload::Program& program;
+    std::array<Network*, kTiers> networks{};  // null: there is none
+    std::vector<RankPart> parts;
+    std::vector<RankCopies> copies;  // by rank
+
+    const HostSettings& host(workload::Tier tier) const {
+        return tier == workload::Tier::scale_up ? setup.scale_up->host : setup.host;
+    }
+    size_t part_of(uint32_t rank) const {
+        return networks[0]->partition_of(setup.ranks[rank].endpoint);
+    }
+    // When a copy is made that begins when the engine is free.
+    Instant copy(RankPart& part, Instant& free, Instant at, uint64_t bytes) const {
+        const Staging& staging = setup.host.staging;
+        part.cpu += staging.cpu_per_copy;
+        free = std::max(at, free) + staging.latency + staging.rate.time_for(bytes);
+        return free;
+    }
+};
+
+// A task of a chain of waits that is followed.
+struct ChainTask {
+    uint32_t rank = 0;
+    Instant ready{};  // when it waited for nothing any more
+    bool computes = false;
+    bool is_launch = false;  // the computing is a library's
+    Duration computing{};
+    workload::Tier tier = workload::Tier::scale_out;  // of a message
+    uint32_t id = 0;                                  // as its sender's host knows it
+    uint32_t arrives_as = 0;                          // and as that of its receiver does
+};
+
+}  // namespace tulle::sim
