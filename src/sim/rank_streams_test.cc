@@ -124,10 +124,11 @@ CollectiveOptions random_options(Collective collective, Algorithm algorithm,
 }
 
 constexpr std::pair<Collective, Algorithm> kWays[] = {
-    {Collective::all_reduce, Algorithm::ring},     {Collective::all_reduce, Algorithm::tree},
-    {Collective::reduce_scatter, Algorithm::ring}, {Collective::all_gather, Algorithm::ring},
-    {Collective::broadcast, Algorithm::ring},      {Collective::reduce_scatter, Algorithm::direct},
-    {Collective::all_gather, Algorithm::direct},   {Collective::all_to_all, Algorithm::direct}};
+    {Collective::all_reduce, Algorithm::ring},       {Collective::all_reduce, Algorithm::tree},
+    {Collective::reduce_scatter, Algorithm::ring},   {Collective::all_gather, Algorithm::ring},
+    {Collective::broadcast, Algorithm::ring},        {Collective::broadcast, Algorithm::tree},
+    {Collective::reduce_scatter, Algorithm::direct}, {Collective::all_gather, Algorithm::direct},
+    {Collective::all_to_all, Algorithm::direct}};
 
 // The same job, once stored and once generated.
 struct Twins {

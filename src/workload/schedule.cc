@@ -26,9 +26,7 @@ std::optional<Schedule::Kind> Schedule::kind_of(const CollectiveOptions& options
     const bool is_broadcast = options.collective == Collective::broadcast;
     switch (options.algorithm) {
         case Algorithm::ring: return is_broadcast ? Kind::chain : Kind::ring;
-        case Algorithm::tree:
-            if (is_broadcast) return std::nullopt;
-            return Kind::tree;
+        case Algorithm::tree: return is_broadcast ? Kind::broadcast : Kind::tree;
         case Algorithm::direct:
             if (options.pxn) return std::nullopt;
             return Kind::direct;
@@ -58,6 +56,7 @@ Schedule::Schedule(const CollectiveOptions& options, std::shared_ptr<const Place
     switch (kind_) {
         case Kind::direct: make_direct(); break;
         case Kind::tree: make_trees(); break;
+        case Kind::broadcast: make_broadcast(); break;
         case Kind::ring:
         case Kind::chain: make_rings(); break;
     }
@@ -89,6 +88,7 @@ Stream Schedule::stream(uint32_t member, uint32_t index) const {
         case Kind::ring:
         case Kind::chain: return ring_stream(member, static_cast<uint16_t>(index));
         case Kind::tree: return tree_stream(member, index);
+        case Kind::broadcast: return broadcast_stream(member, index);
         case Kind::direct: break;
     }
     return direct_stream(member, index);
@@ -99,6 +99,7 @@ StreamMessage Schedule::message(uint32_t member, uint32_t index, uint64_t k) con
         case Kind::ring: return ring_message(member, static_cast<uint16_t>(index), k);
         case Kind::chain: return chain_message(member, static_cast<uint16_t>(index), k);
         case Kind::tree: return tree_message(member, index, k);
+        case Kind::broadcast: return broadcast_message(member, index, k);
         case Kind::direct: break;
     }
     return direct_message(member, index, k);
@@ -107,6 +108,7 @@ StreamMessage Schedule::message(uint32_t member, uint32_t index, uint64_t k) con
 Schedule::Source Schedule::source(uint32_t member, uint32_t inlet) const {
     TULLE_CHECK(kind_ != Kind::direct);
     if (kind_ == Kind::tree) return tree_source(member, inlet);
+    if (kind_ == Kind::broadcast) return broadcast_source(member, inlet);
     const Ring& ring = rings_[inlet];
     return {ring.order[(ring.position[member] + members_ - 1) % members_], inlet};
 }
@@ -120,6 +122,7 @@ uint64_t Schedule::stream_bytes(uint32_t member, uint32_t index) const {
             return part(all, options_.channels, its.channel).size();
         }
         case Kind::tree:
+        case Kind::broadcast:
             return part(channel_data(static_cast<uint16_t>(its.channel / 2)), 2, its.channel % 2)
                 .size();
         case Kind::chain: return channel_data(channel).size();
@@ -145,7 +148,8 @@ uint64_t Schedule::most_under_way() const {
     if (chunking.window != 0) return std::max(chunking.window, chunking.inside_window);
     uint64_t most = most_pieces_;
     for (const Ring& ring : rings_) most = std::max(most, ring.messages);
-    for (uint16_t channel = 0; channel < options_.channels && kind_ == Kind::tree; ++channel)
+    const bool has_trees = kind_ == Kind::tree || kind_ == Kind::broadcast;
+    for (uint16_t channel = 0; channel < options_.channels && has_trees; ++channel)
         most = std::max(most, tree_pieces(channel));
     return most;
 }
@@ -158,6 +162,10 @@ uint64_t Schedule::arrivals(uint32_t member) const {
         return sum;
     }
     for (uint16_t channel = 0; channel < options_.channels && members_ > 1; ++channel) {
+        if (kind_ == Kind::broadcast) {
+            sum += member == options_.root ? 0 : 2 * tree_pieces(channel);
+            continue;
+        }
         if (kind_ == Kind::tree) {
             const TreePlace place = tree_place(member, channel);
             for (const Tree& tree : trees_)
@@ -314,33 +322,35 @@ StreamMessage Schedule::chain_message(uint32_t member, uint16_t channel, uint64_
 // member's streams and inlets of a tree are named alike: up or from above, a child, the chain.
 // What goes up waits for all that came up, what goes down for what came down.
 
+void Schedule::make_tree(Tree& tree, std::vector<uint32_t> parents) {
+    const auto nodes = static_cast<uint32_t>(parents.size());
+    tree.parents = std::move(parents);
+    std::vector<uint32_t> depth(nodes);
+    for (uint32_t i = 0; i < nodes; ++i)
+        for (uint32_t node = i; tree.parents[node] != node; node = tree.parents[node]) ++depth[i];
+    std::vector<uint32_t> down(nodes);
+    std::iota(down.begin(), down.end(), 0);
+    std::stable_sort(down.begin(), down.end(),
+                     [&](uint32_t a, uint32_t b) { return depth[a] < depth[b]; });
+    tree.depth_order.resize(nodes);
+    tree.children.resize(nodes);
+    tree.child_count.resize(nodes);
+    tree.index_at_parent.resize(nodes);
+    for (uint32_t q = 0; q < nodes; ++q) {
+        const uint32_t node = down[q];
+        const uint32_t parent = tree.parents[node];
+        tree.depth_order[node] = q;
+        if (parent == node) continue;
+        tree.index_at_parent[node] = tree.child_count[parent]++;
+        TULLE_CHECK(tree.index_at_parent[node] < Tree::kMostChildren);
+        tree.children[parent][tree.index_at_parent[node]] = node;
+    }
+}
+
 void Schedule::make_trees() {
     const uint32_t servers = placement_->server_count();
-    trees_[0].parents = binary_tree(servers);
-    trees_[1].parents = complementary_tree(servers);
-    for (Tree& tree : trees_) {
-        std::vector<uint32_t> depth(servers);
-        for (uint32_t i = 0; i < servers; ++i)
-            for (uint32_t node = i; tree.parents[node] != node; node = tree.parents[node])
-                ++depth[i];
-        std::vector<uint32_t> down(servers);
-        std::iota(down.begin(), down.end(), 0);
-        std::stable_sort(down.begin(), down.end(),
-                         [&](uint32_t a, uint32_t b) { return depth[a] < depth[b]; });
-        tree.depth_order.resize(servers);
-        tree.children.resize(servers);
-        tree.child_count.resize(servers);
-        tree.index_at_parent.resize(servers);
-        for (uint32_t q = 0; q < servers; ++q) {
-            const uint32_t node = down[q];
-            const uint32_t parent = tree.parents[node];
-            tree.depth_order[node] = q;
-            if (parent == node) continue;
-            tree.index_at_parent[node] = tree.child_count[parent]++;
-            TULLE_CHECK(tree.index_at_parent[node] < Tree::kMostChildren);
-            tree.children[parent][tree.index_at_parent[node]] = node;
-        }
-    }
+    make_tree(trees_[0], binary_tree(servers));
+    make_tree(trees_[1], complementary_tree(servers));
     const uint64_t edges = 2 * (uint64_t{members_} - 1);
     for (uint16_t channel = 0; channel < options_.channels; ++channel) {
         tree_base_.push_back(numbers_);

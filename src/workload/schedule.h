@@ -11,11 +11,11 @@
 // The stored form (Exchange) lists the same messages for all members at once. A message's number is
 // its place in that list, so things of one instant have the same order in both and a run finds the
 // same to the last bit: schedule_test.cc compares the messages, sim/rank_streams_test.cc runs. The
-// stored form takes some 215 bytes a task and says what held up a run; a schedule takes a few
-// tables, which repetitions of the phase share.
+// stored form takes some 215 bytes a task; a schedule takes a few tables, which repetitions of the
+// phase share.
 //
-// Two levels, sums in switches, halving and doubling, PXN and broadcasts by trees have no schedule
-// yet. A generated phase names its ranks and the phases that a rank has to have ended before it
+// Two levels, sums in switches, halving and doubling, and PXN have no schedule yet. A generated
+// phase names its ranks and the phases that a rank has to have ended before it
 // (GeneratedPhase::after): phases may be on parts of the ranks and overlap.
 #pragma once
 
@@ -70,8 +70,8 @@ struct StreamMessage {
 
 class Schedule {
 public:
-    // None where there is no closed form: there is one for rings, chains, all-reduces by trees, and
-    // for everybody to everybody, unless so few bytes are sent that some messages would be empty.
+    // None where there is no closed form: there is one for rings, chains, trees, and for everybody
+    // to everybody, unless so few bytes are sent that some messages would be empty.
     // The options are in order, and nothing in them is automatic.
     static std::shared_ptr<const Schedule> make(const CollectiveOptions& options,
                                                 std::shared_ptr<const Placement> placement);
@@ -116,7 +116,7 @@ public:
     base::Duration least_software() const;
 
 private:
-    enum class Kind : uint8_t { ring, chain, tree, direct };
+    enum class Kind : uint8_t { ring, chain, tree, broadcast, direct };
 
     // Part of a ring's data that goes round before the next begins.
     struct Turn {
@@ -141,12 +141,24 @@ private:
         std::vector<std::array<uint32_t, kMostChildren>> children;
         std::vector<uint32_t> child_count;
         std::vector<uint32_t> index_at_parent;
+        uint32_t top() const {
+            uint32_t node = 0;
+            while (parents[node] != node) node = parents[node];
+            return node;
+        }
     };
     // Where a member is in a channel's trees.
     struct TreePlace {
         uint32_t server = 0;
         uint32_t chain = 0;   // its place in the server's chain
         uint32_t length = 0;  // of the chain
+    };
+    // The same in those of a broadcast: a node of the tree, or the root's server.
+    struct BroadcastPlace {
+        bool is_home = false;
+        uint32_t node = 0;
+        uint32_t position = 0;  // in the server's chain
+        uint32_t length = 0;
     };
     // A member's streams and inlets of one tree.
     enum Slot : uint32_t { kUp, kFirstChild, kNextInChain = 3, kSlots };
@@ -162,6 +174,8 @@ private:
     void add_turn(Ring& ring, uint16_t channel, Range data);
     void make_chain(uint16_t channel);
     void make_trees();
+    static void make_tree(Tree& tree, std::vector<uint32_t> parents);
+    void make_broadcast();
     void make_direct();
 
     uint32_t ring_steps() const;
@@ -183,6 +197,17 @@ private:
     uint64_t tree_pieces(uint16_t channel) const;
     void wait_for_ups(StreamMessage& message, const TreePlace& place, uint32_t tree,
                       uint64_t k) const;
+
+    uint32_t server_at(uint32_t node) const;
+    uint32_t root_in_chain(uint16_t channel) const;
+    BroadcastPlace broadcast_place(uint32_t member, uint16_t channel) const;
+    uint32_t at_home(uint32_t position, uint16_t channel) const;
+    uint32_t feeder_position() const;
+    bool has_broadcast(const BroadcastPlace& place, const Tree& tree, uint32_t slot) const;
+    Stream broadcast_stream(uint32_t member, uint32_t index) const;
+    uint64_t broadcast_edge(const BroadcastPlace& place, const Tree& tree, uint32_t slot) const;
+    StreamMessage broadcast_message(uint32_t member, uint32_t index, uint64_t k) const;
+    Source broadcast_source(uint32_t member, uint32_t inlet) const;
 
     // Members that a member serves without waiting, then the others in its order.
     struct DirectPeer {
@@ -209,8 +234,9 @@ private:
 
     std::vector<Ring> rings_;  // by channel
     std::array<Tree, 2> trees_;
-    std::vector<uint64_t> tree_base_;  // by channel: the first number
-    uint64_t most_pieces_ = 1;         // from one to another, of everybody to everybody
+    std::vector<uint64_t> tree_base_;   // by channel: the first number
+    std::vector<uint64_t> chain_base_;  // of a broadcast, by node: its first edge
+    uint64_t most_pieces_ = 1;          // from one to another, of everybody to everybody
 };
 
 }  // namespace tulle::workload

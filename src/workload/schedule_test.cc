@@ -54,8 +54,15 @@ struct Inlets {
                 const Connection connection{placement[member].rank, placement[stream.peer].rank,
                                             stream.channel};
                 const bool is_waited_for = schedule.inlet_count() != 0;
-                if (is_waited_for) add(from, {stream.peer, stream.inlet}, connection);
-                if (stream.turn != Stream::kNoTurn) add(turns, {member, stream.turn}, connection);
+                if (is_waited_for) {
+                    add(from, {stream.peer, stream.inlet}, connection);
+                    const Schedule::Source source = schedule.source(stream.peer, stream.inlet);
+                    EXPECT_EQ(source.member, member);
+                    EXPECT_EQ(source.stream, i);
+                }
+                if (stream.turn == Stream::kNoTurn) continue;
+                add(turns, {member, stream.turn}, connection);
+                EXPECT_EQ(schedule.ends_turn(member, stream.turn), i);
             }
     }
 };
@@ -166,6 +173,7 @@ INSTANTIATE_TEST_SUITE_P(All, SchedulesOf,
                                            std::pair(Collective::reduce_scatter, Algorithm::ring),
                                            std::pair(Collective::all_gather, Algorithm::ring),
                                            std::pair(Collective::broadcast, Algorithm::ring),
+                                           std::pair(Collective::broadcast, Algorithm::tree),
                                            std::pair(Collective::reduce_scatter, Algorithm::direct),
                                            std::pair(Collective::all_gather, Algorithm::direct),
                                            std::pair(Collective::all_to_all, Algorithm::direct)));
