@@ -19,6 +19,15 @@ JobBuilder::JobBuilder(Program& program, const Job& job, Placement placement,
     program_.jobs.push_back(job);
 }
 
+JobBuilder::JobBuilder(Program& program, uint32_t job, Placement placement, uint16_t first_channel)
+    : program_(program),
+      placement_(std::move(placement)),
+      ledger_(nullptr),
+      job_(job),
+      first_channel_(first_channel),
+      end_channel_(first_channel),
+      entry_(placement_.size(), kNoTask) {}
+
 void JobBuilder::begin(Phase phase) {
     end();
     in_phase_ = true;

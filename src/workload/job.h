@@ -31,6 +31,9 @@ public:
     JobBuilder(Program& program, const Job& job, Placement placement, uint16_t first_channel = 0,
                Ledger* ledger = nullptr);
 
+    // Of a job that is in the program already.
+    JobBuilder(Program& program, uint32_t job, Placement placement, uint16_t first_channel);
+
     const Placement& placement() const { return placement_; }
     const Program& program() const { return program_; }
 
@@ -48,6 +51,8 @@ public:
     uint32_t add(Task task, uint32_t member, uint32_t peer, std::span<const uint32_t> needs,
                  const Content& content = {});
 
+    // Between phases: what a member waits for before it does anything in the next one.
+    void enter_after(uint32_t member, uint32_t task) { entry_[member] = task; }
     // What a member waits for before it does anything in this phase; kNoTask: nothing.
     uint32_t entry(uint32_t member) const { return entry_[member]; }
     // The first channel that no task has used.

@@ -19,6 +19,21 @@ bool has_peer(const Task& task) {
 
 }  // namespace
 
+std::string_view name_of(Purpose purpose) {
+    switch (purpose) {
+        case Purpose::general: return "general";
+        case Purpose::compute: return "compute";
+        case Purpose::tensor: return "tensor";
+        case Purpose::context: return "context";
+        case Purpose::expert: return "expert";
+        case Purpose::pipeline: return "pipeline";
+        case Purpose::parameters: return "parameters";
+        case Purpose::gradients: return "gradients";
+        case Purpose::optimizer: return "optimizer";
+    }
+    return "";
+}
+
 uint32_t Program::add(const Task& task, std::span<const uint32_t> needs) {
     const uint32_t number = size();
     for (const uint32_t need : needs) TULLE_CHECK(need < number);

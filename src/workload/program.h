@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -61,6 +62,21 @@ enum class Collective : uint8_t {
     storage_write,
 };
 
+// What a phase of a training step is for.
+enum class Purpose : uint8_t {
+    general,  // of no training step
+    compute,
+    tensor,
+    context,
+    expert,
+    pipeline,
+    parameters,
+    gradients,
+    optimizer,
+};
+inline constexpr size_t kPurposes = 9;
+std::string_view name_of(Purpose purpose);
+
 // How long a library expects a collective to take; no name: nothing was estimated.
 struct Estimate {
     std::string name{};  // algorithm and protocol
@@ -80,13 +96,17 @@ struct Phase {
     bool is_automatic = false;  // the algorithm was chosen, not asked for
     Estimate predicted{};
     Estimate next_best{};
+    Purpose purpose = Purpose::general;
 };
+
+struct TrainingJob;
 
 struct Job {
     std::string name;
     base::Instant start{};
     uint8_t service_level = 0;
-    uint8_t traffic_class = 0;  // DSCP << 2 | ECN-capable
+    uint8_t traffic_class = 0;                      // DSCP << 2 | ECN-capable
+    std::shared_ptr<const TrainingJob> training{};  // null: it is no step of training
 };
 
 class Placement;

@@ -16,6 +16,9 @@ struct Gpu {
     // Of large BF16 products, the best that was measured (stas00/ml-engineering), in thousandths of
     // the peak.
     uint32_t matmul_permille = 0;
+    // Of a whole layer in training, all that is no product included, in thousandths of the peak.
+    uint32_t training_permille = 0;
+    uint32_t processors = 0;            // SMs; data sheets
     uint64_t memory_bytes = 0;          // data sheets, 10^9 a gigabyte
     uint64_t memory_mb_per_second = 0;  // data sheets, 10^6 bytes
 };

@@ -52,6 +52,7 @@ uint64_t activations_of_layer(const Model& model, const Layout& layout) {
 // that is full, and with chunks the first ones of the next round (arXiv 2104.04473).
 uint64_t layers_kept(const Model& model, const Layout& layout) {
     const uint64_t layers = layers_of(0, model, layout);
+    if (layout.is_dual) return layers * (layout.pipeline + 1);
     if (layout.chunks == 1) return layers * std::min(layout.pipeline, layout.micro_batches);
     const uint64_t chunks = uint64_t{layout.pipeline} * layout.chunks + layout.pipeline - 1;
     const uint64_t most = uint64_t{layout.chunks} * layout.micro_batches;
@@ -96,6 +97,11 @@ std::optional<base::Error> check(const Layout& layout, const Model& model) {
 
 RankParameters rank_parameters(const Model& model, const Layout& layout, uint32_t stage) {
     RankParameters found;
+    if (layout.is_dual) {
+        Layout single = layout;
+        single.is_dual = false;
+        found = rank_parameters(model, single, layout.pipeline - 1 - stage);
+    }
     for (uint32_t layer = 0; layer < model.layers; ++layer) {
         if (!is_of_stage(layer, stage, model, layout)) continue;
         const uint64_t experts =

@@ -31,6 +31,8 @@ struct Layout {
     uint32_t sequence = 0;     // tokens
     bool is_sequence_parallel = true;
     Recompute recompute = Recompute::none;
+    // Micro-batches come from both ends: a stage also has the part of the one that mirrors it.
+    bool is_dual = false;
 
     uint64_t gpus() const { return uint64_t{tensor} * pipeline * context * data; }
     // Ranks that have the same parameters.

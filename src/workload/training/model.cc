@@ -137,14 +137,6 @@ uint64_t small_parameters(const Model& model) {
     return 2 * h + model.query_rank + model.kv_rank;
 }
 
-// Of a token in a layer.
-uint64_t active_weights(const Model& model, uint32_t layer) {
-    if (!model.has_experts(layer)) return attention_weights(model) + dense_weights(model);
-    const uint64_t experts = uint64_t{model.experts_of_token} + model.shared_experts;
-    return attention_weights(model) + experts * expert_parameters(model) +
-           times(model.hidden, model.experts);
-}
-
 }  // namespace
 
 std::span<const Model> models() {
@@ -169,6 +161,18 @@ uint64_t layer_parameters(const Model& model, uint32_t layer) {
     if (!model.has_experts(layer)) return common + dense_weights(model);
     const uint64_t experts = uint64_t{model.experts} + model.shared_experts;
     return common + experts * expert_parameters(model) + times(model.hidden, model.experts);
+}
+
+uint64_t active_weights(const Model& model, uint32_t layer) {
+    if (!model.has_experts(layer)) return attention_weights(model) + dense_weights(model);
+    const uint64_t experts = uint64_t{model.experts_of_token} + model.shared_experts;
+    return attention_weights(model) + experts * expert_parameters(model) +
+           times(model.hidden, model.experts);
+}
+
+uint64_t attention_products(const Model& model) {
+    const uint64_t value = model.value_size != 0 ? model.value_size : model.head_size;
+    return model.heads * (model.head_size + model.rope_size + value);
 }
 
 uint64_t embedding_parameters(const Model& model) {
@@ -202,9 +206,8 @@ uint64_t kv_bytes_per_token(const Model& model) {
 base::uint128_t flops_per_sequence(const Model& model, uint64_t sequence) {
     base::uint128_t weights = embedding_parameters(model);
     for (uint32_t layer = 0; layer < model.layers; ++layer) weights += active_weights(model, layer);
-    const uint64_t value = model.value_size != 0 ? model.value_size : model.head_size;
-    const uint64_t per_pair = model.heads * (model.head_size + model.rope_size + value);
-    const base::uint128_t squares = base::uint128_t{model.layers} * per_pair * sequence * sequence;
+    const base::uint128_t squares =
+        base::uint128_t{model.layers} * attention_products(model) * sequence * sequence;
     return 6 * weights * sequence + 6 * squares;
 }
 

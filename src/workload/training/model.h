@@ -57,6 +57,11 @@ uint64_t parameters(const Model& model);
 // That a token meets.
 uint64_t active_parameters(const Model& model);
 
+// Of a layer: weights that a token is multiplied with.
+uint64_t active_weights(const Model& model, uint32_t layer);
+// Of a layer: multiplications of attention for each pair of tokens, scores and their use.
+uint64_t attention_products(const Model& model);
+
 // Bytes of keys and values that a token leaves behind, two bytes each.
 uint64_t kv_bytes_per_token(const Model& model);
 

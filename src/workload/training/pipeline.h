@@ -1,0 +1,65 @@
+// The order in which a stage of a pipeline does its work: which micro-batch of which chunk of
+// layers goes forward or backward next.
+//
+// 1F1B and interleaved: arXiv 2104.04473. Zero bubble: ZB-H1 of arXiv 2401.10241, which does the
+// gradients of weights later, where a stage would wait. DualPipe: arXiv 2412.19437, micro-batches
+// from both ends of the pipeline, so each stage has two parts of the model.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace tulle::workload {
+
+enum class PipelineSchedule : uint8_t { one_forward_one_backward, interleaved, zero_bubble, dual };
+
+std::string_view name_of(PipelineSchedule schedule);
+
+struct Slot {
+    enum class Kind : uint8_t {
+        forward,
+        backward,          // both kinds of gradients
+        input_gradients,   // what the stage before waits for
+        weight_gradients,  // what nobody else waits for
+    };
+    Kind kind = Kind::forward;
+    uint32_t chunk = 0;
+    uint32_t micro_batch = 0;
+    bool operator==(const Slot&) const = default;
+
+    bool is_forward() const { return kind == Kind::forward; }
+    // Whether the stage before waits for it.
+    bool sends_back() const { return kind == Kind::backward || kind == Kind::input_gradients; }
+    // Whether gradients of weights are complete after it.
+    bool has_weights() const { return kind == Kind::backward || kind == Kind::weight_gradients; }
+};
+
+// Where a part of the model is.
+struct StagePlace {
+    uint32_t stage = 0;
+    uint32_t chunk = 0;
+    bool operator==(const StagePlace&) const = default;
+};
+
+struct Pipeline {
+    PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+    uint32_t stages = 1;
+    uint32_t chunks = 1;  // of a stage; 2 of DualPipe
+    uint32_t micro_batches = 1;
+
+    // Parts that the layers are cut into. Both chunks of DualPipe are of the same parts.
+    uint32_t parts() const;
+    uint32_t part_of(StagePlace place) const;
+    // Where activations go from there; none: to the loss.
+    std::optional<StagePlace> next(StagePlace place) const;
+    // Where gradients go; none: it has the embedding.
+    std::optional<StagePlace> previous(StagePlace place) const;
+    std::vector<Slot> slots(uint32_t stage) const;
+    // The first and last micro-batch of a chunk.
+    uint32_t first_micro_batch(uint32_t chunk) const;
+    uint32_t last_micro_batch(uint32_t chunk) const;
+};
+
+}  // namespace tulle::workload

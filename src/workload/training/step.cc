@@ -1,0 +1,770 @@
+#include "workload/training/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "workload/collectives/tuning.h"
+#include "workload/training/teams.h"
+
+namespace tulle::workload {
+namespace {
+
+using base::Duration;
+using Kind = Teams::Kind;
+
+constexpr uint64_t kValueBytes = 2;
+constexpr uint64_t kGradientBytes = 4;
+constexpr uint64_t kTokenBytes = 8;  // of a message that says only that a rank is there
+
+// Layers of a part that are gathered and added up together: [first, end).
+struct Bucket {
+    uint32_t first = 0;
+    uint32_t end = 0;
+    uint64_t common_parameters = 0;
+    uint64_t expert_parameters = 0;
+};
+
+std::vector<Bucket> buckets_of(const std::vector<LayerCost>& layers, uint64_t least) {
+    std::vector<Bucket> buckets;
+    for (uint32_t i = 0; i < layers.size(); ++i) {
+        const bool is_full =
+            !buckets.empty() &&
+            buckets.back().common_parameters + buckets.back().expert_parameters >= least;
+        if (buckets.empty() || is_full) buckets.push_back({i, i, 0, 0});
+        Bucket& bucket = buckets.back();
+        bucket.end = i + 1;
+        bucket.common_parameters += layers[i].common_parameters;
+        bucket.expert_parameters += layers[i].expert_parameters;
+    }
+    return buckets;
+}
+
+class StepBuilder {
+public:
+    StepBuilder(Program& program, const Job& job, const StepOptions& options,
+                const StepPlace& place, const Rehearse& rehearse);
+    void build();
+
+private:
+    // One micro-batch of a part on a stage.
+    struct Turn {
+        uint32_t stage = 0;
+        Slot slot;
+        StagePlace place;
+        uint32_t part = 0;
+    };
+    // Times that the layers of a stretch spend on what they say, if it is repeated.
+    struct Said {
+        Duration tensor{};
+        Duration context{};
+        Duration expert{};
+    };
+
+    uint32_t phase(Purpose purpose);
+    void rehearse_all(const Rehearse& rehearse);
+    Duration rehearse_one(const Rehearse& rehearse, const Teams::Order& order, uint64_t times);
+    void prepare_messages();
+
+    std::optional<StagePlace> source_of(const Turn& turn) const;
+    bool is_ready(const Turn& turn) const;
+    size_t message_index(StagePlace place, uint32_t micro_batch, uint32_t column) const;
+    uint32_t& message(bool is_forward, StagePlace place, uint32_t micro_batch, uint32_t column);
+    Turn turn_of(uint32_t stage, size_t position) const;
+    void emit(const Turn& turn);
+    std::vector<Bucket> pieces_of(const Turn& turn) const;
+    bool gathers(const Turn& turn) const;
+    bool reduces(const Turn& turn) const;
+    void gather(const Turn& turn, const Bucket& bucket, Columns& needs);
+    void gather_all(uint32_t stage);
+    Columns exchange_replicas(uint32_t stage, const Teams::Order& order, const Columns& starts);
+    Duration replica_time(uint32_t stage, const Teams::Order& order);
+    Columns exchange_parameters(uint32_t stage, const Bucket& bucket, const Columns& starts);
+    void reduce(uint32_t stage, const Bucket& bucket, const std::string& name);
+    void compute(const Turn& turn, const Bucket& piece, const Columns& needs, bool is_last);
+    void compute_repeated(const Turn& turn, const Bucket& piece, const Columns& needs,
+                          bool is_last);
+    void compute_each(const Turn& turn, const Bucket& piece, const Columns& needs);
+    void compute_layer(const Turn& turn, const LayerCost& layer, Columns& needs);
+    void exchange_in_layer(const Turn& turn, Kind kind, Collective collective, uint64_t bytes);
+    Said said_by(const Turn& turn, const Bucket& piece) const;
+    void add_stretch(uint32_t stage, uint32_t phase, Duration time, const Columns& needs);
+    Columns wait_for_tensor(uint32_t stage);
+    void send(const Turn& turn);
+    void finish(uint32_t stage);
+
+    uint32_t member(uint32_t stage, uint32_t column) const { return grid_.rank(stage, column); }
+    uint32_t rank(uint32_t stage, uint32_t column) const {
+        return place_.members[member(stage, column)].rank;
+    }
+    Columns none() const { return Columns(grid_.columns(), kNoTask); }
+
+    Program& program_;
+    const StepOptions options_;
+    const StepPlace& place_;
+    const Pipeline pipeline_;
+    const Grid grid_;
+    const std::vector<std::vector<LayerCost>> parts_;
+    const Rehearse& rehearse_;
+    uint32_t job_;
+    std::shared_ptr<TrainingJob> training_;
+    Teams teams_;
+    std::array<uint32_t, kPurposes> phase_{};     // kNoTask: none yet
+    std::vector<std::vector<Bucket>> buckets_;    // by part
+    std::array<Duration, 2> message_software_{};  // by Tier
+
+    // Of repeated collectives, one each.
+    Duration tensor_time_{};
+    Duration context_time_{};
+    Duration context_back_time_{};
+    Duration expert_time_{};
+    // What replicas exchange, by kind, collective and bytes: which of TrainingJob::repeated.
+    std::map<std::tuple<Kind, Collective, uint64_t>, size_t> replica_times_;
+
+    std::vector<std::vector<Slot>> slots_;  // by stage
+    std::vector<size_t> position_;
+    std::vector<Columns> main_;       // by stage: the last task of the stream of computing
+    std::vector<Columns> before_;     // and the one that ended the stretch before
+    std::vector<Columns> exchanged_;  // by stage: the last of what replicas exchanged
+    std::vector<std::vector<std::pair<Bucket, std::string>>> postponed_;  // by stage
+    std::array<std::vector<uint32_t>, 2> messages_;
+};
+
+StepBuilder::StepBuilder(Program& program, const Job& job, const StepOptions& options,
+                         const StepPlace& place, const Rehearse& rehearse)
+    : program_(program),
+      options_(options),
+      place_(place),
+      pipeline_(options.pipeline()),
+      grid_(options.layout, options.order),
+      parts_(part_costs(options.model, options.layout, options.engine, pipeline_.parts())),
+      rehearse_(rehearse),
+      job_(static_cast<uint32_t>(program.jobs.size())),
+      training_(std::make_shared<TrainingJob>()),
+      teams_(program, job_, options_, place) {
+    program.jobs.push_back(job);
+    program.jobs.back().training = training_;
+    const Layout& layout = options_.layout;
+    training_->options = options_;
+    training_->tokens = layout.tokens_per_step();
+    training_->operations = flops_per_sequence(options_.model, layout.sequence) * layout.data *
+                            layout.micro_batches * layout.micro_batch;
+    for (const Member& one : place.members) training_->ranks.push_back(one.rank);
+    training_->streams.resize(place.members.size());
+    for (const auto& [purpose, kind] : {std::pair{Purpose::tensor, Kind::tensor},
+                                        {Purpose::context, Kind::context},
+                                        {Purpose::expert, Kind::expert},
+                                        {Purpose::parameters, Kind::replicas},
+                                        {Purpose::gradients, Kind::replicas}})
+        training_->leaves_server[static_cast<size_t>(purpose)] = teams_.leaves_server(kind);
+    phase_.fill(kNoTask);
+    uint64_t least = options_.bucket_parameters;
+    if (least == 0) least = std::max<uint64_t>(40'000'000, 1'000'000 * layout.replicas());
+    for (const auto& part : parts_) buckets_.push_back(buckets_of(part, least));
+    if (options_.repeats) rehearse_all(rehearse);
+    prepare_messages();
+}
+
+// All that has this purpose and is no collective of its own.
+uint32_t StepBuilder::phase(Purpose purpose) {
+    uint32_t& number = phase_[static_cast<size_t>(purpose)];
+    if (number != kNoTask) return number;
+    number = static_cast<uint32_t>(program_.phases.size());
+    Phase phase;
+    phase.name = name_of(purpose);
+    phase.collective = Collective::compute;
+    phase.job = job_;
+    phase.ranks = static_cast<uint32_t>(place_.members.size());
+    phase.purpose = purpose;
+    program_.phases.push_back(std::move(phase));
+    return number;
+}
+
+uint64_t expert_bytes(const StepOptions& options) {
+    return tensor_bytes(options.model, options.layout) * options.model.experts_of_token /
+           options.layout.tensor;
+}
+
+Duration StepBuilder::rehearse_one(const Rehearse& rehearse, const Teams::Order& order,
+                                   uint64_t times) {
+    if (teams_.is_alone(order.kind) || times == 0) return {};
+    const std::vector<Placement> samples = teams_.samples(order.kind);
+    const CollectiveOptions tuned = teams_.tuned(order, samples.front());
+    RepeatedCollective one;
+    one.purpose = order.purpose;
+    one.collective = order.collective;
+    one.bytes = order.bytes;
+    one.ranks = samples.front().size();
+    one.time = rehearse(samples, tuned);
+    one.times = times;
+    const Phase phase = phase_of("", tuned);
+    one.way = phase.protocol.empty() ? phase.algorithm : phase.algorithm + " " + phase.protocol;
+    one.leaves_server = teams_.leaves_server(order.kind);
+    training_->repeated.push_back(one);
+    return one.time;
+}
+
+void StepBuilder::rehearse_all(const Rehearse& rehearse) {
+    const Layout& layout = options_.layout;
+    uint64_t layers = 0;
+    uint64_t with_experts = 0;
+    for (uint32_t stage = 0; stage < pipeline_.stages; ++stage) {
+        uint64_t own = 0;
+        uint64_t experts = 0;
+        for (uint32_t chunk = 0; chunk < pipeline_.chunks; ++chunk)
+            for (const LayerCost& layer : parts_[pipeline_.part_of({stage, chunk})]) {
+                ++own;
+                experts += layer.has_experts ? 1 : 0;
+            }
+        layers = std::max(layers, own);
+        with_experts = std::max(with_experts, experts);
+    }
+    const uint64_t batches = pipeline_.schedule == PipelineSchedule::dual ? layout.micro_batches / 2
+                                                                          : layout.micro_batches;
+    // Two forward, two backward, and those of the forward pass again where it is recomputed.
+    const uint64_t of_tensor = (layout.recompute == Recompute::full ? 6 : 4) * layers * batches;
+    Teams::Order order{Kind::tensor,
+                       Purpose::tensor,
+                       Collective::all_reduce,
+                       tensor_bytes(options_.model, layout),
+                       {}};
+    if (layout.is_sequence_parallel) {
+        order.collective = Collective::all_gather;
+        tensor_time_ = rehearse_one(rehearse, order, of_tensor);
+        order.collective = Collective::reduce_scatter;
+    }
+    tensor_time_ += rehearse_one(rehearse, order, of_tensor);
+    order = {Kind::context,
+             Purpose::context,
+             Collective::all_gather,
+             context_bytes(options_.model, layout),
+             {}};
+    context_time_ = rehearse_one(rehearse, order, layers * batches);
+    context_back_time_ = context_time_;
+    if (!options_.context_is_ring) {
+        order.collective = Collective::reduce_scatter;
+        context_back_time_ = rehearse_one(rehearse, order, layers * batches);
+    }
+    order = {Kind::expert, Purpose::expert, Collective::all_to_all, expert_bytes(options_), {}};
+    expert_time_ = rehearse_one(rehearse, order, 4 * with_experts * batches);
+}
+
+// What a library takes before a message between stages: as before one of an exchange of two ranks.
+void StepBuilder::prepare_messages() {
+    const size_t size = size_t{pipeline_.stages} * pipeline_.chunks *
+                        options_.layout.micro_batches * grid_.columns();
+    for (auto& direction : messages_) direction.assign(size, kNoTask);
+    if (place_.protocol == Protocol::bare) return;
+    for (const Tier tier : {Tier::scale_out, Tier::scale_up}) {
+        if (tier == Tier::scale_up && !place_.scale_up) continue;
+        const bool is_up = tier == Tier::scale_up;
+        const Placement two({{0, 0, 0}, {1, is_up ? 0u : 1u, is_up ? 1u : 0u}}, place_.scale_up);
+        CollectiveOptions options;
+        options.collective = Collective::all_to_all;
+        options.algorithm = Algorithm::direct;
+        options.protocol = place_.protocol;
+        options.bytes = 2 * pipeline_bytes(options_.model, options_.layout);
+        const Software software = tune(options, two, place_.machine).software;
+        message_software_[static_cast<size_t>(tier)] =
+            software.launch + software.step[static_cast<size_t>(tier)];
+    }
+}
+
+void StepBuilder::build() {
+    const uint32_t stages = pipeline_.stages;
+    slots_.resize(stages);
+    for (uint32_t stage = 0; stage < stages; ++stage) slots_[stage] = pipeline_.slots(stage);
+    position_.assign(stages, 0);
+    main_.assign(stages, none());
+    before_.assign(stages, none());
+    exchanged_.assign(stages, none());
+    postponed_.resize(stages);
+    for (uint32_t stage = 0; stage < stages; ++stage)
+        if (!options_.overlaps_parameters) gather_all(stage);
+    // Each stage goes on as far as what it waits for is there.
+    for (bool goes_on = true; goes_on;) {
+        goes_on = false;
+        for (uint32_t stage = 0; stage < stages; ++stage)
+            while (position_[stage] < slots_[stage].size()) {
+                const Turn turn = turn_of(stage, position_[stage]);
+                if (!is_ready(turn)) break;
+                emit(turn);
+                ++position_[stage];
+                goes_on = true;
+            }
+    }
+    for (uint32_t stage = 0; stage < stages; ++stage) {
+        TULLE_CHECK(position_[stage] == slots_[stage].size());
+        finish(stage);
+    }
+}
+
+StepBuilder::Turn StepBuilder::turn_of(uint32_t stage, size_t position) const {
+    const Slot& slot = slots_[stage][position];
+    const StagePlace place{stage, slot.chunk};
+    return {stage, slot, place, pipeline_.part_of(place)};
+}
+
+size_t StepBuilder::message_index(StagePlace place, uint32_t micro_batch, uint32_t column) const {
+    const size_t chunk = size_t{place.stage} * pipeline_.chunks + place.chunk;
+    return (chunk * options_.layout.micro_batches + micro_batch) * grid_.columns() + column;
+}
+
+// The message that a part waits for before this micro-batch.
+uint32_t& StepBuilder::message(bool is_forward, StagePlace place, uint32_t micro_batch,
+                               uint32_t column) {
+    return messages_[is_forward ? 0 : 1][message_index(place, micro_batch, column)];
+}
+
+std::optional<StagePlace> StepBuilder::source_of(const Turn& turn) const {
+    if (turn.slot.is_forward()) return pipeline_.previous(turn.place);
+    return turn.slot.sends_back() ? pipeline_.next(turn.place) : std::nullopt;
+}
+
+bool StepBuilder::is_ready(const Turn& turn) const {
+    const size_t first = message_index(turn.place, turn.slot.micro_batch, 0);
+    return !source_of(turn) || messages_[turn.slot.is_forward() ? 0 : 1][first] != kNoTask;
+}
+
+bool StepBuilder::gathers(const Turn& turn) const {
+    if (options_.layout.replicas() == 1) return false;
+    if (options_.layout.zero == 3) return turn.slot.is_forward() || turn.slot.sends_back();
+    return options_.layout.zero > 0 && options_.overlaps_parameters && turn.slot.is_forward() &&
+           turn.slot.micro_batch == pipeline_.first_micro_batch(turn.slot.chunk);
+}
+
+bool StepBuilder::reduces(const Turn& turn) const {
+    if (options_.layout.replicas() == 1 || !turn.slot.has_weights()) return false;
+    return options_.layout.zero == 3 ||
+           turn.slot.micro_batch == pipeline_.last_micro_batch(turn.slot.chunk);
+}
+
+// A slot is cut where parameters come or gradients go; otherwise it is one piece.
+std::vector<Bucket> StepBuilder::pieces_of(const Turn& turn) const {
+    if (!gathers(turn) && !reduces(turn))
+        return {Bucket{0, static_cast<uint32_t>(parts_[turn.part].size()), 0, 0}};
+    std::vector<Bucket> pieces = buckets_[turn.part];
+    if (!turn.slot.is_forward()) std::ranges::reverse(pieces);
+    return pieces;
+}
+
+void StepBuilder::emit(const Turn& turn) {
+    const Slot& slot = turn.slot;
+    Columns needs = none();
+    if (source_of(turn))
+        for (uint32_t column = 0; column < grid_.columns(); ++column)
+            needs[column] = message(slot.is_forward(), turn.place, slot.micro_batch, column);
+    const std::vector<Bucket> pieces = pieces_of(turn);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+        if (gathers(turn)) gather(turn, pieces[i], needs);
+        compute(turn, pieces[i], needs, i + 1 == pieces.size());
+        needs = none();
+        if (!reduces(turn)) continue;
+        const std::string name = fmt::format("gradients {}.{}", turn.part, pieces[i].first);
+        if (options_.overlaps_gradients)
+            reduce(turn.stage, pieces[i], name);
+        else
+            postponed_[turn.stage].emplace_back(pieces[i], name);
+    }
+    send(turn);
+}
+
+// Large ones are on a line through two smaller ones: the network is the same, and has settled.
+Duration StepBuilder::replica_time(uint32_t stage, const Teams::Order& order) {
+    constexpr uint64_t kSmall = 16 << 20;
+    constexpr uint64_t kLarge = 64 << 20;
+    const auto [entry, is_new] = replica_times_.try_emplace(
+        {order.kind, order.collective, order.bytes}, training_->repeated.size());
+    if (!is_new) {
+        RepeatedCollective& known = training_->repeated[entry->second];
+        if (stage == 0) ++known.times;  // they are counted by rank
+        return known.time;
+    }
+    Teams::Order sample = order;
+    sample.bytes = std::min(order.bytes, kLarge);
+    const Duration large = rehearse_one(rehearse_, sample, 1);
+    RepeatedCollective& one = training_->repeated.back();
+    if (order.bytes <= kLarge) return large;
+    sample.bytes = kSmall;
+    const std::vector<Placement> groups = teams_.samples(order.kind);
+    const Duration small = rehearse_(groups, teams_.tuned(sample, groups.front()));
+    one.bytes = order.bytes;
+    one.time =
+        large +
+        Duration{static_cast<int64_t>(base::uint128_t{static_cast<uint64_t>((large - small).ps)} *
+                                      (order.bytes - kLarge) / (kLarge - kSmall))};
+    return one.time;
+}
+
+Columns StepBuilder::exchange_replicas(uint32_t stage, const Teams::Order& order,
+                                       const Columns& starts) {
+    if (!options_.repeats_replicas) return teams_.exchange(stage, order, starts);
+    if (teams_.is_alone(order.kind)) return starts;
+    Task task;
+    task.kind = Task::Kind::compute;
+    task.is_launch = true;
+    task.duration = replica_time(stage, order);
+    task.phase = phase(order.purpose);
+    Columns ends = starts;
+    for (uint32_t column = 0; column < grid_.columns(); ++column) {
+        task.rank = task.peer = rank(stage, column);
+        const bool waits = starts[column] != kNoTask;
+        ends[column] = program_.add(task, std::span(&starts[column], waits ? 1 : 0));
+    }
+    return ends;
+}
+
+Columns StepBuilder::exchange_parameters(uint32_t stage, const Bucket& bucket,
+                                         const Columns& starts) {
+    Teams::Order order{Kind::replicas, Purpose::parameters, Collective::all_gather,
+                       kValueBytes * bucket.common_parameters, "parameters"};
+    Columns ends = exchange_replicas(stage, order, starts);
+    order.kind = Kind::expert_replicas;
+    order.bytes = kValueBytes * bucket.expert_parameters;
+    if (order.bytes != 0) ends = exchange_replicas(stage, order, ends);
+    return ends;
+}
+
+// Parameters are there one piece ahead: a gather waits for the piece before the last one.
+void StepBuilder::gather(const Turn& turn, const Bucket& bucket, Columns& needs) {
+    Columns starts = exchanged_[turn.stage];
+    if (options_.layout.zero == 3)
+        for (uint32_t column = 0; column < grid_.columns(); ++column)
+            starts[column] = teams_.meet(phase(Purpose::parameters), rank(turn.stage, column),
+                                         before_[turn.stage][column], starts[column]);
+    exchanged_[turn.stage] = exchange_parameters(turn.stage, bucket, starts);
+    for (uint32_t column = 0; column < grid_.columns(); ++column)
+        needs[column] = teams_.meet(phase(Purpose::parameters), rank(turn.stage, column),
+                                    needs[column], exchanged_[turn.stage][column]);
+}
+
+// Nothing is computed before all parameters are there.
+void StepBuilder::gather_all(uint32_t stage) {
+    const Layout& layout = options_.layout;
+    if (layout.replicas() == 1 || layout.zero == 0 || layout.zero == 3) return;
+    for (uint32_t chunk = 0; chunk < pipeline_.chunks; ++chunk)
+        for (const Bucket& bucket : buckets_[pipeline_.part_of({stage, chunk})])
+            exchanged_[stage] = exchange_parameters(stage, bucket, exchanged_[stage]);
+    main_[stage] = exchanged_[stage];
+}
+
+void StepBuilder::reduce(uint32_t stage, const Bucket& bucket, const std::string& name) {
+    Columns starts = exchanged_[stage];
+    for (uint32_t column = 0; column < grid_.columns(); ++column)
+        starts[column] = teams_.meet(phase(Purpose::gradients), rank(stage, column),
+                                     main_[stage][column], starts[column]);
+    Teams::Order order{
+        Kind::replicas, Purpose::gradients,
+        options_.layout.zero == 0 ? Collective::all_reduce : Collective::reduce_scatter,
+        kGradientBytes * bucket.common_parameters, name};
+    Columns ends = exchange_replicas(stage, order, starts);
+    order.kind = Kind::expert_replicas;
+    order.bytes = kGradientBytes * bucket.expert_parameters;
+    if (order.bytes != 0) ends = exchange_replicas(stage, order, ends);
+    exchanged_[stage] = ends;
+}
+
+Duration time_of(const LayerCost& layer, Slot::Kind kind) {
+    switch (kind) {
+        case Slot::Kind::forward: return layer.forward;
+        case Slot::Kind::backward: return layer.backward();
+        case Slot::Kind::input_gradients: return layer.input_gradients;
+        case Slot::Kind::weight_gradients: return layer.weight_gradients;
+    }
+    return {};
+}
+
+void StepBuilder::compute(const Turn& turn, const Bucket& piece, const Columns& needs,
+                          bool is_last) {
+    const Columns was = main_[turn.stage];
+    if (options_.repeats)
+        compute_repeated(turn, piece, needs, is_last);
+    else
+        compute_each(turn, piece, needs);
+    before_[turn.stage] = was;
+}
+
+// All ranks of a stage spend so long.
+void StepBuilder::add_stretch(uint32_t stage, uint32_t phase, Duration time, const Columns& needs) {
+    for (uint32_t column = 0; column < grid_.columns(); ++column) {
+        Task task;
+        task.kind = Task::Kind::compute;
+        task.rank = task.peer = rank(stage, column);
+        task.phase = phase;
+        task.duration = time;
+        const Purpose purpose = program_.phases[phase].purpose;
+        task.is_launch = purpose != Purpose::compute && purpose != Purpose::optimizer;
+        std::vector<uint32_t> all;
+        for (const uint32_t need : {main_[stage][column], needs[column]})
+            if (need != kNoTask) all.push_back(need);
+        main_[stage][column] = program_.add(task, all);
+        training_->streams[member(stage, column)].push_back(main_[stage][column]);
+    }
+}
+
+StepBuilder::Said StepBuilder::said_by(const Turn& turn, const Bucket& piece) const {
+    Said said;
+    if (turn.slot.kind == Slot::Kind::weight_gradients) return said;
+    const bool is_forward = turn.slot.is_forward();
+    const bool recomputes = !is_forward && options_.layout.recompute == Recompute::full;
+    for (uint32_t i = piece.first; i < piece.end; ++i) {
+        const LayerCost& layer = parts_[turn.part][i];
+        Duration tensor = (recomputes ? 4 : 2) * tensor_time_;
+        // Products hide all but the first of as many pieces as there are ranks.
+        if (options_.overlaps_tensor)
+            tensor =
+                std::max(tensor / options_.layout.tensor, tensor - time_of(layer, turn.slot.kind));
+        said.tensor += tensor;
+        Duration context = is_forward ? context_time_ : context_back_time_;
+        const Duration attention = is_forward ? layer.attention : 2 * layer.attention;
+        if (options_.context_is_ring) context = std::max(Duration{}, context - attention);
+        said.context += context;
+        if (layer.has_experts) said.expert += 2 * expert_time_;
+    }
+    return said;
+}
+
+void StepBuilder::compute_repeated(const Turn& turn, const Bucket& piece, const Columns& needs,
+                                   bool is_last) {
+    Duration time{};
+    for (uint32_t i = piece.first; i < piece.end; ++i)
+        time += time_of(parts_[turn.part][i], turn.slot.kind);
+    add_stretch(turn.stage, phase(Purpose::compute), time, needs);
+    const Said said = said_by(turn, piece);
+    if (said.tensor.ps > 0)
+        add_stretch(turn.stage, phase(Purpose::tensor), said.tensor,
+                    is_last ? wait_for_tensor(turn.stage) : none());
+    if (said.context.ps > 0) add_stretch(turn.stage, phase(Purpose::context), said.context, none());
+    if (said.expert.ps > 0) add_stretch(turn.stage, phase(Purpose::expert), said.expert, none());
+}
+
+// Each rank tells the others of its tensor that it is there.
+Columns StepBuilder::wait_for_tensor(uint32_t stage) {
+    const uint32_t tensor = phase(Purpose::tensor);
+    const auto told = [&](uint32_t column, uint32_t other) {
+        const Member& from = place_.members[member(stage, column)];
+        const Member& to = place_.members[member(stage, other)];
+        Task task;
+        task.rank = from.rank;
+        task.peer = to.rank;
+        task.tier = place_.scale_up && from.server == to.server ? Tier::scale_up : Tier::scale_out;
+        task.channel = static_cast<uint16_t>(place_.first_channel + 2);
+        task.phase = tensor;
+        task.bytes = kTokenBytes;
+        return program_.add(task, std::span(&main_[stage][column], 1));
+    };
+    std::vector<std::vector<uint32_t>> heard(grid_.columns());
+    for (const std::vector<uint32_t>& group : grid_.tensor_groups())
+        for (const uint32_t column : group)
+            for (const uint32_t other : group)
+                if (column != other) heard[other].push_back(told(column, other));
+    Columns all_there = none();
+    for (uint32_t column = 0; column < grid_.columns(); ++column) {
+        Task meeting;
+        meeting.kind = Task::Kind::compute;
+        meeting.rank = meeting.peer = rank(stage, column);
+        meeting.phase = tensor;
+        all_there[column] = program_.add(meeting, heard[column]);
+    }
+    return all_there;
+}
+
+void StepBuilder::exchange_in_layer(const Turn& turn, Kind kind, Collective collective,
+                                    uint64_t bytes) {
+    const auto purpose = kind == Kind::tensor    ? Purpose::tensor
+                         : kind == Kind::context ? Purpose::context
+                                                 : Purpose::expert;
+    const Teams::Order order{kind, purpose, collective, bytes, std::string(name_of(purpose))};
+    main_[turn.stage] = teams_.exchange(turn.stage, order, main_[turn.stage]);
+}
+
+// Half of a layer is attention, half the rest; each ends with a sum among the ranks of a tensor.
+void StepBuilder::compute_layer(const Turn& turn, const LayerCost& layer, Columns& needs) {
+    const Layout& layout = options_.layout;
+    const uint32_t computing = phase(Purpose::compute);
+    const Duration time = time_of(layer, turn.slot.kind);
+    if (turn.slot.kind == Slot::Kind::weight_gradients) {
+        add_stretch(turn.stage, computing, time, needs);
+        needs = none();
+        return;
+    }
+    const bool recomputes = !turn.slot.is_forward() && layout.recompute == Recompute::full;
+    const uint64_t bytes = tensor_bytes(options_.model, layout);
+    const uint64_t context = context_bytes(options_.model, layout);
+    for (uint32_t half = 0; half < 2; ++half) {
+        for (uint32_t i = 0; i < (recomputes ? 2u : 1u); ++i) {
+            if (layout.is_sequence_parallel)
+                exchange_in_layer(turn, Kind::tensor, Collective::all_gather, bytes);
+            if (i + 1 == (recomputes ? 2u : 1u)) break;
+            exchange_in_layer(
+                turn, Kind::tensor,
+                layout.is_sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
+                bytes);
+        }
+        if (half == 0) {
+            const Columns before = main_[turn.stage];
+            add_stretch(turn.stage, computing, time / 2, needs);
+            needs = none();
+            const Columns computed = main_[turn.stage];
+            if (options_.context_is_ring) main_[turn.stage] = before;
+            exchange_in_layer(turn, Kind::context,
+                              turn.slot.is_forward() || options_.context_is_ring
+                                  ? Collective::all_gather
+                                  : Collective::reduce_scatter,
+                              context);
+            for (uint32_t column = 0; column < grid_.columns(); ++column)
+                main_[turn.stage][column] =
+                    teams_.meet(phase(Purpose::context), rank(turn.stage, column), computed[column],
+                                main_[turn.stage][column]);
+        } else {
+            if (layer.has_experts)
+                exchange_in_layer(turn, Kind::expert, Collective::all_to_all,
+                                  expert_bytes(options_));
+            add_stretch(turn.stage, computing, time - time / 2, needs);
+            if (layer.has_experts)
+                exchange_in_layer(turn, Kind::expert, Collective::all_to_all,
+                                  expert_bytes(options_));
+        }
+        exchange_in_layer(
+            turn, Kind::tensor,
+            layout.is_sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
+            bytes);
+    }
+}
+
+void StepBuilder::compute_each(const Turn& turn, const Bucket& piece, const Columns& needs) {
+    Columns first = needs;
+    const auto& layers = parts_[turn.part];
+    for (uint32_t i = 0; i < piece.end - piece.first; ++i) {
+        const uint32_t layer = turn.slot.is_forward() ? piece.first + i : piece.end - 1 - i;
+        compute_layer(turn, layers[layer], first);
+    }
+}
+
+void StepBuilder::send(const Turn& turn) {
+    const Slot& slot = turn.slot;
+    const bool is_forward = slot.is_forward();
+    std::optional<StagePlace> to;
+    if (is_forward) to = pipeline_.next(turn.place);
+    if (slot.sends_back()) to = pipeline_.previous(turn.place);
+    if (!to) return;
+    for (uint32_t column = 0; column < grid_.columns(); ++column) {
+        const Member& from = place_.members[member(turn.stage, column)];
+        const Member& peer = place_.members[member(to->stage, column)];
+        Task task;
+        task.rank = from.rank;
+        task.peer = peer.rank;
+        task.tier =
+            place_.scale_up && from.server == peer.server ? Tier::scale_up : Tier::scale_out;
+        training_->leaves_server[static_cast<size_t>(Purpose::pipeline)] |=
+            task.tier == Tier::scale_out;
+        task.channel = static_cast<uint16_t>(place_.first_channel + (is_forward ? 0 : 1));
+        task.phase = phase(Purpose::pipeline);
+        task.bytes = pipeline_bytes(options_.model, options_.layout);
+        task.duration = message_software_[static_cast<size_t>(task.tier)];
+        message(is_forward, *to, slot.micro_batch, column) =
+            program_.add(task, std::span(&main_[turn.stage][column], 1));
+    }
+}
+
+// What was left for the end, and then the optimizer, once all gradients are there.
+void StepBuilder::finish(uint32_t stage) {
+    for (const auto& [bucket, name] : postponed_[stage]) reduce(stage, bucket, name);
+    uint64_t common = 0;
+    uint64_t experts = 0;
+    for (uint32_t chunk = 0; chunk < pipeline_.chunks; ++chunk)
+        for (const LayerCost& layer : parts_[pipeline_.part_of({stage, chunk})]) {
+            common += layer.common_parameters;
+            experts += layer.expert_parameters;
+        }
+    const Layout& layout = options_.layout;
+    if (layout.zero > 0) {
+        common /= layout.replicas();
+        experts /= layout.replicas() / layout.expert;
+    }
+    add_stretch(stage, phase(Purpose::optimizer),
+                optimizer_time(common + experts, options_.engine.gpu), exchanged_[stage]);
+}
+
+uint64_t times(uint64_t a, uint64_t b) {
+    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
+}
+
+}  // namespace
+
+Pipeline StepOptions::pipeline() const {
+    return {schedule, layout.pipeline, schedule == PipelineSchedule::dual ? 2 : layout.chunks,
+            layout.micro_batches};
+}
+
+std::optional<base::Error> check(const StepOptions& options) {
+    const Layout& layout = options.layout;
+    if (auto error = check(layout, options.model)) return error;
+    const auto wants = [&](PipelineSchedule schedule) { return options.schedule == schedule; };
+    if (wants(PipelineSchedule::interleaved) != (layout.chunks > 1))
+        return base::Error{layout.chunks > 1 ? "virtual goes with schedule: interleaved"
+                                             : "schedule: interleaved needs virtual, 2 at least"};
+    if (layout.chunks > 1 && layout.pipeline == 1)
+        return base::Error{"virtual needs a pipeline; write pp: 2 or more"};
+    if (!wants(PipelineSchedule::dual)) return std::nullopt;
+    if (layout.pipeline % 2 != 0)
+        return base::Error{
+            fmt::format("schedule: dualpipe needs an even pp, not {}", layout.pipeline)};
+    if (layout.micro_batches % 2 != 0 || layout.micro_batches < 2 * layout.pipeline)
+        return base::Error{fmt::format(
+            "schedule: dualpipe needs an even number of micro_batches, twice pp at least: {}",
+            2 * layout.pipeline)};
+    return std::nullopt;
+}
+
+// Messages of replicas are cut into chunks of 512 KiB or more, those of layers too.
+uint64_t most_tasks(const StepOptions& options, const StepPlace& place) {
+    constexpr uint64_t kLeastChunk = 512 << 10;
+    const Layout& layout = options.layout;
+    const uint64_t ranks = place.members.size();
+    const uint64_t slots = uint64_t{3} * layout.micro_batches * layout.chunks;
+    uint64_t own = 0;  // of a rank
+    const uint64_t layers = options.model.layers / layout.pipeline + 1;
+    uint64_t most_parameters = 0;
+    for (uint32_t stage = 0; stage < layout.pipeline; ++stage)
+        most_parameters =
+            std::max(most_parameters, rank_parameters(options.model, layout, stage).total());
+    const uint64_t rounds = layout.zero == 3 ? 3 * uint64_t{layout.micro_batches} : 2;
+    if (layout.replicas() > 1 && !options.repeats_replicas)
+        own += times(rounds, 2 * kGradientBytes * most_parameters / kLeastChunk +
+                                 4 * layout.replicas() * layers);
+    own += times(slots, 8 + 2 * uint64_t{layout.tensor});
+    if (!options.repeats) {
+        const uint64_t bytes = 12 * tensor_bytes(options.model, layout) +
+                               2 * context_bytes(options.model, layout) + 4 * expert_bytes(options);
+        const uint64_t messages =
+            bytes / kLeastChunk + 16 * (layout.tensor + layout.context) + 8 * layout.expert;
+        own += times(layers * layout.micro_batches, messages);
+    }
+    return times(ranks, own);
+}
+
+void append_step(Program& program, const Job& job, const StepOptions& options,
+                 const StepPlace& place, const Rehearse& rehearse) {
+    TULLE_CHECK(!check(options));
+    TULLE_CHECK(place.members.size() == options.layout.gpus());
+    StepBuilder(program, job, options, place, rehearse).build();
+}
+
+std::vector<Duration> ideal_ends(const Program& program, uint32_t job, uint32_t ranks) {
+    std::vector<int64_t> end(program.size());
+    std::vector<Duration> last(ranks);
+    for (uint32_t i = 0; i < program.size(); ++i) {
+        const Task& task = program[i];
+        if (program.phases[task.phase].job != job) continue;
+        for (const uint32_t need : program.needs(i)) end[i] = std::max(end[i], end[need]);
+        if (task.kind != Task::Kind::compute) continue;
+        if (!task.is_launch) end[i] += task.duration.ps;
+        last[task.rank] = std::max(last[task.rank], Duration{end[i]});
+    }
+    return last;
+}
+
+}  // namespace tulle::workload
