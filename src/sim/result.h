@@ -38,6 +38,14 @@ struct PhaseResult {
     uint64_t messages = 0;
 };
 
+// Of a task of the program that is stored: when it began, if it computes, or was posted, and which
+// task it waited for last.
+struct TaskTime {
+    static constexpr uint32_t kNothing = 0xffff'ffff;
+    Instant begin{};
+    uint32_t last_need = kNothing;
+};
+
 // One direction of a cable: the sending port, its queues and what held it up.
 struct LinkResult {
     uint32_t node = 0;
@@ -143,6 +151,7 @@ struct Result {
     Totals totals;
     std::vector<FlowResult> flows;    // as Setup::flows
     std::vector<PhaseResult> phases;  // as Setup::program has them
+    std::vector<TaskTime> tasks;      // by task, where a job of the program is training
     // Picoseconds from the doorbell of a message of the program to its arrival; of this network.
     base::Histogram message_latency;
     uint64_t payload_bytes = 0;  // that hosts sent, each byte once

@@ -53,6 +53,11 @@ public:
     void add(const std::vector<Tap>&) {}
     void add(const std::vector<CapturedPacket>&) {}
     void add(const std::vector<TraceEvent>&) {}
+    // What a training step is for does not change what its tasks do, and when they begin is in what
+    // they lead to.
+    void add(const std::shared_ptr<const workload::TrainingJob>&) {}
+    void add(const workload::Purpose&) {}
+    void add(const std::vector<TaskTime>&) {}
 
     void add(const base::Rate& rate) { hash_.add(rate.numerator()).add(rate.denominator()); }
     void add(const base::Histogram& values) {
