@@ -64,6 +64,7 @@ private:
     };
 
     uint32_t phase(Purpose purpose);
+    uint32_t meet(Purpose purpose, uint32_t rank, uint32_t a, uint32_t b);
     void rehearse_all(const Rehearse& rehearse);
     Duration rehearse_one(const Rehearse& rehearse, const Teams::Order& order, uint64_t times);
     void prepare_messages();
@@ -180,6 +181,18 @@ uint32_t StepBuilder::phase(Purpose purpose) {
     phase.purpose = purpose;
     program_.phases.push_back(std::move(phase));
     return number;
+}
+
+// A task that takes no time and waits for both; the other one where one is none.
+uint32_t StepBuilder::meet(Purpose purpose, uint32_t rank, uint32_t a, uint32_t b) {
+    if (a == b || b == kNoTask) return a;
+    if (a == kNoTask) return b;
+    Task task;
+    task.kind = Task::Kind::compute;
+    task.rank = task.peer = rank;
+    task.phase = phase(purpose);
+    const uint32_t needs[] = {a, b};
+    return program_.add(task, needs);
 }
 
 uint64_t expert_bytes(const StepOptions& options) {
@@ -432,12 +445,12 @@ void StepBuilder::gather(const Turn& turn, const Bucket& bucket, Columns& needs)
     Columns starts = exchanged_[turn.stage];
     if (options_.layout.zero == 3)
         for (uint32_t column = 0; column < grid_.columns(); ++column)
-            starts[column] = teams_.meet(phase(Purpose::parameters), rank(turn.stage, column),
-                                         before_[turn.stage][column], starts[column]);
+            starts[column] = meet(Purpose::parameters, rank(turn.stage, column),
+                                  before_[turn.stage][column], starts[column]);
     exchanged_[turn.stage] = exchange_parameters(turn.stage, bucket, starts);
     for (uint32_t column = 0; column < grid_.columns(); ++column)
-        needs[column] = teams_.meet(phase(Purpose::parameters), rank(turn.stage, column),
-                                    needs[column], exchanged_[turn.stage][column]);
+        needs[column] = meet(Purpose::parameters, rank(turn.stage, column), needs[column],
+                             exchanged_[turn.stage][column]);
 }
 
 // Nothing is computed before all parameters are there.
@@ -453,8 +466,8 @@ void StepBuilder::gather_all(uint32_t stage) {
 void StepBuilder::reduce(uint32_t stage, const Bucket& bucket, const std::string& name) {
     Columns starts = exchanged_[stage];
     for (uint32_t column = 0; column < grid_.columns(); ++column)
-        starts[column] = teams_.meet(phase(Purpose::gradients), rank(stage, column),
-                                     main_[stage][column], starts[column]);
+        starts[column] =
+            meet(Purpose::gradients, rank(stage, column), main_[stage][column], starts[column]);
     Teams::Order order{
         Kind::replicas, Purpose::gradients,
         options_.layout.zero == 0 ? Collective::all_reduce : Collective::reduce_scatter,
@@ -615,9 +628,8 @@ void StepBuilder::compute_layer(const Turn& turn, const LayerCost& layer, Column
                                   : Collective::reduce_scatter,
                               context);
             for (uint32_t column = 0; column < grid_.columns(); ++column)
-                main_[turn.stage][column] =
-                    teams_.meet(phase(Purpose::context), rank(turn.stage, column), computed[column],
-                                main_[turn.stage][column]);
+                main_[turn.stage][column] = meet(Purpose::context, rank(turn.stage, column),
+                                                 computed[column], main_[turn.stage][column]);
         } else {
             if (layer.has_experts)
                 exchange_in_layer(turn, Kind::expert, Collective::all_to_all,

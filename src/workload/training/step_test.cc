@@ -55,6 +55,9 @@ Program program_of(const StepOptions& options, const Rehearse& rehearse = no_tim
     EXPECT_FALSE(check(options));
     Program program;
     append_step(program, Job{"step"}, options, place_of(options), rehearse);
+    std::vector<size_t> tasks(program.phases.size());
+    for (const Task& task : program.tasks()) ++tasks[task.phase];
+    for (const size_t count : tasks) EXPECT_GT(count, 0u) << "a phase of nothing";
     const auto wrong = program.check(static_cast<uint32_t>(options.layout.gpus()));
     EXPECT_FALSE(wrong) << wrong->message;
     return program;

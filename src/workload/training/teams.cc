@@ -102,17 +102,6 @@ Columns Teams::exchange(uint32_t stage, const Order& order, const Columns& start
     return ends;
 }
 
-uint32_t Teams::meet(uint32_t phase, uint32_t rank, uint32_t a, uint32_t b) {
-    if (a == b || b == kNoTask) return a;
-    if (a == kNoTask) return b;
-    Task task;
-    task.kind = Task::Kind::compute;
-    task.rank = task.peer = rank;
-    task.phase = phase;
-    const uint32_t needs[] = {a, b};
-    return program_.add(task, needs);
-}
-
 bool Teams::leaves_server(Kind kind) const {
     if (is_alone(kind)) return false;
     if (!place_.scale_up) return true;

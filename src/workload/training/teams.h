@@ -29,9 +29,6 @@ public:
     };
     // Each group of a stage does it. Where groups have one member nothing happens.
     Columns exchange(uint32_t stage, const Order& order, const Columns& starts);
-    // A task that takes no time and waits for both; the other one where one is none.
-    uint32_t meet(uint32_t phase, uint32_t rank, uint32_t a, uint32_t b);
-
     bool is_alone(Kind kind) const;  // groups have one member
     // The groups that are simulated to know all of them: one, if none leaves its server.
     std::vector<Placement> samples(Kind kind) const;
