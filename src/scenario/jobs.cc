@@ -8,6 +8,7 @@
 #include "base/int128.h"
 #include "base/units.h"
 #include "scenario/fields.h"
+#include "scenario/training.h"
 #include "workload/collectives/tuning.h"
 #include "workload/generated_job.h"
 #include "workload/storage.h"
@@ -82,6 +83,8 @@ const std::vector<WorkKind> kKinds = {
      {kRanks,
       kRepeat,
       {"steps", "list", "each is one of the collectives above without ranks, or compute: 1ms"}}},
+    {{"training", "map", "one step of training a model"},
+     {training_keys().begin(), training_keys().end()}},
     {{"storage", "map", "reads or writes in the background, of the shape of NVMe over fabrics"},
      {{"targets", "hosts", "such as [storage0]; by default all hosts without a GPU"},
       {"initiators", "GPUs", "that read or write; all by default"},
@@ -123,6 +126,7 @@ std::span<const KnownKey> step_keys() {
 void JobReader::read(const WorkKind& kind, const Value& map, const workload::Job& job) {
     if (notes_.failed() || !notes_.expect_map(map, kind.key.name, kind.keys)) return;
     if (kind.key.name == "storage") return read_storage(map, job);
+    if (kind.key.name == "training") return read_step_of_training(map, job);
     const std::vector<uint32_t> who = ranks(map, "ranks");
     const uint64_t repeat = number(map, "repeat", 1, 1, kMostRepeats);
     if (notes_.failed()) return;
@@ -138,6 +142,17 @@ void JobReader::read(const WorkKind& kind, const Value& map, const workload::Job
         steps.back().name = job.name;
     }
     if (!notes_.failed()) add(job, where, steps, repeat);
+}
+
+void JobReader::read_step_of_training(const Value& map, const workload::Job& job) {
+    std::vector<uint32_t> who = ranks(map, "ranks");
+    if (notes_.failed()) return;
+    TrainingEntry entry = read_training(map, place_.gpus, std::move(who), notes_);
+    if (notes_.failed()) return;
+    if (!has_room(map.line, workload::most_tasks(entry.options, entry.place))) return;
+    entry.place.first_channel = next_channel_;
+    next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kStepChannels);
+    workload::append_step(setup_.program, job, entry.options, entry.place, rehearsal(setup_));
 }
 
 std::vector<uint32_t> JobReader::ranks(const Value& map, std::string_view key) {

@@ -66,6 +66,7 @@ private:
     void read_algorithm(const Value& map, workload::CollectiveOptions& options);
     void check_switches(const Value& map, const workload::Placement& placement);
     std::vector<uint64_t> read_sizes(const Value& map);
+    void read_step_of_training(const Value& map, const workload::Job& job);
     void read_storage(const Value& map, const workload::Job& job);
     std::vector<uint32_t> read_targets(const Value& map);
     struct Part;

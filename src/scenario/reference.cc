@@ -12,6 +12,7 @@
 #include "scenario/profile.h"
 #include "scenario/scenario.h"
 #include "scenario/settings.h"
+#include "scenario/training.h"
 #include "scenario/work.h"
 #include "topology/spec.h"
 
@@ -90,12 +91,33 @@ std::string gpus_text() {
                        table(gpu_keys()), table(scale_up_keys()), table(slow_keys()));
 }
 
+constexpr std::string_view kTrainingNotes =
+    R"(A model that does not fit into the memory of its GPUs is refused. Computing is exact in time: the
+operations of each layer at the efficiency of the GPU. Each rank computes in the order of its
+schedule. It gathers parameters (`zero` 1 to 3) a bucket of layers ahead, and sums gradients up
+bucket by bucket behind the backward pass; with `zero: 3` both in each micro-batch, otherwise once a
+step. What is simplified:
+
+- With `layers: once` collectives of tp, cp and ep meet no other traffic. Groups that stay inside a
+  server are simulated by one of them, others by all at once. Ranks of a tensor still wait for each
+  other, once for each micro-batch and chunk.
+- Embedding, loss and the norm of gradients say nothing; tokens go to all experts evenly.
+- A ring of cp begins with the attention of its layer, and the layer goes on when both have ended.
+- `overlap: [tensor]` leaves of a gather and its product the longer of the two, and of the gather
+  one part in tp at least.
+- DualPipe does a forward and a backward pass one after the other, and the two copies of its
+  parameters are not added up.
+)";
+
 std::string work_text() {
     std::string text = table(work_keys());
     for (const WorkKind& kind : work_kinds()) {
         text +=
             fmt::format("\n### {}\n\nA {}: {}.\n", kind.key.name, kind.key.type, kind.key.meaning);
         if (!kind.keys.empty()) text += fmt::format("\n{}", table(kind.keys));
+        if (kind.key.name == "training")
+            text += fmt::format("\nThe shape of a model:\n\n{}\n{}", table(model_keys()),
+                                kTrainingNotes);
         if (kind.key.name == "job") text += fmt::format("\nA step:\n\n{}", table(step_keys()));
     }
     return text;

@@ -1,0 +1,382 @@
+#include "scenario/training.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "scenario/fields.h"
+#include "sim/course.h"
+#include "workload/collectives/collective.h"
+
+namespace tulle::scenario {
+namespace {
+
+using workload::Axis;
+using workload::Layout;
+using workload::Model;
+using workload::PipelineSchedule;
+using workload::Protocol;
+using workload::Recompute;
+using workload::StepOptions;
+
+constexpr uint64_t kMostDegree = 1 << 20;
+
+constexpr KnownKey kKeys[] = {
+    {"model", "name or map", "such as llama3-70b (`tulle model` knows them), or its shape"},
+    {"gpu", "one of a100, h100, h200, b200, gb200", "what computes; h100 by default"},
+    {"gpus", "number", "that take part, the first ones; all by default"},
+    {"ranks", "GPUs", "instead of `gpus`: which ones, such as [0-63]"},
+    {"tp", "number", "ranks that share each layer; 1 by default, as all degrees"},
+    {"pp", "number", "stages that share the layers"},
+    {"cp", "number", "ranks that share each sequence"},
+    {"ep", "number", "ranks that share the experts, of those of cp and dp; dp is what is left"},
+    {"virtual", "number", "chunks of layers a stage, with schedule: interleaved"},
+    {"schedule", "one of 1f1b, interleaved, zero_bubble, dualpipe",
+     "of the pipeline; 1f1b by default, interleaved with `virtual`"},
+    {"zero", "number",
+     "what replicas share out: 0 nothing, 1 the optimizer, 2 gradients too, 3 parameters too"},
+    {"micro_batches", "number", "of a replica, a step; 1 by default"},
+    {"micro_batch", "number", "sequences of one; 1 by default"},
+    {"sequence", "number", "tokens; by default as the model was trained"},
+    {"sequence_parallel", "yes or no",
+     "ranks of tp gather and scatter instead of an all-reduce; yes by default"},
+    {"recompute", "one of none, selective, full",
+     "what is not kept of the forward pass; selective by default"},
+    {"order", "list of tp, cp, pp, dp",
+     "ranks that follow one another differ in the first; [tp, cp, pp, dp] by default"},
+    {"overlap", "list of gradients, parameters, tensor",
+     "what is hidden behind computing; [gradients, parameters] by default"},
+    {"context", "one of ring, all_gather",
+     "how keys and values are passed on; ring by default, during the attention of the layer"},
+    {"layers", "one of once, each",
+     "once: a collective of tp, cp or ep is simulated once, by itself, and takes as long each "
+     "time; each: wherever it happens. once by default"},
+    {"replicas", "one of once, each",
+     "the same of what replicas exchange: two sizes are simulated, others are on a line through "
+     "them; each by default"},
+    {"bucket", "number", "parameters at least that replicas exchange at once; as Megatron-Core"},
+    {"efficiency", "number from 0 to 1",
+     "of the GPU's peak in a layer; by default as fitted to published steps"},
+    {"communication_sms", "number", "processors of the GPU that do not compute; 0 by default"},
+    {"protocol", "one of auto, simple, ll, ll128, none", "of the library; auto by default"},
+};
+
+constexpr KnownKey kModelKeys[] = {
+    {"layers", "number", "all alike"},
+    {"hidden", "number", "width"},
+    {"feed_forward", "number", "width of the inner layer; 4 times hidden by default"},
+    {"heads", "number", "of attention"},
+    {"kv_heads", "number", "as many as heads by default"},
+    {"head_size", "number", "hidden / heads by default"},
+    {"vocabulary", "number", "of tokens"},
+    {"sequence", "number", "tokens of a sample"},
+    {"gated", "yes or no", "three matrices in the feed-forward layer, not two; yes by default"},
+    {"classic", "yes or no", "GPT: biases, and one matrix for embedding and output"},
+    {"experts", "number", "of a layer; none by default"},
+    {"experts_of_token", "number", "that a token goes to"},
+    {"shared_experts", "number", "that all tokens go to"},
+    {"expert_feed_forward", "number", "width of the inner layer of an expert"},
+    {"dense_layers", "number", "the first ones, without experts"},
+};
+
+class TrainingReader {
+public:
+    TrainingReader(const Value& map, const Gpus& gpus, Notes& notes)
+        : map_(map), gpus_(gpus), notes_(notes) {}
+
+    TrainingEntry read(std::vector<uint32_t> ranks) {
+        StepOptions& options = entry_.options;
+        read_model();
+        read_engine();
+        read_degrees(ranks);
+        read_words();
+        read_order();
+        read_overlap();
+        if (notes_.failed()) return entry_;
+        if (auto wrong = workload::check(options)) return fail(wrong->message);
+        if (auto wrong = check_memory(options.model, options.layout, options.engine.gpu))
+            return fail(wrong->message);
+        entry_.place.scale_up = gpus_.scale_up;
+        entry_.place.machine = gpus_.machine;
+        return entry_;
+    }
+
+private:
+    TrainingEntry fail(const std::string& sentence) {
+        notes_.fail(map_.line, sentence);
+        return entry_;
+    }
+
+    template <class T>
+    void number(const Value& map, std::string_view key, T& into, uint64_t least,
+                uint64_t most = kMostDegree) {
+        const Value* value = map.find(key);
+        if (value == nullptr) return;
+        uint64_t found = 0;
+        if (const Complaint wrong = detail::not_a_number(*value, least, most, found))
+            notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
+        else
+            into = static_cast<T>(found);
+    }
+
+    void yes(const Value& map, std::string_view key, bool& into) {
+        const Value* value = map.find(key);
+        if (value == nullptr) return;
+        Target unused;
+        if (const Complaint wrong =
+                yes_no([&](Target&) -> bool& { return into; }).read(unused, *value))
+            notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
+    }
+
+    // One of several words; leaves `into` as it is where nothing is said.
+    template <class T>
+    void word(std::string_view key, const std::vector<std::pair<std::string_view, T>>& known,
+              T& into) {
+        const Value* value = map_.find(key);
+        if (value == nullptr) return;
+        std::vector<std::string_view> words;
+        for (const auto& [name, meaning] : known) {
+            words.push_back(name);
+            if (!value->is_text() || value->text != name) continue;
+            into = meaning;
+            return;
+        }
+        if (const Complaint wrong = detail::none_of(*value, words))
+            notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
+    }
+
+    void read_model() {
+        const Value* value = map_.find("model");
+        if (value == nullptr)
+            return notes_.fail(map_.line, "the model is missing; write model: llama3-70b");
+        if (value->kind == Value::Kind::map) return read_shape(*value);
+        if (!notes_.expect_text(*value, "model", "llama3-70b")) return;
+        std::vector<std::string_view> names;
+        for (const Model& one : workload::models()) names.push_back(one.name);
+        if (const Model* found = workload::find_model(value->text))
+            entry_.options.model = *found;
+        else
+            notes_.fail(value->line,
+                        fmt::format("there is no model '{}'; there are {}, or write its shape: "
+                                    "{{layers: 32, hidden: 4096, heads: 32, vocabulary: 32000}}",
+                                    value->text.substr(0, 40), fmt::join(names, ", ")));
+    }
+
+    void read_shape(const Value& map) {
+        if (!notes_.expect_map(map, "model", kModelKeys)) return;
+        Model& model = entry_.options.model;
+        model.name = "the model";
+        for (const std::string_view key : {"layers", "hidden", "heads", "vocabulary", "sequence"})
+            if (map.find(key) == nullptr)
+                return notes_.fail(map.line, fmt::format("model: {} is missing", key));
+        number(map, "layers", model.layers, 1, 10'000);
+        number(map, "hidden", model.hidden, 1);
+        number(map, "heads", model.heads, 1);
+        number(map, "vocabulary", model.vocabulary, 1, 1 << 24);
+        number(map, "sequence", model.sequence, 1, 1 << 27);
+        if (notes_.failed()) return;
+        model.feed_forward = 4 * model.hidden;
+        model.kv_heads = model.heads;
+        model.head_size = model.hidden / model.heads;
+        number(map, "feed_forward", model.feed_forward, 1, 1 << 24);
+        number(map, "kv_heads", model.kv_heads, 1);
+        number(map, "head_size", model.head_size, 1);
+        number(map, "experts", model.experts, 0);
+        number(map, "experts_of_token", model.experts_of_token, 0);
+        number(map, "shared_experts", model.shared_experts, 0);
+        number(map, "expert_feed_forward", model.expert_feed_forward, 1, 1 << 24);
+        number(map, "dense_layers", model.dense_layers, 0);
+        yes(map, "gated", model.is_gated);
+        yes(map, "classic", model.is_classic);
+        if (model.experts == 0) return;
+        if (model.experts_of_token == 0 || model.expert_feed_forward == 0)
+            notes_.fail(map.line, "model: experts need experts_of_token and expert_feed_forward");
+        else if (model.experts_of_token > model.experts)
+            notes_.fail(map.line, "model: experts_of_token are more than the experts");
+    }
+
+    void read_engine() {
+        workload::Engine& engine = entry_.options.engine;
+        std::vector<std::pair<std::string_view, const workload::Gpu*>> known;
+        for (const workload::Gpu& gpu : workload::gpus()) known.emplace_back(gpu.name, &gpu);
+        const workload::Gpu* gpu = workload::find_gpu("h100");
+        word("gpu", known, gpu);
+        engine.gpu = *gpu;
+        number(map_, "communication_sms", engine.communication_processors, 0,
+               engine.gpu.processors - 1);
+        const Value* value = map_.find("efficiency");
+        if (value == nullptr) return;
+        Target unused;
+        uint32_t permille = 0;
+        if (const Complaint wrong =
+                part32([&](Target&) -> uint32_t& { return permille; }, 1000).read(unused, *value))
+            notes_.fail(value->line, fmt::format("efficiency: {}", *wrong));
+        else if (permille == 0)
+            notes_.fail(value->line, "efficiency: it is at least 0.001");
+        engine.efficiency_permille = permille;
+    }
+
+    void read_degrees(std::vector<uint32_t>& ranks) {
+        Layout& layout = entry_.options.layout;
+        number(map_, "tp", layout.tensor, 1);
+        number(map_, "pp", layout.pipeline, 1);
+        number(map_, "cp", layout.context, 1);
+        number(map_, "ep", layout.expert, 1);
+        number(map_, "virtual", layout.chunks, 1);
+        number(map_, "zero", layout.zero, 0, 3);
+        number(map_, "micro_batches", layout.micro_batches, 1);
+        number(map_, "micro_batch", layout.micro_batch, 1);
+        layout.sequence = entry_.options.model.sequence;
+        number(map_, "sequence", layout.sequence, 1, 1 << 27);
+        number(map_, "bucket", entry_.options.bucket_parameters, 1, uint64_t{1} << 40);
+        yes(map_, "sequence_parallel", layout.is_sequence_parallel);
+        if (notes_.failed()) return;
+        uint64_t count = ranks.size();
+        const Value* gpus = map_.find("gpus");
+        if (gpus != nullptr && map_.find("ranks") != nullptr)
+            return notes_.fail(gpus->line, "gpus has no effect beside ranks; remove one");
+        number(map_, "gpus", count, 1);
+        if (count > ranks.size())
+            return notes_.fail(gpus->line,
+                               fmt::format("gpus: there are {}, not {}; take a larger topology",
+                                           ranks.size(), count));
+        ranks.resize(count);
+        const uint64_t together = uint64_t{layout.tensor} * layout.pipeline * layout.context;
+        if (count % together != 0)
+            return notes_.fail(
+                gpus != nullptr ? gpus->line : map_.line,
+                fmt::format("{} GPUs are no multiple of tp x pp x cp, {}", count, together));
+        layout.data = static_cast<uint32_t>(count / together);
+        for (const uint32_t rank : ranks) entry_.place.members.push_back(gpus_.members[rank]);
+    }
+
+    void read_words() {
+        StepOptions& options = entry_.options;
+        if (options.layout.chunks > 1) options.schedule = PipelineSchedule::interleaved;
+        std::vector<std::pair<std::string_view, PipelineSchedule>> schedules;
+        for (const PipelineSchedule one :
+             {PipelineSchedule::one_forward_one_backward, PipelineSchedule::interleaved,
+              PipelineSchedule::zero_bubble, PipelineSchedule::dual})
+            schedules.emplace_back(workload::name_of(one), one);
+        word("schedule", schedules, options.schedule);
+        options.layout.is_dual = options.schedule == PipelineSchedule::dual;
+        options.layout.recompute = Recompute::selective;
+        word("recompute",
+             {{"none", Recompute::none},
+              {"selective", Recompute::selective},
+              {"full", Recompute::full}},
+             options.layout.recompute);
+        word("context", {{"ring", true}, {"all_gather", false}}, options.context_is_ring);
+        word("layers", {{"once", true}, {"each", false}}, options.repeats);
+        word("replicas", {{"once", true}, {"each", false}}, options.repeats_replicas);
+        word("protocol",
+             {{"auto", Protocol::automatic},
+              {"simple", Protocol::simple},
+              {"ll", Protocol::ll},
+              {"ll128", Protocol::ll128},
+              {"none", Protocol::bare}},
+             entry_.place.protocol);
+    }
+
+    // The items of a list of words, each once.
+    std::vector<std::string> words(std::string_view key, const Value& list,
+                                   const std::vector<std::string_view>& known) {
+        std::vector<std::string> found;
+        if (!notes_.expect_list(list, key)) return found;
+        for (const Value& item : list.items) {
+            if (const Complaint wrong = detail::none_of(item, known))
+                notes_.fail(item.line, fmt::format("{}: {}", key, *wrong));
+            else if (std::ranges::find(found, item.text) != found.end())
+                notes_.fail(item.line, fmt::format("{}: {} is there twice", key, item.text));
+            found.push_back(item.text);
+        }
+        return found;
+    }
+
+    void read_order() {
+        const Value* list = map_.find("order");
+        if (list == nullptr) return;
+        const std::vector<std::string> order = words("order", *list, {"tp", "cp", "pp", "dp"});
+        if (notes_.failed()) return;
+        if (order.size() != workload::kAxes)
+            return notes_.fail(list->line, "order: name all four, such as [tp, cp, pp, dp]");
+        for (size_t i = 0; i < order.size(); ++i)
+            for (const Axis axis : workload::kUsualOrder)
+                if (workload::name_of(axis) == order[i]) entry_.options.order[i] = axis;
+    }
+
+    void read_overlap() {
+        const Value* list = map_.find("overlap");
+        if (list == nullptr) return;
+        const auto found = words("overlap", *list, {"gradients", "parameters", "tensor"});
+        const auto has = [&](std::string_view what) {
+            return std::ranges::find(found, what) != found.end();
+        };
+        StepOptions& options = entry_.options;
+        options.overlaps_gradients = has("gradients");
+        options.overlaps_parameters = has("parameters");
+        options.overlaps_tensor = has("tensor");
+        if (options.overlaps_tensor && !options.repeats)
+            notes_.fail(list->line, "overlap: tensor goes with layers: once");
+    }
+
+    const Value& map_;
+    const Gpus& gpus_;
+    Notes& notes_;
+    TrainingEntry entry_;
+};
+
+base::Duration time_of(const sim::Setup& setup) {
+    auto built = sim::Simulation::build(setup, 1);
+    if (!built) return {};
+    sim::Simulation& simulation = **built;
+    sim::Course course(setup, simulation);
+    for (; !course.is_over(); course.choose()) {
+        simulation.advance(0, course.window());
+        simulation.exchange(0);
+    }
+    base::Duration most{};
+    for (const sim::PhaseResult& phase : simulation.finish(course.end()).phases)
+        most = std::max(most, phase.end - phase.begin);
+    return most;
+}
+
+}  // namespace
+
+std::span<const KnownKey> training_keys() {
+    return kKeys;
+}
+
+std::span<const KnownKey> model_keys() {
+    return kModelKeys;
+}
+
+TrainingEntry read_training(const Value& map, const Gpus& gpus, std::vector<uint32_t> ranks,
+                            Notes& notes) {
+    return TrainingReader(map, gpus, notes).read(std::move(ranks));
+}
+
+workload::Rehearse rehearsal(const sim::Setup& setup) {
+    return [&setup](const std::vector<workload::Placement>& groups,
+                    const workload::CollectiveOptions& options) {
+        sim::Setup alone;
+        alone.graph = setup.graph;
+        alone.fabric = setup.fabric;
+        alone.host = setup.host;
+        alone.host_overrides = setup.host_overrides;
+        alone.ranks = setup.ranks;
+        alone.scale_up = setup.scale_up;
+        alone.seed = setup.seed;
+        for (sim::RankPlace& rank : alone.ranks)
+            rank.compute_permille = rank.reaction_permille = 1000;
+        const workload::Job job{"rehearsal"};
+        for (const workload::Placement& group : groups) {
+            workload::JobBuilder builder(alone.program, job, group);
+            workload::append(builder, "rehearsal", options);
+        }
+        return time_of(alone);
+    };
+}
+
+}  // namespace tulle::scenario
