@@ -33,6 +33,7 @@ CollectiveFacts facts_of(const workload::Phase& phase, const sim::PhaseResult& f
     facts.bytes = phase.bytes;
     facts.ranks = phase.ranks;
     facts.job = phase.job;
+    facts.purpose = phase.purpose;
     facts.messages = found.messages;
     facts.finished = found.finished;
     facts.begin = found.begin;

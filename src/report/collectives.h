@@ -23,6 +23,7 @@ struct CollectiveFacts {
     uint64_t bytes = 0;
     uint32_t ranks = 0;
     uint32_t job = 0;
+    workload::Purpose purpose = workload::Purpose::general;
     uint64_t messages = 0;
     bool finished = false;
     base::Instant begin{};

@@ -36,7 +36,8 @@ Facts::Facts(const sim::Setup& setup_of_run, const sim::Result& result_of_run)
       names(setup_of_run),
       routes(setup_of_run.graph),
       ideal(setup_of_run, routes),
-      collectives(collective_facts(setup_of_run, result_of_run)) {
+      collectives(collective_facts(setup_of_run, result_of_run)),
+      trainings(training_facts(setup_of_run, result_of_run, collectives)) {
     for (const sim::Flow& flow : setup.flows) ideals_.push_back(ideal.of(flow));
     reckon_span();
     reckon_limit();
@@ -108,8 +109,12 @@ void Facts::reckon_program_limit() {
     for (size_t i = 0; i < by_job.size(); ++i) by_job[i] = setup.program.jobs[i].start - begin;
     for (const CollectiveFacts& phase : collectives) {
         by_job.resize(std::max<size_t>(by_job.size(), phase.job + 1));
-        by_job[phase.job] += phase.limit;
+        // Of a training step most overlaps; its limit is below.
+        if (phase.purpose == workload::Purpose::general) by_job[phase.job] += phase.limit;
     }
+    for (size_t i = 0; i < by_job.size(); ++i)
+        for (const TrainingFacts& training : trainings)
+            if (training.job == setup.program.jobs[i].training.get()) by_job[i] += training.ideal;
     for (const Duration of_job : by_job) limit = std::max(limit, of_job);
 }
 

@@ -202,6 +202,49 @@ Json collectives_json(const Facts& facts) {
     return json;
 }
 
+Json training_json(const TrainingFacts& facts) {
+    const workload::StepOptions& options = facts.job->options;
+    Json json = {{"name", facts.name},
+                 {"model", options.model.name},
+                 {"gpu", options.engine.gpu.name},
+                 {"gpus", facts.job->ranks.size()},
+                 {"layout", layout_text(options)},
+                 {"tokens", facts.job->tokens},
+                 {"complete", facts.finished},
+                 {"step_us", facts.finished ? microseconds(facts.step) : Json(nullptr)},
+                 {"ideal_us", microseconds(facts.ideal)},
+                 {"mfu_ratio", ratio(facts.mfu_permille)},
+                 {"tokens_per_s", facts.tokens_per_second},
+                 {"computing_us", microseconds(facts.computing)},
+                 {"bubble_us", microseconds(facts.bubble)},
+                 {"exposed", Json::array()},
+                 {"slowest", Json::array()}};
+    for (size_t i = 0; i < facts.exposed.size(); ++i)
+        if (facts.exposed[i].ps > 0)
+            json["exposed"].push_back(
+                {{"kind", workload::name_of(static_cast<workload::Purpose>(i))},
+                 {"network", facts.job->leaves_server[i] ? "between servers" : "inside servers"},
+                 {"time_us", microseconds(facts.exposed[i])}});
+    for (const SlowestCollective& one : facts.slowest)
+        json["slowest"].push_back({{"kind", workload::name_of(one.purpose)},
+                                   {"collective", workload::name_of(one.collective)},
+                                   {"bytes", one.bytes},
+                                   {"ranks", one.ranks},
+                                   {"time_us", microseconds(one.time)},
+                                   {"busbw_GBps", gigabytes(one.bus_bandwidth)},
+                                   {"by", one.way},
+                                   {"count", one.count},
+                                   {"simulated_once", one.is_repeated}});
+    return json;
+}
+
+// Left out where there is none, so that other reports stay as they are.
+void add_trainings(const Facts& facts, Json& json) {
+    if (facts.trainings.empty()) return;
+    json["training"] = Json::array();
+    for (const TrainingFacts& one : facts.trainings) json["training"].push_back(training_json(one));
+}
+
 Json messages_json(const base::Histogram& latency) {
     const auto at = [&](uint64_t parts, uint64_t out_of) {
         return ns(static_cast<int64_t>(latency.percentile(parts, out_of)));
@@ -244,27 +287,29 @@ Json disagreements_json(const Facts& facts) {
 
 Json run_json(const Facts& facts, const Verdict& verdict) {
     const topology::Graph& graph = facts.setup.graph;
-    return {{"scenario", facts.setup.name},
-            {"fabric", facts.setup.fabric_name},
-            {"hosts", graph.host_count()},
-            {"switches", graph.switch_count()},
-            {"seed", facts.setup.seed},
-            {"hash", fmt::format("{:016x}", facts.result.hash)},
-            {"time_ns", ns(facts.result.time)},
-            {"end", end_name(facts.result.end)},
-            {"end_reason", facts.result.stuck_reason},
-            {"engine", engine_json(facts.result.engine)},
-            {"totals", totals_json(facts.setup, facts.result.totals)},
-            {"verdict", verdict_json(facts, verdict)},
-            {"time", shares_json(facts)},
-            {"collectives", collectives_json(facts)},
-            {"messages", messages_json(facts.message_latency())},
-            {"host", hosts_json(facts)},
-            {"scale_up", scale_up_json(facts)},
-            {"flows", flows_json(facts)},
-            {"links", links_json(facts)},
-            {"pauses", pauses_json(facts)},
-            {"disagreements", disagreements_json(facts)}};
+    Json json = {{"scenario", facts.setup.name},
+                 {"fabric", facts.setup.fabric_name},
+                 {"hosts", graph.host_count()},
+                 {"switches", graph.switch_count()},
+                 {"seed", facts.setup.seed},
+                 {"hash", fmt::format("{:016x}", facts.result.hash)},
+                 {"time_ns", ns(facts.result.time)},
+                 {"end", end_name(facts.result.end)},
+                 {"end_reason", facts.result.stuck_reason},
+                 {"engine", engine_json(facts.result.engine)},
+                 {"totals", totals_json(facts.setup, facts.result.totals)},
+                 {"verdict", verdict_json(facts, verdict)},
+                 {"time", shares_json(facts)},
+                 {"collectives", collectives_json(facts)},
+                 {"messages", messages_json(facts.message_latency())},
+                 {"host", hosts_json(facts)},
+                 {"scale_up", scale_up_json(facts)},
+                 {"flows", flows_json(facts)},
+                 {"links", links_json(facts)},
+                 {"pauses", pauses_json(facts)},
+                 {"disagreements", disagreements_json(facts)}};
+    add_trainings(facts, json);
+    return json;
 }
 
 std::string json_text(const Json& json) {

@@ -95,12 +95,17 @@ std::string estimate_text(const workload::Estimate& estimate) {
     return fmt::format("{} {}", estimate.name, time_text(estimate.time));
 }
 
-std::string collectives(const Facts& facts) {
-    if (facts.collectives.empty()) return "";
+// Those of training steps are too many for a row each.
+std::string phase_table(const Facts& facts) {
+    const auto is_shown = [](const CollectiveFacts& phase) {
+        return phase.purpose == workload::Purpose::general;
+    };
+    if (std::ranges::none_of(facts.collectives, is_shown)) return "";
     Table table;
     table.row({"phase", "size", "ranks", "time", "algbw", "busbw", "of the limit", "by",
                "next best, reckoned"});
     for (const CollectiveFacts& phase : facts.collectives) {
+        if (!is_shown(phase)) continue;
         const bool has_rate = phase.finished && has_bandwidth(phase.collective);
         table.row({phase.name, base::bytes_to_string(phase.bytes), std::to_string(phase.ranks),
                    phase.finished ? time_text(phase.time) : "did not end",
@@ -109,7 +114,12 @@ std::string collectives(const Facts& facts) {
                    phase.finished ? percent_text(phase.limit_permille) : "-", way_text(phase),
                    estimate_text(phase.next_best)});
     }
-    std::string text = "\nCollectives\n" + table.text();
+    return "\nCollectives\n" + table.text();
+}
+
+std::string collectives(const Facts& facts) {
+    if (facts.collectives.empty()) return "";
+    std::string text = phase_table(facts) + training_text(facts.trainings);
     const base::Histogram latency = facts.message_latency();
     const auto at = [&](uint64_t parts, uint64_t out_of) {
         return time_text({static_cast<int64_t>(latency.percentile(parts, out_of))});

@@ -16,6 +16,7 @@ using sim::TraceEvent;
 // What the format calls processes and threads are groups of tracks and tracks.
 constexpr uint32_t kFlowTracks = 1;
 constexpr uint32_t kLinkTracks = 2;
+constexpr uint32_t kRankTracks = 3;
 
 std::string string_json(const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
@@ -87,6 +88,22 @@ void add_flows(const Facts& facts, Writer& writer) {
                      fmt::format("{}, {}", base::bytes_to_string(flow.bytes),
                                  outcome_name(facts.result.flows[i])));
     }
+}
+
+// The stream of each rank of a training step: what it computes, and what it waits for.
+void add_ranks(const Facts& facts, Writer& writer) {
+    if (facts.trainings.empty() || facts.result.tasks.empty()) return;
+    writer.group(kRankTracks, "ranks");
+    for (const TrainingFacts& training : facts.trainings)
+        for (size_t place = 0; place < training.job->streams.size(); ++place) {
+            const uint32_t thread = training.job->ranks[place] + 1;
+            writer.track(kRankTracks, thread,
+                         fmt::format("{}: GPU {}", training.name, training.job->ranks[place]));
+            for (const Stretch& one : stretches_of(facts.setup, facts.result, *training.job, place))
+                if (one.end > one.begin)
+                    writer.slice(kRankTracks, thread, one.begin, one.end,
+                                 (one.is_waiting ? "waits: " : "") + purpose_text(one.purpose));
+        }
 }
 
 // The tracks of links: one for each port and lane of which something is told.
@@ -175,6 +192,7 @@ void Timeline::add(std::span<const TraceEvent> events) {
 void Timeline::finish(const Facts& facts) {
     parts_->tracks.finish(facts.result.time);
     add_flows(facts, parts_->writer);
+    add_ranks(facts, parts_->writer);
     parts_->writer.finish();
 }
 

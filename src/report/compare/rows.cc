@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "base/int128.h"
 #include "base/units.h"
 
 namespace tulle::report {
@@ -59,7 +60,7 @@ void add_collectives(const std::vector<const ComparedRun*>& runs, std::vector<Ro
     constexpr size_t kMostInFull = 3;
     const std::vector<CollectiveFacts>& phases = runs.front()->facts->collectives;
     const auto counts = [](const CollectiveFacts& phase) {
-        return has_bandwidth(phase.collective);
+        return has_bandwidth(phase.collective) && phase.purpose == workload::Purpose::general;
     };
     const auto count = std::count_if(phases.begin(), phases.end(), counts);
     for (size_t i = 0; i < phases.size(); ++i) {
@@ -73,6 +74,44 @@ void add_collectives(const std::vector<const ComparedRun*>& runs, std::vector<Ro
              phase_cell(i, [](const auto& found) {
                  return fmt::format("{} GB/s", gigabytes_text(found.bus_bandwidth));
              })});
+    }
+}
+
+// What a fabric gives for its price: the cheaper of two that are equally fast is the better one.
+std::string tokens_for_price(const ComparedRun& run, size_t index) {
+    const Bill& bill = run.bill;
+    if (!bill.is_whole() || bill.price == 0) return "-";
+    const base::uint128_t tokens = run.facts->trainings[index].tokens_per_second;
+    const auto hundredths =
+        static_cast<uint64_t>(tokens * 100 * 1000 * 1000 / bill.price);  // thousandths a unit
+    return fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
+}
+
+void add_trainings(const std::vector<const ComparedRun*>& runs, std::vector<Row>& rows) {
+    const Bill& bill = runs.front()->bill;
+    for (size_t i = 0; i < runs.front()->facts->trainings.size(); ++i) {
+        const auto cell = [i](auto text) {
+            return [i, text](const ComparedRun& run) -> std::string {
+                if (i >= run.facts->trainings.size()) return "-";
+                const TrainingFacts& facts = run.facts->trainings[i];
+                return facts.finished ? text(run, facts) : "-";
+            };
+        };
+        rows.push_back({fmt::format("{}: MFU", runs.front()->facts->trainings[i].name),
+                        cell([](const auto&, const auto& facts) {
+                            return percent_text(facts.mfu_permille);
+                        })});
+        rows.push_back({"  tokens/s", cell([](const auto&, const auto& facts) {
+                            return std::to_string(facts.tokens_per_second);
+                        })});
+        rows.push_back({"  waits for the network", cell([](const auto&, const auto& facts) {
+                            return percent_text(
+                                facts.permille(facts.step - facts.computing - facts.bubble));
+                        })});
+        rows.push_back(
+            {fmt::format("  tokens/s for 1000 {} of network{}", bill.currency,
+                         bill.is_sample ? ", sample price" : ""),
+             cell([i](const auto& run, const auto&) { return tokens_for_price(run, i); })});
     }
 }
 
@@ -103,6 +142,7 @@ std::vector<Row> rows_of(const std::vector<const ComparedRun*>& runs) {
         rows.push_back({fmt::format("  most of {} seeds", seeds),
                         [](const ComparedRun& run) { return short_time(run.most()); }});
     }
+    add_trainings(runs, rows);
     add_collectives(runs, rows);
     const std::vector<Row> rest = {
         {"message latency p50", latency(1, 2)},

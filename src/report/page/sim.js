@@ -43,6 +43,23 @@ function shares() {
   element(one, "p", {class: "note"}, "The chain of waits that ended last, taken apart.");
 }
 
+// Of each training step, what a rank spent its time on.
+function training() {
+  if (!figures.training) return;
+  const one = section(page, "Training", "training");
+  for (const step of figures.training) {
+    const sum = step.parts.reduce((total, part) => total + part.ps, 0);
+    const parts = step.parts.map(part => ({
+      name: part.name, value: part.ps,
+      text: `${timeText(part.ps / 1e6)}, ${(100 * part.ps / sum).toFixed(1)} %`}));
+    element(one, "p", {}, shownText(step.text));
+    stackedBars(one, [{name: step.name, text: timeText(sum / 1e6), parts}],
+                `what a rank of ${step.name} spent its time on`);
+    table(one, ["what a rank did, on average", "time and share"],
+          parts.map(part => [shownText(part.name), part.text]));
+  }
+}
+
 // Where nodes stand: a row for each tier, hosts below; on a circle where there are no tiers.
 function placed(graph) {
   const tiers = [...new Set(graph.nodes.map(node => node.tier))].sort((a, b) => b - a);
@@ -179,6 +196,7 @@ function tables() {
 
 verdict();
 findings();
+training();
 shares();
 topology();
 overTime();

@@ -11,6 +11,7 @@
 #include "report/page/drawing.h"
 #include "report/page/link_series.h"
 #include "report/time_shares.h"
+#include "workload/collectives/collective.h"
 
 namespace tulle::report {
 namespace {
@@ -105,6 +106,7 @@ Json table_json(const char* id, const char* title, std::vector<std::string> head
 Json phase_table(const Facts& facts) {
     Json rows = Json::array();
     for (const CollectiveFacts& phase : facts.collectives) {
+        if (phase.purpose != workload::Purpose::general) continue;
         const bool has_rate = phase.finished && has_bandwidth(phase.collective);
         rows.push_back(
             {phase.name, base::bytes_to_string(phase.bytes), phase.ranks,
@@ -115,6 +117,39 @@ Json phase_table(const Facts& facts) {
     }
     return table_json("phases", "Collectives",
                       {"phase", "size", "ranks", "time", "busbw", "of the limit"}, std::move(rows));
+}
+
+// A bar of where the time of a rank went, and the slowest collectives as a table.
+void add_trainings(const Facts& facts, Json& json) {
+    Json rows = Json::array();
+    for (const TrainingFacts& one : facts.trainings) {
+        if (!one.finished) continue;
+        Json parts = Json::array();
+        const auto part = [&](const std::string& name, Duration time) {
+            if (time.ps > 0) parts.push_back({{"name", name}, {"ps", time.ps}});
+        };
+        part("computing", one.computing);
+        part("bubble", one.bubble);
+        for (size_t i = 0; i < one.exposed.size(); ++i)
+            part("exposed: " + purpose_text(static_cast<workload::Purpose>(i)), one.exposed[i]);
+        json["training"].push_back(
+            {{"name", one.name},
+             {"text", fmt::format("{}: {} a step, MFU {}, {} tokens/s", one.job->options.model.name,
+                                  base::to_string(one.step), percent_text(one.mfu_permille),
+                                  one.tokens_per_second)},
+             {"parts", std::move(parts)}});
+        for (const SlowestCollective& slow : one.slowest)
+            rows.push_back(
+                {fmt::format("{}: {}", purpose_text(slow.purpose),
+                             workload::name_of(slow.collective)),
+                 base::bytes_to_string(slow.bytes), slow.ranks, base::to_string(slow.time),
+                 fmt::format("{:.2f} GB/s", static_cast<double>(slow.bus_bandwidth) / 1e9),
+                 slow.way});
+    }
+    if (!rows.empty())
+        json["tables"].push_back(table_json("slowest", "The slowest collective of each kind",
+                                            {"kind", "size", "ranks", "time", "busbw", "by"},
+                                            std::move(rows)));
 }
 
 Json flow_table(const Facts& facts) {
@@ -168,7 +203,9 @@ std::string sim_page(const Facts& facts, const Verdict& verdict, std::span<const
     for (const Finding& finding : verdict.findings)
         json["findings"].push_back(
             {{"severity", severity_name(finding.severity)}, {"sentence", finding.sentence}});
-    if (!facts.collectives.empty()) json["tables"].push_back(phase_table(facts));
+    if (facts.trainings.empty() && !facts.collectives.empty())
+        json["tables"].push_back(phase_table(facts));
+    add_trainings(facts, json);
     if (facts.flows() != 0) json["tables"].push_back(flow_table(facts));
     json["graph"] = drawing_of(facts);
     add_links(facts, cables, json);

@@ -1,0 +1,67 @@
+// What a step of training took: time, model FLOP utilisation, tokens a second, and where the time
+// of its ranks went.
+//
+// Each rank has one stream of computing. Time in which it computes is computing; time in which a
+// layer waits for what its ranks say is theirs; what is left is waiting, and belongs to whatever
+// the next task of the stream waited for last. Of the waiting for other stages, as much as there
+// would be on an infinitely fast network is the bubble of the pipeline; the rest is exposed.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "report/collectives.h"
+#include "workload/training/step.h"
+
+namespace tulle::report {
+
+// The slowest collective of a kind, by its bus bandwidth.
+struct SlowestCollective {
+    workload::Purpose purpose = workload::Purpose::tensor;
+    workload::Collective collective = workload::Collective::all_reduce;
+    uint64_t bytes = 0;
+    uint32_t ranks = 0;
+    base::Duration time{};
+    uint64_t bus_bandwidth = 0;  // bytes a second
+    std::string way;
+    uint64_t count = 0;        // of this kind: simulated, or repeated by each rank
+    bool is_repeated = false;  // it was simulated once
+    bool leaves_server = false;
+};
+
+struct TrainingFacts {
+    std::string name;  // of the job
+    const workload::TrainingJob* job = nullptr;
+    bool finished = false;
+    base::Duration step{};
+    base::Duration ideal{};  // on an infinitely fast network: computing and bubble
+    uint64_t mfu_permille = 0;
+    uint64_t tokens_per_second = 0;
+    // Of a rank, on average; together they are the step.
+    base::Duration computing{};  // the optimizer included
+    base::Duration bubble{};
+    std::array<base::Duration, workload::kPurposes> exposed{};
+    std::vector<SlowestCollective> slowest;
+
+    uint64_t permille(base::Duration part) const;
+};
+
+std::vector<TrainingFacts> training_facts(const sim::Setup& setup, const sim::Result& result,
+                                          const std::vector<CollectiveFacts>& collectives);
+
+// What a stretch of a rank's stream was: a task of it, or what it waited for before that.
+struct Stretch {
+    workload::Purpose purpose = workload::Purpose::compute;
+    bool is_waiting = false;
+    base::Instant begin{};
+    base::Instant end{};
+};
+std::vector<Stretch> stretches_of(const sim::Setup& setup, const sim::Result& result,
+                                  const workload::TrainingJob& job, size_t place);
+
+std::string purpose_text(workload::Purpose purpose);            // "sum of gradients"
+std::string layout_text(const workload::StepOptions& options);  // "tp 4, pp 4, dp 2, zero 1, ..."
+std::string training_text(const std::vector<TrainingFacts>& facts);
+
+}  // namespace tulle::report
