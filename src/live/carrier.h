@@ -47,7 +47,12 @@ public:
 
     // Packets of the engine go on their way; flush() lets peers see them.
     void transmit(base::Instant now);
-    void flush();
+    // ... or some of them wait for what is sent next (Progress::will_answer()).
+    void flush(bool holds_back = false);
+    void send_held_back() {
+        if (is_held_back_) udp_->sockets().flush();
+        is_held_back_ = false;
+    }
     void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
     // Packets and their data that went through a port beyond the first.
     const transport::Counters& traffic_of(uint32_t port) const { return traffic_[port - 1]; }
@@ -61,7 +66,7 @@ public:
 
     bool has_local() const { return !local_.empty(); }
     bool has_backlog() const {
-        return backlog_bytes_ != 0 || (udp_ && !udp_->sockets().is_empty());
+        return backlog_bytes_ != 0 || (udp_ && !is_held_back_ && !udp_->sockets().is_empty());
     }
     bool has_stuck_peers() const { return has_stuck_peers_; }
     // Out of rings, since this was last asked.
@@ -130,6 +135,7 @@ private:
     size_t backlog_bytes_ = 0;  // of all peers, when they were last looked at
     bool has_stuck_peers_ = false;
     bool took_writes_ = false;
+    bool is_held_back_ = false;       // what goes to other machines, for a moment
     uint64_t page_there_ = 0;         // was mapped when the ring's reader came to it
     base::Instant time_{};            // of the progress that is being made
     std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for

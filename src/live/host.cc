@@ -73,6 +73,11 @@ Host::~Host() {
         carrier_.deliver_wire(Instant::never());
         carrier_.flush();
     }
+    finish();
+}
+
+void Host::finish() {
+    carrier_.send_held_back();
     show_counters();
 }
 
@@ -143,6 +148,7 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     const transport::QueuePair* qp = adapter_.query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
     posts_packets_ = true;
+    carrier_.send_held_back();
     const bool is_datagram = qp->type == transport::QpType::ud;
     const EndpointIndex endpoint =
         (mask & transport::kAddress) != 0 ? attributes.address.endpoint : qp->address.endpoint;
@@ -192,6 +198,7 @@ void Host::prepare_for_wire(wire::Qpn qpn, EndpointIndex endpoint) {
 }
 
 Refusal Host::destroy_qp(wire::Qpn qpn) {
+    carrier_.send_held_back();
     direct_.stop(adapter_, qpn, false);
     adapter_.forget_completions(qpn);
     const Refusal refusal = adapter_.destroy_qp(qpn);
@@ -283,9 +290,10 @@ void Host::take_news() {
     for (const int socket : closed) world_.on_socket_closed(socket);
 }
 
-void Host::work() {
+void Host::work(bool by_program) {
     if (progress_.watch().has_news()) take_news();
     posts_in_a_row_ = 0;
+    carrier_.send_held_back();
     const Instant time = now();
     const bool was_amid_progress = std::exchange(lock_.is_amid_progress, true);
     do {
@@ -304,7 +312,7 @@ void Host::work() {
         tell_events();
     } while (carrier_.has_local());
     lock_.is_amid_progress = was_amid_progress;
-    carrier_.flush();
+    carrier_.flush(by_program && progress_.will_answer());
     tally(time);
 }
 

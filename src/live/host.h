@@ -92,8 +92,9 @@ public:
     // Another time at which the owner wants to be told of progress, for timers of its own.
     void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }
 
-    // Shows what was counted to whoever reads the port's counters: before the process ends.
-    void show_counters();
+    // Before the process ends: what was held back goes, and what was counted is shown to whoever
+    // reads the port's counters.
+    void finish();
 
     // In the child of a fork: lets go of everything that it shares with the parent.
     void abandon();
@@ -106,13 +107,14 @@ private:
     void on_left(uint32_t peer, base::Instant now) override;
     void on_management(const ManagementMessage& message) override;
     void on_objection() override { diagnosis_.note_objection(); }
-    void work() override;
+    void work(bool by_program) override;
     void tell_events() override;
     bool has_arrivals() override;
     bool took_writes() override { return carrier_.took_writes(); }
 
     void prepare_for_wire(wire::Qpn qpn, transport::EndpointIndex endpoint);
     void take_news();
+    void show_counters();
     void tally(base::Instant now);
     bool is_copying(uint32_t index, uint64_t instance);
     void await_copies_of(uint32_t index, uint64_t instance, base::Instant end);

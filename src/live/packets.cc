@@ -273,8 +273,9 @@ void Carrier::receive_frame(uint32_t index, Instant time, std::span<const std::b
     deliver(index, time, received->packet, received->grh, refusal);
 }
 
-void Carrier::flush() {
-    if (udp_) udp_->sockets().flush();
+void Carrier::flush(bool holds_back) {
+    is_held_back_ = udp_ && holds_back && !udp_->sockets().is_empty();
+    if (udp_ && !is_held_back_) udp_->sockets().flush();
     backlog_bytes_ = 0;
     has_stuck_peers_ = false;
     size_t kept = 0;

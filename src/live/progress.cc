@@ -25,10 +25,22 @@ bool Progress::start(Door door) {
     return watch_.start(std::move(door));
 }
 
+void Progress::on_posted() {
+    awaits_answer_ = true;
+    if (std::exchange(owes_answer_, false)) ++quick_answers_;
+}
+
+void Progress::on_received() {
+    awaits_answer_ = false;
+    owes_answer_ = true;
+}
+
 void Progress::make(bool by_program) {
-    if (by_program)
+    if (by_program) {
         polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    worker_.work();
+        if (std::exchange(owes_answer_, false)) quick_answers_ = 0;
+    }
+    worker_.work(by_program);
     if (by_program) wake_thread_in_time();
 }
 

@@ -20,7 +20,7 @@ public:
     class Worker {
     public:
         virtual ~Worker() = default;
-        virtual void work() = 0;
+        virtual void work(bool by_program) = 0;
         virtual void tell_events() = 0;
         virtual base::Instant next_deadline() const = 0;
         // Peers have written to rings since; whoever sleeps after this is rung for.
@@ -48,8 +48,14 @@ public:
     // The program has asked to be told of completions, and will sleep until it is.
     void on_armed();
     // It has posted something, and waits for what comes of it; something has come.
-    void on_posted() { awaits_answer_ = true; }
-    void on_received() { awaits_answer_ = false; }
+    void on_posted();
+    void on_received();
+    // A program that spins and has answered each message at once will do so again: what goes to
+    // other machines may wait for its answer, and goes with it in one call. It goes when the
+    // program looks again, whatever it has posted, and otherwise with the next look of the thread.
+    bool will_answer() const {
+        return sleeps_until_ == kOftenAwake && quick_answers_ >= kAnswersToTrust;
+    }
     // A set of descriptors that the program sleeps on shows the bell from now on, so that a peer
     // wakes the program itself and not first the thread. There is room for one such set.
     bool show_bell_in(int epoll) { return watch_.show_bell_in(epoll); }
@@ -71,7 +77,8 @@ public:
 
 private:
     friend class Watch;
-    void trust_program();  // to look again soon
+    void trust_program();                            // to look again soon
+    static constexpr uint32_t kAnswersToTrust = 64;  // chosen
     // The thread looks again and again, as long as there is something to look at.
     static constexpr base::Instant kOftenAwake{0};
 
@@ -87,6 +94,8 @@ private:
     bool sleeps_in_verbs_ = false;  // the program, in sleep(); otherwise in poll() and the like
     bool awaits_answer_ = false;    // something was posted and nothing has come since
     uint32_t vain_looks_ = 0;       // of look_before_sleep(), in a row
+    bool owes_answer_ = false;      // something has come, and the program has not called since
+    uint32_t quick_answers_ = 0;    // to what has come, in a row
     Watch watch_{*this};
 };
 

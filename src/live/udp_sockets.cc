@@ -219,7 +219,11 @@ int UdpSockets::fill(Receiver& receiver) {
     }
     const int count =
         recvmmsg(receiver.socket.get(), receiver.messages.data(), kArrivals, MSG_DONTWAIT, nullptr);
-    if (count > 0) ++counts_.calls_in;
+    receiver.vain_looks = count > 0 ? 0 : receiver.vain_looks + 1;
+    if (count > 0) {
+        heard_last_ = receiver.socket.get();
+        ++counts_.calls_in;
+    }
     if (count < 0 && errno != EAGAIN && errno != EINTR) read_errors(receiver.socket.get());
     return count;
 }

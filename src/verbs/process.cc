@@ -63,7 +63,7 @@ void Process::on_exit() {
         const std::unique_lock guard(process.lock_, std::try_to_lock);
         if (!guard || !process.host_) continue;
         const std::unique_lock host_guard(process.host_->lock(), std::try_to_lock);
-        if (host_guard) process.host_->show_counters();
+        if (host_guard) process.host_->finish();
     }
 }
 
