@@ -196,7 +196,7 @@ def ucx_between_machines(machines, options=()):
                       environment={"UCX_TLS": transport, "UCX_NET_DEVICES": "tulle0:1"})
 
 
-def libfabric_between_machines(machines, kinds=("rdm", "dgram"), options=()):
+def libfabric_between_machines(machines, kinds=("rdm", "dgram", "msg"), options=()):
     if not shutil.which("fi_pingpong"):
         sys.exit(SKIPPED)
     for kind in kinds:

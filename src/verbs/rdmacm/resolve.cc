@@ -31,6 +31,14 @@ __be16& port_in(sockaddr_storage& address) {
                                          : reinterpret_cast<sockaddr_in&>(address).sin_port;
 }
 
+// The port stays.
+void clear_address(sockaddr_storage& address) {
+    if (address.ss_family == AF_INET6)
+        reinterpret_cast<sockaddr_in6&>(address).sin6_addr = in6addr_any;
+    else
+        reinterpret_cast<sockaddr_in&>(address).sin_addr.s_addr = INADDR_ANY;
+}
+
 // An address as GID tables have it; ::1 is the host itself, as 127.0.0.1 is.
 wire::Gid gid_of(const sockaddr* address) {
     wire::Gid gid;
@@ -97,8 +105,16 @@ bool is_any(const sockaddr* address) {
     return IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
 }
 
-// An adapter that listens has the addresses in its GID table and no others: 127.0.0.1 is not among
-// them, as on hardware. Libraries ask for each address of the machine whose adapter it is.
+// To bind to the loopback address is to bind to none, where adapters have addresses of their own:
+// the kernel's connection manager takes the two for the same, and libfabric counts on it.
+bool names_no_adapter(const sockaddr* address) {
+    const wire::Gid gid = gid_of(address);
+    const bool is_loopback = wire::is_ipv4(gid) && gid.bytes[wire::kIpv4Prefix] == 127;
+    return is_any(address) || (is_loopback && !live::identity_from_environment().listens.empty());
+}
+
+// An adapter that listens has the addresses in its GID table and no others. Libraries ask for each
+// address of the machine whose adapter it is.
 bool is_of_adapter(const sockaddr* address) {
     const live::Identity who = live::identity_from_environment();
     return who.listens.empty() || std::ranges::find(who.gids, gid_of(address)) != who.gids.end();
@@ -163,13 +179,20 @@ int take_port(Id& id) {
 int bind_to(Id& id, const sockaddr* address) {
     if (id.is_bound) return EINVAL;
     if (address == nullptr || !is_ip(address)) return EINVAL;
-    if (!is_any(address) && (!is_local(address) || !is_of_adapter(address))) return ENODEV;
+    const bool is_open = names_no_adapter(address);
+    if (!is_open && (!is_local(address) || !is_of_adapter(address))) return ENODEV;
     rdma_addr& shown = id.shown.route.addr;
+    const wire::Gid own = is_open ? wire::Gid{} : gid_of(address);
     std::memcpy(&shown.src_storage, address, size_of(address));
     // A wildcard names no device; one that programs can ask is there all the same when needed.
-    const wire::Gid own = is_any(address) ? wire::Gid{} : gid_of(address);
     if (!attach(id, device_of(own), port_of(own))) return errno;
     if (const int error = take_port(id)) return error;
+    // Whoever gave the loopback address looks whether that named one, and else goes through all.
+    if (is_open && !is_any(address)) {
+        clear_address(shown.src_storage);
+        id.shown.verbs = nullptr;
+        id.shown.pd = nullptr;
+    }
     id.is_bound = true;
     return 0;
 }
