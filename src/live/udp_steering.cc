@@ -6,6 +6,7 @@
 
 #include "live/board.h"
 #include "live/udp_sockets.h"
+#include "wire/packet.h"
 
 namespace tulle::live {
 namespace {
@@ -13,8 +14,12 @@ namespace {
 // Shorter than any packet of RoCE, and begins with an opcode that nobody has.
 constexpr std::array<uint8_t, 7> kProbe = {0xff, 't', 'u', 'l', 'l', 'e', 0};
 constexpr size_t kProbeBytes = kProbe.size() + 1;
-// A greeting begins alike, so that the program of steering gives it to the place that it names.
-constexpr size_t kGreetingBytes = kProbe.size() + 4;
+// A greeting begins alike, so that the program of steering gives it to the place that it names. It
+// goes to strangers. Linux (6.1 at least) drops what is shorter than a base transport header by a
+// queue pair that it has not looked for, and panics over IPv6; so a greeting is no shorter.
+constexpr size_t kGreetingBytes = kProbe.size() + 5;
+static_assert(kGreetingBytes >= wire::Bth::kSize);
+static_assert(kGreetingBytes < wire::Bth::kSize + wire::kIcrcSize);
 
 constexpr uint32_t kNoPlace = UINT32_MAX;  // the kernel chooses by a hash
 
@@ -76,8 +81,8 @@ void UdpSockets::greet(const wire::Gid& from, const wire::Gid& to, const Greetin
     const Place room = reserve({from, to, 0, 0, kGreetingBytes});
     if (room.bytes.empty()) return;
     std::memcpy(room.bytes.data(), kProbe.data(), kProbe.size());
-    const std::array<uint8_t, 4> rest = {greeting.is_answer ? greeting.place : uint8_t{0},
-                                         greeting.is_answer, greeting.place, greeting.slot};
+    const std::array<uint8_t, 5> rest = {greeting.is_answer ? greeting.place : uint8_t{0},
+                                         greeting.is_answer, greeting.place, greeting.slot, 0};
     std::memcpy(room.bytes.data() + kProbe.size(), rest.data(), rest.size());
     flush();
 }
