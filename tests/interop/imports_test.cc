@@ -386,6 +386,30 @@ TEST(Imports, a_region_without_the_right_is_not_written_by_peers) {
     });
 }
 
+TEST(Imports, a_region_whose_owner_has_taken_the_right_away_is_not_written) {
+    two::run(
+        [](Side& side) {
+            offer(side);
+            side.meet();
+            if (ibv_rereg_mr(side.mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0,
+                             IBV_ACCESS_REMOTE_READ) != 0)
+                return false;
+            side.meet();
+            side.meet();
+            return is_all(side, 'o');
+        },
+        [](Side& side) {
+            Importer importer(side);
+            ASSERT_NE(importer.imported, nullptr);
+            importer.key = importer.imported->lkey;
+            side.meet();
+            side.meet();
+            const auto both = importer.send(importer.own(), importer.theirs());
+            EXPECT_EQ(both, std::pair(IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR));
+            side.meet();
+        });
+}
+
 // They would not be atomic to what the owner's adapter does.
 TEST(Imports, atomics_on_imported_memory_are_refused) {
     with_import({}, 'o', [](Side&, Importer& importer) {
