@@ -92,11 +92,11 @@ std::string gpus_text() {
 }
 
 constexpr std::string_view kTrainingNotes =
-    R"(A model that does not fit into the memory of its GPUs is refused. Computing is exact in time: the
-operations of each layer at the efficiency of the GPU. Each rank computes in the order of its
-schedule. It gathers parameters (`zero` 1 to 3) a bucket of layers ahead, and sums gradients up
-bucket by bucket behind the backward pass; with `zero: 3` both in each micro-batch, otherwise once a
-step. What is simplified:
+    R"(A model that does not fit into the memory of its GPUs is refused. A layer takes its
+operations at the efficiency of the GPU. Each rank computes in the order of its schedule. It gathers
+parameters (`zero` 1 to 3) a bucket of layers ahead, and sums gradients up bucket by bucket behind
+the backward pass; with `zero: 3` both in each micro-batch, otherwise once a step. What is
+simplified:
 
 - With `layers: once` collectives of tp, cp and ep meet no other traffic. Groups that stay inside a
   server are simulated by one of them, others by all at once. Ranks of a tensor still wait for each

@@ -13,21 +13,21 @@ using workload::Purpose;
 constexpr std::string_view kModel =
     "model: {layers: 4, hidden: 256, heads: 4, vocabulary: 512, sequence: 256}";
 
-std::string on_rails(const std::string& training) {
+std::string scenario_with(const std::string& training) {
     return "topology: rail:servers=2,rails=4\ngpus: {scale_up: nvlink4}\nwork:\n  - training: {" +
            training + "}\n";
 }
 
-std::string said(const std::string& training) {
-    return answer(on_rails(training));
+std::string answer_to(const std::string& training) {
+    return answer(scenario_with(training));
 }
 
 std::string of_model(std::string_view rest) {
     return std::string(kModel) + std::string(rest);
 }
 
-sim::Setup made(const std::string& training) {
-    auto setup = read_scenario(on_rails(training), "s.yaml", files_in_memory({}));
+sim::Setup setup_of(const std::string& training) {
+    auto setup = read_scenario(scenario_with(training), "s.yaml", files_in_memory({}));
     EXPECT_TRUE(setup.ok()) << setup.error().message;
     return setup ? *setup : sim::Setup{};
 }
@@ -37,7 +37,7 @@ const workload::TrainingJob& training_of(const sim::Setup& setup) {
 }
 
 TEST(training, takes_all_gpus_and_replicas_are_what_is_left) {
-    const sim::Setup setup = made(of_model(", tp: 2, pp: 2, micro_batches: 4"));
+    const sim::Setup setup = setup_of(of_model(", tp: 2, pp: 2, micro_batches: 4"));
     const workload::Layout& layout = training_of(setup).options.layout;
     EXPECT_EQ(layout.gpus(), 8u);
     EXPECT_EQ(layout.data, 2u);
@@ -46,7 +46,7 @@ TEST(training, takes_all_gpus_and_replicas_are_what_is_left) {
 }
 
 TEST(training, simulates_a_collective_of_layers_once) {
-    const sim::Setup setup = made(of_model(", tp: 4, micro_batches: 2"));
+    const sim::Setup setup = setup_of(of_model(", tp: 4, micro_batches: 2"));
     const auto& repeated = training_of(setup).repeated;
     ASSERT_EQ(repeated.size(), 2u);
     for (const workload::RepeatedCollective& one : repeated) {
@@ -55,43 +55,45 @@ TEST(training, simulates_a_collective_of_layers_once) {
         EXPECT_EQ(one.times, 4u * 4 * 2);
         EXPECT_FALSE(one.leaves_server);
     }
-    const sim::Setup each = made(of_model(", tp: 4, micro_batches: 2, layers: each"));
+    const sim::Setup each = setup_of(of_model(", tp: 4, micro_batches: 2, layers: each"));
     EXPECT_TRUE(training_of(each).repeated.empty());
     EXPECT_GT(each.program.size(), setup.program.size());
 }
 
 TEST(training, ranks_are_in_the_order_that_is_asked_for) {
     // Replicas of two servers, or of one.
-    EXPECT_TRUE(training_of(made(of_model(", pp: 4")))
+    EXPECT_TRUE(training_of(setup_of(of_model(", pp: 4")))
                     .leaves_server[static_cast<size_t>(Purpose::gradients)]);
-    EXPECT_FALSE(training_of(made(of_model(", pp: 4, order: [dp, tp, cp, pp]")))
+    EXPECT_FALSE(training_of(setup_of(of_model(", pp: 4, order: [dp, tp, cp, pp]")))
                      .leaves_server[static_cast<size_t>(Purpose::gradients)]);
 }
 
 TEST(training, that_cannot_be_is_one_sentence_with_its_line) {
-    EXPECT_EQ(said("tp: 2"), "s.yaml:4: the model is missing; write model: llama3-70b");
-    EXPECT_EQ(said(of_model(", tp: 3")), "s.yaml:4: 8 GPUs are no multiple of tp x pp x cp, 3");
-    EXPECT_EQ(said(of_model(", gpus: 16")),
+    EXPECT_EQ(answer_to("tp: 2"), "s.yaml:4: the model is missing; write model: llama3-70b");
+    EXPECT_EQ(answer_to(of_model(", tp: 3")),
+              "s.yaml:4: 8 GPUs are no multiple of tp x pp x cp, 3");
+    EXPECT_EQ(answer_to(of_model(", gpus: 16")),
               "s.yaml:4: gpus: there are 8, not 16; take a larger topology");
-    EXPECT_EQ(said(of_model(", virtual: 2")),
+    EXPECT_EQ(answer_to(of_model(", virtual: 2")),
               "s.yaml:4: virtual needs a pipeline; write pp: 2 or more");
-    EXPECT_EQ(said(of_model(", pp: 2, schedule: interleaved")),
+    EXPECT_EQ(answer_to(of_model(", pp: 2, schedule: interleaved")),
               "s.yaml:4: schedule: interleaved needs virtual, 2 at least");
-    EXPECT_EQ(said(of_model(", pp: 4, schedule: dualpipe, micro_batches: 4")),
+    EXPECT_EQ(answer_to(of_model(", pp: 4, schedule: dualpipe, micro_batches: 4")),
               "s.yaml:4: schedule: dualpipe needs an even number of micro_batches, twice pp at "
               "least: 8");
-    EXPECT_EQ(said(of_model(", order: [tp, pp]")),
+    EXPECT_EQ(answer_to(of_model(", order: [tp, pp]")),
               "s.yaml:4: order: name all four, such as [tp, cp, pp, dp]");
-    EXPECT_EQ(said(of_model(", layers: each, overlap: [tensor]")),
+    EXPECT_EQ(answer_to(of_model(", layers: each, overlap: [tensor]")),
               "s.yaml:4: overlap: tensor goes with layers: once");
-    EXPECT_NE(said("model: llama4").find("there is no model 'llama4'; there are gpt3-175b"),
+    EXPECT_NE(answer_to("model: llama4").find("there is no model 'llama4'; there are gpt3-175b"),
               std::string::npos);
-    EXPECT_NE(said(of_model(", pipeline: 2")).find("unknown key 'pipeline'"), std::string::npos);
-    EXPECT_NE(said("model: {layers: 4}").find("model: hidden is missing"), std::string::npos);
+    EXPECT_NE(answer_to(of_model(", pipeline: 2")).find("unknown key 'pipeline'"),
+              std::string::npos);
+    EXPECT_NE(answer_to("model: {layers: 4}").find("model: hidden is missing"), std::string::npos);
 }
 
 TEST(training, of_a_model_that_does_not_fit_is_refused_with_the_sum) {
-    EXPECT_EQ(said("model: llama3-70b, tp: 4, pp: 2"),
+    EXPECT_EQ(answer_to("model: llama3-70b, tp: 4, pp: 2"),
               "s.yaml:4: llama3-70b does not fit into the 80.0 GB of h100: parameters 17.7 GB + "
               "gradients 35.4 GB + optimizer 106.1 GB + activations 22.8 GB = 182.0 GB; take more "
               "tp, pp or cp, a higher zero, or recompute");
