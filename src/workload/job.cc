@@ -19,7 +19,7 @@ JobBuilder::JobBuilder(Program& program, const Job& job, Placement placement,
     program_.jobs.push_back(job);
 }
 
-JobBuilder::JobBuilder(Program& program, uint32_t job, Placement placement, uint16_t first_channel)
+JobBuilder::JobBuilder(Program& program, Placement placement, uint32_t job, uint16_t first_channel)
     : program_(program),
       placement_(std::move(placement)),
       ledger_(nullptr),

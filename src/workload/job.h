@@ -32,7 +32,7 @@ public:
                Ledger* ledger = nullptr);
 
     // Of a job that is in the program already.
-    JobBuilder(Program& program, uint32_t job, Placement placement, uint16_t first_channel);
+    JobBuilder(Program& program, Placement placement, uint32_t job, uint16_t first_channel);
 
     const Placement& placement() const { return placement_; }
     const Program& program() const { return program_; }

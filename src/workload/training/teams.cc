@@ -63,7 +63,7 @@ std::vector<Teams::Team>& Teams::teams(uint32_t stage, Kind kind) {
         for (uint32_t i = 0; i < placement.size(); ++i)
             columns.push_back(column_of[placement[i].rank]);
         entry->second.emplace_back(std::move(columns),
-                                   JobBuilder(program_, job_, placement, channel));
+                                   JobBuilder(program_, placement, job_, channel));
     }
     return entry->second;
 }
