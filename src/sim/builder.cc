@@ -113,6 +113,10 @@ std::optional<Error> Builder::check_flows() const {
         if (flow.source == flow.destination)
             return Error{"a flow from host " + std::to_string(flow.source) +
                          " to itself: give it another destination"};
+        if (flow.path >= 0 && setup_.host.paths.are_several())
+            return Error{"a flow from host " + std::to_string(flow.source) +
+                         " has a path of its own, but hosts.paths.policy spreads packets over "
+                         "several; write policy: one"};
         if (flow.start >= fabric::TimeTree::kHorizon)
             return Error{"a flow starts after " +
                          base::to_string(fabric::TimeTree::kHorizon - Instant{}) +
@@ -500,6 +504,8 @@ transport::AdapterConfig Builder::adapter_config(uint32_t node) const {
     adapter.ack_every = setup_.host.ack_every;
     adapter.reorder_tolerance = setup_.host.reorder_tolerance;
     adapter.reorder_packets = setup_.host.reorder_packets;
+    adapter.delivery = setup_.host.delivery;
+    adapter.paths = setup_.host.paths;
     adapter.timeouts = setup_.host.timeouts;
     adapter.coalesces_acks = setup_.host.coalesce_acks;
     // Receives of a connection are posted again at once, so senders need not wait for credits.

@@ -96,6 +96,8 @@ struct HostSettings {
     // missing packets are sent and kept.
     uint32_t reorder_tolerance = 0;
     uint32_t reorder_packets = 4096;
+    transport::Delivery delivery = transport::Delivery::ordered;
+    transport::PathSettings paths;
     uint32_t ack_every = 1;       // packets between requests for an acknowledgement
     bool coalesce_acks = true;    // an ACK that waits is replaced by the next
     uint32_t window_packets = 0;  // in flight of a queue pair; 0: as many as the transport allows

@@ -399,6 +399,9 @@ void Adapter::reset(QueuePair& qp) {
     if (SharedReceiveQueue* shared = core_.shared_queue(qp.srq);
         shared != nullptr && responder.receive_place != ReceiveQueue::kNone)
         shared->queue.give_back(responder.receive_place);
+    if (SharedReceiveQueue* shared = core_.shared_queue(qp.srq); shared != nullptr && qp.spread)
+        for (const uint32_t place : qp.spread->messages.take_receives())
+            shared->queue.give_back(place);
     if (qp.type == QpType::xrc_target) qp.srq = SrqId{};
     if (qp.type == QpType::rd) {
         withdraw_request(core_, qp);
@@ -414,6 +417,7 @@ void Adapter::reset(QueuePair& qp) {
     qp.receive_queue.reset();
     qp.early.reset();
     qp.scoreboard.reset();
+    qp.spread.reset();
 }
 
 Refusal Adapter::attach_multicast(Qpn qpn, MulticastGroup group) {

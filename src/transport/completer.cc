@@ -8,6 +8,7 @@
 #include "transport/retry.h"
 #include "transport/selective.h"
 #include "transport/transfer.h"
+#include "transport/unordered.h"
 #include "wire/syndrome.h"
 
 namespace tulle::transport {
@@ -343,7 +344,12 @@ void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
         return;
     }
     if (packet.trimmed) return on_trimmed_answer(core, qp, now, packet.psn());
-    if (is_selective(core, qp, packet)) return on_selective(core, qp, now, packet);
+    if (is_selective(core, qp, packet)) {
+        if (!qp.spread) return on_selective(core, qp, now, packet);
+        const SpreadAnswer answer = begin_spread_answer(qp, now, packet);
+        on_selective(core, qp, now, packet);
+        return end_spread_answer(core, qp, now, answer);
+    }
     switch (wire::operation_of(static_cast<uint8_t>(packet.opcode))) {
         case Operation::acknowledge: on_acknowledge(core, qp, now, packet); break;
         case Operation::atomic_acknowledge: on_atomic_response(core, qp, now, packet); break;
@@ -427,6 +433,9 @@ void flush_receives(Core& core, QueuePair& qp) {
         core.complete(core.receive_cq_of(qp), completion);
     };
     ResponderState& responder = qp.responder;
+    if (qp.spread)
+        for (const uint32_t place : qp.spread->messages.take_receives())
+            flush(core.receive_queue_of(qp), place);
     if (responder.receive_place != ReceiveQueue::kNone) {
         flush(core.receive_queue_of(qp), responder.receive_place);
         responder.receive_place = ReceiveQueue::kNone;

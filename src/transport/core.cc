@@ -10,6 +10,7 @@ namespace {
 // Whose random numbers these are (base/random.h).
 constexpr uint32_t kStreamKeys = 0x7261'6e01;
 constexpr uint32_t kStreamNumbers = 0x7261'6e02;
+constexpr uint32_t kStreamPaths = 0x7261'6e03;
 
 // A place of the table rests while so many others are used.
 constexpr size_t kFreePlacesKept = 64;
@@ -95,6 +96,13 @@ void Core::on_new_path(QueuePair& qp) {
     packet.set_dest_qp(qp.dest_qpn);
     qp.prototype = packet;
     qp.requester.middles_left = 0;  // they were made of the old one
+    const bool is_spread = config.delivery != Delivery::ordered && qp.type == QpType::rc &&
+                           qp.loss == LossPolicy::selective_repeat;
+    if (is_spread && !qp.spread)
+        qp.spread = std::make_unique<Spread>(
+            config.delivery, config.paths, qp.address.entropy,
+            base::StreamOwner{config.seed, kStreamPaths,
+                              uint64_t{config.endpoint.value} << 32 | qp.number.value});
 }
 
 uint8_t Core::level_of_datagram(const QueuePair& qp) {

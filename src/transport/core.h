@@ -15,6 +15,7 @@
 #include "transport/domains.h"
 #include "transport/loss/loss.h"
 #include "transport/memory.h"
+#include "transport/paths/path_settings.h"
 #include "transport/queue_pair.h"
 #include "wire/packet.h"
 
@@ -66,6 +67,9 @@ struct AdapterConfig {
     // and a sender sends them. A window counts what is in flight, without what is known to be here.
     uint32_t reorder_packets = 4096;
     uint32_t reorder_tolerance = 0;  // so many packets may overtake one before it counts as lost
+    // With selective repeat; queue pairs of RC alone, and both ends alike (unordered.h).
+    Delivery delivery = Delivery::ordered;
+    PathSettings paths{};  // of a sender, unless delivery is ordered
     TimeoutSettings timeouts{};
     uint32_t ack_every = 16;       // packets of a long message between ACK requests
     bool coalesces_acks = true;    // an ACK that waits is replaced by the next

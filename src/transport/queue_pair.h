@@ -17,6 +17,7 @@
 #include "transport/loss/reorder_buffer.h"
 #include "transport/loss/scoreboard.h"
 #include "transport/memory.h"
+#include "transport/paths/spread.h"
 #include "transport/qp_state.h"
 #include "transport/work_queue.h"
 
@@ -233,6 +234,7 @@ struct QueuePair {
     std::unique_ptr<ReceiveQueue> receive_queue;
     std::unique_ptr<ReorderBuffer> early;
     std::unique_ptr<Scoreboard> scoreboard;
+    std::unique_ptr<Spread> spread;  // none where packets are delivered in order
 
     Service service() const { return service_of(type); }
     bool is_reliable() const { return type != QpType::uc && type != QpType::ud; }

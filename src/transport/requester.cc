@@ -10,6 +10,7 @@
 #include "transport/retry.h"
 #include "transport/selective.h"
 #include "transport/transfer.h"
+#include "transport/unordered.h"
 
 namespace tulle::transport {
 namespace {
@@ -203,7 +204,7 @@ void keep_stream(QueuePair& qp, const SendWork& work, const RequestPlan& plan,
                  const Packet& packet) {
     RequesterState& r = qp.requester;
     const uint32_t index = psn_distance(work.first_psn, plan.psn);
-    const bool short_way = qp.type <= QpType::uc && r.is_granted &&
+    const bool short_way = qp.type <= QpType::uc && !qp.spread && r.is_granted &&
                            r.granted_number == plan.number && !work.is_inline();
     r.middles_left = short_way && index + 2 < work.packets ? work.packets - index - 2 : 0;
     if (r.middles_left == 0) return;
@@ -229,11 +230,21 @@ bool window_allows(const Core& core, const QueuePair& qp, Psn psn) {
            ahead < core.config.reorder_packets;
 }
 
+// Packets come in any order, so something always seems to be missing; and a window that is smaller
+// than a few packets would wait for answers that nobody asked for.
+bool asks_when_spread(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
+    const Psn next = psn_plus(psn, 1);
+    const uint32_t every = std::max(1u, std::min(core.config.ack_every, window_of(core, qp) / 4));
+    return next == work.end_psn() || !window_allows(core, qp, next) ||
+           psn_distance(work.first_psn, next) % every == 0;
+}
+
 // A window of congestion control may shrink to less than is in flight, and must not wait then for
 // answers that nobody asked for: every second packet asks, so that one at most goes without.
 bool asks_now_and_then(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     const Psn next = psn_plus(psn, 1);
     const bool has_window = qp.congestion.has_window();
+    if (qp.spread) return asks_when_spread(core, qp, work, psn);
     const uint32_t every =
         has_window ? std::min(core.config.ack_every, kWindowAcknowledgeAt) : core.config.ack_every;
     const bool fills_window =
@@ -375,6 +386,7 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
     }
     set_extended(qp, work, plan, packet);
     packet.ack_request = asks_for_ack(core, qp, work, plan.psn) || qp.requester.asks_next;
+    if (qp.spread) spread_request(qp, now, work, plan, packet);
     packet.solicited_event = (work.flags & kSolicited) != 0 && takes_receive(work.work) &&
                              psn_plus(plan.psn, 1) == work.end_psn();
 

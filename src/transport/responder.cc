@@ -9,6 +9,7 @@
 #include "transport/responses.h"
 #include "transport/selective.h"
 #include "transport/transfer.h"
+#include "transport/unordered.h"
 #include "transport/xrc.h"
 #include "wire/syndrome.h"
 
@@ -654,6 +655,7 @@ bool continue_write(Core& core, QueuePair& qp, const Packet& packet) {
 
 void on_request(Core& core, QueuePair& qp, Instant, const Packet& packet) {
     ResponderState& r = qp.responder;
+    if (qp.spread) return on_unordered_request(core, qp, packet);
     if (packet.trimmed) return on_trimmed(core, qp, packet);
     if (packet.psn() == r.expected) {
         on_expected(core, qp, packet);
@@ -665,6 +667,34 @@ void on_request(Core& core, QueuePair& qp, Instant, const Packet& packet) {
         on_gap(core, qp, packet);
     }
 }
+
+namespace steps {
+
+void carry_out_in_turn(Core& core, QueuePair& qp, const Packet& packet) {
+    on_expected(core, qp, packet);
+}
+
+void refuse(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
+    object(core, qp, packet, verdict);
+}
+
+void answer_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
+    on_duplicate(core, qp, packet);
+}
+
+void acknowledge_newest(Core& core, QueuePair& qp) {
+    acknowledge_again(core, qp);
+}
+
+void end_receive(Core& core, QueuePair& qp, const Packet& packet, Status status) {
+    complete_receive(core, qp, packet, status);
+}
+
+ReorderBuffer& reorder_buffer(Core& core, QueuePair& qp) {
+    return early_packets(core, qp);
+}
+
+}  // namespace steps
 
 void refuse_request(Core& core, QueuePair& qp, Instant now, const Packet& packet,
                     uint8_t syndrome) {

@@ -48,4 +48,19 @@ Verdict carry_out(Core& core, QueuePair& qp, const Packet& packet);
 // PSNs that a request takes: one, but for READs one for each response.
 uint32_t psns_of(const QueuePair& qp, const Packet& packet);
 
+// Steps of the ordered responder that the unordered one takes too (unordered.h).
+namespace steps {
+
+// The packet's turn has come: it is judged, carried out, and answered if it asks.
+void carry_out_in_turn(Core& core, QueuePair& qp, const Packet& packet);
+// The objection goes back; the packet's turn has come.
+void refuse(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict);
+void answer_duplicate(Core& core, QueuePair& qp, const Packet& packet);
+void acknowledge_newest(Core& core, QueuePair& qp);
+// The receive in ResponderState::receive_place ends, with ResponderState::received bytes.
+void end_receive(Core& core, QueuePair& qp, const Packet& packet, Status status);
+ReorderBuffer& reorder_buffer(Core& core, QueuePair& qp);
+
+}  // namespace steps
+
 }  // namespace tulle::transport

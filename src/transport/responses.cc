@@ -104,11 +104,13 @@ void make_ack(Core& core, QueuePair& qp, Packet& packet) {
     packet.extended.ack = {0, r.msn, r.ack_syndrome, {}};
     r.ack_pending = r.acks_before != 0;
     if (r.ack_pending) --r.acks_before;
-    const bool tells =
-        qp.early && !r.ack_pending &&
-        (!qp.early->empty() || qp.early->bitmap.has_more() || asks_for_more(r.ack_syndrome));
-    if (tells) [[unlikely]]
+    const bool tells = qp.early && !r.ack_pending &&
+                       (qp.spread || !qp.early->empty() || qp.early->bitmap.has_more() ||
+                        asks_for_more(r.ack_syndrome));
+    if (tells) [[unlikely]] {
         add_selective_ack(core, qp, packet);
+        if (qp.spread) qp.spread->echo(packet);
+    }
 }
 
 }  // namespace
@@ -180,6 +182,7 @@ void make_response(Core& core, QueuePair& qp, Packet& packet) {
     if (length != 0 && answer.grant.host != nullptr)
         packet.payload = wire::Payload::memory(answer.grant.host + offset_of(qp, answer));
     packet.extended.ack = {answer.original, answer.msn, ack_syndrome(core, qp), {}};
+    if (qp.spread) packet.entropy = qp.spread->paths.next({});
     if (psn_before(answer.next_psn, answer.sent_end)) core.counters.count_again(length);
     answer.next_psn = psn_plus(answer.next_psn, 1);
     if (psn_before(answer.sent_end, answer.next_psn)) answer.sent_end = answer.next_psn;

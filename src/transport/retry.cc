@@ -49,6 +49,7 @@ bool spend_retry(Core& core, QueuePair& qp) {
 void on_silence(Core& core, QueuePair& qp, Instant now) {
     ++core.counters.local_ack_timeout_err;
     on_signal(qp.congestion, now, {.kind = Signal::Kind::timeout});
+    if (qp.spread) qp.spread->on_lost(now, qp.requester.unacknowledged);
     if (!spend_retry(core, qp)) return;
     qp.requester.recovering = false;
     if (repeats_selectively(core, qp))
@@ -132,7 +133,7 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
 
 void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool marked) {
     RequesterState& r = qp.requester;
-    if (qp.congestion.algorithm != Algorithm::none) {
+    if (qp.congestion.algorithm != Algorithm::none && !qp.spread) {  // told by unordered.h
         Signal signal{.kind = Signal::Kind::ack,
                       .marked = marked,
                       .acknowledged_packets = packets,

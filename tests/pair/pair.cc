@@ -14,6 +14,8 @@ AdapterConfig config_of(EndpointIndex endpoint, const PairOptions& options) {
     config.loss = options.loss;
     config.reorder_packets = options.reorder_packets;
     config.reorder_tolerance = options.reorder_tolerance;
+    config.delivery = options.delivery;
+    config.paths = options.paths;
     config.timeouts = options.timeouts;
     config.ack_every = options.ack_every;
     config.grants_credits = options.grants_credits;

@@ -27,6 +27,8 @@ struct PairOptions {
     LossPolicy loss = LossPolicy::go_back_n;
     uint32_t reorder_packets = 4096;
     uint32_t reorder_tolerance = 0;
+    Delivery delivery = Delivery::ordered;
+    PathSettings paths{};
     TimeoutSettings timeouts{};
     uint8_t ack_timeout = 14;
     uint8_t retry_count = 7;

@@ -21,6 +21,7 @@ enum class Drawer : uint32_t {
     marks,
     notifications,
     congestion,
+    delivery,
 };
 
 class Draw {

@@ -4,6 +4,7 @@
 //                    behind a failure everything is flushed, in order
 //   RC and XRC       success means done, whole, exactly once and in order; a failure means that a
 //                    part of it, all or nothing was done, and ends the connection
+//   RC in any order  the same, but messages may overtake one another at the receiver
 //   XRC              a message takes its receive from the queue that it names, and from no queue of
 //                    another domain; on each queue the messages of a connection keep their order
 //   RD               success as with RC; a failure stops the send queue, which goes on when it is
@@ -134,6 +135,8 @@ private:
     void check_given_up(uint32_t side, Pool& pool, const Buffer& buffer,
                         const transport::Completion& completion);
     std::pair<uint32_t, uint32_t> next_message(uint32_t side, uint32_t pool);
+    std::pair<uint32_t, uint32_t> any_message(uint32_t side, const Buffer& buffer,
+                                              const transport::Completion& completion);
     std::pair<uint32_t, uint32_t> named_message(uint32_t side, const Buffer& buffer,
                                                 const transport::Completion& completion);
     void check_named(uint32_t side, uint32_t from, uint32_t message,

@@ -114,8 +114,13 @@ uint32_t Network::take_off(Link& link, const wire::Packet& sent, uint32_t to, bo
         const std::byte* bytes = packet.payload.address();
         flight.payload.assign(bytes, bytes + packet.payload_length);
     }
-    // That a packet was trimmed is not in its bytes.
-    if (packet.trimmed || (!damaged && !link.draw.percent(world_.bytes_percent))) return index;
+    // That a packet was trimmed is not in its bytes, nor what unordered delivery adds.
+    const bool has_more =
+        world_.delivery != transport::Delivery::ordered &&
+        wire::service_of(static_cast<uint8_t>(packet.opcode)) == wire::Service::rc;
+    if (packet.trimmed || (!damaged && has_more) ||
+        (!damaged && !link.draw.percent(world_.bytes_percent)))
+        return index;
     ++tally_.through_bytes;
     flight.bytes.resize(packet.payload_length + 200);
     flight.bytes.resize(

@@ -74,6 +74,22 @@ DEFECTS = {
         "        packet.extended.rdma = {work.remote_address + plan.offset,",
         "        packet.extended.rdma = {work.remote_address,",
     ),
+    "a packet that came early is counted again": (
+        "src/transport/unordered.cc",
+        "|| qp.early->bitmap.has(psn);",
+        ";",
+    ),
+    "a message in any order is whole without its last packet": (
+        "src/transport/unordered.cc",
+        "message.packets = packet.srq_or_ee + 1;",
+        "message.packets = std::max(1u, packet.srq_or_ee);",
+    ),
+    "an early packet is in its place but not counted": (
+        "src/transport/unordered.cc",
+        "    if (is_placed && qp.spread->delivery == Delivery::unordered)",
+        "    if (is_placed && packet.psn_bits % 64 != 5 &&\n"
+        "        qp.spread->delivery == Delivery::unordered)",
+    ),
     "a fence does not wait": (
         "src/transport/requester.cc",
         "(work.flags & kFence) != 0 && r.awaiting_data != 0",

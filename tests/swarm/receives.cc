@@ -70,7 +70,7 @@ void Model::take_buffer(Pool& pool, uint32_t number) {
     require(number < pool.buffers.size() && pool.buffers[number].is_posted,
             "a receive completed that was not posted");
     pool.buffers[number].is_posted = false;
-    if (pool.shared || pool.type == QpType::rd) return;
+    if (pool.shared || pool.type == QpType::rd || world_.is_unordered(pool.type)) return;
     require(pool.posted[pool.first_posted++] == number, "receives completed out of order");
 }
 
@@ -89,8 +89,9 @@ void Model::on_receive_completion(uint32_t index, const Completion& completion) 
     if (pool.shared && pool.limit != 0 && posted_in(pool) < pool.limit) pool.is_low = true;
     const bool in_order = side.is_reliable() && side.type != QpType::rd;
     const auto [from, message] =
-        in_order ? next_message(index, static_cast<uint32_t>(&pool - world_.pools.data()))
-                 : named_message(index, buffer, completion);
+        world_.is_unordered(side.type) ? any_message(index, buffer, completion)
+        : in_order ? next_message(index, static_cast<uint32_t>(&pool - world_.pools.data()))
+                   : named_message(index, buffer, completion);
     Operation& operation = world_.sides[from].operations[message];
     check_times(index, from, operation);
     check_received(index, pool, buffer, completion, operation, from);
@@ -101,7 +102,8 @@ void Model::on_receive_completion(uint32_t index, const Completion& completion) 
 void Model::check_flushed(uint32_t index, Pool& pool, const Buffer& buffer) {
     Side& side = world_.sides[index];
     Station& station = world_.stations[pool.adapter];
-    if (side.type == QpType::uc || side.type == QpType::rd || pool.torn) {
+    if (side.type == QpType::uc || side.type == QpType::rd || pool.torn ||
+        world_.is_unordered(side.type)) {
         accept(station, buffer.pieces);
     } else if (side.type != QpType::ud && side.first_flush) {
         const Side& peer = world_.sides[side.peer];
@@ -179,6 +181,29 @@ std::pair<uint32_t, uint32_t> Model::next_message(uint32_t index, uint32_t pool)
         return {side.peer, message};
     }
     throw Failure("more was received than was sent");
+}
+
+// RC in any order: one that is posted and was not received, with these bytes or this name.
+std::pair<uint32_t, uint32_t> Model::any_message(uint32_t index, const Buffer& buffer,
+                                                 const Completion& completion) {
+    const Side& side = world_.sides[index];
+    const Side& peer = world_.sides[side.peer];
+    const bool has_name = (completion.flags & kWithImmediate) != 0;
+    auto there = bytes_of(station_of(index).memory, buffer.pieces);
+    there.resize(std::min<size_t>(there.size(), completion.byte_count));
+    for (const uint32_t message : peer.messages) {
+        const Operation& operation = peer.operations[message];
+        if (operation.received != 0 || operation.aborted || message >= peer.posted ||
+            operation.bad != Bad::none || operation.length != completion.byte_count)
+            continue;
+        const bool is_it = has_name ? completion.immediate_or_rkey ==
+                                          static_cast<uint32_t>(name_of(side.peer, message))
+                                    : operation.work != Work::write_with_immediate &&
+                                          operation.work != Work::send_with_immediate &&
+                                          content(side.peer, operation) == there;
+        if (is_it) return {side.peer, message};
+    }
+    throw Failure("a message was received that nobody sent, or twice");
 }
 
 // The others: the message says which it is.

@@ -56,6 +56,21 @@ Station draw_station(uint64_t seed, uint32_t index) {
     return station;
 }
 
+// Three worlds of ten take packets of RC in any order, over paths of the sender's choice.
+void draw_delivery(World& world) {
+    Draw draw(world.seed, Drawer::delivery, 0);
+    if (!draw.percent(30)) return;
+    world.delivery = draw.pick({Delivery::placed, Delivery::unordered, Delivery::unordered});
+    for (Station& station : world.stations) {
+        station.config.loss = LossPolicy::selective_repeat;
+        station.config.delivery = world.delivery;
+        station.config.paths.policy =
+            draw.pick({PathPolicy::one, PathPolicy::oblivious, PathPolicy::bitmap, PathPolicy::reps,
+                       PathPolicy::round_trip});
+        station.config.paths.count = draw.pick({2u, 16u, 256u});
+    }
+}
+
 void put_word(std::vector<std::byte>& memory, uint32_t offset, uint64_t word) {
     std::memcpy(memory.data() + offset, &word, sizeof word);
 }
@@ -187,6 +202,7 @@ World make_world(uint64_t seed) {
     if (draw.percent(3)) world.cut_at_ns = draw.between(1'000, 200'000);
     const uint32_t stations = draw.between(2, 4);
     for (uint32_t i = 0; i < stations; ++i) world.stations.push_back(draw_station(seed, i));
+    draw_delivery(world);
     const uint32_t connections = draw.percent(60) ? draw.between(4, 8) : draw.between(9, 24);
     for (uint32_t i = 0; i < connections; ++i) make_connection(world, i);
     make_groups(world, draw);

@@ -255,6 +255,8 @@ struct World {
     uint32_t link_ns = 1000;
     uint32_t bytes_percent = 5;  // packets that go through bytes both ways
     wire::Encapsulation encapsulation = wire::Encapsulation::roce_v2_ipv4;
+    // Of queue pairs of RC, at all stations: both ends have to agree.
+    transport::Delivery delivery = transport::Delivery::ordered;
     uint64_t cut_at_ns = 0;  // the run ends then, whatever is under way; 0: when all is done
     std::vector<Station> stations;
     std::vector<Side> sides;
@@ -266,6 +268,10 @@ struct World {
 
     uint32_t& troubles(uint32_t side) { return sides[side & ~1u].troubles; }
     uint32_t& ee_troubles(uint32_t end) { return ees[end & ~1u].troubles; }
+    // Whether messages may overtake one another.
+    bool is_unordered(transport::QpType type) const {
+        return type == transport::QpType::rc && delivery == transport::Delivery::unordered;
+    }
     // kNone if there is none.
     uint32_t find_ee(uint32_t adapter, uint32_t number) const;
     // Where the receives of an operation's message come from.

@@ -7,6 +7,8 @@
 #include "transport/congestion/dctcp.h"
 #include "transport/congestion/fixed_rate.h"
 #include "transport/congestion/ib_cc.h"
+#include "transport/congestion/nscc.h"
+#include "transport/congestion/pcc_rtt.h"
 #include "transport/congestion/swift.h"
 #include "transport/congestion/timely.h"
 
@@ -17,4 +19,6 @@
     ALGORITHM(ib_cc, IbCc)           \
     ALGORITHM(timely, Timely)        \
     ALGORITHM(dctcp, Dctcp)          \
-    ALGORITHM(swift, Swift)
+    ALGORITHM(swift, Swift)          \
+    ALGORITHM(nscc, Nscc)            \
+    ALGORITHM(pcc_rtt, PccRtt)

@@ -16,6 +16,7 @@ void Dctcp::on_signal(base::Instant, const Signal& signal) {
 }
 
 void Dctcp::on_acknowledged(uint32_t packets, uint32_t in_flight) {
+    if (packets == 0) return;
     acknowledged_ += packets;
     observe(packets, in_flight);
     const bool is_reduced = !is_over(reduced_end_);

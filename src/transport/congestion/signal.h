@@ -19,6 +19,7 @@ struct Signal {
     Kind kind = Kind::ack;
     bool marked = false;  // the packet that brought it was marked (FECN, ECN)
     uint32_t acknowledged_packets = 0;
+    uint32_t trimmed_packets = 0;    // with an ack: so many lost their payload on the way
     uint32_t packets_in_flight = 0;  // that are not acknowledged, with an ack or a loss
     base::Duration round_trip{};     // of the newest packet acknowledged; zero if not known
 

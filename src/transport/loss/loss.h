@@ -19,6 +19,14 @@ namespace tulle::transport {
 
 enum class LossPolicy : uint8_t { go_back_n, selective_repeat };
 
+// In which order a receiver takes packets, with selective repeat. Each packet of `placed` and
+// `unordered` says where its data goes (unordered.h), so it need not be kept until its turn.
+enum class Delivery : uint8_t {
+    ordered,    // RC: packets are carried out in the order of their PSNs
+    placed,     // data of WRITEs goes to memory as it comes; messages complete in order
+    unordered,  // a message completes when it is whole, whatever is missing before it
+};
+
 // How long silence lasts before it counts as loss, where that is not a code of the queue pair. Few
 // packets in flight may be the end of a message: nothing behind them shows that they are lost, and
 // sending them again costs little (Mittal et al., "Revisiting Network Support for RDMA" (SIGCOMM

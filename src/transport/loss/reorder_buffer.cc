@@ -4,13 +4,15 @@ namespace tulle::transport {
 
 constexpr uint32_t kFewPlaces = 64;
 
-Arrival ReorderBuffer::keep(const wire::Packet& packet, wire::Psn expected) {
+Arrival ReorderBuffer::keep(const wire::Packet& packet, wire::Psn expected, bool is_placed) {
     const Arrival arrival = bitmap.note(expected, packet.psn());
     if (arrival != Arrival::early) return arrival;
     make_room(expected, wire::psn_distance(expected, packet.psn()) + 1);
     Place& here = place(packet.psn());
     here.packet = packet;
-    if (!packet.payload.is_modelled() && packet.payload_length != 0) {
+    here.is_placed = is_placed;
+    if (is_placed) here.packet.payload = {};
+    if (!is_placed && !packet.payload.is_modelled() && packet.payload_length != 0) {
         const std::byte* bytes = packet.payload.address();
         here.payload.assign(bytes, bytes + packet.payload_length);
         here.packet.payload = wire::Payload::memory(here.payload.data());

@@ -15,8 +15,11 @@ public:
     // Of so many PSNs from the expected one on; memory comes as it is needed.
     explicit ReorderBuffer(uint32_t packets) : bitmap(packets) {}
 
-    // Keeps the packet if it is new and not too far in front of the expected one.
-    Arrival keep(const wire::Packet& packet, wire::Psn expected);
+    // Keeps the packet if it is new and not too far in front of the expected one. Of one whose data
+    // is in its place already only the headers are kept.
+    Arrival keep(const wire::Packet& packet, wire::Psn expected, bool is_placed = false);
+    // Whether the data of this packet, which is here, is in its place.
+    bool is_placed(wire::Psn psn) { return bitmap.has(psn) && place(psn).is_placed; }
 
     // The packet of this PSN, if it came early. Its payload stays valid until the next keep().
     std::optional<wire::Packet> take(wire::Psn psn);
@@ -30,6 +33,7 @@ private:
     struct Place {
         wire::Packet packet;
         std::vector<std::byte> payload;
+        bool is_placed = false;
     };
     // The number of places is a power of two, and so divides that of PSNs.
     Place& place(wire::Psn psn) { return places_[psn.value & (places_.size() - 1)]; }

@@ -72,6 +72,7 @@ public:
     }
 
     uint32_t lost() const { return lost_count_; }
+    uint32_t received() const { return received_count_; }
     // Packets that are neither in flight nor before the oldest without an answer.
     uint32_t settled() const { return lost_count_ + received_count_; }
     wire::Psn first_lost(wire::Psn end) const { return lost_.find(first_, end); }

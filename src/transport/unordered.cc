@@ -1,0 +1,298 @@
+#include "transport/unordered.h"
+
+#include <cstring>
+
+#include "transport/responder.h"
+#include "transport/responses.h"
+#include "transport/retry.h"
+#include "transport/transfer.h"
+
+namespace tulle::transport {
+namespace {
+
+using wire::Operation;
+using wire::Position;
+using wire::psn_before;
+using wire::psn_distance;
+using wire::psn_plus;
+
+constexpr uint64_t kMaxMessage = uint64_t{1} << 31;
+
+const wire::OpcodeInfo& info_of(const Packet& packet) {
+    return wire::opcode_info(static_cast<uint8_t>(packet.opcode));
+}
+
+bool is_write(const Packet& packet) {
+    const Operation operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
+    return operation >= Operation::write_first && operation <= Operation::write_only_with_immediate;
+}
+
+bool is_send(const Packet& packet) {
+    const Operation operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
+    return operation <= Operation::send_only_with_immediate ||
+           operation == Operation::send_last_with_invalidate ||
+           operation == Operation::send_only_with_invalidate;
+}
+
+bool ends(const Packet& packet) {
+    const Position position = info_of(packet).position;
+    return position == Position::last || position == Position::only;
+}
+
+Psn first_of(const Packet& packet) {
+    return psn_plus(packet.psn(), wire::kPsnMask + 1 - packet.srq_or_ee);
+}
+
+uint32_t offset_of(const QueuePair& qp, const Packet& packet) {
+    return packet.srq_or_ee * qp.mtu;
+}
+
+// Packets that are not the last are whole MTUs, and a WRITE has the length that it said.
+bool has_right_size(const QueuePair& qp, const Packet& packet) {
+    const uint32_t length = packet.payload_length;
+    if (uint64_t{packet.srq_or_ee} * qp.mtu + length > kMaxMessage) return false;
+    if (!ends(packet)) return length == qp.mtu;
+    if (length > qp.mtu || (length == 0 && packet.srq_or_ee != 0)) return false;
+    return !is_write(packet) ||
+           uint64_t{offset_of(qp, packet)} + length == packet.extended.rdma.dma_length;
+}
+
+// The data of a WRITE goes where its packet says.
+Verdict place_write(Core& core, QueuePair& qp, const Packet& packet) {
+    if ((qp.access & kRemoteWrite) == 0) return Verdict::invalid_request;
+    if (packet.payload_length == 0) return Verdict::accept;
+    const Packet::Rdma& rdma = packet.extended.rdma;
+    const auto grant = core.memory.check(rdma.rkey.value, qp.asker(), rdma.virtual_address,
+                                         packet.payload_length, kRemoteWrite);
+    if (!grant) return Verdict::remote_access_error;
+    if (grant->host != nullptr && !packet.payload.is_modelled())
+        std::memmove(grant->host, packet.payload.address(), packet.payload_length);
+    return Verdict::accept;
+}
+
+Verdict take_receive(Core& core, QueuePair& qp, PartialMessage& message) {
+    if (message.receive_place != ReceiveQueue::kNone) return Verdict::accept;
+    if (core.has_broken_receives(qp)) return Verdict::receives_broken;
+    message.receive_place = core.receive_queue_of(qp).take();
+    return message.receive_place != ReceiveQueue::kNone ? Verdict::accept
+                                                        : Verdict::receiver_not_ready;
+}
+
+// The data of a SEND goes into the receive that its message has taken: the first of its packets
+// that comes takes it, so messages take receives in the order in which they begin to come.
+Verdict place_send(Core& core, QueuePair& qp, const Packet& packet) {
+    PartialMessage& message = qp.spread->messages.of(first_of(packet));
+    if (const Verdict v = take_receive(core, qp, message); v != Verdict::accept) {
+        qp.spread->messages.forget(message);
+        return v;
+    }
+    const auto sges = core.receive_queue_of(qp).sges(message.receive_place);
+    switch (scatter(core, sges, core.receive_pd_of(qp), offset_of(qp, packet), packet)) {
+        case Scatter::done: break;
+        case Scatter::too_long: return Verdict::receive_too_short;
+        case Scatter::not_allowed: return Verdict::remote_operational_error;
+    }
+    return Verdict::accept;
+}
+
+Verdict place(Core& core, QueuePair& qp, const Packet& packet) {
+    if (!has_right_size(qp, packet)) return Verdict::invalid_request;
+    return is_write(packet) ? place_write(core, qp, packet) : place_send(core, qp, packet);
+}
+
+// All packets of the message are here, and its receive.
+Verdict end_message(Core& core, QueuePair& qp, PartialMessage& message) {
+    ResponderState& r = qp.responder;
+    Packet last = message.last;
+    // The last packet of a long WRITE has its immediate data where its opcode knows of no address.
+    if (is_write(last) && (info_of(last).headers & wire::kReth) == 0)
+        last.extended.send = {{}, {}, last.extended.rdma.immediate_or_flush};
+    const bool invalidates = (info_of(last).headers & wire::kIeth) != 0;
+    if (invalidates && !core.memory.invalidate(last.extended.send.immediate_or_rkey, qp.asker()))
+        return Verdict::remote_access_error;
+    if (is_write(last)) ++core.counters.rx_write_requests;
+    r.receive_place = message.receive_place;
+    r.received = message.bytes;
+    r.msn = (r.msn + 1) & 0xff'ffff;
+    qp.spread->messages.forget(message);
+    if (r.receive_place != ReceiveQueue::kNone) steps::end_receive(core, qp, last, Status::success);
+    return Verdict::accept;
+}
+
+// The packet counts for its message, which may be whole now.
+Verdict count(Core& core, QueuePair& qp, const Packet& packet) {
+    PartialMessage& message = qp.spread->messages.of(first_of(packet));
+    const uint32_t packets_before = message.packets;
+    ++message.here;
+    message.bytes += packet.payload_length;
+    if (ends(packet)) {
+        message.packets = packet.srq_or_ee + 1;
+        message.last = packet;
+    }
+    if (!message.is_whole()) return Verdict::accept;
+    Verdict verdict = Verdict::accept;
+    const bool needs_receive =
+        is_write(message.last) && (info_of(message.last).headers & wire::kImmDt) != 0;
+    if (needs_receive) verdict = take_receive(core, qp, message);
+    if (verdict == Verdict::accept) verdict = end_message(core, qp, message);
+    if (verdict != Verdict::accept) {  // as if this packet had not come
+        --message.here;
+        message.bytes -= packet.payload_length;
+        message.packets = packets_before;
+    }
+    return verdict;
+}
+
+// Of a SEND whose receive is wrong the receive completes, with what is wrong.
+void end_wrong_receive(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
+    if (!is_send(packet) ||
+        (verdict != Verdict::receive_too_short && verdict != Verdict::remote_operational_error))
+        return;
+    PartialMessage& message = qp.spread->messages.of(first_of(packet));
+    qp.responder.receive_place = message.receive_place;
+    qp.responder.received = message.bytes + packet.payload_length;
+    qp.spread->messages.forget(message);
+    steps::end_receive(core, qp, packet,
+                       verdict == Verdict::receive_too_short ? Status::local_length_error
+                                                             : Status::local_protection_error);
+}
+
+// Whether the packet is taken as it comes; others wait for their turn.
+bool goes_early(const QueuePair& qp, const Packet& packet) {
+    return is_write(packet) || (is_send(packet) && qp.spread->delivery == Delivery::unordered);
+}
+
+void take_in_turn(Core& core, QueuePair& qp, const Packet& packet, bool is_placed) {
+    ResponderState& r = qp.responder;
+    r.nak_sent = false;
+    if (!is_write(packet) && !is_send(packet)) return steps::carry_out_in_turn(core, qp, packet);
+    const bool is_counted = is_placed && qp.spread->delivery == Delivery::unordered;
+    Verdict verdict = is_placed ? Verdict::accept : place(core, qp, packet);
+    if (verdict == Verdict::accept && !is_counted) verdict = count(core, qp, packet);
+    if (verdict != Verdict::accept) {
+        end_wrong_receive(core, qp, packet, verdict);
+        return steps::refuse(core, qp, packet, verdict);
+    }
+    r.expected = psn_plus(r.expected, 1);
+}
+
+// What cannot be taken now is kept, and judged again when its turn comes.
+void take_early(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    ++core.counters.out_of_sequence;
+    if (psn_distance(r.expected, packet.psn()) >= core.config.reorder_packets) {
+        ++core.counters.dropped_too_early;
+        return;
+    }
+    bool is_placed = goes_early(qp, packet) && place(core, qp, packet) == Verdict::accept;
+    if (is_placed && qp.spread->delivery == Delivery::unordered)
+        is_placed = count(core, qp, packet) == Verdict::accept;
+    steps::reorder_buffer(core, qp).keep(packet, r.expected, is_placed);
+}
+
+void take_those_whose_turn_it_is(Core& core, QueuePair& qp) {
+    ResponderState& r = qp.responder;
+    while (qp.receives() && !r.nak_sent && !qp.early->empty()) {
+        const bool is_placed = qp.early->is_placed(r.expected);
+        const auto packet = qp.early->take(r.expected);
+        if (!packet) return;
+        take_in_turn(core, qp, *packet, is_placed);
+    }
+}
+
+bool is_here(const QueuePair& qp, Psn psn) {
+    return psn_before(psn, qp.responder.expected) || qp.early->bitmap.has(psn);
+}
+
+// A switch cut the payload off: the sender is told at once.
+void on_trimmed(Core& core, QueuePair& qp, const Packet& packet) {
+    if (!is_here(qp, packet.psn())) qp.early->bitmap.note_trimmed(packet.psn());
+    steps::acknowledge_newest(core, qp);
+}
+
+void on_known(Core& core, QueuePair& qp, const Packet& packet) {
+    if (psn_before(packet.psn(), qp.responder.expected))
+        return steps::answer_duplicate(core, qp, packet);
+    ++core.counters.duplicate_request;
+    steps::acknowledge_newest(core, qp);
+}
+
+// At once if the packet asks, or was marked. One that came early and asked is answered once more
+// when nothing is missing any more: the sender waits for the count.
+void acknowledge_if_due(Core& core, QueuePair& qp, const Packet& packet) {
+    const bool has_own_answer = !is_write(packet) && !is_send(packet);
+    const bool asks = packet.ack_request || qp.responder.echoes_mark;
+    const bool is_closed = qp.spread->owes_answer && qp.early->empty();
+    if (!qp.receives() || has_own_answer || (!asks && !is_closed)) return;
+    qp.spread->owes_answer = !qp.early->empty();
+    steps::acknowledge_newest(core, qp);
+}
+
+uint32_t received_ahead(const QueuePair& qp) {
+    return qp.requester.repairing ? qp.scoreboard->received() : 0;
+}
+
+}  // namespace
+
+void spread_request(QueuePair& qp, Instant now, const SendWork& work, const RequestPlan& plan,
+                    Packet& packet) {
+    Spread& spread = *qp.spread;
+    packet.entropy = spread.paths.next(now);
+    spread.flights.note(plan.psn, qp.requester.unacknowledged, now, packet.entropy);
+    packet.ack_request = packet.ack_request || plan.is_repair;
+    if (work.awaits_data()) return;
+    packet.srq_or_ee = psn_distance(work.first_psn, plan.psn);
+    if (work.work > Work::write_with_immediate) return;
+    packet.extended.rdma = {
+        work.remote_address + plan.offset, RKey{work.rkey}, work.length, work.immediate, {}, {}};
+}
+
+SpreadAnswer begin_spread_answer(QueuePair& qp, Instant now, const Packet& packet) {
+    Spread& spread = *qp.spread;
+    SpreadAnswer answer{qp.requester.unacknowledged, received_ahead(qp), {}};
+    const wire::SelectiveAck& told = packet.extended.ack.selective;
+    answer.signal.marked = packet.becn;
+    if (told.tells_trimmed())
+        answer.signal.trimmed_packets = static_cast<uint32_t>(std::popcount(uint64_t{told.bits}));
+    const Psn caused_by{packet.srq_or_ee};
+    const auto round_trip = spread.flights.arrived(caused_by, packet.entropy, now);
+    if (!round_trip) return answer;
+    if (answer.signal.trimmed_packets != 0) {
+        spread.paths.on_trimmed(packet.entropy);
+    } else {
+        answer.signal.round_trip = *round_trip;
+        spread.paths.on_arrived(packet.entropy, packet.becn, *round_trip);
+    }
+    return answer;
+}
+
+void end_spread_answer(Core& core, QueuePair& qp, Instant now, SpreadAnswer answer) {
+    Signal& signal = answer.signal;
+    signal.acknowledged_packets = psn_distance(answer.oldest, qp.requester.unacknowledged) +
+                                  received_ahead(qp) - answer.received;
+    signal.packets_in_flight = packets_in_flight(qp);
+    const bool tells = signal.acknowledged_packets != 0 || signal.trimmed_packets != 0;
+    if (tells && qp.congestion.algorithm != Algorithm::none) on_signal(qp.congestion, now, signal);
+    core.wake(qp);
+}
+
+void on_unordered_request(Core& core, QueuePair& qp, const Packet& packet) {
+    ResponderState& r = qp.responder;
+    steps::reorder_buffer(core, qp);
+    const bool is_known = !packet.trimmed && is_here(qp, packet.psn());
+    if (packet.trimmed || is_known || packet.ack_request || r.echoes_mark) {
+        qp.spread->caused_by = packet.psn();
+        qp.spread->caused_entropy = packet.entropy;
+    }
+    if (packet.trimmed) return on_trimmed(core, qp, packet);
+    if (is_known) return on_known(core, qp, packet);
+    if (packet.psn() == r.expected) {
+        take_in_turn(core, qp, packet, false);
+        take_those_whose_turn_it_is(core, qp);
+    } else {
+        take_early(core, qp, packet);
+    }
+    acknowledge_if_due(core, qp, packet);
+}
+
+}  // namespace tulle::transport
