@@ -99,6 +99,7 @@ struct HostSettings {
     transport::Delivery delivery = transport::Delivery::ordered;
     transport::PathSettings paths;
     uint32_t ack_every = 1;       // packets between requests for an acknowledgement
+    bool short_ways = true;       // of packets in the middle of messages; no scenario sets it
     bool coalesce_acks = true;    // an ACK that waits is replaced by the next
     uint32_t window_packets = 0;  // in flight of a queue pair; 0: as many as the transport allows
     uint8_t ack_timeout = 14;     // 4.096 us times 2 to the power of this; 0: none

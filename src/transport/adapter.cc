@@ -33,7 +33,7 @@ bool partitions_match(wire::PKey a, wire::PKey b) {
 
 // A packet of a reliable connection on which no check of passes_checks() and deliver() would stop.
 bool is_usual(const QueuePair& qp, const Packet& packet) {
-    return qp.type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
+    return qp.short_type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
            qp.migration == Migration::migrated && (qp.pkey.value & kMembershipBit.value) != 0 &&
            packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
 }

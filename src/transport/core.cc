@@ -46,6 +46,7 @@ QueuePair* Core::add(QpType type) {
     auto qp = std::make_unique<QueuePair>();
     qp->number = qp->owner = Qpn{(uses_[index] % kUses) << kIndexBits | index};
     qp->type = type;
+    qp->short_type = config.takes_short_ways ? type : QpType::ee_responder;
     if (type < QpType::ee_requester) qp->loss = config.loss;
     queue_pairs_[index] = std::move(qp);
     ++live_;
@@ -58,6 +59,7 @@ QueuePair* Core::add_special(Qpn qpn) {
     queue_pairs_[qpn.value] = std::make_unique<QueuePair>();
     queue_pairs_[qpn.value]->number = queue_pairs_[qpn.value]->owner = qpn;
     queue_pairs_[qpn.value]->type = QpType::ud;
+    queue_pairs_[qpn.value]->short_type = QpType::ud;
     queue_pairs_[qpn.value]->loss = config.loss;
     ++live_;
     return queue_pairs_[qpn.value].get();

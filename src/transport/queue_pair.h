@@ -187,6 +187,8 @@ struct QueuePair {
     Qpn number{};
     Qpn owner{};  // whose work it does: its own, but for the halves of an EE context
     QpType type = QpType::rc;
+    // What the short ways of packets take it for: its type, or one that has none.
+    QpType short_type = QpType::rc;
     QpState state = QpState::reset;
     bool signal_all = false;
     bool drain_notify = false;

@@ -136,6 +136,14 @@ void tell(const sim::Setup& setup, const Result& result) {
                     static_cast<long long>(result.flows[i].completion.ps));
 }
 
+// The same run, in which packets in the middle of messages go the long way too.
+sim::Setup without_short_ways(sim::Setup setup) {
+    setup.host.short_ways = false;
+    if (setup.scale_up)
+        setup.scale_up = std::make_shared<sim::Setup>(without_short_ways(*setup.scale_up));
+    return setup;
+}
+
 }  // namespace
 
 Tally& Tally::operator+=(const Tally& other) {
@@ -182,9 +190,11 @@ Outcome run_seed(uint64_t seed, bool verbose) {
     for (const uint32_t threads : {1u, 2u + static_cast<uint32_t>(seed % 3)}) {
         drive::Options options;
         options.threads = threads;
-        const auto run = drive::run(setup, options);
+        const auto run = drive::run(threads == 1 ? setup : without_short_ways(setup), options);
         if (run && hash_of(*run) == outcome.hash) continue;
-        outcome.failure = std::to_string(threads) + " threads give another result";
+        outcome.failure = std::to_string(threads) +
+                          (threads == 1 ? " thread gives" : " threads without short ways give") +
+                          " another result";
         return outcome;
     }
     return outcome;

@@ -46,6 +46,31 @@ void draw_congestion(uint64_t seed, sim::HostSettings& host) {
     host.notifications.interval = microseconds(draw.pick<uint32_t>({0, 1, 50}));
 }
 
+// Packets in any order, over paths of the sender's choice, under the algorithms made for them.
+void draw_delivery(uint64_t seed, sim::Setup& setup) {
+    using transport::Delivery;
+    using transport::PathPolicy;
+    Draw draw(seed, Drawer::delivery, 0);
+    if (!draw.percent(35)) return;
+    sim::HostSettings& host = setup.host;
+    host.loss = transport::LossPolicy::selective_repeat;
+    host.delivery = draw.pick({Delivery::placed, Delivery::unordered, Delivery::unordered});
+    host.paths.policy = draw.pick({PathPolicy::one, PathPolicy::oblivious, PathPolicy::bitmap,
+                                   PathPolicy::reps, PathPolicy::round_trip});
+    host.paths.count = draw.pick<uint32_t>({2, 16, 128});
+    host.reorder_tolerance = draw.pick<uint32_t>({0, 3, 64, 1'000});
+    host.reorder_packets = draw.pick<uint32_t>({8, 128, 4'096});
+    if (draw.percent(60))
+        host.congestion =
+            draw.pick({Algorithm::nscc, Algorithm::nscc, Algorithm::swift, Algorithm::pcc_rtt});
+    host.algorithms.nscc.base_rtt = microseconds(draw.between(1, 30));
+    host.algorithms.nscc.packet_bytes = host.mtu;
+    host.algorithms.nscc.set_line(setup.fabric.link.rate);
+    host.algorithms.pcc_rtt.set_line(setup.fabric.link.rate);
+    host.algorithms.pcc_rtt.floor = transport::kPccOne / 100;
+    if (draw.percent(70)) host.notifications.way = transport::NotificationSettings::Way::answer;
+}
+
 // A way that a packet may go: from switch to switch, at random but never twice the same.
 std::vector<uint32_t> draw_walk(Draw& draw, const topology::Graph& graph,
                                 const topology::Ports& ports, uint32_t from, uint32_t to) {
@@ -187,7 +212,7 @@ void draw_work(uint64_t seed, sim::Setup& setup) {
         if (draw.percent(10)) flow.port = static_cast<uint16_t>(draw.between(1, 0xffff));
         setup.flows.push_back(flow);
     }
-    draw_paths(seed, setup);
+    if (!setup.host.paths.are_several()) draw_paths(seed, setup);
 }
 
 void draw_faults(uint64_t seed, sim::Setup& setup) {
@@ -210,6 +235,7 @@ sim::Setup draw_setup(uint64_t seed) {
     setup.graph = draw_graph(seed);
     draw_fabric(seed, setup);
     draw_hosts(seed, setup);
+    draw_delivery(seed, setup);
     draw_work(seed, setup);
     draw_program(seed, setup);
     draw_faults(seed, setup);

@@ -25,6 +25,7 @@ enum class Drawer : uint32_t {
     ranks,
     islands,
     jobs,
+    delivery,
 };
 
 sim::Setup draw_setup(uint64_t seed);

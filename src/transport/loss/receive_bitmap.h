@@ -23,7 +23,11 @@ public:
 
     // A packet came before its turn.
     Arrival note(wire::Psn expected, wire::Psn psn);
-    bool has(wire::Psn psn) const { return count_ != 0 && received_.test(psn); }
+    // Of one that is not before the expected PSN. Bits are a ring: behind the furthest they are
+    // those of others.
+    bool has(wire::Psn psn) const {
+        return count_ != 0 && !wire::psn_before(furthest_, psn) && received_.test(psn);
+    }
     // Its turn has come, or it is given up.
     void forget(wire::Psn psn);
     void clear();

@@ -56,6 +56,14 @@ TEST(ReceiveBitmap, goes_around_the_end_of_the_psns) {
     EXPECT_TRUE(bitmap.empty());
 }
 
+TEST(ReceiveBitmap, has_nothing_that_lies_behind_the_furthest) {
+    ReceiveBitmap bitmap(1000);
+    bitmap.note({10}, {12});
+    // So far behind it that a ring of 64 bits has the same one for both.
+    EXPECT_FALSE(bitmap.has({12 + 64}));
+    EXPECT_FALSE(bitmap.has({12 + 128}));
+}
+
 TEST(ReceiveBitmap, tells_of_a_trimmed_packet_once_and_not_if_it_has_come_since) {
     ReceiveBitmap bitmap(100);
     for (const uint32_t psn : {20u, 21u, 90u}) bitmap.note_trimmed({psn});
