@@ -1,12 +1,16 @@
 // Settings of hosts: the transport, its latencies, and congestion control.
+#include <bit>
+
 #include "scenario/setting_tables.h"
 
 namespace tulle::scenario {
 namespace {
 
 using transport::Algorithm;
+using transport::Delivery;
 using transport::LossPolicy;
 using transport::NotificationSettings;
+using transport::PathPolicy;
 
 std::vector<Setting> transport_settings() {
     return {
@@ -28,6 +32,32 @@ std::vector<Setting> transport_settings() {
         {"hosts.reorder_packets", Use::always,
          number<uint32_t>(TULLE_AT(host.reorder_packets), 2, 1 << 15),
          "with selective repeat: how far ahead of a missing packet others are sent and kept"},
+        {"hosts.delivery", Use::always,
+         choice<Delivery>(TULLE_AT(host.delivery), {{"ordered", Delivery::ordered},
+                                                    {"placed", Delivery::placed},
+                                                    {"unordered", Delivery::unordered}}),
+         "with selective repeat: packets are taken in order (RC); or data of WRITEs goes to memory "
+         "as it comes and messages complete in order (placed); or each message completes when it "
+         "is whole"},
+        {"hosts.paths.policy", Use::spread,
+         choice<PathPolicy>(TULLE_AT(host.paths.policy), {{"one", PathPolicy::one},
+                                                          {"oblivious", PathPolicy::oblivious},
+                                                          {"bitmap", PathPolicy::bitmap},
+                                                          {"reps", PathPolicy::reps},
+                                                          {"round_trip", PathPolicy::round_trip}}),
+         "which entropy value a sender gives its next packet, that switches choose a path by "
+         "(fabric.route.choice: ecmp): always the same; all in turn; those without trouble; those "
+         "that came back unmarked; those with a short round trip"},
+        {"hosts.paths.count", Use::spread,
+         Field{"power of two from 2 to 4096",
+               [](Target& target, const Value& value) -> Complaint {
+                   uint64_t count = 0;
+                   if (auto wrong = detail::not_a_number(value, 2, 4096, count)) return wrong;
+                   if (!std::has_single_bit(count)) return "write a power of two from 2 to 4096";
+                   target.host.paths.count = static_cast<uint32_t>(count);
+                   return std::nullopt;
+               }},
+         "entropy values of a queue pair"},
         {"hosts.ack_every", Use::always, number<uint32_t>(TULLE_AT(host.ack_every), 1, 1 << 15),
          "packets between requests for an acknowledgement"},
         {"hosts.coalesce_acks", Use::always, yes_no(TULLE_AT(host.coalesce_acks)),

@@ -66,6 +66,7 @@ std::string use_text(const Setting& setting) {
         case Use::notifications: return "with an algorithm that heeds them: " + heeding_text();
         case Use::notification_packets: return "with `notifications.way: packet`";
         case Use::staging: return "with `staging.on: yes`";
+        case Use::spread: return "without `delivery: ordered`";
     }
     return "";
 }

@@ -99,6 +99,17 @@ Complaint check_service(const sim::HostSettings& host) {
     return std::nullopt;
 }
 
+// Packets that come before their turn are lost to go-back-N.
+Complaint check_delivery(const sim::HostSettings& host) {
+    if (host.delivery == transport::Delivery::ordered) return std::nullopt;
+    if (host.loss != transport::LossPolicy::selective_repeat)
+        return "delivery is not ordered, but loss is go_back_n, which keeps no packet that comes "
+               "early; write loss: selective_repeat";
+    if (host.service != sim::Service::reliable)
+        return "service is unreliable, which delivers in order; write delivery: ordered";
+    return std::nullopt;
+}
+
 Complaint check_lanes(const Target& target) {
     const fabric::Settings& fabric = target.fabric;
     const uint8_t most = fabric.flow_control == FlowControl::credits ? 14 : 7;
@@ -184,6 +195,9 @@ std::string_view why_use_is_none(Use use, const Target& target) {
                 target.host.notifications.way == transport::NotificationSettings::Way::packet,
                 "notifications.way is answer");
         case Use::staging: return unless(target.host.staging.is_on, "staging.on is no");
+        case Use::spread:
+            return unless(target.host.delivery != transport::Delivery::ordered,
+                          "delivery is ordered");
     }
     return "";
 }
@@ -269,6 +283,7 @@ Complaint check_together(const Target& target) {
                            part, whole);
     if (Complaint wrong = check_lanes(target)) return wrong;
     if (Complaint wrong = check_service(target.host)) return wrong;
+    if (Complaint wrong = check_delivery(target.host)) return wrong;
     return check_congestion(target);
 }
 

@@ -33,6 +33,7 @@ enum class Use : uint8_t {
     notifications,
     notification_packets,
     staging,
+    spread,
 };
 
 struct Setting {

@@ -230,6 +230,13 @@ bool window_allows(const Core& core, const QueuePair& qp, Psn psn) {
            ahead < core.config.reorder_packets;
 }
 
+// What goes again is in flight again. Over many paths congestion control counts it, or trimmed
+// packets go round and round; after a timeout nobody knows what is in flight.
+bool may_repair(const Core& core, const QueuePair& qp) {
+    const bool had_timeout = qp.requester.retries_left < qp.retry_count;
+    return !qp.spread || had_timeout || packets_in_flight(qp) < window_of(core, qp);
+}
+
 // Packets come in any order, so something always seems to be missing; and a window that is smaller
 // than a few packets would wait for answers that nobody asked for.
 bool asks_when_spread(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
@@ -333,7 +340,10 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
         offer_request(core, qp);
         return std::nullopt;
     }
-    if (r.repairs_due != 0) return plan_repair(qp);
+    if (r.repairs_due != 0) {
+        if (!may_repair(core, qp)) return std::nullopt;
+        return plan_repair(qp);
+    }
     while (r.current != r.end) {
         const uint32_t number = r.current;
         if (number != r.begun) {
@@ -360,7 +370,8 @@ Standing standing_of(const Core& core, const QueuePair& qp, Instant now) {
     if (r.current == r.end && r.repairs_due == 0)
         return r.oldest == r.end ? Standing::idle : Standing::answers;
     if (r.next_allowed > now) return Standing::paced;
-    if (r.repairs_due != 0) return Standing::ready;
+    if (r.repairs_due != 0)
+        return may_repair(core, qp) ? Standing::ready : Standing::congestion_window;
     if (r.current != r.begun) {
         if (window_allows(core, qp, r.send_psn)) return Standing::ready;
         const bool is_controlled =

@@ -16,26 +16,26 @@ using wire::psn_before;
 using wire::psn_distance;
 using wire::psn_plus;
 
-constexpr uint64_t kMaxMessage = uint64_t{1} << 31;
+constexpr uint64_t kLongestMessage = uint64_t{1} << 31;
 
-const wire::OpcodeInfo& info_of(const Packet& packet) {
+const wire::OpcodeInfo& header_info(const Packet& packet) {
     return wire::opcode_info(static_cast<uint8_t>(packet.opcode));
 }
 
-bool is_write(const Packet& packet) {
+bool brings_write(const Packet& packet) {
     const Operation operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
     return operation >= Operation::write_first && operation <= Operation::write_only_with_immediate;
 }
 
-bool is_send(const Packet& packet) {
+bool brings_send(const Packet& packet) {
     const Operation operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
     return operation <= Operation::send_only_with_immediate ||
            operation == Operation::send_last_with_invalidate ||
            operation == Operation::send_only_with_invalidate;
 }
 
-bool ends(const Packet& packet) {
-    const Position position = info_of(packet).position;
+bool ends_message(const Packet& packet) {
+    const Position position = header_info(packet).position;
     return position == Position::last || position == Position::only;
 }
 
@@ -43,18 +43,18 @@ Psn first_of(const Packet& packet) {
     return psn_plus(packet.psn(), wire::kPsnMask + 1 - packet.srq_or_ee);
 }
 
-uint32_t offset_of(const QueuePair& qp, const Packet& packet) {
+uint32_t offset_in_message(const QueuePair& qp, const Packet& packet) {
     return packet.srq_or_ee * qp.mtu;
 }
 
 // Packets that are not the last are whole MTUs, and a WRITE has the length that it said.
-bool has_right_size(const QueuePair& qp, const Packet& packet) {
+bool fits_its_message(const QueuePair& qp, const Packet& packet) {
     const uint32_t length = packet.payload_length;
-    if (uint64_t{packet.srq_or_ee} * qp.mtu + length > kMaxMessage) return false;
-    if (!ends(packet)) return length == qp.mtu;
+    if (uint64_t{packet.srq_or_ee} * qp.mtu + length > kLongestMessage) return false;
+    if (!ends_message(packet)) return length == qp.mtu;
     if (length > qp.mtu || (length == 0 && packet.srq_or_ee != 0)) return false;
-    return !is_write(packet) ||
-           uint64_t{offset_of(qp, packet)} + length == packet.extended.rdma.dma_length;
+    return !brings_write(packet) ||
+           uint64_t{offset_in_message(qp, packet)} + length == packet.extended.rdma.dma_length;
 }
 
 // The data of a WRITE goes where its packet says.
@@ -70,7 +70,7 @@ Verdict place_write(Core& core, QueuePair& qp, const Packet& packet) {
     return Verdict::accept;
 }
 
-Verdict take_receive(Core& core, QueuePair& qp, PartialMessage& message) {
+Verdict take_receive_for(Core& core, QueuePair& qp, PartialMessage& message) {
     if (message.receive_place != ReceiveQueue::kNone) return Verdict::accept;
     if (core.has_broken_receives(qp)) return Verdict::receives_broken;
     message.receive_place = core.receive_queue_of(qp).take();
@@ -82,12 +82,12 @@ Verdict take_receive(Core& core, QueuePair& qp, PartialMessage& message) {
 // that comes takes it, so messages take receives in the order in which they begin to come.
 Verdict place_send(Core& core, QueuePair& qp, const Packet& packet) {
     PartialMessage& message = qp.spread->messages.of(first_of(packet));
-    if (const Verdict v = take_receive(core, qp, message); v != Verdict::accept) {
+    if (const Verdict v = take_receive_for(core, qp, message); v != Verdict::accept) {
         qp.spread->messages.forget(message);
         return v;
     }
     const auto sges = core.receive_queue_of(qp).sges(message.receive_place);
-    switch (scatter(core, sges, core.receive_pd_of(qp), offset_of(qp, packet), packet)) {
+    switch (scatter(core, sges, core.receive_pd_of(qp), offset_in_message(qp, packet), packet)) {
         case Scatter::done: break;
         case Scatter::too_long: return Verdict::receive_too_short;
         case Scatter::not_allowed: return Verdict::remote_operational_error;
@@ -96,21 +96,21 @@ Verdict place_send(Core& core, QueuePair& qp, const Packet& packet) {
 }
 
 Verdict place(Core& core, QueuePair& qp, const Packet& packet) {
-    if (!has_right_size(qp, packet)) return Verdict::invalid_request;
-    return is_write(packet) ? place_write(core, qp, packet) : place_send(core, qp, packet);
+    if (!fits_its_message(qp, packet)) return Verdict::invalid_request;
+    return brings_write(packet) ? place_write(core, qp, packet) : place_send(core, qp, packet);
 }
 
 // All packets of the message are here, and its receive.
-Verdict end_message(Core& core, QueuePair& qp, PartialMessage& message) {
+Verdict complete_message(Core& core, QueuePair& qp, PartialMessage& message) {
     ResponderState& r = qp.responder;
     Packet last = message.last;
     // The last packet of a long WRITE has its immediate data where its opcode knows of no address.
-    if (is_write(last) && (info_of(last).headers & wire::kReth) == 0)
+    if (brings_write(last) && (header_info(last).headers & wire::kReth) == 0)
         last.extended.send = {{}, {}, last.extended.rdma.immediate_or_flush};
-    const bool invalidates = (info_of(last).headers & wire::kIeth) != 0;
+    const bool invalidates = (header_info(last).headers & wire::kIeth) != 0;
     if (invalidates && !core.memory.invalidate(last.extended.send.immediate_or_rkey, qp.asker()))
         return Verdict::remote_access_error;
-    if (is_write(last)) ++core.counters.rx_write_requests;
+    if (brings_write(last)) ++core.counters.rx_write_requests;
     r.receive_place = message.receive_place;
     r.received = message.bytes;
     r.msn = (r.msn + 1) & 0xff'ffff;
@@ -125,16 +125,16 @@ Verdict count(Core& core, QueuePair& qp, const Packet& packet) {
     const uint32_t packets_before = message.packets;
     ++message.here;
     message.bytes += packet.payload_length;
-    if (ends(packet)) {
+    if (ends_message(packet)) {
         message.packets = packet.srq_or_ee + 1;
         message.last = packet;
     }
     if (!message.is_whole()) return Verdict::accept;
     Verdict verdict = Verdict::accept;
     const bool needs_receive =
-        is_write(message.last) && (info_of(message.last).headers & wire::kImmDt) != 0;
-    if (needs_receive) verdict = take_receive(core, qp, message);
-    if (verdict == Verdict::accept) verdict = end_message(core, qp, message);
+        brings_write(message.last) && (header_info(message.last).headers & wire::kImmDt) != 0;
+    if (needs_receive) verdict = take_receive_for(core, qp, message);
+    if (verdict == Verdict::accept) verdict = complete_message(core, qp, message);
     if (verdict != Verdict::accept) {  // as if this packet had not come
         --message.here;
         message.bytes -= packet.payload_length;
@@ -145,7 +145,7 @@ Verdict count(Core& core, QueuePair& qp, const Packet& packet) {
 
 // Of a SEND whose receive is wrong the receive completes, with what is wrong.
 void end_wrong_receive(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
-    if (!is_send(packet) ||
+    if (!brings_send(packet) ||
         (verdict != Verdict::receive_too_short && verdict != Verdict::remote_operational_error))
         return;
     PartialMessage& message = qp.spread->messages.of(first_of(packet));
@@ -159,13 +159,15 @@ void end_wrong_receive(Core& core, QueuePair& qp, const Packet& packet, Verdict 
 
 // Whether the packet is taken as it comes; others wait for their turn.
 bool goes_early(const QueuePair& qp, const Packet& packet) {
-    return is_write(packet) || (is_send(packet) && qp.spread->delivery == Delivery::unordered);
+    return brings_write(packet) ||
+           (brings_send(packet) && qp.spread->delivery == Delivery::unordered);
 }
 
 void take_in_turn(Core& core, QueuePair& qp, const Packet& packet, bool is_placed) {
     ResponderState& r = qp.responder;
     r.nak_sent = false;
-    if (!is_write(packet) && !is_send(packet)) return steps::carry_out_in_turn(core, qp, packet);
+    if (!brings_write(packet) && !brings_send(packet))
+        return steps::carry_out_in_turn(core, qp, packet);
     const bool is_counted = is_placed && qp.spread->delivery == Delivery::unordered;
     Verdict verdict = is_placed ? Verdict::accept : place(core, qp, packet);
     if (verdict == Verdict::accept && !is_counted) verdict = count(core, qp, packet);
@@ -205,7 +207,7 @@ bool is_here(const QueuePair& qp, Psn psn) {
 }
 
 // A switch cut the payload off: the sender is told at once.
-void on_trimmed(Core& core, QueuePair& qp, const Packet& packet) {
+void on_cut_packet(Core& core, QueuePair& qp, const Packet& packet) {
     if (!is_here(qp, packet.psn())) qp.early->bitmap.note_trimmed(packet.psn());
     steps::acknowledge_newest(core, qp);
 }
@@ -220,7 +222,7 @@ void on_known(Core& core, QueuePair& qp, const Packet& packet) {
 // At once if the packet asks, or was marked. One that came early and asked is answered once more
 // when nothing is missing any more: the sender waits for the count.
 void acknowledge_if_due(Core& core, QueuePair& qp, const Packet& packet) {
-    const bool has_own_answer = !is_write(packet) && !is_send(packet);
+    const bool has_own_answer = !brings_write(packet) && !brings_send(packet);
     const bool asks = packet.ack_request || qp.responder.echoes_mark;
     const bool is_closed = qp.spread->owes_answer && qp.early->empty();
     if (!qp.receives() || has_own_answer || (!asks && !is_closed)) return;
@@ -284,7 +286,7 @@ void on_unordered_request(Core& core, QueuePair& qp, const Packet& packet) {
         qp.spread->caused_by = packet.psn();
         qp.spread->caused_entropy = packet.entropy;
     }
-    if (packet.trimmed) return on_trimmed(core, qp, packet);
+    if (packet.trimmed) return on_cut_packet(core, qp, packet);
     if (is_known) return on_known(core, qp, packet);
     if (packet.psn() == r.expected) {
         take_in_turn(core, qp, packet, false);

@@ -91,6 +91,16 @@ def expectations(run):
         "go-back-N under spraying retransmits without loss":
             run["spraying-go-back-n"].blames("needless_resending")
             and run["spraying-go-back-n"].lost() == 0,
+        "packets sprayed by the sender beat one hashed path a flow":
+            run["sender-spraying"].slowest_us() < 0.7 * run["sender-one-path"].slowest_us(),
+        "headers of trimmed packets replace timeouts under incast":
+            run["trimming-incast"].lost() == 0 and run["dropping-incast"].lost() > 0
+            and run["trimming-incast"].slowest_us() < run["dropping-incast"].slowest_us(),
+        "SRD on a lossy fabric sends again what was lost and little else":
+            run["srd-lossy"].lost() > 0
+            and run["srd-lossy"].totals["retransmitted"] < 2 * run["srd-lossy"].lost()
+            and run["go-back-n-lossy"].totals["retransmitted"]
+            > 4 * run["go-back-n-lossy"].lost(),
         "a ring on one leaf comes within two percent of the rate of its links":
             49 < run["ring-all-reduce"].busbw("all_reduce") < 50,
         "two levels beat rings through all servers":

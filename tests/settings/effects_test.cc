@@ -152,6 +152,19 @@ constexpr std::string_view kLosingSwift =
     "fabric: {flow_control: none, link: {error_rate: 5e-6}}\n"
     "hosts: {loss: selective_repeat, timeout: {low: 15us, high: 15us, few: 3},\n"
     "        congestion: {algorithm: swift, swift: {target: 100us, timeouts_before_least: 1}}}\n";
+constexpr std::string_view kNscc =
+    "profile: roce-v2-400g\n"
+    "fabric: {flow_control: none, overflow: trim, switch: {port_buffer: 200KB},\n"
+    "         ecn: {kmin: 40KB, kmax: 160KB}}\n"
+    "hosts: {loss: selective_repeat, delivery: unordered, reorder_tolerance: 200,\n"
+    "        paths: {policy: reps, count: 16},\n"
+    "        congestion: {algorithm: nscc, notifications: {way: answer}}}\n";
+constexpr std::string_view kPccRtt =
+    "profile: roce-v2-400g\n"
+    "hosts: {congestion: {algorithm: pcc_rtt, pcc_rtt: {base_rtt: 8us, most_delay: 20us}}}\n";
+constexpr std::string_view kSlowPccRtt =
+    "profile: roce-v2-400g\n"
+    "hosts: {congestion: {algorithm: pcc_rtt, pcc_rtt: {base_rtt: 1us, floor: 0.4}}}\n";
 constexpr std::string_view kFixedRate =
     "profile: roce-v2-400g\n"
     "hosts: {congestion: {algorithm: fixed_rate, fixed_rate: {rate: 40Gbps}}}\n";
@@ -187,6 +200,10 @@ const std::vector<Context>& contexts() {
         {kLongIncast, kSwift},
         {kLongIncast, kLeastSwift},
         {kLongIncast, kLosingSwift},
+        {kIncast, kNscc},
+        {kLongIncast, kNscc},
+        {kLongIncast, kPccRtt},
+        {kLongIncast, kSlowPccRtt},
         {kIncast, kFixedRate},
         {kIncast, kFlowlets},
         {kProgram, kStaged},
@@ -211,6 +228,7 @@ std::vector<std::string> values_of(const std::string& type) {
     if (begins("list of lanes")) return {"[0]", "[1]", "[6]", "[0, 3]"};
     if (begins("list of lane:weight")) return {"[0:4, 1:1, 2:200]", "[2:9]"};
     if (begins("list, or map")) return {"{0: 9}", "{1: 2, 2: 1, 3: 5}", "{26: 2, 0: 6}", "{48: 0}"};
+    if (begins("power of two")) return {"2", "64"};
     if (begins("whole number")) return {"0", "1", "2", "3", "5", "9", "40", "255", "1024"};
     std::vector<std::string> words;
     if (begins("one of "))
