@@ -65,7 +65,9 @@ TEST(Profiles, what_promises_to_lose_nothing_loses_nothing_under_incast) {
         for (const uint64_t count : result.totals.dropped) lost += count;
         const bool promises = lab.fabric.flow_control != fabric::FlowControl::none ||
                               lab.fabric.overflow == fabric::Overflow::trim;
-        if (promises) EXPECT_EQ(lost, 0u) << built_in.name;
+        if (promises) {
+            EXPECT_EQ(lost, 0u) << built_in.name;
+        }
         const bool is_repaired = lab.host.service == sim::Service::reliable;
         for (const sim::FlowResult& flow : result.flows)
             EXPECT_TRUE(flow.finished || (!is_repaired && lost != 0)) << built_in.name;
