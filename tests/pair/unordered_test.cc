@@ -22,7 +22,7 @@ PairOptions unordered(Delivery delivery = Delivery::unordered) {
     return options;
 }
 
-void expect_written(Pair& pair, uint32_t length) {
+void expect_all_written(Pair& pair, uint32_t length) {
     EXPECT_EQ(pair.client.completion().status, Status::success);
     EXPECT_TRUE(same_bytes(pair.client, 0, pair.server, 0, length));
 }
@@ -31,7 +31,7 @@ TEST(Unordered, packets_of_a_message_have_many_entropy_values) {
     Pair pair(unordered());
     pair.client.post({.work = Work::write, .length = 32 * 1024});
     pair.run();
-    expect_written(pair, 32 * 1024);
+    expect_all_written(pair, 32 * 1024);
     std::set<uint16_t> values;
     for (const Sent& sent : pair.wire.log)
         if (sent.to == pair.server.endpoint) values.insert(sent.packet.entropy);
@@ -58,7 +58,7 @@ TEST(Unordered, data_is_in_its_place_before_its_turn) {
         EXPECT_TRUE(same_bytes(pair.client, 1024, pair.server, 1024, 7 * 1024));
         EXPECT_FALSE(same_bytes(pair.client, 0, pair.server, 0, 1024));
         pair.run();
-        expect_written(pair, 8 * 1024);
+        expect_all_written(pair, 8 * 1024);
         EXPECT_EQ(pair.client.counters().retransmitted_packets, 0u);
     }
 }
@@ -119,7 +119,7 @@ TEST(Unordered, holes_are_repaired_and_nothing_else_goes_again) {
         for (const uint64_t n : {3u, 4u, 9u, 21u}) pair.wire.drop(Operation::write_middle, n);
         pair.client.post({.work = Work::write, .length = 40 * 1024});
         pair.run();
-        expect_written(pair, 40 * 1024);
+        expect_all_written(pair, 40 * 1024);
         EXPECT_EQ(pair.client.counters().retransmitted_packets, 4u);
         EXPECT_EQ(pair.client.counters().local_ack_timeout_err, 0u);
     }
@@ -137,7 +137,7 @@ TEST(Unordered, a_trimmed_packet_is_told_at_once_and_goes_again_without_a_timeou
     });
     pair.client.post({.work = Work::write, .length = 40 * 1024});
     pair.run();
-    expect_written(pair, 40 * 1024);
+    expect_all_written(pair, 40 * 1024);
     EXPECT_EQ(pair.client.counters().retransmitted_packets, 3u);
     EXPECT_EQ(pair.client.counters().local_ack_timeout_err, 0u);
 }
@@ -149,7 +149,7 @@ TEST(Unordered, a_duplicate_is_acknowledged_and_not_counted_twice) {
     pair.wire.repeat(Operation::write_last_with_immediate);
     pair.client.post({.work = Work::write_with_immediate, .length = 4 * 1024, .immediate = 5});
     pair.run();
-    expect_written(pair, 4 * 1024);
+    expect_all_written(pair, 4 * 1024);
     EXPECT_EQ(pair.server.receive_completion().byte_count, 4096u);
     EXPECT_EQ(pair.server.completions_waiting(), 0u);
 }
@@ -178,7 +178,7 @@ TEST(Unordered, without_a_receive_the_message_waits_and_comes_once) {
     pair.server.post_receive(0, 0);
     pair.run();
     EXPECT_EQ(pair.server.receive_completion().immediate_or_rkey, 9u);
-    expect_written(pair, 4096);
+    expect_all_written(pair, 4096);
 }
 
 TEST(Unordered, what_is_wrong_with_an_early_packet_is_said_when_its_turn_comes) {
@@ -210,7 +210,7 @@ TEST(Unordered, what_is_too_far_ahead_is_dropped_and_comes_again) {
     pair.wire.drop(Operation::write_first);
     pair.client.post({.work = Work::write, .length = 10 * 1024});
     pair.run();
-    expect_written(pair, 10 * 1024);
+    expect_all_written(pair, 10 * 1024);
     EXPECT_EQ(pair.server.counters().dropped_too_early, 6u);
 }
 
@@ -221,7 +221,7 @@ TEST(Unordered, a_timeout_leaves_the_path_out_that_it_was_about) {
     pair.wire.drop(Operation::write_only);
     pair.client.post({.work = Work::write, .length = 100});
     pair.run();
-    expect_written(pair, 100);
+    expect_all_written(pair, 100);
     const uint16_t bad = pair.wire.find(Operation::write_only, 1).packet.entropy;
     EXPECT_NE(pair.wire.find(Operation::write_only, 2).packet.entropy, bad);
     EXPECT_GT(pair.client.qp().spread->paths.penalty_of(bad), 0u);
