@@ -274,7 +274,7 @@ def perftest_on_a_bad_network(machines):
 
 def ucx_libfabric_and_mpi_on_a_bad_network(machines):
     ucx_between_machines(machines, FAULTS)
-    libfabric_between_machines(machines, ("rdm",), FAULTS)
+    libfabric_between_machines(machines, ("rdm", "msg"), FAULTS)
     open_mpi_with_8_ranks(machines, FAULTS)
 
 
