@@ -112,6 +112,7 @@ CollectiveOptions random_options(Collective collective, Algorithm algorithm,
     options.chunking.slices = static_cast<uint32_t>(random.below(4));
     options.peers = static_cast<uint32_t>(random.below(4));
     options.bytes = 1000 + random.below(300'000);
+    options.pxn = collective == Collective::all_to_all && random.chance(1, 2);
     if (random.chance(1, 2)) {
         options.software.launch = Duration{2'000'000};
         options.software.step = {Duration{1'500'000}, Duration{900'000}};

@@ -27,9 +27,7 @@ std::optional<Schedule::Kind> Schedule::kind_of(const CollectiveOptions& options
     switch (options.algorithm) {
         case Algorithm::ring: return is_broadcast ? Kind::chain : Kind::ring;
         case Algorithm::tree: return is_broadcast ? Kind::broadcast : Kind::tree;
-        case Algorithm::direct:
-            if (options.pxn) return std::nullopt;
-            return Kind::direct;
+        case Algorithm::direct: return options.pxn ? Kind::rails : Kind::direct;
         default: return std::nullopt;
     }
 }
@@ -55,6 +53,7 @@ Schedule::Schedule(const CollectiveOptions& options, std::shared_ptr<const Place
     if (members_ < 2) return;
     switch (kind_) {
         case Kind::direct: make_direct(); break;
+        case Kind::rails: make_rails(); break;
         case Kind::tree: make_trees(); break;
         case Kind::broadcast: make_broadcast(); break;
         case Kind::ring:
@@ -89,6 +88,7 @@ Stream Schedule::stream(uint32_t member, uint32_t index) const {
         case Kind::chain: return ring_stream(member, static_cast<uint16_t>(index));
         case Kind::tree: return tree_stream(member, index);
         case Kind::broadcast: return broadcast_stream(member, index);
+        case Kind::rails: return rail_stream(member, index);
         case Kind::direct: break;
     }
     return direct_stream(member, index);
@@ -100,6 +100,7 @@ StreamMessage Schedule::message(uint32_t member, uint32_t index, uint64_t k) con
         case Kind::chain: return chain_message(member, static_cast<uint16_t>(index), k);
         case Kind::tree: return tree_message(member, index, k);
         case Kind::broadcast: return broadcast_message(member, index, k);
+        case Kind::rails: return rail_message(member, index, k);
         case Kind::direct: break;
     }
     return direct_message(member, index, k);
@@ -109,6 +110,7 @@ Schedule::Source Schedule::source(uint32_t member, uint32_t inlet) const {
     TULLE_CHECK(kind_ != Kind::direct);
     if (kind_ == Kind::tree) return tree_source(member, inlet);
     if (kind_ == Kind::broadcast) return broadcast_source(member, inlet);
+    if (kind_ == Kind::rails) return rail_source(member, inlet);
     const Ring& ring = rings_[inlet];
     return {ring.order[(ring.position[member] + members_ - 1) % members_], inlet};
 }
@@ -126,6 +128,7 @@ uint64_t Schedule::stream_bytes(uint32_t member, uint32_t index) const {
             return part(channel_data(static_cast<uint16_t>(its.channel / 2)), 2, its.channel % 2)
                 .size();
         case Kind::chain: return channel_data(channel).size();
+        case Kind::rails: return rail_bytes(member, index);
         case Kind::ring: break;
     }
     return ring_bytes(rings_[channel].position[member], channel);
@@ -146,7 +149,7 @@ uint64_t Schedule::ring_bytes(uint32_t position, uint16_t channel) const {
 uint64_t Schedule::most_under_way() const {
     const Chunking& chunking = options_.chunking;
     if (chunking.window != 0) return std::max(chunking.window, chunking.inside_window);
-    uint64_t most = most_pieces_;
+    uint64_t most = most_pieces_ * std::max({1u, servers_, places_});
     for (const Ring& ring : rings_) most = std::max(most, ring.messages);
     const bool has_trees = kind_ == Kind::tree || kind_ == Kind::broadcast;
     for (uint16_t channel = 0; channel < options_.channels && has_trees; ++channel)
@@ -156,6 +159,9 @@ uint64_t Schedule::most_under_way() const {
 
 uint64_t Schedule::arrivals(uint32_t member) const {
     uint64_t sum = 0;
+    if (kind_ == Kind::rails)
+        return most_pieces_ * options_.channels *
+               (uint64_t{places_ - 1} * servers_ + uint64_t{servers_ - 1} * places_);
     if (kind_ == Kind::direct) {
         for (uint32_t from = 0; from < members_; ++from)
             if (from != member) sum += direct_pieces(from, member) * options_.channels;
@@ -516,21 +522,23 @@ Schedule::DirectPeer Schedule::direct_peer(uint32_t member, uint32_t index) cons
     return peer;
 }
 
-std::pair<uint32_t, uint32_t> Schedule::opened_by(uint32_t member, uint32_t turn) const {
+uint32_t Schedule::streams_inside(uint32_t member) const {
+    if (kind_ == Kind::rails) return (places_ - 1) * options_.channels;
     const bool has_inside = placement_->has_scale_up();
     const uint32_t inside =
         has_inside ? placement_->count_of(placement_->server_of(member)) - 1 : 0;
-    const uint64_t peer = uint64_t{inside} + turn + options_.peers;
-    if (options_.peers == 0 || peer >= members_ - 1) return {0, 0};
-    const auto first = static_cast<uint32_t>(peer * options_.channels);
-    return {first, first + options_.channels};
+    return inside * options_.channels;
+}
+
+std::pair<uint32_t, uint32_t> Schedule::opened_by(uint32_t member, uint32_t turn) const {
+    const uint64_t first =
+        streams_inside(member) + (uint64_t{turn} + options_.peers) * options_.channels;
+    if (options_.peers == 0 || first >= streams_) return {0, 0};
+    return {static_cast<uint32_t>(first), static_cast<uint32_t>(first) + options_.channels};
 }
 
 uint32_t Schedule::ends_turn(uint32_t member, uint32_t turn) const {
-    const bool has_inside = placement_->has_scale_up();
-    const uint32_t inside =
-        has_inside ? placement_->count_of(placement_->server_of(member)) - 1 : 0;
-    return (inside + turn + 1) * options_.channels - 1;
+    return streams_inside(member) + (turn + 1) * options_.channels - 1;
 }
 
 Stream Schedule::direct_stream(uint32_t member, uint32_t index) const {

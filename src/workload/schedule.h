@@ -14,7 +14,7 @@
 // stored form takes some 215 bytes a task; a schedule takes a few tables, which repetitions of the
 // phase share.
 //
-// Two levels, sums in switches, halving and doubling, and PXN have no schedule yet. A generated
+// Two levels, sums in switches, and halving and doubling have no schedule yet. A generated
 // phase names its ranks and the phases that a rank has to have ended before it
 // (GeneratedPhase::after): phases may be on parts of the ranks and overlap.
 #pragma once
@@ -116,7 +116,7 @@ public:
     base::Duration least_software() const;
 
 private:
-    enum class Kind : uint8_t { ring, chain, tree, broadcast, direct };
+    enum class Kind : uint8_t { ring, chain, tree, broadcast, direct, rails };
 
     // Part of a ring's data that goes round before the next begins.
     struct Turn {
@@ -222,6 +222,31 @@ private:
     StreamMessage direct_message(uint32_t member, uint32_t index, uint64_t k) const;
     uint32_t window_between(uint32_t from, uint32_t to) const;
 
+    // A stream of PXN: inside a server, or to the same place of another one.
+    struct RailStream {
+        bool leaves = false;
+        uint16_t channel = 0;
+        uint32_t place = 0;  // of the sender
+        uint32_t server = 0;
+        uint32_t peer = 0;    // a member
+        uint32_t turn = 0;    // if it leaves
+        uint32_t offset = 0;  // otherwise: so many places further
+    };
+    struct RailData {
+        uint32_t from = 0;
+        uint32_t to = 0;
+    };
+    void make_rails();
+    RailStream rail_stream_at(uint32_t member, uint32_t index) const;
+    Stream rail_stream(uint32_t member, uint32_t index) const;
+    Source rail_source(uint32_t member, uint32_t inlet) const;
+    RailData rail_data(uint32_t member, const RailStream& stream, uint32_t segment) const;
+    uint64_t rail_number(uint32_t member, const RailStream& stream, uint32_t segment) const;
+    StreamMessage rail_message(uint32_t member, uint32_t index, uint64_t k) const;
+    uint64_t rail_bytes(uint32_t member, uint32_t index) const;
+    // Streams of a member before those that take turns.
+    uint32_t streams_inside(uint32_t member) const;
+
     CollectiveOptions options_;
     std::shared_ptr<const Placement> placement_;
     Kind kind_ = Kind::ring;
@@ -236,6 +261,8 @@ private:
     std::array<Tree, 2> trees_;
     std::vector<uint64_t> tree_base_;   // by channel: the first number
     std::vector<uint64_t> chain_base_;  // of a broadcast, by node: its first edge
+    uint32_t servers_ = 0;              // of PXN, ...
+    uint32_t places_ = 0;               // ... and members of each
     uint64_t most_pieces_ = 1;          // from one to another, of everybody to everybody
 };
 

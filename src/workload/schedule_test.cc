@@ -146,6 +146,7 @@ CollectiveOptions random_options(Collective collective, Algorithm algorithm,
     options.software.step = {base::Duration{5000}, base::Duration{3000}};
     options.software.copy_fs = {1000, 2000};
     options.software.passes_on_lines = random.chance(1, 2);
+    options.pxn = collective == Collective::all_to_all && random.chance(1, 2);
     return options;
 }
 
