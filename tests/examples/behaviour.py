@@ -40,6 +40,20 @@ class Run:
         """Bus bandwidth in GB/s of the last phase of the name."""
         return [c["busbw_GBps"] for c in self.json["collectives"] if c["name"] == name][-1]
 
+    def step(self, name):
+        """What a training step of the name did with its time."""
+        return [step for step in self.json["training"] if step["name"] == name][0]
+
+    def exposed_us(self, name, kind):
+        return sum(e["time_us"] for e in self.step(name)["exposed"] if e["kind"] == kind)
+
+    def steps_add_up(self):
+        """Each step ended, and computing, bubble and what is exposed are all of it."""
+        return all(step["complete"] and
+                   abs(step["computing_us"] + step["bubble_us"] - step["step_us"] +
+                       sum(e["time_us"] for e in step["exposed"])) < 0.01
+                   for step in self.json["training"])
+
     def lost(self, cause=None):
         dropped = self.totals["dropped"]
         return sum(dropped.values()) if cause is None else dropped[cause]
@@ -56,6 +70,9 @@ def expectations(run):
     hoq = run["ring-deadlock-hoq"]
     levels = run["two-level-all-reduce"]
     nvlink = run["nvlink-in-switch"]
+    pipelines = run["training-schedules"]
+    layouts = run["training-layouts"]
+    bubble = {step["name"]: step["bubble_us"] for step in pipelines.json["training"]}
     return {
         "InfiniBand drops nothing for lack of buffer": ib.lost() == 0 and ib.status == 0,
         "RoCE without PFC loses": collapse.blames("losses") and collapse.lost("buffer_full") > 0,
@@ -107,6 +124,19 @@ def expectations(run):
             levels.busbw("two levels") > 1.2 * levels.busbw("rings"),
         "a switch that adds up beats a ring inside a server":
             nvlink.busbw("in the switch") > 1.2 * nvlink.busbw("ring"),
+        "where the time of training went adds up to the step": all(
+            run[name].steps_add_up()
+            for name in ("training", "training-schedules", "training-layouts")),
+        "chunks, later gradients of weights and both ends make a bubble shorter":
+            bubble["1f1b"] > 2 * bubble["zero bubble"] > 2 * bubble["dualpipe"]
+            and bubble["1f1b"] > 3.9 * bubble["interleaved"],
+        "copies that share out parameters gather them in each micro-batch":
+            layouts.exposed_us("zero 3", "parameters") >
+            2 * layouts.exposed_us("zero 1", "parameters"),
+        "each kind of sharing is exposed as itself":
+            layouts.exposed_us("gathered context", "context") > 0
+            and layouts.exposed_us("experts", "expert") > 0
+            and layouts.exposed_us("tensors", "tensor") > 0,
         "an all-to-all and storage end side by side":
             run["all-to-all-beside-storage"].status == 0
             and run["all-to-all-beside-storage"].lost() == 0,
