@@ -285,8 +285,10 @@ private:
         std::vector<std::string> found;
         if (!notes_.expect_list(list, key)) return found;
         for (const Value& item : list.items) {
-            if (const Complaint wrong = detail::none_of(item, known))
-                notes_.fail(item.line, fmt::format("{}: {}", key, *wrong));
+            const bool is_known =
+                item.is_text() && std::ranges::find(known, item.text) != known.end();
+            if (!is_known)
+                notes_.fail(item.line, fmt::format("{}: {}", key, *detail::none_of(item, known)));
             else if (std::ranges::find(found, item.text) != found.end())
                 notes_.fail(item.line, fmt::format("{}: {} is there twice", key, item.text));
             found.push_back(item.text);

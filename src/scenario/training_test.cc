@@ -94,8 +94,8 @@ TEST(training, that_cannot_be_is_one_sentence_with_its_line) {
 
 TEST(training, of_a_model_that_does_not_fit_is_refused_with_the_sum) {
     EXPECT_EQ(answer_to("model: llama3-70b, tp: 4, pp: 2"),
-              "s.yaml:4: llama3-70b does not fit into the 80.0 GB of h100: parameters 17.7 GB + "
-              "gradients 35.4 GB + optimizer 106.1 GB + activations 22.8 GB = 182.0 GB; take more "
+              "s.yaml:4: llama3-70b does not fit into the 80.0 GB of h100: parameters 17.6 GB + "
+              "gradients 35.3 GB + optimizer 105.8 GB + activations 22.8 GB = 181.6 GB; take more "
               "tp, pp or cp, a higher zero, or recompute");
 }
 
