@@ -48,6 +48,13 @@ public:
         });
     }
 
+    // Short ways find the same as long ones.
+    void add(const HostSettings& host) {
+        base::visit_fields(host, [&](const auto& field) {
+            if (&field != static_cast<const void*>(&host.short_ways)) add(field);
+        });
+    }
+
     void add(const EngineFigures&) {}
     void add(const TimeAccount&) {}  // of a second run, which found nothing else
     void add(const std::vector<Tap>&) {}

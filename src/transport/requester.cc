@@ -231,10 +231,13 @@ bool window_allows(const Core& core, const QueuePair& qp, Psn psn) {
 }
 
 // What goes again is in flight again. Over many paths congestion control counts it, or trimmed
-// packets go round and round; after a timeout nobody knows what is in flight.
+// packets go round and round. But the oldest goes whatever else is in flight, as that may wait for
+// it; and after a timeout nobody knows what is in flight.
 bool may_repair(const Core& core, const QueuePair& qp) {
-    const bool had_timeout = qp.requester.retries_left < qp.retry_count;
-    return !qp.spread || had_timeout || packets_in_flight(qp) < window_of(core, qp);
+    const RequesterState& r = qp.requester;
+    return !qp.spread || r.retries_left < qp.retry_count ||
+           packets_in_flight(qp) < window_of(core, qp) ||
+           qp.scoreboard->first_lost(r.sent_end) == r.unacknowledged;
 }
 
 // Packets come in any order, so something always seems to be missing; and a window that is smaller

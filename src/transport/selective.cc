@@ -32,6 +32,11 @@ Psn packet_at(const QueuePair& qp, Psn psn) {
     return !work.awaits_data() || psn == work.first_psn ? psn : work.end_psn();
 }
 
+void take_over(QueuePair& qp) {
+    qp.requester.repairs_due = qp.scoreboard->lost();
+    qp.requester.settled_ahead = qp.scoreboard->settled();
+}
+
 // Judges, and takes over what the scoreboard found. A loss is told to congestion control once for
 // all that was in flight with it.
 void settle(Core& core, QueuePair& qp, Instant now) {
@@ -39,8 +44,7 @@ void settle(Core& core, QueuePair& qp, Instant now) {
     Scoreboard& board = *qp.scoreboard;
     board.judge([&](Psn psn) { return packet_at(qp, psn); });
     const bool is_new = board.lost() > r.repairs_due;
-    r.repairs_due = board.lost();
-    r.settled_ahead = board.settled();
+    take_over(qp);
     if (is_new && !psn_before(r.unacknowledged, r.loss_told_end)) {
         r.loss_told_end = r.sent_end;
         on_signal(qp.congestion, now,
@@ -138,7 +142,9 @@ void on_answer_trimmed(Core& core, QueuePair& qp, Instant now, Psn psn, const Se
 bool take_answer(Core& core, QueuePair& qp, Psn psn, const SendWork& work) {
     Scoreboard& board = open_repairs(core, qp);
     board.note_delivered(work.end_psn());
-    return board.note_answer(psn);
+    const bool is_new = board.note_answer(psn);
+    take_over(qp);  // what came may have been given up
+    return is_new;
 }
 
 Psn end_of_answers(const QueuePair& qp, const SendWork& work) {
@@ -169,8 +175,7 @@ void on_repair_sent(QueuePair& qp, const RequestPlan& plan) {
     const uint32_t asked = plan.asked / qp.mtu + (plan.asked % qp.mtu != 0 ? 1 : 0);
     const uint32_t psns = work.work == Work::read ? std::max(asked, 1u) : 1;
     qp.scoreboard->on_sent_again(plan.psn, psn_plus(plan.psn, psns), r.sent_end);
-    r.repairs_due = qp.scoreboard->lost();
-    r.settled_ahead = qp.scoreboard->settled();
+    take_over(qp);
 }
 
 void close_repairs(QueuePair& qp) {

@@ -1,5 +1,7 @@
 #include "transport/unordered.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "transport/responder.h"
@@ -157,10 +159,12 @@ void end_wrong_receive(Core& core, QueuePair& qp, const Packet& packet, Verdict 
                                                              : Status::local_protection_error);
 }
 
-// Whether the packet is taken as it comes; others wait for their turn.
+// Whether the packet is taken as it comes; others wait for their turn. A key that is to go may be
+// that of data which is still on its way.
 bool goes_early(const QueuePair& qp, const Packet& packet) {
+    const bool invalidates = (header_info(packet).headers & wire::kIeth) != 0;
     return brings_write(packet) ||
-           (brings_send(packet) && qp.spread->delivery == Delivery::unordered);
+           (brings_send(packet) && !invalidates && qp.spread->delivery == Delivery::unordered);
 }
 
 void take_in_turn(Core& core, QueuePair& qp, const Packet& packet, bool is_placed) {
@@ -178,6 +182,16 @@ void take_in_turn(Core& core, QueuePair& qp, const Packet& packet, bool is_place
     r.expected = psn_plus(r.expected, 1);
 }
 
+// A SEND that takes a receive before its turn leaves one for each packet that is missing before it.
+// Otherwise those who come later might hold all receives, and wait for one who comes before them.
+bool leaves_receives(Core& core, QueuePair& qp, const Packet& packet) {
+    if (!brings_send(packet)) return true;
+    uint32_t missing = 0;
+    for (Psn psn = qp.responder.expected; psn != packet.psn(); psn = psn_plus(psn, 1))
+        missing += qp.early && qp.early->bitmap.has(psn) ? 0 : 1;
+    return core.receive_queue_of(qp).waiting() > missing;
+}
+
 // What cannot be taken now is kept, and judged again when its turn comes.
 void take_early(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
@@ -186,7 +200,8 @@ void take_early(Core& core, QueuePair& qp, const Packet& packet) {
         ++core.counters.dropped_too_early;
         return;
     }
-    bool is_placed = goes_early(qp, packet) && place(core, qp, packet) == Verdict::accept;
+    bool is_placed = goes_early(qp, packet) && leaves_receives(core, qp, packet) &&
+                     place(core, qp, packet) == Verdict::accept;
     if (is_placed && qp.spread->delivery == Delivery::unordered)
         is_placed = count(core, qp, packet) == Verdict::accept;
     steps::reorder_buffer(core, qp).keep(packet, r.expected, is_placed);
@@ -270,8 +285,10 @@ SpreadAnswer begin_spread_answer(QueuePair& qp, Instant now, const Packet& packe
 
 void end_spread_answer(Core& core, QueuePair& qp, Instant now, SpreadAnswer answer) {
     Signal& signal = answer.signal;
-    signal.acknowledged_packets = psn_distance(answer.oldest, qp.requester.unacknowledged) +
-                                  received_ahead(qp) - answer.received;
+    // Fewer are here than before where a receiver that is not ready gives a packet up again.
+    const uint32_t here =
+        psn_distance(answer.oldest, qp.requester.unacknowledged) + received_ahead(qp);
+    signal.acknowledged_packets = here - std::min(here, answer.received);
     signal.packets_in_flight = packets_in_flight(qp);
     const bool tells = signal.acknowledged_packets != 0 || signal.trimmed_packets != 0;
     if (tells && qp.congestion.algorithm != Algorithm::none) on_signal(qp.congestion, now, signal);

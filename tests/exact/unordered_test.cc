@@ -90,7 +90,7 @@ TEST(Unordered, a_sprayed_permutation_reaches_nine_tenths_of_the_limit) {
         lab.fabric.link.delay = 100_ns;
         lab.fabric.node.buffer_bytes = 256 << 20;
         lab.host.paths.count = 1024;  // so that hashes give each path nearly the same
-        constexpr uint64_t kBytes = 2'000'000;
+        constexpr uint64_t kBytes = 8'000'000;
         for (uint32_t i = 0; i < 64; ++i)
             lab.flows.push_back({.source = i, .destination = (i + 35) % 64, .bytes = kBytes});
         const Result result = run(lab);

@@ -1,5 +1,7 @@
 #include "pair.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -417,6 +419,22 @@ void Pair::run(base::Duration at_most) {
     }
     client.drain();
     server.drain();
+}
+
+uint32_t bind_window(Pair& pair, uint64_t offset, uint64_t length, uint32_t access) {
+    const uint32_t window =
+        *pair.server.adapter.memory().create_window(pair.server.pd, WindowType::type2);
+    const uint32_t key = (window & ~0xffu) | kNewVariant;
+    pair.server.post({.work = Work::bind_window,
+                      .binding = WindowBinding{.window_rkey = window,
+                                               .new_rkey = key,
+                                               .region_lkey = pair.server.key,
+                                               .address = Host::kBase + offset,
+                                               .length = length,
+                                               .access = access}});
+    pair.run();
+    EXPECT_EQ(pair.server.completion().status, Status::success);
+    return key;
 }
 
 }  // namespace tulle::transport

@@ -264,4 +264,8 @@ private:
     uint64_t order_ = 0;
 };
 
+// A type-2 window of the server over [offset, offset + length), bound by its send queue.
+inline constexpr uint32_t kNewVariant = 0x5a;  // the last byte of its key
+uint32_t bind_window(Pair& pair, uint64_t offset, uint64_t length, uint32_t access);
+
 }  // namespace tulle::transport

@@ -181,6 +181,36 @@ TEST(Unordered, without_a_receive_the_message_waits_and_comes_once) {
     expect_all_written(pair, 4096);
 }
 
+TEST(Unordered, those_who_come_later_leave_a_receive_for_those_who_are_missing) {
+    PairOptions options = unordered();
+    options.receives = 1;
+    options.grants_credits = false;
+    options.max_packets_outstanding = 3;
+    Pair pair(options);
+    pair.wire.drop(Operation::send_only, 1);
+    pair.client.post({.work = Work::send, .length = 100, .id = 1});
+    pair.client.post({.work = Work::send, .length = 3000, .id = 2});
+    pair.run(20_ms);
+    // The one receive is for the first message; the second, which was there before, waits.
+    EXPECT_EQ(pair.server.receive_completion().byte_count, 100u);
+    pair.server.post_receive(0, 8192);
+    pair.run();
+    EXPECT_EQ(pair.server.receive_completion().byte_count, 3000u);
+    EXPECT_EQ(pair.client.completion().id, 1u);
+    EXPECT_EQ(pair.client.completion().id, 2u);
+}
+
+TEST(Unordered, a_key_goes_when_all_that_was_sent_before_has_come) {
+    Pair pair(unordered());
+    const uint32_t key = bind_window(pair, 0, 4096, kRemoteWrite);
+    pair.wire.drop(Operation::write_last, 1);
+    pair.client.post({.work = Work::write, .length = 2048, .rkey = key});
+    pair.client.post({.work = Work::send_with_invalidate, .length = 32, .rkey = key});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+}
+
 TEST(Unordered, what_is_wrong_with_an_early_packet_is_said_when_its_turn_comes) {
     Pair pair(unordered());
     pair.wire.delay(Operation::write_first, 1, 20_us);

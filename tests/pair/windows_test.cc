@@ -9,25 +9,6 @@ namespace {
 using namespace base::literals;
 using wire::Operation;
 
-constexpr uint32_t kNewVariant = 0x5a;
-
-// A type-2 window of the server over [offset, offset + length), bound by its send queue.
-uint32_t bind_window(Pair& pair, uint64_t offset, uint64_t length, uint32_t access) {
-    const uint32_t window =
-        *pair.server.adapter.memory().create_window(pair.server.pd, WindowType::type2);
-    const uint32_t key = (window & ~0xffu) | kNewVariant;
-    pair.server.post({.work = Work::bind_window,
-                      .binding = WindowBinding{.window_rkey = window,
-                                               .new_rkey = key,
-                                               .region_lkey = pair.server.key,
-                                               .address = Host::kBase + offset,
-                                               .length = length,
-                                               .access = access}});
-    pair.run();
-    EXPECT_EQ(pair.server.completion().status, Status::success);
-    return key;
-}
-
 Status run_one(Pair& pair, const Post& post) {
     pair.client.post(post);
     pair.run();
