@@ -181,10 +181,10 @@ bool Imports::await_taken(uint32_t peer, uint64_t instance) {
 std::optional<uint32_t> Imports::meet(const DeviceOwner& owner, ImportRefusal& refusal) {
     refusal = ImportRefusal::nobody;
     const auto index = world_.resolve_slot(owner.slot).value;
-    if (index == 0 || index >= world_.size() || world_.at(index).instance != owner.instance)
-        return std::nullopt;
-    refusal = ImportRefusal::not_allowed;
+    if (index == 0 || index >= world_.size()) return std::nullopt;
     const Peer& peer = world_.at(index);
+    if (peer.instance != owner.instance || peer.is_dead()) return std::nullopt;
+    refusal = ImportRefusal::not_allowed;
     if (!peer.has_grants() || !peer.has_made(owner.word)) return std::nullopt;
     refusal = ImportRefusal::nobody;
     if (!await_taken(index, owner.instance)) return std::nullopt;

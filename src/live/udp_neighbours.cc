@@ -61,7 +61,7 @@ bool UdpNeighbours::take_probe(const UdpArrival& arrival) {
 }
 
 UdpNeighbours::Verdict UdpNeighbours::judge(Instant now, const UdpArrival& arrival) {
-    if (arrival.body.size() < wire::Bth::kSize) {
+    if (arrival.body.size() < wire::Bth::kSize + wire::kIcrcSize) {  // than any packet
         if (UdpSockets::greeting_in(arrival)) return judge_greeting(now, arrival);
         return {take_probe(arrival) ? Whose::nobodys : Whose::ours};
     }
