@@ -131,9 +131,9 @@ bool Manager::open() {
         });
     };
     bridge_->lock(context);
+    context_ = context;  // before the thread can ask for it
     bridge_->set_handler(context, handler);
     bridge_->unlock(context);
-    context_ = context;
     return true;
 }
 
