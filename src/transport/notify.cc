@@ -1,14 +1,12 @@
 #include "transport/notify.h"
 
+#include "transport/responder.h"
+
 namespace tulle::transport {
 namespace {
 
 // Notifications may get lost, so those of a lane that stays closed need not all be kept.
 constexpr size_t kMaxWaiting = 1024;
-
-const wire::OpcodeInfo& info_of(const Packet& packet) {
-    return wire::opcode_info(static_cast<uint8_t>(packet.opcode));
-}
 
 void send_notification(Core& core, const QueuePair& qp, const Packet& packet) {
     if (core.notifications.size() >= kMaxWaiting) return;

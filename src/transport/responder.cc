@@ -24,25 +24,6 @@ using wire::psn_distance;
 using wire::psn_plus;
 
 constexpr uint32_t kAtomicSize = 8;
-constexpr uint32_t kMaxMessage = 1u << 31;
-
-Operation operation_of(const Packet& packet) {
-    return wire::operation_of(static_cast<uint8_t>(packet.opcode));
-}
-
-const wire::OpcodeInfo& info_of(const Packet& packet) {
-    return wire::opcode_info(static_cast<uint8_t>(packet.opcode));
-}
-
-bool is_send(Operation operation) {
-    return operation <= Operation::send_only_with_immediate ||
-           operation == Operation::send_last_with_invalidate ||
-           operation == Operation::send_only_with_invalidate;
-}
-
-bool is_write(Operation operation) {
-    return operation >= Operation::write_first && operation <= Operation::write_only_with_immediate;
-}
 
 bool is_atomic(Operation operation) {
     return operation == Operation::compare_swap || operation == Operation::fetch_add;

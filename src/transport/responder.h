@@ -9,6 +9,25 @@
 
 namespace tulle::transport {
 
+inline constexpr uint32_t kMaxMessage = 1u << 31;  // bytes
+
+// What the opcode of a packet says of it.
+inline const wire::OpcodeInfo& info_of(const Packet& packet) {
+    return wire::opcode_info(static_cast<uint8_t>(packet.opcode));
+}
+inline wire::Operation operation_of(const Packet& packet) {
+    return wire::operation_of(static_cast<uint8_t>(packet.opcode));
+}
+inline bool is_send(wire::Operation operation) {
+    return operation <= wire::Operation::send_only_with_immediate ||
+           operation == wire::Operation::send_last_with_invalidate ||
+           operation == wire::Operation::send_only_with_invalidate;
+}
+inline bool is_write(wire::Operation operation) {
+    return operation >= wire::Operation::write_first &&
+           operation <= wire::Operation::write_only_with_immediate;
+}
+
 enum class Verdict : uint8_t {
     accept,
     receiver_not_ready,

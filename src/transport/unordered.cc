@@ -12,32 +12,21 @@
 namespace tulle::transport {
 namespace {
 
-using wire::Operation;
 using wire::Position;
 using wire::psn_before;
 using wire::psn_distance;
 using wire::psn_plus;
 
-constexpr uint64_t kLongestMessage = uint64_t{1} << 31;
-
-const wire::OpcodeInfo& header_info(const Packet& packet) {
-    return wire::opcode_info(static_cast<uint8_t>(packet.opcode));
-}
-
 bool brings_write(const Packet& packet) {
-    const Operation operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
-    return operation >= Operation::write_first && operation <= Operation::write_only_with_immediate;
+    return is_write(operation_of(packet));
 }
 
 bool brings_send(const Packet& packet) {
-    const Operation operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
-    return operation <= Operation::send_only_with_immediate ||
-           operation == Operation::send_last_with_invalidate ||
-           operation == Operation::send_only_with_invalidate;
+    return is_send(operation_of(packet));
 }
 
 bool ends_message(const Packet& packet) {
-    const Position position = header_info(packet).position;
+    const Position position = info_of(packet).position;
     return position == Position::last || position == Position::only;
 }
 
@@ -52,7 +41,7 @@ uint32_t offset_in_message(const QueuePair& qp, const Packet& packet) {
 // Packets that are not the last are whole MTUs, and a WRITE has the length that it said.
 bool fits_its_message(const QueuePair& qp, const Packet& packet) {
     const uint32_t length = packet.payload_length;
-    if (uint64_t{packet.srq_or_ee} * qp.mtu + length > kLongestMessage) return false;
+    if (uint64_t{packet.srq_or_ee} * qp.mtu + length > kMaxMessage) return false;
     if (!ends_message(packet)) return length == qp.mtu;
     if (length > qp.mtu || (length == 0 && packet.srq_or_ee != 0)) return false;
     return !brings_write(packet) ||
@@ -107,9 +96,9 @@ Verdict complete_message(Core& core, QueuePair& qp, PartialMessage& message) {
     ResponderState& r = qp.responder;
     Packet last = message.last;
     // The last packet of a long WRITE has its immediate data where its opcode knows of no address.
-    if (brings_write(last) && (header_info(last).headers & wire::kReth) == 0)
+    if (brings_write(last) && (info_of(last).headers & wire::kReth) == 0)
         last.extended.send = {{}, {}, last.extended.rdma.immediate_or_flush};
-    const bool invalidates = (header_info(last).headers & wire::kIeth) != 0;
+    const bool invalidates = (info_of(last).headers & wire::kIeth) != 0;
     if (invalidates && !core.memory.invalidate(last.extended.send.immediate_or_rkey, qp.asker()))
         return Verdict::remote_access_error;
     if (brings_write(last)) ++core.counters.rx_write_requests;
@@ -134,7 +123,7 @@ Verdict count(Core& core, QueuePair& qp, const Packet& packet) {
     if (!message.is_whole()) return Verdict::accept;
     Verdict verdict = Verdict::accept;
     const bool needs_receive =
-        brings_write(message.last) && (header_info(message.last).headers & wire::kImmDt) != 0;
+        brings_write(message.last) && (info_of(message.last).headers & wire::kImmDt) != 0;
     if (needs_receive) verdict = take_receive_for(core, qp, message);
     if (verdict == Verdict::accept) verdict = complete_message(core, qp, message);
     if (verdict != Verdict::accept) {  // as if this packet had not come
@@ -162,7 +151,7 @@ void end_wrong_receive(Core& core, QueuePair& qp, const Packet& packet, Verdict 
 // Whether the packet is taken as it comes; others wait for their turn. A key that is to go may be
 // that of data which is still on its way.
 bool goes_early(const QueuePair& qp, const Packet& packet) {
-    const bool invalidates = (header_info(packet).headers & wire::kIeth) != 0;
+    const bool invalidates = (info_of(packet).headers & wire::kIeth) != 0;
     return brings_write(packet) ||
            (brings_send(packet) && !invalidates && qp.spread->delivery == Delivery::unordered);
 }
