@@ -2,13 +2,28 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <system_error>
+#include <thread>
 
 namespace tulle::verbs {
 namespace {
 
 using transport::EventKind;
+
+// Far more than the host's own thread holds a lock for. Chosen.
+constexpr std::chrono::milliseconds kPatienceAtExit{200};
+
+// Held, unless its holder keeps it: a thread that hangs in a call, or the caller itself, amid one.
+template <class Lock>
+std::unique_lock<Lock> lock_soon(Lock& lock) {
+    std::unique_lock guard(lock, std::defer_lock);
+    const auto end = std::chrono::steady_clock::now() + kPatienceAtExit;
+    while (!guard.try_lock() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    return guard;
+}
 
 }  // namespace
 
@@ -57,12 +72,12 @@ void Process::remove(Context& context) {
 }
 
 // A program that ends without closing its device has counted all the same. One that ends amid a
-// call of another thread keeps what it has shown so far.
+// call keeps what it has shown so far.
 void Process::on_exit() {
     for (Process& process : all()) {
-        const std::unique_lock guard(process.lock_, std::try_to_lock);
+        const auto guard = lock_soon(process.lock_);
         if (!guard || !process.host_) continue;
-        const std::unique_lock host_guard(process.host_->lock(), std::try_to_lock);
+        const auto host_guard = lock_soon(process.host_->lock());
         if (host_guard) process.host_->finish();
     }
 }

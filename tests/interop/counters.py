@@ -87,6 +87,14 @@ def a_group_is_counted_apart(world):
     world.check(counted[0, "unicast_xmit_packets"] == 0, "all went to the group")
 
 
+def a_program_that_ends_amid_calls_of_its_threads_has_counted(world):
+    leaver = Path(world.tulle).with_name("leaver")
+    script = f"for i in 1 2 3 4 5 6 7 8 9 10; do {leaver} || exit 1; done; {SHOW}"
+    counted = shown(world.run("--", "sh", "-c", script))
+    sent = counted[0, "port_xmit_data"] * 4
+    world.check(sent == 10 * 64, f"ten programs sent 64 bytes each, and {sent} are counted")
+
+
 def a_program_that_still_runs_is_counted(world):
     """It looks at its counters itself, until they show its failure."""
     script = Path(__file__).with_name("causes.py")
@@ -101,5 +109,6 @@ if __name__ == "__main__":
         each_host_has_counters_of_its_own,
         what_faults_do_is_seen_in_hw_counters,
         a_group_is_counted_apart,
+        a_program_that_ends_amid_calls_of_its_threads_has_counted,
         a_program_that_still_runs_is_counted,
     )))
