@@ -122,7 +122,8 @@ std::string check_times(const sim::Setup& setup, const Result& result) {
         const sim::Flow& flow = setup.flows[i];
         Duration least = fastest.of(flow);
         // Packets that go by several paths at once may beat the closed form, which knows one.
-        const bool has_one_path = fabric::keeps_flows_together(setup.fabric.route.choice);
+        const bool has_one_path = fabric::keeps_flows_together(setup.fabric.route.choice) &&
+                                  !setup.host.paths.are_several();
         if (fastest.is_uniform() && flow.path < 0 && has_one_path)
             least = std::max(least, ideal.of(flow));
         // The closed form rounds each packet up on each link; the engine carries the fractions.
