@@ -74,9 +74,15 @@ std::string check_losses(const sim::Setup& setup, const Result& result) {
     return {};
 }
 
+// Neither the switches nor the sender spread what belongs together.
+bool has_one_path(const sim::Setup& setup) {
+    return fabric::keeps_flows_together(setup.fabric.route.choice) &&
+           !setup.host.paths.are_several();
+}
+
 bool keeps_order(const sim::Setup& setup) {
     const bool waits = setup.host.ack_timeout == 0 || setup.host.service != sim::Service::reliable;
-    return fabric::keeps_flows_together(setup.fabric.route.choice) && setup.faults.empty() && waits;
+    return has_one_path(setup) && setup.faults.empty() && waits;
 }
 
 // Nothing happened to a network that a message would not survive.
@@ -122,9 +128,7 @@ std::string check_times(const sim::Setup& setup, const Result& result) {
         const sim::Flow& flow = setup.flows[i];
         Duration least = fastest.of(flow);
         // Packets that go by several paths at once may beat the closed form, which knows one.
-        const bool has_one_path = fabric::keeps_flows_together(setup.fabric.route.choice) &&
-                                  !setup.host.paths.are_several();
-        if (fastest.is_uniform() && flow.path < 0 && has_one_path)
+        if (fastest.is_uniform() && flow.path < 0 && has_one_path(setup))
             least = std::max(least, ideal.of(flow));
         // The closed form rounds each packet up on each link; the engine carries the fractions.
         constexpr Duration kRounding{100};
