@@ -65,7 +65,7 @@ TEST(CmReplay, the_kernels_request_gets_a_reply_that_mirrors_its_ids) {
     const CmEvent event = *server.poll_event();
     const auto& arrived = std::get<CmRequestArrived>(event.what);
     EXPECT_EQ(arrived.ip, (IpAddresses{kClientGid, kServerGid, 0xcfd8}));
-    EXPECT_EQ(path_from_here(arrived.message.primary).packet_lifetime, 18);
+    EXPECT_EQ(arrived.message.primary.local_ack_timeout, 19);
     EXPECT_EQ(server.accept({}, event.handle,
                             {.qpn = wire::Qpn{0x41},
                              .starting_psn = wire::Psn{0xfb14d3},

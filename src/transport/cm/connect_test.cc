@@ -57,8 +57,8 @@ TEST(CmConnect, the_request_shows_everything_that_the_client_asked_for) {
     EXPECT_EQ(arrived.message.max_cm_retries, kRetries);
     EXPECT_EQ(arrived.private_data()[0], 'd');
     EXPECT_FALSE(arrived.ip);
-    EXPECT_EQ(path_from_here(arrived.message.primary).remote_gid, request.path.local_gid);
-    EXPECT_EQ(path_from_here(arrived.message.primary).packet_lifetime, kLifetime);
+    EXPECT_EQ(arrived.message.primary.local_gid, request.path.local_gid);
+    EXPECT_EQ(arrived.message.primary.local_ack_timeout, ack_timeout_code(kLifetime, 3));
 }
 
 TEST(CmConnect, each_message_of_the_establishment_may_be_lost_once) {
@@ -277,8 +277,6 @@ TEST(CmConnect, calls_that_are_not_due_are_refused) {
     EXPECT_EQ(client.reject(pair.now(), handles.client, {}), CmStatus::wrong_state);
     EXPECT_EQ(client.prepare(handles.client, 10), CmStatus::wrong_state);
     EXPECT_EQ(client.disconnect(pair.now(), handles.client), CmStatus::wrong_state);
-    EXPECT_EQ(client.load_alternate(pair.now(), handles.client, {}), CmStatus::wrong_state);
-    EXPECT_EQ(server.answer_alternate(handles.server, {}), CmStatus::wrong_state);
     EXPECT_EQ(server.answer_service(pair.now(), handles.server, {}), CmStatus::wrong_state);
     EXPECT_EQ(server.accept(pair.now(), CmHandle{12345}, {}), CmStatus::no_such_connection);
     EXPECT_EQ(server.accept(pair.now(), handles.server, {}), CmStatus::invalid);  // no QPN
@@ -374,8 +372,6 @@ TEST(CmTimes, an_ack_timeout_is_a_round_trip_and_the_adapters_delay) {
     EXPECT_EQ(ack_timeout_code(18, 18), 20);
     EXPECT_EQ(ack_timeout_code(10, 15), 15);
     EXPECT_EQ(ack_timeout_code(31, 31), 31);
-    EXPECT_EQ(packet_lifetime_of(ack_timeout_code(18, 15)), 18);
-    EXPECT_EQ(packet_lifetime_of(0), 0);
 }
 
 }  // namespace

@@ -48,8 +48,6 @@ struct Connection {
     bool peer_to_peer = false;
     uint8_t redirections = 0;
     CmListener backlog;  // in whose it is, if it waits in one
-    bool lap_sent = false;
-    bool lap_received = false;
 
     uint32_t local_id = 0;
     uint32_t remote_id = 0;
@@ -61,7 +59,6 @@ struct Connection {
     wire::Qpn cm_qpn{1};             // of the peer's manager
     wire::Key64 transaction_id;      // of the exchange under way
     wire::Key64 establishment;       // of the REQ that began it all
-    wire::Key64 lap_transaction;     // of the LAP that we answer
     wire::Key64 service_id;          // of a SIDR_REQ that we answer, or of our own REQ
     base::Duration response_time{};  // how long the peer may take, both ways included
     base::Duration peer_patience{};  // after what time the peer sends again

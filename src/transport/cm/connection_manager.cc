@@ -49,7 +49,6 @@ void ConnectionManager::dispatch(const Arrival& from, uint16_t attribute, wire::
         case wire::kCmSidrReq: return on_sidr_req(from, *wire::parse<wire::CmSidrReq>(data));
         case wire::kCmSidrRep: return on_sidr_rep(from, *wire::parse<wire::CmSidrRep>(data));
         case wire::kCmLap: return on_lap(from, *wire::parse<wire::CmLap>(data));
-        case wire::kCmApr: return on_apr(from, *wire::parse<wire::CmApr>(data));
         default: ++stats_.malformed;
     }
 }

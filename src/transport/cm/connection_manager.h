@@ -74,7 +74,7 @@ public:
 
     // Both sides. reject() answers a REQ or a REP, or takes an accept() back.
     CmStatus reject(base::Instant now, CmHandle handle, const Rejection& rejection);
-    // Asks the peer for time (MRA) after a REQ, a REP or a LAP; 222 bytes of private data.
+    // Asks the peer for time (MRA) after a REQ or a REP; 222 bytes of private data.
     CmStatus prepare(CmHandle handle, uint8_t service_timeout, wire::Bytes private_data = {});
     CmStatus disconnect(base::Instant now, CmHandle handle,
                         wire::Bytes private_data = {});  // 220 bytes
@@ -84,10 +84,6 @@ public:
     // The process at this end point is gone: what it had here ends at once, without a message and
     // without a rest, because nothing of it can come any more (gone.cc).
     void lose_endpoint(uint32_t endpoint);
-
-    // Path migration.
-    CmStatus load_alternate(base::Instant now, CmHandle handle, const AlternatePathRequest& path);
-    CmStatus answer_alternate(CmHandle handle, const AlternatePathAnswer& answer);
 
     // Datagram services.
     CmOpened resolve_service(base::Instant now, const ServiceRequest& request);
@@ -197,8 +193,6 @@ private:
 
     // alternate_path.cc
     void on_lap(const Arrival& from, const wire::CmLap& lap);
-    void on_repeated_lap(Connection& c);
-    void on_apr(const Arrival& from, const wire::CmApr& apr);
 
     // service_resolution.cc
     void on_sidr_req(const Arrival& from, const wire::CmSidrReq& req);

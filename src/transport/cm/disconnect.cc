@@ -20,7 +20,6 @@ CmStatus ConnectionManager::disconnect(Instant now, CmHandle handle, wire::Bytes
 
 void ConnectionManager::send_dreq(Instant now, Connection& c, wire::Bytes private_data) {
     c.state = State::dreq_sent;
-    c.lap_sent = c.lap_received = false;
     c.transaction_id = table_.new_transaction_id();
     auto dreq = cm::plain_message<wire::CmDreq>(c.ids());
     dreq.remote_qpn = c.remote_qpn;
@@ -87,7 +86,6 @@ void ConnectionManager::end_stale(Instant now, Connection& c) {
 void ConnectionManager::enter_time_wait(Instant now, Connection& c) {
     leave_backlog(c);
     c.state = State::time_wait;
-    c.lap_sent = c.lap_received = false;
     table_.forget_remote_qpn(c);
     table_.set_deadline(c, now + c.time_wait_time);
 }

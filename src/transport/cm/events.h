@@ -13,9 +13,6 @@
 
 namespace tulle::transport {
 
-// A path of a REQ as the side that received it uses it.
-CmPath path_from_here(const wire::CmReqPath& path);
-
 // A REQ for one of our listeners, or for a connect() that it crosses: accept(), reject() or
 // prepare().
 struct CmRequestArrived {
@@ -84,14 +81,6 @@ struct CmMoreTime {
     wire::CmMra message;
 };
 
-// LAP: answer_alternate() or prepare(). APR: the answer to ours.
-struct CmPathRequested {
-    wire::CmLap message;
-};
-struct CmPathAnswered {
-    wire::CmApr message;
-};
-
 // SIDR_REQ for one of our listeners: answer_service(). SIDR_REP: the answer to ours.
 struct CmServiceRequested {
     CmListener listener;
@@ -111,8 +100,8 @@ struct CmEvent {
     CmHandle handle;
     bool last = false;  // the handle names nothing any more
     std::variant<CmRequestArrived, CmReplyArrived, CmEstablished, CmRejected, CmUnreachable,
-                 CmDisconnected, CmTimeWaitOver, CmMoreTime, CmPathRequested, CmPathAnswered,
-                 CmServiceRequested, CmServiceAnswered, CmRedirected>
+                 CmDisconnected, CmTimeWaitOver, CmMoreTime, CmServiceRequested, CmServiceAnswered,
+                 CmRedirected>
         what = CmTimeWaitOver{};
 };
 

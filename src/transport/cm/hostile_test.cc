@@ -178,7 +178,7 @@ private:
     void call(Owner& owner) {
         const CmHandle handle = owner.any(random_);
         ConnectionManager& manager = owner.manager;
-        switch (random_.below(16)) {
+        switch (random_.below(14)) {
             case 0:
             case 1: owner.opened(manager.connect(now_, any_request(owner))); break;
             case 2: owner.opened(manager.resolve_service(now_, any_question())); break;
@@ -186,15 +186,13 @@ private:
             case 4: ignore(manager.communication_established(handle)); break;
             case 5: ignore(manager.prepare(handle, static_cast<uint8_t>(random_.below(20)))); break;
             case 6: ignore(manager.disconnect(now_, handle)); break;
-            case 7: ignore(manager.load_alternate(now_, handle, {})); break;
-            case 8: ignore(manager.answer_alternate(handle, {})); break;
-            case 9: owner.gave_up(handle, manager.reject(now_, handle, any_rejection())); break;
-            case 10:
+            case 7: owner.gave_up(handle, manager.reject(now_, handle, any_rejection())); break;
+            case 8:
                 owner.gave_up(handle, manager.answer_service(now_, handle, {.qpn = wire::Qpn{5}}));
                 break;
-            case 11: owner.gave_up(handle, manager.abandon(now_, handle)); break;
-            case 12: ignore(manager.follow(now_, handle, 1 - endpoint_of(owner), {})); break;
-            case 13:
+            case 9: owner.gave_up(handle, manager.abandon(now_, handle)); break;
+            case 10: ignore(manager.follow(now_, handle, 1 - endpoint_of(owner), {})); break;
+            case 11:
                 if (random_.chance(1, 16)) manager.lose_endpoint(1 - endpoint_of(owner));
                 break;
             default: ignore(manager.accept(now_, handle, sample_reply(any_qpn()))); break;

@@ -89,16 +89,6 @@ CmStatus check(const Rejection& r) {
                                r.additional_info.size() <= kMaxAdditionalInfo);
 }
 
-CmStatus check(const AlternatePathRequest& r) {
-    return status_of(is_path(r.path) && r.remote_cm_response_timeout <= kMaxTimeCode,
-                     fits_data_of<wire::CmLap>(r.private_data));
-}
-
-CmStatus check(const AlternatePathAnswer& r) {
-    return status_of(true, fits_data_of<wire::CmApr>(r.private_data) &&
-                               r.additional_info.size() <= kMaxAdditionalInfo);
-}
-
 CmStatus check(const ServiceRequest& r) {
     const bool valid = r.packet_lifetime <= kMaxTimeCode && r.response_timeout <= kMaxTimeCode &&
                        r.max_cm_retries < 16 && is_addressed(r.service_id, r.ip);
@@ -171,32 +161,9 @@ wire::CmMra mra_message(wire::CmAnswered answered, uint8_t service_timeout, wire
     return mra;
 }
 
-wire::CmLap lap_message(const AlternatePathRequest& r, wire::Qpn remote_qpn, uint8_t ack_timeout,
-                        Ids ids) {
-    auto lap = plain_message<wire::CmLap>(ids);
-    lap.remote_qpn = remote_qpn;
-    lap.remote_cm_response_timeout = r.remote_cm_response_timeout;
-    lap.alternate_local_lid = r.path.local_lid;
-    lap.alternate_remote_lid = r.path.remote_lid;
-    lap.alternate_local_gid = r.path.local_gid;
-    lap.alternate_remote_gid = r.path.remote_gid;
-    lap.alternate_flow_label.value = r.path.flow_label;
-    lap.alternate_traffic_class = r.path.traffic_class;
-    lap.alternate_hop_limit = r.path.hop_limit;
-    lap.alternate_packet_rate = r.path.packet_rate;
-    lap.alternate_service_level = r.path.service_level;
-    lap.alternate_subnet_local = r.path.subnet_local;
-    lap.alternate_local_ack_timeout = ack_timeout;
-    put_data(r.private_data, lap.private_data);
-    return lap;
-}
-
-wire::CmApr apr_message(const AlternatePathAnswer& r, Ids ids) {
+wire::CmApr apr_message(wire::CmAprStatus status, Ids ids) {
     auto apr = plain_message<wire::CmApr>(ids);
-    apr.status = r.status;
-    apr.additional_info_length = static_cast<uint8_t>(r.additional_info.size());
-    put_data(r.additional_info, apr.additional_info);
-    put_data(r.private_data, apr.private_data);
+    apr.status = status;
     return apr;
 }
 

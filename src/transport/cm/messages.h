@@ -22,8 +22,6 @@ struct Ids {
 CmStatus check(const ConnectRequest& request);
 CmStatus check(const AcceptReply& reply);
 CmStatus check(const Rejection& rejection);
-CmStatus check(const AlternatePathRequest& request);
-CmStatus check(const AlternatePathAnswer& answer);
 CmStatus check(const ServiceRequest& request);
 CmStatus check(const ServiceAnswer& answer);
 
@@ -36,9 +34,7 @@ wire::CmRep rep_message(const AcceptReply& reply, const CmConfig& config, Ids id
 wire::CmRej rej_message(const Rejection& rejection, wire::CmAnswered answered, Ids ids);
 wire::CmMra mra_message(wire::CmAnswered answered, uint8_t service_timeout, wire::Bytes data,
                         Ids ids);
-wire::CmLap lap_message(const AlternatePathRequest& request, wire::Qpn remote_qpn,
-                        uint8_t ack_timeout, Ids ids);
-wire::CmApr apr_message(const AlternatePathAnswer& answer, Ids ids);
+wire::CmApr apr_message(wire::CmAprStatus status, Ids ids);
 wire::CmSidrReq sidr_req_message(const ServiceRequest& request, uint32_t request_id);
 wire::CmSidrRep sidr_rep_message(const ServiceAnswer& answer, uint32_t request_id,
                                  wire::Key64 service_id);

@@ -40,18 +40,12 @@ CmStatus ConnectionManager::prepare(CmHandle handle, uint8_t service_timeout,
     if (c == nullptr) return CmStatus::no_such_connection;
     if (service_timeout > kMaxTimeCode) return CmStatus::invalid;
     if (!cm::fits_data_of<wire::CmMra>(private_data)) return CmStatus::too_long;
-    auto answered = wire::kCmAnswersOther;
-    wire::Key64 transaction_id = c->transaction_id;
-    if (c->state == State::req_received)
-        answered = wire::kCmAnswersReq;
-    else if (c->state == State::rep_received)
-        answered = wire::kCmAnswersRep;
-    else if (c->state == State::established && c->lap_received)
-        transaction_id = c->lap_transaction;
-    else
+    if (c->state != State::req_received && c->state != State::rep_received)
         return CmStatus::wrong_state;
+    const auto answered =
+        c->state == State::req_received ? wire::kCmAnswersReq : wire::kCmAnswersRep;
     answer(*c, cm::datagram(cm::mra_message(answered, service_timeout, private_data, c->ids()),
-                            transaction_id));
+                            c->transaction_id));
     return CmStatus::ok;
 }
 
@@ -76,7 +70,6 @@ bool ConnectionManager::is_awaited(const Connection& c, const wire::CmMra& mra) 
     switch (mra.message_mraed) {
         case wire::kCmAnswersReq: return c.state == State::req_sent;
         case wire::kCmAnswersRep: return c.state == State::rep_sent;
-        case wire::kCmAnswersOther: return c.state == State::established && c.lap_sent;
         default: return false;
     }
 }

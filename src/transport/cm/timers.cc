@@ -43,10 +43,6 @@ void ConnectionManager::give_up(Instant now, Connection& c) {
             send(c, cm::datagram(rej, c.transaction_id));
             tell(c, CmUnreachable{wire::kCmRep});
             return enter_time_wait(now, c);
-        case State::established:
-            c.lap_sent = false;
-            stop_waiting(c);
-            return tell(c, CmUnreachable{wire::kCmLap});
         case State::dreq_sent: return end(now, c, {.how = CmEnd::no_answer});
         case State::sidr_sent: return finish(c, CmUnreachable{wire::kCmSidrReq});
         default: return stop_waiting(c);

@@ -30,9 +30,4 @@ constexpr uint8_t ack_timeout_code(uint8_t packet_lifetime, uint8_t ack_delay) {
     return static_cast<uint8_t>(std::min<int>(code, kMaxTimeCode));
 }
 
-// What the other side of a connection makes of that code.
-constexpr uint8_t packet_lifetime_of(uint8_t ack_timeout) {
-    return static_cast<uint8_t>(ack_timeout == 0 ? 0 : ack_timeout - 1);
-}
-
 }  // namespace tulle::transport

@@ -107,18 +107,6 @@ struct Rejection {
     wire::Bytes private_data = {};     // 148 bytes
 };
 
-struct AlternatePathRequest {
-    CmPath path = {};
-    uint8_t remote_cm_response_timeout = 20;
-    wire::Bytes private_data = {};  // 168 bytes
-};
-
-struct AlternatePathAnswer {
-    wire::CmAprStatus status = wire::kAprLoaded;
-    wire::Bytes additional_info = {};  // 72 bytes
-    wire::Bytes private_data = {};     // 148 bytes
-};
-
 struct ServiceRequest {  // which QP serves this service's datagrams?
     uint32_t endpoint = 0;
     wire::Key64 service_id = {};
