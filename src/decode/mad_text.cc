@@ -6,6 +6,7 @@
 #include "wire/mad/ip_cm.h"
 #include "wire/mad/mad.h"
 #include "wire/mad/names.h"
+#include "wire/mad/sa.h"
 
 namespace tulle::decode {
 namespace {
@@ -40,8 +41,20 @@ std::string cm_text(uint16_t attribute, wire::Bytes data) {
             return fmt::format(": {}, QP 0x{:06x}", wire::cm_sidr_status_name(rep.status),
                                rep.qpn.value);
         }
+        case wire::kCmApr:
+            return fmt::format(": {}",
+                               wire::cm_apr_status_name(wire::parse<wire::CmApr>(data)->status));
         default: return {};
     }
+}
+
+// Which part of a long answer it is, and how such a transfer ends.
+std::string rmpp_text(const wire::RmppHeader& rmpp) {
+    std::string text = fmt::format(": {} {}", wire::rmpp_type_name(rmpp.type), rmpp.segment_number);
+    if (rmpp.type == wire::kRmppData)
+        text += fmt::format(" ({})", wire::rmpp_flags_name(rmpp.flags.value));
+    if (rmpp.status != 0) text += fmt::format(", {}", wire::rmpp_status_name(rmpp.status));
+    return text;
 }
 
 }  // namespace
@@ -56,6 +69,9 @@ std::string mad_text(wire::Bytes mad) {
                                    wire::attribute_name(management_class, attribute));
     if (management_class == wire::kClassCommunication)
         text += cm_text(attribute, mad.subspan(wire::kCmDataOffset));
+    if (management_class == wire::kClassSubnetAdministration)
+        if (const auto rmpp = wire::parse<wire::SaMad>(mad)->rmpp; rmpp.type != 0)
+            text += rmpp_text(rmpp);
     return text;
 }
 

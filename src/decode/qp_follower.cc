@@ -127,7 +127,6 @@ void QpFollower::forget(std::list<Flow>::iterator flow, std::vector<Operation>& 
     if (flow->answered_by != nullptr) flow->answered_by->answers = nullptr;
     index_.erase(flow->requests.key());
     flows_.erase(flow);
-    ++forgotten_flows_;
 }
 
 void QpFollower::keep_bounds(std::vector<Operation>& given_up) {

@@ -37,8 +37,6 @@ public:
     // packets.
     std::vector<Operation> finish();
 
-    uint64_t forgotten_flows() const { return forgotten_flows_; }
-
 private:
     struct Flow {
         explicit Flow(const FlowKey& key) : requests(key) {}
@@ -57,7 +55,6 @@ private:
     std::list<Flow> flows_;  // the latest first
     std::map<FlowKey, std::list<Flow>::iterator> index_;
     size_t pending_ = 0;
-    uint64_t forgotten_flows_ = 0;
 };
 
 }  // namespace tulle::decode

@@ -178,7 +178,6 @@ public:
     // Where the oldest record begins and ends, once front() has shown it.
     uint64_t position() const { return read_; }
     uint64_t end() const { return read_ + space_; }
-    bool is_read_to(uint64_t position) const { return is_broken_ || read_ >= position; }
 
 private:
     void advance(size_t space) {

@@ -186,7 +186,6 @@ TEST(Capture_report, writes_packets_in_the_order_of_time_with_addresses_of_their
     data.destination = 2;
     data.opcode = static_cast<uint8_t>(wire::Operation::send_only);
     data.payload_length = 100;
-    data.payload = wire::Payload::pooled(5);
     wire::Packet pause;
     pause.kind = wire::PacketKind::pfc;
     pause.extended.pause.enable_vector = 8;

@@ -400,12 +400,6 @@ base::Result<HpccRun> read_hpcc(std::string_view config, std::string_view file,
     return HpccReader(file, files).read(config, paths);
 }
 
-bool is_hpcc_config(std::string_view text) {
-    workload::Lines lines(text);
-    workload::Line line;
-    return lines.next(line) && find_key(line.words[0]) != nullptr;
-}
-
 std::span<const HpccKey> hpcc_keys() {
     return kHpccKeys;
 }

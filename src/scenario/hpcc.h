@@ -26,9 +26,6 @@ struct HpccRun {
 base::Result<HpccRun> read_hpcc(std::string_view config, std::string_view file,
                                 const FileReader& files, std::string_view paths = {});
 
-// What a text looks like: whether its first word is a key of such a configuration.
-bool is_hpcc_config(std::string_view text);
-
 struct HpccKey {
     std::string_view name;
     std::string_view why_ignored;  // empty if it is used

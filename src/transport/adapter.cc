@@ -217,11 +217,6 @@ std::optional<Qpn> Adapter::create_qp(const QpSetup& setup) {
     return set_up(core_.add(setup.type), setup);
 }
 
-std::optional<Qpn> Adapter::create_special_qp(Qpn qpn, const QpSetup& setup) {
-    if (!is_sane(setup) || qpn.value > 1) return std::nullopt;
-    return set_up(core_.add_special(qpn), setup);
-}
-
 // What set_up() took.
 void Adapter::release(const QueuePair& qp) {
     if (qp.pd.value != 0) core_.memory.release(qp.pd);

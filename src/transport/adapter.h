@@ -77,7 +77,6 @@ public:
 
     // Queue pairs.
     std::optional<Qpn> create_qp(const QpSetup& setup);
-    std::optional<Qpn> create_special_qp(Qpn qpn, const QpSetup& setup);
     Refusal modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask);
     Refusal destroy_qp(Qpn qpn);
     // Takes what the queue pair has completed out of its completion queues: for owners whose

@@ -53,18 +53,6 @@ QueuePair* Core::add(QpType type) {
     return queue_pairs_[index].get();
 }
 
-QueuePair* Core::add_special(Qpn qpn) {
-    TULLE_CHECK(qpn.value < kSpecialQps);
-    if (queue_pairs_[qpn.value]) return nullptr;
-    queue_pairs_[qpn.value] = std::make_unique<QueuePair>();
-    queue_pairs_[qpn.value]->number = queue_pairs_[qpn.value]->owner = qpn;
-    queue_pairs_[qpn.value]->type = QpType::ud;
-    queue_pairs_[qpn.value]->short_type = QpType::ud;
-    queue_pairs_[qpn.value]->loss = config.loss;
-    ++live_;
-    return queue_pairs_[qpn.value].get();
-}
-
 QueuePair* Core::add_half(QpType type) {
     QueuePair* half = add(type);
     if (half == nullptr) return nullptr;

@@ -191,7 +191,6 @@ public:
     QueuePair& at(uint32_t index) { return *queue_pairs_[index]; }
     static uint32_t index_of(Qpn qpn) { return qpn.value & kIndexMask; }
     QueuePair* add(QpType type);
-    QueuePair* add_special(Qpn qpn);  // QP 0 and QP 1
     // Half of an EE context. Its number has more than 24 bits, so that no call and no packet finds
     // it as a queue pair.
     QueuePair* add_half(QpType type);

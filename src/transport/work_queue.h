@@ -89,7 +89,6 @@ public:
     std::span<const Sge> sges(uint32_t place) const;
     uint32_t waiting() const { return waiting_; }
     uint32_t capacity() const { return capacity_; }
-    uint32_t max_sges() const { return max_sges_; }
 
 private:
     struct ReceiveWork {

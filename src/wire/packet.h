@@ -25,26 +25,18 @@ public:
     static Payload memory(const std::byte* bytes) {
         return Payload(reinterpret_cast<uintptr_t>(bytes));
     }
-    static Payload pooled(uint32_t index) { return Payload(kPooled | index); }
     static Payload rd_source(QKey qkey, Qpn source_qp) {
         return Payload(uint64_t{source_qp.value} << 32 | qkey.value);
     }
 
     bool is_modelled() const { return handle_ == 0; }
-    bool is_pooled() const { return (handle_ & kPooled) != 0; }
     const std::byte* address() const {
-        TULLE_CHECK(!is_pooled());
         return reinterpret_cast<const std::byte*>(static_cast<uintptr_t>(handle_));
-    }
-    uint32_t pool_index() const {
-        TULLE_CHECK(is_pooled());
-        return static_cast<uint32_t>(handle_);
     }
     QKey rd_qkey() const { return QKey{static_cast<uint32_t>(handle_)}; }
     Qpn rd_source_qp() const { return Qpn{static_cast<uint32_t>(handle_ >> 32)}; }
 
 private:
-    static constexpr uint64_t kPooled = uint64_t{1} << 63;  // no address of a program has this bit
     explicit Payload(uint64_t handle) : handle_(handle) {}
 
     uint64_t handle_ = 0;

@@ -108,14 +108,6 @@ TEST(Payload, says_where_the_bytes_are) {
     const std::byte byte{};
     EXPECT_TRUE(Payload().is_modelled());
     EXPECT_EQ(Payload::memory(&byte).address(), &byte);
-    EXPECT_FALSE(Payload::memory(&byte).is_pooled());
-    EXPECT_TRUE(Payload::pooled(0).is_pooled());
-    EXPECT_FALSE(Payload::pooled(0).is_modelled());
-    EXPECT_EQ(Payload::pooled(7).pool_index(), 7u);
-}
-
-TEST(PayloadDeathTest, a_pool_reference_is_not_an_address) {
-    EXPECT_DEATH(static_cast<void>(Payload::pooled(1).address()), "internal error");
 }
 
 }  // namespace

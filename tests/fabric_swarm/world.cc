@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fabric/credits.h"
+#include "transport/congestion/testing.h"
 
 namespace tulle::fabric_swarm {
 namespace {
@@ -21,7 +22,7 @@ void draw_congestion(uint64_t seed, sim::HostSettings& host) {
                    Algorithm::dcqcn, Algorithm::ib_cc, Algorithm::timely, Algorithm::dctcp});
     host.algorithms.fixed_rate.rate_bps = draw.between(1, 400) * uint64_t{1'000'000'000};
     const uint64_t line = draw.between(10, 400) * uint64_t{1'000'000'000};
-    host.algorithms.dcqcn = draw.percent(50) ? transport::DcqcnSettings::of_paper(line)
+    host.algorithms.dcqcn = draw.percent(50) ? transport::testing::dcqcn_of_paper(line)
                                              : transport::DcqcnSettings::of_adapter(line);
     host.algorithms.dcqcn.min_rate_bps = draw.between(100, 1'000) * uint64_t{1'000'000};
     host.algorithms.dcqcn.decrease_interval = microseconds(draw.between(1, 50));

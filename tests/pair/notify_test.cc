@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "pair.h"
+#include "transport/congestion/testing.h"
 
 namespace tulle::transport {
 namespace {
@@ -34,7 +35,7 @@ void mark_data_forward(Packet& packet) {
 }
 
 const DcqcnSettings& paper() {
-    static const DcqcnSettings settings = DcqcnSettings::of_paper(100'000'000'000);
+    static const DcqcnSettings settings = testing::dcqcn_of_paper(100'000'000'000);
     return settings;
 }
 

@@ -1,4 +1,5 @@
 #include "make.h"
+#include "transport/congestion/testing.h"
 
 namespace tulle::swarm {
 namespace {
@@ -13,7 +14,7 @@ const DcqcnSettings& dcqcn_settings(bool of_paper) {
         settings.min_rate_bps = kMinRate;
         return settings;
     };
-    static const auto paper = make(DcqcnSettings::of_paper(100'000'000'000));
+    static const auto paper = make(transport::testing::dcqcn_of_paper(100'000'000'000));
     static const auto adapter = make(DcqcnSettings::of_adapter(100'000'000'000));
     return of_paper ? paper : adapter;
 }

@@ -259,7 +259,7 @@ void Run::tear_down() {
     destroy_all(order);
     // What is still on its way finds nobody.
     while (!queue_.empty()) {
-        const base::Event event = queue_.pop();
+        const Event event = queue_.pop();
         now_ = event.at;
         if (static_cast<Kind>(event.kind) == Kind::arrive) arrive(event.who);
     }

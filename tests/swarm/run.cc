@@ -52,7 +52,7 @@ bool Run::advance() {
     return true;
 }
 
-void Run::step(const base::Event& event) {
+void Run::step(const Event& event) {
     const uint32_t who = event.who;
     switch (static_cast<Kind>(event.kind)) {
         case Kind::arrive: return arrive(who);

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "base/event_queue.h"
 #include "base/hash.h"
+#include "event_queue.h"
 #include "network.h"
 #include "run.h"
 
@@ -96,7 +96,7 @@ private:
     void deregister(uint32_t station);
 
     // The course of time.
-    void step(const base::Event& event);
+    void step(const Event& event);
     void arrive(uint32_t flight);
     void drain(uint32_t host);
     void transmit(uint32_t host);
@@ -117,7 +117,7 @@ private:
     Network network_;
     std::vector<Host> hosts_;
     std::vector<Draw> posters_;
-    base::EventQueue queue_;
+    EventQueue queue_;
     base::Hash hash_;
     Instant now_{};
     uint64_t order_ = 0;

@@ -29,23 +29,6 @@ std::string_view DcqcnSettings::set_line(base::Rate line) {
     return is_wrong ? "dcqcn.min_rate is above the rate of the hosts' links" : "";
 }
 
-DcqcnSettings DcqcnSettings::of_paper(uint64_t line_rate_bps) {
-    DcqcnSettings s;
-    s.line_rate_bps = line_rate_bps;
-    s.min_rate_bps = 10'000'000;
-    s.additive_bps = 40'000'000;
-    s.hyper_bps = 200'000'000;
-    s.alpha_interval = s.increase_interval = Duration{55'000'000};
-    s.decrease_interval = Duration{50'000'000};
-    s.increase_bytes = 10'000'000;
-    s.fast_recovery_steps = 5;
-    s.decrease = Decrease::at_once;
-    s.alpha = Alpha::at_notification;
-    s.stage = Stage::after_count;
-    s.clamp_target = true;
-    return s;
-}
-
 DcqcnSettings DcqcnSettings::of_adapter(uint64_t line_rate_bps) {
     DcqcnSettings s;
     s.line_rate_bps = line_rate_bps;

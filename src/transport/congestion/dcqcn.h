@@ -71,8 +71,6 @@ struct DcqcnSettings {
     std::string_view set_line(base::Rate line);
     std::string_view wrong() const { return ""; }
 
-    // The paper's, for a line of this rate.
-    static DcqcnSettings of_paper(uint64_t line_rate_bps);
     // As a ConnectX adapter comes.
     static DcqcnSettings of_adapter(uint64_t line_rate_bps);
 };

@@ -7,6 +7,7 @@
 
 #include "base/int128.h"
 #include "base/random.h"
+#include "transport/congestion/testing.h"
 
 namespace tulle::transport {
 namespace {
@@ -171,13 +172,13 @@ DcqcnSettings checked() {
 }
 
 std::vector<DcqcnSettings> settings_to_try() {
-    std::vector<DcqcnSettings> all = {checked(), DcqcnSettings::of_paper(kLine),
+    std::vector<DcqcnSettings> all = {checked(), testing::dcqcn_of_paper(kLine),
                                       DcqcnSettings::of_adapter(kLine)};
     for (const Decrease decrease : {Decrease::at_check, Decrease::at_once})
         for (const Alpha alpha : {Alpha::at_tick, Alpha::at_notification})
             for (const Stage stage : {Stage::before_count, Stage::after_count})
                 for (const uint64_t first : {uint64_t{0}, kLine / 2}) {
-                    DcqcnSettings s = DcqcnSettings::of_paper(kLine);
+                    DcqcnSettings s = testing::dcqcn_of_paper(kLine);
                     s.decrease = decrease;
                     s.alpha = alpha;
                     s.stage = stage;
@@ -287,7 +288,7 @@ TEST(Dcqcn, the_rate_never_falls_below_the_smallest) {
 }
 
 TEST(Dcqcn, at_once_means_no_more_than_once_in_an_interval) {
-    const DcqcnSettings settings = DcqcnSettings::of_paper(kLine);
+    const DcqcnSettings settings = testing::dcqcn_of_paper(kLine);
     Dcqcn dcqcn(settings);
     dcqcn.on_notification(Instant{});
     EXPECT_EQ(dcqcn.rate_bps(), kLine / 2);
@@ -298,7 +299,7 @@ TEST(Dcqcn, at_once_means_no_more_than_once_in_an_interval) {
 }
 
 TEST(Dcqcn, the_byte_counter_makes_steps_too) {
-    DcqcnSettings settings = DcqcnSettings::of_paper(kLine);
+    DcqcnSettings settings = testing::dcqcn_of_paper(kLine);
     settings.increase_bytes = 10'000;
     Dcqcn dcqcn(settings);
     dcqcn.on_notification(Instant{});

@@ -63,7 +63,6 @@ public:
     base::Instant on_sent(base::Instant now, uint32_t) { return now; }
 
     uint32_t window_packets() const { return window_ < kNsccOne ? 1 : window_ / kNsccOne; }
-    uint32_t average_delay_ns() const { return average_ns_; }
 
     template <class Table>
     static void describe(Table& table) {

@@ -61,10 +61,4 @@ struct SaMad {
                field<&SaMad::sa, 160>("sa"), field<&SaMad::data, 1600>("data"));
 };
 
-// The attribute offset of a list of such records: each begins on a multiple of 8 bytes.
-template <Header Record>
-constexpr uint16_t attribute_offset_of() {
-    return static_cast<uint16_t>((Record::kSize + 7) / 8);
-}
-
 }  // namespace tulle::wire

@@ -148,10 +148,6 @@ const Model* find_model(std::string_view name) {
     return found == kModels.end() ? nullptr : &*found;
 }
 
-uint64_t attention_parameters(const Model& model) {
-    return attention_weights(model);
-}
-
 uint64_t expert_parameters(const Model& model) {
     return matrices(model) * times(model.hidden, model.expert_feed_forward);
 }

@@ -48,7 +48,6 @@ std::span<const Model> models();
 const Model* find_model(std::string_view name);
 
 // Parameters of the parts of a model.
-uint64_t attention_parameters(const Model& model);
 uint64_t expert_parameters(const Model& model);  // of one
 // Of a layer, all of its experts included.
 uint64_t layer_parameters(const Model& model, uint32_t layer);
