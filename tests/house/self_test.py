@@ -8,6 +8,7 @@ from pathlib import Path
 import arrows
 import man
 import purity
+import reached
 import spec_map
 import tidy
 import together
@@ -28,6 +29,27 @@ class Tree(unittest.TestCase):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
+
+
+class Reached(Tree):
+    def complaints(self, **files):
+        for name, text in files.items():
+            self.plant("src/wire/" + name.replace("_dot_", "."), text)
+        return list(reached.check(self.root))
+
+    def test_what_another_file_calls_passes(self):
+        self.assertEqual(self.complaints(a_dot_h="int one();\n", a_dot_cc="int one() { return 1; }\n",
+                                         b_dot_cc="int two = one();\n"), [])
+
+    def test_what_only_tests_call_is_found(self):
+        found = self.complaints(a_dot_h="int one();\n", a_dot_cc="int one() { return 1; }\n",
+                                a_test_dot_cc="int two = one();\n")
+        self.assertEqual(len(found), 1)
+        self.assertIn("src/wire/a.h:1: only tests reach one", found[0])
+
+    def test_a_comment_is_no_use(self):
+        self.assertEqual(len(self.complaints(a_dot_h="int one() { return 1; }\n",
+                                             b_dot_cc="// one() is not called\n")), 1)
 
 
 class Together(Tree):
