@@ -1,10 +1,11 @@
-# tulle_room(NAME [FOREIGN_BYTES] [IN_LIBRARIES] [COLD] USES room... LIBRARIES lib...
+# tulle_room(NAME [FOREIGN_BYTES] [IN_LIBRARIES] [COLD] [TOGETHER] USES room... LIBRARIES lib...
 #            PRECOMPILED header... ALONE file...)
 # A room is the folder src/NAME: foo.h and foo.cc make the library tulle_NAME, foo_test.cc the
 # test program NAME_test, foo_bench.cc the benchmark NAME_bench. New files are found by themselves.
 # FOREIGN_BYTES: the room reads what others wrote: its readers are fuzzed with AddressSanitizer in
 # each test run, and `make test-long` runs its tests with it (label foreign).
 # IN_LIBRARIES: the room is also part of the drop-in libraries (verbs), and hidden in them.
+# TOGETHER: several files at a time are one for the compiler (tulle_compile_together).
 # COLD: no packet passes through the room, so it is built to be built quickly: optimised less, and
 # several files at a time.
 # ALONE: files of such a room, or tests of any, that use names which other files of their folder use
@@ -18,7 +19,7 @@ add_custom_target(foreign_tests)
 add_custom_target(headers)
 
 function(tulle_room name)
-    cmake_parse_arguments(room "FOREIGN_BYTES;IN_LIBRARIES;COLD" ""
+    cmake_parse_arguments(room "FOREIGN_BYTES;IN_LIBRARIES;COLD;TOGETHER" ""
                           "USES;LIBRARIES;PRECOMPILED;ALONE" ${ARGN})
     set(folder ${PROJECT_SOURCE_DIR}/src/${name})
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cc)
@@ -40,6 +41,8 @@ function(tulle_room name)
     endif()
     if(room_COLD)
         target_compile_options(tulle_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
+    if(room_COLD OR room_TOGETHER)
         tulle_compile_together(tulle_${name} ${sources})
     endif()
     list(TRANSFORM room_ALONE PREPEND ${folder}/)

@@ -15,7 +15,7 @@ _UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.M | re.S)
 _DECLARED = re.compile(r"^(?:class|struct|enum class) (\w+)|^using (\w+) =|"
                        r"^[a-zA-Z][\w:<>,&*\[\] ]*?[ &*](\w+)(?:\(|\[\]| = |;|\{)", re.M)
 _ALONE = re.compile(r"^tulle_(?:room|quick_to_build)\((\w+)[^)]*?ALONE ([^)]*)\)", re.M)
-_COLD = re.compile(r"^tulle_room\((\w+)[^)]*?\bCOLD\b", re.M)
+_COLD = re.compile(r"^tulle_room\((\w+)[^)]*?\b(?:COLD|TOGETHER)\b", re.M)
 _WORDS = {"return", "template", "namespace", "operator", "using"}
 
 
