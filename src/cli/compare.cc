@@ -211,7 +211,7 @@ void add_compare(Command& program) {
     command.add_examples(kExamples);
     CompareInput& input = options->input;
     command.option("SCENARIO", input.scenario, "What to compare; by default an AI cluster", {});
-    command.option("--fabrics", input.fabrics, "Profiles, by name or file",
+    command.option("--fabrics", input.fabrics, "Profiles, by name or file, or all",
                    {.shown = "A,B,...", .separator = ','});
     command.option("--seed", input.seed, "Of all that is drawn by chance", {.shown = "N"});
     command.option("--set", input.set, "Another value for a setting, on every fabric",

@@ -13,6 +13,9 @@ namespace {
 constexpr KnownKey kProfileKeys[] = {
     {"name", "text", "what reports call the fabric"},
     {"description", "text", "one line for lists"},
+    {"place", "between, inside or peer",
+     "what it connects: servers, the GPUs inside one, or what another simulator models; `compare "
+     "--fabrics all` takes those between servers"},
     {"like", "profile", "another profile, whose settings come before these"},
     {"beyond", "map of gpus and profile",
      "inside servers with more GPUs than this another profile holds, such as {gpus: 8, profile: "
@@ -76,6 +79,17 @@ std::string text_of(const Value& root, std::string_view key, Notes& notes) {
     return value->text;
 }
 
+void read_place(const Value& value, Profile& profile, Notes& notes) {
+    constexpr std::pair<std::string_view, Place> kPlaces[] = {
+        {"between", Place::between}, {"inside", Place::inside}, {"peer", Place::peer}};
+    if (!notes.expect_text(value, "place", "between")) return;
+    const auto* found = std::ranges::find(kPlaces, value.text, [](auto& one) { return one.first; });
+    if (found == std::end(kPlaces))
+        return notes.fail(value.line, fmt::format("place is '{}'; write between, inside or peer",
+                                                  value.text.substr(0, 60)));
+    profile.place = found->second;
+}
+
 void read_beyond(const Value& map, Profile& profile, Notes& notes) {
     if (!notes.expect_map(map, "beyond", kBeyondKeys)) return;
     const Value* gpus = map.find("gpus");
@@ -114,6 +128,7 @@ void read_source(const Source& source, const FileReader& files, int steps, Profi
             read_named(like->text, like->line, files, steps + 1, profile, notes);
         profile.name = text_of(*root, "name", notes);
         profile.description = text_of(*root, "description", notes);
+        if (const Value* place = root->find("place")) read_place(*place, profile, notes);
         if (const Value* map = root->find("beyond")) read_beyond(*map, profile, notes);
         for (const std::string_view section : {"fabric", "hosts"})
             if (const Value* map = root->find(section))
@@ -135,6 +150,18 @@ void read_source(const Source& source, const FileReader& files, int steps, Profi
 }
 
 }  // namespace
+
+std::vector<std::string> networks_between_servers() {
+    std::vector<std::string> names;
+    const FileReader none = [](const std::string& path) -> base::Result<std::string> {
+        return base::Error{path + " is not compiled in"};
+    };
+    for (const BuiltInProfile& known : built_in_profiles())
+        if (const auto profile = read_profile(known.name, none);
+            profile && profile->place == Place::between)
+            names.emplace_back(known.name);
+    return names;
+}
 
 std::span<const KnownKey> profile_keys() {
     return kProfileKeys;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "scenario/files.h"
 #include "scenario/notes.h"
@@ -20,14 +21,25 @@ struct BuiltInProfile {
 // By name.
 std::span<const BuiltInProfile> built_in_profiles();
 
+// What it is a fabric of.
+enum class Place : uint8_t {
+    between,  // servers
+    inside,   // a server: its GPUs
+    peer,     // what another simulator models
+};
+
 struct Profile {
     std::string name;
     std::string description;
+    Place place = Place::between;
     Target target;
     // Inside servers with more GPUs than this the other profile holds; 0: there is none.
     uint32_t most_gpus = 0;
     std::string larger;
 };
+
+// Those that connect servers, by name.
+std::vector<std::string> networks_between_servers();
 
 // What a profile file may say.
 std::span<const KnownKey> profile_keys();

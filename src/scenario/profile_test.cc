@@ -46,6 +46,18 @@ TEST(profiles, all_of_them_are_read_and_say_what_they_are) {
     }
 }
 
+TEST(profiles, those_between_servers_leave_out_what_is_inside_one_and_other_simulators) {
+    const std::vector<std::string> names = networks_between_servers();
+    EXPECT_EQ(names.size(), 20u);
+    for (const char* other : {"nvlink4", "nvlink5-rack", "pcie5", "ualink-200", "peer-ns3-hpcc"})
+        EXPECT_EQ(std::ranges::find(names, other), names.end()) << other;
+}
+
+TEST(profiles, a_place_that_there_is_not_is_refused) {
+    EXPECT_EQ(error_of("name: mine\nplace: beside\n"),
+              "./p.yaml:2: place is 'beside'; write between, inside or peer");
+}
+
 TEST(profiles, every_value_of_them_has_its_source_beside_it) {
     for (const BuiltInProfile& profile : built_in_profiles()) {
         std::istringstream lines{std::string(profile.text)};

@@ -6,6 +6,7 @@
 
 #include "cli/scenario_input.h"
 #include "scenario/built_in.h"
+#include "scenario/profile.h"
 #include "scenario/scenario.h"
 
 namespace tulle::cli {
@@ -35,6 +36,12 @@ Result<Source> read_source(const std::string& scenario) {
     auto text = read_text(scenario);
     if (!text) return text.error();
     return Source{std::move(*text), scenario};
+}
+
+// `all` stands for every profile that connects servers.
+std::vector<std::string> names_of(const std::vector<std::string>& wanted) {
+    return wanted == std::vector<std::string>{"all"} ? scenario::networks_between_servers()
+                                                     : wanted;
 }
 
 // What `--fabrics` says, else the list of the scenario, else that of the built-in one.
@@ -169,7 +176,7 @@ public:
     }
 
     Result<ComparisonTask> read() {
-        const auto choices = choose_fabrics(source_, input_.fabrics);
+        const auto choices = choose_fabrics(source_, names_of(input_.fabrics));
         if (!choices) return choices.error();
         auto axes = parse_sweeps(input_.sweeps);
         if (!axes) return axes.error();

@@ -22,6 +22,34 @@ constexpr size_t kMostHeldUp = 190;  // two lines; `tulle sim` tells the rest
 constexpr size_t kFabricsAbreast = 5;
 constexpr size_t kGridColumns = 6;
 constexpr size_t kColumnWidth = 13;  // of a fabric's name
+// Of more fabrics than this the best come first, and those that take half as long again or more
+// have a line each. Chosen.
+constexpr size_t kMostInFull = 10;
+constexpr uint64_t kFarPermille = 500;
+
+struct Shown {
+    std::vector<const ComparedRun*> in_full;
+    std::vector<const ComparedRun*> in_short;
+
+    bool has_in_short(const ComparedRun& run) const {
+        return std::ranges::find(in_short, &run) != in_short.end();
+    }
+};
+
+Shown shown_at(const Comparison& comparison, const std::string& value) {
+    Shown shown{comparison.runs_at(value), {}};
+    if (shown.in_full.size() <= kMostInFull) return shown;
+    shown.in_full.clear();
+    const std::vector<size_t> ranking = comparison.ranking(value);
+    const ComparedRun& best = comparison.runs[ranking.front()];
+    for (const size_t index : ranking) {
+        const ComparedRun& run = comparison.runs[index];
+        const bool is_near = run.verdict.complete && shown.in_full.size() < kMostInFull &&
+                             behind_permille(run, best) < kFarPermille;
+        (is_near ? shown.in_full : shown.in_short).push_back(&run);
+    }
+    return shown;
+}
 
 // Names over columns, in as many lines as the longest needs.
 void add_names(const std::string& label, const std::vector<std::string>& fabrics, Table& table) {
@@ -51,8 +79,7 @@ std::string table_of(const std::vector<const ComparedRun*>& runs) {
     return table.text();
 }
 
-std::string tables(const Comparison& comparison, const std::string& value) {
-    const std::vector<const ComparedRun*> runs = comparison.runs_at(value);
+std::string tables(const std::vector<const ComparedRun*>& runs) {
     std::string text;
     for (size_t first = 0; first < runs.size(); first += kFabricsAbreast) {
         const size_t end = std::min(runs.size(), first + kFabricsAbreast);
@@ -80,13 +107,30 @@ std::string header(const Comparison& comparison) {
     return text;
 }
 
-std::string bottlenecks(const Comparison& comparison, const std::string& value) {
+// A line each; the verdict says by how much they are behind.
+std::string others(const std::vector<const ComparedRun*>& runs) {
+    if (runs.empty()) return "";
+    Table table;
+    table.row({"the others", "time", "of the limit", "sent again", "price"});
+    for (const ComparedRun* run : runs)
+        table.row({run->fabric, run->verdict.complete ? spread_text(*run) : "failed",
+                   run->verdict.complete ? percent_text(run->verdict.limit_permille) : "-",
+                   std::to_string(run->facts->result.totals.retransmitted),
+                   run->bill.is_whole() ? price_text(run->bill.price) : "?"});
+    return "\n" + table.text();
+}
+
+std::string bottlenecks(const std::vector<const ComparedRun*>& runs) {
     std::string text = "\nWhat held each one up\n";
-    for (const ComparedRun* run : comparison.runs_at(value))
+    for (const ComparedRun* run : runs)
         text += wrapped(
             shortened(fmt::format("  {}: {}", run->fabric, run->verdict.sentence), kMostHeldUp),
             "    ");
     return text;
+}
+
+std::string without_reason(const Claim& claim) {
+    return claim.sentence.substr(0, claim.sentence.find(": "));
 }
 
 std::string missing(const Comparison& comparison) {
@@ -239,10 +283,10 @@ bool is_same_bill(const Bill& a, const Bill& b) {
     });
 }
 
-std::string bills(const Comparison& comparison, const std::string& value) {
+std::string bills(const Comparison& comparison, const std::vector<const ComparedRun*>& runs) {
     std::vector<std::vector<const ComparedRun*>> groups;
     bool has_guess = false;
-    for (const ComparedRun* run : comparison.runs_at(value)) {
+    for (const ComparedRun* run : runs) {
         has_guess = has_guess || run->bill.guessed != 0;
         auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& one) {
             return is_same_bill(one.front()->bill, run->bill);
@@ -269,8 +313,12 @@ std::string compare_verdict_text(const Comparison& comparison) {
         if (is_of_values) break;
         text += value.empty() ? "Verdict\n"
                               : fmt::format("Verdict at {}\n", comparison.place_text(value));
-        for (const Claim& claim : claims_of(comparison, value))
-            text += wrapped(fmt::format("  {}.", claim.sentence), "    ");
+        const Shown shown = shown_at(comparison, value);
+        for (const Claim& claim : claims_of(comparison, value)) {
+            const bool is_short = shown.has_in_short(comparison.runs[claim.run]);
+            text += wrapped(fmt::format("  {}.", is_short ? without_reason(claim) : claim.sentence),
+                            "    ");
+        }
     }
     return text + missing(comparison);
 }
@@ -281,8 +329,10 @@ std::string compare_text(const Comparison& comparison) {
         return header(comparison) + sweep_text(comparison) + "\n" +
                compare_verdict_text(comparison);
     const std::string& value = comparison.values.front();
-    return header(comparison) + tables(comparison, value) + bottlenecks(comparison, value) + "\n" +
-           compare_verdict_text(comparison) + advice(comparison, value) + bills(comparison, value);
+    const Shown shown = shown_at(comparison, value);
+    return header(comparison) + tables(shown.in_full) + others(shown.in_short) +
+           bottlenecks(shown.in_full) + "\n" + compare_verdict_text(comparison) +
+           advice(comparison, value) + bills(comparison, shown.in_full);
 }
 
 }  // namespace tulle::report

@@ -74,6 +74,19 @@ TEST(comparison, ranks_by_time_and_calls_those_alike_that_are) {
     EXPECT_EQ(claims[3].sentence.substr(0, 29), "tcp takes 4.00 times as long:");
 }
 
+TEST(comparison, of_many_fabrics_the_best_come_first_and_those_far_behind_have_a_line) {
+    Made made;
+    for (int i = 0; i < 11; ++i) made.add("f" + std::to_string(i), all_reduce(1_ms * (20 - i)));
+    const std::string text = compare_text(made.compare());
+    EXPECT_LT(text.find("f10"), text.find("f9"));
+    const size_t others = text.find("the others");
+    ASSERT_NE(others, std::string::npos);
+    EXPECT_LT(text.find("f6"), others);   // 14 ms, where the best takes 10
+    EXPECT_GT(text.find("f5 "), others);  // 15 ms
+    EXPECT_NE(text.find("  f5 takes 50.0 % longer.\n"), std::string::npos);
+    EXPECT_EQ(text.find("f5: "), std::string::npos);  // not among what held each one up
+}
+
 TEST(comparison, a_gap_is_the_difference_of_what_both_spent_their_time_on) {
     using fabric::ShareKind;
     Made made = usual();
