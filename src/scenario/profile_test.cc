@@ -38,7 +38,7 @@ base::Duration latency_of_64_bytes(const Target& target, int switches) {
 }
 
 TEST(profiles, all_of_them_are_read_and_say_what_they_are) {
-    EXPECT_EQ(built_in_profiles().size(), 28u);
+    EXPECT_EQ(built_in_profiles().size(), 32u);
     for (const BuiltInProfile& profile : built_in_profiles()) {
         const Profile read = built_in(profile.name);
         EXPECT_FALSE(read.name.empty()) << profile.name;
@@ -48,7 +48,7 @@ TEST(profiles, all_of_them_are_read_and_say_what_they_are) {
 
 TEST(profiles, those_between_servers_leave_out_what_is_inside_one_and_other_simulators) {
     const std::vector<std::string> names = networks_between_servers();
-    EXPECT_EQ(names.size(), 20u);
+    EXPECT_EQ(names.size(), 24u);
     for (const char* other : {"nvlink4", "nvlink5-rack", "pcie5", "ualink-200", "peer-ns3-hpcc"})
         EXPECT_EQ(std::ranges::find(names, other), names.end()) << other;
 }
