@@ -33,7 +33,7 @@ uint64_t number_in(std::string_view text) {
 
 void set(WireSettings& settings, std::string_view key, std::string_view value) {
     const uint64_t number = number_in(value);
-    if (key == "rules") settings.rules = wire::fault_rules_of(value).value_or(settings.rules);
+    if (key == "rules") settings.rules = transport::fault_rules_of(value).value_or(settings.rules);
     if (key == "start_ns")
         settings.start =
             now() - base::Duration{(monotonic_ns() - static_cast<int64_t>(number)) * 1000};
@@ -46,16 +46,16 @@ void set(WireSettings& settings, std::string_view key, std::string_view value) {
     if (key == "whole") settings.whole_file = value;
 }
 
-const char* word_for(wire::FaultAct act) {
+const char* word_for(transport::FaultAct act) {
     switch (act) {
-        case wire::FaultAct::drop: return "lost";
-        case wire::FaultAct::double_it: return "doubled";
-        case wire::FaultAct::reorder: return "late";
-        case wire::FaultAct::delay: return "delayed";
-        case wire::FaultAct::damage: return "damaged";
-        case wire::FaultAct::mark: return "marked";
-        case wire::FaultAct::refuse: return "refused";
-        case wire::FaultAct::link_down: return "link-down";
+        case transport::FaultAct::drop: return "lost";
+        case transport::FaultAct::double_it: return "doubled";
+        case transport::FaultAct::reorder: return "late";
+        case transport::FaultAct::delay: return "delayed";
+        case transport::FaultAct::damage: return "damaged";
+        case transport::FaultAct::mark: return "marked";
+        case transport::FaultAct::refuse: return "refused";
+        case transport::FaultAct::link_down: return "link-down";
     }
     return "";
 }
@@ -141,12 +141,13 @@ void WirePath::overhear(const Facts& there, const wire::Packet& packet) {
 void WirePath::send(base::Instant now, uint32_t peer, const Facts& there,
                     const wire::Packet& packet, const wire::Gid* group, const Ends& ends) {
     const bool is_down = now < down_until_;
-    const wire::FaultRule* rule = is_down ? nullptr
-                                          : rules_.judge({now - settings_.start, settings_.program,
-                                                          who_.rank, there.rank, &packet});
-    const auto does = [&](wire::FaultAct act) { return rule != nullptr && rule->act == act; };
+    const transport::FaultRule* rule = is_down
+                                           ? nullptr
+                                           : rules_.judge({now - settings_.start, settings_.program,
+                                                           who_.rank, there.rank, &packet});
+    const auto does = [&](transport::FaultAct act) { return rule != nullptr && rule->act == act; };
     wire::Packet marked = packet;
-    if (does(wire::FaultAct::mark)) mark(marked);
+    if (does(transport::FaultAct::mark)) mark(marked);
     std::array<std::byte, wire::kMaxEncodedSize> room;
     const wire::Bytes payload = packet.payload_length == 0 || packet.payload.is_modelled()
                                     ? wire::Bytes{}
@@ -156,16 +157,16 @@ void WirePath::send(base::Instant now, uint32_t peer, const Facts& there,
     capture(bytes);
     if (is_down) return log("lost", packet, nullptr);
     if (rule != nullptr) log(word_for(rule->act), packet, rule);
-    if (does(wire::FaultAct::link_down)) down_until_ = now + rule->time;
-    if (does(wire::FaultAct::drop) || does(wire::FaultAct::link_down)) return;
-    if (does(wire::FaultAct::damage)) {
+    if (does(transport::FaultAct::link_down)) down_until_ = now + rule->time;
+    if (does(transport::FaultAct::drop) || does(transport::FaultAct::link_down)) return;
+    if (does(transport::FaultAct::damage)) {
         const uint64_t bit = rules_.draw(*rule, size * 8);
         bytes[bit / 8] ^= std::byte{1} << (bit % 8);
     }
     base::Instant at = arrival(now, size);
-    if (does(wire::FaultAct::delay) || does(wire::FaultAct::reorder)) at += rule->time;
-    const uint8_t refusal = does(wire::FaultAct::refuse) ? rule->syndrome : uint8_t{0};
-    for (int copies = does(wire::FaultAct::double_it) ? 2 : 1; copies > 0; --copies)
+    if (does(transport::FaultAct::delay) || does(transport::FaultAct::reorder)) at += rule->time;
+    const uint8_t refusal = does(transport::FaultAct::refuse) ? rule->syndrome : uint8_t{0};
+    for (int copies = does(transport::FaultAct::double_it) ? 2 : 1; copies > 0; --copies)
         under_way_.emplace(std::pair(at, order_++),
                            Sent{peer, {bytes.begin(), bytes.end()}, refusal});
 }
@@ -240,7 +241,8 @@ void WirePath::capture(std::span<const std::byte> bytes) {
     append(capture_, record.data(), record.size());
 }
 
-void WirePath::log(const char* action, const wire::Packet& packet, const wire::FaultRule* rule) {
+void WirePath::log(const char* action, const wire::Packet& packet,
+                   const transport::FaultRule* rule) {
     if (!log_) return;
     char line[160];
     int length =

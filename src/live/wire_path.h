@@ -18,7 +18,7 @@
 #include "live/board.h"
 #include "live/descriptor.h"
 #include "live/identity.h"
-#include "wire/fault_rules.h"
+#include "transport/fault_rules.h"
 #include "wire/packet.h"
 
 namespace tulle::live {
@@ -29,7 +29,7 @@ struct WireSettings {
     std::string capture_file;  // exists already, with its head
     std::string log_file;
     std::string whole_file;  // is removed when one of the two cannot be written
-    std::vector<wire::FaultRule> rules;
+    std::vector<transport::FaultRule> rules;
     base::Duration delay{};
     uint64_t rate_bps = 0;  // 0: no limit
     uint64_t seed = 1;
@@ -78,8 +78,12 @@ public:
     // Whether what arrives now is lost, because the link is down.
     bool loses_arrival(base::Instant now, const wire::Packet& packet);
     // What rules there are, and whether one has taken the link down.
-    bool may_lose() const { return rules_.has(wire::FaultAct::drop, wire::FaultAct::damage); }
-    bool may_refuse() const { return rules_.has(wire::FaultAct::refuse, wire::FaultAct::refuse); }
+    bool may_lose() const {
+        return rules_.has(transport::FaultAct::drop, transport::FaultAct::damage);
+    }
+    bool may_refuse() const {
+        return rules_.has(transport::FaultAct::refuse, transport::FaultAct::refuse);
+    }
     bool was_down() const { return down_until_ != base::Instant{}; }
 
 private:
@@ -87,13 +91,13 @@ private:
     void capture(std::span<const std::byte> bytes);
     // Says so and gives up where there is no room any more.
     void append(Descriptor& file, const void* bytes, size_t length);
-    void log(const char* action, const wire::Packet& packet, const wire::FaultRule* rule);
+    void log(const char* action, const wire::Packet& packet, const transport::FaultRule* rule);
     void mark(wire::Packet& packet) const;
     base::Instant arrival(base::Instant now, size_t bytes);
 
     const Identity who_;
     const WireSettings settings_;
-    wire::FaultRules rules_;
+    transport::FaultRules rules_;
     Descriptor capture_;
     uint64_t capture_number_ = 0;
     Descriptor log_;

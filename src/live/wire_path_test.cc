@@ -10,8 +10,8 @@ namespace tulle::live {
 namespace {
 
 using base::Instant;
-using wire::FaultAct;
-using wire::FaultRule;
+using transport::FaultAct;
+using transport::FaultRule;
 
 class WirePathTest : public testing::Test {
 protected:
@@ -51,7 +51,7 @@ protected:
 
 WireSettings with(FaultAct act, uint32_t per_million = FaultRule::kMillion) {
     WireSettings settings;
-    settings.rules = {{.per_million = per_million, .act = act, .time = wire::kUsualLateness}};
+    settings.rules = {{.per_million = per_million, .act = act, .time = transport::kUsualLateness}};
     return settings;
 }
 

@@ -13,8 +13,8 @@
 namespace tulle::scenario {
 namespace {
 
-using wire::FaultAct;
-using wire::FaultRule;
+using transport::FaultAct;
+using transport::FaultRule;
 using wire::NakCode;
 
 constexpr size_t kMostRules = 256;
@@ -231,12 +231,12 @@ private:
 
     void add_opcode(const Value& value) {
         if (!notes_.expect_text(value, "opcode", "data")) return;
-        if (const auto set = wire::OpcodeSet::named(value.text)) {
+        if (const auto set = transport::OpcodeSet::named(value.text)) {
             rule_.opcodes |= *set;
             return;
         }
-        std::vector<std::string_view> known(wire::OpcodeSet::group_names().begin(),
-                                            wire::OpcodeSet::group_names().end());
+        std::vector<std::string_view> known(transport::OpcodeSet::group_names().begin(),
+                                            transport::OpcodeSet::group_names().end());
         std::vector<std::string> names;
         for (uint32_t opcode = 0; opcode < 256; ++opcode)
             if (wire::opcode_info(static_cast<uint8_t>(opcode)).known)
@@ -250,7 +250,7 @@ private:
     }
 
     void read_act(std::string_view kind) {
-        if (rule_.act == FaultAct::reorder) rule_.time = wire::kUsualLateness;
+        if (rule_.act == FaultAct::reorder) rule_.time = transport::kUsualLateness;
         const bool has_time = rule_.act == FaultAct::reorder || rule_.act == FaultAct::delay ||
                               rule_.act == FaultAct::link_down;
         if (has_time) {
@@ -279,13 +279,13 @@ private:
             });
         }
         // Others are not refused, so they are not counted either.
-        wire::OpcodeSet refusable;
+        transport::OpcodeSet refusable;
         for (uint32_t opcode = 0; opcode < 256; ++opcode)
             if (rule_.opcodes.has(static_cast<uint8_t>(opcode)) &&
-                wire::may_be_refused(static_cast<uint8_t>(opcode)))
+                transport::may_be_refused(static_cast<uint8_t>(opcode)))
                 refusable.add(static_cast<uint8_t>(opcode));
         rule_.opcodes = refusable;
-        if (refusable == wire::OpcodeSet{})
+        if (refusable == transport::OpcodeSet{})
             notes_.fail(map_->line, "only requests of RC and XRC have a receiver that refuses");
     }
 

@@ -8,13 +8,13 @@
 
 #include "base/result.h"
 #include "scenario/notes.h"
-#include "wire/fault_rules.h"
+#include "transport/fault_rules.h"
 
 namespace tulle::scenario {
 
 // Errors are one sentence that begins with "file:line: ".
-base::Result<std::vector<wire::FaultRule>> read_packet_rules(std::string_view text,
-                                                             std::string_view file);
+base::Result<std::vector<transport::FaultRule>> read_packet_rules(std::string_view text,
+                                                                  std::string_view file);
 
 // A share of packets, "1%" or "0.01", in parts of a million.
 base::Result<uint32_t> parse_share(std::string_view text);

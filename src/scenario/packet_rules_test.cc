@@ -7,8 +7,8 @@
 namespace tulle::scenario {
 namespace {
 
-using wire::FaultAct;
-using wire::FaultRule;
+using transport::FaultAct;
+using transport::FaultRule;
 
 // The one rule of a file.
 FaultRule rule(const std::string& text) {
@@ -41,8 +41,8 @@ TEST(PacketRules, everything_that_can_be_matched_is_read) {
     expected.from = 2;
     expected.to = 1;
     expected.qp = 0x1002;
-    expected.opcodes = *wire::OpcodeSet::named("ack");
-    expected.opcodes |= *wire::OpcodeSet::named("RC_SEND_ONLY");
+    expected.opcodes = *transport::OpcodeSet::named("ack");
+    expected.opcodes |= *transport::OpcodeSet::named("RC_SEND_ONLY");
     expected.first_psn = 100;
     expected.last_psn = 200;
     expected.first = 5;
@@ -77,7 +77,7 @@ TEST(PacketRules, each_act_is_what_its_name_says) {
     EXPECT_EQ(rule("double: {}").act, FaultAct::double_it);
     EXPECT_EQ(rule("damage: {}").act, FaultAct::damage);
     EXPECT_EQ(rule("mark: {}").act, FaultAct::mark);
-    EXPECT_EQ(rule("reorder: {}").time, wire::kUsualLateness);
+    EXPECT_EQ(rule("reorder: {}").time, transport::kUsualLateness);
     EXPECT_EQ(rule("reorder: {by: 1us}").time, base::Duration{1'000'000});
     const FaultRule down = rule("link_down: {for: 2s, nth: 1}");
     EXPECT_EQ(down.act, FaultAct::link_down);

@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         TULLE_CHECK(setup.error().message.find(':') != std::string::npos);
     }
     if (const auto rules = read_packet_rules(text, "s.yaml"))
-        TULLE_CHECK(tulle::wire::fault_rules_of(tulle::wire::to_text(*rules)) == *rules);
+        TULLE_CHECK(tulle::transport::fault_rules_of(tulle::transport::to_text(*rules)) == *rules);
     else
         TULLE_CHECK(rules.error().message.starts_with("s.yaml:"));
     if (const auto tree = parse_tree(text, "s.yaml")) {

@@ -38,7 +38,8 @@ class Reached(Tree):
         return list(reached.check(self.root))
 
     def test_what_another_file_calls_passes(self):
-        self.assertEqual(self.complaints(a_dot_h="int one();\n", a_dot_cc="int one() { return 1; }\n",
+        self.assertEqual(self.complaints(a_dot_h="int one();\n",
+                                         a_dot_cc="int one() { return 1; }\n",
                                          b_dot_cc="int two = one();\n"), [])
 
     def test_what_only_tests_call_is_found(self):

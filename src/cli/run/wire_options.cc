@@ -22,24 +22,24 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMillion = 1'000'000;
 
 // An option that makes something of a share of all packets is a rule like those of a file.
-base::Result<bool> add_share(const std::string& text, const char* option, wire::FaultAct act,
-                             std::vector<wire::FaultRule>& rules) {
+base::Result<bool> add_share(const std::string& text, const char* option, transport::FaultAct act,
+                             std::vector<transport::FaultRule>& rules) {
     if (text.empty()) return true;
     const auto share = scenario::parse_share(text);
     if (!share) return base::Error{fmt::format("--{}: {}", option, share.error().message)};
     if (text == "1")
         return base::Error{fmt::format(
             "--{} 1 is every packet: did you mean 1%? Write 1%, or 100% for all", option)};
-    wire::FaultRule rule;
+    transport::FaultRule rule;
     rule.per_million = *share;
     rule.act = act;
-    if (act == wire::FaultAct::reorder) rule.time = wire::kUsualLateness;
+    if (act == transport::FaultAct::reorder) rule.time = transport::kUsualLateness;
     rules.push_back(rule);
     return true;
 }
 
 base::Result<bool> add_rules(const WireOptions& options, std::string& setting) {
-    std::vector<wire::FaultRule> rules;
+    std::vector<transport::FaultRule> rules;
     if (!options.rules_file.empty()) {
         const auto text = read_text(options.rules_file);
         if (!text) return text.error();
@@ -47,7 +47,7 @@ base::Result<bool> add_rules(const WireOptions& options, std::string& setting) {
         if (!read) return read.error();
         rules = std::move(*read);
     }
-    using wire::FaultAct;
+    using transport::FaultAct;
     for (const auto& [text, option, act] :
          {std::tuple(options.loss, "loss", FaultAct::drop),
           std::tuple(options.corrupt, "corrupt", FaultAct::damage),
@@ -55,7 +55,8 @@ base::Result<bool> add_rules(const WireOptions& options, std::string& setting) {
           std::tuple(options.duplicate, "duplicate", FaultAct::double_it)})
         if (const auto added = add_share(text, option, act, rules); !added) return added.error();
     if (!rules.empty())
-        setting += fmt::format(" start_ns={} rules={}", live::monotonic_ns(), wire::to_text(rules));
+        setting +=
+            fmt::format(" start_ns={} rules={}", live::monotonic_ns(), transport::to_text(rules));
     return true;
 }
 

@@ -20,7 +20,7 @@
 #include "base/time.h"
 #include "wire/packet.h"
 
-namespace tulle::wire {
+namespace tulle::transport {
 
 // A set of opcodes.
 class OpcodeSet {
@@ -64,7 +64,7 @@ struct FaultRule {
     uint32_t qp = kAny;       // the queue pair that it goes to
     OpcodeSet opcodes = OpcodeSet::all();
     uint32_t first_psn = 0;  // around the end of the sequence where the last is less
-    uint32_t last_psn = kPsnMask;
+    uint32_t last_psn = wire::kPsnMask;
     base::Duration after{};  // since the run began
     base::Duration until{INT64_MAX};
     // Of those: the first, the last, every so many, and what share.
@@ -89,7 +89,7 @@ struct Sighting {
     uint32_t program = 0;
     uint32_t from = 0;
     uint32_t to = 0;
-    const Packet* packet = nullptr;
+    const wire::Packet* packet = nullptr;
 };
 
 class FaultRules {
@@ -120,4 +120,4 @@ std::string to_text(std::span<const FaultRule> rules);
 // The reverse; nothing if it is none of to_text()'s.
 std::optional<std::vector<FaultRule>> fault_rules_of(std::string_view text);
 
-}  // namespace tulle::wire
+}  // namespace tulle::transport

@@ -1,9 +1,9 @@
-#include "wire/fault_rules.h"
+#include "transport/fault_rules.h"
 
 #include <algorithm>
 #include <charconv>
 
-namespace tulle::wire {
+namespace tulle::transport {
 namespace {
 
 constexpr uint32_t kStreamRules = 0x7275'6c65;
@@ -11,22 +11,23 @@ constexpr uint32_t kStreamRules = 0x7275'6c65;
 using Belongs = bool (*)(uint8_t opcode);
 
 bool is_request(uint8_t opcode) {
-    return opcode != kCnpOpcode && !opcode_info(opcode).response;
+    return opcode != wire::kCnpOpcode && !wire::opcode_info(opcode).response;
 }
 
 bool is_response(uint8_t opcode) {
-    return opcode_info(opcode).response;
+    return wire::opcode_info(opcode).response;
 }
 
 bool is_ack(uint8_t opcode) {
-    return opcode != kCnpOpcode && (operation_of(opcode) == Operation::acknowledge ||
-                                    operation_of(opcode) == Operation::atomic_acknowledge);
+    return opcode != wire::kCnpOpcode &&
+           (wire::operation_of(opcode) == wire::Operation::acknowledge ||
+            wire::operation_of(opcode) == wire::Operation::atomic_acknowledge);
 }
 
 // Whether the name of its operation begins so.
 template <size_t N>
 bool begins(uint8_t opcode, const char (&word)[N]) {
-    const std::string name = opcode_name(opcode);
+    const std::string name = wire::opcode_name(opcode);
     const size_t service = name.find('_');
     return service != std::string::npos && name.compare(service + 1, N - 1, word) == 0;
 }
@@ -38,7 +39,7 @@ struct Group {
 
 constexpr Group kGroups[] = {
     {"all", [](uint8_t) { return true; }},
-    {"data", [](uint8_t opcode) { return opcode_info(opcode).payload; }},
+    {"data", [](uint8_t opcode) { return wire::opcode_info(opcode).payload; }},
     {"ack", is_ack},
     {"request", is_request},
     {"response", is_response},
@@ -50,7 +51,7 @@ constexpr Group kGroups[] = {
          return begins(opcode, "COMPARE_SWAP") || begins(opcode, "FETCH_ADD") ||
                 begins(opcode, "ATOMIC");
      }},
-    {"cnp", [](uint8_t opcode) { return opcode == kCnpOpcode; }},
+    {"cnp", [](uint8_t opcode) { return opcode == wire::kCnpOpcode; }},
 };
 
 constexpr auto kGroupNames = [] {
@@ -63,7 +64,8 @@ template <class Wanted>
 OpcodeSet set_of(Wanted&& wanted) {
     OpcodeSet set;
     for (size_t opcode = 0; opcode < 256; ++opcode)
-        if (opcode_info(static_cast<uint8_t>(opcode)).known && wanted(static_cast<uint8_t>(opcode)))
+        if (wire::opcode_info(static_cast<uint8_t>(opcode)).known &&
+            wanted(static_cast<uint8_t>(opcode)))
             set.add(static_cast<uint8_t>(opcode));
     return set;
 }
@@ -73,12 +75,12 @@ bool is_or_any(uint32_t wanted, uint32_t found) {
 }
 
 bool matches(const FaultRule& rule, const Sighting& seen) {
-    const Packet& packet = *seen.packet;
+    const wire::Packet& packet = *seen.packet;
     return is_or_any(rule.program, seen.program) && is_or_any(rule.from, seen.from) &&
            is_or_any(rule.to, seen.to) && is_or_any(rule.qp, packet.dest_qp().value) &&
            rule.opcodes.has(static_cast<uint8_t>(packet.opcode)) &&
-           psn_distance(Psn{rule.first_psn}, packet.psn()) <=
-               psn_distance(Psn{rule.first_psn}, Psn{rule.last_psn}) &&
+           psn_distance(wire::Psn{rule.first_psn}, packet.psn()) <=
+               psn_distance(wire::Psn{rule.first_psn}, wire::Psn{rule.last_psn}) &&
            seen.since_start >= rule.after && seen.since_start < rule.until;
 }
 
@@ -107,7 +109,7 @@ std::optional<OpcodeSet> OpcodeSet::named(std::string_view name) {
     for (const Group& group : kGroups)
         if (group.name == name) return set_of(group.belongs);
     const OpcodeSet set = set_of([&](uint8_t opcode) {
-        const std::string full = opcode_name(opcode);
+        const std::string full = wire::opcode_name(opcode);
         const size_t service = full.find('_');
         return full == name ||
                (service != std::string::npos && std::string_view(full).substr(service + 1) == name);
@@ -126,8 +128,8 @@ OpcodeSet& OpcodeSet::operator|=(const OpcodeSet& other) {
 }
 
 bool may_be_refused(uint8_t opcode) {
-    const Service service = service_of(opcode);
-    return is_request(opcode) && (service == Service::rc || service == Service::xrc);
+    const Service service = wire::service_of(opcode);
+    return is_request(opcode) && (service == wire::Service::rc || service == wire::Service::xrc);
 }
 
 FaultRules::FaultRules(std::vector<FaultRule> rules, uint64_t seed, uint32_t owner)
@@ -198,4 +200,4 @@ std::optional<std::vector<FaultRule>> fault_rules_of(std::string_view text) {
     return rules;
 }
 
-}  // namespace tulle::wire
+}  // namespace tulle::transport

@@ -1,26 +1,26 @@
-#include "wire/fault_rules.h"
+#include "transport/fault_rules.h"
 
 #include <gtest/gtest.h>
 
-namespace tulle::wire {
+namespace tulle::transport {
 namespace {
 
 using base::Duration;
 
-constexpr uint8_t kSend = opcode_of(Service::rc, Operation::send_only);
-constexpr uint8_t kAck = opcode_of(Service::rc, Operation::acknowledge);
+constexpr uint8_t kSend = opcode_of(wire::Service::rc, wire::Operation::send_only);
+constexpr uint8_t kAck = opcode_of(wire::Service::rc, wire::Operation::acknowledge);
 constexpr Duration kMillisecond{1'000'000'000};
 
-Packet packet(uint8_t opcode, uint32_t psn = 0, uint32_t qp = 0x1002) {
-    Packet made;
+wire::Packet packet(uint8_t opcode, uint32_t psn = 0, uint32_t qp = 0x1002) {
+    wire::Packet made;
     made.opcode = opcode;
-    made.set_psn(Psn{psn});
-    made.set_dest_qp(Qpn{qp});
+    made.set_psn(wire::Psn{psn});
+    made.set_dest_qp(wire::Qpn{qp});
     return made;
 }
 
 // Whether one rule acts on a packet that host 0 sends to host 1 a millisecond after the start.
-bool acts(const FaultRule& rule, const Packet& on, Duration at = kMillisecond) {
+bool acts(const FaultRule& rule, const wire::Packet& on, Duration at = kMillisecond) {
     FaultRules rules({rule}, 1, 0);
     return rules.judge({at, 0, 0, 1, &on}) != nullptr;
 }
@@ -30,7 +30,7 @@ std::vector<uint32_t> hits(const FaultRule& rule, uint32_t count, uint64_t seed 
     FaultRules rules({rule}, seed, 0);
     std::vector<uint32_t> found;
     for (uint32_t i = 1; i <= count; ++i) {
-        const Packet sent = packet(kSend, i);
+        const wire::Packet sent = packet(kSend, i);
         if (rules.judge({{}, 0, 0, 1, &sent}) != nullptr) found.push_back(i);
     }
     return found;
@@ -38,7 +38,7 @@ std::vector<uint32_t> hits(const FaultRule& rule, uint32_t count, uint64_t seed 
 
 TEST(FaultRules, a_rule_that_looks_for_nothing_acts_on_all) {
     EXPECT_TRUE(acts({}, packet(kSend)));
-    EXPECT_TRUE(acts({}, packet(kCnpOpcode)));
+    EXPECT_TRUE(acts({}, packet(wire::kCnpOpcode)));
 }
 
 TEST(FaultRules, hosts_programs_and_queue_pairs_have_to_be_the_ones_named) {
@@ -55,20 +55,20 @@ TEST(FaultRules, opcodes_have_full_names_names_without_service_and_groups) {
         return set && set->has(opcode);
     };
     EXPECT_TRUE(has("RC_SEND_ONLY", kSend));
-    EXPECT_FALSE(has("RC_SEND_ONLY", opcode_of(Service::uc, Operation::send_only)));
-    EXPECT_TRUE(has("SEND_ONLY", opcode_of(Service::uc, Operation::send_only)));
-    EXPECT_TRUE(has("CNP", kCnpOpcode));
+    EXPECT_FALSE(has("RC_SEND_ONLY", opcode_of(wire::Service::uc, wire::Operation::send_only)));
+    EXPECT_TRUE(has("SEND_ONLY", opcode_of(wire::Service::uc, wire::Operation::send_only)));
+    EXPECT_TRUE(has("CNP", wire::kCnpOpcode));
     EXPECT_TRUE(has("data", kSend));
-    EXPECT_TRUE(has("data", opcode_of(Service::rc, Operation::read_response_middle)));
+    EXPECT_TRUE(has("data", opcode_of(wire::Service::rc, wire::Operation::read_response_middle)));
     EXPECT_FALSE(has("data", kAck));
-    EXPECT_FALSE(has("data", opcode_of(Service::rc, Operation::read_request)));
+    EXPECT_FALSE(has("data", opcode_of(wire::Service::rc, wire::Operation::read_request)));
     EXPECT_TRUE(has("ack", kAck));
     EXPECT_TRUE(has("response", kAck));
-    EXPECT_TRUE(has("request", opcode_of(Service::rc, Operation::read_request)));
-    EXPECT_FALSE(has("request", kCnpOpcode));
-    EXPECT_TRUE(has("write", opcode_of(Service::xrc, Operation::write_middle)));
-    EXPECT_TRUE(has("read", opcode_of(Service::rc, Operation::read_response_last)));
-    EXPECT_TRUE(has("atomic", opcode_of(Service::rc, Operation::fetch_add)));
+    EXPECT_TRUE(has("request", opcode_of(wire::Service::rc, wire::Operation::read_request)));
+    EXPECT_FALSE(has("request", wire::kCnpOpcode));
+    EXPECT_TRUE(has("write", opcode_of(wire::Service::xrc, wire::Operation::write_middle)));
+    EXPECT_TRUE(has("read", opcode_of(wire::Service::rc, wire::Operation::read_response_last)));
+    EXPECT_TRUE(has("atomic", opcode_of(wire::Service::rc, wire::Operation::fetch_add)));
     EXPECT_FALSE(OpcodeSet::named("RC_SEND"));
     EXPECT_FALSE(OpcodeSet::named(""));
     for (const std::string_view name : OpcodeSet::group_names())
@@ -78,9 +78,9 @@ TEST(FaultRules, opcodes_have_full_names_names_without_service_and_groups) {
 TEST(FaultRules, only_requests_of_services_that_answer_can_be_refused) {
     EXPECT_TRUE(may_be_refused(kSend));
     EXPECT_FALSE(may_be_refused(kAck));
-    EXPECT_FALSE(may_be_refused(kCnpOpcode));
-    EXPECT_FALSE(may_be_refused(opcode_of(Service::ud, Operation::send_only)));
-    EXPECT_FALSE(may_be_refused(opcode_of(Service::uc, Operation::write_only)));
+    EXPECT_FALSE(may_be_refused(wire::kCnpOpcode));
+    EXPECT_FALSE(may_be_refused(opcode_of(wire::Service::ud, wire::Operation::send_only)));
+    EXPECT_FALSE(may_be_refused(opcode_of(wire::Service::uc, wire::Operation::write_only)));
 }
 
 TEST(FaultRules, psns_are_a_range_that_may_go_around_the_end) {
@@ -119,7 +119,7 @@ TEST(FaultRules, the_first_rule_that_acts_is_the_last_that_sees_the_packet) {
     FaultRules rules({{.every = 2, .act = FaultAct::mark}, {.first = 2, .last = 2}}, 1, 0);
     std::vector<FaultAct> acts;
     for (uint32_t i = 0; i < 6; ++i) {
-        const Packet sent = packet(kSend, i);
+        const wire::Packet sent = packet(kSend, i);
         if (const FaultRule* rule = rules.judge({{}, 0, 0, 1, &sent})) acts.push_back(rule->act);
     }
     // Packets 1, 3 and 5 are marked; of the others, 2, 4 and 6, the second is dropped.
@@ -161,4 +161,4 @@ TEST(FaultRules, a_text_that_is_cut_or_has_too_much_is_refused) {
 }
 
 }  // namespace
-}  // namespace tulle::wire
+}  // namespace tulle::transport
