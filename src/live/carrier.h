@@ -105,6 +105,7 @@ private:
     void deliver(uint32_t source, base::Instant now, wire::Packet packet,
                  std::span<const std::byte> grh, uint8_t refusal = 0,
                  const wire::Gid* to = nullptr);
+    void meet_fault(base::Instant now, const wire::Packet& packet, uint8_t refusal);
     void send(const wire::Packet& packet);
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
     void send_remote(uint32_t index, const wire::Packet& packet);

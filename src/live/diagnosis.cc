@@ -265,6 +265,8 @@ std::string Diagnosis::likely_cause(const transport::Completion& completion) {
         case Status::remote_invalid_request:
         case Status::remote_access_error:
         case Status::remote_operational_error: return why_refused(*qp);
+        case Status::general_error: return "a rule of --faults broke the queue pair";
+        case Status::fatal: return "a rule of --faults broke the adapter";
         default: return describe_local(completion);
     }
 }

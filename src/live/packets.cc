@@ -543,6 +543,19 @@ void Carrier::receive_local(Instant time) {
     }
 }
 
+// What a rule of a bad wire wants of the packet's receiver.
+void Carrier::meet_fault(Instant time, const Packet& packet, uint8_t refusal) {
+    const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp());
+    switch (transport::Breakage{refusal}) {
+        case transport::Breakage::queue_pair: return (void)adapter_.fail_qp(packet.dest_qp());
+        case transport::Breakage::shared_queue:
+            if (qp != nullptr) (void)adapter_.fail_srq(qp->srq);
+            return;
+        case transport::Breakage::adapter: return adapter_.fail_device();
+    }
+    adapter_.refuse_packet(time, packet, refusal);
+}
+
 void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<const std::byte> grh,
                       uint8_t refusal, const wire::Gid* to) {
     packet.source = source & 0xff'ffff;
@@ -563,7 +576,7 @@ void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<co
         if (has_ports_) count_received(packet);
     }
     if (refusal != 0) [[unlikely]]
-        adapter_.refuse_packet(time, packet, refusal);
+        meet_fault(time, packet, refusal);
     else
         adapter_.on_packet(time, packet, grh);
     if (adapter_.has_objection()) [[unlikely]]

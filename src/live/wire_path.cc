@@ -56,6 +56,7 @@ const char* word_for(transport::FaultAct act) {
         case transport::FaultAct::mark: return "marked";
         case transport::FaultAct::refuse: return "refused";
         case transport::FaultAct::link_down: return "link-down";
+        case transport::FaultAct::break_it: return "broke-its-receiver";
     }
     return "";
 }
@@ -165,7 +166,9 @@ void WirePath::send(base::Instant now, uint32_t peer, const Facts& there,
     }
     base::Instant at = arrival(now, size);
     if (does(transport::FaultAct::delay) || does(transport::FaultAct::reorder)) at += rule->time;
-    const uint8_t refusal = does(transport::FaultAct::refuse) ? rule->syndrome : uint8_t{0};
+    const bool has_refusal =
+        does(transport::FaultAct::refuse) || does(transport::FaultAct::break_it);
+    const uint8_t refusal = has_refusal ? rule->syndrome : uint8_t{0};
     for (int copies = does(transport::FaultAct::double_it) ? 2 : 1; copies > 0; --copies)
         under_way_.emplace(std::pair(at, order_++),
                            Sent{peer, {bytes.begin(), bytes.end()}, refusal});

@@ -61,7 +61,8 @@ public:
     struct Sent {
         uint32_t peer = 0;
         std::vector<std::byte> bytes;
-        uint8_t refusal = 0;  // the syndrome that its responder shall answer with; 0 is none
+        // The syndrome that its responder shall answer with, or a transport::Breakage; 0 is none.
+        uint8_t refusal = 0;
     };
     // What has arrived at the other end of the wire by now.
     std::optional<Sent> poll(base::Instant now);

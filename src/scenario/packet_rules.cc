@@ -54,11 +54,15 @@ const std::vector<WorkKind> kRuleKinds = {
        "the reason that it gives"}}},
     {{"link_down", "map", "it is lost, and all that its sender sends or would receive"},
      {{"for", "duration", "so long"}}},
+    {{"break", "map", "it is lost, and its receiver breaks for good, with an asynchronous event"},
+     {{"what", "one of qp, srq, adapter",
+       "the queue pair that it goes to, the shared receive queue of that, or all of the adapter"}}},
 };
 // In the order of kRuleKinds.
-constexpr FaultAct kActs[] = {FaultAct::drop,   FaultAct::double_it, FaultAct::reorder,
-                              FaultAct::delay,  FaultAct::damage,    FaultAct::mark,
-                              FaultAct::refuse, FaultAct::refuse,    FaultAct::link_down};
+constexpr FaultAct kActs[] = {FaultAct::drop,    FaultAct::double_it, FaultAct::reorder,
+                              FaultAct::delay,   FaultAct::damage,    FaultAct::mark,
+                              FaultAct::refuse,  FaultAct::refuse,    FaultAct::link_down,
+                              FaultAct::break_it};
 
 constexpr std::pair<std::string_view, NakCode> kCodes[] = {
     {"sequence", NakCode::psn_sequence_error},
@@ -260,6 +264,23 @@ private:
                 notes_.fail(map_->line, fmt::format("how long is missing; write {}: 100us", key));
         }
         if (rule_.act == FaultAct::refuse) read_refusal(kind == "rnr");
+        if (rule_.act == FaultAct::break_it) read_breakage();
+    }
+
+    void read_breakage() {
+        using transport::Breakage;
+        if (map_->find("what") == nullptr)
+            notes_.fail(map_->line, "what breaks is missing; write what: qp");
+        with("what", "qp", [&](std::string_view text) -> Complaint {
+            for (const auto& [name, what] :
+                 {std::pair{"qp", Breakage::queue_pair}, std::pair{"srq", Breakage::shared_queue},
+                  std::pair{"adapter", Breakage::adapter}})
+                if (name == text) {
+                    rule_.syndrome = static_cast<uint8_t>(what);
+                    return std::nullopt;
+                }
+            return fmt::format("'{}' is none of qp, srq, adapter", text);
+        });
     }
 
     void read_refusal(bool is_rnr) {

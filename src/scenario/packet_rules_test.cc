@@ -56,6 +56,14 @@ TEST(PacketRules, everything_that_can_be_matched_is_read) {
     EXPECT_EQ(read, expected);
 }
 
+TEST(PacketRules, a_receiver_can_be_broken) {
+    EXPECT_EQ(rule("break: {what: srq}").act, FaultAct::break_it);
+    EXPECT_EQ(rule("break: {what: srq}").syndrome,
+              static_cast<uint8_t>(transport::Breakage::shared_queue));
+    EXPECT_EQ(error_of("break: {nth: 1}"), "f:2: what breaks is missing; write what: qp");
+    EXPECT_EQ(error_of("break: {what: cable}"), "f:2: what: 'cable' is none of qp, srq, adapter");
+}
+
 TEST(PacketRules, counts_are_written_in_several_ways) {
     const auto count = [](const std::string& text) {
         const FaultRule read = rule("drop: {nth: " + text + "}");

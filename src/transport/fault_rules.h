@@ -51,7 +51,11 @@ enum class FaultAct : uint8_t {
     mark,       // as a congested switch does
     refuse,     // the responder answers with `syndrome` and takes it not
     link_down,  // nothing leaves the sender or reaches it for `time`
+    break_it,   // what `syndrome` says of its receiver breaks for good
 };
+
+// What breaks, as syndromes that no answer has: their first bit is reserved.
+enum class Breakage : uint8_t { queue_pair = 0x81, shared_queue, adapter };
 
 struct FaultRule {
     static constexpr uint32_t kAny = UINT32_MAX;

@@ -33,6 +33,17 @@ void copy_name(char* into, size_t room, const std::string& name) {
     std::snprintf(into, room, "%s", name.c_str());
 }
 
+// Who may not be destroyed before the event is acknowledged; nullptr for those of the adapter.
+Owed* debt_for(const ibv_async_event& event) {
+    switch (event.event_type) {
+        case IBV_EVENT_DEVICE_FATAL: return nullptr;
+        case IBV_EVENT_CQ_ERR: return &cq_of(event.element.cq).asynchronous;
+        case IBV_EVENT_SRQ_ERR:
+        case IBV_EVENT_SRQ_LIMIT_REACHED: return &object_of<Srq>(event.element.srq).asynchronous;
+        default: return &qp_of(event.element.qp).asynchronous;
+    }
+}
+
 }  // namespace
 
 namespace {
@@ -212,25 +223,12 @@ TULLE_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* even
     const auto next = context_of(context).events.pop();
     if (!next) return -1;
     *event = *next;
-    switch (event->event_type) {
-        case IBV_EVENT_CQ_ERR: cq_of(event->element.cq).asynchronous.add(); break;
-        case IBV_EVENT_SRQ_ERR:
-        case IBV_EVENT_SRQ_LIMIT_REACHED:
-            object_of<Srq>(event->element.srq).asynchronous.add();
-            break;
-        default: qp_of(event->element.qp).asynchronous.add(); break;
-    }
+    if (auto* debt = debt_for(*event)) debt->add();
     return 0;
 }
 
 TULLE_EXPORT void ibv_ack_async_event(ibv_async_event* event) {
-    switch (event->event_type) {
-        case IBV_EVENT_CQ_ERR: return cq_of(event->element.cq).asynchronous.pay(1);
-        case IBV_EVENT_SRQ_ERR:
-        case IBV_EVENT_SRQ_LIMIT_REACHED:
-            return object_of<Srq>(event->element.srq).asynchronous.pay(1);
-        default: return qp_of(event->element.qp).asynchronous.pay(1);
-    }
+    if (auto* debt = debt_for(*event)) debt->pay(1);
 }
 
 TULLE_EXPORT int ibv_fork_init() {

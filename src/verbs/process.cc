@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -153,7 +154,12 @@ void Process::on_event(const transport::AdapterEvent& event) {
             shown.element.srq = &srq->shown;
             return tell(srq->shown.context);
         }
-        case EventKind::device_fatal:
+        case EventKind::device_fatal: {
+            std::set<ibv_context*> told;  // each that has a completion queue
+            for (const Cq* cq : cqs_)
+                if (cq != nullptr && told.insert(cq->shown.context).second) tell(cq->shown.context);
+            return;
+        }
         case EventKind::ee_context_error: return;
         default: break;
     }

@@ -31,8 +31,6 @@ _KNOWN = {
     "kill_manager", "run_until", "set_cable", "set_loss",
     # Reliable datagrams: no scenario asks for them yet.
     "create_ee", "create_rd_domain", "destroy_ee", "destroy_rd_domain", "modify_ee",
-    # Adapters that break: no rule of a fault file asks for it yet.
-    "fail_device", "fail_qp", "fail_srq",
 }
 
 

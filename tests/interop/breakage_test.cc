@@ -1,0 +1,110 @@
+// A queue pair, a shared receive queue or the adapter breaks, as a rule of --faults says: its
+// program hears of it by an asynchronous event, as with hardware. Run by `tulle run --faults`,
+// whose rule is about the third SEND, with BREAKS=qp, srq or adapter.
+#include <cstdlib>
+#include <string>
+
+#include "two.h"
+
+namespace {
+
+using two::Side;
+
+constexpr int kMessages = 3;
+
+std::string what_breaks() {
+    const char* what = std::getenv("BREAKS");
+    return what == nullptr ? "" : what;
+}
+
+ibv_sge piece(const Side& side) {
+    return {reinterpret_cast<uint64_t>(side.mr->addr), 64, side.mr->lkey};
+}
+
+bool post_receive(Side& side) {
+    ibv_sge sge = piece(side);
+    ibv_recv_wr wr{};
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    ibv_recv_wr* bad = nullptr;
+    return (side.qp->srq != nullptr ? ibv_post_srq_recv(side.qp->srq, &wr, &bad)
+                                    : ibv_post_recv(side.qp, &wr, &bad)) == 0;
+}
+
+bool post_send(Side& side) {
+    ibv_sge sge = piece(side);
+    ibv_send_wr wr{};
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    ibv_send_wr* bad = nullptr;
+    return ibv_post_send(side.qp, &wr, &bad) == 0;
+}
+
+ibv_wc_status next_completion(Side& side) {
+    ibv_wc wc{};
+    while (ibv_poll_cq(side.cq, 1, &wc) == 0) continue;
+    return wc.status;
+}
+
+ibv_event_type next_event(Side& side) {
+    ibv_async_event event{};
+    if (ibv_get_async_event(side.context, &event) != 0) std::abort();
+    ibv_ack_async_event(&event);
+    return event.event_type;
+}
+
+ibv_qp* queue_pair_of(Side& side, bool has_srq) {
+    ibv_srq_init_attr shared{};
+    shared.attr = {16, 1, 0};
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = side.cq;
+    init.srq = has_srq ? ibv_create_srq(side.pd, &shared) : nullptr;
+    init.qp_type = IBV_QPT_RC;
+    init.cap = {16, 16, 1, 1, 0};
+    return ibv_create_qp(side.pd, &init);
+}
+
+bool hears_that_it_broke(Side& side) {
+    const std::string what = what_breaks();
+    if (what == "srq") return next_event(side) == IBV_EVENT_SRQ_ERR;
+    if (what == "qp")
+        return next_event(side) == IBV_EVENT_QP_FATAL &&
+               next_completion(side) == IBV_WC_WR_FLUSH_ERR;
+    return what == "adapter" && next_event(side) == IBV_EVENT_DEVICE_FATAL &&
+           next_completion(side) == IBV_WC_WR_FLUSH_ERR && queue_pair_of(side, false) == nullptr;
+}
+
+TEST(Broken, tells_its_program_by_an_asynchronous_event) {
+    two::run(
+        [](Side& side) {
+            side.open();
+            side.qp = queue_pair_of(side, what_breaks() == "srq");
+            if (!side.connect()) return false;
+            for (int i = 0; i < 2 * kMessages; ++i)
+                if (!post_receive(side)) return false;
+            side.meet();
+            for (int i = 1; i < kMessages; ++i)
+                if (next_completion(side) != IBV_WC_SUCCESS) return false;
+            return hears_that_it_broke(side);
+        },
+        [](Side& side) {
+            side.open();
+            ASSERT_TRUE(side.connect());
+            side.meet();
+            for (int i = 1; i < kMessages; ++i) {
+                EXPECT_TRUE(post_send(side));
+                EXPECT_EQ(next_completion(side), IBV_WC_SUCCESS);
+            }
+            EXPECT_TRUE(post_send(side));
+            side.poll_until_told();
+        });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}
