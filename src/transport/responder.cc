@@ -253,13 +253,6 @@ Verdict carry_out_send(Core& core, QueuePair& qp, const Packet& packet) {
     return Verdict::accept;
 }
 
-// False: the memory has gone while it was registered.
-bool store(const ResponderState& r, const Packet& packet) {
-    return r.write_grant.host == nullptr || packet.payload.is_modelled() ||
-           base::guarded_copy(r.write_grant.host + r.received, packet.payload.address(),
-                              packet.payload_length);
-}
-
 Verdict carry_out_write(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     const Position position = info_of(packet).position;
@@ -268,7 +261,7 @@ Verdict carry_out_write(Core& core, QueuePair& qp, const Packet& packet) {
         r.received = 0;
         r.write_length = packet.extended.rdma.dma_length;
     }
-    if (!store(r, packet)) return Verdict::remote_access_error;
+    if (!store(r.write_grant, r.received, packet)) return Verdict::remote_access_error;
     r.received += packet.payload_length;
     r.message = Message::write;
     if (ends(position)) end_message(core, qp, packet);
@@ -626,7 +619,7 @@ bool continue_write(Core& core, QueuePair& qp, const Packet& packet) {
                          (qp.access & kRemoteWrite) != 0 && packet.payload_length == qp.mtu &&
                          r.received + qp.mtu < r.write_length && core.memory.stands(r.write_grant);
     if (!in_turn || (qp.early && !qp.early->empty()) || !r.trimmed.empty()) return false;
-    if (!store(r, packet)) return false;
+    if (!store(r.write_grant, r.received, packet)) return false;
     r.received += qp.mtu;
     r.nak_sent = false;
     r.expected = psn_plus(r.expected, 1);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "transport/responder.h"
 #include "transport/responses.h"
@@ -55,10 +54,7 @@ Verdict place_write(Core& core, QueuePair& qp, const Packet& packet) {
     const Packet::Rdma& rdma = packet.extended.rdma;
     const auto grant = core.memory.check(rdma.rkey.value, qp.asker(), rdma.virtual_address,
                                          packet.payload_length, kRemoteWrite);
-    if (!grant) return Verdict::remote_access_error;
-    if (grant->host != nullptr && !packet.payload.is_modelled())
-        std::memmove(grant->host, packet.payload.address(), packet.payload_length);
-    return Verdict::accept;
+    return grant && store(*grant, 0, packet) ? Verdict::accept : Verdict::remote_access_error;
 }
 
 Verdict take_receive_for(Core& core, QueuePair& qp, PartialMessage& message) {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/guarded_copy.h"
 #include "pair.h"
 
 namespace tulle::transport {
@@ -60,6 +61,35 @@ TEST(Unordered, data_is_in_its_place_before_its_turn) {
         pair.run();
         expect_all_written(pair, 8 * 1024);
         EXPECT_EQ(pair.client.counters().retransmitted_packets, 0u);
+    }
+}
+
+// Copies to the server's memory fail, as they do where the program has unmapped it.
+class GoneMemory {
+public:
+    explicit GoneMemory(const std::vector<std::byte>& memory) {
+        gone = memory;
+        base::foreign_memory.store(&kGone);
+    }
+    ~GoneMemory() { base::foreign_memory.store(nullptr); }
+
+private:
+    static inline std::span<const std::byte> gone;
+    static bool has(const void* address) noexcept {
+        return address >= gone.data() && address < gone.data() + gone.size();
+    }
+    static bool copy(void*, const void*, size_t) noexcept { return false; }
+    static bool allows(const void*, size_t, bool) noexcept { return false; }
+    static constexpr base::ForeignMemory kGone{has, copy, allows};
+};
+
+TEST(Unordered, a_write_into_memory_that_was_unmapped_is_refused) {
+    for (const Delivery delivery : {Delivery::placed, Delivery::unordered}) {
+        Pair pair(unordered(delivery));
+        const GoneMemory gone(pair.server.memory);
+        pair.client.post({.work = Work::write, .length = 8 * 1024});
+        pair.run();
+        EXPECT_EQ(pair.client.completion().status, Status::remote_access_error);
     }
 }
 
