@@ -64,18 +64,24 @@ uint32_t icrc_of(const Ends& ends, wire::Bytes transport) {
     return wire::icrc(envelope.encapsulation, envelope.bytes(), transport);
 }
 
-// The class of traffic in an IP header, marks of the network included.
-uint8_t class_in(std::span<const std::byte> ip, bool is_four) {
-    const auto first = std::to_integer<unsigned>(ip[0]);
-    const auto second = std::to_integer<unsigned>(ip[1]);
-    return static_cast<uint8_t>(is_four ? second : first << 4 | second >> 4);
-}
-
 void put_icrc(uint32_t icrc, std::span<std::byte> place) {
     for (std::byte& byte : place) {
         byte = static_cast<std::byte>(icrc);
         icrc >>= 8;
     }
+}
+
+// The ICRC in the last four bytes of a datagram.
+void seal(const Ends& ends, std::span<std::byte> bytes) {
+    const size_t size = bytes.size() - wire::kIcrcSize;
+    put_icrc(icrc_of(ends, bytes.first(size)), bytes.subspan(size));
+}
+
+// The class of traffic in an IP header, marks of the network included.
+uint8_t class_in(std::span<const std::byte> ip, bool is_four) {
+    const auto first = std::to_integer<unsigned>(ip[0]);
+    const auto second = std::to_integer<unsigned>(ip[1]);
+    return static_cast<uint8_t>(is_four ? second : first << 4 | second >> 4);
 }
 
 }  // namespace
@@ -101,12 +107,14 @@ void UdpPath::send(const wire::Gid& from, const wire::Gid& to, const wire::Packe
     wire::Frame frame = wire::frame_of(packet, {}, payload);
     const size_t pad = frame.pad.size();
     const size_t size = frame.transport.size() + payload.size() + pad;
-    const UdpDeparture departure{from,
-                                 to,
-                                 packet.entropy,
-                                 static_cast<uint8_t>(packet.traffic_class),
-                                 size + wire::kIcrcSize,
-                                 packet.dest_qp().value};
+    const UdpDeparture departure{
+        from,
+        to,
+        packet.entropy,
+        static_cast<uint8_t>(packet.traffic_class),
+        size + wire::kIcrcSize,
+        packet.dest_qp().value,
+        wire::operation_of(static_cast<uint8_t>(packet.opcode)) == wire::Operation::acknowledge};
     const UdpSockets::Place place = sockets_->reserve(departure);
     if (place.bytes.empty()) return;
     // The program may have unmapped it meanwhile: the packet is lost, and what is sent again is
@@ -116,8 +124,10 @@ void UdpPath::send(const wire::Gid& from, const wire::Gid& to, const wire::Packe
     if (!payload.empty() && !base::guarded_copy(data, payload.data(), payload.size())) [[unlikely]]
         return sockets_->withdraw();
     std::memset(data + payload.size(), 0, pad);
-    put_icrc(icrc_of({from, to, place.source_port, place.number}, place.bytes.first(size)),
-             place.bytes.subspan(size));
+    const uint16_t number = place.number;
+    seal({from, to, place.source_port, number}, place.bytes);
+    if (!place.moved.empty())
+        seal({from, to, place.source_port, static_cast<uint16_t>(number + 1)}, place.moved);
 }
 
 void UdpPath::send_frame(const wire::Gid& from, const wire::Gid& to,

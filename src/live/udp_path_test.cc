@@ -85,6 +85,49 @@ TEST(UdpPath, packets_of_one_size_go_together_and_come_apart) {
     EXPECT_GE(there.source_port, 0xc000);
 }
 
+wire::Packet acknowledgement(uint32_t psn) {
+    wire::Packet packet = packet_with({}, psn);
+    packet.opcode = wire::opcode_of(wire::Service::rc, wire::Operation::acknowledge);
+    return packet;
+}
+
+std::vector<uint32_t> psns_until(Machine& there, size_t count) {
+    std::vector<uint32_t> psns;
+    while (psns.size() < count) {
+        const auto packets = there.take();
+        if (packets.empty()) break;
+        for (const wire::Packet& packet : packets) psns.push_back(packet.psn().value);
+    }
+    return psns;
+}
+
+TEST(UdpPath, a_longer_packet_goes_before_an_acknowledgement_in_one_call) {
+    Machine here(address_of(9, 1));
+    Machine there(address_of(9, 2));
+    const std::vector<std::byte> payload(100);
+    here.path->send(here.address, there.address, acknowledgement(1));
+    here.path->send(here.address, there.address, packet_with(payload, 2));
+    here.path->sockets().flush();
+    EXPECT_EQ(psns_until(there, 2), (std::vector<uint32_t>{2, 1}));
+    EXPECT_EQ(here.path->sockets().counts().calls_out, 1u);
+    EXPECT_EQ(there.path->sockets().counts().calls_in, 1u);
+    EXPECT_EQ(there.path->counts().damaged, 0u);
+    EXPECT_EQ(there.path->counts().solved, 0u);
+}
+
+TEST(UdpPath, what_is_no_acknowledgement_keeps_its_place) {
+    Machine here(address_of(10, 1));
+    Machine there(address_of(10, 2));
+    const std::vector<std::byte> payload(100);
+    here.path->send(here.address, there.address, packet_with({}, 1));
+    here.path->send(here.address, there.address, packet_with(payload, 2));
+    here.path->send(here.address, there.address, acknowledgement(3));
+    here.path->send(here.address, there.address, acknowledgement(4));
+    here.path->sockets().flush();
+    EXPECT_EQ(psns_until(there, 4), (std::vector<uint32_t>{1, 2, 3, 4}));
+    EXPECT_EQ(there.path->counts().damaged, 0u);
+}
+
 // A stranger who writes anything at all: nothing is taken, nothing breaks, all is counted.
 TEST(UdpPath, bytes_of_a_stranger_are_counted_and_dropped) {
     Machine there(address_of(3, 2));

@@ -206,7 +206,8 @@ std::vector<int> UdpSockets::files() const {
 // ---- in -----------------------------------------------------------------------------------------
 
 int UdpSockets::fill(Receiver& receiver) {
-    for (size_t i = 0; i < kArrivals; ++i) {
+    const size_t wanted = receiver.vain_looks < kSpins ? kArrivals : 1;
+    for (size_t i = 0; i < wanted; ++i) {
         receiver.parts[i] = {receiver.room.get() + i * kRoom, kRoom};
         msghdr& header = receiver.messages[i].msg_hdr;
         header = {};
@@ -217,8 +218,8 @@ int UdpSockets::fill(Receiver& receiver) {
         header.msg_control = receiver.control[i].data();
         header.msg_controllen = receiver.control[i].size();
     }
-    const int count =
-        recvmmsg(receiver.socket.get(), receiver.messages.data(), kArrivals, MSG_DONTWAIT, nullptr);
+    const int count = recvmmsg(receiver.socket.get(), receiver.messages.data(),
+                               static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
     receiver.vain_looks = count > 0 ? 0 : receiver.vain_looks + 1;
     if (count > 0) {
         heard_last_ = receiver.socket.get();
@@ -273,12 +274,32 @@ UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t ent
     return nullptr;
 }
 
-bool UdpSockets::fits(const UdpDeparture& to, uint16_t port) const {
-    return is_open_ && !open_.is_complete && has_segments_ && open_.port == port &&
-           open_.source == to.source && open_.destination == to.destination &&
-           open_.traffic_class == to.traffic_class &&
-           slot_of({open_.queue_pair}) == slot_of({to.queue_pair}) && to.bytes <= open_.segment &&
-           open_.count < kMostSegments && open_.bytes + to.bytes <= kMostBytes;
+bool UdpSockets::goes_the_same_way(const UdpDeparture& to, uint16_t port) const {
+    return is_open_ && has_segments_ && open_.port == port && open_.source == to.source &&
+           open_.destination == to.destination && open_.traffic_class == to.traffic_class &&
+           slot_of({open_.queue_pair}) == slot_of({to.queue_pair}) &&
+           open_.bytes + to.bytes <= kMostBytes;
+}
+
+bool UdpSockets::fits(const UdpDeparture& to) const {
+    return !open_.is_complete && to.bytes <= open_.segment && open_.count < kMostSegments;
+}
+
+bool UdpSockets::goes_before(const UdpDeparture& to) const {
+    return open_.may_follow && !to.may_follow && to.bytes > open_.segment;
+}
+
+UdpSockets::Place UdpSockets::put_before(const UdpDeparture& to) {
+    std::byte* const room = open_.room.get();
+    std::memmove(room + to.bytes, room, open_.bytes);
+    const Place place{{room, to.bytes}, 0, open_.port, {room + to.bytes, open_.bytes}};
+    open_.bytes += to.bytes;
+    open_.last = open_.bytes;
+    open_.segment = static_cast<uint16_t>(to.bytes);
+    open_.last_count = open_.count = 2;
+    open_.may_follow = false;
+    open_.is_complete = true;
+    return place;
 }
 
 void UdpSockets::begin(const UdpDeparture& to, const Sender& sender) {
@@ -300,11 +321,15 @@ void UdpSockets::begin(const UdpDeparture& to, const Sender& sender) {
 UdpSockets::Place UdpSockets::reserve(const UdpDeparture& to) {
     const Sender* sender = sender_for(to.source, to.entropy);
     if (sender == nullptr || to.bytes > kMostBytes) return {};
-    if (!fits(to, sender->port)) begin(to, *sender);
-    Place place{{open_.room.get() + open_.bytes, to.bytes}, open_.count, open_.port};
+    const bool is_same_way = goes_the_same_way(to, sender->port);
+    if (is_same_way && goes_before(to)) return put_before(to);
+    if (!is_same_way || !fits(to)) begin(to, *sender);
+    const Place place{{open_.room.get() + open_.bytes, to.bytes}, open_.count, open_.port, {}};
     open_.bytes += to.bytes;
     open_.last = to.bytes;
+    open_.last_count = 1;
     ++open_.count;
+    open_.may_follow = to.may_follow && open_.count == 1;
     open_.is_complete = to.bytes < open_.segment;
     return place;
 }
@@ -312,7 +337,7 @@ UdpSockets::Place UdpSockets::reserve(const UdpDeparture& to) {
 void UdpSockets::withdraw() {
     if (!is_open_ || open_.count == 0) return;
     open_.bytes -= open_.last;
-    --open_.count;
+    open_.count = static_cast<uint16_t>(open_.count - open_.last_count);
     if (open_.count != 0) return close_batch();  // whatever was said of its sizes is over
     is_open_ = false;
     spare_.push_back(std::move(open_.room));
@@ -346,7 +371,7 @@ namespace {
 
 struct Control {
     alignas(cmsghdr)
-        std::array<std::byte, CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(int))> bytes{};
+        std::array<std::byte, CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(sizeof(int))> bytes;
     size_t used = 0;
 
     template <class T>
@@ -360,20 +385,28 @@ struct Control {
     }
 };
 
+// How many went. The call for one is the cheaper one.
+int send_all(int socket, std::span<mmsghdr> messages) {
+    if (messages.size() == 1)
+        return sendmsg(socket, &messages[0].msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;
+    return sendmmsg(socket, messages.data(), static_cast<unsigned>(messages.size()), MSG_DONTWAIT);
+}
+
 }  // namespace
 
 // Those of one socket that wait in front. Returns how many are done with, sent or lost.
 size_t UdpSockets::send_some() {
     constexpr size_t kTogether = 8;
-    std::array<mmsghdr, kTogether> messages{};
-    std::array<SocketAddress, kTogether> to{};
-    std::array<iovec, kTogether> parts{};
-    std::array<Control, kTogether> control{};
+    std::array<mmsghdr, kTogether> messages;
+    std::array<SocketAddress, kTogether> to;
+    std::array<iovec, kTogether> parts;
+    std::array<Control, kTogether> control;
     const int socket = closed_.front().socket;
     size_t count = 0;
     for (; count < std::min(kTogether, closed_.size()); ++count) {
         const Batch& batch = closed_[count];
         if (batch.socket != socket) break;
+        messages[count] = {};
         msghdr& header = messages[count].msg_hdr;
         to[count] = address_of(batch.destination, wire::kRoceV2Port, header.msg_namelen);
         header.msg_name = &to[count];
@@ -390,7 +423,7 @@ size_t UdpSockets::send_some() {
             header.msg_controllen = control[count].used;
         }
     }
-    const int sent = sendmmsg(socket, messages.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
+    const int sent = send_all(socket, std::span(messages).first(count));
     ++counts_.calls_out;
     if (sent > 0) {
         for (int i = 0; i < sent; ++i) counts_.sent += closed_[static_cast<size_t>(i)].count;

@@ -44,6 +44,9 @@ struct UdpDeparture {
     uint8_t traffic_class = 0;
     size_t bytes = 0;
     uint32_t queue_pair = 0;  // that it is for: what goes together is for one process
+    // An acknowledgement: what is sent next to the same place may go before it, so that both are
+    // one call and one packet of the kernel. Segments have one size but for the last.
+    bool may_follow = false;
 };
 
 class UdpSockets {
@@ -64,11 +67,12 @@ public:
         std::span<std::byte> bytes;  // to be written
         uint16_t number = 0;         // its IPv4 identification
         uint16_t source_port = 0;
+        std::span<std::byte> moved;  // one that now follows: its identification is number + 1
     };
     // Room for one, until flush(). Nothing (no bytes) if the source is not ours or there is no
     // port left.
     Place reserve(const UdpDeparture& to);
-    // The one that was reserved last does not go.
+    // The one that was reserved last does not go, nor the one that it has moved.
     void withdraw();
     // What was written goes, a lot of it before this is called. What the kernel has no room for
     // stays; see is_full().
@@ -144,6 +148,9 @@ private:
     static constexpr size_t kWorthACall = 32 << 10;
     static constexpr size_t kSenders = 8;  // chosen: ports that a process sends from, an address
     static constexpr size_t kArrivals = 4;
+    // Whoever looks that often in vain spins, and is likely to find one datagram: asking for more
+    // would cost one more look of the kernel for each.
+    static constexpr uint32_t kSpins = 4;  // chosen
     static constexpr size_t kRoom = 1 << 16;
 
     struct Receiver {
@@ -170,8 +177,10 @@ private:
         uint16_t segment = 0;
         uint16_t count = 0;
         bool is_complete = false;  // by a shorter one
+        bool may_follow = false;   // the only one
         size_t bytes = 0;
-        size_t last = 0;  // bytes of the one that was reserved last
+        size_t last = 0;  // bytes of the one that was reserved last, and of what it has moved
+        uint16_t last_count = 0;
         std::unique_ptr<std::byte[]> room;
     };
 
@@ -179,7 +188,7 @@ private:
     // has heard something last: a look is a system call, and whoever spins makes one for each.
     bool is_skipped(Receiver& receiver) const {
         constexpr uint32_t kVainLooks = 64;  // chosen
-        constexpr uint32_t kEvery = 8;       // chosen
+        constexpr uint32_t kEvery = 32;      // chosen
         if (receiver.vain_looks < kVainLooks || receiver.socket.get() == heard_last_) return false;
         return ++receiver.vain_looks % kEvery != 0;
     }
@@ -199,7 +208,10 @@ private:
         }
     }
     Sender* sender_for(const wire::Gid& source, uint16_t entropy);
-    bool fits(const UdpDeparture& to, uint16_t port) const;
+    bool goes_the_same_way(const UdpDeparture& to, uint16_t port) const;
+    bool fits(const UdpDeparture& to) const;
+    bool goes_before(const UdpDeparture& to) const;
+    Place put_before(const UdpDeparture& to);
     void begin(const UdpDeparture& to, const Sender& sender);
     void close_batch();
     void send_closed();
