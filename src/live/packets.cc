@@ -109,7 +109,7 @@ Carrier::Carrier(World& world, Connections& connections, transport::Adapter& ada
 }
 
 void Carrier::transmit(Instant time) {
-    const transport::Lanes lanes = transport::Lanes::open();
+    static const transport::Lanes lanes = transport::Lanes::open();
     time_ = time;
     Packet packet;
     while (backlog_bytes_ < kMostBacklog && udp_has_room() &&
@@ -460,8 +460,10 @@ void Carrier::send_remote(uint32_t index, const Packet& packet) {
 }
 
 void Carrier::receive_udp(Instant time) {
-    neighbours_->work(time);
-    while (const auto held = neighbours_->take_held(time)) take_datagram(time, *held, true);
+    if (neighbours_->has_work(time)) {
+        neighbours_->work(time);
+        while (const auto held = neighbours_->take_held(time)) take_datagram(time, *held, true);
+    }
     constexpr int kLooks = 8;  // chosen: others have their turn, too
     const auto take = [&](const UdpArrival& arrival) { receive_datagram(time, arrival); };
     const auto pause = [&] {
@@ -470,6 +472,7 @@ void Carrier::receive_udp(Instant time) {
     };
     for (int looks = 0; looks < kLooks; ++looks)
         if (!udp_->sockets().receive(take, pause)) break;
+    if (!neighbours_->has_ours()) return;
     for (const uint32_t index : neighbours_->take_ours()) connections_.on_ours(index);
 }
 

@@ -52,16 +52,29 @@ void Progress::wake_thread_in_time() {
     watch_.wake();
 }
 
-bool Progress::on_empty_poll() {
-    if (++empty_polls_ < kPollsToTrust) return false;
+// One that was not heard of for a while, since others had its CPU, is trusted again as soon. Most
+// looks of a program that answers each message at once find something.
+void Progress::on_poll() {
+    if (is_polled_ || ++unarmed_polls_ < kPollsToTrust) return;
+    unarmed_polls_ = 0;
     trust_program();
+}
+
+bool Progress::on_empty_poll() {
+    on_poll();
     // What is in rings is soon done or taken back.
-    return empty_polls_ >= kPollsToYield && !direct_.is_awaiting();
+    return ++empty_polls_ >= kPollsToYield && !direct_.is_awaiting();
+}
+
+void Progress::on_full_poll() {
+    on_poll();
+    empty_polls_ = 0;
 }
 
 void Progress::trust_program() {
     if (is_polled_) return;
     is_polled_ = true;
+    sleeps_until_ = kOftenAwake;  // as soon as it has woken
     world_.board().wants_bell.store(0);
     watch_.wake();
 }
@@ -69,7 +82,7 @@ void Progress::trust_program() {
 void Progress::on_armed() {
     // A program that will wait in sleep() turns the bell on there, and only if it does have to.
     if (is_polled_ && sleeps_in_verbs_) return worker_.tell_events();
-    empty_polls_ = 0;
+    empty_polls_ = unarmed_polls_ = 0;
     is_polled_ = false;
     world_.board().wants_bell.store(1);
     if (worker_.has_arrivals()) return make(true);

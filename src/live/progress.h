@@ -40,11 +40,11 @@ public:
 
     // `by_program`: a thread of the program, which will come again.
     void make(bool by_program);
-    // Nothing came of it: after some of these in a row the program is taken to be polling, and
-    // peers no longer ring. True if it has polled for long: the CPU may be of use to others, the
-    // peer that it waits for among them.
+    // A program that has looked some times and does not ask to be told is taken to be polling, and
+    // peers no longer ring. Nothing came of it; true if that was so for long: the CPU may be of use
+    // to others, the peer that it waits for among them.
     bool on_empty_poll();
-    void on_full_poll() { empty_polls_ = 0; }
+    void on_full_poll();
     // The program has asked to be told of completions, and will sleep until it is.
     void on_armed();
     // It has posted something, and waits for what comes of it; something has come.
@@ -77,6 +77,7 @@ public:
 
 private:
     friend class Watch;
+    void on_poll();
     void trust_program();                            // to look again soon
     static constexpr uint32_t kAnswersToTrust = 64;  // chosen
     // The thread looks again and again, as long as there is something to look at.
@@ -89,7 +90,8 @@ private:
     base::Instant sleeps_until_ = base::Instant::never();  // the thread
     std::atomic<bool> is_polled_{false};                   // by the program, again and again
     std::atomic<uint64_t> polls_{0};
-    uint32_t empty_polls_ = 0;
+    uint32_t empty_polls_ = 0;  // in a row
+    uint32_t unarmed_polls_ = 0;
     uint32_t quick_finds_ = 0;      // of look_awhile(), in a row
     bool sleeps_in_verbs_ = false;  // the program, in sleep(); otherwise in poll() and the like
     bool awaits_answer_ = false;    // something was posted and nothing has come since

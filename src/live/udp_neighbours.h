@@ -53,6 +53,7 @@ public:
     // Asks whether a peer is one of ours (udp_sockets.h). Nobody else answers.
     void greet(base::Instant now, Peer& peer);
     // The end points that have answered, since this was last asked.
+    bool has_ours() const { return !ours_.empty(); }
     std::vector<uint32_t> take_ours() { return std::exchange(ours_, {}); }
 
     // A request that was held and is due: somebody listens, or it was held for long. It is judged
@@ -62,6 +63,7 @@ public:
     void begin(base::Instant now);
     // Asks for places and steers, when it is time.
     void work(base::Instant now);
+    bool has_work(base::Instant now) const { return next_deadline() <= now; }
     base::Instant next_deadline() const { return std::min(work_at_, look_at_held_); }
     uint64_t handed_over() const { return handed_over_; }
     uint64_t held() const { return held_count_; }

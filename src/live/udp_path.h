@@ -5,6 +5,7 @@
 // a packet is good if there is one. That leaves 16 of the 32 bits; how often it was so is counted.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 
@@ -12,6 +13,15 @@
 #include "wire/packet.h"
 
 namespace tulle::live {
+
+// What the ICRC sees of the headers before a packet, beside its length.
+struct DatagramEnds {
+    wire::Gid from;
+    wire::Gid to;
+    uint16_t source_port = 0;
+    uint16_t identification = 0;
+    bool operator==(const DatagramEnds&) const = default;
+};
 
 class UdpPath {
 public:
@@ -37,7 +47,17 @@ public:
     const Counts& counts() const { return counts_; }
 
 private:
+    // Packets of a connection have few lengths: what the ICRC takes from their headers is kept.
+    struct KnownEnvelope {
+        DatagramEnds ends;
+        size_t length = 0;  // of the packet; none has none
+        uint32_t state = 0;
+    };
+    uint32_t icrc_of(const DatagramEnds& ends, wire::Bytes transport);
+    void seal(const DatagramEnds& ends, std::span<std::byte> bytes);
+
     std::unique_ptr<UdpSockets> sockets_;
+    std::array<KnownEnvelope, 16> known_;
     Counts counts_;
 };
 

@@ -205,6 +205,20 @@ std::vector<int> UdpSockets::files() const {
 
 // ---- in -----------------------------------------------------------------------------------------
 
+namespace {
+
+// How many came. The call for one is the cheaper one.
+int receive_some(int socket, std::span<mmsghdr> messages) {
+    if (messages.size() != 1)
+        return recvmmsg(socket, messages.data(), static_cast<unsigned>(messages.size()),
+                        MSG_DONTWAIT, nullptr);
+    const ssize_t length = recvmsg(socket, &messages[0].msg_hdr, MSG_DONTWAIT);
+    messages[0].msg_len = static_cast<unsigned>(length);
+    return length < 0 ? -1 : 1;
+}
+
+}  // namespace
+
 int UdpSockets::fill(Receiver& receiver) {
     const size_t wanted = receiver.vain_looks < kSpins ? kArrivals : 1;
     for (size_t i = 0; i < wanted; ++i) {
@@ -218,8 +232,8 @@ int UdpSockets::fill(Receiver& receiver) {
         header.msg_control = receiver.control[i].data();
         header.msg_controllen = receiver.control[i].size();
     }
-    const int count = recvmmsg(receiver.socket.get(), receiver.messages.data(),
-                               static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
+    const int count =
+        receive_some(receiver.socket.get(), std::span(receiver.messages).first(wanted));
     receiver.vain_looks = count > 0 ? 0 : receiver.vain_looks + 1;
     if (count > 0) {
         heard_last_ = receiver.socket.get();

@@ -231,15 +231,19 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
         shown.slid = host.identity().lid_of(port_of_sender(host, completion)).value;
 }
 
-int poll_cq(ibv_cq* shown, int count, ibv_wc* completions) {
+namespace {
+
+// So many at a time: room for them is cleared first.
+template <size_t AtATime>
+int poll_some(ibv_cq* shown, int count, ibv_wc* completions) {
     Cq& cq = cq_of(shown);
     live::Host& host = host_of(shown->context);
-    std::array<transport::Completion, kAtATime> found;
+    std::array<transport::Completion, AtATime> found;
     int total = 0;
     bool shall_yield = false;
     std::unique_lock guard(host.lock());
     while (total < count) {
-        const size_t room = std::min<size_t>(kAtATime, static_cast<size_t>(count - total));
+        const size_t room = std::min<size_t>(AtATime, static_cast<size_t>(count - total));
         const auto into = std::span(found).first(room);
         // Only an empty queue is worth looking further for.
         const size_t got = total == 0 ? take(cq, host, guard, into, shall_yield)
@@ -250,6 +254,14 @@ int poll_cq(ibv_cq* shown, int count, ibv_wc* completions) {
     guard.unlock();
     if (shall_yield) sched_yield();
     return total;
+}
+
+}  // namespace
+
+// Programs that spin ask for one as a rule.
+int poll_cq(ibv_cq* shown, int count, ibv_wc* completions) {
+    return count <= 1 ? poll_some<1>(shown, count, completions)
+                      : poll_some<kAtATime>(shown, count, completions);
 }
 
 int req_notify_cq(ibv_cq* shown, int solicited_only) {

@@ -1,5 +1,6 @@
 #include "wire/icrc.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "wire/crc.h"
@@ -105,19 +106,25 @@ uint32_t icrc(Encapsulation encapsulation, Bytes covered) {
     return crc32_finish(crc32_update(state, covered.subspan(headers)));
 }
 
-uint32_t icrc(Encapsulation encapsulation, Bytes envelope, Bytes transport) {
-    TULLE_CHECK(lacks_lrh(encapsulation) && envelope.size() == icrc_envelope_size(encapsulation) &&
-                transport.size() >= Bth::kSize);
-    std::array<std::byte, Lrh::kSize + kLargestEnvelope + Bth::kSize> masked;
+uint32_t icrc_of_envelope(Encapsulation encapsulation, Bytes envelope) {
+    TULLE_CHECK(lacks_lrh(encapsulation) && envelope.size() == icrc_envelope_size(encapsulation));
+    std::array<std::byte, Lrh::kSize + kLargestEnvelope> masked;
     std::memset(masked.data(), 0xff, Lrh::kSize);
     std::byte* copy = masked.data() + Lrh::kSize;
     std::memcpy(copy, envelope.data(), envelope.size());
     mask_envelope(encapsulation, copy);
-    std::memcpy(copy + envelope.size(), transport.data(), Bth::kSize);
-    copy[envelope.size() + 4] = kOnes;
-    const Bytes prefix(masked.data(), Lrh::kSize + envelope.size() + Bth::kSize);
-    const uint32_t state = crc32_update(kCrc32Start, prefix);
-    return crc32_finish(crc32_update(state, transport.subspan(Bth::kSize)));
+    return crc32_update(kCrc32Start, Bytes(masked.data(), Lrh::kSize + envelope.size()));
+}
+
+uint32_t icrc_with(uint32_t state, Bytes transport) {
+    TULLE_CHECK(transport.size() >= Bth::kSize);
+    constexpr size_t kTogether = Bth::kSize + 4;  // two steps of the tables
+    std::array<std::byte, kTogether> masked;
+    const size_t first = std::min(kTogether, transport.size());
+    std::memcpy(masked.data(), transport.data(), first);
+    masked[4] = kOnes;
+    state = crc32_update(state, Bytes(masked.data(), first));
+    return crc32_finish(crc32_update(state, transport.subspan(first)));
 }
 
 // A CRC is linear: what two of them differ by comes from the field alone, as if it had been fed to

@@ -38,8 +38,10 @@ size_t icrc_envelope_size(Encapsulation encapsulation);
 uint32_t icrc(Encapsulation encapsulation, Bytes covered);
 
 // The same where the envelope, from the first covered header to UDP, lies elsewhere than what
-// stands from the BTH on: a socket shows the latter alone.
-uint32_t icrc(Encapsulation encapsulation, Bytes envelope, Bytes transport);
+// stands from the BTH on: a socket shows the latter alone. In two steps, for the envelopes of a
+// connection's packets are few: the state behind an envelope, and what comes of it with the rest.
+uint32_t icrc_of_envelope(Encapsulation encapsulation, Bytes envelope);
+uint32_t icrc_with(uint32_t state, Bytes transport);
 
 // Which identification the IPv4 header had, for the receiver of a datagram: a socket does not show
 // it, and the ICRC covers it. `expected` was computed with zero in its place, `covered` bytes are

@@ -122,8 +122,11 @@ TEST(Icrc, an_envelope_that_lies_elsewhere_gives_the_same) {
         const auto bytes = sample_bytes(encapsulation, random);
         const Bytes covered = Bytes(bytes).subspan(14, bytes.size() - 14 - kIcrcSize);
         const size_t envelope = icrc_envelope_size(encapsulation);
-        EXPECT_EQ(icrc(encapsulation, covered.first(envelope), covered.subspan(envelope)),
-                  icrc(encapsulation, covered));
+        const uint32_t state = icrc_of_envelope(encapsulation, covered.first(envelope));
+        EXPECT_EQ(icrc_with(state, covered.subspan(envelope)), icrc(encapsulation, covered));
+        const size_t shortest = envelope + Bth::kSize;
+        EXPECT_EQ(icrc_with(state, covered.subspan(envelope, Bth::kSize)),
+                  icrc(encapsulation, covered.first(shortest)));
     }
 }
 
