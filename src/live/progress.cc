@@ -79,11 +79,17 @@ void Progress::trust_program() {
     watch_.wake();
 }
 
+void Progress::stop_trusting_program() {
+    is_polled_ = sleeps_in_verbs_ = false;
+    watch_.hear_sockets(true);
+}
+
 void Progress::on_armed() {
     // A program that will wait in sleep() turns the bell on there, and only if it does have to.
     if (is_polled_ && sleeps_in_verbs_) return worker_.tell_events();
     empty_polls_ = unarmed_polls_ = 0;
     is_polled_ = false;
+    watch_.hear_sockets(true);
     world_.board().wants_bell.store(1);
     if (worker_.has_arrivals()) return make(true);
     worker_.tell_events();
@@ -91,7 +97,7 @@ void Progress::on_armed() {
 
 void Progress::answer_bell() {
     watch_.clear_bell();
-    is_polled_ = sleeps_in_verbs_ = false;
+    stop_trusting_program();
     world_.board().wants_bell.store(1);
     make(true);
     for (uint32_t looks = 0; worker_.has_arrivals() && looks < kLooksAnswering; ++looks) make(true);
@@ -145,6 +151,7 @@ bool Progress::look_awhile(const std::function<bool()>& is_there) {
 bool Progress::sleep(const std::function<bool()>& is_there, int file) {
     std::unique_lock guard(lock_.mutex);
     is_polled_ = false;
+    watch_.hear_sockets(true);
     world_.board().wants_bell.store(1);
     watch_.lend_bell();
     auto woken_by = Watch::Waker::bell;

@@ -78,7 +78,8 @@ public:
 private:
     friend class Watch;
     void on_poll();
-    void trust_program();                            // to look again soon
+    void trust_program();  // to look again soon
+    void stop_trusting_program();
     static constexpr uint32_t kAnswersToTrust = 64;  // chosen
     // The thread looks again and again, as long as there is something to look at.
     static constexpr base::Instant kOftenAwake{0};

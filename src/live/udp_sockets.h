@@ -148,9 +148,9 @@ private:
     static constexpr size_t kWorthACall = 32 << 10;
     static constexpr size_t kSenders = 8;  // chosen: ports that a process sends from, an address
     static constexpr size_t kArrivals = 4;
-    // Whoever looks that often in vain spins, and is likely to find one datagram: asking for more
-    // would cost one more look of the kernel for each.
-    static constexpr uint32_t kSpins = 4;  // chosen
+    // Whoever has looked that often in vain may spin, and is likely to find one datagram: asking
+    // for more would cost one more look of the kernel for each.
+    static constexpr uint32_t kSpins = 1;  // chosen
     static constexpr size_t kRoom = 1 << 16;
 
     struct Receiver {

@@ -98,6 +98,12 @@ void Watch::hear_more(int file) {
     if (ear_) set_in(ear_.get(), EPOLL_CTL_ADD, file, EPOLLIN);
 }
 
+void Watch::hear_sockets(bool shall_hear) {
+    if (!ear_ || std::exchange(hears_sockets_, shall_hear) == shall_hear) return;
+    for (const int file : heard_)
+        set_in(ear_.get(), shall_hear ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, file, EPOLLIN);
+}
+
 bool Watch::open_ear() {
     if (heard_.empty()) return true;
     ear_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
@@ -234,10 +240,11 @@ int64_t Watch::look() {
     progress_.make(false);
     const uint64_t polls = progress_.polls_.load(std::memory_order_relaxed);
     if (polls == std::exchange(polls_seen_, polls)) {
-        progress_.is_polled_ = progress_.sleeps_in_verbs_ = false;
+        progress_.stop_trusting_program();
         stop_trusting_answers();
     }
     be_deaf(borrowers_ != 0 || progress_.is_polled_);
+    hear_sockets(!progress_.is_polled_);
     const base::Instant time = now();
     if (progress_.worker_.took_writes()) lingers_until_ = time + kLinger;
     auto& wants_bell = progress_.world_.board().wants_bell;

@@ -29,6 +29,9 @@ public:
     void hear_also(const std::vector<int>& files);
     // Later; where something was heard before. A file that is closed is heard no more.
     void hear_more(int file);
+    // What was heard from the start wakes nobody while the program looks by itself: whoever is
+    // listed there costs the sender of each datagram a call. With the host's lock.
+    void hear_sockets(bool shall_hear);
     // This is the door of the process's first slot.
     bool start(Door door);
     // Returns when the thread is no more.
@@ -84,6 +87,7 @@ private:
     Descriptor epoll_;
     Descriptor ear_;  // the bell and what else is heard; empty: the bell alone
     std::vector<int> heard_;
+    bool hears_sockets_ = true;
     bool is_deaf_ = false;  // the thread, to the set
     Descriptor alarm_;      // wakes the thread, from this process
     int borrowers_ = 0;     // of the bell
