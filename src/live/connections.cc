@@ -27,9 +27,9 @@ void Connections::connect(Route& route, EndpointIndex endpoint) {
 
 void Connections::forget(wire::Qpn qpn) {
     const uint32_t place = transport::Core::index_of(qpn);
-    world_.grants().queue_pairs[place].number.store(0);
-    world_.board().lives[place].store(0);
-    world_.board().ends[place].store(0);
+    world_.own().grants().queue_pairs[place].number.store(0);
+    world_.own().board().lives[place].store(0);
+    world_.own().board().ends[place].store(0);
     connect(routes_[place], World::kNowhere);
     routes_[place] = {};
 }
@@ -53,11 +53,11 @@ bool Connections::agrees(Route& route) {
 
 void Connections::note(const transport::QueuePair& qp) {
     const uint32_t place = transport::Core::index_of(qp.number);
-    QueuePairNote& note = world_.grants().queue_pairs[place];
+    QueuePairNote& note = world_.own().grants().queue_pairs[place];
     note.number.store(0);
-    const wire::Qpn number = world_.outside_of(qp.number);
-    world_.board().lives[place].store(life_of(number, qp.state));
-    world_.board().ends[place].store(routes_[place].ends.byte());
+    const wire::Qpn number = world_.own().outside_of(qp.number);
+    world_.own().board().lives[place].store(life_of(number, qp.state));
+    world_.own().board().ends[place].store(routes_[place].ends.byte());
     const EndpointIndex endpoint = qp.address.endpoint;
     const bool is_connected = qp.type == transport::QpType::rc || qp.type == transport::QpType::uc;
     if (!is_connected || !qp.receives() || endpoint == World::kNowhere) return;

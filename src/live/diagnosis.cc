@@ -118,7 +118,7 @@ void Diagnosis::note_objection() {
     const Objection objection = adapter_.take_objection();
     const transport::QueuePair* qp = adapter_.query_qp(objection.qpn);
     if (qp == nullptr) return;
-    put_objection(world_.grants(), qp->dest_qpn, objection);
+    put_objection(world_.own().grants(), qp->dest_qpn, objection);
     connections_.note(*qp);  // it has failed, and takes nothing from its peer any more
 }
 
@@ -131,7 +131,7 @@ std::string Diagnosis::name_of(EndpointIndex endpoint) const {
 }
 
 void Diagnosis::tell_way(EndpointIndex endpoint) {
-    const Identity& who = world_.identity();
+    const Identity& who = world_.own().identity();
     if (!who.is_verbose || endpoint == World::kNowhere || endpoint.value >= world_.size()) return;
     const Choice choice = connections_.way_to(endpoint);
     Peer& peer = world_.at(endpoint.value);
@@ -147,7 +147,7 @@ void Diagnosis::tell_way(EndpointIndex endpoint) {
 // The queue pair was connected to an address that has nobody behind it. Its number says who was
 // meant.
 std::string Diagnosis::why_nobody(const transport::QueuePair& qp) const {
-    const bool is_ethernet = world_.identity().is_ethernet;
+    const bool is_ethernet = world_.own().identity().is_ethernet;
     if (const auto meant = world_.index_in(slot_of(qp.dest_qpn))) {
         const Facts& there = world_.facts_of(*meant);
         const auto layer = [](bool is) { return is ? "Ethernet" : "InfiniBand"; };
@@ -167,7 +167,7 @@ std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
     if (found == nullptr) return why_nobody(qp);
     const std::string name = name_of(endpoint);
     const uint32_t number = qp.dest_qpn.value;
-    if (world_.board().link_was_down.load() != 0)
+    if (world_.own().board().link_was_down.load() != 0)
         return "the link was down, as a rule of --faults says";
     if (found->is_remote) return why_remote_is_silent(*found, qp.mtu);
     if (found->is_gone && !found->has_board()) return "the peer, " + name + ", has ended";
@@ -227,10 +227,10 @@ std::string Diagnosis::why_ignored(const transport::QueuePair& qp, const std::st
             "sq_psn of this one",
             number, name.c_str());
     const Grants& there =
-        endpoint.value == 0 ? world_.grants() : world_.at(endpoint.value).grants();
+        endpoint.value == 0 ? world_.own().grants() : world_.at(endpoint.value).grants();
     const QueuePairNote& note = there.queue_pairs[number % kQueuePairs];
-    if (note.peer.load() != world_.outside_of(qp.number).value ||
-        note.peer_instance.load() != world_.secret().instance)
+    if (note.peer.load() != world_.own().outside_of(qp.number).value ||
+        note.peer_instance.load() != world_.own().secret().instance)
         return printed("queue pair 0x%06x of %s is connected to another one, 0x%06x", number,
                        name.c_str(), note.peer.load());
     return printed(
@@ -243,8 +243,8 @@ std::string Diagnosis::why_refused(const transport::QueuePair& qp) {
     const EndpointIndex endpoint = qp.address.endpoint;
     const Peer* found = world_.peer(endpoint);
     if (found == nullptr || (endpoint.value != 0 && !found->has_grants())) return {};
-    const Grants& there = endpoint.value == 0 ? world_.grants() : found->grants();
-    const auto objection = find_objection(there, world_.outside_of(qp.number));
+    const Grants& there = endpoint.value == 0 ? world_.own().grants() : found->grants();
+    const auto objection = find_objection(there, world_.own().outside_of(qp.number));
     return objection ? describe(*objection, name_of(endpoint)) : std::string();
 }
 

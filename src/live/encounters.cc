@@ -54,18 +54,19 @@ void World::notice_death(wire::Qpn qpn) {
 EndpointIndex World::resolve(const Destination& destination, wire::Qpn qpn) {
     if (destination.has_gid && is_multicast(destination.gid)) return kNowhere;
     if (destination.has_gid && is_elsewhere(destination.gid)) {
-        const bool is_named =
-            destination.own_gid < who_.gids.size() &&
-            wire::is_ipv4(who_.gids[destination.own_gid]) == wire::is_ipv4(destination.gid);
+        const bool is_named = destination.own_gid < own_.identity().gids.size() &&
+                              wire::is_ipv4(own_.identity().gids[destination.own_gid]) ==
+                                  wire::is_ipv4(destination.gid);
         return resolve_remote(destination.gid,
-                              is_named ? &who_.gids[destination.own_gid] : nullptr);
+                              is_named ? &own_.identity().gids[destination.own_gid] : nullptr);
     }
     const EndpointIndex found = resolve_slot(slot_of(qpn));
     if (found == kNowhere) return found;
     const Facts& there = facts_of(found);
-    if (there.is_ethernet != who_.is_ethernet) return kNowhere;  // no switch joins the two
+    if (there.is_ethernet != own_.identity().is_ethernet)
+        return kNowhere;  // no switch joins the two
     const uint32_t port = port_at(found, destination);
-    if (port == 0 || (!destination.has_gid && who_.is_ethernet)) return kNowhere;
+    if (port == 0 || (!destination.has_gid && own_.identity().is_ethernet)) return kNowhere;
     // A queue pair takes what comes to its port, and to no other.
     const uint32_t its_port = ends_of(found, qpn).port;
     return its_port == 0 || its_port == port ? found : kNowhere;
@@ -97,7 +98,7 @@ void World::meet_all() {
 
 // All at once, so that several who do not answer cost no more time than one.
 void World::meet_slots(std::span<const uint32_t> slots) {
-    const uint32_t variants = slots.size() == 1 ? kAllVariants : variant_ + 2;
+    const uint32_t variants = slots.size() == 1 ? kAllVariants : own_.variant() + 2;
     std::vector<Call> calls;
     std::vector<int> sockets;
     for (const uint32_t slot : slots) {
@@ -132,18 +133,18 @@ std::optional<World::Call> World::begin_call(uint32_t slot, uint32_t variants) {
     Call call;
     call.slot = slot;
     std::optional<Line> line;
-    if (variants == kAllVariants) line = reach(realm_, slot);
+    if (variants == kAllVariants) line = reach(own_.realm(), slot);
     for (uint32_t variant = 0; !line && variants != kAllVariants && variant < variants; ++variant)
-        line = reach(realm_, slot, variant);
+        line = reach(own_.realm(), slot, variant);
     if (!line) return std::nullopt;
     if (const auto mute = mute_.find(slot);
         mute != mute_.end() && mute->second.who == line->who && now() < mute->second.until)
         return std::nullopt;
     call.ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
     if (!call.ring) return std::nullopt;
-    Card mine = card();
+    Card mine = own_.card();
     mine.ring = call.ring.file();
-    if (!send_card(line->socket.get(), mine, realm_.is_own(line->who))) return std::nullopt;
+    if (!send_card(line->socket.get(), mine, own_.realm().is_own(line->who))) return std::nullopt;
     call.line = std::move(*line);
     return call;
 }
@@ -166,13 +167,13 @@ bool World::call_peer(Peer& peer) {
     if (peer.is_gone || time < peer.call_again_at || being_called_.contains(peer.slot))
         return false;
     peer.call_again_at = time + kCallAgain;
-    auto line = reach(realm_, peer.slot);
+    auto line = reach(own_.realm(), peer.slot);
     if (!line || line->who != peer.who) return false;
     SharedMemory ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
     if (!ring) return false;
-    Card mine = card();
+    Card mine = own_.card();
     mine.ring = ring.file();
-    if (!send_card(line->socket.get(), mine, realm_.is_own(line->who))) return false;
+    if (!send_card(line->socket.get(), mine, own_.realm().is_own(line->who))) return false;
     watch_->attend(line->socket.get());
     peer.take_outgoing(std::move(line->socket), std::move(ring));
     return true;
@@ -193,7 +194,7 @@ std::optional<uint32_t> World::index_for(Introduction& introduction) {
     }
     auto made = std::make_unique<Peer>(introduction.instance, introduction.slot, introduction.who);
     const auto index = place_for_new_peer(introduction);
-    if (!index || !made->meet(introduction, realm_)) return std::nullopt;
+    if (!index || !made->meet(introduction, own_.realm())) return std::nullopt;
     if (*index == peers_.size()) peers_.emplace_back();
     peers_[*index] = std::move(made);
     by_slot_[introduction.slot] = *index;
@@ -204,7 +205,7 @@ std::optional<uint32_t> World::place_for_new_peer(const Introduction& introducti
     const auto is_of_user = [&](const auto& peer) {
         return !peer->is_gone && !peer->is_remote && peer->who.uid == introduction.who.uid;
     };
-    if (!realm_.is_own(introduction.who) &&
+    if (!own_.realm().is_own(introduction.who) &&
         std::ranges::count_if(peers_, is_of_user) >= kMostOfAnotherUser)
         return std::nullopt;
     return free_place(now());
@@ -273,9 +274,10 @@ bool World::may_copy(Peer& peer) {
     if (peer.has_counters) return true;
     if (peer.outgoing().is_taken.load(std::memory_order_acquire) == 0) return false;
     const bool has_file = peer.facts.counters_file[0] != 0;
-    if (has_file && !peer.has_proven(secret_.word)) return false;
+    if (has_file && !peer.has_proven(own_.secret().word)) return false;
     for (uint32_t port = 1; has_file && port <= peer.facts.port_count; ++port)
-        peer.counters.emplace_back(counters_file_of_port(peer.facts.counters_file, port), slot_);
+        peer.counters.emplace_back(counters_file_of_port(peer.facts.counters_file, port),
+                                   own_.slot());
     return peer.has_counters = true;
 }
 
@@ -286,12 +288,14 @@ bool World::is_elsewhere(const wire::Gid& address) const {
     const bool is_four = wire::is_ipv4(address);
     const bool is_nobodys = is_multicast(address) || (is_four && b[12] >= 240);
     const bool is_loopback = is_four && b[12] == 127;
-    if (who_.listens.empty() || is_nobodys || is_loopback || address == wire::Gid{} ||
+    if (own_.identity().listens.empty() || is_nobodys || is_loopback || address == wire::Gid{} ||
         (is_four && b[12] == 0))
         return false;
-    if (std::ranges::find(who_.gids, address) != who_.gids.end()) return false;
-    return std::ranges::any_of(
-        who_.listens, [&](const UdpAddress& own) { return wire::is_ipv4(own.gid) == is_four; });
+    if (std::ranges::find(own_.identity().gids, address) != own_.identity().gids.end())
+        return false;
+    return std::ranges::any_of(own_.identity().listens, [&](const UdpAddress& own) {
+        return wire::is_ipv4(own.gid) == is_four;
+    });
 }
 
 EndpointIndex World::find_remote(const wire::Gid& address, const wire::Gid& own) const {
@@ -300,7 +304,8 @@ EndpointIndex World::find_remote(const wire::Gid& address, const wire::Gid& own)
 }
 
 EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* named) {
-    const wire::Gid own = named != nullptr ? *named : who_.gids[gid_index_for(who_, address)];
+    const wire::Gid own =
+        named != nullptr ? *named : own_.identity().gids[gid_index_for(own_.identity(), address)];
     if (const EndpointIndex known = find_remote(address, own); known != kNowhere) return known;
     if (!is_elsewhere(address)) return kNowhere;
     const Instant time = now();

@@ -84,10 +84,10 @@ void Host::finish() {
 bool Host::set_up() {
     auto door = world_.open();
     if (!door) return false;
-    connections_.resize(world_.room());
+    connections_.resize(world_.own().room());
     for (uint32_t port = 1; port <= identity().port_count(); ++port)
-        counters_[port - 1] =
-            PortCounters(counters_file_of_port(identity().counters_file, port), world_.slot());
+        counters_[port - 1] = PortCounters(counters_file_of_port(identity().counters_file, port),
+                                           world_.own().slot());
     direct_.set_counters(counters_.data());
     if (!identity().listens.empty()) {
         if (const auto opened = carrier_.open_udp(); !opened) {
@@ -137,7 +137,7 @@ std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
         (void)adapter_.destroy_qp(*qpn);
         return std::nullopt;
     }
-    connections_.resize(world_.room());
+    connections_.resize(world_.own().room());
     if (qpn) connections_.note(*adapter_.query_qp(*qpn));
     return qpn;
 }
@@ -207,7 +207,7 @@ Refusal Host::destroy_qp(wire::Qpn qpn) {
 }
 
 Refusal Host::attach_multicast(wire::Qpn qpn, const wire::Gid& group) {
-    const Refusal refusal = adapter_.attach_multicast(qpn, world_.group_of(group));
+    const Refusal refusal = adapter_.attach_multicast(qpn, world_.groups().number_of(group));
     if (refusal != Refusal::none) return refusal;
     if (const int file = carrier_.join(group); file >= 0) progress_.watch().hear_more(file);
     world_.meet_all();
@@ -216,7 +216,7 @@ Refusal Host::attach_multicast(wire::Qpn qpn, const wire::Gid& group) {
 }
 
 Refusal Host::detach_multicast(wire::Qpn qpn, const wire::Gid& group) {
-    const Refusal refusal = adapter_.detach_multicast(qpn, world_.group_of(group));
+    const Refusal refusal = adapter_.detach_multicast(qpn, world_.groups().number_of(group));
     if (refusal == Refusal::none) carrier_.leave(group);
     return refusal;
 }
@@ -224,7 +224,7 @@ Refusal Host::detach_multicast(wire::Qpn qpn, const wire::Gid& group) {
 // ---- memory -------------------------------------------------------------------------------------
 
 void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request) {
-    put_region(world_.grants(), rkey, request.pd.value, request.access, request.address,
+    put_region(world_.own().grants(), rkey, request.pd.value, request.access, request.address,
                request.length, reinterpret_cast<uint64_t>(request.host));
 }
 
@@ -240,8 +240,8 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
         Peer& peer = world_.at(endpoint.value);
         if (!peer.is_gone && peer.can_send() && connections_.agrees(connections_.of(qpn)) &&
             world_.may_copy(peer)) {
-            if (direct_.add(peer, adapter_, *qp, world_.outside_of(qpn), world_.secret().instance,
-                            connections_.of(qpn).ends, request))
+            if (direct_.add(peer, adapter_, *qp, world_.own().outside_of(qpn),
+                            world_.own().secret().instance, connections_.of(qpn).ends, request))
                 return Refusal::none;
         }
     }

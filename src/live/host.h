@@ -41,7 +41,7 @@ public:
     ~Host() override;
 
     std::mutex& lock() { return lock_.mutex; }
-    const Identity& identity() const { return world_.identity(); }
+    const Identity& identity() const { return world_.own().identity(); }
     // All that follows is used with the lock held.
     transport::Adapter& adapter() { return adapter_; }
     World& world() { return world_; }
@@ -71,8 +71,8 @@ public:
     transport::Refusal detach_multicast(wire::Qpn qpn, const wire::Gid& group);
 
     // Protection domains that processes of the same user may import.
-    void publish_domain(transport::PdId pd) { put_domain(world_.grants(), pd.value); }
-    void withdraw_domain(transport::PdId pd) { remove_domain(world_.grants(), pd.value); }
+    void publish_domain(transport::PdId pd) { put_domain(world_.own().grants(), pd.value); }
+    void withdraw_domain(transport::PdId pd) { remove_domain(world_.own().grants(), pd.value); }
     // Regions that peers may reach by themselves, or import. withdraw_region() returns when none
     // does; one that says for long that it is about to is given up.
     void publish_region(uint32_t rkey, const transport::RegionRequest& request);

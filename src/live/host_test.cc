@@ -391,7 +391,7 @@ TEST_F(HostTest, a_process_is_found_while_its_program_has_the_lock) {
     there.host->set_extra_deadline(base::Instant{});
     there.host->flush_management();  // wakes its thread, which finds the lock taken
     const std::lock_guard guard(here.host->lock());
-    EXPECT_NE(here.host->world().resolve_slot(there.host->world().slot()), Host::kNowhere);
+    EXPECT_NE(here.host->world().resolve_slot(there.host->world().own().slot()), Host::kNowhere);
 }
 
 TEST_F(HostTest, nobody_is_found_at_another_address_or_in_an_empty_slot) {
@@ -431,8 +431,8 @@ TEST(ManagementTest, a_message_arrives_as_it_was_sent) {
         Side there(1);
         {
             const std::lock_guard guard(here.host->lock());
-            here.host->send_management(here.host->world().resolve_slot(there.host->world().slot()),
-                                       message);
+            here.host->send_management(
+                here.host->world().resolve_slot(there.host->world().own().slot()), message);
             here.host->flush_management();
         }
         EXPECT_EQ(there.hear(), message) << wire;

@@ -103,7 +103,7 @@ Carrier::Carrier(World& world, Connections& connections, transport::Adapter& ada
       connections_(connections),
       adapter_(adapter),
       owner_(owner),
-      who_(world.identity()),
+      who_(world.own().identity()),
       has_ports_(who_.port_count() > 1) {
     if (settings.is_on) wire_ = std::make_unique<WirePath>(who_, settings);
 }
@@ -162,12 +162,13 @@ void Carrier::send(const Packet& packet) {
         return send_to(to, packet, {});
     }
     Packet datagram = packet;
-    datagram.extended.send.source_qp = world_.outside_of(packet.extended.send.source_qp);
+    datagram.extended.send.source_qp = world_.own().outside_of(packet.extended.send.source_qp);
     const wire::Gid& own = who_.gids_of(ends.port).back();
     if (packet.dest_qp().value == kMulticastQpn) {
-        if (to == 0 || to > world_.groups().size()) return;
         // A group's address is a full GID: an IPv4 one would not fit the way back to it.
-        const wire::Gid& group = world_.groups()[to - 1];
+        const wire::Gid* const known = world_.groups().at(to);
+        if (known == nullptr) return;
+        const wire::Gid& group = *known;
         const auto grh = grh_of(packet, who_.gids_of(ends.port).front(), group);
         for (uint32_t index = 1; index < world_.size(); ++index) {
             if (world_.at(index).is_remote) continue;
@@ -237,7 +238,7 @@ void Carrier::send_over_wire(uint32_t index, const Packet& packet, const wire::G
         copy.payload = wire::Payload::memory(payload.data());
     }
     wire_->send(time_, index, world_.at(index).facts, copy, group, ends);
-    if (wire_->was_down()) world_.board().link_was_down.store(1, std::memory_order_relaxed);
+    if (wire_->was_down()) world_.own().board().link_was_down.store(1, std::memory_order_relaxed);
 }
 
 void Carrier::deliver_wire(Instant time) {
@@ -384,7 +385,7 @@ bool Carrier::is_for_us_to_read(Peer& peer, std::span<const std::byte> record) {
 // Obeyed only from those who could write there themselves.
 void Carrier::receive_write(Peer& peer, std::span<const std::byte> record) {
     WriteRecord write{};
-    if (record.size() < sizeof write || !peer.has_proven(world_.secret().word))
+    if (record.size() < sizeof write || !peer.has_proven(world_.own().secret().word))
         return peer.reader.give_up();
     if (!claim_write(peer.incoming(), peer.reader.position(), peer.reader.end())) return;
     std::memcpy(&write, record.data(), sizeof write);
@@ -482,7 +483,7 @@ bool Carrier::is_wanted(const Packet& packet, const wire::Gid& to) {
     const bool is_for_group = packet.dest_qp().value == kMulticastQpn;
     if (is_for_group || is_multicast(to)) return is_for_group && joined_.contains(to.bytes);
     if (is_management(packet)) return true;
-    const auto inner = world_.inside_of(packet.dest_qp());
+    const auto inner = world_.own().inside_of(packet.dest_qp());
     const transport::QueuePair* qp = inner ? adapter_.query_qp(*inner) : nullptr;
     return qp != nullptr && qp->type == transport::QpType::ud && qp->receives() &&
            qp->qkey == packet.extended.send.qkey;
@@ -525,7 +526,7 @@ void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_ha
 
 // Obeyed only from those who could have sent it to us themselves: programs of the same user.
 void Carrier::receive_handed(uint32_t index, Instant time, std::span<const std::byte> record) {
-    if (!udp_ || !world_.realm().is_own(world_.at(index).who))
+    if (!udp_ || !world_.own().realm().is_own(world_.at(index).who))
         return world_.at(index).reader.give_up();
     const auto arrival = UdpNeighbours::read_handed(record);
     if (!arrival) return;
@@ -563,18 +564,17 @@ void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<co
                       uint8_t refusal, const wire::Gid* to) {
     packet.source = source & 0xff'ffff;
     if (packet.dest_qp().value == kMulticastQpn) {
-        const auto& groups = world_.groups();
-        const auto group = std::ranges::find(groups, to != nullptr ? *to : destination_of(grh));
-        if (group == groups.end()) return;
-        packet.destination = static_cast<uint32_t>(group - groups.begin() + 1) & 0xff'ffff;
+        const uint32_t group = world_.groups().find(to != nullptr ? *to : destination_of(grh));
+        if (group == Groups::kNone) return;
+        packet.destination = group & 0xff'ffff;
     } else {
-        const auto inner = world_.inside_of(packet.dest_qp());
+        const auto inner = world_.own().inside_of(packet.dest_qp());
         if (!inner) return;
         packet.set_dest_qp(*inner);
         if (!connections_.agrees(connections_.of(*inner)))
             return;  // an adapter knows no queue pair that takes it
         if (packet.srq_or_ee != 0)
-            packet.srq_or_ee = world_.inside_of_srq(packet.srq_or_ee) & 0xff'ffff;
+            packet.srq_or_ee = world_.own().inside_of_srq(packet.srq_or_ee) & 0xff'ffff;
         refuse_what_is_gone(adapter_, packet);
         if (has_ports_) count_received(packet);
     }

@@ -32,16 +32,16 @@ bool listens(const Facts& facts, const Board& board, uint32_t number, const wire
 }  // namespace
 
 bool Ports::take(uint8_t protocol, uint16_t port, Descriptor& held) const {
-    const Identity& who = world_.identity();
+    const Identity& who = world_.own().identity();
     std::string owner = std::to_string(who.rank);
     if (who.device != 0) owner.append(".").append(std::to_string(who.device));
-    held = take_name(world_.realm(), "bound/" + std::to_string(protocol) + "/" + owner + "/" +
-                                         std::to_string(port));
+    held = take_name(world_.own().realm(), "bound/" + std::to_string(protocol) + "/" + owner + "/" +
+                                               std::to_string(port));
     return static_cast<bool>(held);
 }
 
 bool Ports::show(uint8_t protocol, uint16_t port, const wire::Gid& address) {
-    for (PortNote& note : world_.board().ports) {
+    for (PortNote& note : world_.own().board().ports) {
         if (note.number.load() != 0) continue;
         note.address = address;
         note.number.store(number_of(protocol, port));
@@ -52,7 +52,7 @@ bool Ports::show(uint8_t protocol, uint16_t port, const wire::Gid& address) {
 }
 
 void Ports::hide(uint8_t protocol, uint16_t port) {
-    for (PortNote& note : world_.board().ports)
+    for (PortNote& note : world_.own().board().ports)
         if (note.number.load() == number_of(protocol, port)) note.number.store(0);
     waiting_.erase(number_of(protocol, port));
 }
@@ -63,8 +63,8 @@ void Ports::show_group() {
 
 // Says to whoever looks at the machine's sockets that this process waits for others.
 Descriptor Ports::waiting_name(uint32_t number) const {
-    return take_name(world_.realm(),
-                     "port/" + std::to_string(world_.slot()) + "/" + std::to_string(number));
+    return take_name(world_.own().realm(),
+                     "port/" + std::to_string(world_.own().slot()) + "/" + std::to_string(number));
 }
 
 transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire::Gid& address) {
@@ -72,7 +72,7 @@ transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire
     if (world_.is_elsewhere(address)) return world_.resolve_remote(address);
     world_.lose_the_dead();
     if (const auto known = find_listener(number, address); known != World::kNowhere) return known;
-    world_.meet_slots(marked_slots(world_.realm()));
+    world_.meet_slots(marked_slots(world_.own().realm()));
     if (const auto marked = find_listener(number, address); marked != World::kNowhere)
         return marked;
     world_.meet_all();
@@ -82,7 +82,7 @@ transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire
 // Among those who are known and on the same kind of link. Where an address says nothing of the
 // device, one with the number of our own is taken before others.
 transport::EndpointIndex Ports::find_listener(uint32_t number, const wire::Gid& address) {
-    const Identity& who = world_.identity();
+    const Identity& who = world_.own().identity();
     transport::EndpointIndex found = World::kNowhere;
     for (uint32_t index = 0; index < world_.size(); ++index) {
         const Peer& peer = world_.at(index);
@@ -100,7 +100,7 @@ bool Ports::is_on_other_link(uint8_t protocol, uint16_t port, const wire::Gid& a
     for (uint32_t index = 1; index < world_.size(); ++index) {
         const Peer& peer = world_.at(index);
         if (!peer.is_gone && peer.has_board() &&
-            peer.facts.is_ethernet != world_.identity().is_ethernet &&
+            peer.facts.is_ethernet != world_.own().identity().is_ethernet &&
             listens(peer.facts, peer.board(), number_of(protocol, port), address))
             return true;
     }

@@ -75,7 +75,7 @@ void Progress::trust_program() {
     if (is_polled_) return;
     is_polled_ = true;
     sleeps_until_ = kOftenAwake;  // as soon as it has woken
-    world_.board().wants_bell.store(0);
+    world_.own().board().wants_bell.store(0);
     watch_.wake();
 }
 
@@ -90,7 +90,7 @@ void Progress::on_armed() {
     empty_polls_ = unarmed_polls_ = 0;
     is_polled_ = false;
     watch_.hear_sockets(true);
-    world_.board().wants_bell.store(1);
+    world_.own().board().wants_bell.store(1);
     if (worker_.has_arrivals()) return make(true);
     worker_.tell_events();
 }
@@ -98,7 +98,7 @@ void Progress::on_armed() {
 void Progress::answer_bell() {
     watch_.clear_bell();
     stop_trusting_program();
-    world_.board().wants_bell.store(1);
+    world_.own().board().wants_bell.store(1);
     make(true);
     for (uint32_t looks = 0; worker_.has_arrivals() && looks < kLooksAnswering; ++looks) make(true);
     if (worker_.has_arrivals()) watch_.ring_bell();
@@ -110,7 +110,7 @@ bool Progress::look_before_sleep(std::unique_lock<std::mutex>& guard,
     if (!std::exchange(awaits_answer_, false)) return false;
     if (vain_looks_ >= kVainLooks && ++vain_looks_ % kVainLooksToTry != 0) return false;
     const Instant end = now() + kPatience;
-    world_.board().wants_bell.store(0);
+    world_.own().board().wants_bell.store(0);
     bool is_found = false;
     for (uint32_t looks = 1; !is_found && now() < end; ++looks) {
         make(true);
@@ -121,7 +121,7 @@ bool Progress::look_before_sleep(std::unique_lock<std::mutex>& guard,
         guard.lock();
     }
     vain_looks_ = is_found ? 0 : vain_looks_ + 1;
-    world_.board().wants_bell.store(1);
+    world_.own().board().wants_bell.store(1);
     if (worker_.has_arrivals()) make(true);
     return is_found || is_there();
 }
@@ -132,7 +132,7 @@ bool Progress::look_awhile(const std::function<bool()>& is_there) {
     for (uint32_t looks = 1; !is_found && now() < end; ++looks) {
         {
             const std::lock_guard guard(lock_.mutex);
-            world_.board().wants_bell.store(0);
+            world_.own().board().wants_bell.store(0);
             make(true);
         }
         is_found = is_there();
@@ -143,7 +143,7 @@ bool Progress::look_awhile(const std::function<bool()>& is_there) {
     quick_finds_ = is_found ? quick_finds_ + 1 : 0;
     if (quick_finds_ >= kFindsToTrust) trust_program();
     if (is_polled_) return is_found;
-    world_.board().wants_bell.store(1);
+    world_.own().board().wants_bell.store(1);
     if (worker_.has_arrivals()) watch_.wake();
     return is_found;
 }
@@ -152,7 +152,7 @@ bool Progress::sleep(const std::function<bool()>& is_there, int file) {
     std::unique_lock guard(lock_.mutex);
     is_polled_ = false;
     watch_.hear_sockets(true);
-    world_.board().wants_bell.store(1);
+    world_.own().board().wants_bell.store(1);
     watch_.lend_bell();
     auto woken_by = Watch::Waker::bell;
     while (woken_by == Watch::Waker::bell) {

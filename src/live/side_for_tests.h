@@ -70,7 +70,7 @@ public:
     // What we write and the other side reads.
     RingMemory& ring_to(const Side& other) {
         const std::lock_guard guard(host->lock());
-        const auto index = host->world().resolve_slot(other.host->world().slot());
+        const auto index = host->world().resolve_slot(other.host->world().own().slot());
         return const_cast<Peer*>(host->world().peer(index))->outgoing();
     }
 
@@ -80,7 +80,7 @@ public:
         while (ring.is_taken.load() == 0) continue;
     }
 
-    wire::Qpn number() const { return host->world().outside_of(qpn); }
+    wire::Qpn number() const { return host->world().own().outside_of(qpn); }
 
     void connect(const Side& other, uint8_t timeout = 14) {
         connect_to(other.number(), other.host->identity().gids.back(), timeout);

@@ -47,16 +47,18 @@ bool listens(const Board& board, uint32_t port) {
 }  // namespace
 
 bool UdpNeighbours::is_neighbour(const Peer& peer) const {
-    return !peer.is_gone && !peer.is_remote && peer.has_board() && world_.realm().is_own(peer.who);
+    return !peer.is_gone && !peer.is_remote && peer.has_board() &&
+           world_.own().realm().is_own(peer.who);
 }
 
 // A datagram of our own kind that says which place it was given to.
 bool UdpNeighbours::take_probe(const UdpArrival& arrival) {
     const auto place = UdpSockets::place_in_probe(arrival);
     if (!place) return false;
-    const Identity& who = world_.identity();
+    const Identity& who = world_.own().identity();
     for (size_t i = 0; i < std::min<size_t>(who.gids.size(), kGids); ++i)
-        if (who.gids[i] == arrival.destination) world_.board().udp_places[i].store(*place + 1u);
+        if (who.gids[i] == arrival.destination)
+            world_.own().board().udp_places[i].store(*place + 1u);
     return true;
 }
 
@@ -68,7 +70,7 @@ UdpNeighbours::Verdict UdpNeighbours::judge(Instant now, const UdpArrival& arriv
     const wire::Qpn qpn{static_cast<uint32_t>(number_at(arrival.body, 5, 3))};
     if (qpn.value <= 1 || qpn.value == kMulticastQpn) return {};
     const uint32_t slot = slot_of(qpn);
-    if (world_.board().blocks[slot].load(std::memory_order_relaxed) != 0) return {};
+    if (world_.own().board().blocks[slot].load(std::memory_order_relaxed) != 0) return {};
     const auto peer = neighbour_in(now, slot);
     if (peer) return hand_over(now, *peer, arrival);
     ++nobodys_;
@@ -78,10 +80,10 @@ UdpNeighbours::Verdict UdpNeighbours::judge(Instant now, const UdpArrival& arriv
 void UdpNeighbours::greet(Instant now, Peer& peer) {
     if (peer.is_ours || now < peer.greet_again_at) return;
     peer.greet_again_at = now + kLookAgain;
-    const Identity& who = world_.identity();
-    UdpSockets::Greeting greeting{.slot = static_cast<uint8_t>(world_.slot())};
+    const Identity& who = world_.own().identity();
+    UdpSockets::Greeting greeting{.slot = static_cast<uint8_t>(world_.own().slot())};
     for (size_t i = 0; i < std::min<size_t>(who.gids.size(), kGids); ++i)
-        if (const uint32_t place = world_.board().udp_places[i].load();
+        if (const uint32_t place = world_.own().board().udp_places[i].load();
             who.gids[i] == peer.own_address && place != 0)
             greeting.place = static_cast<uint8_t>(place - 1);
     udp_.sockets().greet(peer.own_address, peer.facts.gids[0], greeting);
@@ -96,7 +98,7 @@ UdpNeighbours::Verdict UdpNeighbours::judge_greeting(Instant now, const UdpArriv
             udp_.sockets().greet(arrival.destination, arrival.source, greeting);
         return {Whose::nobodys};
     }
-    if (world_.board().blocks[greeting.slot].load(std::memory_order_relaxed) == 0) {
+    if (world_.own().board().blocks[greeting.slot].load(std::memory_order_relaxed) == 0) {
         const auto peer = neighbour_in(now, greeting.slot);
         return peer ? hand_over(now, *peer, arrival) : Verdict{Whose::nobodys};
     }
@@ -116,7 +118,7 @@ UdpNeighbours::Verdict UdpNeighbours::judge_management(Instant now, const UdpArr
         const auto service = wire::ip_cm_service(wire::Key64{number_at(message, kMadData + 8, 8)});
         if (!service) return {};
         const uint32_t port = uint32_t{service->protocol} << 16 | service->port;
-        if (listens(world_.board(), port)) return {};
+        if (listens(world_.own().board(), port)) return {};
         peer = neighbour_listening(now, port);
         if (!peer && hold(now, arrival, port)) return {Whose::nobodys};
     } else {
@@ -124,7 +126,7 @@ UdpNeighbours::Verdict UdpNeighbours::judge_management(Instant now, const UdpArr
         constexpr uint16_t kServiceReply = 0x0018;
         const size_t at = attribute == kServiceReply ? kMadData : kMadData + 4;
         const auto slot = static_cast<uint32_t>(number_at(message, at, 1));
-        if (world_.board().blocks[slot].load(std::memory_order_relaxed) != 0) return {};
+        if (world_.own().board().blocks[slot].load(std::memory_order_relaxed) != 0) return {};
         peer = neighbour_in(now, slot);
     }
     return peer ? hand_over(now, *peer, arrival) : Verdict{};
@@ -147,7 +149,7 @@ bool UdpNeighbours::hold(Instant now, const UdpArrival& arrival, uint32_t port) 
 std::optional<UdpArrival> UdpNeighbours::take_held(Instant now) {
     if (now < look_at_held_) return std::nullopt;
     const auto is_due = [&](const Held& one) {
-        return now >= one.until || listens(world_.board(), one.port) ||
+        return now >= one.until || listens(world_.own().board(), one.port) ||
                neighbour_listening(now, one.port);
     };
     const auto due = std::ranges::find_if(held_, is_due);
@@ -178,7 +180,7 @@ std::optional<uint32_t> UdpNeighbours::neighbour_listening(Instant now, uint32_t
                 return index;
         if (now < meet_again_) return std::nullopt;
         meet_again_ = now + kLookAgain;
-        world_.meet_slots(marked_slots(world_.realm()));
+        world_.meet_slots(marked_slots(world_.own().realm()));
     }
     return std::nullopt;
 }
@@ -227,7 +229,7 @@ void UdpNeighbours::begin(Instant now) {
 void UdpNeighbours::work(Instant now) {
     if (now < work_at_) return;
     if (!has_asked_) {
-        world_.meet_slots(marked_slots(world_.realm()));
+        world_.meet_slots(marked_slots(world_.own().realm()));
         has_asked_ = true;
         work_at_ = ask() == 0 ? Instant::never() : now + kAnswersTake;
         if (work_at_ == Instant::never()) has_asked_ = false;
@@ -250,7 +252,7 @@ uint32_t UdpNeighbours::ask() {
 
 // A place that was said by two is nobody's: one of them has not heard of the change yet.
 void UdpNeighbours::steer() {
-    for (const UdpAddress& address : world_.identity().listens) {
+    for (const UdpAddress& address : world_.own().identity().listens) {
         std::vector<UdpSockets::Steering> table;
         const auto add = [&](const Facts& facts, const Board& board) {
             for (uint32_t gid = 0; gid < facts.gid_count; ++gid) {
@@ -261,7 +263,7 @@ void UdpNeighbours::steer() {
                 return;
             }
         };
-        add(world_.at(0).facts, world_.board());
+        add(world_.at(0).facts, world_.own().board());
         for (uint32_t index = 1; index < world_.size(); ++index)
             if (is_neighbour(world_.at(index)))
                 add(world_.at(index).facts, world_.at(index).board());

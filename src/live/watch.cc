@@ -87,7 +87,7 @@ void Watch::wake() {
 }
 
 int Watch::ear() const {
-    return ear_ ? ear_.get() : progress_.world_.bell();
+    return ear_ ? ear_.get() : progress_.world_.own().bell();
 }
 
 void Watch::hear_also(const std::vector<int>& files) {
@@ -107,7 +107,8 @@ void Watch::hear_sockets(bool shall_hear) {
 bool Watch::open_ear() {
     if (heard_.empty()) return true;
     ear_ = Descriptor(epoll_create1(EPOLL_CLOEXEC));
-    if (!ear_ || !set_in(ear_.get(), EPOLL_CTL_ADD, progress_.world_.bell(), EPOLLIN)) return false;
+    if (!ear_ || !set_in(ear_.get(), EPOLL_CTL_ADD, progress_.world_.own().bell(), EPOLLIN))
+        return false;
     return std::ranges::all_of(
         heard_, [&](int file) { return set_in(ear_.get(), EPOLL_CTL_ADD, file, EPOLLIN); });
 }
@@ -153,18 +154,18 @@ void Watch::stop_trusting_answers() {
 }
 
 void Watch::clear_bell() {
-    clear(progress_.world_.bell());
+    clear(progress_.world_.own().bell());
 }
 
 void Watch::ring_bell() {
-    eventfd_write(progress_.world_.bell(), 1);
+    eventfd_write(progress_.world_.own().bell(), 1);
 }
 
 Watch::Waker Watch::sleep_for_bell(int file) {
     std::array<pollfd, 2> waits{{{ear(), POLLIN, 0}, {file, POLLIN, 0}}};
     while (poll(waits.data(), waits.size(), -1) < 0)
         if (!are_waits_restarted()) return Waker::signal;
-    if (waits[0].revents != 0) clear(progress_.world_.bell());
+    if (waits[0].revents != 0) clear(progress_.world_.own().bell());
     return waits[1].revents != 0 ? Waker::file : Waker::bell;
 }
 
@@ -247,7 +248,7 @@ int64_t Watch::look() {
     hear_sockets(!progress_.is_polled_);
     const base::Instant time = now();
     if (progress_.worker_.took_writes()) lingers_until_ = time + kLinger;
-    auto& wants_bell = progress_.world_.board().wants_bell;
+    auto& wants_bell = progress_.world_.own().board().wants_bell;
     if (progress_.is_polled_ || time < lingers_until_) {
         progress_.sleeps_until_ = Progress::kOftenAwake;
         wants_bell.store(0);
@@ -310,7 +311,7 @@ bool Watch::on_ready(int socket) {
     }
     // A message is a ring of one who has no bell of ours: whoever sleeps hears it by that.
     if (hear(socket)) {
-        eventfd_write(progress_.world_.bell(), 1);
+        eventfd_write(progress_.world_.own().bell(), 1);
         return false;
     }
     closing_.push_back(socket);
@@ -319,7 +320,7 @@ bool Watch::on_ready(int socket) {
 }
 
 void Watch::let_in(Door& door) {
-    Card card = progress_.world_.card();
+    Card card = progress_.world_.own().card();
     card.slot = door.slot();
     Descriptor caller = door.accept(card);
     if (!caller) return;

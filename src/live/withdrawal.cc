@@ -15,11 +15,11 @@ constexpr uint32_t kSpins = 1000;
 }  // namespace
 
 void Host::withdraw_region(uint32_t rkey) {
-    if (!remove_region(world_.grants(), rkey)) return;
+    if (!remove_region(world_.own().grants(), rkey)) return;
     const base::Instant time = now();
     std::vector<std::pair<uint32_t, uint64_t>> able;
     for (const uint32_t index : world_.receiving())
-        if (world_.at(index).has_proven(world_.secret().word))
+        if (world_.at(index).has_proven(world_.own().secret().word))
             able.emplace_back(index, world_.at(index).instance);
     for (const auto& [index, instance] : able) {
         await_copies_of(index, instance, time + kCopyPatience);

@@ -1,102 +1,54 @@
 #include "live/world.h"
 
-#include <sys/eventfd.h>
-#include <sys/prctl.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "live/watch.h"
 
 namespace tulle::live {
-namespace {
-
-uint64_t random_word() {
-    uint64_t word = 0;
-    while (getrandom(&word, sizeof word, 0) != sizeof word) continue;
-    return word | 1;
-}
-
-}  // namespace
 
 World::World(const Identity& who, Lock& lock, Owner& owner)
-    : who_(who), realm_(realm_of(who)), lock_(lock), owner_(owner) {}
+    : own_(who), lock_(lock), owner_(owner) {}
 
 std::optional<Door> World::open() {
-    board_ = SharedMemory::create(sizeof(Board), SharedMemory::Peers::read);
-    grants_ = SharedMemory::create(sizeof(Grants), SharedMemory::Peers::read);
-    bell_ = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    auto door = Door::open(realm_);
-    if (!board_ || !grants_ || !bell_ || !door) return std::nullopt;
-    slot_ = door->slot();
-    add_slot(slot_);
-    variant_ = door->variant();
-    secret_ = {random_word(), random_word(), random_word()};
-    // Where a security module restricts it, peers of this user may reach our memory all the same.
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    auto door = own_.open();
+    if (door) by_slot_[own_.slot()] = 0;
     return door;
 }
 
 void World::show_facts(bool has_counters, bool cuts_packets, uint64_t capture) {
-    Board& shown = board();
-    shown.instance = secret_.instance;
-    shown.secret_place = reinterpret_cast<uint64_t>(&secret_);
-    shown.rank = who_.rank;
-    shown.device = who_.device;
-    shown.gid_count = static_cast<uint32_t>(std::min<size_t>(who_.gids.size(), kGids));
-    std::copy_n(who_.gids.begin(), shown.gid_count, shown.gids);
-    shown.lid = who_.lid;
-    shown.is_ethernet = who_.is_ethernet;
-    shown.port_count = who_.port_count();
-    for (size_t i = 0; i < who_.more_ports.size(); ++i) {
-        const PortIdentity& port = who_.more_ports[i];
-        shown.more_ports[i].lid = port.lid;
-        shown.more_ports[i].gid_count = static_cast<uint32_t>(port.gids.size());
-        std::ranges::copy(port.gids, shown.more_ports[i].gids);
-    }
-    if (has_counters && who_.counters_file.size() < kPathRoom)
-        std::ranges::copy(who_.counters_file, shown.counters_file);
-    shown.cuts_packets = cuts_packets;
-    shown.capture = capture;
-    grants().magic = kGrantsMagic;
-    shown.magic = kBoardMagic;
-    peers_.push_back(
-        std::make_unique<Peer>(secret_.instance, slot_, Credentials{getpid(), realm_.uid}));
-    peers_[0]->facts = shown;
-}
-
-Card World::card() const {
-    return {secret_.instance, slot_, board_.file(), -1, bell_.get(), grants_.file()};
+    own_.show_facts(has_counters, cuts_packets, capture);
+    peers_.push_back(std::make_unique<Peer>(own_.secret().instance, own_.slot(),
+                                            Credentials{getpid(), own_.realm().uid}));
+    peers_[0]->facts = own_.board();
 }
 
 void World::abandon() {
-    bell_.reset();
     for (auto& peer : peers_) peer.reset();
-    board_ = {};
-    grants_ = {};
-}
-
-void World::add_slot(uint32_t slot) {
-    slots_.push_back(slot);
-    board().blocks[slot].store(static_cast<uint8_t>(slots_.size()));
-    by_slot_[slot] = 0;
+    own_.abandon();
 }
 
 bool World::add_block() {
-    if (slots_.size() == kBlocks) return false;
-    auto door = Door::open(realm_);
+    if (own_.has_all_blocks()) return false;
+    auto door = Door::open(own_.realm());
     if (!door) return false;
     const uint32_t slot = door->slot();
     if (!watch_->add_door(std::move(*door))) return false;
-    add_slot(slot);
+    own_.add_slot(slot);
+    by_slot_[slot] = 0;
     return true;
 }
 
-transport::MulticastGroup World::group_of(const wire::Gid& gid) {
-    const auto known = std::ranges::find(groups_, gid);
-    if (known != groups_.end()) return {static_cast<uint32_t>(known - groups_.begin() + 1)};
-    groups_.push_back(gid);
-    return {static_cast<uint32_t>(groups_.size())};
+uint32_t Groups::find(const wire::Gid& gid) const {
+    const auto known = std::ranges::find(gids_, gid);
+    return known == gids_.end() ? kNone : static_cast<uint32_t>(known - gids_.begin() + 1);
+}
+
+transport::MulticastGroup Groups::number_of(const wire::Gid& gid) {
+    if (const uint32_t known = find(gid); known != kNone) return {known};
+    gids_.push_back(gid);
+    return {static_cast<uint32_t>(gids_.size())};
 }
 
 }  // namespace tulle::live

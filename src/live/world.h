@@ -1,5 +1,5 @@
 // Who is there: the processes that this one knows, how it came to know them and how it parts from
-// them (encounters.cc), and what it shows to them itself.
+// them (encounters.cc).
 //
 // The engine's table of end points is `peers_`: an end point is a process, 0 this one itself. One
 // that has died stays in its place as long as a queue pair is connected to it and a while longer,
@@ -16,9 +16,8 @@
 #include <set>
 #include <vector>
 
-#include "live/identity.h"
 #include "live/lock.h"
-#include "live/peer.h"
+#include "live/presence.h"
 #include "transport/adapter.h"
 
 namespace tulle::live {
@@ -31,6 +30,21 @@ struct Destination {
     wire::Gid gid;
     wire::Lid lid;
     uint32_t own_gid = UINT32_MAX;  // index of the GID that it is sent from; none: the usual one
+};
+
+// Multicast groups have an index each, from 1, the same for sending and receiving.
+class Groups {
+public:
+    static constexpr uint32_t kNone = 0;
+    transport::MulticastGroup number_of(const wire::Gid& gid);  // a new one if need be
+    uint32_t find(const wire::Gid& gid) const;
+    // nullptr if there is none.
+    const wire::Gid* at(uint32_t number) const {
+        return number != kNone && number <= gids_.size() ? &gids_[number - 1] : nullptr;
+    }
+
+private:
+    std::vector<wire::Gid> gids_;
 };
 
 class World {
@@ -46,41 +60,18 @@ public:
     };
 
     World(const Identity& who, Lock& lock, Owner& owner);
-    // Takes memory and a slot; nothing if there is none. The door is for the watch.
+    // As Presence does.
     std::optional<Door> open();
-    // What others see of us from now on.
     void show_facts(bool has_counters, bool cuts_packets, uint64_t capture);
     void set_watch(Watch& watch) { watch_ = &watch; }
     // In the child of a fork.
     void abandon();
 
-    const Identity& identity() const { return who_; }
-    const Realm& realm() const { return realm_; }
-    uint32_t slot() const { return slot_; }
-    const Secret& secret() const { return secret_; }
-    Card card() const;
-    int bell() const { return bell_.get(); }
-    Board& board() { return *reinterpret_cast<Board*>(board_.data()); }
-    Grants& grants() { return *reinterpret_cast<Grants*>(grants_.data()); }
-
-    // Numbers of queue pairs: those of the adapter, and those that the world knows.
-    wire::Qpn outside_of(wire::Qpn qpn) const {
-        return outside(qpn, slots_[transport::Core::index_of(qpn) / kQueuePairsOfSlot]);
-    }
-    // Nothing if that number is not of one of our slots.
-    std::optional<wire::Qpn> inside_of(wire::Qpn qpn) {
-        const uint32_t block = board().blocks[slot_of(qpn)].load(std::memory_order_relaxed);
-        if (block == 0) return std::nullopt;
-        return inside(qpn, block - 1);
-    }
-    // The same of shared receive queues; kNobodysSrq if it is not one of ours.
-    uint32_t outside_of_srq(uint32_t number) const { return slot_ << kSrqShift | number; }
-    uint32_t inside_of_srq(uint32_t number) const {
-        return number >> kSrqShift == slot_ ? number & ((1u << kSrqShift) - 1) : kNobodysSrq;
-    }
-    // How many queue pairs there are numbers for, and more of them. False if the world has no slot
-    // left, or this process has as many as one may have.
-    size_t room() const { return slots_.size() * kQueuePairsOfSlot; }
+    // This process itself.
+    Presence& own() { return own_; }
+    const Presence& own() const { return own_; }
+    // Numbers for more queue pairs. False if the world has no slot left, or this process has as
+    // many as one may have.
     bool add_block();
 
     size_t size() const { return peers_.size(); }
@@ -90,7 +81,7 @@ public:
         return index.value < peers_.size() ? peers_[index.value].get() : nullptr;
     }
     const Board& board_of(transport::EndpointIndex index) {
-        return index.value == 0 ? board() : peers_[index.value]->board();
+        return index.value == 0 ? own_.board() : peers_[index.value]->board();
     }
     // What an end point has said of itself; our own facts for one that does not exist.
     const Facts& facts_of(transport::EndpointIndex index) const {
@@ -136,9 +127,7 @@ public:
     // Whether we may copy into its memory and out of it by ourselves, as far as it is concerned.
     bool may_copy(Peer& peer);
 
-    // Multicast groups have an index each, from 1, the same for sending and receiving.
-    transport::MulticastGroup group_of(const wire::Gid& gid);
-    const std::vector<wire::Gid>& groups() const { return groups_; }
+    Groups& groups() { return groups_; }
 
 private:
     struct Mute {
@@ -151,7 +140,6 @@ private:
         SharedMemory ring;
     };
 
-    void add_slot(uint32_t slot);
     bool is_known(uint32_t slot);
     std::optional<uint32_t> index_for(Introduction& introduction);
     std::optional<uint32_t> place_for_new_peer(const Introduction& introduction);
@@ -161,18 +149,10 @@ private:
     void end_call(Call call);
     void await_other_callers(std::span<const uint32_t> slots);
 
-    const Identity who_;
-    const Realm realm_;
+    Presence own_;
     Lock& lock_;
     Owner& owner_;
     Watch* watch_ = nullptr;
-    Secret secret_;
-    uint32_t slot_ = 0;
-    std::vector<uint32_t> slots_;  // that one first, and one more for each further block
-    uint32_t variant_ = 0;         // of the slot's name (meeting.h)
-    SharedMemory board_;
-    SharedMemory grants_;
-    Descriptor bell_;
     std::vector<std::unique_ptr<Peer>> peers_;  // 0 is this process itself
     std::vector<uint32_t> receiving_;
     std::map<uint32_t, uint32_t> by_slot_;
@@ -181,7 +161,7 @@ private:
     std::set<uint32_t> being_called_;  // slots
     std::map<uint32_t, Mute> mute_;    // those who did not answer, by slot
     std::condition_variable called_;
-    std::vector<wire::Gid> groups_;
+    Groups groups_;
 };
 
 }  // namespace tulle::live

@@ -69,7 +69,7 @@ TULLE_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
     handle->attributes = *attributes;
     handle->is_multicast = attributes->is_global != 0 && is_multicast(attributes->grh.dgid);
     if (handle->is_multicast) {
-        (void)host.world().group_of(handle->destination.gid);
+        (void)host.world().groups().number_of(handle->destination.gid);
         host.world().meet_all();
     }
     return &handle.release()->shown;

@@ -85,7 +85,7 @@ constexpr Bridge kBridge = {
         [](ibv_context* c, const uint8_t* address) {
             return or_else(false, [&] { return host_of(c).world().is_elsewhere(gid_of(address)); });
         },
-    .slot = [](ibv_context* c) { return host_of(c).world().slot(); },
+    .slot = [](ibv_context* c) { return host_of(c).world().own().slot(); },
     .listens_on_other_link =
         [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
             return or_else(false, [&] {

@@ -108,7 +108,7 @@ namespace {
 live::DeviceOwner owner_of(live::Host& host) {
     const std::lock_guard guard(host.lock());
     const live::World& world = host.world();
-    return {world.slot(), world.secret().instance, world.secret().device_word};
+    return {world.own().slot(), world.own().secret().instance, world.own().secret().device_word};
 }
 
 live::Descriptor make_command_file(live::Host& host) {

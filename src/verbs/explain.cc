@@ -20,7 +20,7 @@ void explain(live::Host& host, const transport::Completion& completion) {
     const int length = std::snprintf(
         line, sizeof line, "tulle: host %u, process %d, QP 0x%06x: %s (status %u)%s%s.\n",
         host.identity().rank, static_cast<int>(getpid()),
-        host.world().outside_of(completion.qpn).value,
+        host.world().own().outside_of(completion.qpn).value,
         ibv_wc_status_str(static_cast<ibv_wc_status>(completion.status)),
         static_cast<unsigned>(completion.status), cause.empty() ? "" : ": ", cause.c_str());
     write_sentence(line, length, sizeof line);

@@ -132,7 +132,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
     if (!number) return fail(ENOMEM);
     Undo undo([&] { (void)host.destroy_qp(*number); });
     qp->qpn = *number;
-    fill_shown(*qp, context, *attributes, host.world().outside_of(*number).value);
+    fill_shown(*qp, context, *attributes, host.world().own().outside_of(*number).value);
     if ((attributes->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
         set_builders(*qp, attributes->send_ops_flags);
     Process::of(host).add(*qp);
@@ -152,7 +152,7 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     live::Host& host = host_of(context);
     const std::lock_guard guard(host.lock());
     const transport::Qpn number{attributes->qp_num};
-    const auto inner = host.world().inside_of(number);
+    const auto inner = host.world().own().inside_of(number);
     QueuePair* first = inner ? Process::of(host).qp(*inner) : nullptr;
     if (first == nullptr || first->plain().qp_num != number.value) return fail(EINVAL);
     const transport::QueuePair* target = host.adapter().query_qp(first->qpn);

@@ -72,7 +72,7 @@ int get_srq_num(ibv_srq* srq, uint32_t* number) {
     if (object_of<Srq>(srq).type != IBV_SRQT_XRC) return EINVAL;
     live::Host& host = host_of(srq->context);
     const std::lock_guard guard(host.lock());
-    *number = host.world().outside_of_srq(object_of<Srq>(srq).id.value);
+    *number = host.world().own().outside_of_srq(object_of<Srq>(srq).id.value);
     return 0;
 }
 

@@ -13,7 +13,7 @@ void set_target(live::Host& host, const ibv_send_wr& from, SendRequest& to) {
     to.datagram.qpn = transport::Qpn{from.wr.ud.remote_qpn & 0xff'ffff};
     to.datagram.qkey = transport::QKey{from.wr.ud.remote_qkey};
     if (handle.is_multicast)
-        to.datagram.endpoint = {host.world().group_of(handle.destination.gid).value};
+        to.datagram.endpoint = {host.world().groups().number_of(handle.destination.gid).value};
     else
         to.datagram.endpoint = host.world().resolve(handle.destination, to.datagram.qpn);
     to.datagram.service_level = handle.attributes.sl & 0xf;

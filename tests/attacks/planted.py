@@ -105,7 +105,7 @@ DEFECTS = {
     ),
     "write records are obeyed without a proof": (
         "src/live/packets.cc",
-        "!peer.has_proven(world_.secret().word))",
+        "!peer.has_proven(world_.own().secret().word))",
         "&peer == nullptr)",
         "AttackTest.*",
     ),
@@ -231,7 +231,7 @@ DEFECTS = {
     ),
     "link layers are not compared": (
         "src/live/encounters.cc",
-        "    if (there.is_ethernet != who_.is_ethernet) return kNowhere;  // no switch joins the "
+        "    if (there.is_ethernet != own_.identity().is_ethernet) return kNowhere;  // no switch joins the "
         "two\n",
         "",
         "LinkLayerTest.*",
