@@ -79,12 +79,12 @@ public:
 
     Target target() {
         Target target;
-        target.slot = host_->world().slot();
+        target.slot = host_->world().own().slot();
         target.rkey = key_;
         target.place = reinterpret_cast<uint64_t>(memory_.data() + kGuard);
         target.instance = host_->world().board_of({0}).instance;
         for (size_t i = 0; i < qpns_.size(); ++i)
-            target.numbers[i] = host_->world().outside_of(qpns_[i]);
+            target.numbers[i] = host_->world().own().outside_of(qpns_[i]);
         return target;
     }
 

@@ -45,7 +45,7 @@ public:
     explicit Program(const Identity& who) : side(who) {}
 
     Whereabouts whereabouts() {
-        return {side.host->world().slot(),
+        return {side.host->world().own().slot(),
                 side.key,
                 side.number(),
                 side.host->world().board_of({0}).instance,
