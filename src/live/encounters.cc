@@ -63,10 +63,10 @@ EndpointIndex World::resolve(const Destination& destination, wire::Qpn qpn) {
     const EndpointIndex found = resolve_slot(slot_of(qpn));
     if (found == kNowhere) return found;
     const Facts& there = facts_of(found);
-    if (there.is_ethernet != own_.identity().is_ethernet)
-        return kNowhere;  // no switch joins the two
+    const bool is_ethernet = own_.identity().is_ethernet;
+    if (there.is_ethernet != is_ethernet) return kNowhere;  // no switch joins the two
     const uint32_t port = port_at(found, destination);
-    if (port == 0 || (!destination.has_gid && own_.identity().is_ethernet)) return kNowhere;
+    if (port == 0 || (!destination.has_gid && is_ethernet)) return kNowhere;
     // A queue pair takes what comes to its port, and to no other.
     const uint32_t its_port = ends_of(found, qpn).port;
     return its_port == 0 || its_port == port ? found : kNowhere;

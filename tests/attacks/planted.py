@@ -231,7 +231,7 @@ DEFECTS = {
     ),
     "link layers are not compared": (
         "src/live/encounters.cc",
-        "    if (there.is_ethernet != own_.identity().is_ethernet) return kNowhere;  // no switch joins the "
+        "    if (there.is_ethernet != is_ethernet) return kNowhere;  // no switch joins the "
         "two\n",
         "",
         "LinkLayerTest.*",
