@@ -16,6 +16,9 @@ constexpr uint16_t kFirstEntropy = 0xc000;  // UDP source ports of RoCE v2 (IBTA
 // Receives that wait on a connection. The host posts them again at once, but what was lost and is
 // sent again may end several messages that came after it.
 constexpr uint32_t kReceives = 16;
+// Room for messages that are under way as a rule; a collective may have some hundred, and hardly
+// ever has. Chosen.
+constexpr uint32_t kSendsAtFirst = 8;
 constexpr uint8_t kRnrTimer = 12;  // 0.64 ms, as NCCL has it (net_ib)
 
 uint16_t draw_entropy(base::RandomStream& random) {
@@ -41,6 +44,7 @@ Qpn Connector::create(cluster::Host& host, uint32_t sends, uint32_t receives) co
                              .send_cq = host.cq(),
                              .receive_cq = host.cq()};
     setup.send.requests = sends;
+    setup.send.at_first = kSendsAtFirst;
     setup.receive_requests = receives;
     return *host.adapter().create_qp(setup);
 }

@@ -439,6 +439,7 @@ Refusal Adapter::post_send(Qpn qpn, const SendRequest& request) {
     if (!qp->send_queue) qp->send_queue = std::make_unique<SendQueue>(qp->send_size);
     RequesterState& r = qp->requester;
     if (qp->send_queue->is_full(r.oldest, r.end)) return Refusal::queue_full;
+    qp->send_queue->make_room(r.oldest, r.end);
     if (!qp->send_queue->put(r.end, request)) return Refusal::invalid_argument;
     const SendWork& work = (*qp->send_queue)[r.end];
     if (qp->type == QpType::ud && work.length > qp->mtu) return Refusal::invalid_argument;

@@ -7,12 +7,40 @@
 
 namespace tulle::transport {
 
+namespace {
+
+uint32_t places_at_first(const SendQueueSize& size) {
+    const uint32_t places =
+        size.at_first == 0 ? size.requests : std::min(size.at_first, size.requests);
+    return std::bit_ceil(std::max(1u, places));
+}
+
+}  // namespace
+
 SendQueue::SendQueue(const SendQueueSize& size)
     : size_(size),
-      mask_(std::bit_ceil(std::max(1u, size.requests)) - 1),
+      mask_(places_at_first(size) - 1),
       works_(mask_ + 1),
       sges_(size_t{mask_ + 1} * size.sges),
       inline_(size_t{mask_ + 1} * size.inline_bytes) {}
+
+// Twice as many places, each request at that of its number.
+void SendQueue::grow(uint32_t oldest, uint32_t end) {
+    SendQueueSize larger = size_;
+    larger.at_first = 2 * (mask_ + 1);
+    SendQueue grown(larger);
+    for (uint32_t number = oldest; number != end; ++number) {
+        grown[number] = (*this)[number];
+        const size_t from = number & mask_;
+        const size_t to = number & grown.mask_;
+        std::copy_n(sges_.begin() + static_cast<ptrdiff_t>(from * size_.sges), size_.sges,
+                    grown.sges_.begin() + static_cast<ptrdiff_t>(to * size_.sges));
+        std::copy_n(inline_.begin() + static_cast<ptrdiff_t>(from * size_.inline_bytes),
+                    size_.inline_bytes,
+                    grown.inline_.begin() + static_cast<ptrdiff_t>(to * size_.inline_bytes));
+    }
+    *this = std::move(grown);
+}
 
 bool SendQueue::put(uint32_t number, const SendRequest& request) {
     const bool is_inline = (request.flags & kInline) != 0;

@@ -44,6 +44,9 @@ struct SendQueueSize {
     uint32_t requests = 0;
     uint32_t sges = 1;
     uint32_t inline_bytes = 0;
+    // Places that are made at once, the others when they are needed; 0: all. Whoever may not
+    // allocate later leaves it.
+    uint32_t at_first = 0;
 };
 
 // Requests are named by a number that counts up; those in [oldest, end) are here. The owner moves
@@ -53,6 +56,11 @@ public:
     explicit SendQueue(const SendQueueSize& size);
 
     bool is_full(uint32_t oldest, uint32_t end) const { return end - oldest >= size_.requests; }
+    // There is a place for one more behind those in [oldest, end). Not if it is full.
+    void make_room(uint32_t oldest, uint32_t end) {
+        if (end - oldest > mask_) [[unlikely]]
+            grow(oldest, end);
+    }
     // Copies the request, its pieces and inline data. False if it has more of them than fit.
     bool put(uint32_t number, const SendRequest& request);
 
@@ -62,6 +70,8 @@ public:
     std::span<const std::byte> inline_data(uint32_t number) const;
 
 private:
+    void grow(uint32_t oldest, uint32_t end);
+
     SendQueueSize size_;
     uint32_t mask_;
     std::vector<SendWork> works_;

@@ -115,5 +115,23 @@ TEST(ReceiveQueue, refuses_more_pieces_than_agreed) {
     EXPECT_EQ(queue.post({0, pieces}), Refusal::invalid_argument);
 }
 
+TEST(SendQueue, that_grows_keeps_what_was_posted) {
+    SendQueue queue({.requests = 100, .sges = 2, .inline_bytes = 8, .at_first = 4});
+    const Sge pieces[2] = {{1, 10, 7}, {2, 20, 7}};
+    const uint32_t oldest = UINT32_MAX - 2;  // numbers wrap
+    for (uint32_t i = 0; i < 100; ++i) {
+        const uint32_t number = oldest + i;
+        ASSERT_FALSE(queue.is_full(oldest, number));
+        queue.make_room(oldest, number);
+        ASSERT_TRUE(queue.put(number, {.id = i, .sges = std::span(pieces, 1 + i % 2)}));
+    }
+    EXPECT_TRUE(queue.is_full(oldest, oldest + 100));
+    for (uint32_t i = 0; i < 100; ++i) {
+        EXPECT_EQ(queue[oldest + i].id, i);
+        EXPECT_EQ(queue.sges(oldest + i).size(), 1 + i % 2);
+        EXPECT_EQ(queue.sges(oldest + i).back().length, i % 2 == 0 ? 10u : 20u);
+    }
+}
+
 }  // namespace
 }  // namespace tulle::transport
