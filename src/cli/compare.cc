@@ -190,7 +190,8 @@ int run(const Options& options) {
             fmt::print(stderr, "tulle compare: note: {}\n", note);
     const uint32_t workers = options.threads != 0 ? std::min(options.threads, drive::usable_cores())
                                                   : drive::usable_cores();
-    warn_of_cost("tulle compare", estimate(task->setups, {1, workers, 2, true}));
+    if (!options.input.skips)
+        warn_of_cost("tulle compare", estimate(task->setups, {1, workers, 2, true}));
     set_up.say("building the networks");
     const Runs runs = run_all(*task, workers, set_up);
     const Results& results = runs.results;
@@ -231,6 +232,10 @@ void add_compare(Command& program) {
                    {.shown = "FILE"});
     command.option("--threads", options->threads, "Runs at a time; by default all cores",
                    {.shown = "N", .from = 1, .to = 1024});
+    command.flag("--skip", input.skips,
+                 "Skip what repeats once its pace has settled: rings, chains, trees");
+    command.flag("--check", input.checks_skipping,
+                 "With --skip: simulate a part of that in full and compare");
     command.flag("-q,--quiet", options->quiet, "The verdict alone");
     command.when_chosen([options] {
         options->input.trace = !options->html.empty();

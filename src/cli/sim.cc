@@ -137,7 +137,8 @@ int simulate(const Options& options) {
     const uint32_t passes = options.no_verdict ? 1 : 2;
     const uint32_t threads = std::min(options.threads, drive::usable_cores());
     const bool keeps_trace = !options.html.empty();
-    warn_of_cost("tulle sim", estimate({&setup, 1}, {threads, threads, passes, keeps_trace}));
+    if (!setup.skips)
+        warn_of_cost("tulle sim", estimate({&setup, 1}, {threads, threads, passes, keeps_trace}));
     RecordFiles records(setup, outputs->stream(options.pcap), outputs->stream(options.timeline),
                         keeps_trace);
     set_up.say("building the network");
@@ -175,6 +176,10 @@ void add_sim(Command& program) {
     add_files(command, *options);
     command.option("--threads", options->threads, "How many; the results are the same",
                    {.shown = "N [1]", .from = 1, .to = 1024});
+    command.flag("--skip", options->input.skips,
+                 "Skip what repeats once its pace has settled: rings, chains, trees");
+    command.flag("--check", options->input.checks_skipping,
+                 "With --skip: simulate a part of that in full and compare");
     command.flag("-q,--quiet", options->quiet, "The verdict alone");
     command.flag("--no-verdict", options->no_verdict,
                  "Run once, and do not find out where the time went");

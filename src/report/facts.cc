@@ -162,7 +162,7 @@ uint64_t Facts::goodput_bps(size_t flow) const {
 }
 
 uint64_t Facts::permille(Duration part) const {
-    return std::min<uint64_t>(1000, thousandths(part.ps, span.ps));
+    return std::min<uint64_t>(1000, thousandths(part.ps, (span - result.skipping.time).ps));
 }
 
 const sim::LinkResult* Facts::link_at(uint32_t node, uint16_t port) const {

@@ -58,7 +58,7 @@ public:
     uint64_t goodput_bps(size_t flow) const;
 
     uint64_t busy_permille(const sim::LinkResult& link) const { return permille(link.busy); }
-    // A duration in thousandths of the span.
+    // A duration in thousandths of the span that was simulated.
     uint64_t permille(Duration part) const;
     // The link that sends from a port; none if the result has none.
     const sim::LinkResult* link_at(uint32_t node, uint16_t port) const;

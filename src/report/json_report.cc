@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "report/json_values.h"
+#include "report/skipping.h"
 #include "report/time_shares.h"
 #include "workload/collectives/collective.h"
 
@@ -309,6 +310,7 @@ Json run_json(const Facts& facts, const Verdict& verdict) {
                  {"pauses", pauses_json(facts)},
                  {"disagreements", disagreements_json(facts)}};
     add_trainings(facts, json);
+    add_skipping(facts, json);
     return json;
 }
 

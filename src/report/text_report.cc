@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "report/findings/findings.h"
+#include "report/skipping.h"
 #include "report/table.h"
 #include "report/time_shares.h"
 
@@ -42,7 +43,7 @@ std::string header(const Facts& facts) {
     text += fmt::format("Time      {} simulated, {}", time_text(facts.result.time - Instant{}),
                         end_name(facts.result.end));
     if (!facts.result.stuck_reason.empty()) text += ": " + facts.result.stuck_reason;
-    return text + "\n";
+    return text + "\n" + skipping_text(facts);
 }
 
 std::vector<size_t> by_slowdown(const Facts& facts) {

@@ -109,6 +109,8 @@ public:
         if (!error()) read_graph();
         if (!error()) read_overrides();
         if (!error()) read_own_settings_of_hosts();
+        setup_.skips = overrides.skips;
+        setup_.checks_skipping = overrides.checks_skipping;
         if (!error()) read_lists(overrides.most_tasks);
         if (!error()) check_reactions();
         if (!error())
@@ -408,6 +410,7 @@ private:
         WorkPlace place{.names = names, .files = files_, .hpcc_ids = hpcc_ids_};
         place.gpus = read_gpus(gpus.value, names, files_, gpu_notes, setup_);
         place.most_tasks = most_tasks;
+        if (setup_.skips) place.most_stored = 0;
         if (error()) return;
         if (const Found work = find("work")) {
             read_work(*work.value, place, work.layer->notes, setup_);

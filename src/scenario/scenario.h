@@ -28,6 +28,8 @@ struct Overrides {
     // What has no effect is no mistake: one command line for several fabrics.
     bool unused_is_fine = false;
     uint64_t most_tasks = kMostTasks;  // of programs; larger ones are refused
+    bool skips = false;                // as the setup has it; jobs are generated where they can be
+    bool checks_skipping = false;
 
     bool any() const {
         return !profile.empty() || !topology.empty() || seed || !set.empty() || fabric;

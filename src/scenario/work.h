@@ -27,6 +27,7 @@ struct WorkPlace {
     size_t most_flows = workload::kMostMessages;
     Gpus gpus{};
     uint64_t most_tasks = kMostTasks;
+    uint64_t most_stored = kMostStoredTasks;
 };
 
 // Adds the flows and jobs of the list to the setup, whose graph, fabric and seed are there already.

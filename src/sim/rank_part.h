@@ -52,6 +52,7 @@ struct RankPart {
     std::vector<RankFailure> failed;
     RankEvent last{};  // that was seen
     Instant until{};
+    Duration skipped{};  // the program's time is so much later than the network's
 
     void push(const RankEvent& event) {
         later.push_back(event);
@@ -68,11 +69,11 @@ struct RankPart {
         ++all_done;
     }
     void begin_phase(uint32_t phase, Instant at) {
-        phases[phase].begin = std::min(phases[phase].begin, at);
+        phases[phase].begin = std::min(phases[phase].begin, at + skipped);
     }
     // Whether nothing that was seen before is later.
     bool note_end(uint32_t phase, const RankEvent& event) {
-        phases[phase].end = std::max(phases[phase].end, event.at);
+        phases[phase].end = std::max(phases[phase].end, event.at + skipped);
         if (!is_later(event, last)) return false;
         last = event;
         return true;

@@ -34,14 +34,14 @@ uint64_t sends_of(const Schedule& schedule, uint32_t member) {
 
 // Takes those that wait for nothing any more out of the stream.
 void collect_ready(OpenStream& stream, std::vector<StreamPart::Ready>& ready) {
-    auto kept = stream.pending.begin();
-    for (PendingMessage& message : stream.pending) {
-        if (message.is_ready())
-            ready.push_back({message.message.number, &stream, message});
-        else
-            *kept++ = message;
+    for (auto message = stream.pending.begin(); message != stream.pending.end();) {
+        if (!message->is_ready()) {
+            ++message;
+            continue;
+        }
+        ready.push_back({message->message.number, &stream, *message});
+        message = stream.pending.erase(message);
     }
-    stream.pending.erase(kept, stream.pending.end());
 }
 
 // Whether the message waited for it.
@@ -75,7 +75,9 @@ RankStreams::RankStreams(RankGround& ground)
       program_(ground.program),
       followers_(program_.generated.size()),
       queue_depth_(program_.jobs.size()),
-      keeps_trails_(has_room_for_trails(program_)) {
+      arrives_in_order_(setup_.host.delivery == transport::Delivery::ordered),
+      keeps_trails_(!setup_.skips && has_room_for_trails(program_)) {
+    prepare_skipping();
     for (uint32_t i = 0; i < program_.generated.size(); ++i) {
         const GeneratedPhase& phase = program_.generated[i];
         for (const uint32_t before : phase.after) followers_[before].push_back(i);
@@ -97,7 +99,7 @@ RankStreams::RankStreams(RankGround& ground)
 }
 
 void RankStreams::begin(const std::vector<ChainLink>& chain) {
-    parts_.resize(ground_.parts.size());
+    parts_ = std::vector<StreamPart>(ground_.parts.size());
     for (size_t p = 0; p < parts_.size(); ++p) {
         parts_[p].ranks = &ground_.parts[p];
         parts_[p].announcements.resize(parts_.size());
@@ -182,6 +184,7 @@ void RankStreams::start_sending(StreamPart& part, Playing& playing, Instant at) 
         if (stream.gate != Stream::kNoTurn) break;
         if (stream.messages != 0) open_stream(playing, i, at);
     }
+    playing.streams_left = static_cast<uint32_t>(playing.streams.size());
     for (OpenStream& stream : playing.streams) collect_ready(stream, part.ready);
     post_ready(part, playing);
 }
@@ -210,7 +213,7 @@ void RankStreams::list_messages(const Playing& playing, OpenStream& open, Instan
     const uint64_t window = open.stream.window;
     const uint64_t end =
         window == 0 ? open.stream.messages : std::min(open.stream.messages, open.top + window);
-    for (; open.listed < end; ++open.listed) {
+    for (; open.listed < end && !is_held_up(playing, open, end); ++open.listed) {
         PendingMessage& pending = open.pending.emplace_back();
         pending.k = open.listed;
         pending.message = schedule.message(playing.member, open.index, open.listed);
@@ -227,6 +230,15 @@ void RankStreams::list_messages(const Playing& playing, OpenStream& open, Instan
                 ++i;
         }
     }
+}
+
+// Whether all messages up to `end` that are not listed wait for what has not arrived: the last one
+// that is listed does, and they are alike.
+bool RankStreams::is_held_up(const Playing& playing, const OpenStream& open, uint64_t end) const {
+    if (open.pending.empty()) return false;
+    const PendingMessage& last = open.pending.back();
+    if (last.message.need_count == 0 || !arrives_in_order_) return false;
+    return generated(playing).schedule->repetition(open.index, last.k).end >= end;
 }
 
 // In the order of the stored graph: software and copies take turns.
@@ -363,6 +375,7 @@ void RankStreams::settle() {
         part.openings.clear();
     }
     close_idle();
+    if (skips_) look_for_settled_pace();
 }
 
 void RankStreams::open_connections(std::vector<StreamPart::Opening*>& openings) {
@@ -449,12 +462,14 @@ void RankStreams::see_arrival(StreamPart& part, Playing& playing, const Flight& 
     if (playing.inlets.empty()) return;
     playing.inlets[flight.inlet].add(flight.task.message);
     for (OpenStream& stream : playing.streams) {
+        if (!generated(playing).schedule->may_feed(flight.inlet, stream.index)) continue;
         bool is_woken = false;
         for (PendingMessage& pending : stream.pending) {
             if (!satisfy(pending, flight.inlet, flight.task.message)) continue;
             pending.at = std::max(pending.at, at);
             is_woken |= pending.is_ready();
         }
+        list_messages(playing, stream, at, Trail::kWindow);
         if (is_woken) collect_ready(stream, part.ready);
     }
     post_ready(part, playing);
@@ -470,6 +485,7 @@ void RankStreams::see_completion(StreamPart& part, Playing& playing, const Fligh
     --stream.connection->under_way;
     stream.done.add(k);
     stream.top = std::max(stream.top, k + 1);
+    if (skips_) note_progress(part, playing, stream, at);
     for (PendingMessage& pending : stream.pending) {
         if (!pending.awaits_window || pending.k != k + stream.stream.window) continue;
         pending.awaits_window = false;

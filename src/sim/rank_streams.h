@@ -4,18 +4,21 @@
 //
 // A stream lists its messages ahead as far as its window could let them go: all up to `window`
 // behind the last one that is known to have arrived. Whatever could start is thus listed, so
-// messages start exactly when they would if the whole graph were stored.
+// messages start exactly when they would if the whole graph were stored. Where messages arrive in
+// order, those behind one that waits for an arrival wait for later ones: they are not listed yet.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <deque>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "base/hash.h"
 #include "cluster/host.h"
+#include "sim/pace.h"
 #include "sim/rank_part.h"
 #include "sim/rank_trails.h"
 #include "workload/schedule.h"
@@ -36,6 +39,11 @@ struct Marks {
             beyond.pop_back();
             ++below;
         }
+    }
+    // As if so many more had been before.
+    void shift(uint64_t by) {
+        below += by;
+        for (uint64_t& k : beyond) k += by;
     }
 };
 
@@ -100,8 +108,15 @@ struct OpenStream {
     uint64_t listed = 0;
     uint64_t top = 0;  // one more than the last that is known to have arrived
     Marks done;
-    std::vector<PendingMessage> pending;
+    std::deque<PendingMessage> pending;  // the first ones go first
     OpenConnection* connection = nullptr;
+    // Where what repeats is skipped.
+    struct Progress {
+        workload::Repetition repetition;  // that it is in
+        uint64_t next = 0;                // a period ends when all messages below have ended
+        PaceHistory history;
+    };
+    std::unique_ptr<Progress> progress{};
 };
 
 // A member in a phase.
@@ -111,6 +126,7 @@ struct Playing {
     uint32_t rank = 0;
     uint32_t phases_before = 0;  // that it has not ended
     bool may_send = false;
+    uint32_t streams_left = 0;  // that have not ended
     uint64_t sends_left = 0;
     uint64_t arrivals_left = 0;
     std::vector<Marks> inlets;
@@ -153,6 +169,7 @@ struct StreamPart {
     std::deque<Idle> idle;
     std::vector<std::vector<Announcement>> announcements;  // by the partition that they are for
     std::vector<Ready> ready;
+    uint64_t periods_ended = 0;  // that were noted
 
     uint32_t keep(const Flight& flight);
 };
@@ -182,6 +199,9 @@ public:
         return parts_[partition].events[event.flight];
     }
 
+    // What was skipped so far.
+    const Skipping& skipping() const { return skipping_; }
+
     // Of the last task that ended, which is one of the partition; none if no trails are kept.
     std::vector<ChainLink> chain(size_t partition, bool has_arrived) const;
     // A task of the chain that is followed.
@@ -196,6 +216,7 @@ private:
     void open_stream(Playing& playing, uint32_t index, Instant at);
     void end_turn(StreamPart& part, Playing& playing, uint32_t turn, Instant at);
     void list_messages(const Playing& playing, OpenStream& stream, Instant at, uint32_t cause);
+    bool is_held_up(const Playing& playing, const OpenStream& stream, uint64_t end) const;
     void see_arrival(StreamPart& part, Playing& playing, const Flight& flight, Instant at);
     void see_completion(StreamPart& part, Playing& playing, const Flight& flight, Instant at);
     void end_if_done(StreamPart& part, Playing& playing, Instant at);
@@ -208,6 +229,16 @@ private:
     OpenConnection& connection_of(StreamPart& part, const Playing& playing, OpenStream& stream);
     void open_connections(std::vector<StreamPart::Opening*>& openings);
     void close_idle();
+
+    // Skipping, in stream_skipping.cc.
+    void prepare_skipping();
+    void note_progress(StreamPart& part, const Playing& playing, OpenStream& stream, Instant at);
+    void look_for_settled_pace();
+    bool find_only_phase(uint32_t& phase) const;
+    bool find_pace(uint32_t phase, Pace& pace, uint64_t& periods) const;
+    bool is_checked(const Pace& pace, uint64_t left);
+    void jump(uint32_t phase, const Pace& pace, uint64_t periods);
+    uint64_t jump_member(Playing& playing, uint64_t periods) const;
 
     void watch(const ChainLink& link, Instant until);
     void follow(const ConnectionKey& key, const Connection& connection);
@@ -227,7 +258,20 @@ private:
     // Members by rank, of each placement that a generated phase has.
     std::map<const workload::Placement*, std::unordered_map<uint32_t, uint32_t>> member_of_;
     std::vector<uint32_t> queue_depth_;  // by job: messages of a connection under way at most
+    bool arrives_in_order_ = true;
     bool keeps_trails_ = false;
+    bool skips_ = false;
+    uint64_t next_look_ = 0;  // once so many periods have been noted
+    Skipping skipping_;
+    // Of a pace that has settled and is looked at for longer: instants and periods of all streams.
+    struct Sample {
+        bool is_open = false;
+        Duration predicted{};
+        int64_t instants = 0;
+        int64_t periods = 0;
+        int64_t until = 0;  // so many periods
+    };
+    Sample sample_;
     std::vector<StreamPart> parts_;
     // Of the chain that is followed: when its tasks wait for nothing any more, and when its
     // connections are looked at.

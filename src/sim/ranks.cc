@@ -333,6 +333,7 @@ void Ranks::finish(Result& result, Result* scale_up) const {
     if (std::ranges::any_of(program_.jobs, is_training))
         for (uint32_t task = 0; task < program_.size(); ++task)
             result.tasks.push_back({at_[task], last_need_[task]});
+    result.skipping = streams_.skipping();
     for (const RankPart& part : ground_.parts) {
         result.message_latency.merge(part.latency[index_of(Tier::scale_out)]);
         if (scale_up != nullptr)

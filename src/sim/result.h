@@ -141,6 +141,19 @@ struct Totals {
     Duration paused{};  // summed over links
 };
 
+// What was not simulated, since it was going on as before (Setup::skips).
+struct Skipping {
+    Duration time{};   // of the program, in all
+    Duration doubt{};  // by how much that may be wrong, as far as the simulated part says
+    uint64_t jumps = 0;
+    uint64_t messages = 0;  // that were not sent
+    // Where a part of it was simulated nevertheless (Setup::checks_skipping): what was expected,
+    // and what it took.
+    Duration expected{};
+    Duration taken{};
+    std::string why_not;  // nothing could be skipped
+};
+
 struct Result {
     enum class End : uint8_t { done, stop_time, interrupted, stuck };
     End end = End::done;
@@ -164,6 +177,7 @@ struct Result {
     std::vector<TraceEvent> trace;
     std::vector<CapturedPacket> captured;
     TimeAccount account;
+    Skipping skipping;
 };
 
 }  // namespace tulle::sim

@@ -39,6 +39,8 @@ public:
         base::visit_fields(setup, [&](const auto& field) {
             if (is_one_of(&field, {&setup.name, &setup.fabric_name, &setup.groups, &setup.trace}))
                 return;
+            // A run that skips nothing is the same as before.
+            if (!setup.skips && is_one_of(&field, {&setup.skips, &setup.checks_skipping})) return;
             add(field);
         });
     }
@@ -55,6 +57,9 @@ public:
         });
     }
 
+    void add(const Skipping& skipping) {
+        if (skipping.jumps != 0) hash_.add(static_cast<uint64_t>(skipping.time.ps));
+    }
     void add(const EngineFigures&) {}
     void add(const TimeAccount&) {}  // of a second run, which found nothing else
     void add(const std::vector<Tap>&) {}

@@ -193,6 +193,10 @@ struct Setup {
     std::vector<RateMarking> marking_of_rate;  // empty: fabric.ecn for all ports
     std::vector<Tap> taps;
     bool trace = false;  // keep what a timeline needs
+    // Of programs that are generated: what goes on as before is skipped (Result::skipping).
+    // Checked: a part of it is simulated all the same and compared.
+    bool skips = false;
+    bool checks_skipping = false;
     uint64_t seed = 1;
     Instant stop = Instant::never();
 

@@ -106,6 +106,16 @@ StreamMessage Schedule::message(uint32_t member, uint32_t index, uint64_t k) con
     return direct_message(member, index, k);
 }
 
+bool Schedule::may_feed(uint32_t inlet, uint32_t index) const {
+    switch (kind_) {
+        case Kind::ring:
+        case Kind::chain: return inlet == index;
+        case Kind::tree:
+        case Kind::broadcast: return inlet / kSlots == index / kSlots;
+        default: return true;
+    }
+}
+
 Schedule::Source Schedule::source(uint32_t member, uint32_t inlet) const {
     TULLE_CHECK(kind_ != Kind::direct);
     if (kind_ == Kind::tree) return tree_source(member, inlet);
@@ -275,7 +285,7 @@ Stream Schedule::ring_stream(uint32_t member, uint16_t channel) const {
     return stream;
 }
 
-StreamMessage Schedule::ring_message(uint32_t member, uint16_t channel, uint64_t k) const {
+Schedule::RingPlace Schedule::ring_place(uint16_t channel, uint64_t k) const {
     const Ring& ring = rings_[channel];
     const auto after = std::upper_bound(ring.turns.begin(), ring.turns.end(), k,
                                         [](uint64_t at, const Turn& t) { return at < t.first; });
@@ -284,17 +294,38 @@ StreamMessage Schedule::ring_message(uint32_t member, uint16_t channel, uint64_t
     const uint64_t slices = options_.chunking.at_once();
     const uint64_t batch = slices == 0 ? turn.pieces : slices;
     const uint64_t begin = (k - turn.first) / (batch * steps) * batch;
-    const uint64_t length = std::min(batch, turn.pieces - begin);
-    const uint64_t in_batch = k - turn.first - begin * steps;
+    return {turn, turn.first + begin * steps, begin, std::min(batch, turn.pieces - begin)};
+}
+
+Repetition Schedule::repetition(uint32_t index, uint64_t k) const {
+    switch (kind_) {
+        case Kind::ring: {
+            const RingPlace place = ring_place(static_cast<uint16_t>(index), k);
+            return {place.length, place.first + place.length,
+                    place.first + place.length * ring_steps()};
+        }
+        case Kind::chain: return {1, 0, rings_[index].messages};
+        case Kind::tree:
+        case Kind::broadcast: return {1, 0, tree_pieces(static_cast<uint16_t>(index / kSlots / 2))};
+        default: return {};
+    }
+}
+
+StreamMessage Schedule::ring_message(uint32_t member, uint16_t channel, uint64_t k) const {
+    const Ring& ring = rings_[channel];
+    const RingPlace place = ring_place(channel, k);
+    const Turn& turn = place.turn;
+    const uint64_t in_batch = k - place.first;
+    const uint64_t length = place.length;
     const auto step = static_cast<uint32_t>(in_batch / length);
-    const uint64_t piece = begin + in_batch % length;
+    const uint64_t piece = place.begin + in_batch % length;
     const uint32_t first_step = options_.collective == Collective::all_gather ? members_ - 1 : 0;
     const uint32_t position = ring.position[member];
     const uint32_t block = (position + 2 * members_ - 1 - (first_step + step)) % members_;
     StreamMessage message;
     message.number = ring.base + k * members_ + position;
     message.bytes = part(ring_block(turn, block, channel), turn.pieces, piece).size();
-    message.continues = piece > begin;
+    message.continues = piece > place.begin;
     if (step > 0) message.wait_for(channel, k - length);
     return message;
 }

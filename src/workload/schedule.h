@@ -68,6 +68,14 @@ struct StreamMessage {
     }
 };
 
+// Messages [first, end) of a stream are alike, `period` apart, up to a byte of their size: what
+// each of them waits for, and what waits for it. No period: nothing repeats.
+struct Repetition {
+    uint64_t period = 0;
+    uint64_t first = 0;
+    uint64_t end = 0;
+};
+
 class Schedule {
 public:
     // None where there is no closed form: there is one for rings, chains, trees, and for everybody
@@ -93,6 +101,11 @@ public:
         uint32_t stream = 0;
     };
     Source source(uint32_t member, uint32_t inlet) const;
+    // What message k of a stream is part of: steps of a ring, pieces of a chain or tree. Streams of
+    // all members repeat in the same way, if one does.
+    Repetition repetition(uint32_t index, uint64_t k) const;
+    // Whether messages of a stream may wait for what arrives at an inlet of the same member.
+    bool may_feed(uint32_t inlet, uint32_t index) const;
     // Of data, in all of its messages.
     uint64_t stream_bytes(uint32_t member, uint32_t index) const;
     // Messages of a stream that may be under way at once.
@@ -180,6 +193,14 @@ private:
 
     uint32_t ring_steps() const;
     Range ring_block(const Turn& turn, uint32_t position, uint16_t channel) const;
+    // Where message k of a channel is: pieces of each block go round in batches.
+    struct RingPlace {
+        const Turn& turn;
+        uint64_t first = 0;   // message of the batch
+        uint64_t begin = 0;   // and its first piece, ...
+        uint64_t length = 0;  // ... of so many
+    };
+    RingPlace ring_place(uint16_t channel, uint64_t k) const;
     Stream ring_stream(uint32_t member, uint16_t channel) const;
     StreamMessage ring_message(uint32_t member, uint16_t channel, uint64_t k) const;
     uint64_t ring_bytes(uint32_t position, uint16_t channel) const;

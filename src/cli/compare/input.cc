@@ -188,6 +188,8 @@ public:
         auto set = parse_settings(input_.set);
         if (!set) return set.error();
         overrides_.set = std::move(*set);
+        overrides_.skips = input_.skips || input_.checks_skipping;
+        overrides_.checks_skipping = input_.checks_skipping;
         for (const std::vector<std::string>& place : places)
             for (const Choice& choice : *choices)
                 if (auto error = add_seeds(choice, place)) return *error;

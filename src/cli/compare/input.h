@@ -20,6 +20,8 @@ struct CompareInput {
     std::vector<std::string> sweeps;  // "key=a,b,c"; two are a grid
     uint32_t seeds = 1;               // from `seed` on
     bool trace = false;
+    bool skips = false;
+    bool checks_skipping = false;
 };
 
 struct ComparisonTask {

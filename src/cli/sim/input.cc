@@ -22,6 +22,8 @@ Result<scenario::Overrides> overrides_of(const SimInput& input) {
     overrides.profile = input.profile;
     overrides.topology = input.topology;
     overrides.seed = input.seed;
+    overrides.skips = input.skips || input.checks_skipping;
+    overrides.checks_skipping = input.checks_skipping;
     auto set = parse_settings(input.set);
     if (!set) return set.error();
     overrides.set = std::move(*set);

@@ -25,6 +25,8 @@ struct SimInput {
     std::vector<std::string> taps;   // "A-B"
     std::vector<std::string> links;  // the same, for the page
     bool trace = false;
+    bool skips = false;
+    bool checks_skipping = false;
 
     // The file that says what is simulated.
     const std::string& source() const {

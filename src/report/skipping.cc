@@ -1,0 +1,73 @@
+#include "report/skipping.h"
+
+#include <fmt/format.h>
+
+#include "base/int128.h"
+#include "base/units.h"
+#include "report/findings/findings.h"
+
+namespace tulle::report {
+namespace {
+
+constexpr int64_t kMillion = 1'000'000;
+
+// In millionths.
+int64_t millionths(Duration part, Duration whole) {
+    if (whole.ps <= 0) return 0;
+    const auto size = static_cast<uint64_t>(part.ps < 0 ? -part.ps : part.ps);
+    const auto found =
+        static_cast<int64_t>(base::uint128_t{size} * kMillion / static_cast<uint64_t>(whole.ps));
+    return part.ps < 0 ? -found : found;
+}
+
+std::string fine_percent_text(int64_t millionths) {
+    const int64_t size = millionths < 0 ? -millionths : millionths;
+    return fmt::format("{}{}.{:03} %", millionths < 0 ? "-" : "", size / 10'000,
+                       size % 10'000 / 10);
+}
+
+}  // namespace
+
+uint64_t skipped_permille(const Facts& facts) {
+    return static_cast<uint64_t>(millionths(facts.result.skipping.time, facts.span) / 1000);
+}
+
+std::string skipping_text(const Facts& facts) {
+    if (!facts.setup.skips) return "";
+    const sim::Skipping& skipping = facts.result.skipping;
+    if (skipping.jumps == 0) return fmt::format("Skipped   nothing: {}\n", skipping.why_not);
+    std::string text = fmt::format(
+        "Skipped   {} of the time in {}, estimated error {}; links and packets are of the rest\n",
+        percent_text(skipped_permille(facts)), counted(skipping.jumps, "jump"),
+        fine_percent_text(millionths(skipping.doubt, facts.span)));
+    if (skipping.expected.ps > 0)
+        text += fmt::format(
+            "          checked: {} in full took {} longer than estimated\n",
+            base::to_string(skipping.taken),
+            fine_percent_text(millionths(skipping.taken - skipping.expected, skipping.expected)));
+    return text;
+}
+
+void add_skipping(const Facts& facts, Json& json) {
+    if (!facts.setup.skips) return;
+    const sim::Skipping& skipping = facts.result.skipping;
+    const auto ratio_of = [](int64_t millionths) {
+        return static_cast<double>(millionths) / static_cast<double>(kMillion);
+    };
+    Json& out = json["skipping"];
+    out = {{"jumps", skipping.jumps},
+           {"messages", skipping.messages},
+           {"time_us", microseconds(skipping.time)},
+           {"time_ratio", ratio_of(millionths(skipping.time, facts.span))},
+           {"error_ratio", ratio_of(millionths(skipping.doubt, facts.span))},
+           {"why_not", skipping.why_not}};
+    if (!facts.setup.checks_skipping) return;
+    out["check"] = nullptr;
+    if (skipping.expected.ps > 0)
+        out["check"] = {{"expected_us", microseconds(skipping.expected)},
+                        {"taken_us", microseconds(skipping.taken)},
+                        {"difference_ratio", ratio_of(millionths(skipping.taken - skipping.expected,
+                                                                 skipping.expected))}};
+}
+
+}  // namespace tulle::report
