@@ -149,6 +149,7 @@ void JobReader::read_step_of_training(const Value& map, const workload::Job& job
     if (notes_.failed()) return;
     TrainingEntry entry = read_training(map, place_.gpus, std::move(who), notes_);
     if (notes_.failed()) return;
+    if (setup_.skips) entry.options.repeats_replicas = entry.options.repeats_messages = true;
     if (!has_room(map.line, workload::most_tasks(entry.options, entry.place))) return;
     entry.place.first_channel = next_channel_;
     next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kStepChannels);

@@ -42,6 +42,14 @@ std::vector<Bucket> buckets_of(const std::vector<LayerCost>& layers, uint64_t le
     return buckets;
 }
 
+// What `bytes` take, on the line through two smaller sizes.
+Duration on_line(Duration small_time, uint64_t small, Duration large_time, uint64_t large,
+                 uint64_t bytes) {
+    const auto more = static_cast<uint64_t>((large_time - small_time).ps);
+    return large_time + Duration{static_cast<int64_t>(base::uint128_t{more} * (bytes - large) /
+                                                      (large - small))};
+}
+
 class StepBuilder {
 public:
     StepBuilder(Program& program, const Job& job, const StepOptions& options,
@@ -68,6 +76,8 @@ private:
     void rehearse_all(const Rehearse& rehearse);
     Duration rehearse_one(const Rehearse& rehearse, const Teams::Order& order, uint64_t times);
     void prepare_messages();
+    void rehearse_messages();
+    Duration rehearse_message(const std::vector<Placement>& pairs, uint64_t bytes);
 
     std::optional<StagePlace> source_of(const Turn& turn) const;
     bool is_ready(const Turn& turn) const;
@@ -115,6 +125,8 @@ private:
     std::array<uint32_t, kPurposes> phase_{};     // kNoTask: none yet
     std::vector<std::vector<Bucket>> buckets_;    // by part
     std::array<Duration, 2> message_software_{};  // by Tier
+    std::array<Duration, 2> message_wait_{};      // what a repeated one takes besides a short one
+    bool repeats_messages_ = false;
 
     // Of repeated collectives, one each.
     Duration tensor_time_{};
@@ -283,6 +295,47 @@ void StepBuilder::prepare_messages() {
         message_software_[static_cast<size_t>(tier)] =
             software.launch + software.step[static_cast<size_t>(tier)];
     }
+    repeats_messages_ = options_.repeats_messages;
+    if (repeats_messages_) rehearse_messages();
+}
+
+// All messages at one boundary of stages that take the same network, at the same time.
+void StepBuilder::rehearse_messages() {
+    std::array<bool, 2> is_known{};
+    for (uint32_t stage = 0; stage + 1 < pipeline_.stages; ++stage) {
+        std::array<std::vector<Placement>, 2> pairs;
+        for (uint32_t column = 0; column < grid_.columns(); ++column) {
+            const Placement pair(
+                {place_.members[member(stage, column)], place_.members[member(stage + 1, column)]},
+                place_.scale_up);
+            pairs[static_cast<size_t>(pair.tier(0, 1))].push_back(pair);
+        }
+        for (size_t tier = 0; tier < pairs.size(); ++tier) {
+            if (is_known[tier] || pairs[tier].empty()) continue;
+            is_known[tier] = true;
+            message_wait_[tier] =
+                rehearse_message(pairs[tier], pipeline_bytes(options_.model, options_.layout)) -
+                rehearse_message(pairs[tier], kTokenBytes);
+        }
+    }
+}
+
+// As one message to one other rank.
+Duration StepBuilder::rehearse_message(const std::vector<Placement>& pairs, uint64_t bytes) {
+    constexpr uint64_t kSmall = 2 << 20;
+    constexpr uint64_t kLarge = 8 << 20;
+    const auto time_of = [&](uint64_t size) {
+        CollectiveOptions options;
+        options.collective = Collective::broadcast;
+        options.algorithm = Algorithm::ring;
+        options.protocol = Protocol::bare;
+        options.channels = 1;
+        options.chunking.chunk = options.bytes = size;
+        return rehearse_(pairs, options);
+    };
+    if (bytes <= kLarge) return time_of(bytes);
+    const Duration large = time_of(kLarge);
+    return on_line(time_of(kSmall), kSmall, large, kLarge, bytes);
 }
 
 void StepBuilder::build() {
@@ -404,10 +457,7 @@ Duration StepBuilder::replica_time(uint32_t stage, const Teams::Order& order) {
     const std::vector<Placement> groups = teams_.samples(order.kind);
     const Duration small = rehearse_(groups, teams_.tuned(sample, groups.front()));
     one.bytes = order.bytes;
-    one.time =
-        large +
-        Duration{static_cast<int64_t>(base::uint128_t{static_cast<uint64_t>((large - small).ps)} *
-                                      (order.bytes - kLarge) / (kLarge - kSmall))};
+    one.time = on_line(small, kSmall, large, kLarge, order.bytes);
     return one.time;
 }
 
@@ -676,6 +726,10 @@ void StepBuilder::send(const Turn& turn) {
         task.phase = phase(Purpose::pipeline);
         task.bytes = pipeline_bytes(options_.model, options_.layout);
         task.duration = message_software_[static_cast<size_t>(task.tier)];
+        if (repeats_messages_) {
+            task.bytes = kTokenBytes;
+            task.duration += message_wait_[static_cast<size_t>(task.tier)];
+        }
         message(is_forward, *to, slot.micro_batch, column) =
             program_.add(task, std::span(&main_[turn.stage][column], 1));
     }

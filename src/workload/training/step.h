@@ -43,6 +43,9 @@ struct StepOptions {
     bool repeats = true;
     // What replicas exchange is simulated once too: two sizes, and others on a line through them.
     bool repeats_replicas = false;
+    // The same of messages between stages: what one takes is waited for, and a short one is sent.
+    // Not without a library.
+    bool repeats_messages = false;
     // Of a bucket at least; 0: as Megatron, 40 million, or a million a replica if that is more.
     uint64_t bucket_parameters = 0;
 
