@@ -37,7 +37,8 @@ Facts::Facts(const sim::Setup& setup_of_run, const sim::Result& result_of_run)
       routes(setup_of_run.graph),
       ideal(setup_of_run, routes),
       collectives(collective_facts(setup_of_run, result_of_run)),
-      trainings(training_facts(setup_of_run, result_of_run, collectives)) {
+      trainings(training_facts(setup_of_run, result_of_run, collectives)),
+      servings(serving_facts(setup_of_run, result_of_run)) {
     for (const sim::Flow& flow : setup.flows) ideals_.push_back(ideal.of(flow));
     reckon_span();
     reckon_limit();
@@ -115,6 +116,7 @@ void Facts::reckon_program_limit() {
     for (size_t i = 0; i < by_job.size(); ++i)
         for (const TrainingFacts& training : trainings)
             if (training.job == setup.program.jobs[i].training.get()) by_job[i] += training.ideal;
+    for (const ServingFacts& serving : servings) by_job[serving.number] += serving.ideal.time;
     for (const Duration of_job : by_job) limit = std::max(limit, of_job);
 }
 

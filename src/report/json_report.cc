@@ -246,6 +246,35 @@ void add_trainings(const Facts& facts, Json& json) {
     for (const TrainingFacts& one : facts.trainings) json["training"].push_back(training_json(one));
 }
 
+Json serving_figures_json(const ServingFigures& figures) {
+    return {{"requests", figures.requests},
+            {"first_token_p50_us", microseconds(figures.first_token_p50)},
+            {"first_token_p99_us", microseconds(figures.first_token_p99)},
+            {"between_tokens_p50_us", microseconds(figures.between_p50)},
+            {"between_tokens_p99_us", microseconds(figures.between_p99)},
+            {"tokens_per_s", figures.tokens_per_second},
+            {"requests_per_s", ratio(figures.requests_per_1000s)},
+            {"good_requests", figures.good_requests},
+            {"goodput_per_s", ratio(figures.goodput_per_1000s)},
+            {"steps", figures.steps},
+            {"answers_in_step", ratio(figures.batch_permille)},
+            {"time_us", microseconds(figures.time)}};
+}
+
+void add_servings(const Facts& facts, Json& json) {
+    if (facts.servings.empty()) return;
+    json["serving"] = Json::array();
+    for (const ServingFacts& one : facts.servings)
+        json["serving"].push_back({{"name", one.name},
+                                   {"model", one.job->options.model.name},
+                                   {"gpu", one.job->options.engine.gpu.name},
+                                   {"layout", serving_shape_text(*one.job)},
+                                   {"requests", one.job->requests.size()},
+                                   {"complete", one.finished},
+                                   {"found", serving_figures_json(one.found)},
+                                   {"ideal", serving_figures_json(one.ideal)}});
+}
+
 Json messages_json(const base::Histogram& latency) {
     const auto at = [&](uint64_t parts, uint64_t out_of) {
         return ns(static_cast<int64_t>(latency.percentile(parts, out_of)));
@@ -311,6 +340,7 @@ Json run_json(const Facts& facts, const Verdict& verdict) {
                  {"disagreements", disagreements_json(facts)}};
     add_trainings(facts, json);
     add_skipping(facts, json);
+    add_servings(facts, json);
     return json;
 }
 

@@ -96,7 +96,7 @@ std::string estimate_text(const workload::Estimate& estimate) {
     return fmt::format("{} {}", estimate.name, time_text(estimate.time));
 }
 
-// Those of training steps are too many for a row each.
+// Those of training steps and of serving are too many for a row each.
 std::string phase_table(const Facts& facts) {
     const auto is_shown = [](const CollectiveFacts& phase) {
         return phase.purpose == workload::Purpose::general;
@@ -120,7 +120,8 @@ std::string phase_table(const Facts& facts) {
 
 std::string collectives(const Facts& facts) {
     if (facts.collectives.empty()) return "";
-    std::string text = phase_table(facts) + training_text(facts.trainings);
+    std::string text = phase_table(facts) + training_text(facts.trainings) +
+                       serving_text(facts.servings);
     const base::Histogram latency = facts.message_latency();
     const auto at = [&](uint64_t parts, uint64_t out_of) {
         return time_text({static_cast<int64_t>(latency.percentile(parts, out_of))});

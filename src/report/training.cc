@@ -251,6 +251,7 @@ std::string purpose_text(Purpose purpose) {
         case Purpose::parameters: return "gathered parameters";
         case Purpose::gradients: return "sum of gradients";
         case Purpose::optimizer: return "optimizer";
+        case Purpose::serving: return "serving";
     }
     return "";
 }

@@ -8,6 +8,7 @@
 #include "base/int128.h"
 #include "base/units.h"
 #include "scenario/fields.h"
+#include "scenario/serving.h"
 #include "scenario/training.h"
 #include "workload/collectives/tuning.h"
 #include "workload/generated_job.h"
@@ -85,6 +86,8 @@ const std::vector<WorkKind> kKinds = {
       {"steps", "list", "each is one of the collectives above without ranks, or compute: 1ms"}}},
     {{"training", "map", "one step of training a model"},
      {training_keys().begin(), training_keys().end()}},
+    {{"serving", "map", "requests to a model, answered token by token"},
+     {serving_keys().begin(), serving_keys().end()}},
     {{"storage", "map", "reads or writes in the background, of the shape of NVMe over fabrics"},
      {{"targets", "hosts", "such as [storage0]; by default all hosts without a GPU"},
       {"initiators", "GPUs", "that read or write; all by default"},
@@ -127,6 +130,7 @@ void JobReader::read(const WorkKind& kind, const Value& map, const workload::Job
     if (notes_.failed() || !notes_.expect_map(map, kind.key.name, kind.keys)) return;
     if (kind.key.name == "storage") return read_storage(map, job);
     if (kind.key.name == "training") return read_step_of_training(map, job);
+    if (kind.key.name == "serving") return read_served(map, job);
     const std::vector<uint32_t> who = ranks(map, "ranks");
     const uint64_t repeat = number(map, "repeat", 1, 1, kMostRepeats);
     if (notes_.failed()) return;
@@ -154,6 +158,20 @@ void JobReader::read_step_of_training(const Value& map, const workload::Job& job
     entry.place.first_channel = next_channel_;
     next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kStepChannels);
     workload::append_step(setup_.program, job, entry.options, entry.place, rehearsal(setup_));
+}
+
+void JobReader::read_served(const Value& map, const workload::Job& job) {
+    const ServingSource source{place_.gpus, place_.files, setup_.seed,
+                               static_cast<uint32_t>(setup_.program.jobs.size()),
+                               [this](const Value& group) { return ranks(group, "ranks"); }};
+    ServingEntry entry = read_serving(map, source, notes_);
+    if (notes_.failed()) return;
+    if (!has_room(map.line, workload::most_tasks(entry.options, entry.groups, entry.requests)))
+        return;
+    const workload::ServingPlace place{place_.gpus.scale_up, place_.gpus.machine, next_channel_};
+    next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kServingChannels);
+    workload::append_serving(setup_.program, job, entry.options, entry.groups,
+                             std::move(entry.requests), place, rehearsal(setup_));
 }
 
 std::vector<uint32_t> JobReader::ranks(const Value& map, std::string_view key) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "scenario/files.h"
 #include "scenario/gpus.h"
 #include "scenario/names.h"
 #include "scenario/notes.h"
@@ -31,6 +32,7 @@ struct JobPlace {
     const Gpus& gpus;
     uint64_t most_tasks = kMostTasks;
     uint64_t most_stored = kMostStoredTasks;
+    const FileReader* files = nullptr;  // null: entries name none
 };
 
 class JobReader {
@@ -67,6 +69,7 @@ private:
     void check_switches(const Value& map, const workload::Placement& placement);
     std::vector<uint64_t> read_sizes(const Value& map);
     void read_step_of_training(const Value& map, const workload::Job& job);
+    void read_served(const Value& map, const workload::Job& job);
     void read_storage(const Value& map, const workload::Job& job);
     std::vector<uint32_t> read_targets(const Value& map);
     struct Part;

@@ -8,9 +8,11 @@
 #include "scenario/gpus.h"
 #include "scenario/host_overrides.h"
 #include "scenario/hpcc.h"
+#include "scenario/models.h"
 #include "scenario/packet_rules.h"
 #include "scenario/profile.h"
 #include "scenario/scenario.h"
+#include "scenario/serving.h"
 #include "scenario/settings.h"
 #include "scenario/training.h"
 #include "scenario/work.h"
@@ -110,6 +112,27 @@ simplified:
   parameters are not added up.
 )";
 
+constexpr std::string_view kServingNotes =
+    R"(An instance is a copy of the model on so many GPUs: tp, or ep if that is more. Its first GPU is
+its scheduler. At the end of each step it decides what the next one has: each answer that is under
+way gets a token, and with `together` prompts fill the step up to `step_tokens`, cut where they do
+not fit. `prefill` takes whole prompts. A request comes to the scheduler of `decode` first; when
+there is room for its KV cache, that asks `prefill`, whose GPUs write the cache into those of
+`decode`. The last step of a prompt chooses the first token. A step takes the longer of what it
+computes and what it reads from memory (weights, KV), and what its layers say to each other. The
+report has a column for an infinitely fast network, on which messages and collectives take no time.
+What is simplified:
+
+- Requests go to instances in turn. Room for a whole request is taken before its prompt is computed,
+  so nobody is pushed out; prefill has as much room as it wants.
+- Collectives of tp, and of ep as DeepEP's low-latency mode sends (each token to each of its experts,
+  FP8 there and BF16 back), are simulated by themselves for some numbers of tokens; others are on
+  lines between those. They meet no other traffic. Tokens go to all experts evenly.
+- The efficiency of products is that of training; that of memory is chosen. Neither is fitted to
+  published figures of serving.
+- Where the time went, message by message, is not told of a run that serves.
+)";
+
 std::string work_text() {
     std::string text = table(work_keys());
     for (const WorkKind& kind : work_kinds()) {
@@ -119,6 +142,11 @@ std::string work_text() {
         if (kind.key.name == "training")
             text += fmt::format("\nThe shape of a model:\n\n{}\n{}", table(model_keys()),
                                 kTrainingNotes);
+        if (kind.key.name == "serving")
+            text += fmt::format(
+                "\nOf `together`, `prefill` and `decode`:\n\n{}\nOf `limits`:\n\n{}"
+                "\n{}",
+                table(serving_group_keys()), table(serving_limit_keys()), kServingNotes);
         if (kind.key.name == "job") text += fmt::format("\nA step:\n\n{}", table(step_keys()));
     }
     return text;

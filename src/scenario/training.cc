@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "scenario/fields.h"
+#include "scenario/models.h"
 #include "sim/course.h"
 #include "workload/collectives/collective.h"
 
@@ -14,13 +14,10 @@ namespace {
 
 using workload::Axis;
 using workload::Layout;
-using workload::Model;
 using workload::PipelineSchedule;
 using workload::Protocol;
 using workload::Recompute;
 using workload::StepOptions;
-
-constexpr uint64_t kMostDegree = 1 << 20;
 
 constexpr KnownKey kKeys[] = {
     {"model", "name or map", "such as llama3-70b (`tulle model` knows them), or its shape"},
@@ -62,33 +59,15 @@ constexpr KnownKey kKeys[] = {
     {"protocol", "one of auto, simple, ll, ll128, none", "of the library; auto by default"},
 };
 
-constexpr KnownKey kModelKeys[] = {
-    {"layers", "number", "all alike"},
-    {"hidden", "number", "width"},
-    {"feed_forward", "number", "width of the inner layer; 4 times hidden by default"},
-    {"heads", "number", "of attention"},
-    {"kv_heads", "number", "as many as heads by default"},
-    {"head_size", "number", "hidden / heads by default"},
-    {"vocabulary", "number", "of tokens"},
-    {"sequence", "number", "tokens of a sample"},
-    {"gated", "yes or no", "three matrices in the feed-forward layer, not two; yes by default"},
-    {"classic", "yes or no", "GPT: biases, and one matrix for embedding and output"},
-    {"experts", "number", "of a layer; none by default"},
-    {"experts_of_token", "number", "that a token goes to"},
-    {"shared_experts", "number", "that all tokens go to"},
-    {"expert_feed_forward", "number", "width of the inner layer of an expert"},
-    {"dense_layers", "number", "the first ones, without experts"},
-};
-
-class TrainingReader {
+class TrainingReader : private KeyReader {
 public:
     TrainingReader(const Value& map, const Gpus& gpus, Notes& notes)
-        : map_(map), gpus_(gpus), notes_(notes) {}
+        : KeyReader(map, notes), gpus_(gpus) {}
 
     TrainingEntry read(std::vector<uint32_t> ranks) {
         StepOptions& options = entry_.options;
-        read_model();
-        read_engine();
+        options.model = read_model(*this);
+        options.engine = read_engine(*this);
         read_degrees(ranks);
         read_words();
         read_order();
@@ -106,115 +85,6 @@ private:
     TrainingEntry fail(const std::string& sentence) {
         notes_.fail(map_.line, sentence);
         return entry_;
-    }
-
-    template <class T>
-    void number(const Value& map, std::string_view key, T& into, uint64_t least,
-                uint64_t most = kMostDegree) {
-        const Value* value = map.find(key);
-        if (value == nullptr) return;
-        uint64_t found = 0;
-        if (const Complaint wrong = detail::not_a_number(*value, least, most, found))
-            notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
-        else
-            into = static_cast<T>(found);
-    }
-
-    void yes(const Value& map, std::string_view key, bool& into) {
-        const Value* value = map.find(key);
-        if (value == nullptr) return;
-        Target unused;
-        if (const Complaint wrong =
-                yes_no([&](Target&) -> bool& { return into; }).read(unused, *value))
-            notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
-    }
-
-    // One of several words; leaves `into` as it is where nothing is said.
-    template <class T>
-    void word(std::string_view key, const std::vector<std::pair<std::string_view, T>>& known,
-              T& into) {
-        const Value* value = map_.find(key);
-        if (value == nullptr) return;
-        std::vector<std::string_view> words;
-        for (const auto& [name, meaning] : known) {
-            words.push_back(name);
-            if (!value->is_text() || value->text != name) continue;
-            into = meaning;
-            return;
-        }
-        if (const Complaint wrong = detail::none_of(*value, words))
-            notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
-    }
-
-    void read_model() {
-        const Value* value = map_.find("model");
-        if (value == nullptr)
-            return notes_.fail(map_.line, "the model is missing; write model: llama3-70b");
-        if (value->kind == Value::Kind::map) return read_shape(*value);
-        if (!notes_.expect_text(*value, "model", "llama3-70b")) return;
-        std::vector<std::string_view> names;
-        for (const Model& one : workload::models()) names.push_back(one.name);
-        if (const Model* found = workload::find_model(value->text))
-            entry_.options.model = *found;
-        else
-            notes_.fail(value->line,
-                        fmt::format("there is no model '{}'; there are {}, or write its shape: "
-                                    "{{layers: 32, hidden: 4096, heads: 32, vocabulary: 32000}}",
-                                    value->text.substr(0, 40), fmt::join(names, ", ")));
-    }
-
-    void read_shape(const Value& map) {
-        if (!notes_.expect_map(map, "model", kModelKeys)) return;
-        Model& model = entry_.options.model;
-        model.name = "the model";
-        for (const std::string_view key : {"layers", "hidden", "heads", "vocabulary", "sequence"})
-            if (map.find(key) == nullptr)
-                return notes_.fail(map.line, fmt::format("model: {} is missing", key));
-        number(map, "layers", model.layers, 1, 10'000);
-        number(map, "hidden", model.hidden, 1);
-        number(map, "heads", model.heads, 1);
-        number(map, "vocabulary", model.vocabulary, 1, 1 << 24);
-        number(map, "sequence", model.sequence, 1, 1 << 27);
-        if (notes_.failed()) return;
-        model.feed_forward = 4 * model.hidden;
-        model.kv_heads = model.heads;
-        model.head_size = model.hidden / model.heads;
-        number(map, "feed_forward", model.feed_forward, 1, 1 << 24);
-        number(map, "kv_heads", model.kv_heads, 1);
-        number(map, "head_size", model.head_size, 1);
-        number(map, "experts", model.experts, 0);
-        number(map, "experts_of_token", model.experts_of_token, 0);
-        number(map, "shared_experts", model.shared_experts, 0);
-        number(map, "expert_feed_forward", model.expert_feed_forward, 1, 1 << 24);
-        number(map, "dense_layers", model.dense_layers, 0);
-        yes(map, "gated", model.is_gated);
-        yes(map, "classic", model.is_classic);
-        if (model.experts == 0) return;
-        if (model.experts_of_token == 0 || model.expert_feed_forward == 0)
-            notes_.fail(map.line, "model: experts need experts_of_token and expert_feed_forward");
-        else if (model.experts_of_token > model.experts)
-            notes_.fail(map.line, "model: experts_of_token are more than the experts");
-    }
-
-    void read_engine() {
-        workload::Engine& engine = entry_.options.engine;
-        std::vector<std::pair<std::string_view, const workload::Gpu*>> known;
-        for (const workload::Gpu& gpu : workload::gpus()) known.emplace_back(gpu.name, &gpu);
-        const workload::Gpu* gpu = workload::find_gpu("h100");
-        word("gpu", known, gpu);
-        engine.gpu = *gpu;
-        number(map_, "communication_sms", engine.communication_processors, 0,
-               engine.gpu.processors - 1);
-        const Value* value = map_.find("efficiency");
-        if (value == nullptr) return;
-        Target unused;
-        uint32_t permille = 0;
-        if (const Complaint wrong =
-                part32([&](Target&) -> uint32_t& { return permille; }, 1000).read(unused, *value))
-            notes_.fail(value->line, fmt::format("efficiency: {}", *wrong));
-        else if (permille == 0)
-            notes_.fail(value->line, "efficiency: it is at least 0.001");
-        engine.efficiency_permille = permille;
     }
 
     void read_degrees(std::vector<uint32_t>& ranks) {
@@ -323,9 +193,7 @@ private:
             notes_.fail(list->line, "overlap: tensor goes with layers: once");
     }
 
-    const Value& map_;
     const Gpus& gpus_;
-    Notes& notes_;
     TrainingEntry entry_;
 };
 
@@ -348,10 +216,6 @@ base::Duration time_of(const sim::Setup& setup) {
 
 std::span<const KnownKey> training_keys() {
     return kKeys;
-}
-
-std::span<const KnownKey> model_keys() {
-    return kModelKeys;
 }
 
 TrainingEntry read_training(const Value& map, const Gpus& gpus, std::vector<uint32_t> ranks,

@@ -12,7 +12,6 @@
 namespace tulle::scenario {
 
 std::span<const KnownKey> training_keys();
-std::span<const KnownKey> model_keys();
 
 struct TrainingEntry {
     workload::StepOptions options;

@@ -73,7 +73,8 @@ public:
         : place_(place),
           notes_(notes),
           setup_(setup),
-          jobs_({place.names, place.gpus, place.most_tasks, place.most_stored}, notes, setup) {}
+          jobs_({place.names, place.gpus, place.most_tasks, place.most_stored, &place.files}, notes,
+                setup) {}
 
     void read_entry(const Value& entry, uint32_t index) {
         const WorkKind* kind = kind_of(entry);

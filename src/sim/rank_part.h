@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/network.h"
+#include "workload/serving/outcome.h"
 
 namespace tulle::sim {
 
@@ -44,6 +45,7 @@ struct RankFailure {
 struct RankPart {
     std::vector<RankEvent> events;  // of this window
     std::vector<RankEvent> later;   // a heap, the next one first
+    std::vector<workload::ServingRelease> releases;
     std::vector<PhaseResult> phases;
     std::vector<uint64_t> done;  // tasks of each phase, ...
     uint64_t all_done = 0;       // ... and of all

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "workload/serving/run.h"
+
 namespace tulle::sim {
 
 using workload::Task;
@@ -23,12 +25,20 @@ Ranks::Ranks(const Setup& setup)
       at_(program_.size()),
       task_count_(program_.task_count()),
       streams_(ground_) {
+    for (uint32_t job = 0; job < program_.jobs.size(); ++job) {
+        if (!program_.jobs[job].serving) continue;
+        deciding_.resize(program_.jobs.size());
+        amounts_.resize(program_.size());
+        deciding_[job] = std::make_unique<workload::ServingRun>(program_, job);
+    }
     find_dependants();
     find_ranks();
     find_connections();
     group_at_.clear();
     for (size_t tier = 0; tier < kTiers; ++tier) turns_[tier].resize(connections[tier].size());
 }
+
+Ranks::~Ranks() = default;
 
 void Ranks::find_dependants() {
     first_dependant_.assign(program_.size() + 1, 0);
@@ -121,7 +131,7 @@ void Ranks::begin(std::array<Network*, kTiers> networks, const std::vector<Chain
         part.done.resize(program_.phases.size());
     }
     for (uint32_t task = 0; task < program_.size(); ++task) {
-        if (!program_.needs(task).empty()) continue;
+        if (!program_.needs(task).empty() || program_[task].is_gated()) continue;
         start(ground_.parts[ground_.part_of(program_[task].rank)], task, at_[task]);
     }
     streams_.begin(chain);
@@ -168,7 +178,8 @@ bool Ranks::is_copied(size_t partition, const RankEvent& event, uint64_t& bytes)
         std::tie(tier, bytes) = std::tie(flight.tier, flight.bytes);
     } else {
         const Task& task = program_[event.stored()];
-        std::tie(tier, bytes) = std::tie(task.tier, task.bytes);
+        tier = task.tier;
+        bytes = bytes_of(event.stored());
     }
     return tier == Tier::scale_out;
 }
@@ -212,6 +223,21 @@ void Ranks::see(RankPart& part, const RankEvent& event) {
         }
         if (--waiting_[next] == 0) start(part, next, at_[next]);
     }
+    if (task.is_reported()) decide(part, event);
+}
+
+// The job of a task is told what its rank has seen, and says what that rank begins.
+void Ranks::decide(RankPart& part, const RankEvent& event) {
+    if (!is_end(event)) return;
+    const uint32_t job = program_.phases[program_[event.stored()].phase].job;
+    part.releases.clear();
+    deciding_[job]->see(event.stored(), event.at, part.releases);
+    for (const auto& [task, amount] : part.releases) {
+        TULLE_CHECK(program_[task].rank == event.rank && program_[task].is_gated());
+        amounts_[task] = amount;
+        at_[task] = event.at;
+        start(part, task, event.at);
+    }
 }
 
 // Whoever sends it also receives it. It is seen when it has come, and not twice.
@@ -239,9 +265,10 @@ bool Ranks::is_end(const RankEvent& event) const {
 void Ranks::note_end(RankPart& part, const RankEvent& event) {
     const bool is_end_of_task = is_end(event);
     const Task& task = program_[event.stored()];
-    if (is_end_of_task) part.count_end(task.phase);
+    if (is_end_of_task && !task.is_recycled()) part.count_end(task.phase);
     if (!is_end_of_task && !event.has_arrived) return;
-    if (task.kind == Task::Kind::compute && task.duration.ps == 0) return;  // a meeting point
+    const bool is_meeting = task.kind == Task::Kind::compute && task.duration.ps == 0;
+    if (is_meeting && !task.is_gated()) return;
     part.note_end(task.phase, event);
 }
 
@@ -250,13 +277,16 @@ void Ranks::start(RankPart& part, uint32_t number, Instant at) {
     if (const auto found = ready_.find(number); found != ready_.end()) found->second = at;
     part.begin_phase(task.phase, at);
     if (task.kind != Task::Kind::compute) return post(part, number, at);
-    part.push({at + computing_of(task), number, task.rank, 0, false});
+    part.push({at + computing_of(number), number, task.rank, 0, false});
 }
 
-Duration Ranks::computing_of(const Task& task) const {
+Duration Ranks::computing_of(uint32_t number) const {
+    const Task& task = program_[number];
+    const Duration duration =
+        task.is_gated() ? Duration{static_cast<int64_t>(amounts_[number])} : task.duration;
     const RankPlace& place = setup_.ranks[task.rank];
     const uint32_t permille = task.is_launch ? place.reaction_permille : place.compute_permille;
-    return task.duration * permille / 1000;
+    return duration * permille / 1000;
 }
 
 // From what a message waits for to its doorbell.
@@ -270,7 +300,7 @@ void Ranks::post(RankPart& part, uint32_t number, Instant at) {
     const HostSettings& host = ground_.host(task.tier);
     const bool is_read = task.kind == Task::Kind::read;
     if (task.tier == Tier::scale_out && host.staging.is_on && !is_read)
-        at = ground_.copy(part, ground_.copies[task.rank].out_free, at, task.bytes);
+        at = ground_.copy(part, ground_.copies[task.rank].out_free, at, bytes_of(number));
     Instant& turn = turns_[index_of(task.tier)][connection_[number]];
     if (task.is_in_turn) at = std::max(at, turn);
     at += software_of(task);
@@ -286,7 +316,7 @@ void Ranks::post(RankPart& part, uint32_t number, Instant at) {
          .work = is_read ? transport::Work::read : transport::Work::write_with_immediate,
          .is_task = true,
          .arrives_as = task.kind == Task::Kind::contribute ? task.reduction : number,
-         .bytes = task.bytes,
+         .bytes = bytes_of(number),
          .lkey = connection.lkey,
          .rkey = connection.rkey});
 }
@@ -310,7 +340,7 @@ uint64_t Ranks::tasks_done() const {
 
 void Ranks::finish(Result& result, Result* scale_up) const {
     std::vector<uint64_t> tasks(program_.phases.size());
-    for (const Task& task : program_.tasks()) ++tasks[task.phase];
+    for (const Task& task : program_.tasks()) tasks[task.phase] += task.is_recycled() ? 0 : 1;
     for (const workload::GeneratedPhase& phase : program_.generated)
         tasks[phase.phase] += phase.tasks;
     result.phases.resize(program_.phases.size());
@@ -334,6 +364,8 @@ void Ranks::finish(Result& result, Result* scale_up) const {
         for (uint32_t task = 0; task < program_.size(); ++task)
             result.tasks.push_back({at_[task], last_need_[task]});
     result.skipping = streams_.skipping();
+    for (const auto& run : deciding_)
+        if (run) result.serving.push_back(run->outcome());
     for (const RankPart& part : ground_.parts) {
         result.message_latency.merge(part.latency[index_of(Tier::scale_out)]);
         if (scale_up != nullptr)
@@ -361,7 +393,9 @@ size_t Ranks::part_of_last() const {
     return partition;
 }
 
+// Tasks that begin many times remember the last of them, so they make no chain.
 std::vector<ChainLink> Ranks::chain() const {
+    if (!deciding_.empty()) return {};
     const size_t partition = part_of_last();
     const RankEvent& last = ground_.parts[partition].last;
     if (last.at.ps == 0) return {};
@@ -413,7 +447,7 @@ ChainTask Ranks::task_of(const ChainLink& link) const {
     task.ready = ready_.at(link.id);
     task.computes = stored.kind == Task::Kind::compute;
     task.is_launch = stored.is_launch;
-    if (task.computes) task.computing = computing_of(stored);
+    if (task.computes) task.computing = computing_of(static_cast<uint32_t>(link.id));
     task.tier = stored.tier;
     task.id = static_cast<uint32_t>(link.id);
     const bool is_sum = stored.kind == Task::Kind::contribute && link.arrives;

@@ -7,16 +7,24 @@
 // are no longer than any of these, so nothing depends on the order in which networks and partitions
 // had their turn. A rank belongs to the partition of its adapter; its port inside the server is in
 // the same one.
+//
+// A job may decide while it runs (workload/serving/run.h): it is told what a rank has seen, in the
+// order in which that rank sees it, and begins tasks of the same rank.
 #pragma once
 
 #include <array>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "sim/rank_part.h"
 #include "sim/rank_streams.h"
+
+namespace tulle::workload {
+class ServingRun;
+}
 
 namespace tulle::sim {
 
@@ -26,6 +34,7 @@ public:
 
     // The connections of each tier are to be made before anything begins.
     explicit Ranks(const Setup& setup);
+    ~Ranks();
     Ranks(const Ranks&) = delete;
     Ranks& operator=(const Ranks&) = delete;
 
@@ -72,8 +81,12 @@ private:
     void see(RankPart& part, const RankEvent& event);
     void start(RankPart& part, uint32_t task, Instant at);
     Duration software_of(const workload::Task& task) const;
-    Duration computing_of(const workload::Task& task) const;
+    Duration computing_of(uint32_t number) const;
     void post(RankPart& part, uint32_t task, Instant at);
+    void decide(RankPart& part, const RankEvent& event);
+    uint64_t bytes_of(uint32_t task) const {
+        return program_[task].is_gated() ? amounts_[task] : program_[task].bytes;
+    }
     bool comes_back(uint32_t task) const;
     bool is_end(const RankEvent& event) const;
     void note_end(RankPart& part, const RankEvent& event);
@@ -103,6 +116,10 @@ private:
     std::array<std::vector<Instant>, kTiers> turns_;
     std::unordered_map<uint64_t, Instant> ready_;  // of the chain that is followed
     uint64_t task_count_ = 0;
+    // Of jobs that decide while they run, by job; empty where there is none. Amounts are of gated
+    // tasks, by task: picoseconds or bytes.
+    std::vector<std::unique_ptr<workload::ServingRun>> deciding_;
+    std::vector<uint64_t> amounts_;
     RankStreams streams_;
 };
 

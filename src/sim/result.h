@@ -12,6 +12,7 @@
 #include "sim/time_account.h"
 #include "transport/types.h"
 #include "wire/packet.h"
+#include "workload/serving/outcome.h"
 
 namespace tulle::sim {
 
@@ -165,6 +166,7 @@ struct Result {
     std::vector<FlowResult> flows;    // as Setup::flows
     std::vector<PhaseResult> phases;  // as Setup::program has them
     std::vector<TaskTime> tasks;      // by task, where a job of the program is training
+    std::vector<workload::ServingOutcome> serving;  // of jobs that serve requests, in order
     // Picoseconds from the doorbell of a message of the program to its arrival; of this network.
     base::Histogram message_latency;
     uint64_t payload_bytes = 0;  // that hosts sent, each byte once

@@ -7,6 +7,7 @@
 #include "base/fields.h"
 #include "base/hash.h"
 #include "workload/schedule.h"
+#include "workload/serving/serving.h"
 
 namespace tulle::sim {
 namespace {
@@ -70,6 +71,25 @@ public:
     void add(const std::shared_ptr<const workload::TrainingJob>&) {}
     void add(const workload::Purpose&) {}
     void add(const std::vector<TaskTime>&) {}
+    // Where nothing is served, nothing of it counts.
+    void add(const std::shared_ptr<const workload::ServingJob>& job) {
+        if (!job) return;
+        for (const workload::Request& request : job->requests)
+            hash_.add(static_cast<uint64_t>(request.arrival.ps))
+                .add(request.prompt)
+                .add(request.output);
+    }
+    void add(const std::vector<workload::ServingOutcome>& served) {
+        for (const workload::ServingOutcome& one : served) {
+            add(one.gaps);
+            add(one.requests);
+        }
+    }
+    void add(const workload::Task& task) {
+        base::visit_fields(task, [&](const auto& field) {
+            if (&field != static_cast<const void*>(&task.mark) || task.mark != 0) add(field);
+        });
+    }
 
     void add(const base::Rate& rate) { hash_.add(rate.numerator()).add(rate.denominator()); }
     void add(const base::Histogram& values) {

@@ -1,5 +1,6 @@
 #include "workload/program.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/check.h"
@@ -30,6 +31,7 @@ std::string_view name_of(Purpose purpose) {
         case Purpose::parameters: return "parameters";
         case Purpose::gradients: return "gradients";
         case Purpose::optimizer: return "optimizer";
+        case Purpose::serving: return "serving";
     }
     return "";
 }
@@ -61,6 +63,7 @@ uint32_t Program::add(GeneratedPhase phase) {
 uint64_t Program::task_count() const {
     uint64_t count = tasks_.size();
     for (const GeneratedPhase& phase : generated) count += phase.tasks;
+    count -= static_cast<uint64_t>(std::ranges::count_if(tasks_, &Task::is_recycled));
     return count;
 }
 

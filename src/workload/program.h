@@ -49,6 +49,15 @@ struct Task {
     bool is_launch = false;        // computing that is a library's, not the job's
     bool is_in_turn = false;       // its software waits for that of the message before it on the
                                    // same connection
+    // Bits, of tasks of a job that decides while it runs (serving/run.h).
+    static constexpr uint8_t kGated = 1;     // begins when its job says so, with the amount it says
+    static constexpr uint8_t kReported = 2;  // its job is told when it has ended
+    static constexpr uint8_t kRecycled = 4;  // begins any number of times; nobody counts it
+    uint8_t mark = 0;
+
+    bool is_gated() const { return (mark & kGated) != 0; }
+    bool is_reported() const { return (mark & kReported) != 0; }
+    bool is_recycled() const { return (mark & kRecycled) != 0; }
 };
 
 enum class Collective : uint8_t {
@@ -62,9 +71,9 @@ enum class Collective : uint8_t {
     storage_write,
 };
 
-// What a phase of a training step is for.
+// What a phase of a training step or of serving is for.
 enum class Purpose : uint8_t {
-    general,  // of no training step
+    general,  // of neither
     compute,
     tensor,
     context,
@@ -73,8 +82,9 @@ enum class Purpose : uint8_t {
     parameters,
     gradients,
     optimizer,
+    serving,
 };
-inline constexpr size_t kPurposes = 9;
+inline constexpr size_t kPurposes = 10;
 std::string_view name_of(Purpose purpose);
 
 // How long a library expects a collective to take; no name: nothing was estimated.
@@ -100,6 +110,7 @@ struct Phase {
 };
 
 struct TrainingJob;
+struct ServingJob;
 
 struct Job {
     std::string name;
@@ -107,6 +118,7 @@ struct Job {
     uint8_t service_level = 0;
     uint8_t traffic_class = 0;                      // DSCP << 2 | ECN-capable
     std::shared_ptr<const TrainingJob> training{};  // null: it is no step of training
+    std::shared_ptr<const ServingJob> serving{};    // null: it serves no requests
 };
 
 class Placement;

@@ -54,6 +54,10 @@ class Run:
                        sum(e["time_us"] for e in step["exposed"])) < 0.01
                    for step in self.json["training"])
 
+    def served(self, figure, of="found"):
+        """A figure of the first piece of work that serves."""
+        return self.json["serving"][0][of][figure]
+
     def lost(self, cause=None):
         dropped = self.totals["dropped"]
         return sum(dropped.values()) if cause is None else dropped[cause]
@@ -137,6 +141,18 @@ def expectations(run):
             layouts.exposed_us("gathered context", "context") > 0
             and layouts.exposed_us("experts", "expert") > 0
             and layouts.exposed_us("tensors", "tensor") > 0,
+        "all requests are answered, however they are served": all(
+            run[name].status == 0 and run[name].json["serving"][0]["complete"]
+            for name in ("serving", "serving-whole-cache", "serving-together", "serving-experts")),
+        "layers of a KV cache that are sent one by one come earlier than the whole":
+            run["serving"].served("between_tokens_p99_us")
+            < run["serving-whole-cache"].served("between_tokens_p99_us"),
+        "on an infinitely fast network it makes no difference":
+            run["serving"].served("between_tokens_p99_us", "ideal")
+            == run["serving-whole-cache"].served("between_tokens_p99_us", "ideal"),
+        "prompts beside answers make users wait between tokens":
+            run["serving-together"].served("between_tokens_p99_us")
+            > 2 * run["serving"].served("between_tokens_p99_us"),
         "an all-to-all and storage end side by side":
             run["all-to-all-beside-storage"].status == 0
             and run["all-to-all-beside-storage"].lost() == 0,

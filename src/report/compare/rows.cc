@@ -115,6 +115,32 @@ void add_trainings(const std::vector<const ComparedRun*>& runs, std::vector<Row>
     }
 }
 
+void add_servings(const std::vector<const ComparedRun*>& runs, std::vector<Row>& rows) {
+    for (size_t i = 0; i < runs.front()->facts->servings.size(); ++i) {
+        const auto cell = [i](auto text) {
+            return [i, text](const ComparedRun& run) -> std::string {
+                if (i >= run.facts->servings.size()) return "-";
+                const ServingFacts& facts = run.facts->servings[i];
+                return facts.finished ? text(facts.found) : "-";
+            };
+        };
+        const auto time = [&](Duration ServingFigures::*which) {
+            return cell([which](const auto& found) { return short_time(found.*which); });
+        };
+        rows.push_back({fmt::format("{}: first token p50", runs.front()->facts->servings[i].name),
+                        time(&ServingFigures::first_token_p50)});
+        rows.push_back({"  first token p99", time(&ServingFigures::first_token_p99)});
+        rows.push_back({"  between tokens p50", time(&ServingFigures::between_p50)});
+        rows.push_back({"  between tokens p99", time(&ServingFigures::between_p99)});
+        rows.push_back({"  tokens/s", cell([](const auto& found) {
+                            return std::to_string(found.tokens_per_second);
+                        })});
+        rows.push_back({"  goodput, requests/s", cell([](const auto& found) {
+                            return thousandths_text(found.goodput_per_1000s);
+                        })});
+    }
+}
+
 std::vector<Row> rows_of(const std::vector<const ComparedRun*>& runs) {
     const auto totals = [](auto&& value) {
         return [value](const ComparedRun& run) { return std::to_string(value(run)); };
@@ -143,6 +169,7 @@ std::vector<Row> rows_of(const std::vector<const ComparedRun*>& runs) {
                         [](const ComparedRun& run) { return short_time(run.most()); }});
     }
     add_trainings(runs, rows);
+    add_servings(runs, rows);
     add_collectives(runs, rows);
     const std::vector<Row> rest = {
         {"message latency p50", latency(1, 2)},

@@ -152,6 +152,29 @@ void add_trainings(const Facts& facts, Json& json) {
                                             std::move(rows)));
 }
 
+// A table for each job that serves.
+void add_servings(const Facts& facts, Json& json) {
+    for (const ServingFacts& one : facts.servings) {
+        Json rows = Json::array();
+        const auto row = [&](const std::string& what, auto text) {
+            rows.push_back({what, text(one.found), text(one.ideal)});
+        };
+        const auto time = [&](const std::string& what, Duration ServingFigures::*which) {
+            row(what, [which](const auto& figures) { return base::to_string(figures.*which); });
+        };
+        time("time to first token, p50", &ServingFigures::first_token_p50);
+        time("time to first token, p99", &ServingFigures::first_token_p99);
+        time("time between tokens, p50", &ServingFigures::between_p50);
+        time("time between tokens, p99", &ServingFigures::between_p99);
+        row("tokens/s", [](const auto& figures) { return figures.tokens_per_second; });
+        row("goodput, requests/s",
+            [](const auto& figures) { return thousandths_text(figures.goodput_per_1000s); });
+        json["tables"].push_back(table_json(
+            "serving", "Serving",
+            {serving_shape_text(*one.job), "found", "infinitely fast network"}, std::move(rows)));
+    }
+}
+
 Json flow_table(const Facts& facts) {
     std::vector<size_t> order(facts.flows());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -203,9 +226,10 @@ std::string sim_page(const Facts& facts, const Verdict& verdict, std::span<const
     for (const Finding& finding : verdict.findings)
         json["findings"].push_back(
             {{"severity", severity_name(finding.severity)}, {"sentence", finding.sentence}});
-    if (facts.trainings.empty() && !facts.collectives.empty())
+    if (facts.trainings.empty() && facts.servings.empty() && !facts.collectives.empty())
         json["tables"].push_back(phase_table(facts));
     add_trainings(facts, json);
+    add_servings(facts, json);
     if (facts.flows() != 0) json["tables"].push_back(flow_table(facts));
     json["graph"] = drawing_of(facts);
     add_links(facts, cables, json);

@@ -1,0 +1,39 @@
+// An entry `serving` of the list `work`: a model, who computes its prompts and answers, and the
+// requests that come.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "scenario/files.h"
+#include "scenario/gpus.h"
+#include "scenario/notes.h"
+#include "workload/serving/serving.h"
+
+namespace tulle::scenario {
+
+std::span<const KnownKey> serving_keys();
+// Of `together`, `prefill` and `decode`.
+std::span<const KnownKey> serving_group_keys();
+std::span<const KnownKey> serving_limit_keys();
+std::span<const KnownKey> token_range_keys();
+
+struct ServingEntry {
+    workload::ServingOptions options;
+    std::vector<workload::ServingGroup> groups;  // one that does both; or prompts, then answers
+    std::vector<workload::Request> requests;
+};
+
+struct ServingSource {
+    const Gpus& gpus;
+    const FileReader* files;  // null: none can be read
+    uint64_t seed = 1;
+    uint32_t job = 0;  // whose requests are drawn
+    // The ranks that a map names by `ranks`, or all.
+    std::function<std::vector<uint32_t>(const Value& map)> ranks;
+};
+
+ServingEntry read_serving(const Value& map, const ServingSource& source, Notes& notes);
+
+}  // namespace tulle::scenario

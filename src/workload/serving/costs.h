@@ -1,0 +1,53 @@
+// What a model takes to compute and to remember on a rank that serves it.
+//
+// A layer takes the longer of two times: its operations at a share of the GPU's peak, and the bytes
+// that it reads (weights, and keys and values of the context) at a share of the memory's speed.
+// Prompts are bound by the first, answers by the second. The share of the peak is that of training
+// (training/gpu.h), which was fitted to training and not to serving. Attention counts as in
+// training: each new token meets its whole context.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+#include "workload/training/costs.h"
+
+namespace tulle::workload {
+
+struct ServingCosts {
+    Model model;
+    Engine engine;
+    uint32_t memory_permille = 800;  // chosen: of the memory's speed
+    uint64_t weight_bytes = 2;       // of a parameter
+    uint32_t tensor = 1;             // ranks that share each layer
+    uint32_t expert = 1;             // ranks that share the experts; 1: those of `tensor` do
+
+    // Ranks that have different experts, or parts of them.
+    uint32_t expert_ranks() const { return expert > 1 ? expert : tensor; }
+};
+
+// What the ranks of a tensor do in one step.
+struct StepLoad {
+    uint64_t tokens = 0;        // that are new
+    base::uint128_t pairs = 0;  // of a new token and one of its context
+    uint64_t contexts = 0;      // tokens whose keys and values are read
+    uint64_t sequences = 0;     // whose next token is chosen
+    uint64_t all_tokens = 0;    // that are new on all ranks that share the experts
+};
+
+base::Duration layer_time(const ServingCosts& costs, uint32_t layer, const StepLoad& load);
+// Of the last layer's choice of tokens.
+base::Duration output_time(const ServingCosts& costs, const StepLoad& load);
+
+// Parameters of a rank, in bytes.
+uint64_t parameter_bytes(const ServingCosts& costs);
+// Experts of a rank that some of so many tokens go to, in units of 2^-32; tokens choose evenly.
+uint64_t experts_met(const ServingCosts& costs, uint64_t tokens);
+
+// Ranks of a tensor that have different keys and values. More ranks than heads have copies; latent
+// attention has one latent vector for all heads, so each rank has it.
+uint32_t kv_shards(const Model& model, uint32_t tensor);
+// Of a token and layer, two bytes a value.
+uint64_t kv_bytes_of_layer(const Model& model);
+
+}  // namespace tulle::workload
