@@ -44,6 +44,15 @@ void collect_ready(OpenStream& stream, std::vector<StreamPart::Ready>& ready) {
     }
 }
 
+// Whether messages of a stream are posted in the order of their numbers: software takes turns, or
+// takes as long before each.
+bool keeps_order(const workload::Software& software) {
+    for (size_t tier = 0; tier < kTiers; ++tier)
+        if (!software.is_in_turn[tier] && (software.passes_on_lines || software.copy_fs[tier] != 0))
+            return false;
+    return true;
+}
+
 // Whether the message waited for it.
 bool satisfy(PendingMessage& pending, uint32_t inlet, uint64_t k) {
     workload::StreamMessage& message = pending.message;
@@ -238,7 +247,9 @@ bool RankStreams::is_held_up(const Playing& playing, const OpenStream& open, uin
     if (open.pending.empty()) return false;
     const PendingMessage& last = open.pending.back();
     if (last.message.need_count == 0 || !arrives_in_order_) return false;
-    return generated(playing).schedule->repetition(open.index, last.k).end >= end;
+    const Schedule& schedule = *generated(playing).schedule;
+    return keeps_order(schedule.options().software) &&
+           schedule.repetition(open.index, last.k).end >= end;
 }
 
 // In the order of the stored graph: software and copies take turns.
