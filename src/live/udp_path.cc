@@ -69,14 +69,20 @@ uint8_t class_in(std::span<const std::byte> ip, bool is_four) {
 }  // namespace
 
 uint32_t UdpPath::icrc_of(const DatagramEnds& ends, wire::Bytes transport) {
-    const size_t place = ends.from.bytes.back() + transport.size() / 4 + 3u * ends.identification;
+    DatagramEnds first = ends;
+    first.identification = 0;
+    const size_t place = ends.from.bytes.back() + transport.size() / 4 + 5u * ends.source_port;
     KnownEnvelope& known = known_[place % known_.size()];
-    if (known.length != transport.size() || known.ends != ends) {
-        const Envelope envelope = envelope_of(ends, transport.size() + wire::kIcrcSize);
-        known = {ends, transport.size(),
+    if (known.length != transport.size() || known.ends != first) {
+        const Envelope envelope = envelope_of(first, transport.size() + wire::kIcrcSize);
+        known = {first, transport.size(),
                  wire::icrc_of_envelope(envelope.encapsulation, envelope.bytes())};
     }
-    return wire::icrc_with(known.state, transport);
+    const bool has_identification = wire::is_ipv4(ends.to) && ends.identification != 0;
+    return wire::icrc_with(has_identification
+                               ? wire::icrc_with_identification(known.state, ends.identification)
+                               : known.state,
+                           transport);
 }
 
 // In the last four bytes of a datagram.

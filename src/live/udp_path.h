@@ -47,7 +47,8 @@ public:
     const Counts& counts() const { return counts_; }
 
 private:
-    // Packets of a connection have few lengths: what the ICRC takes from their headers is kept.
+    // Packets of a peer come from few ports and have few lengths: what the ICRC takes from their
+    // headers is kept, but for the identification.
     struct KnownEnvelope {
         DatagramEnds ends;
         size_t length = 0;  // of the packet; none has none
@@ -57,7 +58,7 @@ private:
     void seal(const DatagramEnds& ends, std::span<std::byte> bytes);
 
     std::unique_ptr<UdpSockets> sockets_;
-    std::array<KnownEnvelope, 16> known_;
+    std::array<KnownEnvelope, 64> known_;
     Counts counts_;
 };
 

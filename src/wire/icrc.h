@@ -42,6 +42,8 @@ uint32_t icrc(Encapsulation encapsulation, Bytes covered);
 // connection's packets are few: the state behind an envelope, and what comes of it with the rest.
 uint32_t icrc_of_envelope(Encapsulation encapsulation, Bytes envelope);
 uint32_t icrc_with(uint32_t state, Bytes transport);
+// The state behind an IPv4 envelope with this identification, from that of one with zero there.
+uint32_t icrc_with_identification(uint32_t state, uint16_t identification);
 
 // Which identification the IPv4 header had, for the receiver of a datagram: a socket does not show
 // it, and the ICRC covers it. `expected` was computed with zero in its place, `covered` bytes are

@@ -130,6 +130,21 @@ TEST(Icrc, an_envelope_that_lies_elsewhere_gives_the_same) {
     }
 }
 
+TEST(Icrc, an_identification_is_added_to_what_is_known_of_an_envelope) {
+    Random random(9);
+    const auto bytes = sample_bytes(Encapsulation::roce_v2_ipv4, random);
+    std::array<std::byte, Ipv4::kSize + Udp::kSize> envelope;
+    std::copy_n(bytes.begin() + 14, envelope.size(), envelope.begin());
+    envelope[4] = envelope[5] = std::byte{0};
+    const uint32_t without = icrc_of_envelope(Encapsulation::roce_v2_ipv4, envelope);
+    for (const uint16_t identification : {0, 1, 0x1234, 0xffff}) {
+        envelope[4] = static_cast<std::byte>(identification >> 8);
+        envelope[5] = static_cast<std::byte>(identification);
+        EXPECT_EQ(icrc_with_identification(without, identification),
+                  icrc_of_envelope(Encapsulation::roce_v2_ipv4, envelope));
+    }
+}
+
 TEST(Icrc, the_identification_that_was_sent_is_found) {
     Random random(9);
     auto bytes = sample_bytes(Encapsulation::roce_v2_ipv4, random);
