@@ -85,6 +85,28 @@ TEST(UdpPath, packets_of_one_size_go_together_and_come_apart) {
     EXPECT_GE(there.source_port, 0xc000);
 }
 
+TEST(UdpPath, queue_pairs_that_take_turns_have_one_call_for_each_port) {
+    Machine here(address_of(11, 1));
+    Machine there(address_of(11, 2));
+    const std::vector<std::byte> payload(1000);
+    for (uint32_t psn = 0; psn < 20; ++psn) {
+        wire::Packet packet = packet_with(payload, psn);
+        packet.entropy = static_cast<uint16_t>(0xc000 + psn % 4);
+        here.path->send(here.address, there.address, packet);
+    }
+    here.path->sockets().flush();
+    EXPECT_TRUE(here.path->sockets().is_empty());
+    EXPECT_EQ(here.path->sockets().counts().calls_out, 4u);
+    size_t come = 0;
+    while (come < 20) {
+        const size_t some = there.take().size();
+        ASSERT_NE(some, 0u);
+        come += some;
+    }
+    EXPECT_EQ(there.path->counts().damaged, 0u);
+    EXPECT_EQ(there.path->counts().solved, 0u);
+}
+
 wire::Packet acknowledgement(uint32_t psn) {
     wire::Packet packet = packet_with({}, psn);
     packet.opcode = wire::opcode_of(wire::Service::rc, wire::Operation::acknowledge);

@@ -282,91 +282,100 @@ UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t ent
     for (uint32_t tries = 0; tries < kSourcePorts; ++tries) {
         const auto port = static_cast<uint16_t>(kFirstPort + (start + tries) % kSourcePorts);
         if (!bind_to(socket.get(), source, port)) continue;
-        sender = {std::move(socket), port};
+        sender.socket = std::move(socket);
+        sender.port = port;
         return &sender;
     }
     return nullptr;
 }
 
-bool UdpSockets::goes_the_same_way(const UdpDeparture& to, uint16_t port) const {
-    return is_open_ && has_segments_ && open_.port == port && open_.source == to.source &&
-           open_.destination == to.destination && open_.traffic_class == to.traffic_class &&
-           slot_of({open_.queue_pair}) == slot_of({to.queue_pair}) &&
-           open_.bytes + to.bytes <= kMostBytes;
+bool UdpSockets::goes_the_same_way(const Sender& sender, const UdpDeparture& to) const {
+    const Batch& open = sender.open;
+    return sender.is_open && has_segments_ && open.source == to.source &&
+           open.destination == to.destination && open.traffic_class == to.traffic_class &&
+           slot_of({open.queue_pair}) == slot_of({to.queue_pair}) &&
+           open.bytes + to.bytes <= kMostBytes;
 }
 
-bool UdpSockets::fits(const UdpDeparture& to) const {
-    return !open_.is_complete && to.bytes <= open_.segment && open_.count < kMostSegments;
+bool UdpSockets::fits(const Batch& open, const UdpDeparture& to) {
+    return !open.is_complete && to.bytes <= open.segment && open.count < kMostSegments;
 }
 
-bool UdpSockets::goes_before(const UdpDeparture& to) const {
-    return open_.may_follow && !to.may_follow && to.bytes > open_.segment;
+bool UdpSockets::goes_before(const Batch& open, const UdpDeparture& to) {
+    return open.may_follow && !to.may_follow && to.bytes > open.segment;
 }
 
-UdpSockets::Place UdpSockets::put_before(const UdpDeparture& to) {
-    std::byte* const room = open_.room.get();
-    std::memmove(room + to.bytes, room, open_.bytes);
-    const Place place{{room, to.bytes}, 0, open_.port, {room + to.bytes, open_.bytes}};
-    open_.bytes += to.bytes;
-    open_.last = open_.bytes;
-    open_.segment = static_cast<uint16_t>(to.bytes);
-    open_.last_count = open_.count = 2;
-    open_.may_follow = false;
-    open_.is_complete = true;
+UdpSockets::Place UdpSockets::put_before(Batch& open, const UdpDeparture& to) {
+    std::byte* const room = open.room.get();
+    std::memmove(room + to.bytes, room, open.bytes);
+    const Place place{{room, to.bytes}, 0, open.port, {room + to.bytes, open.bytes}};
+    open.bytes += to.bytes;
+    open.last = open.bytes;
+    open.segment = static_cast<uint16_t>(to.bytes);
+    open.last_count = open.count = 2;
+    open.may_follow = false;
+    open.is_complete = true;
     return place;
 }
 
-void UdpSockets::begin(const UdpDeparture& to, const Sender& sender) {
-    close_batch();
+void UdpSockets::begin(Sender& sender, const UdpDeparture& to) {
+    close_batch(sender);
     if (spare_.empty()) spare_.emplace_back(new std::byte[kRoom]);
-    open_ = {};
-    open_.room = std::move(spare_.back());
+    Batch& open = sender.open;
+    open = {};
+    open.room = std::move(spare_.back());
     spare_.pop_back();
-    open_.socket = sender.socket.get();
-    open_.port = sender.port;
-    open_.source = to.source;
-    open_.destination = to.destination;
-    open_.traffic_class = to.traffic_class;
-    open_.queue_pair = to.queue_pair;
-    open_.segment = static_cast<uint16_t>(to.bytes);
-    is_open_ = true;
+    open.socket = sender.socket.get();
+    open.port = sender.port;
+    open.source = to.source;
+    open.destination = to.destination;
+    open.traffic_class = to.traffic_class;
+    open.queue_pair = to.queue_pair;
+    open.segment = static_cast<uint16_t>(to.bytes);
+    sender.is_open = true;
+    open_.push_back(&sender);
 }
 
 UdpSockets::Place UdpSockets::reserve(const UdpDeparture& to) {
-    const Sender* sender = sender_for(to.source, to.entropy);
+    Sender* const sender = sender_for(to.source, to.entropy);
     if (sender == nullptr || to.bytes > kMostBytes) return {};
-    const bool is_same_way = goes_the_same_way(to, sender->port);
-    if (is_same_way && goes_before(to)) return put_before(to);
-    if (!is_same_way || !fits(to)) begin(to, *sender);
-    const Place place{{open_.room.get() + open_.bytes, to.bytes}, open_.count, open_.port, {}};
-    open_.bytes += to.bytes;
-    open_.last = to.bytes;
-    open_.last_count = 1;
-    ++open_.count;
-    open_.may_follow = to.may_follow && open_.count == 1;
-    open_.is_complete = to.bytes < open_.segment;
+    last_ = sender;
+    const bool is_same_way = goes_the_same_way(*sender, to);
+    if (is_same_way && goes_before(sender->open, to)) return put_before(sender->open, to);
+    if (!is_same_way || !fits(sender->open, to)) begin(*sender, to);
+    Batch& open = sender->open;
+    const Place place{{open.room.get() + open.bytes, to.bytes}, open.count, open.port, {}};
+    open.bytes += to.bytes;
+    open.last = to.bytes;
+    open.last_count = 1;
+    ++open.count;
+    open.may_follow = to.may_follow && open.count == 1;
+    open.is_complete = to.bytes < open.segment;
     return place;
 }
 
 void UdpSockets::withdraw() {
-    if (!is_open_ || open_.count == 0) return;
-    open_.bytes -= open_.last;
-    open_.count = static_cast<uint16_t>(open_.count - open_.last_count);
-    if (open_.count != 0) return close_batch();  // whatever was said of its sizes is over
-    is_open_ = false;
-    spare_.push_back(std::move(open_.room));
+    if (last_ == nullptr || !last_->is_open || last_->open.count == 0) return;
+    Batch& open = last_->open;
+    open.bytes -= open.last;
+    open.count = static_cast<uint16_t>(open.count - open.last_count);
+    if (open.count != 0) return close_batch(*last_);  // whatever was said of its sizes is over
+    last_->is_open = false;
+    std::erase(open_, last_);
+    spare_.push_back(std::move(open.room));
 }
 
-void UdpSockets::close_batch() {
-    if (!is_open_) return;
-    is_open_ = false;
-    const bool is_large = open_.bytes >= kWorthACall;
-    closed_.push_back(std::move(open_));
+void UdpSockets::close_batch(Sender& sender) {
+    if (!sender.is_open) return;
+    sender.is_open = false;
+    std::erase(open_, &sender);
+    const bool is_large = sender.open.bytes >= kWorthACall;
+    closed_.push_back(std::move(sender.open));
     if (is_large) send_closed();
 }
 
 void UdpSockets::flush() {
-    close_batch();
+    while (!open_.empty()) close_batch(*open_.front());
     send_closed();
 }
 

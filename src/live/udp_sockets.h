@@ -78,7 +78,7 @@ public:
     // stays; see is_full().
     void flush();
     bool is_full() const { return closed_.size() >= kMostWaiting; }
-    bool is_empty() const { return closed_.empty() && !is_open_; }
+    bool is_empty() const { return closed_.empty() && open_.empty(); }
 
     // Calls take(arrival) for each one that came, and pause() amid many: the peer works on while it
     // hears of what has arrived. True if there may be more: a call that finds less than it has room
@@ -163,10 +163,6 @@ private:
         std::array<iovec, kArrivals> parts;
         std::array<mmsghdr, kArrivals> messages;
     };
-    struct Sender {
-        Descriptor socket;
-        uint16_t port = 0;
-    };
     struct Batch {
         int socket = -1;
         uint16_t port = 0;
@@ -182,6 +178,14 @@ private:
         size_t last = 0;  // bytes of the one that was reserved last, and of what it has moved
         uint16_t last_count = 0;
         std::unique_ptr<std::byte[]> room;
+    };
+    // Queue pairs take turns, packet by packet: each port has a batch of its own, so that what one
+    // of them sends is one call whatever others send meanwhile.
+    struct Sender {
+        Descriptor socket;
+        uint16_t port = 0;
+        bool is_open = false;
+        Batch open;
     };
 
     // Of several addresses those that hear nothing are looked at now and then, but for the one that
@@ -208,12 +212,12 @@ private:
         }
     }
     Sender* sender_for(const wire::Gid& source, uint16_t entropy);
-    bool goes_the_same_way(const UdpDeparture& to, uint16_t port) const;
-    bool fits(const UdpDeparture& to) const;
-    bool goes_before(const UdpDeparture& to) const;
-    Place put_before(const UdpDeparture& to);
-    void begin(const UdpDeparture& to, const Sender& sender);
-    void close_batch();
+    bool goes_the_same_way(const Sender& sender, const UdpDeparture& to) const;
+    static bool fits(const Batch& open, const UdpDeparture& to);
+    static bool goes_before(const Batch& open, const UdpDeparture& to);
+    static Place put_before(Batch& open, const UdpDeparture& to);
+    void begin(Sender& sender, const UdpDeparture& to);
+    void close_batch(Sender& sender);
     void send_closed();
     size_t send_some();
     void on_error(Batch& batch, int error);
@@ -221,8 +225,8 @@ private:
 
     std::vector<Receiver> receivers_;
     std::vector<std::array<Sender, kSenders>> senders_;  // beside the receivers
-    Batch open_;
-    bool is_open_ = false;
+    std::vector<Sender*> open_;                          // those with a batch, as they began
+    Sender* last_ = nullptr;                             // that was reserved from
     std::deque<Batch> closed_;
     std::vector<std::unique_ptr<std::byte[]>> spare_;
     int heard_last_ = -1;  // the socket
