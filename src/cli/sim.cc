@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/result_files.h"
+#include "cli/scenario_input.h"
 #include "cli/set_up.h"
 #include "cli/sim/estimate.h"
 #include "cli/sim/input.h"
@@ -21,6 +22,7 @@
 #include "cli/sim/record_files.h"
 #include "drive/crew.h"
 #include "drive/run.h"
+#include "report/measured.h"
 #include "report/text_report.h"
 
 namespace tulle::cli {
@@ -32,6 +34,7 @@ constexpr const char* kExamples = R"(Examples:
   tulle sim incast.yaml --set fabric.pfc.xoff=100KB -q
   tulle sim --hpcc config.txt --fct fct.txt   the files of HPCC's simulator
   tulle sim --cm perm.cm --topology fat-tree:k=8 --profile roce-v2-400g
+  tulle sim --chakra traces/gpt --topology rail:servers=4,rails=8 --profile ib-ndr
   tulle sim incast.yaml --pcap out.pcapng --tap h0-switch0
   tulle sim incast.yaml --trace out.json      for Perfetto (ui.perfetto.dev)
   tulle sim incast.yaml --html run.html --link h0-switch0
@@ -50,6 +53,7 @@ struct Options {
     std::string pcap;
     std::string timeline;
     std::string html;
+    std::string measured;
     bool quiet = false;
     bool no_verdict = false;
 };
@@ -73,8 +77,10 @@ base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Optio
 }
 
 std::optional<base::Error> print(const Options& options, const report::Facts& facts,
-                                 const report::Verdict& verdict) {
+                                 const report::Verdict& verdict, const SimPage& page) {
     Output standard = Output::standard();
+    if (page.measured)
+        standard.write(report::measured_text(facts, *page.measured).substr(1) + "\n");
     if (!options.quiet)
         standard.write(report::text_report(facts, verdict));
     else if (!options.no_verdict)
@@ -89,7 +95,8 @@ struct Finished {
 };
 
 int report_run(const Options& options, const sim::Setup& setup, sim::Result& result,
-               RecordFiles& records, Finished& finished, ResultFiles& outputs) {
+               RecordFiles& records, Finished& finished, ResultFiles& outputs,
+               const SimPage& page) {
     result.trace = records.take_trace();
     finished.facts = std::make_unique<const report::Facts>(setup, result);
     records.finish(*finished.facts);
@@ -97,10 +104,21 @@ int report_run(const Options& options, const sim::Setup& setup, sim::Result& res
     const report::Facts& facts = *finished.facts;
     const report::Verdict& verdict = finished.verdict;
     if (!outputs.takes_standard_output())
-        if (const auto error = print(options, facts, verdict)) return fail(*error, kRunFailed);
+        if (const auto error = print(options, facts, verdict, page))
+            return fail(*error, kRunFailed);
     if (const auto error = outputs.write()) return fail(*error, kRunFailed);
     if (result.end == sim::Result::End::interrupted) return fail({verdict.sentence}, kRunFailed);
     return verdict.complete ? kDone : kRunFailed;
+}
+
+std::optional<base::Error> read_measured(const Options& options, SimPage& page) {
+    if (options.measured.empty()) return std::nullopt;
+    const auto text = read_text(options.measured);
+    if (!text) return text.error();
+    auto measured = scenario::read_measured(*text, options.measured);
+    if (!measured) return measured.error();
+    page.measured = std::move(*measured);
+    return std::nullopt;
 }
 
 int simulate(const Options& options) {
@@ -119,7 +137,8 @@ int simulate(const Options& options) {
     if (!options.pcap.empty() && setup.taps.empty())
         return fail({"--pcap needs a cable to listen at: add --tap A-B"}, kInputWrong);
     Finished finished;
-    const SimPage page{task->links, about(options.input.source(), task->text)};
+    SimPage page{task->links, about(options.input.source(), task->text), {}};
+    if (const auto error = read_measured(options, page)) return fail(*error, kInputWrong);
     const auto file = [&](SimFile kind, const std::string& path) -> ResultFiles::Wanted {
         return {path, [&finished, &page, kind] {
                     return sim_file(kind, *finished.facts, finished.verdict, page);
@@ -146,7 +165,7 @@ int simulate(const Options& options) {
     if (!result)
         return fail({fmt::format("{}: {}", options.input.source(), result.error().message)},
                     kInputWrong);
-    return report_run(options, setup, *result, records, finished, *outputs);
+    return report_run(options, setup, *result, records, finished, *outputs, page);
 }
 
 void add_files(Command& command, Options& options) {
@@ -159,6 +178,7 @@ void add_files(Command& command, Options& options) {
     file("--fct", options.fct, "Write flow completion times as HPCC's simulator does");
     file("--pcap", options.pcap, "Write the packets of each --tap");
     file("--trace", options.timeline, "Write a timeline for Perfetto or Chrome");
+    file("--measured", options.measured, "Read nccl-tests' output, to stand beside the run's");
     file("--html", options.html, "Write one page: topology with loads, links over time");
 }
 

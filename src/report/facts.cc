@@ -38,7 +38,8 @@ Facts::Facts(const sim::Setup& setup_of_run, const sim::Result& result_of_run)
       ideal(setup_of_run, routes),
       collectives(collective_facts(setup_of_run, result_of_run)),
       trainings(training_facts(setup_of_run, result_of_run, collectives)),
-      servings(serving_facts(setup_of_run, result_of_run)) {
+      servings(serving_facts(setup_of_run, result_of_run)),
+      traces(trace_facts(setup_of_run, result_of_run, collectives)) {
     for (const sim::Flow& flow : setup.flows) ideals_.push_back(ideal.of(flow));
     reckon_span();
     reckon_limit();
@@ -117,6 +118,9 @@ void Facts::reckon_program_limit() {
         for (const TrainingFacts& training : trainings)
             if (training.job == setup.program.jobs[i].training.get()) by_job[i] += training.ideal;
     for (const ServingFacts& serving : servings) by_job[serving.number] += serving.ideal.time;
+    for (size_t i = 0; i < by_job.size(); ++i)
+        for (const TraceFacts& trace : traces)
+            if (trace.job == setup.program.jobs[i].trace.get()) by_job[i] += trace.ideal;
     for (const Duration of_job : by_job) limit = std::max(limit, of_job);
 }
 

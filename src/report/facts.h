@@ -10,6 +10,7 @@
 #include "report/names.h"
 #include "report/routes.h"
 #include "report/serving.h"
+#include "report/traces.h"
 #include "report/training.h"
 #include "sim/result.h"
 #include "sim/setup.h"
@@ -35,6 +36,7 @@ public:
     const std::vector<CollectiveFacts> collectives;  // the phases of the program
     const std::vector<TrainingFacts> trainings;
     const std::vector<ServingFacts> servings;
+    const std::vector<TraceFacts> traces;
 
     // From the first flow's start to the end of the last flow, or of the run if not all have ended;
     // phases of the program likewise.

@@ -275,6 +275,37 @@ void add_servings(const Facts& facts, Json& json) {
                                    {"ideal", serving_figures_json(one.ideal)}});
 }
 
+Json trace_json(const TraceFacts& facts) {
+    Json json = {{"name", facts.name},
+                 {"format", facts.job->format},
+                 {"units", facts.job->units},
+                 {"notes", facts.job->notes},
+                 {"ranks", facts.job->ranks.size()},
+                 {"nodes", facts.job->nodes},
+                 {"complete", facts.finished},
+                 {"time_us", facts.finished ? microseconds(facts.time) : Json(nullptr)},
+                 {"ideal_us", microseconds(facts.ideal)},
+                 {"computing_us", microseconds(facts.computing)},
+                 {"exposed_us", microseconds(facts.exposed)},
+                 {"collectives", Json::array()}};
+    for (const TracedCollectives& kind : facts.kinds)
+        json["collectives"].push_back({{"kind", workload::name_of(kind.collective)},
+                                       {"bytes", kind.bytes},
+                                       {"ranks", kind.ranks},
+                                       {"count", kind.count},
+                                       {"total_us", microseconds(kind.total)},
+                                       {"fastest_us", microseconds(kind.fastest)},
+                                       {"slowest_us", microseconds(kind.slowest)},
+                                       {"busbw_GBps", gigabytes(kind.bus_bandwidth)}});
+    return json;
+}
+
+void add_traces(const Facts& facts, Json& json) {
+    if (facts.traces.empty()) return;
+    json["traces"] = Json::array();
+    for (const TraceFacts& one : facts.traces) json["traces"].push_back(trace_json(one));
+}
+
 Json messages_json(const base::Histogram& latency) {
     const auto at = [&](uint64_t parts, uint64_t out_of) {
         return ns(static_cast<int64_t>(latency.percentile(parts, out_of)));
@@ -341,6 +372,7 @@ Json run_json(const Facts& facts, const Verdict& verdict) {
     add_trainings(facts, json);
     add_skipping(facts, json);
     add_servings(facts, json);
+    add_traces(facts, json);
     return json;
 }
 

@@ -121,7 +121,7 @@ std::string phase_table(const Facts& facts) {
 std::string collectives(const Facts& facts) {
     if (facts.collectives.empty()) return "";
     std::string text = phase_table(facts) + training_text(facts.trainings) +
-                       serving_text(facts.servings);
+                       serving_text(facts.servings) + traces_text(facts.traces);
     const base::Histogram latency = facts.message_latency();
     const auto at = [&](uint64_t parts, uint64_t out_of) {
         return time_text({static_cast<int64_t>(latency.percentile(parts, out_of))});

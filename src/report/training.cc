@@ -252,6 +252,7 @@ std::string purpose_text(Purpose purpose) {
         case Purpose::gradients: return "sum of gradients";
         case Purpose::optimizer: return "optimizer";
         case Purpose::serving: return "serving";
+        case Purpose::traced: return "collectives of a trace";
     }
     return "";
 }

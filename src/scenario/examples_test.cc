@@ -12,7 +12,7 @@ namespace {
 std::vector<std::string> example_files() {
     std::vector<std::string> files;
     for (const auto& entry : std::filesystem::directory_iterator(TULLE_SOURCE_DIR "/examples"))
-        files.push_back(entry.path().string());
+        if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
     std::sort(files.begin(), files.end());
     return files;
 }

@@ -8,6 +8,7 @@
 
 #include "scenario/fields.h"
 #include "scenario/gpus_machine.h"
+#include "scenario/nccl_topology.h"
 #include "scenario/profile.h"
 #include "scenario/scenario.h"
 #include "scenario/settings.h"
@@ -23,6 +24,10 @@ constexpr KnownKey kGpuKeys[] = {
      "GPUs that share a host's adapter, 1 by default; more need a scale_up network between them"},
     {"per_server", "number",
      "GPUs in a row that share a server; by default as the topology says, a rail each"},
+    {"server", "file",
+     "NCCL's topology of a server, XML (NCCL_TOPO_DUMP_FILE): its GPUs, network ports and NVLink "
+     "or "
+     "PCI Express say what per_server, per_nic and scale_up are, unless those are given"},
     {"scale_up", "profile, map or none",
      "of the network inside servers: a built-in profile, the path of one, or a map; none by "
      "default"},
@@ -53,7 +58,15 @@ public:
     GpuReader(const Names& names, const FileReader& files, Notes& notes, sim::Setup& setup)
         : names_(names), files_(files), notes_(notes), setup_(setup) {}
 
-    Gpus read(const Value* map) {
+    Gpus read(const Value* said) {
+        Value with_server;
+        const Value* map = said;
+        const bool has_server =
+            said != nullptr && said->is_map() && said->find("server") != nullptr;
+        if (has_server) {
+            with_server = read_server(*said);
+            map = &with_server;
+        }
         const bool is_said = map != nullptr && notes_.expect_map(*map, "gpus", kGpuKeys);
         const auto find = [&](std::string_view key) { return is_said ? map->find(key) : nullptr; };
         const std::vector<uint32_t> endpoints = repeat(find_hosts(find("hosts")), find("per_nic"));
@@ -73,6 +86,27 @@ public:
     }
 
 private:
+    // The map with what a server's own file says put into it.
+    Value read_server(const Value& map) {
+        const Value& file = *map.find("server");
+        if (!notes_.expect_text(file, "server", "topology.xml")) return map;
+        const std::string path = resolve(notes_.file(), file.text);
+        const auto text = files_(path);
+        if (!text) {
+            notes_.fail(file.line, text.error().message);
+            return map;
+        }
+        const auto server = read_nccl_topology(*text, path);
+        if (!server) {
+            notes_.adopt(server.error());
+            return map;
+        }
+        auto filled = gpus_of_server(*server, map);
+        if (filled) return std::move(*filled);
+        notes_.fail(file.line, filled.error().message);
+        return map;
+    }
+
     std::vector<uint32_t> find_hosts(const Value* list) {
         if (list != nullptr) {
             const std::vector<uint32_t> hosts = read_hosts(*list, "hosts", names_, notes_);

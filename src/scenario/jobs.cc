@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "scenario/fields.h"
 #include "scenario/serving.h"
+#include "scenario/traces.h"
 #include "scenario/training.h"
 #include "workload/collectives/tuning.h"
 #include "workload/generated_job.h"
@@ -63,7 +64,7 @@ KnownKey algorithm_key(std::string_view type) {
     return {"algorithm", type, "by default auto: what NCCL's cost model says is fastest"};
 }
 
-const std::vector<WorkKind> kKinds = {
+const std::vector<WorkKind> kOwnKinds = {
     {{"all_reduce", "map", "all get the sum of what each has"},
      {kBytes, kSizes, kRanks, kRepeat,
       algorithm_key("one of auto, ring, tree, halving_doubling, two_level, in_switch"), kBetween,
@@ -111,15 +112,25 @@ constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduc
                                        Collective::all_gather, Collective::all_to_all,
                                        Collective::broadcast};
 
+// In a function, because it is made of what another file has.
+const std::vector<WorkKind>& all_job_kinds() {
+    static const std::vector<WorkKind> kinds = [] {
+        std::vector<WorkKind> all = kOwnKinds;
+        all.insert(all.end(), trace_kinds().begin(), trace_kinds().end());
+        return all;
+    }();
+    return kinds;
+}
+
 const WorkKind& kind_named(std::string_view name) {
-    return *std::find_if(kKinds.begin(), kKinds.end(),
+    return *std::find_if(kOwnKinds.begin(), kOwnKinds.end(),
                          [&](const WorkKind& kind) { return kind.key.name == name; });
 }
 
 }  // namespace
 
 std::span<const WorkKind> job_kinds() {
-    return kKinds;
+    return all_job_kinds();
 }
 
 std::span<const KnownKey> step_keys() {
@@ -131,6 +142,7 @@ void JobReader::read(const WorkKind& kind, const Value& map, const workload::Job
     if (kind.key.name == "storage") return read_storage(map, job);
     if (kind.key.name == "training") return read_step_of_training(map, job);
     if (kind.key.name == "serving") return read_served(map, job);
+    if (is_trace(kind.key.name)) return read_trace_of_ranks(kind.key.name, map, job);
     const std::vector<uint32_t> who = ranks(map, "ranks");
     const uint64_t repeat = number(map, "repeat", 1, 1, kMostRepeats);
     if (notes_.failed()) return;
@@ -172,6 +184,19 @@ void JobReader::read_served(const Value& map, const workload::Job& job) {
     next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kServingChannels);
     workload::append_serving(setup_.program, job, entry.options, entry.groups,
                              std::move(entry.requests), place, rehearsal(setup_));
+}
+
+void JobReader::read_trace_of_ranks(std::string_view kind, const Value& map,
+                                    const workload::Job& job) {
+    const std::vector<uint32_t> who = ranks(map, "ranks");
+    if (notes_.failed()) return;
+    TraceEntry entry = read_trace({kind, map, place_.gpus, who, *place_.files}, notes_);
+    if (notes_.failed()) return;
+    entry.place.first_channel = next_channel_;
+    entry.place.most_tasks = place_.most_tasks;
+    const auto channel = traces::append_trace(setup_.program, job, entry.trace, entry.place);
+    if (!channel) return notes_.adopt(channel.error());
+    next_channel_ = *channel;
 }
 
 std::vector<uint32_t> JobReader::ranks(const Value& map, std::string_view key) {

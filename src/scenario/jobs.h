@@ -70,6 +70,7 @@ private:
     std::vector<uint64_t> read_sizes(const Value& map);
     void read_step_of_training(const Value& map, const workload::Job& job);
     void read_served(const Value& map, const workload::Job& job);
+    void read_trace_of_ranks(std::string_view kind, const Value& map, const workload::Job& job);
     void read_storage(const Value& map, const workload::Job& job);
     std::vector<uint32_t> read_targets(const Value& map);
     struct Part;

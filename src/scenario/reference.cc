@@ -133,6 +133,43 @@ What is simplified:
 - Where the time went, message by message, is not told of a run that serves.
 )";
 
+constexpr std::string_view kTraceNotes =
+    R"(Computing takes what the file says; what ranks say to each other takes what the fabric
+needs. The report repeats in which unit times and sizes were read. What is simplified:
+
+- Computing of a rank goes one after the other, in the order in which it could begin on an
+  infinitely fast network; what a processor and what a GPU does are apart.
+- Collectives of a process group go one after the other, those of different groups may meet.
+- A message is one message, and costs a library's launch and step.
+- A trace is a stored program: 16 million messages and stretches of computing at most.
+)";
+
+constexpr std::string_view kChakraNotes =
+    R"(Files are those of et_def.proto, not compressed. Both kinds of dependencies count. An
+all-gather's `comm_size` is what one rank brings. `duration_micros` is how long a node computes;
+with `system` and `roofline-enabled` it is the longer of `num_ops` at `peak-perf` and `tensor_size`
+at `local-mem-bw`. A barrier is an all-reduce of 8 bytes, a reduce is simulated as a broadcast,
+memory nodes take no time, gather and scatter are refused.
+
+)";
+
+constexpr std::string_view kSimaiNotes =
+    R"(Ranks count tensors first (`model_parallel_NPU_group`), then replicas, of which `ep`
+neighbours share the experts, then stages (`pp`). All forward passes, then from the last layer the
+gradients of inputs, which are waited for, and of weights, which are waited for at the end. Sizes of
+all-gathers are those of the result; `astra` takes them as what one rank brings. Stages of a
+pipeline do their rows at the same time; `pp_comm` is left out. Chakra's converter takes the same
+times for microseconds: `unit: us` does, too.
+)";
+
+constexpr std::string_view kKinetoNotes =
+    R"(Kernels that are not NCCL's are computing, and so is time in which nothing ran. Computing
+that stood still until a collective ended waits for it; where it went on beside it, it does not. How
+long kernels of NCCL ran is not used: that contains the waiting for others. Of a group of more than
+30 ranks `Global rank start` and `Global rank stride` count. `Src Rank` and `Dst Rank` are taken as
+ranks of all.
+)";
+
 std::string work_text() {
     std::string text = table(work_keys());
     for (const WorkKind& kind : work_kinds()) {
@@ -147,6 +184,9 @@ std::string work_text() {
                 "\nOf `together`, `prefill` and `decode`:\n\n{}\nOf `limits`:\n\n{}"
                 "\n{}",
                 table(serving_group_keys()), table(serving_limit_keys()), kServingNotes);
+        if (kind.key.name == "chakra") text += fmt::format("\n{}{}", kChakraNotes, kTraceNotes);
+        if (kind.key.name == "kineto") text += fmt::format("\n{}", kKinetoNotes);
+        if (kind.key.name == "simai") text += fmt::format("\n{}", kSimaiNotes);
         if (kind.key.name == "job") text += fmt::format("\nA step:\n\n{}", table(step_keys()));
     }
     return text;

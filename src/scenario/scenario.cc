@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/units.h"
+#include "scenario/astra.h"
 #include "scenario/edits.h"
 #include "scenario/fabric_overrides.h"
 #include "scenario/faults.h"
@@ -45,7 +46,10 @@ constexpr KnownKey kScenarioKeys[] = {
 
 constexpr KnownKey kTopologyKeys[] = {
     {"file", "file", "a topology of another program, or our own form of it"},
-    {"format", "one of yaml, hpcc, ibnetdiscover", "of the file; by default a guess"},
+    {"format", "one of yaml, hpcc, ibnetdiscover, astra",
+     "of the file; by default a guess. astra: a network of ASTRA-sim, of which the innermost of "
+     "two "
+     "dimensions is the inside of servers, and has to be given as `gpus.scale_up`"},
     {"hosts", "list", "in place of a file: names, or {name, server, rail}"},
     {"switches", "list", "names, or {name, tier, ports}"},
     {"cables", "list", "[h0, leaf0], or {between: [h0, leaf0:3], rate, delay, length, loss}"},
@@ -382,19 +386,31 @@ private:
         const std::string path = resolve(notes.file(), file->text);
         const auto text = files_(path);
         if (!text) return notes.fail(file->line, text.error().message);
+        if (format != nullptr && format->text == "astra")
+            return read_astra(*text, path, *file, notes);
         auto kind = topology::guess_format(*text);
         if (format) {
             const auto named = topology::format_named(format->text);
             if (!named)
-                return notes.fail(format->line,
-                                  fmt::format("format: '{}' is none of yaml, hpcc, ibnetdiscover",
-                                              format->text.substr(0, 40)));
+                return notes.fail(
+                    format->line,
+                    fmt::format("format: '{}' is none of yaml, hpcc, ibnetdiscover, astra",
+                                format->text.substr(0, 40)));
             kind = *named;
         }
         const auto graph = topology::read(kind, *text, path);
         if (!graph) return notes.adopt(graph.error());
         take_graph(graph, file->line, notes);
         hpcc_ids_ = kind == topology::Format::hpcc;
+    }
+
+    void read_astra(const std::string& text, const std::string& path, const Value& file,
+                    Notes& notes) {
+        const auto dimensions = read_astra_network(text, path);
+        if (!dimensions) return notes.adopt(dimensions.error());
+        const auto graph = astra_graph(*dimensions, path);
+        if (!graph) return notes.adopt(graph.error());
+        take_graph(graph, file.line, notes);
     }
 
     void take_graph(const base::Result<topology::Graph>& graph, uint32_t line, Notes& notes) {

@@ -359,8 +359,10 @@ void Ranks::finish(Result& result, Result* scale_up) const {
             phase.end = std::max(phase.end, phase.begin);  // of meeting points alone
         result.time = std::max(result.time, phase.end);
     }
-    const auto is_training = [](const workload::Job& job) { return job.training != nullptr; };
-    if (std::ranges::any_of(program_.jobs, is_training))
+    const auto is_followed = [](const workload::Job& job) {
+        return job.training != nullptr || job.trace != nullptr;
+    };
+    if (std::ranges::any_of(program_.jobs, is_followed))
         for (uint32_t task = 0; task < program_.size(); ++task)
             result.tasks.push_back({at_[task], last_need_[task]});
     result.skipping = streams_.skipping();

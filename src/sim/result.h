@@ -163,9 +163,9 @@ struct Result {
     uint64_t hash = 0;
     EngineFigures engine;
     Totals totals;
-    std::vector<FlowResult> flows;    // as Setup::flows
-    std::vector<PhaseResult> phases;  // as Setup::program has them
-    std::vector<TaskTime> tasks;      // by task, where a job of the program is training
+    std::vector<FlowResult> flows;                  // as Setup::flows
+    std::vector<PhaseResult> phases;                // as Setup::program has them
+    std::vector<TaskTime> tasks;                    // by task, where a job is training or a trace
     std::vector<workload::ServingOutcome> serving;  // of jobs that serve requests, in order
     // Picoseconds from the doorbell of a message of the program to its arrival; of this network.
     base::Histogram message_latency;

@@ -69,6 +69,7 @@ public:
     // What a training step is for does not change what its tasks do, and when they begin is in what
     // they lead to.
     void add(const std::shared_ptr<const workload::TrainingJob>&) {}
+    void add(const std::shared_ptr<const workload::TraceJob>&) {}
     void add(const workload::Purpose&) {}
     void add(const std::vector<TaskTime>&) {}
     // Where nothing is served, nothing of it counts.

@@ -32,6 +32,7 @@ std::string_view name_of(Purpose purpose) {
         case Purpose::gradients: return "gradients";
         case Purpose::optimizer: return "optimizer";
         case Purpose::serving: return "serving";
+        case Purpose::traced: return "traced";
     }
     return "";
 }

@@ -83,8 +83,9 @@ enum class Purpose : uint8_t {
     gradients,
     optimizer,
     serving,
+    traced,  // of a file that says what ranks did
 };
-inline constexpr size_t kPurposes = 10;
+inline constexpr size_t kPurposes = 11;
 std::string_view name_of(Purpose purpose);
 
 // How long a library expects a collective to take; no name: nothing was estimated.
@@ -111,6 +112,7 @@ struct Phase {
 
 struct TrainingJob;
 struct ServingJob;
+struct TraceJob;
 
 struct Job {
     std::string name;
@@ -119,6 +121,7 @@ struct Job {
     uint8_t traffic_class = 0;                      // DSCP << 2 | ECN-capable
     std::shared_ptr<const TrainingJob> training{};  // null: it is no step of training
     std::shared_ptr<const ServingJob> serving{};    // null: it serves no requests
+    std::shared_ptr<const TraceJob> trace{};        // null: it was not read from a trace
 };
 
 class Placement;

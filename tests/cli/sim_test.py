@@ -27,6 +27,7 @@ work:
 CM = "Nodes 16\nConnections 2\n0->15 id 1 start 0 size 100000\n3->9 id 2 start 0 size 100000\n"
 MOST_POLLS = 10_000_000
 PEERS = CAPTURES.parent / "peers"
+TRACES = CAPTURES.parent.parent / "examples" / "traces"
 
 
 class InAFolder(unittest.TestCase):
@@ -124,6 +125,42 @@ class Run(InAFolder):
         found, peer = result.stdout.split(), (PEERS / "fct_single_100g.txt").read_bytes().split()
         self.assertEqual(found[:6] + found[7:], peer[:6] + peer[7:])  # all but the time it took
         self.assertAlmostEqual(int(found[6]) / int(peer[6]), 1, delta=0.001)
+
+    def test_traces_of_other_programs_run_on_any_topology(self):
+        place = ("--topology", "rail:servers=4,rails=4", "--profile", "ib-ndr", "--no-verdict")
+        for words in (("--chakra", TRACES / "layers"), ("--simai", TRACES / "mlp.simai.txt")):
+            result = tulle("sim", *words, *place)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(b"read as: times in ", result.stdout)
+            result = tulle("sim", *words)
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(b"add --topology", result.stderr)
+
+    def test_a_broken_trace_is_refused_with_its_place(self):
+        place = ("--topology", "rail:servers=4,rails=4", "--profile", "ib-ndr")
+        whole = (TRACES / "layers.0.et").read_bytes()
+        (self.folder / "half.0.et").write_bytes(whole[:len(whole) // 2])
+        result = tulle("sim", "--chakra", self.folder / "half", *place)
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, rb"half\.0\.et: byte \d+: ")
+        rows = (TRACES / "mlp.simai.txt").read_text().replace("ALLGATHER", "GOSSIP")
+        result = tulle("sim", "--simai", self.file("rows.txt", rows), *place)
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, rb"rows\.txt:3: column 10: 'GOSSIP'")
+
+    def test_what_nccl_tests_measured_stands_beside_the_run(self):
+        scenario = TRACES.parent / "nccl-topology.yaml"
+        measured = pathlib.Path(__file__).parent / "measured.txt"
+        result = tulle("sim", scenario, "--measured", measured, "--no-verdict")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(b"1 of its 3 sizes of all_reduce were not simulated", result.stdout)
+        result = tulle("sim", scenario, "--measured", measured, "--no-verdict", "--json", "-")
+        rows = json.loads(result.stdout)["measured"]["rows"]
+        self.assertEqual([row["measured_us"] for row in rows], [80, 160, 400])
+        self.assertEqual([row["simulated_us"] is None for row in rows], [False, False, True])
+        result = tulle("sim", scenario, "--measured", self.file("empty.txt", "# nothing"))
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, rb"empty\.txt:1: there is no row of nccl-tests")
 
     def test_flows_that_cannot_end_are_a_run_that_failed(self):
         stopped = self.file("stopped.yaml", INCAST + "stop: 1us\n")

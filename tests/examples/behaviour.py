@@ -58,6 +58,17 @@ class Run:
         """A figure of the first piece of work that serves."""
         return self.json["serving"][0][of][figure]
 
+    def trace(self):
+        """What a job from a file of another program did with its time."""
+        return self.json["traces"][0]
+
+    def computes_us(self, time):
+        """A rank computes for so long, and what it waits for is all the rest."""
+        trace = self.trace()
+        return (trace["complete"] and abs(trace["computing_us"] - time) < 0.01
+                and trace["exposed_us"] > 0
+                and abs(trace["computing_us"] + trace["exposed_us"] - trace["time_us"]) < 0.01)
+
     def lost(self, cause=None):
         dropped = self.totals["dropped"]
         return sum(dropped.values()) if cause is None else dropped[cause]
@@ -153,6 +164,15 @@ def expectations(run):
         "prompts beside answers make users wait between tokens":
             run["serving-together"].served("between_tokens_p99_us")
             > 2 * run["serving"].served("between_tokens_p99_us"),
+        "files of other programs compute what they say, and wait for the fabric":
+            run["chakra"].computes_us(1000) and run["simai"].computes_us(2750)
+            and run["astra"].computes_us(1263) and run["kineto"].computes_us(1070),
+        "a server of NCCL's has the NVLinks that its file says":
+            run["nccl-topology"].json["scale_up"]["fabric"] == "NVLink 4"
+            and run["nccl-topology"].busbw("all_reduce") > 150,
+        "the report says in which unit a file was read":
+            "us (duration_micros)" in run["chakra"].trace()["units"]
+            and "times in ns" in run["simai"].trace()["units"],
         "an all-to-all and storage end side by side":
             run["all-to-all-beside-storage"].status == 0
             and run["all-to-all-beside-storage"].lost() == 0,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "cli/scenario_input.h"
 #include "scenario/hpcc.h"
@@ -31,15 +32,24 @@ Result<scenario::Overrides> overrides_of(const SimInput& input) {
 }
 
 std::optional<Error> check_words(const SimInput& input) {
-    const int sources = static_cast<int>(!input.scenario.empty()) +
-                        static_cast<int>(!input.hpcc_config.empty()) +
-                        static_cast<int>(!input.connection_matrix.empty());
-    if (sources == 0) return Error{"name a scenario, or --hpcc CONFIG, or --cm FILE"};
-    if (sources > 1) return Error{"a scenario, --hpcc and --cm exclude each other; name one"};
-    if (!input.connection_matrix.empty() && (input.topology.empty() || input.profile.empty()))
+    int sources = 0;
+    for (const std::string* source : {&input.scenario, &input.hpcc_config, &input.connection_matrix,
+                                      &input.chakra, &input.simai})
+        sources += source->empty() ? 0 : 1;
+    if (sources == 0)
+        return Error{
+            "name a scenario, or --hpcc CONFIG, --cm FILE, --chakra PREFIX or --simai FILE"};
+    if (sources > 1)
+        return Error{"a scenario, --hpcc, --cm, --chakra and --simai exclude each other; name one"};
+    const bool lacks_place = input.topology.empty() || input.profile.empty();
+    if (!input.connection_matrix.empty() && lacks_place)
         return Error{
             "--cm says who sends to whom, but not where: add --topology, such as fat-tree:k=8, and "
             "--profile (`tulle list profiles`)"};
+    if (input.is_trace() && lacks_place)
+        return Error{
+            "a trace says what ranks do, but not where: add --topology, such as "
+            "rail:servers=4,rails=8, and --profile (`tulle list profiles`)"};
     if (!input.hpcc_config.empty() && (!input.topology.empty() || !input.profile.empty()))
         return Error{
             "--hpcc takes topology and settings from its files; leave out --topology and "
@@ -64,6 +74,18 @@ Result<sim::Setup> read_scenario(const SimInput& input, const std::string& text)
     const auto overrides = overrides_of(input);
     if (!overrides) return overrides.error();
     return scenario::read_scenario(text, input.scenario, read_text, *overrides);
+}
+
+// A trace is the work of a scenario that says nothing else.
+Result<SimTask> read_trace(const SimInput& input) {
+    const auto overrides = overrides_of(input);
+    if (!overrides) return overrides.error();
+    const std::string path = nlohmann::json(input.source()).dump();
+    const char* work = input.chakra.empty() ? "simai: {file" : "chakra: {files";
+    std::string text = fmt::format("name: {0}\nwork:\n  - {1}: {0}}}\n", path, work);
+    auto setup = scenario::read_scenario(text, "command line", read_text, *overrides);
+    if (!setup) return setup.error();
+    return SimTask{std::move(*setup), {}, std::move(text), {}};
 }
 
 // A path belongs to the flows between its two ends.
@@ -91,6 +113,7 @@ std::optional<Error> add_paths(const std::string& file, sim::Setup& setup) {
 }
 
 Result<SimTask> read_source(const SimInput& input) {
+    if (input.is_trace()) return read_trace(input);
     const std::string& file = input.source();
     const auto text = read_text(file);
     if (!text) return text.error();
@@ -119,7 +142,7 @@ Result<SimTask> read_task(const SimInput& input) {
     auto task = read_source(input);
     if (!task) return task;
     sim::Setup& setup = task->setup;
-    if (input.scenario.empty())
+    if (input.scenario.empty() && !input.is_trace())
         if (auto error = set_on(input, setup)) return *error;
     if (input.seed) setup.seed = *input.seed;
     const scenario::Names names(setup.graph);

@@ -12,10 +12,12 @@
 namespace tulle::cli {
 
 struct SimInput {
-    // One of these three.
+    // One of these.
     std::string scenario;
     std::string hpcc_config;
     std::string connection_matrix;
+    std::string chakra;  // what the files are called without ".0.et"
+    std::string simai;
 
     std::string profile;
     std::string topology;
@@ -32,8 +34,11 @@ struct SimInput {
     const std::string& source() const {
         return !scenario.empty()      ? scenario
                : !hpcc_config.empty() ? hpcc_config
+               : !chakra.empty()      ? chakra
+               : !simai.empty()       ? simai
                                       : connection_matrix;
     }
+    bool is_trace() const { return !chakra.empty() || !simai.empty(); }
 };
 
 struct SimTask {

@@ -10,6 +10,10 @@ void add_sim_input(Command& command, SimInput& input) {
                    {.shown = "CONFIG"});
     command.option("--cm", input.connection_matrix, "Instead: a connection matrix of htsim",
                    {.shown = "FILE"});
+    command.option("--chakra", input.chakra, "Instead: execution traces, PREFIX.0.et and so on",
+                   {.shown = "PREFIX"});
+    command.option("--simai", input.simai, "Instead: a workload file of SimAI or AICB",
+                   {.shown = "FILE"});
     command.option("--profile", input.profile, "Another fabric than the scenario says",
                    {.shown = "P"});
     command.option("--topology", input.topology, "Another topology, such as fat-tree:k=8",
