@@ -54,6 +54,12 @@ class Run:
                        sum(e["time_us"] for e in step["exposed"])) < 0.01
                    for step in self.json["training"])
 
+    def only_step(self):
+        return self.json["training"][0]
+
+    def has_cause(self, words):
+        return words in json.dumps(self.json["verdict"])
+
     def served(self, figure, of="found"):
         """A figure of the first piece of work that serves."""
         return self.json["serving"][0][of][figure]
@@ -152,6 +158,19 @@ def expectations(run):
             layouts.exposed_us("gathered context", "context") > 0
             and layouts.exposed_us("experts", "expert") > 0
             and layouts.exposed_us("tensors", "tensor") > 0,
+        "all ranks of a step wait for a slow GPU":
+            run["training-slow-gpu"].only_step()["step_us"]
+            > run["training"].only_step()["step_us"]
+            and run["training-slow-gpu"].has_cause("rank 5 takes longer"),
+        "a link that flaps costs a step time and packets, and not its end":
+            run["training-flapping-link"].only_step()["complete"]
+            and run["training-flapping-link"].lost("link_down") > 0
+            and run["training-flapping-link"].only_step()["step_us"]
+            > run["training"].only_step()["step_us"],
+        "a dead adapter ends a step, and the report names its cable":
+            run["training-dead-adapter"].status == 1
+            and not run["training-dead-adapter"].only_step()["complete"]
+            and any("s0r0" in f["sentence"] for f in run["training-dead-adapter"].findings),
         "all requests are answered, however they are served": all(
             run[name].status == 0 and run[name].json["serving"][0]["complete"]
             for name in ("serving", "serving-whole-cache", "serving-together", "serving-experts")),
