@@ -239,10 +239,6 @@ std::span<const KnownKey> serving_limit_keys() {
     return kLimitKeys;
 }
 
-std::span<const KnownKey> token_range_keys() {
-    return kRangeKeys;
-}
-
 ServingEntry read_serving(const Value& map, const ServingSource& source, Notes& notes) {
     return ServingReader(map, source, notes).read();
 }

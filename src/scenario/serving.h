@@ -17,7 +17,6 @@ std::span<const KnownKey> serving_keys();
 // Of `together`, `prefill` and `decode`.
 std::span<const KnownKey> serving_group_keys();
 std::span<const KnownKey> serving_limit_keys();
-std::span<const KnownKey> token_range_keys();
 
 struct ServingEntry {
     workload::ServingOptions options;
