@@ -24,6 +24,16 @@ constexpr uint32_t kMostOfAnotherUser = 64;                // chosen: a quarter 
 constexpr uint32_t kAllVariants = UINT32_MAX;
 constexpr size_t kMostRemote = 4096;  // chosen: addresses of other machines
 
+// Where a new end point may lie.
+uint32_t free_place(std::span<const std::unique_ptr<Peer>> peers, Instant time) {
+    for (uint32_t index = 1; index < peers.size(); ++index) {
+        const Peer& peer = *peers[index];
+        if (peer.is_gone && peer.connections == 0 && time > peer.gone_at + kReuseAfter)
+            return index;
+    }
+    return static_cast<uint32_t>(peers.size());
+}
+
 }  // namespace
 
 bool World::is_known(uint32_t slot) {
@@ -53,7 +63,7 @@ void World::notice_death(wire::Qpn qpn) {
 
 EndpointIndex World::resolve(const Destination& destination, wire::Qpn qpn) {
     if (destination.has_gid && is_multicast(destination.gid)) return kNowhere;
-    if (destination.has_gid && is_elsewhere(destination.gid)) {
+    if (destination.has_gid && own_.is_elsewhere(destination.gid)) {
         const bool is_named = destination.own_gid < own_.identity().gids.size() &&
                               wire::is_ipv4(own_.identity().gids[destination.own_gid]) ==
                                   wire::is_ipv4(destination.gid);
@@ -208,16 +218,7 @@ std::optional<uint32_t> World::place_for_new_peer(const Introduction& introducti
     if (!own_.realm().is_own(introduction.who) &&
         std::ranges::count_if(peers_, is_of_user) >= kMostOfAnotherUser)
         return std::nullopt;
-    return free_place(now());
-}
-
-uint32_t World::free_place(Instant time) const {
-    for (uint32_t index = 1; index < peers_.size(); ++index) {
-        const Peer& peer = *peers_[index];
-        if (peer.is_gone && peer.connections == 0 && time > peer.gone_at + kReuseAfter)
-            return index;
-    }
-    return static_cast<uint32_t>(peers_.size());
+    return free_place(peers_, now());
 }
 
 void World::on_introduced(Introduction introduction) {
@@ -283,21 +284,6 @@ bool World::may_copy(Peer& peer) {
 
 // ---- other machines -----------------------------------------------------------------------------
 
-bool World::is_elsewhere(const wire::Gid& address) const {
-    const auto& b = address.bytes;
-    const bool is_four = wire::is_ipv4(address);
-    const bool is_nobodys = is_multicast(address) || (is_four && b[12] >= 240);
-    const bool is_loopback = is_four && b[12] == 127;
-    if (own_.identity().listens.empty() || is_nobodys || is_loopback || address == wire::Gid{} ||
-        (is_four && b[12] == 0))
-        return false;
-    if (std::ranges::find(own_.identity().gids, address) != own_.identity().gids.end())
-        return false;
-    return std::ranges::any_of(own_.identity().listens, [&](const UdpAddress& own) {
-        return wire::is_ipv4(own.gid) == is_four;
-    });
-}
-
 EndpointIndex World::find_remote(const wire::Gid& address, const wire::Gid& own) const {
     const auto known = by_address_.find({address, own});
     return known == by_address_.end() ? kNowhere : EndpointIndex{known->second};
@@ -307,7 +293,7 @@ EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* n
     const wire::Gid own =
         named != nullptr ? *named : own_.identity().gids[gid_index_for(own_.identity(), address)];
     if (const EndpointIndex known = find_remote(address, own); known != kNowhere) return known;
-    if (!is_elsewhere(address)) return kNowhere;
+    if (!own_.is_elsewhere(address)) return kNowhere;
     const Instant time = now();
     if (by_address_.size() >= kMostRemote && !make_room_for_remote(time)) return kNowhere;
     auto made = std::make_unique<Peer>(0, kSlots, Credentials{});
@@ -316,7 +302,7 @@ EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* n
     made->facts.gids[0] = address;
     made->own_address = own;
     made->heard_at = time;
-    const uint32_t index = free_place(time);
+    const uint32_t index = free_place(peers_, time);
     if (index == peers_.size()) peers_.emplace_back();
     peers_[index] = std::move(made);
     by_address_[{address, own}] = index;

@@ -69,7 +69,7 @@ Descriptor Ports::waiting_name(uint32_t number) const {
 
 transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire::Gid& address) {
     const uint32_t number = number_of(protocol, port);
-    if (world_.is_elsewhere(address)) return world_.resolve_remote(address);
+    if (world_.own().is_elsewhere(address)) return world_.resolve_remote(address);
     world_.lose_the_dead();
     if (const auto known = find_listener(number, address); known != World::kNowhere) return known;
     world_.meet_slots(marked_slots(world_.own().realm()));

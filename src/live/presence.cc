@@ -72,4 +72,17 @@ void Presence::add_slot(uint32_t slot) {
     board().blocks[slot].store(static_cast<uint8_t>(slots_.size()));
 }
 
+bool Presence::is_elsewhere(const wire::Gid& address) const {
+    const auto& b = address.bytes;
+    const bool is_four = wire::is_ipv4(address);
+    const bool is_nobodys = is_multicast(address) || (is_four && b[12] >= 240);
+    const bool is_loopback = is_four && b[12] == 127;
+    if (who_.listens.empty() || is_nobodys || is_loopback || address == wire::Gid{} ||
+        (is_four && b[12] == 0))
+        return false;
+    if (std::ranges::find(who_.gids, address) != who_.gids.end()) return false;
+    return std::ranges::any_of(
+        who_.listens, [&](const UdpAddress& own) { return wire::is_ipv4(own.gid) == is_four; });
+}
+
 }  // namespace tulle::live

@@ -32,6 +32,9 @@ public:
     Board& board() { return *reinterpret_cast<Board*>(board_.data()); }
     Grants& grants() { return *reinterpret_cast<Grants*>(grants_.data()); }
 
+    // An address of another machine, of a kind that we talk to.
+    bool is_elsewhere(const wire::Gid& address) const;
+
     // Numbers of queue pairs: those of the adapter, and those that the world knows.
     wire::Qpn outside_of(wire::Qpn qpn) const {
         return outside(qpn, slots_[transport::Core::index_of(qpn) / kQueuePairsOfSlot]);

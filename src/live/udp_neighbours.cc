@@ -94,7 +94,7 @@ UdpNeighbours::Verdict UdpNeighbours::judge_greeting(Instant now, const UdpArriv
     auto greeting = *UdpSockets::greeting_in(arrival);
     if (!greeting.is_answer) {
         greeting.is_answer = true;
-        if (world_.is_elsewhere(arrival.source))
+        if (world_.own().is_elsewhere(arrival.source))
             udp_.sockets().greet(arrival.destination, arrival.source, greeting);
         return {Whose::nobodys};
     }

@@ -102,7 +102,6 @@ public:
                                             const wire::Gid* own = nullptr);
     // The same if it is known.
     transport::EndpointIndex find_remote(const wire::Gid& address, const wire::Gid& own) const;
-    bool is_elsewhere(const wire::Gid& address) const;
     // Before a queue pair is connected: the process in its slot may have just ended, and another
     // one taken its place.
     void notice_death(wire::Qpn qpn);
@@ -143,7 +142,6 @@ private:
     bool is_known(uint32_t slot);
     std::optional<uint32_t> index_for(Introduction& introduction);
     std::optional<uint32_t> place_for_new_peer(const Introduction& introduction);
-    uint32_t free_place(base::Instant now) const;
     bool make_room_for_remote(base::Instant now);
     std::optional<Call> begin_call(uint32_t slot, uint32_t variants);
     void end_call(Call call);

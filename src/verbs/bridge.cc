@@ -83,7 +83,8 @@ constexpr Bridge kBridge = {
         },
     .is_elsewhere =
         [](ibv_context* c, const uint8_t* address) {
-            return or_else(false, [&] { return host_of(c).world().is_elsewhere(gid_of(address)); });
+            return or_else(false,
+                           [&] { return host_of(c).world().own().is_elsewhere(gid_of(address)); });
         },
     .slot = [](ibv_context* c) { return host_of(c).world().own().slot(); },
     .listens_on_other_link =
