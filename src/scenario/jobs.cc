@@ -8,12 +8,12 @@
 #include "base/int128.h"
 #include "base/units.h"
 #include "scenario/fields.h"
+#include "scenario/key_reader.h"
 #include "scenario/serving.h"
 #include "scenario/traces.h"
 #include "scenario/training.h"
 #include "workload/collectives/tuning.h"
 #include "workload/generated_job.h"
-#include "workload/storage.h"
 
 namespace tulle::scenario {
 namespace {
@@ -95,7 +95,17 @@ const std::vector<WorkKind> kOwnKinds = {
       {"operation", "one of read, write", "read by default"},
       {"bytes", "size", "of each initiator in all"},
       {"block", "size", "of one command; 128KiB by default"},
-      {"depth", "number", "commands outstanding; 32 by default"}}},
+      {"depth", "number", "commands outstanding; 32 by default"},
+      {"in_capsule", "size", "of a write that goes along with its command at most; 0 by default"},
+      {"drives", "map", "of each target; without them nothing takes time there"}}},
+};
+
+constexpr KnownKey kDriveKeys[] = {
+    {"count", "number", "of each target; 1 by default"},
+    {"latency", "duration",
+     "of a command, beside those of others; by default 80us of a read, as flash, and 20us of a "
+     "write, both chosen"},
+    {"rate", "rate", "of a drive, one block after the other; 56Gbps by default, chosen"},
 };
 
 constexpr KnownKey kStepKeys[] = {
@@ -131,6 +141,10 @@ const WorkKind& kind_named(std::string_view name) {
 
 std::span<const WorkKind> job_kinds() {
     return all_job_kinds();
+}
+
+std::span<const KnownKey> drive_keys() {
+    return kDriveKeys;
 }
 
 std::span<const KnownKey> step_keys() {
@@ -525,6 +539,19 @@ std::vector<uint32_t> JobReader::read_targets(const Value& map) {
     return found;
 }
 
+void JobReader::read_drives(const Value& map, workload::Storage& storage) {
+    if (!notes_.expect_map(map, "drives", kDriveKeys)) return;
+    constexpr base::Duration kReadLatency{80'000'000};
+    constexpr base::Duration kWriteLatency{20'000'000};
+    storage.drives.count = 1;
+    storage.drives.latency = storage.writes ? kWriteLatency : kReadLatency;
+    KeyReader reader(map, notes_);
+    reader.number(map, "count", storage.drives.count, 1, 4096);
+    reader.time("latency", storage.drives.latency);
+    reader.field(
+        "rate", [](At<base::Rate> at) { return rate(std::move(at)); }, storage.drives.rate);
+}
+
 void JobReader::read_storage(const Value& map, const workload::Job& job) {
     workload::Storage storage;
     storage.initiators = ranks(map, "initiators");
@@ -545,9 +572,14 @@ void JobReader::read_storage(const Value& map, const workload::Job& job) {
             storage.initiators.end())
             notes_.fail(map.line,
                         fmt::format("GPU {} is an initiator and a target of storage", target));
-    if (notes_.failed()) return;
-    const uint64_t blocks = storage.bytes / storage.block + 1;
-    if (!has_room(map.line, blocks * 3 * storage.initiators.size())) return;
+    if (const Value* value = map.find("in_capsule")) {
+        storage.in_capsule = size(map, "in_capsule", 1);
+        if (!storage.writes)
+            notes_.fail(value->line,
+                        "in_capsule has no effect here; it goes with operation: write");
+    }
+    if (map.find("drives") != nullptr) read_drives(*map.find("drives"), storage);
+    if (notes_.failed() || !has_room(map.line, workload::most_tasks(storage))) return;
     workload::append_storage(setup_.program, job, storage, next_channel_++);
 }
 

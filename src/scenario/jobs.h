@@ -13,6 +13,7 @@
 #include "scenario/notes.h"
 #include "sim/setup.h"
 #include "workload/collectives/collective.h"
+#include "workload/storage.h"
 
 namespace tulle::scenario {
 
@@ -24,6 +25,8 @@ inline constexpr uint64_t kMostTasks = 16'000'000;
 inline constexpr uint64_t kMostStoredTasks = 1'000'000;
 
 std::span<const WorkKind> job_kinds();
+// Of storage: what drives are.
+std::span<const KnownKey> drive_keys();
 // What a step of a job may be.
 std::span<const KnownKey> step_keys();
 
@@ -73,6 +76,7 @@ private:
     void read_trace_of_ranks(std::string_view kind, const Value& map, const workload::Job& job);
     void read_storage(const Value& map, const workload::Job& job);
     std::vector<uint32_t> read_targets(const Value& map);
+    void read_drives(const Value& map, workload::Storage& storage);
     struct Part;
     std::vector<Part> parts_of(const std::vector<Step>& steps,
                                const workload::Placement& placement) const;

@@ -187,6 +187,8 @@ std::string work_text() {
         if (kind.key.name == "chakra") text += fmt::format("\n{}{}", kChakraNotes, kTraceNotes);
         if (kind.key.name == "kineto") text += fmt::format("\n{}", kKinetoNotes);
         if (kind.key.name == "simai") text += fmt::format("\n{}", kSimaiNotes);
+        if (kind.key.name == "storage")
+            text += fmt::format("\nOf `drives`:\n\n{}", table(drive_keys()));
         if (kind.key.name == "job") text += fmt::format("\nA step:\n\n{}", table(step_keys()));
     }
     return text;

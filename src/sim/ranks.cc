@@ -69,7 +69,10 @@ void Ranks::find_connections() {
     std::map<std::tuple<Tier, uint32_t, uint32_t, uint32_t, uint16_t, uint32_t>, uint32_t> known;
     for (uint32_t i = 0; i < program_.size(); ++i) {
         const Task& task = program_[i];
-        if (task.kind == Task::Kind::compute) continue;
+        if (task.kind == Task::Kind::compute) {
+            if (task.is_in_turn) connection_[i] = device_of(task);
+            continue;
+        }
         const uint32_t job_number = program_.phases[task.phase].job;
         const workload::Job& job = program_.jobs[job_number];
         const uint32_t group = group_of(i);
@@ -96,6 +99,14 @@ void Ranks::find_connections() {
         }
         ++made[entry->second].messages;
     }
+}
+
+// What takes one thing after the other at a rank, such as a drive: a device for each channel.
+uint32_t Ranks::device_of(const Task& task) {
+    const auto [entry, is_new] =
+        device_at_.try_emplace({task.rank, task.channel}, static_cast<uint32_t>(devices_.size()));
+    if (is_new) devices_.emplace_back();
+    return entry->second;
 }
 
 // Of a task that goes through a switch that computes; none of any other.
@@ -277,7 +288,12 @@ void Ranks::start(RankPart& part, uint32_t number, Instant at) {
     if (const auto found = ready_.find(number); found != ready_.end()) found->second = at;
     part.begin_phase(task.phase, at);
     if (task.kind != Task::Kind::compute) return post(part, number, at);
-    part.push({at + computing_of(number), number, task.rank, 0, false});
+    Instant end = at + computing_of(number);
+    if (task.is_in_turn) {
+        Instant& free = devices_[connection_[number]];
+        free = end = std::max(at, free) + computing_of(number);
+    }
+    part.push({end, number, task.rank, 0, false});
 }
 
 Duration Ranks::computing_of(uint32_t number) const {

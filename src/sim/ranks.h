@@ -73,6 +73,7 @@ private:
     void find_dependants();
     void find_ranks();
     void find_connections();
+    uint32_t device_of(const workload::Task& task);
     uint32_t group_of(uint32_t task);
     void take_sightings(size_t partition);
     void take_sighting(size_t partition, size_t tier, const cluster::Sighting& sighting);
@@ -103,7 +104,9 @@ private:
     std::vector<uint32_t> rank_inside_;      // by endpoint of the network inside servers
     std::vector<uint32_t> first_dependant_;  // of each task, and the end
     std::vector<uint32_t> dependants_;
-    std::vector<uint32_t> connection_;  // of each message
+    std::vector<uint32_t> connection_;  // of each message; of computing in turn, its device
+    std::map<std::pair<uint32_t, uint16_t>, uint32_t> device_at_;  // by rank and channel
+    std::vector<Instant> devices_;                                 // when each is free
     // By job, channel, kind and rank that a sum is for or copies are from; while it is made.
     std::map<std::tuple<uint32_t, uint16_t, workload::Task::Kind, uint32_t>, uint32_t> group_at_;
     // Of each task. `at_`: until it starts, when the last thing that it waited for was seen; then

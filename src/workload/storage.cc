@@ -8,28 +8,101 @@
 namespace tulle::workload {
 namespace {
 
-uint32_t add(Program& program, const Task& pattern, Task::Kind kind, uint32_t rank, uint32_t peer,
-             uint64_t bytes, uint32_t need) {
-    Task task = pattern;
-    task.kind = kind;
-    task.rank = rank;
-    task.peer = peer;
-    task.bytes = bytes;
-    return program.add(task, std::span(&need, need == kNoTask ? 0 : 1));
-}
+using Kind = Task::Kind;
 
-// One command and its answer; `need` is the answer before. Returns what the initiator waits for.
-uint32_t add_command(Program& program, const Task& pattern, bool writes, uint32_t initiator,
-                     uint32_t target, uint64_t bytes, uint32_t need) {
-    using Kind = Task::Kind;
-    const uint32_t command =
-        add(program, pattern, Kind::send, initiator, target, kCommandBytes, need);
-    if (!writes) return add(program, pattern, Kind::send, target, initiator, bytes, command);
-    const uint32_t data = add(program, pattern, Kind::read, target, initiator, bytes, command);
-    return add(program, pattern, Kind::send, target, initiator, kResponseBytes, data);
-}
+// What an initiator waits for to know that a command is answered.
+using Answer = std::vector<uint32_t>;
+
+class StorageBuilder {
+public:
+    StorageBuilder(Program& program, const Storage& storage, uint32_t phase, uint16_t channel)
+        : program_(program), storage_(storage) {
+        pattern_.phase = phase;
+        pattern_.channel = channel;
+    }
+
+    // Of one initiator, which keeps as many outstanding as there are answers.
+    void add(size_t index) {
+        const uint64_t bytes = storage_.bytes_for(index);
+        const uint64_t blocks = bytes == 0 ? 0 : parts_of(bytes, storage_.block);
+        Answer first;
+        if (!storage_.after.empty() && storage_.after[index] != kNoTask)
+            first.push_back(storage_.after[index]);
+        std::vector<Answer> answers(std::min<uint64_t>(storage_.depth, blocks), first);
+        const size_t targets = storage_.targets.size();
+        for (uint64_t block = 0; block < blocks; ++block) {
+            const uint64_t size = std::min(storage_.block, bytes - block * storage_.block);
+            const uint32_t target = storage_.targets[(index + block) % targets];
+            Answer& slot = answers[block % answers.size()];
+            drive_ = storage_.drives.count == 0
+                         ? 0
+                         : static_cast<uint16_t>((index + block / targets) % storage_.drives.count);
+            slot = storage_.writes ? write(storage_.initiators[index], target, size, slot)
+                                   : read(storage_.initiators[index], target, size, slot);
+        }
+    }
+
+private:
+    uint32_t task(Kind kind, uint32_t rank, uint32_t peer, uint64_t bytes,
+                  std::span<const uint32_t> needs) {
+        Task task = pattern_;
+        task.kind = kind;
+        task.rank = rank;
+        task.peer = peer;
+        task.bytes = bytes;
+        return program_.add(task, needs);
+    }
+
+    // The drive's turn, and what the command takes besides; returns what ends it.
+    uint32_t ask_drive(uint32_t target, uint64_t bytes, uint32_t need) {
+        if (storage_.drives.count == 0) return need;
+        Task turn = pattern_;
+        turn.kind = Kind::compute;
+        turn.rank = turn.peer = target;
+        turn.channel = drive_;
+        turn.is_in_turn = true;
+        turn.duration = storage_.drives.rate.time_for(bytes);
+        uint32_t last = program_.add(turn, std::span(&need, 1));
+        if (storage_.drives.latency.ps == 0) return last;
+        turn.is_in_turn = false;
+        turn.duration = storage_.drives.latency;
+        last = program_.add(turn, std::span(&last, 1));
+        return last;
+    }
+
+    Answer read(uint32_t initiator, uint32_t target, uint64_t bytes, const Answer& before) {
+        const uint32_t command = task(Kind::send, initiator, target, kCommandBytes, before);
+        const uint32_t found = ask_drive(target, bytes, command);
+        const uint32_t data = task(Kind::send, target, initiator, bytes, std::span(&found, 1));
+        const uint32_t response =
+            task(Kind::send, target, initiator, kResponseBytes, std::span(&found, 1));
+        return {data, response};
+    }
+
+    Answer write(uint32_t initiator, uint32_t target, uint64_t bytes, const Answer& before) {
+        const bool is_along = bytes <= storage_.in_capsule;
+        uint32_t last =
+            task(Kind::send, initiator, target, kCommandBytes + (is_along ? bytes : 0), before);
+        if (!is_along) last = task(Kind::read, target, initiator, bytes, std::span(&last, 1));
+        last = ask_drive(target, bytes, last);
+        return {task(Kind::send, target, initiator, kResponseBytes, std::span(&last, 1))};
+    }
+
+    Program& program_;
+    const Storage& storage_;
+    Task pattern_;
+    uint16_t drive_ = 0;
+};
 
 }  // namespace
+
+uint64_t most_tasks(const Storage& storage) {
+    constexpr uint64_t kOfCommand = 5;
+    uint64_t blocks = 0;
+    for (size_t i = 0; i < storage.initiators.size(); ++i)
+        blocks += parts_of(storage.bytes_for(i), storage.block);
+    return kOfCommand * blocks;
+}
 
 void append_storage(Program& program, const Job& job, const Storage& storage, uint16_t channel) {
     TULLE_CHECK(!storage.initiators.empty() && !storage.targets.empty());
@@ -37,28 +110,15 @@ void append_storage(Program& program, const Job& job, const Storage& storage, ui
     Phase phase;
     phase.name = job.name;
     phase.collective = storage.writes ? Collective::storage_write : Collective::storage_read;
-    phase.bytes = storage.bytes;
+    for (size_t i = 0; i < storage.initiators.size(); ++i)
+        phase.bytes = std::max(phase.bytes, storage.bytes_for(i));
     phase.ranks = static_cast<uint32_t>(storage.initiators.size());
     phase.job = static_cast<uint32_t>(program.jobs.size());
-    Task pattern;
-    pattern.channel = channel;
-    pattern.phase = static_cast<uint32_t>(program.phases.size());
+    const auto number = static_cast<uint32_t>(program.phases.size());
     program.jobs.push_back(job);
     program.phases.push_back(std::move(phase));
-
-    const uint64_t blocks = parts_of(storage.bytes, storage.block);
-    std::vector<uint32_t> answers(std::min<uint64_t>(storage.depth, blocks));
-    for (size_t i = 0; i < storage.initiators.size(); ++i) {
-        std::fill(answers.begin(), answers.end(), kNoTask);
-        for (uint64_t block = 0; block < blocks; ++block) {
-            const uint64_t begin = block * storage.block;
-            const uint64_t bytes = std::min(storage.block, storage.bytes - begin);
-            const uint32_t target = storage.targets[(i + block) % storage.targets.size()];
-            uint32_t& slot = answers[block % answers.size()];
-            slot = add_command(program, pattern, storage.writes, storage.initiators[i], target,
-                               bytes, slot);
-        }
-    }
+    StorageBuilder builder(program, storage, number, channel);
+    for (size_t i = 0; i < storage.initiators.size(); ++i) builder.add(i);
 }
 
 }  // namespace tulle::workload

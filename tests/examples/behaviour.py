@@ -158,6 +158,9 @@ def expectations(run):
             layouts.exposed_us("gathered context", "context") > 0
             and layouts.exposed_us("experts", "expert") > 0
             and layouts.exposed_us("tensors", "tensor") > 0,
+        "drives that are slower than their links set the pace of a checkpoint":
+            8 * 2**20 / 7e3 <= run["storage-drives"].json["collectives"][0]["time_us"]
+            < 1.1 * 8 * 2**20 / 7e3,
         "all ranks of a step wait for a slow GPU":
             run["training-slow-gpu"].only_step()["step_us"]
             > run["training"].only_step()["step_us"]
