@@ -114,13 +114,13 @@ simplified:
 
 constexpr std::string_view kServingNotes =
     R"(An instance is a copy of the model on so many GPUs: tp, or ep if that is more. Its first GPU
-is its scheduler. At the end of each step it decides what the next one has: each answer that is under way
-gets a token, and with `together` prompts fill the step up to `step_tokens`, cut where they do not
-fit. `prefill` takes whole prompts. A request comes to the scheduler of `decode` first; when there
-is room for its KV cache, that asks `prefill`, whose GPUs write the cache into those of `decode`.
-The last step of a prompt chooses the first token. A step takes the longer of what it computes and
-what it reads from memory (weights, KV), and what its layers say to each other. The report has a
-column for an infinitely fast network, on which messages and collectives take no time.
+is its scheduler. At the end of each step it decides what the next one has: each answer that is
+under way gets a token, and with `together` prompts fill the step up to `step_tokens`, cut where
+they do not fit. `prefill` takes whole prompts. A request comes to the scheduler of `decode` first;
+when there is room for its KV cache, that asks `prefill`, whose GPUs write the cache into those of
+`decode`. The last step of a prompt chooses the first token. A step takes the longer of what it
+computes and what it reads from memory (weights, KV), and what its layers say to each other. The
+report has a column for an infinitely fast network, on which messages and collectives take no time.
 What is simplified:
 
 - Requests go to instances in turn. Room for a whole request is taken before its prompt is
