@@ -52,7 +52,7 @@ void SetUp::end() {
 // The thread that sets up cannot be stopped where it is, so the program ends around it: files that
 // were begun are taken away first.
 void SetUp::watch() {
-    TerminalLine line(TerminalLine::Log::some);  // an estimate of the run comes after this
+    TerminalLine line;
     int patience = kLooksOfPatience;
     for (int look = 0; !is_over_.load(); ++look) {
         std::this_thread::sleep_for(kLook);

@@ -34,7 +34,8 @@ constexpr const char* kExamples = R"(Examples:
   tulle sim incast.yaml --set fabric.pfc.xoff=100KB -q
   tulle sim --hpcc config.txt --fct fct.txt   the files of HPCC's simulator
   tulle sim --cm perm.cm --topology fat-tree:k=8 --profile roce-v2-400g
-  tulle sim --chakra traces/gpt --topology rail:servers=4,rails=8 --profile ib-ndr
+  tulle sim --chakra traces/gpt --topology rail:servers=4,rails=8 \
+            --profile ib-ndr
   tulle sim incast.yaml --pcap out.pcapng --tap h0-switch0
   tulle sim incast.yaml --trace out.json      for Perfetto (ui.perfetto.dev)
   tulle sim incast.yaml --html run.html --link h0-switch0

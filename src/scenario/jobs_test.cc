@@ -222,7 +222,7 @@ TEST(jobs, several_run_at_once_on_channels_of_their_own) {
 
 TEST(jobs, storage_reads_from_hosts_without_a_gpu) {
     const sim::Setup setup = made(on_rails("storage: {bytes: 300KiB, initiators: [0, 5]}"));
-    ASSERT_EQ(setup.program.size(), 2u * 3 * 2);
+    ASSERT_EQ(setup.program.size(), 2u * 3 * 3);  // a command, the data, a response
     EXPECT_EQ(setup.program.phases[0].collective, Collective::storage_read);
     for (const Task& task : setup.program.tasks()) EXPECT_TRUE(task.rank == 8 || task.peer == 8);
     const sim::Setup writes = made(

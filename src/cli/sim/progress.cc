@@ -55,13 +55,10 @@ std::string time_left(uint64_t done, milliseconds elapsed) {
     return fmt::format("{} min left", seconds / 60 + 1);
 }
 
-TerminalLine::TerminalLine(Log log)
-    : began_(std::chrono::steady_clock::now()),
-      is_terminal_(::isatty(STDERR_FILENO) != 0),
-      log_(log) {}
+TerminalLine::TerminalLine()
+    : began_(std::chrono::steady_clock::now()), is_terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 void TerminalLine::show(const std::function<std::string(milliseconds elapsed)>& text) {
-    if (!is_terminal_ && log_ == Log::none) return;
     const auto elapsed =
         std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began_);
     if (elapsed < (is_terminal_ ? kQuietFor : next_line_)) return;

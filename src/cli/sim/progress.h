@@ -1,5 +1,5 @@
 // How far a run is and how long it will still take, on one line of a terminal that is written anew.
-// Runs of less than two seconds show nothing, and nothing is shown where nobody watches.
+// Runs of less than two seconds show nothing.
 #pragma once
 
 #include <chrono>
@@ -21,12 +21,11 @@ std::string progress_text(const drive::Progress& progress, base::Instant stop,
 // "12 s left": if what is done took so long.
 std::string time_left(uint64_t done_millionths, std::chrono::milliseconds elapsed);
 
-// A line that is written anew, once two seconds have passed. Where there is no terminal, nobody
-// sees it, or a log gets lines: after 15 seconds, and each time that twice as many have passed.
+// A line that is written anew, once two seconds have passed. Where there is no terminal, a log gets
+// lines: after 15 seconds, and each time that twice as many have passed.
 class TerminalLine {
 public:
-    enum class Log : bool { none, some };
-    explicit TerminalLine(Log log = Log::none);
+    TerminalLine();
     ~TerminalLine() { clear(); }
     TerminalLine(const TerminalLine&) = delete;
     TerminalLine& operator=(const TerminalLine&) = delete;
@@ -37,7 +36,6 @@ public:
 private:
     std::chrono::steady_clock::time_point began_;
     bool is_terminal_;
-    Log log_;
     std::chrono::milliseconds next_line_{15'000};  // of a log
     bool is_shown_ = false;
 };
