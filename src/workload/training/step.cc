@@ -765,7 +765,10 @@ uint64_t most_tasks(const StepOptions& options, const StepPlace& place) {
     constexpr uint64_t kLeastChunk = 512 << 10;
     const Layout& layout = options.layout;
     const uint64_t ranks = place.members.size();
-    const uint64_t slots = uint64_t{3} * layout.micro_batches * layout.chunks;
+    const bool splits_backward = options.schedule == PipelineSchedule::zero_bubble ||
+                                 options.schedule == PipelineSchedule::dual;
+    const uint64_t slots =
+        (splits_backward ? uint64_t{3} : uint64_t{2}) * layout.micro_batches * layout.chunks;
     uint64_t own = 0;  // of a rank
     const uint64_t layers = options.model.layers / layout.pipeline + 1;
     uint64_t most_parameters = 0;
@@ -776,7 +779,7 @@ uint64_t most_tasks(const StepOptions& options, const StepPlace& place) {
     if (layout.replicas() > 1 && !options.repeats_replicas)
         own += times(rounds, 2 * kGradientBytes * most_parameters / kLeastChunk +
                                  4 * layout.replicas() * layers);
-    own += times(slots, 8 + 2 * uint64_t{layout.tensor});
+    own += times(slots, 8 + uint64_t{layout.tensor});
     if (!options.repeats) {
         const uint64_t bytes = 12 * tensor_bytes(options.model, layout) +
                                2 * context_bytes(options.model, layout) + 4 * expert_bytes(options);
