@@ -442,10 +442,10 @@ TEST(Clients, many_come_and_go_and_leave_nothing_behind) {
     }
     EXPECT_LE(after.descriptors, before.descriptors + 4);
     EXPECT_LE(after.mappings, before.mappings + 4);
-    // The place of a peer is used again ten seconds after it was lost: two kilobytes each for those
-    // who came meanwhile, a thousand or two. Not for all who ever came: 10,000 would be twenty
-    // megabytes.
-    EXPECT_LE(after.kilobytes, before.kilobytes + 6 * 1024) << before.kilobytes;
+    // The place of a peer is used again ten seconds after it was lost: some kilobytes each for
+    // those who came meanwhile, up to three thousand (measured: 8 MB after 4,000 and 9 after
+    // 10,000). Not for all who ever came: 10,000 would be more than twenty megabytes.
+    EXPECT_LE(after.kilobytes, before.kilobytes + 12 * 1024) << before.kilobytes;
     std::printf("%d clients: %td to %td descriptors, %td to %td mappings, %td to %td kB\n", clients,
                 before.descriptors, after.descriptors, before.mappings, after.mappings,
                 before.kilobytes, after.kilobytes);
