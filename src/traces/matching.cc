@@ -165,29 +165,21 @@ private:
 
 base::Result<std::vector<uint32_t>> order_of(const Trace& trace, uint32_t rank) {
     const RankGraph& graph = trace.ranks[rank];
-    std::vector<uint32_t> first(graph.size() + 1);
-    std::vector<uint32_t> waits(graph.size());
-    for (uint32_t node = 0; node < graph.size(); ++node)
-        for (const uint32_t need : graph.needs(node)) {
-            ++first[need + 1];
-            ++waits[node];
-        }
-    for (uint32_t node = 0; node < graph.size(); ++node) first[node + 1] += first[node];
-    std::vector<uint32_t> behind(first.back());
-    std::vector<uint32_t> next(first.begin(), first.end() - 1);
-    for (uint32_t node = 0; node < graph.size(); ++node)
-        for (const uint32_t need : graph.needs(node)) behind[next[need]++] = node;
+    const Followers followers(graph);
+    std::vector<size_t> waits(graph.size());
     std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-    for (uint32_t node = 0; node < graph.size(); ++node)
+    for (uint32_t node = 0; node < graph.size(); ++node) {
+        waits[node] = graph.needs(node).size();
         if (waits[node] == 0) ready.push(node);
+    }
     std::vector<uint32_t> order;
     order.reserve(graph.size());
     while (!ready.empty()) {
         const uint32_t node = ready.top();
         ready.pop();
         order.push_back(node);
-        for (uint32_t i = first[node]; i < first[node + 1]; ++i)
-            if (--waits[behind[i]] == 0) ready.push(behind[i]);
+        for (const uint32_t follower : followers.of(node))
+            if (--waits[follower] == 0) ready.push(follower);
     }
     for (uint32_t node = 0; node < graph.size() && order.size() < graph.size(); ++node)
         if (waits[node] != 0)

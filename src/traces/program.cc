@@ -42,8 +42,7 @@ struct Ready {
 // What is known of a rank's nodes while tasks are made of them.
 struct RankState {
     std::vector<uint32_t> waits;  // how many things a node still waits for
-    std::vector<uint32_t> first;  // of `behind`, by node
-    std::vector<uint32_t> behind;
+    Followers followers;
     std::vector<uint32_t> task;  // that says that a node is done; kNoTask: nothing has to be
     std::vector<int64_t> end;    // on an infinitely fast network; -1: not yet
     std::array<uint32_t, kLanes> last_task{kNoTask, kNoTask};
@@ -148,21 +147,14 @@ private:
     void prepare(uint32_t rank) {
         const RankGraph& graph = trace_.ranks[rank];
         RankState& state = states_[rank];
-        state.first.assign(graph.size() + 1, 0);
+        state.followers = Followers(graph);
         state.waits.assign(graph.size(), 0);
         state.task.assign(graph.size(), kNoTask);
         state.end.assign(graph.size(), -1);
         for (uint32_t node = 0; node < graph.size(); ++node) {
             state.waits[node] = static_cast<uint32_t>(graph.needs(node).size());
             if (graph[node].kind == Node::Kind::receive) ++state.waits[node];
-            for (const uint32_t need : graph.needs(node)) ++state.first[need + 1];
         }
-        for (uint32_t node = 0; node < graph.size(); ++node)
-            state.first[node + 1] += state.first[node];
-        state.behind.resize(state.first.back());
-        std::vector<uint32_t> next(state.first.begin(), state.first.end() - 1);
-        for (uint32_t node = 0; node < graph.size(); ++node)
-            for (const uint32_t need : graph.needs(node)) state.behind[next[need]++] = node;
         remembered_->nodes += graph.size();
     }
 
@@ -189,8 +181,8 @@ private:
         RankState& state = states_[rank];
         state.task[node] = task;
         state.end[node] = end;
-        for (uint32_t i = state.first[node]; i < state.first[node + 1]; ++i)
-            if (--state.waits[state.behind[i]] == 0) make_ready(rank, state.behind[i]);
+        for (const uint32_t follower : state.followers.of(node))
+            if (--state.waits[follower] == 0) make_ready(rank, follower);
     }
 
     // The tasks that a node waits for, each once.
@@ -271,7 +263,7 @@ private:
         Task task;
         task.rank = from.rank;
         task.peer = to.rank;
-        task.tier = place_.scale_up && from.server == to.server ? Tier::scale_up : Tier::scale_out;
+        task.tier = tier_between(from, to, place_.scale_up);
         task.channel = place_.first_channel;
         task.phase = phase(message_phase_, "messages");
         task.bytes = std::max<uint64_t>(1, node.bytes);

@@ -4,6 +4,16 @@
 
 namespace tulle::traces {
 
+Followers::Followers(const RankGraph& graph) : first_(graph.size() + 1) {
+    for (uint32_t node = 0; node < graph.size(); ++node)
+        for (const uint32_t need : graph.needs(node)) ++first_[need + 1];
+    for (uint32_t node = 0; node < graph.size(); ++node) first_[node + 1] += first_[node];
+    followers_.resize(first_.back());
+    std::vector<uint32_t> next(first_.begin(), first_.end() - 1);
+    for (uint32_t node = 0; node < graph.size(); ++node)
+        for (const uint32_t need : graph.needs(node)) followers_[next[need]++] = node;
+}
+
 uint32_t Trace::group(const std::string& name, const std::vector<uint32_t>& members) {
     for (uint32_t i = 0; i < groups.size(); ++i)
         if (groups[i].name == name && groups[i].ranks == members) return i;

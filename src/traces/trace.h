@@ -58,6 +58,20 @@ private:
     std::vector<uint32_t> needs_;
 };
 
+// Who waits for a node of a graph: its needs, seen from the other side.
+class Followers {
+public:
+    Followers() = default;
+    explicit Followers(const RankGraph& graph);
+    std::span<const uint32_t> of(uint32_t node) const {
+        return std::span(followers_).subspan(first_[node], first_[node + 1] - first_[node]);
+    }
+
+private:
+    std::vector<uint32_t> first_;  // of each node, and the end
+    std::vector<uint32_t> followers_;
+};
+
 // Ranks that do collectives together.
 struct Group {
     std::string name;

@@ -13,7 +13,7 @@ using testing::servers;
 
 bool is_seen_in(const Placement& placement, const Task& task, uint32_t rank) {
     if (task.kind != Task::Kind::multicast) return is_seen_by(task, rank);
-    return placement.share_server(task.rank, rank);
+    return placement.server_of(task.rank) == placement.server_of(rank);
 }
 
 // All algorithms after each other, on two servers of three; ranks are members.

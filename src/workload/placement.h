@@ -15,6 +15,11 @@ struct Member {
     uint32_t local = 0;   // which GPU of it, hence which rail
 };
 
+// Which network a message between the two takes. Without `scale_up` all leave the server.
+inline Tier tier_between(const Member& a, const Member& b, bool scale_up) {
+    return scale_up && a.server == b.server ? Tier::scale_up : Tier::scale_out;
+}
+
 // The ranks that take part, server by server. Collectives count them from 0 in this order.
 class Placement {
 public:
@@ -35,9 +40,8 @@ public:
     // Each server has the same places, so that rails go through all of them.
     bool is_regular() const;
 
-    bool share_server(uint32_t a, uint32_t b) const { return server_[a] == server_[b]; }
     Tier tier(uint32_t a, uint32_t b) const {
-        return scale_up_ && share_server(a, b) ? Tier::scale_up : Tier::scale_out;
+        return tier_between(members_[a], members_[b], scale_up_);
     }
 
 private:

@@ -178,7 +178,7 @@ private:
         Task task;
         task.rank = from.rank;
         task.peer = to.rank;
-        task.tier = place_.scale_up && from.server == to.server ? Tier::scale_up : Tier::scale_out;
+        task.tier = tier_between(from, to, place_.scale_up);
         task.channel = static_cast<uint16_t>(place_.first_channel + channel);
         task.phase = phase;
         task.bytes = bytes;

@@ -612,7 +612,7 @@ Columns StepBuilder::wait_for_tensor(uint32_t stage) {
         Task task;
         task.rank = from.rank;
         task.peer = to.rank;
-        task.tier = place_.scale_up && from.server == to.server ? Tier::scale_up : Tier::scale_out;
+        task.tier = tier_between(from, to, place_.scale_up);
         task.channel = static_cast<uint16_t>(place_.first_channel + 2);
         task.phase = tensor;
         task.bytes = kTokenBytes;
@@ -718,8 +718,7 @@ void StepBuilder::send(const Turn& turn) {
         Task task;
         task.rank = from.rank;
         task.peer = peer.rank;
-        task.tier =
-            place_.scale_up && from.server == peer.server ? Tier::scale_up : Tier::scale_out;
+        task.tier = tier_between(from, peer, place_.scale_up);
         training_->leaves_server[static_cast<size_t>(Purpose::pipeline)] |=
             task.tier == Tier::scale_out;
         task.channel = static_cast<uint16_t>(place_.first_channel + (is_forward ? 0 : 1));
