@@ -66,6 +66,24 @@ std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim
     return all;
 }
 
+JobEnd end_of_job(const sim::Setup& setup, const sim::Result& result,
+                  const std::vector<CollectiveFacts>& collectives, uint32_t job) {
+    const base::Instant start = setup.program.jobs[job].start;
+    JobEnd found{result.tasks.size() == setup.program.size(), {}};
+    for (const CollectiveFacts& phase : collectives) {
+        if (phase.job != job) continue;
+        found.finished &= phase.finished;
+        found.time = std::max(found.time, phase.begin + phase.time - start);
+    }
+    return found;
+}
+
+base::Duration taken_by(const sim::Setup& setup, const workload::Task& task) {
+    const sim::RankPlace& place = setup.ranks[task.rank];
+    const uint32_t permille = task.is_launch ? place.reaction_permille : place.compute_permille;
+    return task.duration * permille / 1000;
+}
+
 std::string way_text(const CollectiveFacts& facts) {
     if (facts.algorithm.empty()) return "-";
     return facts.protocol.empty() ? facts.algorithm : facts.algorithm + " " + facts.protocol;

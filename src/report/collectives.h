@@ -39,6 +39,17 @@ struct CollectiveFacts {
 // As Setup::program has the phases.
 std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim::Result& result);
 
+// Whether all phases of a job have ended, and how long it took: to the end of its last one.
+struct JobEnd {
+    bool finished = false;
+    base::Duration time{};
+};
+JobEnd end_of_job(const sim::Setup& setup, const sim::Result& result,
+                  const std::vector<CollectiveFacts>& collectives, uint32_t job);
+
+// How long a task of computing takes on its rank.
+base::Duration taken_by(const sim::Setup& setup, const workload::Task& task);
+
 // How it was done, in a few words: "ring LL128".
 std::string way_text(const CollectiveFacts& facts);
 

@@ -24,10 +24,8 @@ base::Duration computed_by(const sim::Setup& setup, const sim::Result& result,
                            const std::vector<uint32_t>& tasks) {
     std::vector<std::pair<int64_t, int64_t>> stretches;
     for (const uint32_t number : tasks) {
-        const workload::Task& task = setup.program[number];
         const int64_t begin = result.tasks[number].begin.ps;
-        const int64_t time = task.duration.ps * setup.ranks[task.rank].compute_permille / 1000;
-        stretches.emplace_back(begin, begin + time);
+        stretches.emplace_back(begin, begin + taken_by(setup, setup.program[number]).ps);
     }
     std::ranges::sort(stretches);
     int64_t sum = 0;
@@ -116,14 +114,9 @@ std::vector<TraceFacts> trace_facts(const sim::Setup& setup, const sim::Result& 
         TraceFacts facts;
         facts.name = job.name;
         facts.job = job.trace.get();
-        facts.finished = result.tasks.size() == setup.program.size();
-        base::Instant end = job.start;
-        for (const CollectiveFacts& phase : collectives) {
-            if (phase.job != number) continue;
-            facts.finished &= phase.finished;
-            end = std::max(end, phase.begin + phase.time);
-        }
-        facts.time = end - job.start;
+        const JobEnd end = end_of_job(setup, result, collectives, number);
+        facts.finished = end.finished;
+        facts.time = end.time;
         if (facts.finished) add_trace_times(setup, result, number, facts);
         add_traced(collectives, number, facts);
         all.push_back(std::move(facts));

@@ -30,12 +30,6 @@ uint64_t per_second(uint128_t amount, Duration time) {
     return static_cast<uint64_t>(amount * 1'000'000'000'000u / static_cast<uint64_t>(time.ps));
 }
 
-Duration taken_by(const sim::Setup& setup, const Task& task) {
-    const sim::RankPlace& place = setup.ranks[task.rank];
-    const uint32_t permille = task.is_launch ? place.reaction_permille : place.compute_permille;
-    return task.duration * permille / 1000;
-}
-
 // What a task of a stream waited for: meeting points pass the question on.
 Purpose waited_for(const sim::Setup& setup, const sim::Result& result, uint32_t task) {
     uint32_t need = result.tasks[task].last_need;
@@ -222,14 +216,9 @@ std::vector<TrainingFacts> training_facts(const sim::Setup& setup, const sim::Re
         TrainingFacts facts;
         facts.name = job.name;
         facts.job = job.training.get();
-        facts.finished = result.tasks.size() == setup.program.size();
-        Instant end = job.start;
-        for (const CollectiveFacts& phase : collectives) {
-            if (phase.job != number) continue;
-            facts.finished &= phase.finished;
-            end = std::max(end, phase.begin + phase.time);
-        }
-        facts.step = end - job.start;
+        const JobEnd end = end_of_job(setup, result, collectives, number);
+        facts.finished = end.finished;
+        facts.step = end.time;
         if (facts.finished) {
             add_times(setup, result, number, facts);
             add_repeated(facts);
