@@ -17,35 +17,14 @@ std::string what_breaks() {
     return what == nullptr ? "" : what;
 }
 
-ibv_sge piece(const Side& side) {
-    return {reinterpret_cast<uint64_t>(side.mr->addr), 64, side.mr->lkey};
-}
-
 bool post_receive(Side& side) {
-    ibv_sge sge = piece(side);
+    if (side.qp->srq == nullptr) return side.post_receive(0, 64) == 0;
+    ibv_sge sge{reinterpret_cast<uint64_t>(side.mr->addr), 64, side.mr->lkey};
     ibv_recv_wr wr{};
     wr.sg_list = &sge;
     wr.num_sge = 1;
     ibv_recv_wr* bad = nullptr;
-    return (side.qp->srq != nullptr ? ibv_post_srq_recv(side.qp->srq, &wr, &bad)
-                                    : ibv_post_recv(side.qp, &wr, &bad)) == 0;
-}
-
-bool post_send(Side& side) {
-    ibv_sge sge = piece(side);
-    ibv_send_wr wr{};
-    wr.sg_list = &sge;
-    wr.num_sge = 1;
-    wr.opcode = IBV_WR_SEND;
-    wr.send_flags = IBV_SEND_SIGNALED;
-    ibv_send_wr* bad = nullptr;
-    return ibv_post_send(side.qp, &wr, &bad) == 0;
-}
-
-ibv_wc_status next_completion(Side& side) {
-    ibv_wc wc{};
-    while (ibv_poll_cq(side.cq, 1, &wc) == 0) continue;
-    return wc.status;
+    return ibv_post_srq_recv(side.qp->srq, &wr, &bad) == 0;
 }
 
 ibv_event_type next_event(Side& side) {
@@ -71,9 +50,9 @@ bool hears_that_it_broke(Side& side) {
     if (what == "srq") return next_event(side) == IBV_EVENT_SRQ_ERR;
     if (what == "qp")
         return next_event(side) == IBV_EVENT_QP_FATAL &&
-               next_completion(side) == IBV_WC_WR_FLUSH_ERR;
+               side.completion().status == IBV_WC_WR_FLUSH_ERR;
     return what == "adapter" && next_event(side) == IBV_EVENT_DEVICE_FATAL &&
-           next_completion(side) == IBV_WC_WR_FLUSH_ERR && queue_pair_of(side, false) == nullptr;
+           side.completion().status == IBV_WC_WR_FLUSH_ERR && queue_pair_of(side, false) == nullptr;
 }
 
 TEST(Broken, tells_its_program_by_an_asynchronous_event) {
@@ -86,7 +65,7 @@ TEST(Broken, tells_its_program_by_an_asynchronous_event) {
                 if (!post_receive(side)) return false;
             side.meet();
             for (int i = 1; i < kMessages; ++i)
-                if (next_completion(side) != IBV_WC_SUCCESS) return false;
+                if (side.completion().status != IBV_WC_SUCCESS) return false;
             return hears_that_it_broke(side);
         },
         [](Side& side) {
@@ -94,10 +73,9 @@ TEST(Broken, tells_its_program_by_an_asynchronous_event) {
             ASSERT_TRUE(side.connect());
             side.meet();
             for (int i = 1; i < kMessages; ++i) {
-                EXPECT_TRUE(post_send(side));
-                EXPECT_EQ(next_completion(side), IBV_WC_SUCCESS);
+                EXPECT_EQ(side.result_of(side.request(IBV_WR_SEND, 64)), IBV_WC_SUCCESS);
             }
-            EXPECT_TRUE(post_send(side));
+            EXPECT_EQ(side.post(side.request(IBV_WR_SEND, 64)), 0);
             side.poll_until_told();
         });
 }
