@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "base/units.h"
 #include "scenario/tree.h"
 #include "workload/lines.h"

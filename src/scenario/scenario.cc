@@ -113,12 +113,12 @@ public:
         if (!error()) read_graph();
         if (!error()) read_overrides();
         if (!error()) read_own_settings_of_hosts();
+        if (!error())
+            if (const Complaint wrong = set_line_rates(setup_)) last().notes.fail(1, *wrong);
         setup_.skips = overrides.skips;
         setup_.checks_skipping = overrides.checks_skipping;
         if (!error()) read_lists(overrides.most_tasks);
         if (!error()) check_reactions();
-        if (!error())
-            if (const Complaint wrong = set_line_rates(setup_)) last().notes.fail(1, *wrong);
         if (const base::Error* wrong = error()) return *wrong;
         return std::move(setup_);
     }

@@ -209,6 +209,12 @@ TEST(scenario, what_is_wrong_at_the_top_is_said_with_file_and_line) {
                      "hosts: {congestion: {dcqcn: {min_rate: 1Gbps}}}\n"
                      "work: [{shift: {by: 1, bytes: 1}}]\n"),
               "s.yaml:1: dcqcn.min_rate is above the rate of the hosts' links");
+    // A job's exchanges are simulated while it is read.
+    EXPECT_EQ(answer("topology: rail:servers=2,rails=2\nprofile: roce-v2-400g\n"
+                     "hosts: {congestion: {dcqcn: {min_rate: 500Gbps}}}\n"
+                     "work: [{training: {model: {layers: 2, hidden: 128, heads: 2, vocabulary: 64, "
+                     "sequence: 64}, micro_batches: 2}}]\n"),
+              "s.yaml:1: dcqcn.min_rate is above the rate of the hosts' links");
 }
 
 TEST(scenario, what_does_not_go_together_is_said_where_it_was_written) {

@@ -128,7 +128,7 @@ OpcodeSet& OpcodeSet::operator|=(const OpcodeSet& other) {
 }
 
 bool may_be_refused(uint8_t opcode) {
-    const Service service = wire::service_of(opcode);
+    const wire::Service service = wire::service_of(opcode);
     return is_request(opcode) && (service == wire::Service::rc || service == wire::Service::xrc);
 }
 
