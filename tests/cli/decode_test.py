@@ -236,7 +236,7 @@ class Decoding(InAFolder):
         big = self.file("big.pcap", pcap([(f, len(f)) for f in frames_of(RNR)] * 20_000))
         out = self.folder / "out.json"
         command = f"'{TULLE}' decode --json '{out}' '{big}' | head -1; echo ${{PIPESTATUS[0]}}"
-        result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60)
+        result = subprocess.run(["bash", "-c", command], capture_output=True, timeout=200)
         self.assertEqual(result.stderr, b"")
         self.assertEqual(result.stdout.splitlines()[-1], b"0")
         self.assertEqual(json.loads(out.read_text())["summary"]["packets"], 120_000)

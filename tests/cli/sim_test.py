@@ -315,14 +315,23 @@ class Interrupt(InAFolder):
                 return
         self.fail("it does not begin")
 
+    def wait_until_packets_move(self, timeline):
+        """A timeline grows with what happens."""
+        for _ in range(MOST_POLLS):
+            if any(path.stat().st_size for path in self.folder.glob(timeline.name + "*")):
+                return
+        self.fail("nothing happens")
+
     def test_what_is_known_so_far_is_printed_and_written(self):
-        process = self.begin(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.wait_until_it_runs()
+        timeline = self.folder / "timeline"
+        process = self.begin("--trace", timeline, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.wait_until_packets_move(timeline)
         process.send_signal(signal.SIGINT)
         printed, complaint = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 1)
         self.assertIn(b"interrupted", complaint)
         self.assertIn(b"Verdict: interrupted: 0 of 2 flows", printed)
+        timeline.unlink()
         report = json.loads((self.folder / "run.json").read_text())
         self.assertEqual(report["end"], "interrupted")
         self.assertEqual(self.names(), ["endless.yaml", "incast.yaml", "run.json"])
