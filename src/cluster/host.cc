@@ -354,9 +354,14 @@ void Host::transmit(Instant now, uint32_t index) {
 
 Instant Host::transmit_observed(Instant now, uint32_t index) {
     if (account_ == nullptr) return cabling_.transmit(*port_, index, now);
-    if (account_->begin_packet(now, index)) cabling_.store[index].flags |= Transit::kWatched;
+    const bool is_blind = account_->is_blind(now);
+    if (!is_blind && account_->begin_packet(now, index))
+        cabling_.store[index].flags |= Transit::kWatched;
     const Instant line_end = cabling_.transmit(*port_, index, now);
-    account_->end_packet(now, line_end);
+    if (is_blind)
+        account_->pass_over(line_end);
+    else
+        account_->end_packet(now, line_end);
     return line_end;
 }
 

@@ -23,13 +23,17 @@ bool is_overdue(const transport::QueuePair& qp, Duration wait, bool is_answered)
     return !is_answered && code != 0 && 2 * wait >= Duration{int64_t{4'096'000} << code};
 }
 
-// What its packets met lately is still the reason for its pace. Chosen: many round trips, and long
-// enough for an algorithm to recover from what slowed it.
-Duration watched_before(const transport::QueuePair& qp) {
+// What its packets met lately is still the reason for its pace. Chosen: long enough for an algorithm
+// to recover from what slowed it. Without one, packets that are still on their way count: none of
+// them, as a rule, is so for longer than a message behind it takes as a whole.
+Duration watched_before(const transport::QueuePair& qp, const Span& span) {
+    constexpr Duration kRecovery{1'000'000'000};
+    constexpr Duration kMostOnTheWay{100'000'000};
     const auto algorithm = qp.congestion.algorithm;
     const bool reacts =
         algorithm != transport::Algorithm::none && algorithm != transport::Algorithm::fixed_rate;
-    return Duration{reacts ? 1'000'000'000 : 100'000'000};
+    if (reacts) return kRecovery;
+    return span.until - span.from < kMostOnTheWay ? span.until - span.from : kMostOnTheWay;
 }
 
 }  // namespace
@@ -41,8 +45,9 @@ void HostAccount::watch(const WatchedQp& qp, const Span& span) {
         known = qps_.insert(known, {.id = qp, .qp = adapter_.query_qp(qp.qpn)});
         TULLE_CHECK(known->qp != nullptr);
     }
-    const Duration earlier = watched_before(*known->qp);
+    const Duration earlier = watched_before(*known->qp, span);
     known->spans.push_back({Instant{std::max(int64_t{0}, span.from.ps - earlier.ps)}, span.until});
+    blind_until_ = Instant{};
 }
 
 // Its place stays, for others are known by theirs.
@@ -66,6 +71,16 @@ bool HostAccount::is_in_sight(Watched& qp, Instant now) {
         qp.has_resent = qp.is_asked = false;
     }
     return qp.is_in_sight = is_now;
+}
+
+bool HostAccount::looks_up(Instant now) {
+    Instant next = Instant::never();
+    for (Watched& qp : qps_) {
+        if (is_in_sight(qp, now)) return true;
+        if (qp.span < qp.spans.size()) next = std::min(next, qp.spans[qp.span].from);
+    }
+    blind_until_ = next;
+    return false;
 }
 
 // Packets say whom they are for, not whom they are from; a connection is between two.

@@ -31,7 +31,7 @@ struct WatchedQp {
 };
 
 // When a message that is asked about is under way. A queue pair is looked at only then, and a while
-// before.
+// before (watched_before() in host_account.cc).
 struct Span {
     Instant from{};
     Instant until = Instant::never();
@@ -67,6 +67,12 @@ public:
     void forget(transport::Qpn qpn);
     void want(uint32_t id, bool is_task) { wanted_.insert(key_of(id, is_task)); }
 
+    // Nobody is in sight: packets go as if there were no account.
+    bool is_blind(Instant now) { return now < blind_until_ || !looks_up(now); }
+    void pass_over(Instant line_end) {
+        line_end_ = line_end;
+        retransmitted_ = adapter_.counters().retransmitted_packets;
+    }
     // A packet is about to be sent: watched ones are given an account, and true is returned.
     bool begin_packet(Instant now, uint32_t index);
     // It was; the line is busy with it until `line_end`.
@@ -124,6 +130,7 @@ private:
     Watched* watched(Instant now, const wire::Packet& packet);
     Watched* watched(Instant now, transport::Qpn qpn);
     static bool is_in_sight(Watched& qp, Instant now);
+    bool looks_up(Instant now);
     static bool is_at_rest(const Watched& qp);
     void wake(Watched& qp);
     void look_at_all(Instant now);
@@ -157,6 +164,7 @@ private:
     transport::Qpn trigger_qpn_{};
     bool trigger_is_answer_ = false;
     Instant line_end_{};
+    Instant blind_until_{};  // when the next one comes into sight, if none is
     uint64_t retransmitted_ = 0;
 };
 
