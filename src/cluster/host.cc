@@ -198,7 +198,7 @@ void Host::receive_observed(Instant now, uint32_t index) {
 }
 
 // For timelines: how fast a queue pair may send, as it is when an answer or a notification comes.
-// Asked of a copy, since algorithms advance when they are asked. One that has a window has no rate.
+// One that has a window has no rate.
 void Host::sample_rate(Instant now, const wire::Packet& packet) {
     if ((framing_.flags(packet) & Transit::kData) != 0) return;
     const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp());
@@ -207,8 +207,7 @@ void Host::sample_rate(Instant now, const wire::Packet& packet) {
         return;
     constexpr uint32_t kBytes = 65'536;
     constexpr uint64_t kBitPicoseconds = 8'000'000'000'000;
-    transport::CongestionControl control = qp->congestion;
-    const Duration gap = std::max(transport::pace(control, now, kBytes) - now,
+    const Duration gap = std::max(transport::would_send(qp->congestion, now, kBytes) - now,
                                   cabling_.rate(plan_.port).time_for(kBytes));
     plan_.trace->push_back({now, fabric::TraceSample::Kind::rate, 0, kOnlyPort, plan_.node,
                             kBytes * kBitPicoseconds / static_cast<uint64_t>(gap.ps),

@@ -159,7 +159,8 @@ base::Result<sim::Result> run_once(const sim::Setup& setup, const Options& optio
 base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
     auto result = run_once(setup, options, {});
     const bool is_worth_it = result && options.explains && !result->account.chain.empty() &&
-                             result->end != sim::Result::End::interrupted;
+                             result->end != sim::Result::End::interrupted &&
+                             result->end != sim::Result::End::plugin_failed;
     if (!is_worth_it) return result;
     // Whatever else was wanted of the run is there already.
     sim::Setup without_records;

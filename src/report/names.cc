@@ -85,6 +85,7 @@ const char* end_name(sim::Result::End end) {
         case sim::Result::End::stop_time: return "stop_time";
         case sim::Result::End::interrupted: return "interrupted";
         case sim::Result::End::stuck: return "stuck";
+        case sim::Result::End::plugin_failed: return "plugin_failed";
     }
     return "unknown";
 }

@@ -43,6 +43,7 @@ void Course::look_at(const Setup& network) {
 }
 
 void Course::choose() {
+    if (simulation_.has_failed_plugin()) return stop(Result::End::plugin_failed);
     window_ = simulation_.next_window();
     if (window_ == Simulation::kNoWindow) return;
     const Instant at = simulation_.time_of(window_);

@@ -37,6 +37,20 @@ void Network::close(const Connection& connection) {
     close_end(host(connection.destination), peer);
 }
 
+std::optional<Network::PluginFailure> Network::failed_plugin() {
+    std::optional<PluginFailure> first;
+    const std::vector<uint32_t> nodes = setup_.graph.endpoints();
+    for (uint32_t endpoint = 0; endpoint < hosts_.size(); ++endpoint) {
+        const transport::PluginFlow* flow = host(endpoint).adapter().failed_plugin();
+        if (flow == nullptr || (first && first->at <= flow->fault()->at)) continue;
+        const transport::PluginFault& fault = *flow->fault();
+        first = {fault.at, flow->plugin().file() + " (" + std::string(flow->plugin().name()) +
+                               ") failed a flow of " + setup_.graph.nodes[nodes[endpoint]].name +
+                               ", so the run is void: " + fault.what};
+    }
+    return first;
+}
+
 void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,
                     const cluster::Span& span) {
     const auto watch_end = [&](uint32_t at, transport::Qpn number) {

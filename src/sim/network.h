@@ -87,6 +87,13 @@ public:
     std::map<fabric::LossRecord, uint64_t> losses() const;
     std::set<fabric::CrossingRecord> crossings() const;
 
+    // What the first failure of a plug-in was, with the file's name; nothing if there was none.
+    struct PluginFailure {
+        Instant at{};
+        std::string sentence;
+    };
+    std::optional<PluginFailure> failed_plugin();
+
     size_t flows_done() const;
     uint64_t hops() const;
 

@@ -156,9 +156,10 @@ struct Skipping {
 };
 
 struct Result {
-    enum class End : uint8_t { done, stop_time, interrupted, stuck };
+    // A run in which a plug-in failed is void.
+    enum class End : uint8_t { done, stop_time, interrupted, stuck, plugin_failed };
     End end = End::done;
-    std::string stuck_reason;  // "nothing can happen any more", and why
+    std::string stuck_reason;  // "nothing can happen any more", and why; or what a plug-in did
     Instant time{};            // of the last thing that happened
     uint64_t hash = 0;
     EngineFigures engine;

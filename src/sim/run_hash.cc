@@ -58,6 +58,14 @@ public:
         });
     }
 
+    // Nothing where there is none, and else what the file is: not where it lies.
+    void add(const transport::PluginSettings& plugin) {
+        if (!plugin.loaded) return;
+        add(std::string(plugin.loaded->name()));
+        add(plugin.loaded->parameters());
+        hash_.add(plugin.loaded->content_hash());
+    }
+
     void add(const Skipping& skipping) {
         if (skipping.jumps != 0) hash_.add(static_cast<uint64_t>(skipping.time.ps));
     }

@@ -113,7 +113,42 @@ base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, 
     return simulation;
 }
 
+std::optional<Error> Simulation::find_plugins(const Setup& network) {
+    const auto find = [&](const HostSettings& host) {
+        if (host.congestion != transport::Algorithm::plugin) return true;
+        const transport::LoadedPlugin* loaded = host.algorithms.plugin.loaded.get();
+        if (loaded != nullptr) plugins_.emplace_back(loaded, loaded->faults());
+        return loaded != nullptr;
+    };
+    bool are_loaded = find(network.host);
+    for (const HostOverride& other : network.host_overrides)
+        are_loaded = find(other.host) && are_loaded;
+    if (are_loaded) return std::nullopt;
+    return Error{"the congestion control of " + network.fabric_name +
+                 " is a file that was not loaded"};
+}
+
+bool Simulation::has_failed_plugin() const {
+    return std::ranges::any_of(
+        plugins_, [](const auto& plugin) { return plugin.first->faults() != plugin.second; });
+}
+
+// The first failure, of either network.
+void Simulation::say_what_failed(Result& result) {
+    if (!has_failed_plugin()) return;
+    std::optional<Network::PluginFailure> first = network_->failed_plugin();
+    if (scale_up_) {
+        auto inside = scale_up_->failed_plugin();
+        if (inside && (!first || inside->at < first->at)) first = std::move(inside);
+    }
+    result.end = Result::End::plugin_failed;
+    if (first) result.stuck_reason = first->sentence;
+}
+
 std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resource* memory) {
+    for (const Setup* network : {&setup_, setup_.scale_up.get()})
+        if (network != nullptr)
+            if (auto error = find_plugins(*network)) return error;
     const auto window = window_of(setup_);
     if (!window) return window.error();
     window_ = *window;
@@ -226,6 +261,7 @@ Result Simulation::finish(Result::End end) {
         result.engine.hops += inside->engine.hops;
     }
     result.scale_up = std::move(inside);
+    say_what_failed(result);
     result.hash = run_hash(setup_, result);
     return result;
 }

@@ -45,6 +45,8 @@ public:
     void exchange(size_t partition);
 
     Instant time_of(uint64_t window) const { return {static_cast<int64_t>(window) * window_.ps}; }
+    // A congestion control that is a plug-in has done what it must not.
+    bool has_failed_plugin() const;
     size_t flows_done() const { return network_->flows_done(); }
     uint64_t tasks_done() const { return ranks_.tasks_done(); }
     bool follows_chain() const { return !chain_.empty(); }
@@ -58,6 +60,8 @@ public:
 private:
     Simulation(const Setup& setup, std::vector<ChainLink> chain)
         : setup_(setup), chain_(std::move(chain)), ranks_(setup) {}
+    std::optional<base::Error> find_plugins(const Setup& network);
+    void say_what_failed(Result& result);
     std::optional<base::Error> build(size_t partitions, std::pmr::memory_resource* memory);
 
     bool program_has_ended() const { return setup_.program.empty() || ranks_.is_done(); }
@@ -72,6 +76,8 @@ private:
     std::unique_ptr<Network> network_;
     std::unique_ptr<Network> scale_up_;
     Ranks ranks_;
+    // And how often each had failed before this run.
+    std::vector<std::pair<const transport::LoadedPlugin*, uint32_t>> plugins_;
 };
 
 }  // namespace tulle::sim

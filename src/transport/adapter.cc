@@ -260,7 +260,25 @@ void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) 
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr) return;
     qp->congestion = control;
+    if (control.algorithm == Algorithm::plugin) begin_plugin(*qp);
     core_.on_new_path(*qp);
+}
+
+// A flow's number is the same in every run: where it is, and which of its adapter's it is.
+void Adapter::begin_plugin(QueuePair& qp) {
+    const uint64_t number = uint64_t{core_.config.endpoint.value} << 24 | qp.number.value;
+    qp.plugin_flow = qp.congestion.plugin.begin(number);
+    qp.congestion.take_window(qp.congestion.plugin);
+}
+
+const PluginFlow* Adapter::failed_plugin() {
+    const PluginFlow* first = nullptr;
+    core_.for_each([&](const QueuePair& qp) {
+        const PluginFlow* flow = qp.plugin_flow.get();
+        if (flow == nullptr || flow->fault() == nullptr) return;
+        if (first == nullptr || flow->fault()->at < first->fault()->at) first = flow;
+    });
+    return first;
 }
 
 void Adapter::set_loss_policy(Qpn qpn, LossPolicy policy) {

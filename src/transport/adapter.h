@@ -86,6 +86,8 @@ public:
     // What its next request packet waits for, as far as the adapter knows (requester.h).
     Standing standing(const QueuePair& qp, Instant now) const;
     void set_congestion_control(Qpn qpn, const CongestionControl& control);
+    // The flow whose plug-in did first what it must not; none: all is well. Looks at all of them.
+    const PluginFlow* failed_plugin();
     // What this one does about loss, where that is not as the adapter's configuration says: its
     // peer has to understand it. Any time will do to begin selective repeat.
     void set_loss_policy(Qpn qpn, LossPolicy policy);
@@ -153,6 +155,7 @@ private:
     bool has_queues(const QpSetup& setup);
     void release(const QueuePair& qp);
     void apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask);
+    void begin_plugin(QueuePair& qp);
     void change_state(QueuePair& qp, const QpAttributes& attributes);
     void reset(QueuePair& qp);
 

@@ -236,7 +236,8 @@ struct QueuePair {
     std::unique_ptr<ReceiveQueue> receive_queue;
     std::unique_ptr<ReorderBuffer> early;
     std::unique_ptr<Scoreboard> scoreboard;
-    std::unique_ptr<Spread> spread;  // none where packets are delivered in order
+    std::unique_ptr<Spread> spread;           // none where packets are delivered in order
+    std::unique_ptr<PluginFlow> plugin_flow;  // with a congestion control that is a plug-in
 
     Service service() const { return service_of(type); }
     bool is_reliable() const { return type != QpType::uc && type != QpType::ud; }

@@ -245,7 +245,7 @@ bool may_repair(const Core& core, const QueuePair& qp) {
 bool asks_when_spread(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     const Psn next = psn_plus(psn, 1);
     const uint32_t every = std::max(1u, std::min(core.config.ack_every, window_of(core, qp) / 4));
-    return next == work.end_psn() || !window_allows(core, qp, next) ||
+    return next == work.end_psn() || !window_allows(core, qp, next) || qp.congestion.probes ||
            psn_distance(work.first_psn, next) % every == 0;
 }
 
@@ -260,7 +260,7 @@ bool asks_now_and_then(const Core& core, const QueuePair& qp, const SendWork& wo
     const bool fills_window =
         !window_allows(core, qp, next) && !(has_window && window_of(core, qp) >= every);
     return next == work.end_psn() || qp.requester.repairing || fills_window ||
-           psn_distance(work.first_psn, next) % every == 0;
+           psn_distance(work.first_psn, next) % every == 0 || qp.congestion.probes;
 }
 
 TULLE_HOT bool asks_for_ack(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {

@@ -9,6 +9,7 @@
 #include "transport/congestion/ib_cc.h"
 #include "transport/congestion/nscc.h"
 #include "transport/congestion/pcc_rtt.h"
+#include "transport/congestion/plugin.h"
 #include "transport/congestion/swift.h"
 #include "transport/congestion/timely.h"
 
@@ -21,4 +22,5 @@
     ALGORITHM(dctcp, Dctcp)          \
     ALGORITHM(swift, Swift)          \
     ALGORITHM(nscc, Nscc)            \
-    ALGORITHM(pcc_rtt, PccRtt)
+    ALGORITHM(pcc_rtt, PccRtt)       \
+    ALGORITHM(plugin, Plugin)

@@ -1,6 +1,29 @@
 #include "transport/congestion/congestion.h"
 
 namespace tulle::transport {
+namespace {
+
+// Only one that can ask for answers changes its mind when a packet leaves.
+template <class A>
+base::Instant pace_by(CongestionControl& control, A& state, base::Instant now, uint32_t bytes) {
+    const base::Instant next = state.on_sent(now, bytes);
+    if constexpr (requires { state.probes(); }) control.take_window(state);
+    return next;
+}
+
+// Algorithms advance when they are asked, so a copy is; one whose state is elsewhere has its own
+// way.
+template <class A>
+base::Instant ask(const A& state, base::Instant now, uint32_t bytes) {
+    if constexpr (requires { state.would_send(now, bytes); }) {
+        return state.would_send(now, bytes);
+    } else {
+        A copy = state;
+        return copy.on_sent(now, bytes);
+    }
+}
+
+}  // namespace
 
 CongestionControl::CongestionControl(Algorithm chosen, const AlgorithmSettings& settings)
     : CongestionControl() {
@@ -29,9 +52,20 @@ base::Instant pace(CongestionControl& control, base::Instant now, uint32_t bytes
     switch (control.algorithm) {
         case Algorithm::none: return now;
 #define TULLE_PACE(name, Class) \
-    case Algorithm::name: return control.name.on_sent(now, bytes);
+    case Algorithm::name: return pace_by(control, control.name, now, bytes);
             TULLE_ALGORITHMS(TULLE_PACE)
 #undef TULLE_PACE
+    }
+    return now;
+}
+
+base::Instant would_send(const CongestionControl& control, base::Instant now, uint32_t bytes) {
+    switch (control.algorithm) {
+        case Algorithm::none: return now;
+#define TULLE_ASK(name, Class) \
+    case Algorithm::name: return ask(control.name, now, bytes);
+            TULLE_ALGORITHMS(TULLE_ASK)
+#undef TULLE_ASK
     }
     return now;
 }

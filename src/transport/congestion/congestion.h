@@ -53,6 +53,7 @@ struct AlgorithmSettings {
 
 struct CongestionControl {
     Algorithm algorithm = Algorithm::none;
+    bool probes = false;  // the next packet asks for an answer
     // Packets that may be in flight, if the algorithm has a window; on_signal() keeps it.
     uint32_t window_packets = UINT32_MAX;
     union {
@@ -76,6 +77,7 @@ struct CongestionControl {
     template <class A>
     void take_window(const A& state) {
         if constexpr (requires { state.window_packets(); }) window_packets = state.window_packets();
+        if constexpr (requires { state.probes(); }) probes = state.probes();
     }
 };
 
@@ -141,5 +143,9 @@ base::Instant pace(CongestionControl& control, base::Instant now, uint32_t bytes
 inline base::Instant on_sent(CongestionControl& control, base::Instant now, uint32_t bytes) {
     return control.algorithm == Algorithm::none ? now : pace(control, now, bytes);
 }
+
+// When the next packet might go after one of so many bytes, which does not leave: for those who
+// watch.
+base::Instant would_send(const CongestionControl& control, base::Instant now, uint32_t bytes);
 
 }  // namespace tulle::transport

@@ -27,6 +27,7 @@ TEST(Congestion, each_algorithm_is_made_of_its_settings_by_its_name) {
     AlgorithmSettings settings;
     settings.fixed_rate.rate_bps = 100'000'000'000;
     settings.ib_cc.table = {0, 1};
+    settings.plugin.source = "./mine.so";
     for_each_algorithm([&](std::string_view name, Algorithm algorithm, auto member, auto) {
         EXPECT_EQ((settings.*member).set_line(base::Rate::bits_per_second(100'000'000'000)), "");
         EXPECT_EQ((settings.*member).wrong(), "") << name;
