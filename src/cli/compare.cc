@@ -199,6 +199,10 @@ int run(const Options& options) {
         if (results[i] && !results[i]->ok())
             return fail({fmt::format("{}: {}", task->fabrics[i], results[i]->error().message)},
                         kInputWrong);
+    for (size_t i = 0; i < results.size(); ++i)
+        if (results[i] && (*results[i])->end == sim::Result::End::plugin_failed)
+            return fail({fmt::format("{}: {}", task->fabrics[i], (*results[i])->stuck_reason)},
+                        kRunFailed);
     comparison = compare(*task, runs, *prices);
     return report_all(options, *comparison, *files);
 }
@@ -217,6 +221,9 @@ void add_compare(Command& program) {
     command.option("--seed", input.seed, "Of all that is drawn by chance", {.shown = "N"});
     command.option("--set", input.set, "Another value for a setting, on every fabric",
                    {.shown = "KEY=VALUE"});
+    command.option("--congestion", input.congestion,
+                   "Congestion controls side by side, by name or as files, ./mine.so",
+                   {.shown = "C,D,...", .separator = ','});
     command.option("--seeds", input.seeds, "So many runs each, with the spread",
                    {.shown = "N [1]", .from = 1, .to = 1000});
     command.option("--sweep", input.sweeps,

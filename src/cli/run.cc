@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +22,7 @@
 #include "cli/run/summary.h"
 #include "cli/run/wire_options.h"
 #include "live/pacing.h"
+#include "live/plugin_file.h"
 
 namespace tulle::cli {
 namespace {
@@ -223,6 +226,24 @@ int Run::pair() {
     return exit_code;
 }
 
+// Programs run elsewhere, so a file is named by its whole path.
+std::optional<std::string> check_congestion(Options& options) {
+    if (options.congestion.empty()) return std::nullopt;
+    const std::vector<std::string_view> names = live::Pacing::names();
+    if (std::find(names.begin(), names.end(), options.congestion) != names.end())
+        return std::nullopt;
+    if (!transport::is_plugin_source(options.congestion))
+        return fmt::format("--congestion {}: write one of {}, or a file, ./mine.so",
+                           options.congestion, fmt::join(names, ", "));
+    if (const auto loaded = live::load_plugin(options.congestion, live::Pacing::kUsualLine);
+        !loaded)
+        return "--congestion: " + loaded.error().message;
+    const std::string file = live::plugin_file_of(options.congestion);
+    const std::string rest = options.congestion.substr(file.size());
+    options.congestion = std::filesystem::absolute(file).string() + rest;
+    return std::nullopt;
+}
+
 // Why the addresses that were named cannot be listened on; nothing if they can.
 std::optional<std::string> check_listening(Options& options) {
     if (options.listens.empty())
@@ -259,6 +280,7 @@ int run_programs(Options& options, std::vector<std::string> rest) {
     if (!options.pair.empty() && options.copies != 1)
         return fail("--pair is two programs; -n does not go with it", kInputWrong);
     if (const auto problem = check_listening(options)) return fail(*problem, kInputWrong);
+    if (const auto problem = check_congestion(options)) return fail(*problem, kInputWrong);
     const auto folder = library_folder();
     if (!folder) return fail(folder.error().message, kRunFailed);
     const auto wire = wire_setting(options.wire, options.link_layer == "ethernet");
@@ -287,10 +309,9 @@ void add_run(Command& program) {
                    "Reach, and be reached by, other machines: addresses or interfaces of this one, "
                    "with commas between (RoCE v2, UDP port 4791)",
                    {.shown = "ADDRESS|INTERFACE"});
-    const std::vector<std::string_view> algorithms = live::Pacing::names();
     command.option("--congestion", options->congestion,
-                   "Pace what goes to other machines by this algorithm",
-                   {.shown = "NAME", .choices = {algorithms.begin(), algorithms.end()}});
+                   "Pace what goes to other machines by this algorithm; a file is a plug-in",
+                   {.shown = "NAME|FILE"});
     command.flag("--shared", options->is_shared,
                  "Reach, and be reached by, programs of other users who ask for it too");
     command.flag("--label", options->is_labelled,

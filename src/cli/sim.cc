@@ -98,6 +98,8 @@ struct Finished {
 int report_run(const Options& options, const sim::Setup& setup, sim::Result& result,
                RecordFiles& records, Finished& finished, ResultFiles& outputs,
                const SimPage& page) {
+    if (result.end == sim::Result::End::plugin_failed)
+        return fail({result.stuck_reason}, kRunFailed);
     result.trace = records.take_trace();
     finished.facts = std::make_unique<const report::Facts>(setup, result);
     records.finish(*finished.facts);

@@ -92,6 +92,8 @@ int explain(const Options& options) {
     set_up.say("building the network");
     const auto result = run(task->setup, options, true, &set_up);
     if (!result) return fail(result.error(), kInputWrong);
+    if (result->end == sim::Result::End::plugin_failed)
+        return fail({result->stuck_reason}, kRunFailed);
     const report::Facts facts(task->setup, *result);
     const report::Verdict verdict = report::judge(facts);
     const std::vector<report::Trial> trials = try_causes(options, facts, verdict);

@@ -1,6 +1,7 @@
 #include "live/host.h"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -82,6 +83,10 @@ void Host::finish() {
 }
 
 bool Host::set_up() {
+    if (!pacing_.problem().empty()) {
+        std::fprintf(stderr, "tulle: %s\n", pacing_.problem().c_str());
+        return false;
+    }
     auto door = world_.open();
     if (!door) return false;
     connections_.resize(world_.own().room());
@@ -314,6 +319,18 @@ void Host::work(bool by_program) {
     lock_.is_amid_progress = was_amid_progress;
     carrier_.flush(by_program && progress_.will_answer());
     tally(time);
+    if (pacing_.has_failed()) [[unlikely]]
+        end_with_failed_plugin();
+}
+
+// What was measured with it is worth nothing.
+void Host::end_with_failed_plugin() {
+    const transport::PluginFlow* flow = adapter_.failed_plugin();
+    if (flow == nullptr) return;
+    std::fprintf(stderr, "tulle: %s (%s) failed a queue pair, so the run is void: %s\n",
+                 flow->plugin().file().c_str(), std::string(flow->plugin().name()).c_str(),
+                 flow->fault()->what.c_str());
+    _exit(1);
 }
 
 // The engine counts for all ports together. What went through others than the first is counted

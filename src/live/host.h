@@ -116,6 +116,7 @@ private:
     void take_news();
     void show_counters();
     void tally(base::Instant now);
+    void end_with_failed_plugin();
     bool is_copying(uint32_t index, uint64_t instance);
     void await_copies_of(uint32_t index, uint64_t instance, base::Instant end);
 

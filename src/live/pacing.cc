@@ -3,13 +3,20 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "live/plugin_file.h"
+
 namespace tulle::live {
 namespace {
 
 using transport::Algorithm;
 
 constexpr uint64_t kMega = 1'000'000;
-constexpr uint64_t kUsualLine = 100'000 * kMega;  // what the port says of itself
+constexpr uint64_t kUsualLine = Pacing::kUsualLine;
+
+// A program with the rights of another user loads no file of its caller's.
+const char* wished() {
+    return secure_getenv("TULLE_CONGESTION");
+}
 
 // As the interface says; many do not know.
 uint64_t line_rate_of(const std::vector<UdpAddress>& addresses) {
@@ -34,7 +41,8 @@ std::vector<std::string_view> Pacing::names() {
 }
 
 Algorithm Pacing::wanted() {
-    const char* wish = std::getenv("TULLE_CONGESTION");
+    const char* wish = wished();
+    if (wish != nullptr && transport::is_plugin_source(wish)) return Algorithm::plugin;
     Algorithm found = Algorithm::none;
     transport::for_each_algorithm([&](std::string_view name, Algorithm one, auto settings, auto) {
         if (wish != nullptr && name == wish &&
@@ -51,6 +59,13 @@ Pacing::Pacing(Algorithm algorithm, const std::vector<UdpAddress>& addresses)
     transport::for_each_algorithm([&](std::string_view, Algorithm, auto settings, auto) {
         (void)(settings_.*settings).set_line(base::Rate::bits_per_second(line));
     });
+    if (algorithm_ != Algorithm::plugin) return;
+    settings_.plugin.source = wished();
+    auto loaded = load_plugin(settings_.plugin.source, line);
+    if (loaded)
+        settings_.plugin.loaded = std::move(*loaded);
+    else
+        problem_ = loaded.error().message;
 }
 
 }  // namespace tulle::live

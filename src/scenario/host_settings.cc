@@ -133,16 +133,28 @@ std::vector<Setting> machine_settings() {
 Choices<Algorithm> algorithm_names() {
     Choices<Algorithm> names{{"none", Algorithm::none}};
     transport::for_each_algorithm([&](std::string_view name, auto algorithm, auto, auto) {
-        names.emplace_back(name, algorithm);
+        if (algorithm != Algorithm::plugin) names.emplace_back(name, algorithm);
     });
     return names;
 }
 
+// One of the list, or the file of a plug-in, which whoever may open files loads later.
+Field algorithm_field() {
+    Field named = choice<Algorithm>(TULLE_AT(host.congestion), algorithm_names());
+    return {named.type + ", or a file", [named](Target& target, const Value& value) -> Complaint {
+                if (!value.is_text() || !transport::is_plugin_source(value.text))
+                    return named.read(target, value);
+                target.host.congestion = Algorithm::plugin;
+                target.host.algorithms.plugin.source = value.text;
+                return std::nullopt;
+            }};
+}
+
 std::vector<Setting> congestion_settings() {
     return {
-        {"hosts.congestion.algorithm", Use::always,
-         choice<Algorithm>(TULLE_AT(host.congestion), algorithm_names()),
-         "what a queue pair does about congestion"},
+        {"hosts.congestion.algorithm", Use::always, algorithm_field(),
+         "what a queue pair does about congestion; a file is a plug-in, ./mine.so or "
+         "./mine.so:key=value:key=value (docs/EXTENDING.md)"},
         {"hosts.congestion.notifications.way", Use::notifications,
          choice<NotificationSettings::Way>(TULLE_AT(host.notifications.way),
                                            {{"packet", NotificationSettings::Way::packet},

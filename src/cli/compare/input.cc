@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/plugins.h"
 #include "cli/scenario_input.h"
 #include "scenario/built_in.h"
 #include "scenario/profile.h"
@@ -168,6 +169,7 @@ public:
             if (std::find(task_.notes.begin(), task_.notes.end(), note) == task_.notes.end())
                 task_.notes.push_back(note);
         }
+        if (auto error = load_plugins(*setup)) return error;
         setup->trace = setup->trace || input_.trace;
         task_.setups.push_back(std::move(*setup));
         task_.fabrics.push_back(choice.name);
@@ -209,7 +211,12 @@ private:
 
 }  // namespace
 
-Result<ComparisonTask> read_comparison(const CompareInput& input) {
+Result<ComparisonTask> read_comparison(const CompareInput& words) {
+    CompareInput input = words;
+    const std::string names = fmt::format("{}", fmt::join(input.congestion, ","));
+    if (!names.empty())
+        (input.congestion.size() == 1 ? input.set : input.sweeps)
+            .push_back(congestion_setting(names));
     auto source = read_source(input.scenario);
     if (!source) return source.error();
     return Reader(input, std::move(*source)).read();

@@ -16,9 +16,10 @@ struct CompareInput {
     std::string scenario;  // empty: the one that is built in
     std::vector<std::string> fabrics;
     std::optional<uint64_t> seed;
-    std::vector<std::string> set;     // "key=value"
-    std::vector<std::string> sweeps;  // "key=a,b,c"; two are a grid
-    uint32_t seeds = 1;               // from `seed` on
+    std::vector<std::string> set;         // "key=value"
+    std::vector<std::string> sweeps;      // "key=a,b,c"; two are a grid
+    std::vector<std::string> congestion;  // algorithms, or files of them; several are a sweep
+    uint32_t seeds = 1;                   // from `seed` on
     bool trace = false;
     bool skips = false;
     bool checks_skipping = false;

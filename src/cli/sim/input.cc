@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/plugins.h"
 #include "cli/scenario_input.h"
 #include "scenario/hpcc.h"
 #include "scenario/names.h"
@@ -137,13 +138,16 @@ std::optional<Error> set_on(const SimInput& input, sim::Setup& setup) {
 
 }  // namespace
 
-Result<SimTask> read_task(const SimInput& input) {
+Result<SimTask> read_task(const SimInput& words) {
+    SimInput input = words;
+    if (!input.congestion.empty()) input.set.push_back(congestion_setting(input.congestion));
     if (auto error = check_words(input)) return *error;
     auto task = read_source(input);
     if (!task) return task;
     sim::Setup& setup = task->setup;
     if (input.scenario.empty() && !input.is_trace())
         if (auto error = set_on(input, setup)) return *error;
+    if (auto error = load_plugins(setup)) return *error;
     if (input.seed) setup.seed = *input.seed;
     const scenario::Names names(setup.graph);
     for (const std::string& name : input.taps) {

@@ -23,6 +23,7 @@ struct SimInput {
     std::string topology;
     std::string paths;
     std::optional<uint64_t> seed;
+    std::string congestion;          // an algorithm, or the file of one
     std::vector<std::string> set;    // "key=value"
     std::vector<std::string> taps;   // "A-B"
     std::vector<std::string> links;  // the same, for the page

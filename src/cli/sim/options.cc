@@ -21,6 +21,8 @@ void add_sim_input(Command& command, SimInput& input) {
     command.option("--paths", input.paths, "Paths that flows take, by the nodes on them",
                    {.shown = "FILE"});
     command.option("--seed", input.seed, "Of all that is drawn by chance", {.shown = "N"});
+    command.option("--congestion", input.congestion,
+                   "Another congestion control, by name or as a file, ./mine.so", {.shown = "C"});
     command.option("--set", input.set, "Another value for a setting of the scenario",
                    {.shown = "KEY=VALUE"});
 }
