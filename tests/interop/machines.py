@@ -22,6 +22,7 @@ from interop import FAULTS, PERFTEST, PINGPONG, PROGRAMS, SKIPPED
 
 SECONDS = 100
 POLL = 0.02
+ROOT = Path(__file__).parents[2]
 INSIDE = "TULLE_TEST_IS_INSIDE"
 HERE, THERE = ("10.9.0.1", "fd09::1"), ("10.9.0.2", "fd09::2")
 CABLE_MTU = 4200
@@ -482,6 +483,46 @@ def what_the_network_marks_is_told_to_its_sender(machines):
     assert "rp_cnp_handled" not in counts[0][0], counts[0][0]
 
 
+def compiled(machines, source, *flags):
+    """A congestion control of the examples or of the tests, as a shared object."""
+    target = machines.folder / f"{source.stem}.so"
+    call("cc", "-O2", "-fPIC", "-shared", f"-I{ROOT}/include", *flags, "-o", str(target),
+         str(source), "-lm")
+    return target
+
+
+def a_plug_in_paces_what_goes_to_other_machines(machines):
+    """Each example carries a program's data; one at a rate of its own is as slow as it says."""
+    line = "ib_write_bw -F -n 200 -s 65536"
+    for name in ("dcqcn", "swift", "table"):
+        plugin = compiled(machines, ROOT / "examples" / "congestion" / f"{name}.c")
+        machines.pair(line, f"{line} {HERE[0]}", 18515, PERFTEST,
+                      options=["--congestion", str(plugin)])
+    bad = ROOT / "tests" / "cli" / "plugins" / "bad.c"
+    slow = compiled(machines, bad, "-DWRONG=decision->rate_bps = 8e6")
+    server = machines.start("ib_write_bw -F -n 20 -s 8192")
+    machines.until_it_listens(server, 18515)
+    client = machines.start(f"ib_write_bw -F -n 20 -s 8192 {HERE[0]}", is_client=True,
+                            options=["--congestion", str(slow)])
+    text = machines.end(client)
+    machines.end(server)
+    average = float(re.search(r"^ *8192 +20 +\S+ +(\S+)", text, re.MULTILINE)[1])
+    assert average < 4, f"{average} MiB/s at 8 Mb/s"
+
+
+def a_plug_in_that_misbehaves_ends_its_program(machines):
+    bad = compiled(machines, ROOT / "tests" / "cli" / "plugins" / "bad.c",
+                   "-DWRONG=decision->rate_bps = NAN")
+    line = "ib_write_bw -F -n 200 -s 65536"
+    server = machines.start(line)
+    machines.until_it_listens(server, 18515)
+    client = machines.start(f"{line} {HERE[0]}", is_client=True, options=["--congestion", str(bad)])
+    text = machines.end(client, code=1)
+    said = r"bad.so \(bad\) failed a queue pair, so the run is void: .*a rate of not a number"
+    assert re.search(said, text), text
+    machines.kill_started()
+
+
 def crowd(machines, processes, ends):
     """All pairs talk, while processes end and others take their places."""
     program = Path(machines.tulle).resolve().with_name("crowd")
@@ -543,12 +584,14 @@ TESTS = {test.__name__: test for test in (
     verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted,
     requests_of_strangers_take_no_memory, a_link_on_the_way_is_too_narrow,
     what_the_network_marks_is_told_to_its_sender,
+    a_plug_in_paces_what_goes_to_other_machines, a_plug_in_that_misbehaves_ends_its_program,
     four_processes_come_and_go)}
 LONG = {test.__name__: test for test in (
     perftest_on_a_bad_network, ucx_libfabric_and_mpi_on_a_bad_network,
     a_thousand_of_64_processes_come_and_go)}
 NEEDED = {"ibv_rc_pingpong": "ibverbs-utils", "ib_write_bw": "perftest", "rping": "rdmacm-utils",
-          "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
+          "ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux",
+          "cc": "gcc"}
 
 
 def way_in():
