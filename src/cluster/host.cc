@@ -308,7 +308,7 @@ void Host::update_room(uint32_t lane) {
     uint32_t room = is_held ? held_room : UINT32_MAX;
     if (cabling_.has_credits() && lane != fabric::kManagementLane)
         room = framing_.room_for_adapter(cabling_.out(plan_.port, lane).credits.blocks() *
-                                         fabric::kBlockBytes);
+                                         cabling_.credit_unit().bytes());
     room_.room_bytes[lane] = room;
 }
 

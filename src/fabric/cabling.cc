@@ -20,9 +20,10 @@ Cabling::Cabling(const Settings& settings, uint32_t lanes, size_t partitions,
       crossings(partitions),
       settings_(settings),
       has_credits_(settings.flow_control == FlowControl::credits),
+      unit_(settings.credits.unit_bytes),
       lanes_(lanes),
-      capacity_blocks_(settings.credits.lane_buffer_bytes / kBlockBytes),
-      update_blocks_(std::max(1u, settings.credits.update_bytes / kBlockBytes)),
+      capacity_blocks_(unit_.whole_blocks(settings.credits.lane_buffer_bytes)),
+      update_blocks_(std::max(1u, unit_.whole_blocks(settings.credits.update_bytes))),
       ports_(memory),
       lines_(memory),
       outs_(memory),
@@ -175,12 +176,25 @@ Instant Cabling::survive_errors(uint32_t p, Transit& transit, Instant end) {
     if (!errors_[error_places_[p]].hits(transit.wire_bytes)) return end;
     switch (settings_.link.bit_errors) {
         case BitErrors::corrected: ++counters_[p].corrected; return end;
-        case BitErrors::retransmitted:
-            // The answer of the far end takes a round trip; nothing overtakes meanwhile.
-            ++counters_[p].corrected;
-            return occupy(p, end + 2 * ports_[p].delay, transit.wire_bytes);
+        case BitErrors::retransmitted: return replay(p, transit, end);
         case BitErrors::dropped: transit.flags |= Transit::kCorrupt; return end;
     }
+    return end;
+}
+
+// Go-back-N of one hop. The request comes back after a round trip; what went out meanwhile is
+// thrown away, so the line is lost for that long and nothing overtakes. A copy may be hit like any
+// packet.
+Instant Cabling::replay(uint32_t p, Transit& transit, Instant end) {
+    const LinkRetry& retry = settings_.link.retry;
+    const Duration away = 2 * ports_[p].delay + retry.response;
+    for (uint32_t i = 0; i < retry.replays; ++i) {
+        end = occupy(p, end + away, transit.wire_bytes);
+        if (errors_[error_places_[p]].hits(transit.wire_bytes)) continue;
+        ++counters_[p].corrected;
+        return end;
+    }
+    transit.flags |= Transit::kCorrupt;
     return end;
 }
 
@@ -260,7 +274,7 @@ void Cabling::let_go(uint32_t p, uint32_t lane, Instant now) {
 }
 
 void Cabling::release_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
-    in(p, lane).credits.release(blocks_of(bytes));
+    in(p, lane).credits.release(unit_.blocks_of(bytes));
     note_news(p, lane);
 }
 

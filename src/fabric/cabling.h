@@ -61,6 +61,7 @@ public:
     LaneIn& in(uint32_t p, uint32_t lane) { return ins_[p * lanes_ + lane]; }
     Inbound& inbound(uint32_t p) { return inbound_[p]; }
     size_t ports() const { return ports_.size(); }
+    CreditUnit credit_unit() const { return unit_; }
     uint32_t capacity_blocks() const { return capacity_blocks_; }
 
     // Calls visit(port) for each of the node's ports to which something new came first.
@@ -98,7 +99,7 @@ public:
 
     // Credits: a packet has come, a packet has left the buffer.
     void receive_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
-        in(p, lane).credits.receive(blocks_of(bytes));
+        in(p, lane).credits.receive(unit_.blocks_of(bytes));
         // Of a buffer larger than credits can say, more may be granted now.
         if (capacity_blocks_ > kMaxCreditBlocks) note_news(p, lane);
     }
@@ -142,6 +143,7 @@ private:
     Instant transmit_usual(Port& from, uint32_t index, Instant now);
     Instant transmit_unusual(uint32_t p, uint32_t index, Instant now);
     Instant survive_errors(uint32_t p, Transit& transit, Instant end);
+    Instant replay(uint32_t p, Transit& transit, Instant end);
     bool journal_wants(const Transit& transit) const;
     void note(uint32_t p, uint32_t index, Instant begin, Instant end, Duration retries);
     Place root_of(uint32_t p, uint32_t lane, Instant now) const;
@@ -151,6 +153,7 @@ private:
 
     const Settings settings_;
     bool has_credits_;
+    CreditUnit unit_;
     uint32_t lanes_;
     uint32_t capacity_blocks_;
     uint32_t update_blocks_;
@@ -201,7 +204,7 @@ inline Instant Cabling::transmit(Port& from, uint32_t index, Instant now) {
     ++from.packets[transit.flags & Transit::kCounted];
     if (from.is_unusual) [[unlikely]] {
         if (from.spends_credits && transit.lane != kManagementLane)
-            out(number_of(from), transit.lane).credits.spend(blocks_of(transit.wire_bytes));
+            out(number_of(from), transit.lane).credits.spend(unit_.blocks_of(transit.wire_bytes));
         if (from.is_special || journal_wants(transit))
             return transmit_unusual(number_of(from), index, now);
     }

@@ -1,5 +1,7 @@
 // Credits of a virtual lane as InfiniBand counts them (IBTA vol 1, 7.9.4): blocks of 64 bytes,
-// counters of 12 bits that wrap, and a limit that lies at most 2,048 blocks ahead.
+// counters of 12 bits that wrap, and a limit that lies at most 2,048 blocks ahead. Other links
+// count in larger blocks (Ultra Ethernet's CBFC: 128 bytes); their counters are wider, which makes
+// no difference as long as no lane's buffer has more blocks than that.
 //
 //   FCTBS  total blocks that the sender has put on the link
 //   ABR    total blocks that the receiver has seen
@@ -7,17 +9,33 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace tulle::fabric {
 
-inline constexpr uint32_t kBlockBytes = 64;
+inline constexpr uint32_t kBlockBytes = 64;  // of InfiniBand
 inline constexpr uint16_t kCreditMask = 0xfff;
 inline constexpr uint32_t kMaxCreditBlocks = 2048;
 
-constexpr uint32_t blocks_of(uint32_t bytes) {
-    return (bytes + kBlockBytes - 1) / kBlockBytes;
-}
+// What a credit is worth: a power of two.
+class CreditUnit {
+public:
+    explicit constexpr CreditUnit(uint32_t bytes)
+        : shift_(static_cast<uint32_t>(std::countr_zero(bytes))) {}
+
+    constexpr uint32_t bytes() const { return 1u << shift_; }
+    // That a packet takes.
+    constexpr uint32_t blocks_of(uint32_t packet_bytes) const {
+        return (packet_bytes + bytes() - 1) >> shift_;
+    }
+    constexpr uint32_t whole_blocks(uint32_t room_bytes) const { return room_bytes >> shift_; }
+    // No more than that is given at a time.
+    constexpr uint32_t most_bytes() const { return kMaxCreditBlocks << shift_; }
+
+private:
+    uint32_t shift_;
+};
 
 // The sender's half.
 struct CreditsLeft {

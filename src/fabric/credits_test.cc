@@ -6,11 +6,14 @@ namespace tulle::fabric {
 namespace {
 
 TEST(Credits, a_packet_takes_whole_blocks) {
-    EXPECT_EQ(blocks_of(0), 0u);
-    EXPECT_EQ(blocks_of(1), 1u);
-    EXPECT_EQ(blocks_of(64), 1u);
-    EXPECT_EQ(blocks_of(65), 2u);
-    EXPECT_EQ(blocks_of(4122), 65u);
+    constexpr CreditUnit kUnit(kBlockBytes);
+    EXPECT_EQ(kUnit.blocks_of(0), 0u);
+    EXPECT_EQ(kUnit.blocks_of(1), 1u);
+    EXPECT_EQ(kUnit.blocks_of(64), 1u);
+    EXPECT_EQ(kUnit.blocks_of(65), 2u);
+    EXPECT_EQ(kUnit.blocks_of(4122), 65u);
+    EXPECT_EQ(CreditUnit(256).blocks_of(4178), 17u);  // of CBFC
+    EXPECT_EQ(CreditUnit(128).most_bytes(), 262'144u);
 }
 
 TEST(Credits, a_limit_that_has_wrapped_lies_ahead) {

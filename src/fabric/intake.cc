@@ -20,7 +20,8 @@ Intake::Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, u
       timers_(timers),
       first_port_(first_port),
       ports_(ports),
-      full_blocks_(std::min(blocks_of(kLargePacketBytes), cabling.capacity_blocks())),
+      full_blocks_(
+          std::min(cabling.credit_unit().blocks_of(kLargePacketBytes), cabling.capacity_blocks())),
       free_blocks_(std::min(4 * full_blocks_, cabling.capacity_blocks() / 2)),
       buffer_(settings, shared_bytes) {}
 

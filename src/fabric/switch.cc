@@ -645,7 +645,7 @@ uint32_t Switch::pick(Instant now, uint32_t port) {
         const LaneOut& waiting = out(port, lane);
         head_bytes[lane] = cabling_.store[waiting.queue.head].wire_bytes;
         if (!has_credits_ || lane == kManagementLane ||
-            waiting.credits.allow(blocks_of(head_bytes[lane])))
+            waiting.credits.allow(cabling_.credit_unit().blocks_of(head_bytes[lane])))
             continue;
         eligible = static_cast<uint16_t>(eligible & ~bit_of(lane));
         cabling_.hold(global(port), lane, now);

@@ -51,8 +51,9 @@ void give_room(fabric::Settings& fabric) {
     fabric.node.buffer_bytes *= kPlenty;
     fabric.node.port_buffer_bytes *= kPlenty;
     fabric.pfc.xoff_bytes *= kPlenty;
-    fabric.credits.lane_buffer_bytes = std::max<uint32_t>(
-        fabric.credits.lane_buffer_bytes, fabric::kMaxCreditBlocks * fabric::kBlockBytes);
+    fabric.credits.lane_buffer_bytes =
+        std::max<uint32_t>(fabric.credits.lane_buffer_bytes,
+                           fabric::CreditUnit(fabric.credits.unit_bytes).most_bytes());
 }
 
 void set_headroom_by_need(fabric::Settings& fabric) {

@@ -1,4 +1,6 @@
 // Settings of links, switches, loss, routes and marking.
+#include <bit>
+
 #include "scenario/setting_tables.h"
 
 namespace tulle::scenario {
@@ -50,7 +52,14 @@ std::vector<Setting> link_settings() {
                            {{"corrected", BitErrors::corrected},
                             {"retransmitted", BitErrors::retransmitted},
                             {"dropped", BitErrors::dropped}}),
-         "what becomes of a packet with one"},
+         "what becomes of a packet with one: FEC corrects it; or the link sends it again, and all "
+         "that followed it (link-level retry); or it is thrown away"},
+        {"fabric.link.retry.response", Use::link_retry,
+         duration(TULLE_AT(fabric.link.retry.response)),
+         "what both ends take to ask for a packet again, besides the cable"},
+        {"fabric.link.retry.replays", Use::link_retry,
+         number<uint8_t>(TULLE_AT(fabric.link.retry.replays), 1, 255),
+         "of one packet, before it is given up and dropped"},
         {"fabric.link.whole_nanoseconds", Use::always,
          yes_no(TULLE_AT(fabric.link.whole_nanoseconds)),
          "cut the time of a packet on the line to whole nanoseconds, as ns-3 does"},
@@ -119,6 +128,20 @@ std::vector<Setting> loss_settings() {
          "room that must have come free before a flow-control packet goes"},
         {"fabric.credits.packet", Use::credits, size32(TULLE_AT(fabric.credits.packet_bytes)),
          "a flow-control packet on the wire"},
+        {"fabric.credits.unit", Use::credits,
+         Field{"size, a power of two from 16 to 1024",
+               [](Target& target, const Value& value) -> Complaint {
+                   uint32_t bytes = 0;
+                   const auto read = size32([&](Target&) -> uint32_t& { return bytes; });
+                   if (auto wrong = read.read(target, value)) return wrong;
+                   if (!std::has_single_bit(bytes) || bytes < 16 || bytes > 1024)
+                       return "write a power of two from 16B to 1024B";
+                   target.fabric.credits.unit_bytes = bytes;
+                   return std::nullopt;
+               }},
+         "what a credit is: 64B of InfiniBand, 128B of Ultra Ethernet's CBFC; a lane is given "
+         "2,048 "
+         "at most"},
         {"fabric.credits.head_of_queue_lifetime", Use::credits,
          duration_or_off(TULLE_AT(fabric.credits.head_of_queue_lifetime)),
          "a packet that is longer at the head of its queue is dropped"},

@@ -52,6 +52,7 @@ std::string use_text(const Setting& setting) {
         case Use::pfc: return "with `flow_control: pfc`";
         case Use::static_threshold: return "with `pfc.threshold: static`";
         case Use::credits: return "with `flow_control: credits`";
+        case Use::link_retry: return "with `link.bit_errors: retransmitted`";
         case Use::shared_buffer: return "without `flow_control: credits`";
         case Use::alpha: return "with a dynamic threshold";
         case Use::watchdog: return "with `pfc.watchdog`";

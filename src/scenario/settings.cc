@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cluster/framing.h"
 #include "fabric/credits.h"
 #include "scenario/fabric_overrides.h"
+#include "scenario/files.h"
 #include "scenario/setting_tables.h"
 
 namespace tulle::scenario {
@@ -153,6 +155,9 @@ std::string_view why_use_is_none(Use use, const Target& target) {
         case Use::static_threshold:
             if (fabric.flow_control != FlowControl::pfc) return "flow_control is not pfc";
             return unless(!fabric.pfc.dynamic_threshold, "pfc.threshold is dynamic");
+        case Use::link_retry:
+            return unless(fabric.link.bit_errors == fabric::BitErrors::retransmitted,
+                          "link.bit_errors is not retransmitted");
         case Use::credits:
             return unless(fabric.flow_control == FlowControl::credits,
                           "flow_control is not credits");
@@ -213,12 +218,15 @@ std::string why_unused(const Setting& setting, const Target& target) {
 void apply_section(std::string_view section, const Value& map, Target& target, Notes& notes) {
     std::vector<Leaf> leaves;
     collect(std::string(section), map, leaves, notes);
+    std::string& plugin = target.host.algorithms.plugin.source;
+    const std::string inherited = std::exchange(plugin, "");
     // By the table, not by the file: a choice is made before what depends on it.
     for (const Setting& setting : all_settings())
         for (const Leaf& leaf : leaves)
             if (leaf.path == setting.path)
                 if (const Complaint wrong = setting.field.read(target, *leaf.value))
                     notes.fail(leaf.line, fmt::format("{}: {}", leaf.path, *wrong));
+    plugin = plugin.empty() ? inherited : resolve(notes.file(), plugin);
 }
 
 void check_used(std::string_view section, const Value& map, const Target& target, Notes& notes,
@@ -243,13 +251,14 @@ namespace {
 Complaint check_credits(const Target& target) {
     const fabric::CreditSettings& credits = target.fabric.credits;
     const uint32_t any = cluster::Framing(target.fabric).room_for_any(target.host.mtu);
-    const uint64_t packet = uint64_t{fabric::blocks_of(any)} * fabric::kBlockBytes;
-    constexpr uint64_t kMost = uint64_t{fabric::kMaxCreditBlocks} * fabric::kBlockBytes;
-    if (packet + credits.update_bytes > kMost)
+    const fabric::CreditUnit unit(credits.unit_bytes);
+    const uint64_t packet = uint64_t{unit.blocks_of(any)} * unit.bytes();
+    const uint64_t most = unit.most_bytes();
+    if (packet + credits.update_bytes > most)
         return fmt::format(
             "credits.update is {}B, and no more than {}B are given at a time, a packet of {}B "
             "included: no update would ever come; write {}B at most",
-            credits.update_bytes, kMost, packet, kMost - packet);
+            credits.update_bytes, most, packet, most - packet);
     if (credits.lane_buffer_bytes < packet + credits.update_bytes)
         return fmt::format(
             "credits.lane_buffer is {}B, which does not hold a packet of {}B and what comes free "

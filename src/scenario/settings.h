@@ -18,6 +18,7 @@ enum class Use : uint8_t {
     pfc,
     static_threshold,
     credits,
+    link_retry,
     shared_buffer,
     alpha,
     watchdog,

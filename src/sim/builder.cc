@@ -89,11 +89,11 @@ std::optional<Error> Builder::check_fabric() const {
     const fabric::Settings& f = setup_.fabric;
     if (f.flow_control != fabric::FlowControl::credits) return std::nullopt;
     const uint32_t any = cluster::Framing(f).room_for_any(setup_.host.mtu);
-    const uint32_t packet = fabric::blocks_of(any) * fabric::kBlockBytes;
-    constexpr uint32_t kMost = fabric::kMaxCreditBlocks * fabric::kBlockBytes;
-    if (packet + f.credits.update_bytes > kMost)
+    const fabric::CreditUnit unit(f.credits.unit_bytes);
+    const uint32_t packet = unit.blocks_of(any) * unit.bytes();
+    if (packet + f.credits.update_bytes > unit.most_bytes())
         return Error{"a credit update after " + base::bytes_to_string(f.credits.update_bytes) +
-                     " never comes: no more than " + base::bytes_to_string(kMost) +
+                     " never comes: no more than " + base::bytes_to_string(unit.most_bytes()) +
                      " are given at a time, packets included"};
     if (f.credits.lane_buffer_bytes < packet + f.credits.update_bytes)
         return Error{"a virtual lane's buffer of " +
@@ -190,8 +190,10 @@ uint32_t Builder::headroom_of(const Cable& cable, uint32_t node) const {
     const bool has_errors =
         f.link.error_rate_e18 != 0 || cable.loss_per_trillion != 0 || !setup_.cable_errors.empty();
     if (has_errors && f.link.bit_errors == fabric::BitErrors::retransmitted) {
-        away += 2 * delay_of(cable);  // the frame waits for a packet that is sent again
-        ++packets;
+        // The frame waits for a packet that is sent again, at the worst as often as may be.
+        const fabric::LinkRetry& retry = f.link.retry;
+        away += int64_t{retry.replays} * (2 * delay_of(cable) + retry.response);
+        packets += retry.replays;
     }
     const uint64_t packet = setup_.host.mtu + 128;
     return static_cast<uint32_t>(cable_rate(setup_, cable).bytes_in(away) + packets * packet);

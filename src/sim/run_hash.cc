@@ -51,6 +51,20 @@ public:
         });
     }
 
+    // How a link repairs counts where it does, and what a credit is where it is not InfiniBand's.
+    void add(const fabric::LinkSettings& link) {
+        base::visit_fields(link, [&](const auto& field) {
+            const bool is_retry = &field == static_cast<const void*>(&link.retry);
+            if (!is_retry || link.bit_errors == fabric::BitErrors::retransmitted) add(field);
+        });
+    }
+    void add(const fabric::CreditSettings& credits) {
+        base::visit_fields(credits, [&](const auto& field) {
+            const bool is_unit = &field == static_cast<const void*>(&credits.unit_bytes);
+            if (!is_unit || credits.unit_bytes != fabric::kBlockBytes) add(field);
+        });
+    }
+
     // Short ways find the same as long ones.
     void add(const HostSettings& host) {
         base::visit_fields(host, [&](const auto& field) {

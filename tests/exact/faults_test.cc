@@ -169,6 +169,35 @@ TEST(BitErrors, that_the_link_repairs_cost_a_round_trip_each) {
     EXPECT_NEAR(static_cast<double>(later), static_cast<double>(again) * each, each);
 }
 
+TEST(BitErrors, that_the_link_repairs_cost_what_its_ends_take_too) {
+    Lab lab = with_errors(fabric::BitErrors::retransmitted);
+    const Result at_once = run(lab);
+    lab.fabric.link.retry.response = 300_ns;
+    const Result later = run(lab);
+    const uint64_t again = (link(at_once, 0).wire_bytes - 9766 * 4178) / 4178;
+    EXPECT_GT(again, 10u);
+    EXPECT_EQ(link(later, 0).wire_bytes, link(at_once, 0).wire_bytes);
+    const int64_t longer = (later.flows[0].completion - at_once.flows[0].completion).ps;
+    EXPECT_NEAR(static_cast<double>(longer), static_cast<double>(again) * 300'000, 300'000);
+}
+
+// A cable that damages everything: each packet goes four times, and is lost.
+TEST(BitErrors, that_hit_all_copies_of_a_packet_lose_it) {
+    Lab lab = with_errors(fabric::BitErrors::retransmitted);
+    lab.fabric.link.error_rate_e18 = 1'000'000'000'000'000'000;
+    lab.fabric.link.retry.replays = 3;
+    lab.flows[0].bytes = 4096;
+    lab.host.retry_count = 0;
+    lab.host.ack_timeout = 8;
+    const Result result = run(lab);
+    EXPECT_FALSE(result.flows[0].finished);
+    EXPECT_EQ(dropped(result, sim::Drop::corrupted), 1u);
+    EXPECT_EQ(link(result, 0).data_packets, 1u);
+    const uint64_t once = link(result, 0).wire_bytes / 4;
+    EXPECT_EQ(link(result, 0).wire_bytes, 4 * once);
+    EXPECT_GT(once, 4096u);
+}
+
 TEST(BitErrors, that_nobody_repairs_lose_the_packet) {
     const Result result = run(with_errors(fabric::BitErrors::dropped));
     EXPECT_TRUE(result.flows[0].finished);

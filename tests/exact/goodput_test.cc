@@ -113,7 +113,7 @@ TEST(Goodput, with_credits_both_ways_pays_for_the_updates) {
             EXPECT_EQ(result.flows[0].completion, result.flows[1].completion);
             return result.flows[0].completion;
         };
-        const int64_t blocks = fabric::blocks_of(mtu + 26);
+        const int64_t blocks = fabric::CreditUnit(64).blocks_of(mtu + 26);
         const int64_t packets_an_update = (64 + blocks - 1) / blocks;
         const int64_t updates = 960 / packets_an_update;
         EXPECT_EQ(time(1920) - time(960), (Duration{(960 * (mtu + 26) + updates * 6) * 20})) << mtu;

@@ -139,6 +139,12 @@ def expectations(run):
             and run["srd-lossy"].totals["retransmitted"] < 2 * run["srd-lossy"].lost()
             and run["go-back-n-lossy"].totals["retransmitted"]
             > 4 * run["go-back-n-lossy"].lost(),
+        "a link that repairs what a bad cable damages loses nothing, and nobody sends again":
+            run["bad-cable-llr"].lost() == 0
+            and run["bad-cable-llr"].totals["retransmitted"] == 0
+            and run["bad-cable-end-to-end"].lost() > 0
+            and run["bad-cable-control"].slowest_us() < run["bad-cable-llr"].slowest_us()
+            < run["bad-cable-end-to-end"].slowest_us(),
         "a ring on one leaf comes within two percent of the rate of its links":
             49 < run["ring-all-reduce"].busbw("all_reduce") < 50,
         "two levels beat rings through all servers":

@@ -21,6 +21,8 @@ void draw_link(uint64_t seed, Settings& f) {
         f.link.bit_errors =
             draw.pick({fabric::BitErrors::corrected, fabric::BitErrors::retransmitted,
                        fabric::BitErrors::dropped});
+        f.link.retry.response = {draw.pick<int64_t>({0, 1'000, 200'000})};
+        f.link.retry.replays = draw.pick<uint8_t>({1, 3, 3, 9});
     }
     f.link.whole_nanoseconds = draw.percent(8);
     switch (draw.between(0, 4)) {
@@ -60,6 +62,7 @@ void draw_loss(uint64_t seed, Settings& f) {
     f.overflow = draw.percent(10) ? fabric::Overflow::trim : fabric::Overflow::drop;
     draw_pfc(draw, f.pfc);
     f.credits.update_bytes = draw.pick<uint32_t>({4 << 10, 64, 1, 1'000, 20'000, 200'000});
+    f.credits.unit_bytes = draw.pick<uint32_t>({64, 64, 64, 128, 512});
     f.credits.packet_bytes = draw.pick<uint32_t>({6, 6, 64});
     if (draw.percent(25))
         f.credits.head_of_queue_lifetime = {draw.between(1, 400) * int64_t{1'000'000}};

@@ -26,9 +26,9 @@ void each_in(Cabling& cabling, const fabric::Fifo& list, Visitor&& visit) {
 struct Stored {
     uint64_t bytes = 0;
     uint64_t blocks = 0;
-    void add(uint32_t wire_bytes) {
+    void add(uint32_t wire_bytes, fabric::CreditUnit unit) {
         bytes += wire_bytes;
-        blocks += fabric::blocks_of(wire_bytes);
+        blocks += unit.blocks_of(wire_bytes);
     }
 };
 
@@ -116,7 +116,7 @@ private:
         const fabric::CreditsGiven& given = there.in(port.peer, lane).credits;
         uint64_t on_cable = 0;
         each_in(there, there.inbound(port.peer).packets, [&](const Transit& transit) {
-            if (transit.lane == lane) on_cable += fabric::blocks_of(transit.wire_bytes);
+            if (transit.lane == lane) on_cable += there.credit_unit().blocks_of(transit.wire_bytes);
         });
         if (((left.total_sent - given.blocks_received) & fabric::kCreditMask) !=
             (on_cable & fabric::kCreditMask))
@@ -131,7 +131,7 @@ private:
         const auto add = [&](uint16_t in_port, uint8_t lane, uint32_t wire_bytes) {
             const bool is_copy = in_port >= node.port_count();
             if (is_copy && !shared_places.insert(in_port).second) return;
-            stored[{node.input_of(in_port), lane}].add(wire_bytes);
+            stored[{node.input_of(in_port), lane}].add(wire_bytes, cabling.credit_unit());
         };
         for (uint32_t i = 0; i < node.port_count(); ++i) {
             const uint32_t p = node.first_port() + i;

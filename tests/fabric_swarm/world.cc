@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fabric/credits.h"
+#include "plugin.h"
 #include "transport/congestion/testing.h"
 
 namespace tulle::fabric_swarm {
@@ -17,9 +18,10 @@ base::Duration microseconds(uint32_t count) {
 
 void draw_congestion(uint64_t seed, sim::HostSettings& host) {
     Draw draw(seed, Drawer::congestion, 0);
-    host.congestion =
-        draw.pick({Algorithm::none, Algorithm::none, Algorithm::fixed_rate, Algorithm::dcqcn,
-                   Algorithm::dcqcn, Algorithm::ib_cc, Algorithm::timely, Algorithm::dctcp});
+    host.congestion = draw.pick({Algorithm::none, Algorithm::none, Algorithm::fixed_rate,
+                                 Algorithm::dcqcn, Algorithm::dcqcn, Algorithm::ib_cc,
+                                 Algorithm::timely, Algorithm::dctcp, Algorithm::plugin});
+    host.algorithms.plugin = swarm::plugged_settings();
     host.algorithms.fixed_rate.rate_bps = draw.between(1, 400) * uint64_t{1'000'000'000};
     const uint64_t line = draw.between(10, 400) * uint64_t{1'000'000'000};
     host.algorithms.dcqcn = draw.percent(50) ? transport::testing::dcqcn_of_paper(line)
@@ -183,8 +185,8 @@ void draw_hosts(uint64_t seed, sim::Setup& setup) {
     draw_congestion(seed, host);
     // A virtual lane's buffer that takes a packet and waits for an update, and not much more.
     fabric::CreditSettings& credits = setup.fabric.credits;
-    const uint32_t least =
-        fabric::blocks_of(host.mtu + 128) * fabric::kBlockBytes + credits.update_bytes;
+    const fabric::CreditUnit unit(credits.unit_bytes);
+    const uint32_t least = unit.blocks_of(host.mtu + 128) * unit.bytes() + credits.update_bytes;
     credits.lane_buffer_bytes = least + draw.pick<uint32_t>({0, 1, 100, 10'000, 60'000, 300'000});
 }
 

@@ -89,6 +89,10 @@ constexpr std::string_view kLossy =
     "profile: roce-v2-400g\n"
     "fabric: {flow_control: none, switch: {buffer: 200KB}, link: {error_rate: 1e-7}}\n"
     "hosts: {loss: selective_repeat, ack_timeout: 5, congestion: {algorithm: none}}\n";
+constexpr std::string_view kRepaired =
+    "profile: roce-v2-400g\n"
+    "fabric: {link: {error_rate: 5e-6, bit_errors: retransmitted}}\n"
+    "hosts: {congestion: {algorithm: none}}\n";
 constexpr std::string_view kTimeouts =
     "profile: roce-v2-400g\n"
     "fabric: {flow_control: none, switch: {buffer: 200KB}, link: {error_rate: 1e-7}}\n"
@@ -182,6 +186,7 @@ const std::vector<Context>& contexts() {
         {kIncast, kSmallPfc},
         {kIncast, kStaticPfc},
         {kIncast, kLossy},
+        {kIncast, kRepaired},
         {kIncast, kTrimming},
         {kIncast, kTimeouts},
         {kLongIncast, kTimeouts},

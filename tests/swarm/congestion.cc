@@ -1,4 +1,5 @@
 #include "make.h"
+#include "plugin.h"
 #include "transport/congestion/testing.h"
 
 namespace tulle::swarm {
@@ -50,7 +51,7 @@ const DctcpSettings& dctcp_settings() {
 
 CongestionControl draw_congestion(uint64_t seed, uint32_t side) {
     Draw draw(seed, Drawer::congestion, side);
-    const uint32_t kind = draw.between(0, 9);
+    const uint32_t kind = draw.between(0, 10);
     if (kind < 4) return {};
     if (kind == 4) return CongestionControl(Dctcp(dctcp_settings()));
     if (kind == 5)
@@ -58,6 +59,7 @@ CongestionControl draw_congestion(uint64_t seed, uint32_t side) {
             FixedRate(base::Rate::bits_per_second(24'000'000'000'000, draw.between(1, 3'000))));
     if (kind == 6) return CongestionControl(IbCc(ib_cc_settings()));
     if (kind == 7) return CongestionControl(Timely(timely_settings()));
+    if (kind == 10) return CongestionControl(Plugin(plugged_settings()));
     return CongestionControl(Dcqcn(dcqcn_settings(kind == 8)));
 }
 

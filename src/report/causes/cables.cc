@@ -37,7 +37,8 @@ uint64_t Investigation::repair_permille(uint32_t number) const {
         std::min<uint64_t>(1'000'000'000, cable.loss_per_trillion / 1'000 +
                                               link.error_rate_e18 / 1'000'000'000 * bytes * 8);
     const Duration once = sim::cable_rate(facts_.setup, number).time_for(bytes);
-    const Duration again = once + 2 * (sim::cable_delay(facts_.setup, number) + link.fec_delay);
+    const Duration again =
+        once + 2 * (sim::cable_delay(facts_.setup, number) + link.fec_delay) + link.retry.response;
     const auto repairs = static_cast<uint64_t>(again.ps) * hit_e9 / 1'000'000'000;
     return repairs * 1000 / (repairs + static_cast<uint64_t>(once.ps));
 }
