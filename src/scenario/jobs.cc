@@ -7,6 +7,7 @@
 
 #include "base/int128.h"
 #include "base/units.h"
+#include "scenario/experts.h"
 #include "scenario/fields.h"
 #include "scenario/key_reader.h"
 #include "scenario/serving.h"
@@ -87,6 +88,8 @@ const std::vector<WorkKind> kOwnKinds = {
       {"steps", "list", "each is one of the collectives above without ranks, or compute: 1ms"}}},
     {{"training", "map", "one step of training a model"},
      {training_keys().begin(), training_keys().end()}},
+    {{"experts", "map", "layers of experts: tokens go out and come back as DeepEP moves them"},
+     {expert_keys().begin(), expert_keys().end()}},
     {{"serving", "map", "requests to a model, answered token by token"},
      {serving_keys().begin(), serving_keys().end()}},
     {{"storage", "map", "reads or writes in the background, of the shape of NVMe over fabrics"},
@@ -155,6 +158,7 @@ void JobReader::read(const WorkKind& kind, const Value& map, const workload::Job
     if (notes_.failed() || !notes_.expect_map(map, kind.key.name, kind.keys)) return;
     if (kind.key.name == "storage") return read_storage(map, job);
     if (kind.key.name == "training") return read_step_of_training(map, job);
+    if (kind.key.name == "experts") return read_layers(map, job);
     if (kind.key.name == "serving") return read_served(map, job);
     if (is_trace(kind.key.name)) return read_trace_of_ranks(kind.key.name, map, job);
     const std::vector<uint32_t> who = ranks(map, "ranks");
@@ -182,8 +186,20 @@ void JobReader::read_step_of_training(const Value& map, const workload::Job& job
     if (setup_.skips) entry.options.repeats_replicas = entry.options.repeats_messages = true;
     if (!has_room(map.line, workload::most_tasks(entry.options, entry.place))) return;
     entry.place.first_channel = next_channel_;
+    entry.place.rehearse_experts = rehearsal_of_experts(setup_);
     next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kStepChannels);
     workload::append_step(setup_.program, job, entry.options, entry.place, rehearsal(setup_));
+}
+
+void JobReader::read_layers(const Value& map, const workload::Job& job) {
+    const std::vector<uint32_t> who = ranks(map, "ranks");
+    const workload::ExpertLayers entry = read_experts(map, setup_.seed, notes_);
+    if (notes_.failed()) return;
+    const Placement where = placement(who);
+    if (const auto wrong = workload::check(entry.options, where))
+        return notes_.fail(map.line, wrong->message);
+    if (!has_room(map.line, most_tasks(entry, where))) return;
+    next_channel_ = append_layers(setup_.program, job, entry, where, next_channel_);
 }
 
 void JobReader::read_served(const Value& map, const workload::Job& job) {

@@ -72,6 +72,7 @@ private:
     void check_switches(const Value& map, const workload::Placement& placement);
     std::vector<uint64_t> read_sizes(const Value& map);
     void read_step_of_training(const Value& map, const workload::Job& job);
+    void read_layers(const Value& map, const workload::Job& job);
     void read_served(const Value& map, const workload::Job& job);
     void read_trace_of_ranks(std::string_view kind, const Value& map, const workload::Job& job);
     void read_storage(const Value& map, const workload::Job& job);

@@ -322,5 +322,20 @@ TEST(jobs, what_is_wrong_with_a_job_or_with_storage_is_said) {
               "storage=1");
 }
 
+std::string experts_answer(const std::string& rest, const std::string& scale_up = "nvlink4") {
+    return answer("topology: rail:servers=2,rails=4\ngpus: {scale_up: " + scale_up +
+                  "}\nwork:\n  - experts: {" + rest + "}\n");
+}
+
+TEST(experts, that_are_not_shared_out_evenly_are_refused) {
+    EXPECT_EQ(experts_answer("experts: 12"),
+              "s.yaml:4: 12 experts are not shared out evenly among 8 GPUs");
+    EXPECT_EQ(experts_answer("mode: low_latency, chunk: 3"),
+              "s.yaml:4: chunk has no effect here; it goes with mode: normal");
+    EXPECT_EQ(experts_answer("", "none"),
+              "s.yaml:4: tokens are handed on inside servers, which have no network; write gpus: "
+              "{scale_up: nvlink4}, or mode: low_latency");
+}
+
 }  // namespace
 }  // namespace tulle::scenario

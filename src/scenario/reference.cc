@@ -105,12 +105,29 @@ simplified:
 - With `layers: once` collectives of tp, cp and ep meet no other traffic. Groups that stay inside a
   server are simulated by one of them, others by all at once. Ranks of a tensor still wait for each
   other, once for each micro-batch and chunk.
-- Embedding, loss and the norm of gradients say nothing; tokens go to all experts evenly.
+- Embedding, loss and the norm of gradients say nothing. Tokens go to all experts evenly with
+  `experts: all_to_all`. With `deepep` a gate draws them as for the work `experts`; groups of 256
+  ranks and 1024 tokens are simulated at most, more tokens are on a line through 256 and 1024. All
+  wait for the GPU whose experts have most tokens.
+- `overlap: [experts]` hides dispatch and combine behind the computing of their layer, as two
+  micro-batches that take turns do.
 - A ring of cp begins with the attention of its layer, and the layer goes on when both have ended.
 - `overlap: [tensor]` leaves of a gather and its product the longer of the two, and of the gather
   one part in tp at least.
 - DualPipe does a forward and a backward pass one after the other, and the two copies of its
   parameters are not added up.
+)";
+
+constexpr std::string_view kExpertNotes =
+    R"(A gate draws the experts of each token; a server's best expert speaks for it, and only
+`servers_of_token` are kept. Normal mode sends a token once to each server, to the GPU with the
+sender's place, in chunks, with 12 channels of 128 tokens under way, and hands it on inside the
+server; combine comes back the same way and is summed on the way. Low-latency mode sends a message
+for each token and expert, and a flag of 8 bytes behind those of each expert. A token has `hidden`
+bytes and 4 for each 128 of them on its way out (16 more in low-latency mode), twice `hidden` on its
+way back. The size of a phase counts a token once for each of its servers, the own one included, as
+DeepEP's figures do. Micro-batches take turns at a GPU. What is simplified: a chunk is acknowledged
+when it has arrived, not when it was handed on, and tokens are not counted before a dispatch.
 )";
 
 constexpr std::string_view kServingNotes =
@@ -180,6 +197,7 @@ std::string work_text() {
         if (kind.key.name == "training")
             text += fmt::format("\nThe shape of a model:\n\n{}\n{}", table(model_keys()),
                                 kTrainingNotes);
+        if (kind.key.name == "experts") text += fmt::format("\n{}", kExpertNotes);
         if (kind.key.name == "serving")
             text += fmt::format(
                 "\nOf `together`, `prefill` and `decode`:\n\n{}\nOf `limits`:\n\n{}"

@@ -42,7 +42,7 @@ constexpr KnownKey kKeys[] = {
      "what is not kept of the forward pass; selective by default"},
     {"order", "list of tp, cp, pp, dp",
      "ranks that follow one another differ in the first; [tp, cp, pp, dp] by default"},
-    {"overlap", "list of gradients, parameters, tensor",
+    {"overlap", "list of gradients, parameters, tensor, experts",
      "what is hidden behind computing; [gradients, parameters] by default"},
     {"context", "one of ring, all_gather",
      "how keys and values are passed on; ring by default, during the attention of the layer"},
@@ -52,6 +52,12 @@ constexpr KnownKey kKeys[] = {
     {"replicas", "one of once, each",
      "the same of what replicas exchange: two sizes are simulated, others are on a line through "
      "them; each by default"},
+    {"experts", "one of all_to_all, deepep",
+     "how tokens go to experts: as NCCL does, or once to each server and handed on; all_to_all by "
+     "default"},
+    {"servers_of_token", "number", "with deepep: that a token goes to at most; 4 by default"},
+    {"hot", "number",
+     "with deepep: an eighth of the experts is so many times as likely; 1 by default"},
     {"bucket", "number", "parameters at least that replicas exchange at once; as Megatron-Core"},
     {"efficiency", "number from 0 to 1",
      "of the GPU's peak in a layer; by default as fitted to published steps"},
@@ -72,12 +78,14 @@ public:
         read_words();
         read_order();
         read_overlap();
+        read_experts();
         if (notes_.failed()) return entry_;
         if (auto wrong = workload::check(options)) return fail(wrong->message);
         if (auto wrong = check_memory(options.model, options.layout, options.engine.gpu))
             return fail(wrong->message);
         entry_.place.scale_up = gpus_.scale_up;
         entry_.place.machine = gpus_.machine;
+        check_experts();
         return entry_;
     }
 
@@ -166,6 +174,41 @@ private:
         return found;
     }
 
+    void read_experts() {
+        StepOptions& options = entry_.options;
+        word("experts", {{"all_to_all", false}, {"deepep", true}}, options.uses_deepep);
+        number(map_, "servers_of_token", options.most_servers, 1);
+        number(map_, "hot", options.hot_times, 1, 1000);
+        for (const std::string_view key : {"servers_of_token", "hot"})
+            if (const Value* value = map_.find(key); value != nullptr && !options.uses_deepep)
+                notes_.fail(
+                    value->line,
+                    fmt::format("{} has no effect here; it goes with experts: deepep", key));
+        if (!options.uses_deepep) return;
+        const uint32_t line = map_.find("experts")->line;
+        if (options.layout.expert < 2)
+            notes_.fail(line, "experts: deepep needs experts on several GPUs; write ep: 8");
+        else if (!options.repeats)
+            notes_.fail(line, "experts: deepep goes with layers: once");
+    }
+
+    // Ranks that share the experts have to be able to hand tokens on.
+    void check_experts() {
+        const StepOptions& options = entry_.options;
+        if (!options.uses_deepep) return;
+        const workload::Grid grid(options.layout, options.order);
+        for (const std::vector<uint32_t>& columns : grid.expert_groups()) {
+            std::vector<workload::Member> members;
+            for (const uint32_t column : columns)
+                members.push_back(entry_.place.members[grid.rank(0, column)]);
+            if (auto wrong =
+                    workload::check(expert_options(options),
+                                    workload::Placement(std::move(members), gpus_.scale_up)))
+                return notes_.fail(map_.find("experts")->line,
+                                   fmt::format("experts: {}", wrong->message));
+        }
+    }
+
     void read_order() {
         const Value* list = map_.find("order");
         if (list == nullptr) return;
@@ -181,7 +224,8 @@ private:
     void read_overlap() {
         const Value* list = map_.find("overlap");
         if (list == nullptr) return;
-        const auto found = words("overlap", *list, {"gradients", "parameters", "tensor"});
+        const auto found =
+            words("overlap", *list, {"gradients", "parameters", "tensor", "experts"});
         const auto has = [&](std::string_view what) {
             return std::ranges::find(found, what) != found.end();
         };
@@ -189,8 +233,11 @@ private:
         options.overlaps_gradients = has("gradients");
         options.overlaps_parameters = has("parameters");
         options.overlaps_tensor = has("tensor");
-        if (options.overlaps_tensor && !options.repeats)
-            notes_.fail(list->line, "overlap: tensor goes with layers: once");
+        options.overlaps_experts = has("experts");
+        for (const auto& [name, is_asked] :
+             {std::pair{"tensor", options.overlaps_tensor}, {"experts", options.overlaps_experts}})
+            if (is_asked && !options.repeats)
+                notes_.fail(list->line, fmt::format("overlap: {} goes with layers: once", name));
     }
 
     const Gpus& gpus_;
@@ -212,6 +259,27 @@ base::Duration time_of(const sim::Setup& setup) {
     return most;
 }
 
+// What these groups take on the networks of a setup that is idle otherwise.
+template <class Append>
+base::Duration time_alone(const sim::Setup& setup, const std::vector<workload::Placement>& groups,
+                          Append append) {
+    sim::Setup alone;
+    alone.graph = setup.graph;
+    alone.fabric = setup.fabric;
+    alone.host = setup.host;
+    alone.host_overrides = setup.host_overrides;
+    alone.ranks = setup.ranks;
+    alone.scale_up = setup.scale_up;
+    alone.seed = setup.seed;
+    for (sim::RankPlace& rank : alone.ranks) rank.compute_permille = rank.reaction_permille = 1000;
+    const workload::Job job{"rehearsal"};
+    for (const workload::Placement& group : groups) {
+        workload::JobBuilder builder(alone.program, job, group);
+        append(builder);
+    }
+    return time_of(alone);
+}
+
 }  // namespace
 
 std::span<const KnownKey> training_keys() {
@@ -226,22 +294,21 @@ TrainingEntry read_training(const Value& map, const Gpus& gpus, std::vector<uint
 workload::Rehearse rehearsal(const sim::Setup& setup) {
     return [&setup](const std::vector<workload::Placement>& groups,
                     const workload::CollectiveOptions& options) {
-        sim::Setup alone;
-        alone.graph = setup.graph;
-        alone.fabric = setup.fabric;
-        alone.host = setup.host;
-        alone.host_overrides = setup.host_overrides;
-        alone.ranks = setup.ranks;
-        alone.scale_up = setup.scale_up;
-        alone.seed = setup.seed;
-        for (sim::RankPlace& rank : alone.ranks)
-            rank.compute_permille = rank.reaction_permille = 1000;
-        const workload::Job job{"rehearsal"};
-        for (const workload::Placement& group : groups) {
-            workload::JobBuilder builder(alone.program, job, group);
+        return time_alone(setup, groups, [&](workload::JobBuilder& builder) {
             workload::append(builder, "rehearsal", options);
-        }
-        return time_of(alone);
+        });
+    };
+}
+
+workload::RehearseExperts rehearsal_of_experts(const sim::Setup& setup) {
+    return [&setup](const std::vector<workload::Placement>& groups,
+                    const workload::ExpertOptions& options, bool comes_back) {
+        return time_alone(setup, groups, [&](workload::JobBuilder& builder) {
+            const workload::ExpertRoutes routes(options, builder.placement());
+            const auto append = comes_back ? workload::append_combine : workload::append_dispatch;
+            append(builder, "rehearsal", options, routes);
+            builder.end();
+        });
     };
 }
 

@@ -45,6 +45,35 @@ TEST(training, takes_all_gpus_and_replicas_are_what_is_left) {
     EXPECT_FALSE(setup.program.check(8));
 }
 
+constexpr std::string_view kExperts =
+    "model: {layers: 4, hidden: 256, heads: 4, vocabulary: 512, sequence: 256, experts: 16, "
+    "experts_of_token: 2, expert_feed_forward: 256}, ep: 8, micro_batches: 2";
+
+TEST(training, sends_tokens_to_experts_as_deepep_does) {
+    const sim::Setup setup = setup_of(std::string(kExperts) + ", experts: deepep");
+    const auto& repeated = training_of(setup).repeated;
+    ASSERT_EQ(repeated.size(), 2u);
+    EXPECT_EQ(repeated[0].way, "deepep dispatch");
+    EXPECT_EQ(repeated[1].way, "deepep combine");
+    for (const workload::RepeatedCollective& one : repeated) {
+        EXPECT_EQ(one.purpose, Purpose::expert);
+        EXPECT_EQ(one.times, 2u * 4 * 2);  // forward and backward, by layer and micro-batch
+        EXPECT_EQ(one.ranks, 8u);
+        EXPECT_TRUE(one.leaves_server);
+    }
+    // FP8 with scales there, BF16 back, the same copies.
+    EXPECT_EQ(repeated[0].bytes / (256 + 8), repeated[1].bytes / 512);
+}
+
+TEST(training, refuses_what_deepep_cannot_do) {
+    const std::string experts(kExperts);
+    EXPECT_NE(answer_to(experts + ", hot: 2").find("it goes with experts: deepep"),
+              std::string::npos);
+    EXPECT_NE(answer_to(experts + ", experts: deepep, layers: each").find("layers: once"),
+              std::string::npos);
+    EXPECT_NE(answer_to(of_model(", experts: deepep")).find("write ep: 8"), std::string::npos);
+}
+
 TEST(training, simulates_a_collective_of_layers_once) {
     const sim::Setup setup = setup_of(of_model(", tp: 4, micro_batches: 2"));
     const auto& repeated = training_of(setup).repeated;

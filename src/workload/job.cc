@@ -70,8 +70,10 @@ uint32_t JobBuilder::add(Task task, uint32_t member, uint32_t peer, std::span<co
     task.rank = placement_[member].rank;
     task.peer = placement_[peer].rank;
     task.phase = phase_;
-    task.channel = static_cast<uint16_t>(task.channel + first_channel_);
-    end_channel_ = std::max<uint16_t>(end_channel_, static_cast<uint16_t>(task.channel + 1));
+    if (task.kind != Task::Kind::compute) {  // whose channel names a device of its rank
+        task.channel = static_cast<uint16_t>(task.channel + first_channel_);
+        end_channel_ = std::max<uint16_t>(end_channel_, static_cast<uint16_t>(task.channel + 1));
+    }
     needs_.assign(needs.begin(), needs.end());
     std::sort(needs_.begin(), needs_.end());
     needs_.erase(std::unique(needs_.begin(), needs_.end()), needs_.end());

@@ -40,6 +40,10 @@ class Run:
         """Bus bandwidth in GB/s of the last phase of the name."""
         return [c["busbw_GBps"] for c in self.json["collectives"] if c["name"] == name][-1]
 
+    def time_us(self):
+        """When the last phase ended."""
+        return max(c["start_us"] + c["time_us"] for c in self.json["collectives"])
+
     def step(self, name):
         """What a training step of the name did with its time."""
         return [step for step in self.json["training"] if step["name"] == name][0]
@@ -93,6 +97,7 @@ def expectations(run):
     nvlink = run["nvlink-in-switch"]
     pipelines = run["training-schedules"]
     layouts = run["training-layouts"]
+    experts = run["training-experts"]
     bubble = {step["name"]: step["bubble_us"] for step in pipelines.json["training"]}
     return {
         "InfiniBand drops nothing for lack of buffer": ib.lost() == 0 and ib.status == 0,
@@ -164,6 +169,15 @@ def expectations(run):
             layouts.exposed_us("gathered context", "context") > 0
             and layouts.exposed_us("experts", "expert") > 0
             and layouts.exposed_us("tensors", "tensor") > 0,
+        "tokens that cross to a server once come sooner than by an all-to-all":
+            experts.exposed_us("deepep", "expert") < experts.exposed_us("all-to-all", "expert"),
+        "and are hidden behind another micro-batch":
+            experts.exposed_us("two batches", "expert") < experts.exposed_us("deepep", "expert"),
+        "all wait for GPUs with hot experts":
+            experts.step("hot")["step_us"] > experts.step("deepep")["step_us"]
+            and run["experts-hot"].time_us() > 1.1 * run["experts"].time_us(),
+        "two micro-batches end sooner than one of twice the size":
+            run["experts-two-batches"].time_us() < 0.8 * run["experts"].time_us(),
         "drives that are slower than their links set the pace of a checkpoint":
             8 * 2**20 / 7e3 <= run["storage-drives"].json["collectives"][0]["time_us"]
             < 1.1 * 8 * 2**20 / 7e3,

@@ -17,7 +17,11 @@ uint128_t tokens_of(const Layout& layout) {
 LayerCost layer_cost(const Model& model, const Layout& layout, const Engine& engine,
                      uint32_t layer) {
     const uint128_t tokens = tokens_of(layout);
-    const uint128_t product = 2 * tokens * active_weights(model, layer) / layout.tensor;
+    const uint128_t experts_of_token =
+        model.has_experts(layer) ? uint128_t{model.experts_of_token} * expert_parameters(model) : 0;
+    const uint128_t weights = active_weights(model, layer) - experts_of_token +
+                              experts_of_token * engine.expert_load_permille / 1000;
+    const uint128_t product = 2 * tokens * weights / layout.tensor;
     const uint128_t square =
         2 * tokens * layout.sequence * attention_products(model) / layout.tensor;
     LayerCost cost;

@@ -35,6 +35,8 @@ struct Engine {
     uint32_t efficiency_permille = 0;  // 0: as the GPU was measured
     // SMs that communication keeps for itself.
     uint32_t communication_processors = 0;
+    // Tokens of the GPU that has most of them for its experts, over the average: all wait for it.
+    uint64_t expert_load_permille = 1000;
 
     base::Duration time_for(base::uint128_t operations) const;
 };

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "workload/collectives/tuning.h"
+#include "workload/training/deepep.h"
 #include "workload/training/teams.h"
 
 namespace tulle::workload {
@@ -207,11 +208,6 @@ uint32_t StepBuilder::meet(Purpose purpose, uint32_t rank, uint32_t a, uint32_t 
     return program_.add(task, needs);
 }
 
-uint64_t expert_bytes(const StepOptions& options) {
-    return tensor_bytes(options.model, options.layout) * options.model.experts_of_token /
-           options.layout.tensor;
-}
-
 Duration StepBuilder::rehearse_one(const Rehearse& rehearse, const Teams::Order& order,
                                    uint64_t times) {
     if (teams_.is_alone(order.kind) || times == 0) return {};
@@ -273,7 +269,11 @@ void StepBuilder::rehearse_all(const Rehearse& rehearse) {
         context_back_time_ = rehearse_one(rehearse, order, layers * batches);
     }
     order = {Kind::expert, Purpose::expert, Collective::all_to_all, expert_bytes(options_), {}};
-    expert_time_ = rehearse_one(rehearse, order, 4 * with_experts * batches);
+    if (options_.uses_deepep && with_experts > 0 && !teams_.is_alone(Kind::expert))
+        expert_time_ = rehearse_deepep(options_, place_, teams_.samples(Kind::expert),
+                                       2 * with_experts * batches, training_->repeated);
+    else
+        expert_time_ = rehearse_one(rehearse, order, 4 * with_experts * batches);
 }
 
 // What a library takes before a message between stages: as before one of an exchange of two ranks.
@@ -584,7 +584,11 @@ StepBuilder::Said StepBuilder::said_by(const Turn& turn, const Bucket& piece) co
         const Duration attention = is_forward ? layer.attention : 2 * layer.attention;
         if (options_.context_is_ring) context = std::max(Duration{}, context - attention);
         said.context += context;
-        if (layer.has_experts) said.expert += 2 * expert_time_;
+        if (!layer.has_experts) continue;
+        Duration expert = 2 * expert_time_;
+        if (options_.overlaps_experts)
+            expert = std::max(Duration{}, expert - time_of(layer, turn.slot.kind));
+        said.expert += expert;
     }
     return said;
 }
@@ -753,47 +757,15 @@ void StepBuilder::finish(uint32_t stage) {
                 optimizer_time(common + experts, options_.engine.gpu), exchanged_[stage]);
 }
 
-uint64_t times(uint64_t a, uint64_t b) {
-    return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
 }  // namespace
-
-// Messages of replicas are cut into chunks of 512 KiB or more, those of layers too.
-uint64_t most_tasks(const StepOptions& options, const StepPlace& place) {
-    constexpr uint64_t kLeastChunk = 512 << 10;
-    const Layout& layout = options.layout;
-    const uint64_t ranks = place.members.size();
-    const bool splits_backward = options.schedule == PipelineSchedule::zero_bubble ||
-                                 options.schedule == PipelineSchedule::dual;
-    const uint64_t slots =
-        (splits_backward ? uint64_t{3} : uint64_t{2}) * layout.micro_batches * layout.chunks;
-    uint64_t own = 0;  // of a rank
-    const uint64_t layers = options.model.layers / layout.pipeline + 1;
-    uint64_t most_parameters = 0;
-    for (uint32_t stage = 0; stage < layout.pipeline; ++stage)
-        most_parameters =
-            std::max(most_parameters, rank_parameters(options.model, layout, stage).total());
-    const uint64_t rounds = layout.zero == 3 ? 3 * uint64_t{layout.micro_batches} : 2;
-    if (layout.replicas() > 1 && !options.repeats_replicas)
-        own += times(rounds, 2 * kGradientBytes * most_parameters / kLeastChunk +
-                                 4 * layout.replicas() * layers);
-    own += times(slots, 8 + uint64_t{layout.tensor});
-    if (!options.repeats) {
-        const uint64_t bytes = 12 * tensor_bytes(options.model, layout) +
-                               2 * context_bytes(options.model, layout) + 4 * expert_bytes(options);
-        const uint64_t messages =
-            bytes / kLeastChunk + 16 * (layout.tensor + layout.context) + 8 * layout.expert;
-        own += times(layers * layout.micro_batches, messages);
-    }
-    return times(ranks, own);
-}
 
 void append_step(Program& program, const Job& job, const StepOptions& options,
                  const StepPlace& place, const Rehearse& rehearse) {
     TULLE_CHECK(!check(options));
     TULLE_CHECK(place.members.size() == options.layout.gpus());
-    StepBuilder(program, job, options, place, rehearse).build();
+    StepOptions loaded = options;
+    loaded.engine.expert_load_permille = expert_load_permille(options, place);
+    StepBuilder(program, job, loaded, place, rehearse).build();
 }
 
 }  // namespace tulle::workload

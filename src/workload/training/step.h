@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "workload/collectives/collective.h"
+#include "workload/experts.h"
 #include "workload/training/costs.h"
 #include "workload/training/grid.h"
 #include "workload/training/pipeline.h"
@@ -43,6 +44,12 @@ struct StepOptions {
     bool repeats = true;
     // What replicas exchange is simulated once too: two sizes, and others on a line through them.
     bool repeats_replicas = false;
+    // Tokens go to experts as DeepEP moves them, not as an all-to-all; only with `repeats`.
+    bool uses_deepep = false;
+    uint32_t hot_times = 1;     // of experts: see ExpertOptions
+    uint32_t most_servers = 4;  // that a token goes to
+    // What goes to experts is hidden behind computing for another micro-batch; with `repeats`.
+    bool overlaps_experts = false;
     // The same of messages between stages: what one takes is waited for, and a short one is sent.
     // Not without a library.
     bool repeats_messages = false;
@@ -83,15 +90,25 @@ struct TrainingJob {
 using Rehearse =
     std::function<base::Duration(const std::vector<Placement>& groups, const CollectiveOptions&)>;
 
+// How long a dispatch to experts takes, or what comes back.
+using RehearseExperts = std::function<base::Duration(const std::vector<Placement>& groups,
+                                                     const ExpertOptions&, bool comes_back)>;
+// What a rank sends to experts in a layer and micro-batch.
+ExpertOptions expert_options(const StepOptions& options);
+
 struct StepPlace {
     std::vector<Member> members;  // by place in the grid
     bool scale_up = false;
     Machine machine;
     Protocol protocol = Protocol::automatic;
     uint16_t first_channel = 0;
+    RehearseExperts rehearse_experts{};  // with uses_deepep
 };
 // Channels that a step takes.
 inline constexpr uint16_t kStepChannels = 1600;
+
+// What a rank sends to experts in one all-to-all of a layer and micro-batch.
+uint64_t expert_bytes(const StepOptions& options);
 
 // At least as many as tasks would be made; saturates.
 uint64_t most_tasks(const StepOptions& options, const StepPlace& place);
