@@ -42,7 +42,9 @@ uint64_t activations_of_layer(const Model& model, const Layout& layout) {
         layout.recompute == Recompute::none
             ? 5 * uint64_t{model.heads} * tokens_of_rank(layout) * layout.sequence
             : 0;
-    if (layout.recompute == Recompute::full) return 2 * units;
+    // What is kept is the input of the layer, of which a rank has a part with sequence parallelism.
+    if (layout.recompute == Recompute::full)
+        return layout.is_sequence_parallel ? divided(2 * units, layout.tensor) : 2 * units;
     const uint64_t split = layout.is_sequence_parallel ? 34 : 24;
     const uint64_t whole = layout.is_sequence_parallel ? 0 : 10;
     return whole * units + (split * units + pairs) / layout.tensor;

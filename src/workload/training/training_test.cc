@@ -95,6 +95,18 @@ TEST(Layouts, share_out_what_zero_says) {
     }
 }
 
+// Between layers a rank has its part of the sequence, and that is what is kept (arXiv 2205.05198).
+TEST(Layouts, keep_a_part_of_the_inputs_with_sequence_parallelism_and_full_recompute) {
+    const Model& model = *find_model("llama3-8b");
+    Layout layout;
+    layout.sequence = 8192;
+    layout.tensor = 8;
+    layout.recompute = Recompute::full;
+    EXPECT_EQ(memory_of(model, layout).activations, 32u * 2 * 8192 * 4096 / 8);
+    layout.is_sequence_parallel = false;
+    EXPECT_EQ(memory_of(model, layout).activations, 32u * 2 * 8192 * 4096);
+}
+
 TEST(Layouts, that_do_not_fit_are_refused_with_the_sum) {
     const Model& model = *find_model("llama3-70b");
     Layout layout;
