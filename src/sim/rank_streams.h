@@ -234,10 +234,10 @@ private:
     void prepare_skipping();
     void note_progress(StreamPart& part, const Playing& playing, OpenStream& stream, Instant at);
     void look_for_settled_pace();
-    bool find_only_phase(uint32_t& phase) const;
+    bool find_phase(uint32_t& phase) const;
     bool find_pace(uint32_t phase, Pace& pace, uint64_t& periods) const;
     bool is_checked(const Pace& pace, uint64_t left);
-    void jump(uint32_t phase, const Pace& pace, uint64_t periods);
+    void jump(const Pace& pace, uint64_t periods);
     uint64_t jump_member(Playing& playing, uint64_t periods) const;
 
     void watch(const ChainLink& link, Instant until);

@@ -1,5 +1,6 @@
-// Skips what repeats of a generated phase (pace.h): once all streams go at one pace that has
-// settled, the state of the phase is moved on by as many periods as nothing else can happen in.
+// Skips what repeats of a generated phase, or of several that are alike (pace.h): once all streams
+// go at one pace that has settled, their state is moved on by as many periods as nothing else can
+// happen in.
 // Every message that is known, under way or waited for, becomes the one so many periods later. The
 // network does not notice; the time of the program is later from then on.
 #include <algorithm>
@@ -73,28 +74,30 @@ void RankStreams::look_for_settled_pace() {
     uint32_t phase = 0;
     uint64_t periods = 0;
     Pace pace;
-    if (!find_only_phase(phase) || !find_pace(phase, pace, periods)) return;
+    if (!find_phase(phase) || !find_pace(phase, pace, periods)) return;
     if (periods < kLeastJump || !pace.has_settled()) return;
     if (setup_.checks_skipping && !is_checked(pace, periods)) return;
-    jump(phase, pace, periods);
+    jump(pace, periods);
 }
 
-// Whether all members of one phase are in it and nobody is in another.
-bool RankStreams::find_only_phase(uint32_t& phase) const {
+// Whether all that goes on is one phase, or phases that repeat in the same way, and all their
+// members are in it. `phase` is one of them.
+bool RankStreams::find_phase(uint32_t& phase) const {
     uint64_t playing = 0;
-    for (const StreamPart& part : parts_) playing += part.playing.size();
+    uint64_t members = 0;
+    std::vector<bool> is_counted(program_.generated.size());
     for (const StreamPart& part : parts_)
         for (const auto& [place, one] : part.playing) {
-            phase = one.phase;
-            if (!one.may_send || !generated(one).schedule ||
-                generated(one).placement->size() != playing)
-                return false;
+            const GeneratedPhase& its = generated(one);
+            if (!one.may_send || !its.schedule) return false;
+            if (playing++ == 0) phase = one.phase;
+            if (!is_counted[one.phase]) {
+                members += its.placement->size();
+                if (!its.schedule->repeats_like(*program_.generated[phase].schedule)) return false;
+            }
+            is_counted[one.phase] = true;
         }
-    if (playing == 0) return false;
-    for (const StreamPart& part : parts_)
-        for (const auto& [place, one] : part.playing)
-            if (one.phase != phase) return false;
-    return true;
+    return playing != 0 && playing == members;
 }
 
 // Whether all streams are within what repeats, and for how many periods more they will be.
@@ -143,25 +146,30 @@ bool RankStreams::is_checked(const Pace& pace, uint64_t left) {
     return true;
 }
 
-void RankStreams::jump(uint32_t phase, const Pace& pace, uint64_t periods) {
-    const uint32_t number = program_.generated[phase].phase;
-    const Schedule& schedule = *program_.generated[phase].schedule;
+void RankStreams::jump(const Pace& pace, uint64_t periods) {
+    std::vector<bool> is_playing(program_.generated.size());
+    for (const StreamPart& part : parts_)
+        for (const auto& [place, playing] : part.playing) is_playing[playing.phase] = true;
     const auto move = [&](Flight& flight) {
-        if (flight.task.phase != phase || flight.task.stream == GeneratedTask::kComputing) return;
+        if (!is_playing[flight.task.phase] || flight.task.stream == GeneratedTask::kComputing)
+            return;
+        const Schedule& schedule = *program_.generated[flight.task.phase].schedule;
         flight.task.message +=
             periods * schedule.repetition(flight.task.stream, flight.task.message).period;
     };
     for (StreamPart& part : parts_) {
-        uint64_t messages = 0;
-        for (auto& [place, playing] : part.playing) messages += jump_member(playing, periods);
+        for (auto& [place, playing] : part.playing) {
+            const uint64_t messages = jump_member(playing, periods);
+            const uint32_t number = generated(playing).phase;
+            part.ranks->done[number] += messages;
+            part.ranks->all_done += messages;
+            part.ranks->phases[number].messages += messages;
+            skipping_.messages += messages;
+        }
         for (auto& [id, flight] : part.outgoing) move(flight);
         for (auto& [id, flight] : part.incoming) move(flight);
         for (Flight& flight : part.events) move(flight);
-        part.ranks->done[number] += messages;
-        part.ranks->all_done += messages;
-        part.ranks->phases[number].messages += messages;
         part.ranks->skipped += pace.mean() * static_cast<int64_t>(periods);
-        skipping_.messages += messages;
     }
     skipping_.time += pace.mean() * static_cast<int64_t>(periods);
     skipping_.doubt += pace.doubt() * static_cast<int64_t>(periods);

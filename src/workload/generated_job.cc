@@ -15,6 +15,10 @@ GeneratedJob::GeneratedJob(Program& program, const Job& job,
     program_.jobs.push_back(job);
 }
 
+GeneratedJob::GeneratedJob(Program& program, uint32_t job,
+                           std::shared_ptr<const Placement> placement)
+    : program_(program), placement_(std::move(placement)), job_(job) {}
+
 void GeneratedJob::compute(const std::string& name, base::Duration duration) {
     Phase phase;
     phase.name = name;

@@ -14,6 +14,8 @@ class GeneratedJob {
 public:
     GeneratedJob(Program& program, const Job& job, std::shared_ptr<const Placement> placement,
                  uint16_t first_channel = 0);
+    // Of a job that is in the program already.
+    GeneratedJob(Program& program, uint32_t job, std::shared_ptr<const Placement> placement);
 
     // All ranks compute for so long.
     void compute(const std::string& name, base::Duration duration);

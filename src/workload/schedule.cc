@@ -106,6 +106,17 @@ StreamMessage Schedule::message(uint32_t member, uint32_t index, uint64_t k) con
     return direct_message(member, index, k);
 }
 
+bool Schedule::repeats_like(const Schedule& other) const {
+    if (this == &other) return true;
+    const Chunking& own = options_.chunking;
+    const Chunking& its = other.options_.chunking;
+    return (kind_ == Kind::ring || kind_ == Kind::chain) && kind_ == other.kind_ &&
+           members_ == other.members_ && streams_ == other.streams_ &&
+           options_.collective == other.options_.collective &&
+           options_.bytes == other.options_.bytes && own.chunk == its.chunk &&
+           own.at_once() == its.at_once();
+}
+
 bool Schedule::may_feed(uint32_t inlet, uint32_t index) const {
     switch (kind_) {
         case Kind::ring:

@@ -104,6 +104,9 @@ public:
     // What message k of a stream is part of: steps of a ring, pieces of a chain or tree. Streams of
     // all members repeat in the same way, if one does.
     Repetition repetition(uint32_t index, uint64_t k) const;
+    // Whether all streams of the other one repeat in the same way: rings and chains of as many
+    // members and the same sizes.
+    bool repeats_like(const Schedule& other) const;
     // Whether messages of a stream may wait for what arrives at an inlet of the same member.
     bool may_feed(uint32_t inlet, uint32_t index) const;
     // Of data, in all of its messages.

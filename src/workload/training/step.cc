@@ -74,8 +74,9 @@ private:
 
     uint32_t phase(Purpose purpose);
     uint32_t meet(Purpose purpose, uint32_t rank, uint32_t a, uint32_t b);
-    void rehearse_all(const Rehearse& rehearse);
-    Duration rehearse_one(const Rehearse& rehearse, const Teams::Order& order, uint64_t times);
+    void rehearse_all();
+    Duration rehearse_one(const Teams::Order& order, uint64_t times);
+    Duration sample_time(const Teams::Order& order);
     void prepare_messages();
     void rehearse_messages();
     Duration rehearse_message(const std::vector<Placement>& pairs, uint64_t bytes);
@@ -136,6 +137,8 @@ private:
     Duration expert_time_{};
     // What replicas exchange, by kind, collective and bytes: which of TrainingJob::repeated.
     std::map<std::tuple<Kind, Collective, uint64_t>, size_t> replica_times_;
+    // By kind, collective and bytes: what was simulated.
+    std::map<std::tuple<Kind, Collective, uint64_t>, Duration> sample_times_;
 
     std::vector<std::vector<Slot>> slots_;  // by stage
     std::vector<size_t> position_;
@@ -177,7 +180,7 @@ StepBuilder::StepBuilder(Program& program, const Job& job, const StepOptions& op
     uint64_t least = options_.bucket_parameters;
     if (least == 0) least = std::max<uint64_t>(40'000'000, 1'000'000 * layout.replicas());
     for (const auto& part : parts_) buckets_.push_back(buckets_of(part, least));
-    if (options_.repeats) rehearse_all(rehearse);
+    if (options_.repeats) rehearse_all();
     prepare_messages();
 }
 
@@ -208,8 +211,17 @@ uint32_t StepBuilder::meet(Purpose purpose, uint32_t rank, uint32_t a, uint32_t 
     return program_.add(task, needs);
 }
 
-Duration StepBuilder::rehearse_one(const Rehearse& rehearse, const Teams::Order& order,
-                                   uint64_t times) {
+// What a collective takes by itself; each is simulated once.
+Duration StepBuilder::sample_time(const Teams::Order& order) {
+    const auto [entry, is_new] =
+        sample_times_.try_emplace({order.kind, order.collective, order.bytes});
+    if (!is_new) return entry->second;
+    const std::vector<Placement> samples = teams_.samples(order.kind);
+    entry->second = rehearse_(samples, teams_.tuned(order, samples.front()));
+    return entry->second;
+}
+
+Duration StepBuilder::rehearse_one(const Teams::Order& order, uint64_t times) {
     if (teams_.is_alone(order.kind) || times == 0) return {};
     const std::vector<Placement> samples = teams_.samples(order.kind);
     const CollectiveOptions tuned = teams_.tuned(order, samples.front());
@@ -218,7 +230,7 @@ Duration StepBuilder::rehearse_one(const Rehearse& rehearse, const Teams::Order&
     one.collective = order.collective;
     one.bytes = order.bytes;
     one.ranks = samples.front().size();
-    one.time = rehearse(samples, tuned);
+    one.time = sample_time(order);
     one.times = times;
     const Phase phase = phase_of("", tuned);
     one.way = phase.protocol.empty() ? phase.algorithm : phase.algorithm + " " + phase.protocol;
@@ -227,7 +239,7 @@ Duration StepBuilder::rehearse_one(const Rehearse& rehearse, const Teams::Order&
     return one.time;
 }
 
-void StepBuilder::rehearse_all(const Rehearse& rehearse) {
+void StepBuilder::rehearse_all() {
     const Layout& layout = options_.layout;
     uint64_t layers = 0;
     uint64_t with_experts = 0;
@@ -253,27 +265,27 @@ void StepBuilder::rehearse_all(const Rehearse& rehearse) {
                        {}};
     if (layout.is_sequence_parallel) {
         order.collective = Collective::all_gather;
-        tensor_time_ = rehearse_one(rehearse, order, of_tensor);
+        tensor_time_ = rehearse_one(order, of_tensor);
         order.collective = Collective::reduce_scatter;
     }
-    tensor_time_ += rehearse_one(rehearse, order, of_tensor);
+    tensor_time_ += rehearse_one(order, of_tensor);
     order = {Kind::context,
              Purpose::context,
              Collective::all_gather,
              context_bytes(options_.model, layout),
              {}};
-    context_time_ = rehearse_one(rehearse, order, layers * batches);
+    context_time_ = rehearse_one(order, layers * batches);
     context_back_time_ = context_time_;
     if (!options_.context_is_ring) {
         order.collective = Collective::reduce_scatter;
-        context_back_time_ = rehearse_one(rehearse, order, layers * batches);
+        context_back_time_ = rehearse_one(order, layers * batches);
     }
     order = {Kind::expert, Purpose::expert, Collective::all_to_all, expert_bytes(options_), {}};
     if (options_.uses_deepep && with_experts > 0 && !teams_.is_alone(Kind::expert))
         expert_time_ = rehearse_deepep(options_, place_, teams_.samples(Kind::expert),
                                        2 * with_experts * batches, training_->repeated);
     else
-        expert_time_ = rehearse_one(rehearse, order, 4 * with_experts * batches);
+        expert_time_ = rehearse_one(order, 4 * with_experts * batches);
 }
 
 // What a library takes before a message between stages: as before one of an exchange of two ranks.
@@ -450,12 +462,11 @@ Duration StepBuilder::replica_time(uint32_t stage, const Teams::Order& order) {
     }
     Teams::Order sample = order;
     sample.bytes = std::min(order.bytes, kLarge);
-    const Duration large = rehearse_one(rehearse_, sample, 1);
+    const Duration large = rehearse_one(sample, 1);
     RepeatedCollective& one = training_->repeated.back();
     if (order.bytes <= kLarge) return large;
     sample.bytes = kSmall;
-    const std::vector<Placement> groups = teams_.samples(order.kind);
-    const Duration small = rehearse_(groups, teams_.tuned(sample, groups.front()));
+    const Duration small = sample_time(sample);
     one.bytes = order.bytes;
     one.time = on_line(small, kSmall, large, kLarge, order.bytes);
     return one.time;
