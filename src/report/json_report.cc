@@ -220,6 +220,20 @@ Json training_json(const TrainingFacts& facts) {
                  {"bubble_us", microseconds(facts.bubble)},
                  {"exposed", Json::array()},
                  {"slowest", Json::array()}};
+    const auto store = [&](const char* name, const StoreFacts& one) {
+        if (one.is_there)
+            json[name] = {{"bytes", one.bytes},
+                          {"complete", one.finished},
+                          {"stored_us", microseconds(one.stored)},
+                          {"blocks_us", microseconds(one.blocks)}};
+    };
+    store("checkpoint", facts.checkpoint);
+    store("data", facts.data);
+    if (facts.month.is_there)
+        json["month"] = {{"failures", ratio(facts.month.failures_permille)},
+                         {"training_ratio", ratio(facts.month.training_ppm / 1000)},
+                         {"best_interval_us", microseconds(facts.month.best_interval)},
+                         {"best_training_ratio", ratio(facts.month.best_ppm / 1000)}};
     for (size_t i = 0; i < facts.exposed.size(); ++i)
         if (facts.exposed[i].ps > 0)
             json["exposed"].push_back(

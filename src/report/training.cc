@@ -10,6 +10,7 @@
 #include "report/compare/rows.h"
 #include "report/facts.h"
 #include "report/table.h"
+#include "report/training_routine.h"
 #include "workload/bus_bandwidth.h"
 #include "workload/collectives/collective.h"
 
@@ -165,7 +166,7 @@ std::string text_of(const TrainingFacts& facts) {
             row("exposed: " + purpose_text(purpose), facts.exposed[i],
                 place_text(facts.job->leaves_server[i]));
     }
-    text += table.text();
+    text += table.text() + routine_text(facts);
     if (facts.slowest.empty()) return text;
     Table slowest;
     slowest.row({"slowest of its kind", "size", "ranks", "time", "busbw GB/s", "by", "of"});
@@ -223,6 +224,7 @@ std::vector<TrainingFacts> training_facts(const sim::Setup& setup, const sim::Re
             add_times(setup, result, number, facts);
             add_repeated(facts);
             add_simulated(collectives, number, facts);
+            add_routine(collectives, number, job.start + facts.step, facts);
         }
         all.push_back(std::move(facts));
     }

@@ -30,6 +30,24 @@ struct SlowestCollective {
     bool leaves_server = false;
 };
 
+// A checkpoint, or data of the next step.
+struct StoreFacts {
+    bool is_there = false;
+    bool finished = false;
+    uint64_t bytes = 0;       // of all ranks
+    base::Duration stored{};  // how long storage took
+    base::Duration blocks{};  // for so long nothing is trained
+};
+
+// Of a month of 30 days, what is spent on training.
+struct MonthFacts {
+    bool is_there = false;
+    uint64_t failures_permille = 0;
+    uint64_t training_ppm = 0;
+    base::Duration best_interval{};
+    uint64_t best_ppm = 0;
+};
+
 struct TrainingFacts {
     std::string name;  // of the job
     const workload::TrainingJob* job = nullptr;
@@ -43,6 +61,9 @@ struct TrainingFacts {
     base::Duration bubble{};
     std::array<base::Duration, workload::kPurposes> exposed{};
     std::vector<SlowestCollective> slowest;
+    StoreFacts checkpoint;
+    StoreFacts data;
+    MonthFacts month;
 
     uint64_t permille(base::Duration part) const;
 };

@@ -15,6 +15,7 @@
 #include "scenario/training.h"
 #include "workload/collectives/tuning.h"
 #include "workload/generated_job.h"
+#include "workload/training/routine.h"
 
 namespace tulle::scenario {
 namespace {
@@ -189,6 +190,41 @@ void JobReader::read_step_of_training(const Value& map, const workload::Job& job
     entry.place.rehearse_experts = rehearsal_of_experts(setup_);
     next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kStepChannels);
     workload::append_step(setup_.program, job, entry.options, entry.place, rehearsal(setup_));
+    read_stores(map, job);
+}
+
+// What a step of training saves and reads: jobs behind its own, a checkpoint first, then data.
+void JobReader::read_stores(const Value& map, const workload::Job& job) {
+    const std::shared_ptr<const workload::TrainingJob> step = setup_.program.jobs.back().training;
+    workload::Storage storage;
+    storage.initiators = step->ranks;
+    storage.block = 1 << 20;
+    if (const Value* checkpoint = map.find("checkpoint")) {
+        workload::Storage saved = storage;
+        saved.writes = true;
+        saved.bytes_of = workload::checkpoint_bytes(step->options);
+        if (step->options.checkpoint.is_blocking)
+            for (const auto& stream : step->streams) saved.after.push_back(stream.back());
+        workload::Job own = job;
+        own.name = job.name + ": checkpoint";
+        add_store(*checkpoint, std::move(own), std::move(saved));
+    }
+    const Value* data = map.find("data");
+    if (data == nullptr || notes_.failed()) return;
+    storage.bytes = step->options.data_bytes;
+    workload::Job own = job;
+    own.name = job.name + ": data";
+    add_store(*data, std::move(own), std::move(storage));
+}
+
+void JobReader::add_store(const Value& map, workload::Job job, workload::Storage storage) {
+    storage.targets = read_targets(map);
+    storage.block = size(map, "block", storage.block);
+    storage.depth = static_cast<uint32_t>(number(map, "depth", storage.depth, 1, 65536));
+    check_targets(map, storage);
+    if (map.find("drives") != nullptr) read_drives(*map.find("drives"), storage);
+    if (notes_.failed() || !has_room(map.line, workload::most_tasks(storage))) return;
+    workload::append_storage(setup_.program, job, storage, next_channel_++);
 }
 
 void JobReader::read_layers(const Value& map, const workload::Job& job) {
@@ -502,6 +538,22 @@ void JobReader::add(const workload::Job& job, const Placement& where,
     next_channel_ = builder.end_channel();
 }
 
+// None: there is no closed form. Where the library was to choose and chose sums in switches, which
+// have none, the best way without them is taken; the report names the other one beside it.
+std::shared_ptr<const workload::Schedule> JobReader::schedule_of(
+    const Part& part, const std::shared_ptr<const Placement>& where) const {
+    auto schedule = workload::Schedule::make(part.options, where);
+    if (schedule != nullptr || part.step->options.algorithm != Algorithm::automatic)
+        return schedule;
+    workload::Machine machine = place_.gpus.machine;
+    machine.reduces = false;
+    CollectiveOptions options = part.step->options;
+    options.bytes = part.options.bytes;
+    options = workload::tune(options, *where, machine);
+    options.next_best = part.options.predicted;
+    return workload::Schedule::make(options, where);
+}
+
 // A job of many messages is generated while it runs, if there is a way for all of its steps.
 bool JobReader::add_generated(const workload::Job& job, const Placement& where,
                               const std::vector<Part>& parts, uint64_t repeat) {
@@ -512,8 +564,7 @@ bool JobReader::add_generated(const workload::Job& job, const Placement& where,
     const auto placement = std::make_shared<const Placement>(where);
     std::vector<std::shared_ptr<const workload::Schedule>> schedules;
     for (const Part& part : parts) {
-        schedules.push_back(part.step->compute ? nullptr
-                                               : workload::Schedule::make(part.options, placement));
+        schedules.push_back(part.step->compute ? nullptr : schedule_of(part, placement));
         if (!part.step->compute && schedules.back() == nullptr) return false;
     }
     if (repeat * parts.size() > kMostPhases) {
@@ -568,6 +619,14 @@ void JobReader::read_drives(const Value& map, workload::Storage& storage) {
         "rate", [](At<base::Rate> at) { return rate(std::move(at)); }, storage.drives.rate);
 }
 
+void JobReader::check_targets(const Value& map, const workload::Storage& storage) {
+    for (const uint32_t target : storage.targets)
+        if (std::find(storage.initiators.begin(), storage.initiators.end(), target) !=
+            storage.initiators.end())
+            notes_.fail(map.line,
+                        fmt::format("GPU {} is an initiator and a target of storage", target));
+}
+
 void JobReader::read_storage(const Value& map, const workload::Job& job) {
     workload::Storage storage;
     storage.initiators = ranks(map, "initiators");
@@ -583,11 +642,7 @@ void JobReader::read_storage(const Value& map, const workload::Job& job) {
             notes_.fail(value->line, fmt::format("operation: '{}' is none of read, write",
                                                  value->text.substr(0, 40)));
     }
-    for (const uint32_t target : storage.targets)
-        if (std::find(storage.initiators.begin(), storage.initiators.end(), target) !=
-            storage.initiators.end())
-            notes_.fail(map.line,
-                        fmt::format("GPU {} is an initiator and a target of storage", target));
+    check_targets(map, storage);
     if (const Value* value = map.find("in_capsule")) {
         storage.in_capsule = size(map, "in_capsule", 1);
         if (!storage.writes)

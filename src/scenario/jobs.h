@@ -13,6 +13,7 @@
 #include "scenario/notes.h"
 #include "sim/setup.h"
 #include "workload/collectives/collective.h"
+#include "workload/schedule.h"
 #include "workload/storage.h"
 
 namespace tulle::scenario {
@@ -75,9 +76,12 @@ private:
     void read_layers(const Value& map, const workload::Job& job);
     void read_served(const Value& map, const workload::Job& job);
     void read_trace_of_ranks(std::string_view kind, const Value& map, const workload::Job& job);
+    void read_stores(const Value& map, const workload::Job& job);
+    void add_store(const Value& map, workload::Job job, workload::Storage storage);
     void read_storage(const Value& map, const workload::Job& job);
     std::vector<uint32_t> read_targets(const Value& map);
     void read_drives(const Value& map, workload::Storage& storage);
+    void check_targets(const Value& map, const workload::Storage& storage);
     struct Part;
     std::vector<Part> parts_of(const std::vector<Step>& steps,
                                const workload::Placement& placement) const;
@@ -86,6 +90,8 @@ private:
              const std::vector<Step>& steps, uint64_t repeat);
     bool add_generated(const workload::Job& job, const workload::Placement& placement,
                        const std::vector<Part>& parts, uint64_t repeat);
+    std::shared_ptr<const workload::Schedule> schedule_of(
+        const Part& part, const std::shared_ptr<const workload::Placement>& where) const;
     bool has_room(uint32_t line, uint64_t tasks);
 
     JobPlace place_;

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "scenario/models.h"
 #include "sim/course.h"
 #include "workload/collectives/collective.h"
+#include "workload/generated_job.h"
 
 namespace tulle::scenario {
 namespace {
@@ -63,6 +65,43 @@ constexpr KnownKey kKeys[] = {
      "of the GPU's peak in a layer; by default as fitted to published steps"},
     {"communication_sms", "number", "processors of the GPU that do not compute; 0 by default"},
     {"protocol", "one of auto, simple, ll, ll128, none", "of the library; auto by default"},
+    {"checkpoint", "map", "what is saved at the end of the step: see below"},
+    {"data", "map", "what each GPU reads for the next step, beside this one: see below"},
+    {"failures", "map", "what a month costs: see below"},
+};
+
+constexpr KnownKey kStoreKeys[] = {
+    {"bytes", "size", "of `data`: of each GPU; of `checkpoint`: a parameter, 14 by default"},
+    {"mode", "one of blocking, asynchronous",
+     "of `checkpoint`: written while the GPUs wait, or copied to the host and written beside the "
+     "next step; blocking by default"},
+    {"targets", "hosts", "as of `storage`"},
+    {"block", "size", "of one command; 1MiB by default"},
+    {"depth", "number", "commands outstanding of a GPU; 32 by default"},
+    {"drives", "map", "as of `storage`"},
+};
+
+// Failures of a server a day that were published.
+struct PublishedRate {
+    std::string_view name;
+    uint64_t per_million_node_days;
+    std::string_view source;
+};
+constexpr PublishedRate kPublishedRates[] = {
+    {"rsc-1", 6500, "RSC-1, arXiv 2410.21680"},
+    {"rsc-2", 2340, "RSC-2, arXiv 2410.21680"},
+    // 419 stops of 2,048 servers in 54 days.
+    {"llama3", 3790, "Llama 3, arXiv 2407.21783"},
+};
+
+constexpr KnownKey kFailureKeys[] = {
+    {"per_node_day", "rsc-1, rsc-2, llama3, or a number from 0 to 1",
+     "failures of a server a day: as published, 0.0065 and 0.00234 in arXiv 2410.21680, 0.00379 in "
+     "arXiv 2407.21783; or your own"},
+    {"restart", "duration", "from a failure to the next step; 600s by default, chosen"},
+    {"interval", "duration", "from one checkpoint to the next; 3600s by default"},
+    {"save", "duration", "that a checkpoint blocks, where there is no `checkpoint`"},
+    {"servers", "number", "that may fail; those of the job by default"},
 };
 
 class TrainingReader : private KeyReader {
@@ -79,6 +118,8 @@ public:
         read_order();
         read_overlap();
         read_experts();
+        read_stores();
+        read_failures();
         if (notes_.failed()) return entry_;
         if (auto wrong = workload::check(options)) return fail(wrong->message);
         if (auto wrong = check_memory(options.model, options.layout, options.engine.gpu))
@@ -221,6 +262,78 @@ private:
                 if (workload::name_of(axis) == order[i]) entry_.options.order[i] = axis;
     }
 
+    void read_stores() {
+        const Value* checkpoint = map_.find("checkpoint");
+        if (checkpoint != nullptr && notes_.expect_map(*checkpoint, "checkpoint", kStoreKeys)) {
+            KeyReader reader(*checkpoint, notes_);
+            uint64_t bytes = 14;
+            reader.size("bytes", bytes);
+            if (bytes > 1000)
+                notes_.fail(checkpoint->line,
+                            "checkpoint: bytes are those of a parameter, 1000 at most");
+            entry_.options.checkpoint.bytes_per_parameter = static_cast<uint32_t>(bytes);
+            reader.word("mode", {{"blocking", true}, {"asynchronous", false}},
+                        entry_.options.checkpoint.is_blocking);
+        }
+        const Value* data = map_.find("data");
+        if (data == nullptr || !notes_.expect_map(*data, "data", kStoreKeys)) return;
+        if (data->find("bytes") == nullptr)
+            notes_.fail(data->line, "data: how much is missing; write bytes: 64MiB");
+        if (const Value* mode = data->find("mode"))
+            notes_.fail(mode->line, "mode has no effect here; it goes with checkpoint");
+        KeyReader(*data, notes_).size("bytes", entry_.options.data_bytes);
+    }
+
+    void read_failures() {
+        const Value* value = map_.find("failures");
+        if (value == nullptr || !notes_.expect_map(*value, "failures", kFailureKeys)) return;
+        workload::Failures& failures = entry_.options.failures;
+        failures.restart = base::Duration{600'000'000'000'000};
+        failures.interval = base::Duration{3'600'000'000'000'000};
+        KeyReader reader(*value, notes_);
+        read_rate(*value, failures);
+        reader.time("restart", failures.restart);
+        reader.time("interval", failures.interval);
+        reader.time("save", failures.save);
+        std::set<uint32_t> servers;
+        for (const workload::Member& member : entry_.place.members) servers.insert(member.server);
+        failures.servers = static_cast<uint32_t>(servers.size());
+        reader.number(*value, "servers", failures.servers, 1);
+        if (!notes_.failed()) check_failures(*value);
+    }
+
+    void read_rate(const Value& map, workload::Failures& failures) {
+        const Value* rate = map.find("per_node_day");
+        if (rate == nullptr) return;
+        for (const PublishedRate& known : kPublishedRates) {
+            if (!rate->is_text() || rate->text != known.name) continue;
+            failures.per_million_node_days = known.per_million_node_days;
+            failures.source = known.source;
+            return;
+        }
+        KeyReader(map, notes_)
+            .field(
+                "per_node_day", [](At<uint64_t> at) { return part64(std::move(at), 1'000'000); },
+                failures.per_million_node_days);
+    }
+
+    void check_failures(const Value& value) {
+        const workload::Failures& failures = entry_.options.failures;
+        const bool has_checkpoint = map_.find("checkpoint") != nullptr;
+        const Value* save = value.find("save");
+        if (failures.per_million_node_days == 0)
+            notes_.fail(value.line,
+                        "failures: how often is missing; write per_node_day: rsc-1, or 0.0065");
+        else if (failures.interval.ps <= 0)
+            notes_.fail(value.line, "failures: interval is longer than 0");
+        else if (has_checkpoint && save != nullptr)
+            notes_.fail(save->line, "save has no effect beside checkpoint; remove one");
+        else if (!has_checkpoint && save == nullptr)
+            notes_.fail(value.line,
+                        "failures: what a checkpoint blocks is missing; write checkpoint: {}, or "
+                        "save: 10s");
+    }
+
     void read_overlap() {
         const Value* list = map_.find("overlap");
         if (list == nullptr) return;
@@ -259,10 +372,8 @@ base::Duration time_of(const sim::Setup& setup) {
     return most;
 }
 
-// What these groups take on the networks of a setup that is idle otherwise.
-template <class Append>
-base::Duration time_alone(const sim::Setup& setup, const std::vector<workload::Placement>& groups,
-                          Append append) {
+// The networks of a setup, without its work.
+sim::Setup idle(const sim::Setup& setup) {
     sim::Setup alone;
     alone.graph = setup.graph;
     alone.fabric = setup.fabric;
@@ -272,6 +383,35 @@ base::Duration time_alone(const sim::Setup& setup, const std::vector<workload::P
     alone.scale_up = setup.scale_up;
     alone.seed = setup.seed;
     for (sim::RankPlace& rank : alone.ranks) rank.compute_permille = rank.reaction_permille = 1000;
+    return alone;
+}
+
+// With --skip, a collective of many bytes is generated and what repeats of it is skipped. None
+// where it is not a ring, or is small. The limit is chosen: 512 ranks of 64 MiB.
+std::optional<base::Duration> time_skipped(const sim::Setup& setup,
+                                           const std::vector<workload::Placement>& groups,
+                                           const workload::CollectiveOptions& options) {
+    constexpr uint64_t kManyBytes = uint64_t{32} << 30;
+    uint64_t ranks = 0;
+    for (const workload::Placement& group : groups) ranks += group.size();
+    if (!setup.skips || ranks * options.bytes < kManyBytes) return std::nullopt;
+    sim::Setup alone = idle(setup);
+    alone.skips = true;
+    alone.program.jobs.push_back({"rehearsal"});
+    for (const workload::Placement& group : groups) {
+        const auto placement = std::make_shared<const workload::Placement>(group);
+        const auto schedule = workload::Schedule::make(options, placement);
+        if (schedule == nullptr) return std::nullopt;
+        workload::GeneratedJob(alone.program, 0, placement).append("rehearsal", schedule);
+    }
+    return time_of(alone);
+}
+
+// What these groups take on the networks of a setup that is idle otherwise.
+template <class Append>
+base::Duration time_alone(const sim::Setup& setup, const std::vector<workload::Placement>& groups,
+                          Append append) {
+    sim::Setup alone = idle(setup);
     const workload::Job job{"rehearsal"};
     for (const workload::Placement& group : groups) {
         workload::JobBuilder builder(alone.program, job, group);
@@ -286,6 +426,14 @@ std::span<const KnownKey> training_keys() {
     return kKeys;
 }
 
+std::span<const KnownKey> training_store_keys() {
+    return kStoreKeys;
+}
+
+std::span<const KnownKey> failure_keys() {
+    return kFailureKeys;
+}
+
 TrainingEntry read_training(const Value& map, const Gpus& gpus, std::vector<uint32_t> ranks,
                             Notes& notes) {
     return TrainingReader(map, gpus, notes).read(std::move(ranks));
@@ -294,6 +442,7 @@ TrainingEntry read_training(const Value& map, const Gpus& gpus, std::vector<uint
 workload::Rehearse rehearsal(const sim::Setup& setup) {
     return [&setup](const std::vector<workload::Placement>& groups,
                     const workload::CollectiveOptions& options) {
+        if (const auto time = time_skipped(setup, groups, options)) return *time;
         return time_alone(setup, groups, [&](workload::JobBuilder& builder) {
             workload::append(builder, "rehearsal", options);
         });

@@ -12,6 +12,9 @@
 namespace tulle::scenario {
 
 std::span<const KnownKey> training_keys();
+// Of its checkpoint and data, and of its failures.
+std::span<const KnownKey> training_store_keys();
+std::span<const KnownKey> failure_keys();
 
 struct TrainingEntry {
     workload::StepOptions options;

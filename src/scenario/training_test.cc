@@ -74,6 +74,44 @@ TEST(training, refuses_what_deepep_cannot_do) {
     EXPECT_NE(answer_to(of_model(", experts: deepep")).find("write ep: 8"), std::string::npos);
 }
 
+TEST(training, saves_and_reads_as_jobs_behind_its_own) {
+    const std::string stores = ", checkpoint: {bytes: 16}, data: {bytes: 1MiB, block: 256KiB}";
+    auto read = read_scenario("topology: rail:servers=2,rails=4,storage=2\nwork:\n  - training: {" +
+                                  of_model(stores) + "}\n",
+                              "s.yaml", files_in_memory({}));
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    const workload::Program& program = read->program;
+    ASSERT_EQ(program.jobs.size(), 3u);
+    EXPECT_EQ(program.jobs[1].name, program.jobs[0].name + ": checkpoint");
+    EXPECT_EQ(program.jobs[2].name, program.jobs[0].name + ": data");
+    uint64_t written = 0;
+    uint64_t found = 0;
+    for (const workload::Task& task : program.tasks()) {
+        const uint32_t job = program.phases[task.phase].job;
+        if (job == 1 && task.kind == workload::Task::Kind::read) written += task.bytes;
+        if (job == 2 && task.rank >= 8 && task.bytes > 16) found += task.bytes;
+    }
+    const workload::Model& model = training_of(*read).options.model;
+    EXPECT_EQ(written, 16 * (workload::parameters(model) - model.hidden));  // without the last norm
+    EXPECT_EQ(found, 8u << 20);
+}
+
+TEST(training, says_what_is_missing_of_failures_and_stores) {
+    const auto says = [](const std::string& rest, std::string_view words) {
+        return answer_to(of_model(rest)).find(words) != std::string::npos;
+    };
+    EXPECT_TRUE(says(", failures: {}", "write per_node_day: rsc-1"));
+    EXPECT_TRUE(says(", failures: {per_node_day: rsc-1}", "write checkpoint: {}, or save: 10s"));
+    EXPECT_TRUE(says(", failures: {per_node_day: 2, save: 1s}", "per_node_day"));
+    EXPECT_TRUE(says(", data: {}", "how much is missing"));
+    EXPECT_TRUE(says(", data: {bytes: 1, mode: blocking}", "it goes with checkpoint"));
+    EXPECT_TRUE(says(", checkpoint: {}", "storage has no targets"));
+    const sim::Setup setup = setup_of(of_model(", failures: {per_node_day: llama3, save: 9s}"));
+    const workload::Failures& failures = training_of(setup).options.failures;
+    EXPECT_EQ(failures.per_million_node_days, 3790u);
+    EXPECT_EQ(failures.servers, 2u);
+}
+
 TEST(training, simulates_a_collective_of_layers_once) {
     const sim::Setup setup = setup_of(of_model(", tp: 4, micro_batches: 2"));
     const auto& repeated = training_of(setup).repeated;

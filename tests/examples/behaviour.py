@@ -98,6 +98,8 @@ def expectations(run):
     pipelines = run["training-schedules"]
     layouts = run["training-layouts"]
     experts = run["training-experts"]
+    saved = run["training-checkpoint"].only_step()["checkpoint"]
+    beside = run["training-checkpoint-asynchronous"].only_step()["checkpoint"]
     bubble = {step["name"]: step["bubble_us"] for step in pipelines.json["training"]}
     return {
         "InfiniBand drops nothing for lack of buffer": ib.lost() == 0 and ib.status == 0,
@@ -181,6 +183,18 @@ def expectations(run):
         "drives that are slower than their links set the pace of a checkpoint":
             8 * 2**20 / 7e3 <= run["storage-drives"].json["collectives"][0]["time_us"]
             < 1.1 * 8 * 2**20 / 7e3,
+        "a checkpoint that blocks takes what drives take; one beside the next step only a copy":
+            saved["complete"] and beside["complete"]
+            and saved["blocks_us"] > 0.9 * saved["stored_us"]
+            and saved["stored_us"] >= saved["bytes"] / 8 / 7e3
+            and beside["blocks_us"] < 0.1 * saved["blocks_us"],
+        "data are read beside the step":
+            run["training-checkpoint"].only_step()["data"]["complete"]
+            and run["training-checkpoint"].only_step()["data"]["bytes"] == 16 * 2 * 2**20,
+        "a month is what the closed form says; who blocks for less may save more often":
+            run["training-checkpoint"].only_step()["month"]["training_ratio"] == 0.63
+            and run["training-checkpoint"].only_step()["month"]["best_interval_us"]
+            > 3 * run["training-checkpoint-asynchronous"].only_step()["month"]["best_interval_us"],
         "all ranks of a step wait for a slow GPU":
             run["training-slow-gpu"].only_step()["step_us"]
             > run["training"].only_step()["step_us"]

@@ -30,6 +30,22 @@
 
 namespace tulle::workload {
 
+// What is saved at the end of a step.
+struct Checkpoint {
+    uint32_t bytes_per_parameter = 0;  // 0: nothing is saved
+    bool is_blocking = true;  // otherwise it is copied to the host, and stored beside the next step
+};
+
+// How often servers fail and what that costs.
+struct Failures {
+    uint64_t per_million_node_days = 0;  // 0: nothing is asked
+    std::string source{};                // of this rate; empty: whoever wrote the scenario
+    base::Duration restart{};
+    base::Duration interval{};  // from one checkpoint to the next
+    base::Duration save{};      // that a checkpoint blocks, where none is simulated
+    uint32_t servers = 0;
+};
+
 struct StepOptions {
     Model model;
     Layout layout;
@@ -55,6 +71,9 @@ struct StepOptions {
     bool repeats_messages = false;
     // Of a bucket at least; 0: as Megatron, 40 million, or a million a replica if that is more.
     uint64_t bucket_parameters = 0;
+    Checkpoint checkpoint{};
+    uint64_t data_bytes = 0;  // that each rank reads during a step; 0: none
+    Failures failures{};
 
     Pipeline pipeline() const;
 };
