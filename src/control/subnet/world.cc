@@ -16,15 +16,21 @@ World::World(const Graph& graph, WorldSettings settings)
       random_({.seed = settings.seed, .kind = 17, .index = 0}),
       free_at_(graph.nodes.size()),
       timer_(graph.nodes.size(), base::Instant::never()),
-      cable_up_(graph.cables.size(), true) {
-    const std::vector<uint64_t> guids = topology::node_guids(graph);
-    for (uint32_t node = 0; node < graph.nodes.size(); ++node)
-        agents_.emplace_back(AgentNode{!graph.nodes[node].is_host(),
-                                       static_cast<uint8_t>(graph.nodes[node].port_count),
-                                       guids[node], graph.nodes[node].name});
+      guids_(topology::node_guids(graph)),
+      cable_whole_(graph.cables.size(), true),
+      node_up_(graph.nodes.size(), true),
+      cable_up_(graph.cables.size(), true),
+      is_ready_(graph.cables.size()) {
+    for (uint32_t node = 0; node < graph.nodes.size(); ++node) agents_.push_back(make_agent(node));
     for (const topology::Cable& cable : graph.cables)
         for (const CableEnd end : {cable.a, cable.b})
             agents_[end.node].set_link(now_, static_cast<uint8_t>(end.port + 1), true);
+}
+
+Agent World::make_agent(uint32_t node) const {
+    const topology::Node& described = graph_.nodes[node];
+    return Agent(AgentNode{!described.is_host(), static_cast<uint8_t>(described.port_count),
+                           guids_[node], described.name});
 }
 
 size_t World::add_manager(uint32_t node, ManagerSettings settings, LidsByGuid lids) {
@@ -44,16 +50,50 @@ void World::start_manager(size_t number) {
 
 void World::kill_manager(size_t number) {
     agents_[managers_[number].node].set_manager(std::nullopt);
+    sent_by_the_dead_ += managers_[number].manager->counters().sent;
     managers_[number].manager.reset();
 }
 
 void World::set_cable(uint32_t cable, bool is_up) {
+    cable_whole_[cable] = is_up;
+    change_cable(cable);
+}
+
+void World::set_switch(uint32_t node, bool is_up) {
+    if (node_up_[node] == is_up) return;
+    node_up_[node] = is_up;
+    if (is_up) {
+        agents_[node] = make_agent(node);
+        timer_[node] = base::Instant::never();
+    }
+    for (const auto& link : ports_.of(node))
+        if (link.is_cabled()) change_cable(link.cable);
+}
+
+void World::change_cable(uint32_t cable) {
+    const CableEnd a = graph_.cables[cable].a;
+    const CableEnd b = graph_.cables[cable].b;
+    const bool is_up = cable_whole_[cable] && node_up_[a.node] && node_up_[b.node];
     if (cable_up_[cable] == is_up) return;
     cable_up_[cable] = is_up;
-    for (const CableEnd end : {graph_.cables[cable].a, graph_.cables[cable].b}) {
-        agents_[end.node].set_link(now_, static_cast<uint8_t>(end.port + 1), is_up);
-        drain(end.node);
+    is_ready_[cable] = false;
+    for (const CableEnd end : {a, b}) {
+        if (settings_.light.ps == 0) {
+            set_link(end, is_up);
+            continue;
+        }
+        ++lights_pending_;
+        push({.at = now_ + settings_.light,
+              .kind = Kind::light,
+              .who = end.node,
+              .port = static_cast<uint8_t>(end.port),
+              .is_up = is_up});
     }
+}
+
+void World::set_link(CableEnd end, bool is_up) {
+    agents_[end.node].set_link(now_, static_cast<uint8_t>(end.port + 1), is_up);
+    drain(end.node);
 }
 
 void World::push(Event event) {
@@ -73,6 +113,32 @@ bool World::run_until_settled(base::Instant limit) {
         if (is_settled && under_way_ == 0) return true;
     }
     return false;
+}
+
+bool World::is_at_rest() const {
+    const auto rests = [](const Living& living) {
+        return living.manager == nullptr || living.manager->is_at_rest();
+    };
+    return under_way_ == 0 && lights_pending_ == 0 && std::ranges::all_of(managers_, rests) &&
+           std::ranges::none_of(agents_, &Agent::has_trap);
+}
+
+bool World::run_until_at_rest(base::Instant limit) {
+    while (!is_at_rest()) {
+        if (queue_.empty() || queue_.top().at > limit) return false;
+        const Event event = queue_.top();
+        queue_.pop();
+        handle(event);
+    }
+    return true;
+}
+
+uint64_t World::smps() const {
+    uint64_t smps = sent_by_the_dead_;
+    for (const Living& living : managers_)
+        if (living.manager != nullptr) smps += living.manager->counters().sent;
+    for (const Agent& agent : agents_) smps += agent.counters().traps;
+    return smps;
 }
 
 void World::run_until(base::Instant limit) {
@@ -114,6 +180,10 @@ void World::handle(const Event& event) {
             touch(event.who);
             break;
         }
+        case Kind::light:
+            --lights_pending_;
+            set_link({event.who, event.port}, event.is_up);
+            break;
     }
 }
 
@@ -129,8 +199,27 @@ void World::arrive(const Event& event) {
         return;
     }
     if (is_by_lid) return;
+    const uint64_t writes = agent.table_writes();
     agent.on_smp(now_, event.port, smp);
+    if (agent.table_writes() != writes) note_write(event.who, smp);
+    if (smp.method() == wire::kMethodSet && smp.attribute() == wire::kSmpPortInfo)
+        note_active(event.who);
     drain(event.who);
+}
+
+void World::note_write(uint32_t node, const SmpBytes& smp) {
+    BlockWrite write{now_, node, smp.modifier(), {}};
+    for (uint32_t i = 0; i < kLidsOfBlock; ++i)
+        write.ports[i] = agents_[node].route(static_cast<uint16_t>(write.block * kLidsOfBlock + i));
+    block_writes_.push_back(write);
+}
+
+void World::note_active(uint32_t node) {
+    for (const auto& link : ports_.of(node)) {
+        if (!link.is_cabled() || is_ready_[link.cable] || !is_active(link.cable)) continue;
+        is_ready_[link.cable] = true;
+        ready_.push_back({now_, link.cable});
+    }
 }
 
 // Takes from a node what it has to send, and gives a manager what is for it.
@@ -171,7 +260,7 @@ void World::transmit(uint32_t node, const SmpOut& out) {
         return;
     }
     ++under_way_;
-    push({.at = free_at_[node] + settings_.cable,
+    push({.at = free_at_[node] + delay(link.cable),
           .kind = Kind::arrival,
           .who = link.peer.node,
           .port = static_cast<uint8_t>(link.peer.port + 1),
@@ -196,6 +285,11 @@ void World::touch(size_t number) {
     Living& living = managers_[number];
     if (living.manager == nullptr) return;
     agents_[living.node].set_manager(living.manager->info());
+    if (const uint64_t routings = living.manager->routings(); routings != living.routings) {
+        living.routings = routings;
+        const auto entries = static_cast<int64_t>(living.manager->entries());
+        living.free_at = std::max(living.free_at, now_) + settings_.route * entries;
+    }
     const auto who = static_cast<uint32_t>(number);
     if (!living.sends && living.manager->has_something_to_send()) {
         living.sends = true;
@@ -215,14 +309,17 @@ void World::set_timer(uint32_t node) {
     push({.at = std::max(next, now_), .kind = Kind::node_timer, .who = node});
 }
 
+bool World::is_active(uint32_t cable) const {
+    for (const CableEnd end : {graph_.cables[cable].a, graph_.cables[cable].b})
+        if (agents_[end.node].port(static_cast<uint8_t>(end.port + 1)).port_state !=
+            wire::kPortActive)
+            return false;
+    return true;
+}
+
 bool World::all_links_are_active() const {
-    for (uint32_t cable = 0; cable < graph_.cables.size(); ++cable) {
-        if (!cable_up_[cable]) continue;
-        for (const CableEnd end : {graph_.cables[cable].a, graph_.cables[cable].b})
-            if (agents_[end.node].port(static_cast<uint8_t>(end.port + 1)).port_state !=
-                wire::kPortActive)
-                return false;
-    }
+    for (uint32_t cable = 0; cable < graph_.cables.size(); ++cable)
+        if (cable_up_[cable] && !is_active(cable)) return false;
     return true;
 }
 

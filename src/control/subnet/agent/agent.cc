@@ -266,6 +266,7 @@ uint16_t Agent::serve_linear(bool is_set, SmpBytes& smp) {
     if (!node_.is_switch) return wire::kStatusMethodAttributeUnsupported;
     if (first >= kLinearCapacity) return wire::kStatusInvalidValue;
     if (is_set && linear_.size() < first + 64) linear_.resize(first + 64, kNoPort);
+    if (is_set) ++table_writes_;
     for (size_t i = 0; i < 64; ++i) {
         if (is_set) linear_[first + i] = static_cast<uint8_t>(smp.data()[i]);
         smp.data()[i] = std::byte{route(static_cast<uint16_t>(first + i))};

@@ -73,6 +73,8 @@ public:
     uint16_t lid() const { return ports_[node_.is_switch ? 0 : 1].lid.value; }
     // As the switch forwards: kNoPort where there is no route.
     uint8_t route(uint16_t lid) const { return lid < linear_.size() ? linear_[lid] : kNoPort; }
+    bool has_trap() const { return trap_at_ != base::Instant::never(); }  // not yet repressed
+    uint64_t table_writes() const { return table_writes_; }  // blocks of the linear table
     uint8_t lane(uint8_t in_port, uint8_t out_port, uint8_t service_level) const;
 
 private:
@@ -101,8 +103,9 @@ private:
     AgentNode node_;
     AgentCounters counters_;
     wire::SwitchInfo switch_info_;
-    std::vector<wire::PortInfo> ports_;                                   // by port, 0 included
-    std::vector<uint8_t> linear_;                                         // by LID
+    std::vector<wire::PortInfo> ports_;  // by port, 0 included
+    std::vector<uint8_t> linear_;        // by LID
+    uint64_t table_writes_ = 0;
     std::map<uint64_t, std::array<std::byte, wire::kSmpDataSize>> kept_;  // by attribute, modifier
     std::optional<wire::SmInfo> manager_;
     std::optional<uint32_t> manager_control_;

@@ -522,8 +522,21 @@ void Manager::for_each_link_port(Visit&& visit) {
     }
 }
 
+// A switch that knows no manager came up anew, with empty tables. That is seen before its ports are
+// told of this one.
+void Manager::forget_new_switches() {
+    for (const Found& found : nodes_) {
+        if (!found.is_switch || !found.ports[0].is_known ||
+            found.ports[0].info.master_sm_lid.value != 0)
+            continue;
+        written_.erase(found.guid);
+        written_maps_.erase(found.guid);
+    }
+}
+
 void Manager::configure() {
     assign_lids();
+    forget_new_switches();
     for_each_link_port([this](uint32_t node, uint8_t number, const PortInfo& now) {
         const Request request{.node = node,
                               .attribute = wire::kSmpPortInfo,
@@ -562,9 +575,6 @@ void Manager::route() {
         if (!found.is_switch) continue;
         switch_of_[node] = static_cast<uint32_t>(switch_nodes_.size());
         switch_nodes_.push_back(node);
-        // A switch that has no LID came up anew, with empty tables.
-        if (found.ports[0].is_known && found.ports[0].info.master_sm_lid.value == 0)
-            written_.erase(found.guid);
     }
     for (uint32_t node = 0; node < nodes_.size(); ++node)
         for (uint32_t number = 1; number < nodes_[node].ports.size(); ++number) {
@@ -582,6 +592,7 @@ void Manager::route() {
             graph.cables.push_back(cable);
         }
     subnet_.emplace(std::move(*Subnet::make(graph, owners)));
+    ++routings_;
     if (settings_.engine != nullptr) {
         routing_ = settings_.engine->route(*subnet_, settings_.routing);
         engine_name_ = settings_.engine->name;

@@ -72,6 +72,15 @@ public:
     wire::SmInfo info() const;
     // The last sweep is done and all that was to be written is.
     bool is_settled() const { return state_ == wire::kSmMaster && phase_ == Phase::idle; }
+    // Nothing is asked for, and nothing is known that calls for a sweep.
+    bool is_at_rest() const {
+        return phase_ == Phase::idle && !is_dirty_ && pending_.empty() && !has_something_to_send();
+    }
+    // How often it routed, and how many entries the tables of the last time have.
+    uint64_t routings() const { return routings_; }
+    uint64_t entries() const {
+        return uint64_t{routing_.tables.switch_count()} * routing_.tables.lid_end();
+    }
     const ManagerCounters& counters() const { return counters_; }
     const LidsByGuid& lids() const { return lids_; }
     const std::string& engine_name() const { return engine_name_; }
@@ -146,6 +155,7 @@ private:
     void decide(base::Instant now);
     bool outranks(const wire::SmInfo& other) const;
     void configure();
+    void forget_new_switches();
     void assign_lids();
     void route();
     void write_tables();
@@ -174,6 +184,7 @@ private:
 
     std::optional<Subnet> subnet_;
     Routing routing_;
+    uint64_t routings_ = 0;
     std::vector<uint32_t> switch_nodes_;                          // by switch of the subnet: a node
     std::unordered_map<uint32_t, uint32_t> switch_of_;            // by node
     std::unordered_map<uint64_t, std::vector<uint8_t>> written_;  // by GUID: the linear table

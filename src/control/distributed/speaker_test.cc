@@ -1,0 +1,279 @@
+// Stories of switches that speak BGP: what they tell each other, and what their tables say.
+#include <gtest/gtest.h>
+
+#include "control/distributed/distributed.h"
+#include "control/judge.h"
+#include "control/subnet/testing.h"
+
+namespace tulle::control {
+namespace {
+
+using base::Duration;
+using base::Instant;
+using testing::graph_of;
+using testing::stream_of;
+
+constexpr Duration kMicrosecond{1'000'000};
+constexpr Duration kMillisecond{1'000'000'000};
+constexpr Duration kSecond{1'000'000'000'000};
+
+uint32_t node_named(const topology::Graph& graph, std::string_view name) {
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i)
+        if (graph.nodes[i].name == name) return i;
+    ADD_FAILURE() << "no node " << name;
+    return 0;
+}
+
+uint32_t cable_between(const topology::Graph& graph, std::string_view one, std::string_view other) {
+    const uint32_t a = node_named(graph, one);
+    const uint32_t b = node_named(graph, other);
+    for (uint32_t i = 0; i < graph.cables.size(); ++i) {
+        const topology::Cable& cable = graph.cables[i];
+        if ((cable.a.node == a && cable.b.node == b) || (cable.a.node == b && cable.b.node == a))
+            return i;
+    }
+    ADD_FAILURE() << "no cable between " << one << " and " << other;
+    return 0;
+}
+
+std::vector<Duration> delays_of(const topology::Graph& graph) {
+    return std::vector<Duration>(graph.cables.size(), Duration{135'000});
+}
+
+FabricOfSpeakers settled(const topology::Graph& graph, DistributedSettings settings = {}) {
+    FabricOfSpeakers fabric(graph, delays_of(graph), settings);
+    EXPECT_TRUE(fabric.run_until_settled(Instant{} + 60 * kSecond));
+    return fabric;
+}
+
+const std::vector<uint16_t>& table_of(const FabricOfSpeakers& fabric, const topology::Graph& graph,
+                                      std::string_view at, uint32_t endpoint) {
+    return fabric.speaker(node_named(graph, at)).table(fabric.prefix_of()[endpoint]);
+}
+
+History history_of(const topology::Graph& graph, std::vector<Disturbance> disturbances,
+                   DistributedSettings settings = {}) {
+    auto history = run_distributed(graph, delays_of(graph), settings, disturbances);
+    EXPECT_TRUE(history.ok());
+    return std::move(*history);
+}
+
+using Kind = Disturbance::Kind;
+
+TEST(Speakers, learn_all_equally_short_ways) {
+    const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
+    const auto fabric = settled(graph);
+    EXPECT_EQ(table_of(fabric, graph, "leaf0", 7).size(), 3u);   // any spine
+    EXPECT_EQ(table_of(fabric, graph, "spine0", 7).size(), 1u);  // its leaf alone
+    EXPECT_TRUE(table_of(fabric, graph, "leaf3", 7).empty());    // the hosts are here
+}
+
+// Each of 4 leaves tells 3 spines of its hosts, and each spine the 3 others; of what it hears first
+// a leaf tells the other spines, which refuse it. Besides, two OPENs a session.
+TEST(Speakers, count_what_they_say) {
+    const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
+    const auto fabric = settled(graph);
+    uint64_t opens = 0;
+    uint64_t updates = 0;
+    uint64_t looped = 0;
+    for (uint32_t node = 0; node < graph.nodes.size(); ++node) {
+        if (graph.nodes[node].is_host()) continue;
+        opens += fabric.speaker(node).counters().opens;
+        updates += fabric.speaker(node).counters().updates;
+        looped += fabric.speaker(node).counters().looped;
+    }
+    EXPECT_EQ(opens, 2u * 12);
+    EXPECT_GE(updates, 4u * 3 + 3u * 4 * 3);
+    EXPECT_GT(looped, 0u);
+    EXPECT_EQ(fabric.messages(), opens + updates);
+}
+
+TEST(Speakers, take_a_dead_link_out_of_their_sets) {
+    const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
+    auto fabric = settled(graph);
+    fabric.set_cable(cable_between(graph, "leaf0", "spine1"), false);
+    ASSERT_TRUE(fabric.run_until_settled(fabric.now() + 10 * kSecond));
+    EXPECT_EQ(table_of(fabric, graph, "leaf0", 7).size(), 2u);  // by loss of light
+    EXPECT_EQ(table_of(fabric, graph, "leaf3", 0).size(), 2u);  // by a withdrawal
+    EXPECT_EQ(table_of(fabric, graph, "leaf3", 2).size(), 3u);  // others as before
+    EXPECT_TRUE(table_of(fabric, graph, "spine1", 0).empty());  // a leaf does not lead up again
+    fabric.set_cable(cable_between(graph, "leaf0", "spine1"), true);
+    ASSERT_TRUE(fabric.run_until_settled(fabric.now() + 60 * kSecond));
+    EXPECT_EQ(table_of(fabric, graph, "leaf3", 0).size(), 3u);
+}
+
+// RFC 7938, 5.2.1. With a system for each switch, spines that lost a leaf go through the ways down
+// and up again that other leaves had told them of, one after the other.
+TEST(Speakers, of_one_system_a_tier_do_not_hunt_for_paths) {
+    const auto graph = graph_of("leaf-spine:leaves=6,spines=4,hosts=1");
+    const auto messages = [&](SystemScheme scheme) {
+        DistributedSettings settings;
+        settings.systems = scheme;
+        return history_of(
+                   graph,
+                   {{Kind::switch_down, Instant{} + kMillisecond, node_named(graph, "leaf0")}},
+                   settings)
+            .repairs[0]
+            .messages;
+    };
+    EXPECT_LT(messages(SystemScheme::by_tier), messages(SystemScheme::by_switch));
+}
+
+TEST(Speakers, repair_a_dead_link_within_milliseconds_of_its_light) {
+    const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
+    const auto cable = cable_between(graph, "leaf0", "spine1");
+    const History history =
+        history_of(graph, {{Kind::cable_down, Instant{} + kMillisecond, cable}});
+    const Repair& repair = history.repairs[0];
+    ASSERT_TRUE(repair.is_repaired());
+    const Duration took = repair.repaired - repair.cause.at;
+    EXPECT_GT(took, DistributedSettings{}.light);
+    EXPECT_LT(took, 3 * kMillisecond);
+    EXPECT_EQ(repair.broken_pairs, 2u * 2 * 6);  // between the two hosts of leaf0 and six others
+    EXPECT_EQ(repair.unserved_pairs, 0u);
+    EXPECT_EQ(repair.cut_off_pairs, 0u);
+    EXPECT_GT(history.bring_up, kSecond);  // FRR waits for a second before it begins
+}
+
+TEST(Speakers, wait_for_the_hold_timer_where_no_light_is_lost) {
+    const auto graph = graph_of("leaf-spine:leaves=2,spines=2,hosts=1");
+    DistributedSettings settings;
+    settings.light = {};
+    settings.speaker.keepalive = 3 * kSecond;
+    settings.speaker.hold = 9 * kSecond;
+    const auto cable = cable_between(graph, "leaf0", "spine1");
+    const auto repaired_after = [&] {
+        const History history =
+            history_of(graph, {{Kind::cable_down, Instant{} + kMillisecond, cable}}, settings);
+        EXPECT_TRUE(history.repairs[0].is_repaired());
+        return history.repairs[0].repaired - history.repairs[0].cause.at;
+    };
+    const Duration by_hold_timer = repaired_after();
+    EXPECT_GT(by_hold_timer, 6 * kSecond);
+    EXPECT_LT(by_hold_timer, 10 * kSecond);
+    settings.speaker.bfd = 300 * kMillisecond;
+    const Duration by_bfd = repaired_after();
+    EXPECT_GT(by_bfd, 500 * kMillisecond);
+    EXPECT_LT(by_bfd, 1000 * kMillisecond);
+}
+
+TEST(Speakers, forget_nothing_over_an_outage_that_nobody_noticed) {
+    const auto graph = graph_of("leaf-spine:leaves=3,spines=2,hosts=1");
+    DistributedSettings settings;
+    settings.light = {};
+    const auto cable = cable_between(graph, "leaf0", "spine0");
+    const auto other = cable_between(graph, "leaf1", "spine0");
+    DistributedSettings quick = settings;
+    quick.speaker.bfd = Duration{};
+    const History history =
+        history_of(graph,
+                   {{Kind::cable_down, Instant{} + kMillisecond, cable},
+                    {Kind::switch_down, Instant{} + 2 * kMillisecond, node_named(graph, "leaf2")},
+                    {Kind::cable_up, Instant{} + 5 * kSecond, cable},
+                    {Kind::cable_down, Instant{} + 6 * kSecond, other},
+                    {Kind::cable_up, Instant{} + 7 * kSecond, other}},
+                   quick);
+    EXPECT_EQ(unserved_at_the_end(graph, history), 0u);
+}
+
+TEST(Speakers, say_who_is_cut_off) {
+    const auto graph = graph_of("leaf-spine:leaves=2,spines=2,hosts=2");
+    const History history = history_of(
+        graph, {{Kind::switch_down, Instant{} + kMillisecond, node_named(graph, "leaf1")}});
+    EXPECT_EQ(history.repairs[0].cut_off, (std::vector<uint32_t>{2, 3}));
+    EXPECT_EQ(history.repairs[0].cut_off_pairs, 2u * 5);
+    EXPECT_TRUE(history.repairs[0].is_repaired());
+}
+
+TEST(Speakers, survive_a_link_that_flaps) {
+    const auto graph = graph_of("leaf-spine:leaves=3,spines=2,hosts=2");
+    const auto cable = cable_between(graph, "leaf0", "spine0");
+    std::vector<Disturbance> flaps;
+    for (int i = 0; i < 6; ++i)
+        flaps.push_back({i % 2 == 0 ? Kind::cable_down : Kind::cable_up,
+                         Instant{} + kMillisecond + i * 300 * kMicrosecond, cable});
+    const History history = history_of(graph, flaps);
+    EXPECT_TRUE(history.repairs.back().is_repaired());
+    EXPECT_EQ(unserved_at_the_end(graph, history), 0u);
+}
+
+TEST(Speakers, relearn_all_that_a_switch_forgot) {
+    const auto graph = graph_of("leaf-spine:leaves=3,spines=2,hosts=2");
+    const auto spine = node_named(graph, "spine0");
+    const History history =
+        history_of(graph, {{Kind::switch_down, Instant{} + kMillisecond, spine},
+                           {Kind::switch_up, Instant{} + 20 * kMillisecond, spine}});
+    EXPECT_TRUE(history.repairs[0].is_repaired());
+    EXPECT_EQ(unserved_at_the_end(graph, history), 0u);
+    EXPECT_GT(history.repairs[1].writes, 0u);
+}
+
+// Switches joined by a tree and more cables, a host or two on each.
+topology::Graph random_fabric(uint64_t seed) {
+    auto random = stream_of(seed, 3);
+    topology::Graph graph;
+    const uint64_t switches = 2 + random.below(9);
+    const auto add = [&](std::string name, topology::NodeKind kind) {
+        topology::Node node;
+        node.name = std::move(name);
+        node.kind = kind;
+        return graph.add(std::move(node));
+    };
+    for (uint64_t i = 0; i < switches; ++i)
+        add("s" + std::to_string(i), topology::NodeKind::switch_node);
+    for (uint32_t i = 1; i < switches; ++i)
+        graph.connect(i, static_cast<uint32_t>(random.below(i)));
+    for (uint64_t i = random.below(2 * switches); i > 0; --i) {
+        const auto a = static_cast<uint32_t>(random.below(switches));
+        const auto b = static_cast<uint32_t>(random.below(switches));
+        if (a != b) graph.connect(a, b);
+    }
+    for (uint32_t i = 0; i < switches; ++i)
+        for (uint64_t h = random.below(3) + (i == 0); h > 0; --h)
+            graph.connect(add("h" + std::to_string(graph.nodes.size()), topology::NodeKind::host),
+                          i);
+    return graph;
+}
+
+// Cables and switches go and come back, faster than routes settle.
+std::vector<Disturbance> random_disturbances(const topology::Graph& graph, uint64_t seed) {
+    auto random = stream_of(seed, 4);
+    std::vector<Disturbance> all;
+    Instant at = Instant{} + kMillisecond;
+    std::vector<bool> cable_down(graph.cables.size());
+    std::vector<bool> node_down(graph.nodes.size());
+    for (uint64_t i = 1 + random.below(12); i > 0; --i) {
+        at = at + Duration{static_cast<int64_t>(random.below(2'000'000'000))};
+        if (random.chance(1, 4)) {
+            const auto node = static_cast<uint32_t>(random.below(graph.nodes.size()));
+            if (graph.nodes[node].is_host()) continue;
+            node_down[node] = !node_down[node];
+            all.push_back({node_down[node] ? Kind::switch_down : Kind::switch_up, at, node});
+        } else {
+            const auto cable = static_cast<uint32_t>(random.below(graph.cables.size()));
+            cable_down[cable] = !cable_down[cable];
+            all.push_back({cable_down[cable] ? Kind::cable_down : Kind::cable_up, at, cable});
+        }
+    }
+    return all;
+}
+
+TEST(Speakers, serve_every_pair_that_can_talk_whatever_broke_meanwhile) {
+    for (uint64_t seed = 1; seed <= 300; ++seed) {
+        const auto graph = random_fabric(seed);
+        const auto disturbances = random_disturbances(graph, seed);
+        if (disturbances.empty()) continue;
+        DistributedSettings settings;
+        if (seed % 3 == 0) {
+            settings.light = {};
+            settings.speaker.keepalive = 3 * kSecond;
+            settings.speaker.hold = 9 * kSecond;
+        }
+        const History history = history_of(graph, disturbances, settings);
+        ASSERT_EQ(unserved_at_the_end(graph, history), 0u) << "seed " << seed;
+        ASSERT_TRUE(history.repairs.back().is_repaired()) << "seed " << seed;
+    }
+}
+
+}  // namespace
+}  // namespace tulle::control

@@ -1,0 +1,235 @@
+#include "control/judge.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tulle::control {
+namespace {
+
+using base::Instant;
+using topology::Graph;
+using topology::kNone;
+using topology::Ports;
+
+class Judge {
+public:
+    Judge(const Graph& graph, const History& history)
+        : graph_(graph),
+          ports_(graph),
+          history_(history),
+          tables_(history.tables),
+          endpoints_(graph.endpoints()),
+          cable_down_(graph.cables.size()),
+          node_down_(graph.nodes.size()),
+          hosts_of_target_(history.target_count) {
+        for (uint32_t i = 0; i < endpoints_.size(); ++i)
+            hosts_of_target_[history.target_of[i]].push_back(endpoints_[i]);
+    }
+
+    // All writes from `first` on that come before `end`; returns the place of the next one.
+    size_t live_through(const Disturbance& cause, size_t first, Instant end, Repair& repair) {
+        apply(cause);
+        const uint64_t joined = joined_pairs();
+        repair.broken_pairs = joined - served_pairs();
+        size_t next = first;
+        const std::vector<uint32_t> before = tables_;
+        while (next < history_.writes.size() && history_.writes[next].at < end)
+            write(history_.writes[next++]);
+        repair.writes = next - first;
+        repair.unserved_pairs = joined - served_pairs();
+        repair.cut_off_pairs = endpoints_.size() * (endpoints_.size() - 1) - joined;
+        repair.cut_off = cut_off();
+        if (repair.unserved_pairs == 0)
+            repair.repaired = std::max(cause.at, served_since(first, next, before));
+        return next;
+    }
+
+    void apply(const Disturbance& cause) {
+        using Kind = Disturbance::Kind;
+        switch (cause.kind) {
+            case Kind::cable_down:
+            case Kind::cable_up: cable_down_[cause.subject] = cause.kind == Kind::cable_down; break;
+            case Kind::switch_down:
+            case Kind::switch_up:
+                node_down_[cause.subject] = cause.kind == Kind::switch_down;
+                break;
+            case Kind::manager_down: break;
+        }
+    }
+    void write(const TableWrite& write) {
+        tables_[size_t{write.node} * history_.target_count + write.target] = write.list;
+    }
+    uint64_t unserved_pairs() { return joined_pairs() - served_pairs(); }
+
+private:
+    enum class Way : uint8_t { unknown, being_followed, good, bad };
+
+    bool works(uint32_t cable) const {
+        const topology::Cable& c = graph_.cables[cable];
+        return !cable_down_[cable] && !node_down_[c.a.node] && !node_down_[c.b.node];
+    }
+    uint32_t table(uint32_t node, uint32_t target) const {
+        return tables_[size_t{node} * history_.target_count + target];
+    }
+    bool has_light(uint32_t host) const { return works(ports_.at({host, 0}).cable); }
+    uint32_t switch_of(uint32_t host) const { return ports_.at({host, 0}).peer.node; }
+
+    // Whether whatever a switch may choose brings a packet to the target.
+    bool follow(uint32_t node, uint32_t target) {
+        Way& way = ways_[node];
+        if (way != Way::unknown) return way == Way::good;  // a circle is not good
+        const uint32_t list = table(node, target);
+        if (list == PortLists::kHere) {
+            way = Way::good;
+            return true;
+        }
+        way = Way::being_followed;
+        const auto ports = history_.lists.ports(list);
+        const bool is_good = !ports.empty() && std::ranges::all_of(ports, [&](uint16_t port) {
+            const Ports::Link& link = ports_.at({node, port});
+            if (!link.is_cabled() || !works(link.cable)) return false;
+            if (!graph_.nodes[link.peer.node].is_host()) return follow(link.peer.node, target);
+            return std::ranges::find(hosts_of_target_[target], link.peer.node) !=
+                   hosts_of_target_[target].end();
+        });
+        ways_[node] = is_good ? Way::good : Way::bad;
+        return is_good;
+    }
+
+    uint64_t served_pairs() {
+        const std::vector<uint64_t> senders = senders_by_switch();
+        uint64_t served = 0;
+        for (uint32_t target = 0; target < history_.target_count; ++target) {
+            ways_.assign(graph_.nodes.size(), Way::unknown);
+            uint64_t sources = 0;
+            for (uint32_t node = 0; node < senders.size(); ++node)
+                if (senders[node] != 0 && follow(node, target)) sources += senders[node];
+            for (const uint32_t host : hosts_of_target_[target])
+                if (has_light(host))  // and not from itself
+                    served += sources - (follow(switch_of(host), target) ? 1 : 0);
+        }
+        return served;
+    }
+
+    std::vector<uint64_t> senders_by_switch() const {
+        std::vector<uint64_t> senders(graph_.nodes.size());
+        for (const uint32_t host : endpoints_)
+            if (has_light(host)) ++senders[switch_of(host)];
+        return senders;
+    }
+
+    // When the last write was made without which somebody of those who can be served would not be.
+    Instant served_since(size_t first, size_t end, const std::vector<uint32_t>& before) {
+        std::vector<std::vector<size_t>> writes_of(history_.target_count);
+        for (size_t i = first; i < end; ++i) writes_of[history_.writes[i].target].push_back(i);
+        Instant since{};
+        for (uint32_t target = 0; target < history_.target_count; ++target)
+            if (!writes_of[target].empty())
+                since = std::max(since, served_since(target, writes_of[target], before));
+        return since;
+    }
+
+    Instant served_since(uint32_t target, const std::vector<size_t>& writes,
+                         const std::vector<uint32_t>& before) {
+        const std::vector<bool> at_the_end = served(target);
+        std::vector<uint32_t> undone;  // what each write replaced
+        const auto place = [&](size_t i) {
+            return size_t{history_.writes[i].node} * history_.target_count + target;
+        };
+        for (const size_t i : writes) tables_[place(i)] = before[place(i)];
+        for (const size_t i : writes) {
+            undone.push_back(tables_[place(i)]);
+            tables_[place(i)] = history_.writes[i].list;
+        }
+        Instant since{};
+        for (size_t i = writes.size(); i-- > 0 && since == Instant{};) {
+            tables_[place(writes[i])] = undone[i];
+            const Instant at = history_.writes[writes[i]].at;
+            if (i > 0 && history_.writes[writes[i - 1]].at == at) continue;
+            if (served(target) != at_the_end) since = at;
+        }
+        for (const size_t i : writes) tables_[place(i)] = history_.writes[i].list;
+        return since;
+    }
+
+    std::vector<bool> served(uint32_t target) {
+        ways_.assign(graph_.nodes.size(), Way::unknown);
+        std::vector<bool> served(endpoints_.size());
+        for (uint32_t i = 0; i < endpoints_.size(); ++i)
+            served[i] = has_light(endpoints_[i]) && follow(switch_of(endpoints_[i]), target);
+        return served;
+    }
+
+    // Hosts by the piece of the fabric that they are in: the first node of it.
+    std::vector<uint32_t> pieces() const {
+        std::vector<uint32_t> first(graph_.nodes.size());
+        std::iota(first.begin(), first.end(), 0);
+        const auto root = [&](uint32_t node) {
+            while (first[node] != node) node = first[node] = first[first[node]];
+            return node;
+        };
+        for (uint32_t cable = 0; cable < graph_.cables.size(); ++cable) {
+            if (!works(cable)) continue;
+            const uint32_t a = root(graph_.cables[cable].a.node);
+            const uint32_t b = root(graph_.cables[cable].b.node);
+            first[std::max(a, b)] = std::min(a, b);
+        }
+        std::vector<uint32_t> pieces;
+        for (const uint32_t host : endpoints_) pieces.push_back(root(host));
+        return pieces;
+    }
+
+    std::vector<uint64_t> sizes_of(const std::vector<uint32_t>& pieces) const {
+        std::vector<uint64_t> sizes(graph_.nodes.size());
+        for (const uint32_t piece : pieces) ++sizes[piece];
+        return sizes;
+    }
+
+    uint64_t joined_pairs() const {
+        uint64_t joined = 0;
+        for (const uint64_t size : sizes_of(pieces())) joined += size * (size - (size > 0));
+        return joined;
+    }
+
+    std::vector<uint32_t> cut_off() const {
+        const std::vector<uint32_t> of = pieces();
+        const std::vector<uint64_t> sizes = sizes_of(of);
+        const auto largest = static_cast<uint32_t>(std::ranges::max_element(sizes) - sizes.begin());
+        std::vector<uint32_t> outside;
+        for (uint32_t i = 0; i < of.size(); ++i)
+            if (of[i] != largest) outside.push_back(i);
+        return outside;
+    }
+
+    const Graph& graph_;
+    Ports ports_;
+    const History& history_;
+    std::vector<uint32_t> tables_;
+    std::vector<uint32_t> endpoints_;
+    std::vector<bool> cable_down_;
+    std::vector<bool> node_down_;
+    std::vector<std::vector<uint32_t>> hosts_of_target_;  // nodes
+    std::vector<Way> ways_;                               // by node, of one target
+};
+
+}  // namespace
+
+void judge_repairs(const Graph& graph, History& history) {
+    Judge judge(graph, history);
+    size_t next = 0;
+    for (size_t i = 0; i < history.repairs.size(); ++i) {
+        Repair& repair = history.repairs[i];
+        const Instant end =
+            i + 1 < history.repairs.size() ? history.repairs[i + 1].cause.at : Instant::never();
+        next = judge.live_through(repair.cause, next, end, repair);
+    }
+}
+
+uint64_t unserved_at_the_end(const Graph& graph, const History& history) {
+    Judge judge(graph, history);
+    for (const TableWrite& write : history.writes) judge.write(write);
+    for (const Repair& repair : history.repairs) judge.apply(repair.cause);
+    return judge.unserved_pairs();
+}
+
+}  // namespace tulle::control

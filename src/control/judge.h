@@ -1,0 +1,16 @@
+// Follows tables and tells for how long after each disturbance somebody had no route. It trusts no
+// control plane: it looks at tables and cables alone.
+#pragma once
+
+#include "control/history.h"
+
+namespace tulle::control {
+
+// Fills in what `history.repairs` says of pairs and times; their causes are there, by time.
+void judge_repairs(const topology::Graph& graph, History& history);
+
+// Ordered pairs of hosts that the tables at the end of the history do not serve, although working
+// cables join them.
+uint64_t unserved_at_the_end(const topology::Graph& graph, const History& history);
+
+}  // namespace tulle::control

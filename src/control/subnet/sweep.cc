@@ -1,0 +1,202 @@
+#include "control/subnet/sweep.h"
+
+#include <algorithm>
+
+#include "control/judge.h"
+
+namespace tulle::control {
+namespace {
+
+using base::Duration;
+using base::Instant;
+using Kind = Disturbance::Kind;
+
+constexpr Duration kMostBringUp{600'000'000'000'000};  // ten minutes
+constexpr Duration kMostRepair{120'000'000'000'000};   // longer than a standby waits to take over
+
+const RoutingEngine* engine_of(SweepEngine engine) {
+    switch (engine) {
+        case SweepEngine::by_shape: return nullptr;
+        case SweepEngine::min_hop: return routing_engine_named("min-hop");
+        case SweepEngine::up_down: return routing_engine_named("up-down");
+    }
+    return nullptr;
+}
+
+class Sweeper {
+public:
+    Sweeper(const topology::Graph& graph, const std::vector<Duration>& delays,
+            const SweepSettings& settings)
+        : graph_(graph), settings_(settings), endpoints_(graph.endpoints()), world_(graph, [&] {
+              WorldSettings world;
+              world.cables = delays;
+              world.light = settings.light;
+              world.route = settings.route;
+              return world;
+          }()) {}
+
+    std::optional<base::Error> bring_up() {
+        start_manager(settings_.manager, 1);
+        if (!world_.run_until_settled(Instant{} + kMostBringUp) ||
+            !world_.run_until_at_rest(Instant{} + kMostBringUp))
+            return base::Error{"the subnet manager does not bring the fabric up in ten minutes"};
+        history_.way = world_.manager(0).engine_name();
+        history_.bring_up = world_.now() - Instant{};
+        history_.bring_up_messages = world_.smps();
+        if (settings_.standby != kNone) {
+            start_manager(settings_.standby, 0);
+            world_.run_until_at_rest(world_.now() + kMostBringUp);
+        }
+        begin_ = world_.now();
+        world_.take_block_writes();
+        world_.take_ready();
+        take_tables();
+        return std::nullopt;
+    }
+
+    void live_through(const std::vector<Disturbance>& disturbances) {
+        for (size_t i = 0; i < disturbances.size(); ++i) {
+            world_.run_until(begin_ + (disturbances[i].at - Instant{}));
+            const bool is_last = i + 1 == disturbances.size();
+            const Instant end = is_last ? world_.now() + kMostRepair
+                                        : begin_ + (disturbances[i + 1].at - Instant{});
+            const uint64_t sent = world_.smps();
+            history_.repairs.push_back({.cause = disturbances[i]});
+            if (disturbances[i].kind == Kind::manager_down)
+                change_manager(end);
+            else
+                apply(disturbances[i]);
+            if (is_last)
+                world_.run_until_at_rest(end);
+            else
+                world_.run_until(end);
+            history_.repairs.back().messages = world_.smps() - sent;
+        }
+        take_writes();
+        judge_repairs(graph_, history_);
+        heed_activation();
+        for (const auto& [place, at] : taken_over_) history_.repairs[place].repaired = at;
+    }
+
+    History take() && { return std::move(history_); }
+
+private:
+    void start_manager(uint32_t endpoint, uint8_t priority) {
+        ManagerSettings settings;
+        settings.priority = priority;
+        settings.engine = engine_of(settings_.engine);
+        world_.start_manager(world_.add_manager(endpoints_[endpoint], settings));
+    }
+
+    void apply(const Disturbance& disturbance) {
+        switch (disturbance.kind) {
+            case Kind::cable_down:
+            case Kind::cable_up:
+                world_.set_cable(disturbance.subject, disturbance.kind == Kind::cable_up);
+                break;
+            case Kind::switch_down:
+            case Kind::switch_up:
+                world_.set_switch(disturbance.subject, disturbance.kind == Kind::switch_up);
+                break;
+            case Kind::manager_down: break;
+        }
+    }
+
+    // The manager dies; the standby, if there is one, has taken over once it has swept.
+    void change_manager(Instant end) {
+        if (world_.is_alive(0)) world_.kill_manager(0);
+        const bool is_taken_over = settings_.standby != kNone && world_.run_until_settled(end);
+        taken_over_.emplace_back(history_.repairs.size() - 1,
+                                 is_taken_over ? in_the_run(world_.now()) : Instant::never());
+    }
+
+    Instant in_the_run(Instant at) const { return Instant{} + (at - begin_); }
+
+    // The LIDs of hosts stay as they are once the fabric is up.
+    void take_tables() {
+        history_.target_count = static_cast<uint32_t>(endpoints_.size());
+        history_.tables.assign(graph_.nodes.size() * endpoints_.size(), PortLists::kEmpty);
+        for (uint32_t i = 0; i < endpoints_.size(); ++i) {
+            history_.target_of.push_back(i);
+            const uint16_t lid = world_.agent(endpoints_[i]).port(1).lid.value;
+            if (lid >= endpoint_of_lid_.size()) endpoint_of_lid_.resize(lid + 1u, kNone);
+            endpoint_of_lid_[lid] = i;
+            for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
+                if (!graph_.nodes[node].is_host())
+                    history_.table(node, i) = list_of(world_.agent(node).route(lid));
+        }
+    }
+
+    uint32_t list_of(uint8_t port) {
+        if (port == kNoPort || port == kSwitchItself) return PortLists::kEmpty;
+        return history_.lists.number_of({static_cast<uint16_t>(port - 1)});
+    }
+
+    // Entries that differ from what the switch had, and all of a switch that came back empty.
+    void take_writes() {
+        std::vector<uint32_t> now = history_.tables;
+        const auto write = [&](Instant at, uint32_t node, uint32_t endpoint, uint32_t list) {
+            uint32_t& had = now[size_t{node} * history_.target_count + endpoint];
+            if (had == list) return;
+            had = list;
+            history_.writes.push_back({at, node, endpoint, list});
+        };
+        const std::vector<BlockWrite> blocks = world_.take_block_writes();
+        auto block = blocks.begin();
+        const auto write_blocks = [&](Instant until) {
+            for (; block != blocks.end() && in_the_run(block->at) < until; ++block)
+                for (uint32_t i = 0; i < kLidsOfBlock; ++i) {
+                    const uint32_t lid = block->block * kLidsOfBlock + i;
+                    if (lid < endpoint_of_lid_.size() && endpoint_of_lid_[lid] != kNone)
+                        write(in_the_run(block->at), block->node, endpoint_of_lid_[lid],
+                              list_of(block->ports[i]));
+                }
+        };
+        for (const Repair& repair : history_.repairs) {
+            if (repair.cause.kind != Kind::switch_up) continue;
+            write_blocks(repair.cause.at);
+            for (uint32_t i = 0; i < history_.target_count; ++i)
+                write(repair.cause.at, repair.cause.subject, i, PortLists::kEmpty);
+        }
+        write_blocks(Instant::never());
+    }
+
+    // A cable that came back carries data once the manager has made its ports active.
+    void heed_activation() {
+        history_.ready = world_.take_ready();
+        for (CableReady& ready : history_.ready) ready.at = in_the_run(ready.at);
+        for (size_t i = 0; i < history_.repairs.size(); ++i) {
+            Repair& repair = history_.repairs[i];
+            const bool comes_back =
+                repair.cause.kind == Kind::cable_up || repair.cause.kind == Kind::switch_up;
+            if (!comes_back || !repair.is_repaired()) continue;
+            const Instant end = i + 1 < history_.repairs.size() ? history_.repairs[i + 1].cause.at
+                                                                : Instant::never();
+            for (const CableReady& ready : history_.ready)
+                if (ready.at >= repair.cause.at && ready.at < end)
+                    repair.repaired = std::max(repair.repaired, ready.at);
+        }
+    }
+
+    const topology::Graph& graph_;
+    const SweepSettings& settings_;
+    std::vector<uint32_t> endpoints_;
+    World world_;
+    History history_;
+    Instant begin_{};
+    std::vector<uint32_t> endpoint_of_lid_;
+    std::vector<std::pair<size_t, Instant>> taken_over_;  // repairs of a manager's death
+};
+
+}  // namespace
+
+base::Result<History> run_sweep(const topology::Graph& graph, const std::vector<Duration>& delays,
+                                const SweepSettings& settings,
+                                const std::vector<Disturbance>& disturbances) {
+    Sweeper sweeper(graph, delays, settings);
+    if (auto error = sweeper.bring_up()) return *error;
+    sweeper.live_through(disturbances);
+    return std::move(sweeper).take();
+}
+
+}  // namespace tulle::control

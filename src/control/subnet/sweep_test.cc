@@ -1,0 +1,100 @@
+// What a subnet manager does to tables while things break.
+#include "control/subnet/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include "control/judge.h"
+#include "control/subnet/testing.h"
+
+namespace tulle::control {
+namespace {
+
+using base::Duration;
+using base::Instant;
+using testing::graph_of;
+using Kind = Disturbance::Kind;
+
+constexpr Duration kOneMillisecond{1'000'000'000};
+constexpr Duration kOneSecond{1'000'000'000'000};
+
+uint32_t cable_of(const topology::Graph& graph, std::string_view one, std::string_view other) {
+    for (uint32_t i = 0; i < graph.cables.size(); ++i) {
+        const std::string& a = graph.nodes[graph.cables[i].a.node].name;
+        const std::string& b = graph.nodes[graph.cables[i].b.node].name;
+        if ((a == one && b == other) || (a == other && b == one)) return i;
+    }
+    ADD_FAILURE() << "no cable between " << one << " and " << other;
+    return 0;
+}
+
+History swept(const topology::Graph& graph, const std::vector<Disturbance>& disturbances,
+              const SweepSettings& settings = {}) {
+    auto history = run_sweep(graph, std::vector<Duration>(graph.cables.size(), Duration{135'000}),
+                             settings, disturbances);
+    EXPECT_TRUE(history.ok());
+    return std::move(*history);
+}
+
+TEST(Sweep, writes_tables_that_serve_everybody) {
+    const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
+    const History history = swept(graph, {});
+    EXPECT_EQ(unserved_at_the_end(graph, history), 0u);
+    EXPECT_EQ(history.way, "fat-tree");
+    EXPECT_GT(history.bring_up_messages, 100u);
+}
+
+TEST(Sweep, repairs_a_dead_link_and_writes_only_what_changed) {
+    const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
+    const auto cable = cable_of(graph, "leaf0", "spine1");
+    const History history = swept(graph, {{Kind::cable_down, Instant{} + kOneMillisecond, cable}});
+    const Repair& repair = history.repairs[0];
+    ASSERT_TRUE(repair.is_repaired());
+    EXPECT_GT(repair.broken_pairs, 0u);
+    EXPECT_GT(repair.repaired - repair.cause.at, SweepSettings{}.light);
+    EXPECT_LT(repair.repaired - repair.cause.at, 100 * kOneMillisecond);
+    EXPECT_LT(repair.writes, uint64_t{7} * 8 / 2);  // of 7 switches with entries for 8 hosts
+    EXPECT_EQ(unserved_at_the_end(graph, history), 0u);
+}
+
+TEST(Sweep, makes_a_cable_that_came_back_active_first) {
+    const auto graph = graph_of("leaf-spine:leaves=2,spines=2,hosts=2");
+    const auto cable = cable_of(graph, "h0", "leaf0");
+    const History history = swept(graph,
+                                  {{Kind::cable_down, Instant{} + kOneMillisecond, cable},
+                                   {Kind::cable_up, Instant{} + 200 * kOneMillisecond, cable}},
+                                  {.manager = 3});
+    EXPECT_EQ(history.repairs[0].cut_off, std::vector<uint32_t>{0});
+    ASSERT_EQ(history.ready.size(), 1u);
+    EXPECT_EQ(history.ready[0].cable, cable);
+    EXPECT_GT(history.ready[0].at, Instant{} + 200 * kOneMillisecond);
+    EXPECT_EQ(history.repairs[1].repaired, history.ready[0].at);
+}
+
+TEST(Sweep, hands_a_dead_managers_work_to_its_standby) {
+    const auto graph = graph_of("leaf-spine:leaves=2,spines=2,hosts=2");
+    const auto cable = cable_of(graph, "leaf0", "spine1");
+    const std::vector<Disturbance> story = {{Kind::manager_down, Instant{} + kOneMillisecond, 0},
+                                            {Kind::cable_down, Instant{} + kOneSecond, cable}};
+    const History alone = swept(graph, story);
+    EXPECT_FALSE(alone.repairs[0].is_repaired());
+    EXPECT_FALSE(alone.repairs[1].is_repaired());
+    EXPECT_GT(alone.repairs[1].unserved_pairs, 0u);
+    const History helped = swept(graph, story, {.standby = 3});
+    ASSERT_TRUE(helped.repairs[1].is_repaired());
+    EXPECT_GT(helped.repairs[1].repaired, Instant{} + 30 * kOneSecond);  // it polls every 10 s
+    EXPECT_EQ(unserved_at_the_end(graph, helped), 0u);
+}
+
+TEST(Sweep, rewrites_all_of_a_switch_that_came_back) {
+    const auto graph = graph_of("leaf-spine:leaves=3,spines=2,hosts=2");
+    uint32_t spine = 0;
+    while (graph.nodes[spine].name != "spine0") ++spine;
+    const History history = swept(graph, {{Kind::switch_down, Instant{} + kOneMillisecond, spine},
+                                          {Kind::switch_up, Instant{} + kOneSecond, spine}});
+    EXPECT_TRUE(history.repairs[0].is_repaired());
+    EXPECT_TRUE(history.repairs[1].is_repaired());
+    EXPECT_EQ(unserved_at_the_end(graph, history), 0u);
+}
+
+}  // namespace
+}  // namespace tulle::control
