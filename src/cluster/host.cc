@@ -145,7 +145,8 @@ void Host::on_packet(Instant now, Ends& ends) {
     const bool is_up = port_->is_up;
     if (!is_up || (transit.flags & Transit::kCorrupt) != 0) {
         if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
-        cabling_.drop(plan_.port, index, is_up ? fabric::Drop::corrupted : fabric::Drop::link_down);
+        cabling_.drop(now, plan_.port, index,
+                      is_up ? fabric::Drop::corrupted : fabric::Drop::link_down);
         start(now);
         return;
     }
@@ -226,7 +227,7 @@ void Host::store(Instant now, uint32_t index) {
                               ? intake_.admit(now, kOnlyPort, transit.in_lane, transit.wire_bytes)
                               : intake_.admit_lossy(0, transit.wire_bytes);
         if (!fits) {
-            cabling_.drop(plan_.port, index,
+            cabling_.drop(now, plan_.port, index,
                           is_lossless ? fabric::Drop::headroom_full : fabric::Drop::buffer_full);
             return;
         }

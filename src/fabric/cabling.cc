@@ -278,8 +278,9 @@ void Cabling::release_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
     note_news(p, lane);
 }
 
-void Cabling::drop(uint32_t p, uint32_t index, Drop cause) {
+void Cabling::drop(Instant now, uint32_t p, uint32_t index, Drop cause) {
     ++counters_[p].dropped[static_cast<size_t>(cause)];
+    losses.note(now, cause);
     if ((store[index].flags & Transit::kWatched) != 0) journal->lose(index, place(p), cause);
     store.give_back(index);
 }

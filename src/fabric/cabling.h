@@ -12,6 +12,8 @@
 // and `tail_ps` is the port at the root of what filled the buffer.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <vector>
 
@@ -34,6 +36,22 @@ struct Captured {
     uint32_t cable = 0;
     bool from_a = false;
     wire::Packet packet;
+};
+
+// What was lost after each of some instants, up to the next one.
+struct LossPeriods {
+    std::vector<Instant> begin;
+    std::vector<std::array<uint64_t, kDropCauses>> lost;
+
+    void add(Instant at) {
+        begin.push_back(at);
+        lost.emplace_back();
+    }
+    void note(Instant now, Drop cause) {
+        const auto after = std::upper_bound(begin.begin(), begin.end(), now);
+        if (after != begin.begin())
+            ++lost[static_cast<size_t>(after - begin.begin()) - 1][static_cast<size_t>(cause)];
+    }
 };
 
 class Cabling {
@@ -111,7 +129,7 @@ public:
             ports_[p].owed.credits |= static_cast<uint16_t>(1u << lane);
     }
 
-    void drop(uint32_t p, uint32_t index, Drop cause);
+    void drop(Instant now, uint32_t p, uint32_t index, Drop cause);
 
     // The port as a place of the whole network.
     Place place(uint32_t p) const { return place_of(ports_[p].cable, ports_[p].is_a); }
@@ -127,6 +145,7 @@ public:
     std::vector<uint32_t> woken;                   // nodes of the partition
     std::vector<std::vector<Crossing>> crossings;  // by partition
     std::vector<Captured> captured;
+    LossPeriods losses;
     Journal* journal = nullptr;  // of a run that is explained
 
     Instant due(uint32_t node) const { return due_[node]; }

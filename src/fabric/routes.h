@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "fabric/forwarding.h"
@@ -72,12 +73,16 @@ public:
         return list == kLastHop ? last_hop(node, to) : list_at(list);
     }
 
+    // Entries of a row.
+    uint32_t target_count() const { return target_count_; }
+
     // Of a spanning tree: working cables between switches that carry nothing.
     const std::vector<uint32_t>& idle_cables() const { return idle_cables_; }
     size_t memory_bytes() const;
 
 private:
     friend class RouteBuilder;
+    friend class RouteWriter;
 
     static constexpr uint32_t kLastHop = 0xffff'ffff;  // in place of a list: the host is here
     static constexpr uint32_t kNoPorts = 0;            // the list without any

@@ -194,7 +194,8 @@ void Switch::forward(Instant now, uint32_t in, uint32_t to, uint32_t index, bool
     } else if (!admit(now, in, to, index)) {
         const bool lossless = (from.lossless & bit_of(transit.in_lane)) != 0;
         sample(TraceSample::Kind::drop, now, to, transit.lane, 1);
-        return cabling_.drop(global(to), index, lossless ? Drop::headroom_full : Drop::buffer_full);
+        return cabling_.drop(now, global(to), index,
+                             lossless ? Drop::headroom_full : Drop::buffer_full);
     }
     if constexpr (kIsOdd) note_arrival(now, to, index);
     enqueue(now, to, index);
@@ -286,7 +287,7 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
     const bool spends = has_credits_ && original.in_lane != kManagementLane;
     if (spends || (ports_[in].lossless & bit_of(original.in_lane)) != 0) {
         if (!spends && !admit(now, in, in, index))
-            return cabling_.drop(global(in), index, Drop::headroom_full);
+            return cabling_.drop(now, global(in), index, Drop::headroom_full);
         const uint16_t room = shared_rooms_.take(in, static_cast<uint32_t>(group.members.size()));
         original.in_port = static_cast<uint16_t>(plan_.port_count + room);
         TULLE_CHECK(original.in_port >= plan_.port_count);
@@ -319,7 +320,7 @@ void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index) {
                        : has_way     ? Drop::buffer_full
                                      : Drop::link_down;
     if (is_stored) return drop_stored(now, at, index, cause);
-    cabling_.drop(global(at), index, cause);
+    cabling_.drop(now, global(at), index, cause);
 }
 
 void Switch::readdress(uint32_t index, uint32_t number, const Group::Member& to) {
@@ -552,14 +553,14 @@ void Switch::mark(Instant now, uint32_t port, uint32_t index) {
 
 void Switch::drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause) {
     const Transit transit = cabling_.store[index];
-    cabling_.drop(global(port), index, cause);
+    cabling_.drop(now, global(port), index, cause);
     if (spends_credits(transit)) release(now, transit.in_port, transit.in_lane, transit.wire_bytes);
 }
 
 void Switch::drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause) {
     const Transit transit = cabling_.store[index];
     sample(TraceSample::Kind::drop, now, port, transit.lane, 1);
-    cabling_.drop(global(port), index, cause);
+    cabling_.drop(now, global(port), index, cause);
     release(now, transit.in_port, transit.in_lane, transit.wire_bytes);
 }
 

@@ -28,13 +28,20 @@ namespace tulle::fabric {
 // The output ports of fixed paths, hop by hop; Transit::flow is the index.
 using FixedPaths = std::vector<std::vector<uint16_t>>;
 
+// An entry of a switch's table that its own agent writes: a list of ports of its Routes.
+struct RouteEntry {
+    uint32_t target = 0;
+    uint32_t list = 0;
+};
+
 // Something that happens to a node from outside, at a known time.
 struct NodeChange {
-    enum class Kind : uint8_t { port_down, port_up, routes };
+    enum class Kind : uint8_t { port_down, port_up, routes, entries };
     Instant at{};
     Kind kind = Kind::port_down;
     uint16_t port = 0;
     const Routes* routes = nullptr;
+    std::span<const RouteEntry> entries{};
 };
 
 struct TraceSample {
@@ -127,6 +134,7 @@ private:
     TULLE_HOT void free_buffer(Instant now, uint32_t port);
     void on_timer(Instant now);
     void on_change(Instant now);
+    void write(std::span<const RouteEntry> entries);
 
     // A packet to a group: true if it goes on from here, to a member, as any other packet.
     bool leaves_group(Instant now, uint16_t in, uint32_t index);
@@ -238,6 +246,7 @@ private:
     bool is_simple_;  // a free line is all that a packet needs
     std::vector<VlRound> rounds_;
     std::vector<Flowlet> flowlets_;
+    std::vector<uint32_t> own_row_;  // instead of that of the tables, once something was written
 };
 
 }  // namespace tulle::fabric

@@ -82,6 +82,7 @@ void Switch::on_change(Instant now) {
         routes_row_ = plan_.routes->row(plan_.node);
         return;
     }
+    if (change.kind == NodeChange::Kind::entries) return write(change.entries);
     Port& port = ports_[change.port];
     port.is_up = change.kind == NodeChange::Kind::port_up;
     settle(port);
@@ -92,6 +93,14 @@ void Switch::on_change(Instant now) {
     if (!port.is_up) return;
     intake_.tell_all(change.port);
     start(now, change.port);
+}
+
+void Switch::write(std::span<const RouteEntry> entries) {
+    if (own_row_.empty()) {
+        own_row_.assign(routes_row_, routes_row_ + plan_.routes->target_count());
+        routes_row_ = own_row_.data();
+    }
+    for (const RouteEntry& entry : entries) own_row_[entry.target] = entry.list;
 }
 
 void Switch::finish(Instant now) {

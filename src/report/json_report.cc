@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "report/control.h"
 #include "report/json_values.h"
 #include "report/skipping.h"
 #include "report/time_shares.h"
@@ -253,6 +254,41 @@ Json training_json(const TrainingFacts& facts) {
     return json;
 }
 
+Json repair_json(const Facts& facts, const sim::RepairResult& found) {
+    const control::Repair& repair = found.repair;
+    Json json = {{"at_ns", ns(repair.cause.at)},
+                 {"what", disturbance_text(facts, repair.cause)},
+                 {"repaired", repair.is_repaired()},
+                 {"no_route_ns",
+                  repair.is_repaired() ? ns(repair.repaired - repair.cause.at) : Json(nullptr)},
+                 {"pairs", repair.broken_pairs},
+                 {"pairs_unserved", repair.unserved_pairs},
+                 {"pairs_cut_off", repair.cut_off_pairs},
+                 {"cut_off", Json::array()},
+                 {"messages", repair.messages},
+                 {"entries_written", repair.writes},
+                 {"lost", lost_by_fault(found)},
+                 {"dropped", dropped_json(found.lost)}};
+    for (const uint32_t endpoint : repair.cut_off)
+        json["cut_off"].push_back(facts.names.endpoint(endpoint));
+    return json;
+}
+
+// Left out where tables are given.
+void add_control(const Facts& facts, Json& json) {
+    const sim::ControlResult& control = facts.result.control;
+    if (control.is_given()) return;
+    json["control"] = {
+        {"kind",
+         facts.setup.control.kind == sim::ControlSettings::Kind::sweep ? "sweep" : "distributed"},
+        {"way", control.way},
+        {"bring_up_ns", ns(control.bring_up)},
+        {"bring_up_messages", control.bring_up_messages},
+        {"faults", Json::array()}};
+    for (const sim::RepairResult& repair : control.repairs)
+        json["control"]["faults"].push_back(repair_json(facts, repair));
+}
+
 // Left out where there is none, so that other reports stay as they are.
 void add_trainings(const Facts& facts, Json& json) {
     if (facts.trainings.empty()) return;
@@ -383,6 +419,7 @@ Json run_json(const Facts& facts, const Verdict& verdict) {
                  {"links", links_json(facts)},
                  {"pauses", pauses_json(facts)},
                  {"disagreements", disagreements_json(facts)}};
+    add_control(facts, json);
     add_trainings(facts, json);
     add_skipping(facts, json);
     add_servings(facts, json);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/units.h"
+#include "report/control.h"
 #include "report/findings/findings.h"
 #include "report/skipping.h"
 #include "report/table.h"
@@ -306,8 +307,8 @@ std::string engine(const Facts& facts) {
 
 std::string text_report(const Facts& facts, const Verdict& verdict) {
     return header(facts) + collectives(facts) + flows(facts) + groups(facts) + links(facts) +
-           pauses(facts) + packets(facts) + disagreements(facts) + time_shares_text(facts) +
-           engine(facts) + "\n" + verdict_text(verdict);
+           pauses(facts) + packets(facts) + control_text(facts) + disagreements(facts) +
+           time_shares_text(facts) + engine(facts) + "\n" + verdict_text(verdict);
 }
 
 std::string verdict_text(const Verdict& verdict) {

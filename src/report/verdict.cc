@@ -65,6 +65,7 @@ std::string cause_sentence(const Facts& facts, const Verdict& verdict) {
 bool agrees(FindingKind finding, CauseKind cause) {
     switch (finding) {
         case FindingKind::losses:
+        case FindingKind::no_route:
             return cause >= CauseKind::lossy_cable && cause <= CauseKind::head_of_queue;
         case FindingKind::needless_resending:
             return cause == CauseKind::reordering || cause == CauseKind::early_timeout;
@@ -120,6 +121,7 @@ Verdict judge(const Facts& facts) {
     find_unfinished_phases(facts, findings);
     find_pauses(facts, findings);
     find_losses(facts, findings);
+    find_repairs(facts, findings);
     find_uneven_paths(facts, findings);
     find_idle_paths(facts, findings);
     find_pfc_only_brake(facts, findings);
@@ -146,6 +148,7 @@ const char* kind_name(FindingKind kind) {
         case FindingKind::uneven_paths: return "uneven_paths";
         case FindingKind::idle_paths: return "idle_paths";
         case FindingKind::losses: return "losses";
+        case FindingKind::no_route: return "no_route";
         case FindingKind::pfc_only_brake: return "pfc_only_brake";
         case FindingKind::needless_resending: return "needless_resending";
         case FindingKind::noisy_neighbour: return "noisy_neighbour";

@@ -24,6 +24,7 @@ enum class FindingKind : uint8_t {
     uneven_paths,        // equal paths that were not used equally
     idle_paths,          // cables that the spanning tree leaves out
     losses,              // one for each cause
+    no_route,            // one for each fault that cost something, with a control plane
     pfc_only_brake,      // pauses, although marks should have come first
     needless_resending,  // nothing was lost
     noisy_neighbour,     // one class of traffic slows another one down in the same lane

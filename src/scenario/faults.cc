@@ -16,6 +16,7 @@ constexpr KnownKey kFaultKeys[] = {
     {"cable", "cable", "such as leaf0-spine1, or leaf0-spine1#1 for the second of them"},
     {"switch", "switch", "by name"},
     {"host", "host", "number or name"},
+    {"manager", "word `down`", "the subnet manager dies, with control: sweep"},
     {"state", "one of down, up", "of the cable or switch, from then on"},
     {"pause_storm", "on or off", "the host's adapter pauses its link again and again"},
     {"slow_receiver", "rate", "the host takes no more than this from its adapter"},
@@ -41,9 +42,12 @@ public:
         const Value* cable = map.find("cable");
         const Value* node = map.find("switch");
         const Value* host = map.find("host");
-        if ((cable != nullptr) + (node != nullptr) + (host != nullptr) != 1)
-            return notes_.fail(map.line, "a fault has one of cable, switch and host");
-        if (host)
+        const Value* manager = map.find("manager");
+        if ((cable != nullptr) + (node != nullptr) + (host != nullptr) + (manager != nullptr) != 1)
+            return notes_.fail(map.line, "a fault has one of cable, switch, host and manager");
+        if (manager)
+            read_manager(map, *manager, fault);
+        else if (host)
             read_host(map, *host, fault);
         else
             read_state(map, cable, node, fault);
@@ -99,6 +103,20 @@ private:
         } else {
             notes_.fail(slow->line, fmt::format("slow_receiver: {}", rate.error().message));
         }
+    }
+
+    void read_manager(const Value& map, const Value& manager, sim::Fault& fault) {
+        if (manager.text != "down")
+            return notes_.fail(manager.line, "manager: write manager: down; it does not come back");
+        if (setup_.control.kind != sim::ControlSettings::Kind::sweep)
+            return notes_.fail(manager.line,
+                               "there is no subnet manager that could die; write control: sweep");
+        for (const std::string_view useless : {"state", "pause_storm", "slow_receiver"})
+            if (const Value* value = map.find(useless))
+                return notes_.fail(value->line,
+                                   fmt::format("{} has no effect on a manager", useless));
+        fault.kind = sim::Fault::Kind::manager_down;
+        fault.subject = names_.node_of(setup_.control.sweep.manager);
     }
 
     void read_storm(const Value& storm, sim::Fault& fault) {

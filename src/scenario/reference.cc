@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "scenario/control.h"
 #include "scenario/fabric_overrides.h"
 #include "scenario/faults.h"
 #include "scenario/gpus.h"
@@ -194,6 +195,25 @@ long kernels of NCCL ran is not used: that contains the waiting for others. Of a
 ranks of all.
 )";
 
+constexpr std::string_view kControlNotes =
+    R"(The fabric comes up before the run begins: time 0 is when every table serves every pair. Then
+each switch writes its own table when its own agent or speaker has learned something. What is
+simplified:
+
+- Control messages take the delay of cables and time of processors, but do not compete with data:
+  neither slows the other down. What happens to tables does not depend on traffic.
+- A subnet manager sends directed SMPs, 64 at a time. Switches take 5 us to pass one on and 20 us to
+  answer it. After a trap it looks at the whole fabric and writes only the blocks of tables that
+  changed. A cable that came back carries data once its ports are active. Lanes that a routing engine
+  asks for are not simulated, and adaptive groups are not written.
+- BGP is that of RFC 7938: external sessions over every cable between switches, a prefix for the
+  hosts of each leaf, all equally short paths in one set. Timers are those of SONiC and FRR; TCP and
+  the bytes of messages are left out. A switch that lost light takes the port out of its sets at
+  once; others hear of it by withdrawals.
+- Times of processors are chosen: nobody publishes them for switches. They scale the time of a
+  repair, and do not change the number of messages.
+)";
+
 std::string work_text() {
     std::string text = table(work_keys());
     for (const WorkKind& kind : work_kinds()) {
@@ -321,7 +341,8 @@ std::string reference() {
         "\n## gpus\n\nRanks of collectives, jobs and storage are GPUs, counted in the order of the "
         "hosts that have one.\n\n{}"
         "\n## work\n\nA list; each entry has one of the kinds below, and may have:\n\n{}"
-        "\n## faults\n\nA list; each entry has one of cable, switch and host.\n\n{}"
+        "\n## control\n\nOne word, as `kind` below, or a map:\n\n{}\n{}"
+        "\n## faults\n\nA list; each entry has one of cable, switch, host and manager.\n\n{}"
         "\n## qos\n\nA list of nodes whose settings differ from `fabric`.\n\n{}"
         "\n## Configurations of the HPCC simulator\n\nThey run as they are, on the profile "
         "`peer-ns3-hpcc`. An unknown key is an error.\n\n{}{}",
@@ -329,7 +350,8 @@ std::string reference() {
         table(profile_keys()), profiles_text(), table(fabric_choice_keys()),
         settings_table("fabric."), table(switch_override_keys()), table(cable_override_keys()),
         settings_table("hosts.") + host_overrides_text(), gpus_text(), work_text(),
-        table(fault_keys()), table(qos_keys()), hpcc_text(), rules_text());
+        table(control_keys()), kControlNotes, table(fault_keys()), table(qos_keys()), hpcc_text(),
+        rules_text());
 }
 
 }  // namespace tulle::scenario

@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "scenario/astra.h"
+#include "scenario/control.h"
 #include "scenario/edits.h"
 #include "scenario/fabric_overrides.h"
 #include "scenario/faults.h"
@@ -37,6 +38,8 @@ constexpr KnownKey kScenarioKeys[] = {
     {"hosts", "settings", "what differs from the profile: see below"},
     {"gpus", "map", "which hosts have one, and the network inside servers: see below"},
     {"work", "list", "what hosts send: see below"},
+    {"control", "word or map",
+     "who fills the tables of switches, and again when something breaks: see below"},
     {"faults", "list", "what breaks, and when: see below"},
     {"qos", "list", "nodes that are set up differently, as DCBX finds out: see below"},
     {"stop", "duration", "the run ends here at the latest"},
@@ -60,6 +63,7 @@ constexpr KnownKey kFabricChoiceKeys[] = {
     {"name", "text", "what reports call it; by default the profile"},
     {"fabric", "settings", "what differs from the profile, on this fabric alone"},
     {"hosts", "settings", "what differs from the profile, on this fabric alone"},
+    {"control", "word or map", "who fills the tables of its switches"},
 };
 
 constexpr std::string_view kDefaultProfile = "roce-v2-400g";
@@ -200,7 +204,7 @@ private:
         Value profile = text_value(text_of(entry, "profile"));
         profile.line = entry.line;
         child(layer->root, "profile") = std::move(profile);
-        for (const std::string_view section : {"fabric", "hosts"})
+        for (const std::string_view section : {"fabric", "hosts", "control"})
             if (const Value* map = entry.find(section)) child(layer->root, section) = *map;
         layers_.push_back(std::move(layer));
     }
@@ -436,6 +440,8 @@ private:
             own().notes.fail(1, "the work is missing; write work: [{permutation: {bytes: 1MB}}]");
         }
         if (setup_.program.empty()) forget_gpus(gpus);
+        if (const Found control = find("control"))
+            read_control(*control.value, names, control.layer->notes, setup_);
         if (const Found faults = find("faults"))
             read_faults(*faults.value, names, faults.layer->notes, setup_);
         if (const Found qos = find("qos")) read_qos(*qos.value, names, qos.layer->notes, setup_);

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "sim/cables.h"
 #include "sim/connector.h"
+#include "sim/control_plane.h"
 
 namespace tulle::sim {
 namespace {
@@ -38,7 +39,10 @@ base::Result<std::unique_ptr<Network>> Builder::build() {
     for (uint32_t i = 0; i < endpoints_.size(); ++i) endpoint_of_[endpoints_[i]] = i;
     if (auto error = check_paths()) return *error;
 
+    auto history = run_control(setup_);
+    if (!history) return history.error();
     network_.reset(new Network(setup_));
+    network_->history_ = *history;
     network_->traces_.resize(partition_count_);
     network_->groups_.resize(setup_.graph.nodes.size());
     changes_.resize(setup_.graph.nodes.size());
@@ -381,6 +385,10 @@ void Builder::add_nodes() {
     if (share_.is_explained)
         for (auto& partition : network_->partitions_)
             partition->keep_journal(share_.notes_crossings);
+    if (network_->history_)
+        for (auto& partition : network_->partitions_)
+            for (const control::Repair& repair : network_->history_->repairs)
+                partition->cabling().losses.add(repair.cause.at);
     std::vector<size_t> ports(partition_count_);
     for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
         ports[where[node]] += setup_.graph.nodes[node].port_count;
@@ -529,102 +537,6 @@ transport::AdapterConfig Builder::adapter_config(uint32_t node) const {
 std::array<uint8_t, 16> Builder::lane_of_level() const {
     if (setup_.fabric.qos.trust != fabric::Trust::dscp) return setup_.fabric.qos.lane_of_level;
     return transport::AdapterConfig{}.lane_of_level;
-}
-
-// Routes and faults.
-
-void Builder::add_routes() {
-    network_->routes_.push_back(compute_routes({}, {}));
-}
-
-fabric::Routes Builder::compute_routes(const std::vector<bool>& cable_down,
-                                       const std::vector<bool>& node_down) const {
-    const fabric::RouteSettings& route = setup_.fabric.route;
-    const auto spread = route.choice == fabric::PathChoice::destination
-                            ? fabric::RouteSpread::by_destination
-                            : fabric::RouteSpread::all;
-    return fabric::Routes::compute(setup_.graph, route.kind, cable_down, node_down, spread);
-}
-
-// Both ends of a cable see it go and come back at once; tables that heed it come a while later.
-void Builder::add_changes() {
-    using NodeChange = fabric::NodeChange;
-    using HostChange = cluster::HostChange;
-    std::vector<Fault> faults = setup_.faults;
-    std::ranges::stable_sort(faults, {}, &Fault::at);
-    std::vector<bool> cable_down(setup_.graph.cables.size());
-    std::vector<bool> node_down(setup_.graph.nodes.size());
-    const auto change_port = [&](topology::CableEnd end, Instant at, bool up) {
-        if (setup_.graph.nodes[end.node].is_host())
-            host_changes_[end.node].push_back(
-                {at, up ? HostChange::Kind::port_up : HostChange::Kind::port_down, {}});
-        else
-            changes_[end.node].push_back(
-                {at, up ? NodeChange::Kind::port_up : NodeChange::Kind::port_down, end.port,
-                 nullptr});
-    };
-    // A cable works if it does itself and both its ends do.
-    std::vector<bool> works(setup_.graph.cables.size(), true);
-    const auto change_cable = [&](uint32_t number, Instant at) {
-        const Cable& cable = setup_.graph.cables[number];
-        const bool up = !cable_down[number] && !node_down[cable.a.node] && !node_down[cable.b.node];
-        if (up == works[number]) return;
-        works[number] = up;
-        change_port(cable.a, at, up);
-        change_port(cable.b, at, up);
-    };
-    for (const Fault& fault : faults) {
-        switch (fault.kind) {
-            case Fault::Kind::cable_down:
-            case Fault::Kind::cable_up:
-                cable_down[fault.subject] = fault.kind == Fault::Kind::cable_down;
-                change_cable(fault.subject, fault.at);
-                break;
-            case Fault::Kind::switch_down:
-            case Fault::Kind::switch_up:
-                node_down[fault.subject] = fault.kind == Fault::Kind::switch_down;
-                for (const auto& link : cables_.of(fault.subject))
-                    if (link.is_cabled()) change_cable(link.cable, fault.at);
-                break;
-            case Fault::Kind::pause_storm:
-                host_changes_[fault.subject].push_back(
-                    {fault.at, HostChange::Kind::pause_storm, {}});
-                continue;
-            case Fault::Kind::pause_storm_end:
-                host_changes_[fault.subject].push_back(
-                    {fault.at, HostChange::Kind::pause_storm_end, {}});
-                continue;
-            case Fault::Kind::slow_receiver:
-                host_changes_[fault.subject].push_back(
-                    {fault.at, HostChange::Kind::slow_receiver, fault.rate});
-                continue;
-        }
-        const Instant known = fault.at + setup_.fabric.route.reroute_delay;
-        network_->routes_.push_back(compute_routes(cable_down, node_down));
-        for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
-            if (!setup_.graph.nodes[node].is_host())
-                changes_[node].push_back(
-                    {known, NodeChange::Kind::routes, 0, &network_->routes_.back()});
-    }
-    for (auto& changes : changes_) std::ranges::stable_sort(changes, {}, &NodeChange::at);
-}
-
-void Builder::fix_paths() {
-    const auto add = [&](const std::vector<uint32_t>& nodes) {
-        std::vector<uint16_t>& ports = network_->paths_.emplace_back();
-        for (size_t i = 1; i + 1 < nodes.size(); ++i) {
-            const auto links = cables_.of(nodes[i]);
-            const auto leads = [&](const auto& link) {
-                return link.is_cabled() && link.peer.node == nodes[i + 1];
-            };
-            ports.push_back(
-                static_cast<uint16_t>(std::ranges::find_if(links, leads) - links.begin()));
-        }
-    };
-    for (const ExplicitPath& path : setup_.paths) {
-        add(path.data);
-        add(path.acknowledgements);
-    }
 }
 
 // Work.

@@ -12,6 +12,12 @@ public:
     base::Result<std::unique_ptr<Network>> build();
 
 private:
+    struct CableChange {
+        uint32_t cable = 0;
+        Instant at{};
+        bool works = false;
+    };
+
     std::optional<base::Error> check() const;
     std::optional<base::Error> check_flows() const;
     std::optional<base::Error> check_fabric() const;
@@ -37,9 +43,17 @@ private:
     void connect_ports();
     void settle_qos();
     void add_routes();
+    void write_tables();
+    void write_entries(const std::vector<uint32_t>& lists);
+    Instant usable_from(uint32_t cable, Instant up, Instant down_again) const;
     fabric::Routes compute_routes(const std::vector<bool>& cable_down,
                                   const std::vector<bool>& node_down) const;
     void add_changes();
+    void change_port(topology::CableEnd end, Instant at, bool is_up);
+    std::vector<CableChange> cable_changes() const;
+    void change_cables();
+    void change_hosts();
+    void reroute_after_delay();
     void fix_paths();
     fabric::SwitchPlan switch_plan(uint32_t node, uint32_t first_port);
     cluster::HostPlan host_plan(uint32_t node, uint32_t port);

@@ -25,6 +25,7 @@ public:
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) take_node(node);
         take_totals();
         result_.disagreements = network_.disagreements_;
+        if (network_.history_) take_control(*network_.history_);
         if (!all_ended_) take_deadlock();
         Records records = network_.take_records(Instant::never());
         result_.trace = std::move(records.trace);
@@ -192,6 +193,20 @@ private:
         for (const uint64_t count : totals.dropped) dropped += count;
         TULLE_CHECK(totals.data_packets + totals.control_packets + totals.replicated ==
                     totals.delivered + dropped + totals.reduced + totals.in_flight);
+    }
+
+    void take_control(const control::History& history) {
+        ControlResult& control = result_.control;
+        control.way = history.way;
+        control.bring_up = history.bring_up;
+        control.bring_up_messages = history.bring_up_messages;
+        for (size_t i = 0; i < history.repairs.size(); ++i) {
+            RepairResult repair{history.repairs[i], {}};
+            for (auto& partition : network_.partitions_)
+                for (size_t cause = 0; cause < kDropCauses; ++cause)
+                    repair.lost[cause] += partition->cabling().losses.lost[i][cause];
+            control.repairs.push_back(std::move(repair));
+        }
     }
 
     void take_deadlock() {

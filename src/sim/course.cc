@@ -32,6 +32,8 @@ Course::Course(const Setup& setup, Simulation& simulation)
         last_input_ = std::max(last_input_, flow.start + to_adapter);
     for (const workload::Job& job : setup.program.jobs)
         last_input_ = std::max(last_input_, job.start);
+    last_input_ =
+        std::max(last_input_, simulation.network(workload::Tier::scale_out).last_table_write());
     choose();
 }
 

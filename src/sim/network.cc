@@ -105,6 +105,13 @@ size_t Network::flows_done() const {
     return done;
 }
 
+Instant Network::last_table_write() const {
+    if (!history_ || history_->writes.empty()) return {};
+    Instant last = history_->writes.back().at;
+    for (const control::CableReady& ready : history_->ready) last = std::max(last, ready.at);
+    return last;
+}
+
 uint64_t Network::hops() const {
     uint64_t hops = 0;
     for (const auto& partition : partitions_) {

@@ -96,6 +96,8 @@ public:
 
     size_t flows_done() const;
     uint64_t hops() const;
+    // When a table is written for the last time; zero: never.
+    Instant last_table_write() const;
 
     // Of all partitions, none of which advances right now.
     size_t records_kept() const;
@@ -129,7 +131,9 @@ private:
     std::vector<Location> hosts_;            // by endpoint
     std::vector<transport::Qpn> flow_qpns_;  // at their sources
     std::deque<fabric::Routes> routes_;
-    std::deque<fabric::Settings> switch_settings_;  // of those that have their own
+    std::shared_ptr<const control::History> history_;            // null: tables are given
+    std::deque<std::vector<fabric::RouteEntry>> route_entries_;  // that switches write on the way
+    std::deque<fabric::Settings> switch_settings_;               // of those that have their own
     fabric::FixedPaths paths_;
     std::vector<fabric::Groups> groups_;  // by node of the graph
     std::vector<Disagreement> disagreements_;

@@ -8,6 +8,7 @@
 
 #include "base/histogram.h"
 #include "base/time.h"
+#include "control/history.h"
 #include "fabric/port.h"
 #include "sim/time_account.h"
 #include "transport/types.h"
@@ -155,6 +156,22 @@ struct Skipping {
     std::string why_not;  // nothing could be skipped
 };
 
+// What followed a fault, and what was lost until the next one, by cause.
+struct RepairResult {
+    control::Repair repair;
+    std::array<uint64_t, kDropCauses> lost{};
+};
+
+// What the control plane did; of a run whose tables are given, nothing.
+struct ControlResult {
+    std::string way;  // the protocol, or the routing engine
+    Duration bring_up{};
+    uint64_t bring_up_messages = 0;
+    std::vector<RepairResult> repairs;  // by time
+
+    bool is_given() const { return way.empty(); }
+};
+
 struct Result {
     // A run in which a plug-in failed is void.
     enum class End : uint8_t { done, stop_time, interrupted, stuck, plugin_failed };
@@ -181,6 +198,7 @@ struct Result {
     std::vector<CapturedPacket> captured;
     TimeAccount account;
     Skipping skipping;
+    ControlResult control;
 };
 
 }  // namespace tulle::sim

@@ -42,6 +42,10 @@ public:
                 return;
             // A run that skips nothing is the same as before.
             if (!setup.skips && is_one_of(&field, {&setup.skips, &setup.checks_skipping})) return;
+            // So is one whose tables are given.
+            if (setup.control.kind == ControlSettings::Kind::given &&
+                is_one_of(&field, {&setup.control}))
+                return;
             add(field);
         });
     }
@@ -82,6 +86,10 @@ public:
 
     void add(const Skipping& skipping) {
         if (skipping.jumps != 0) hash_.add(static_cast<uint64_t>(skipping.time.ps));
+    }
+    void add(const ControlResult& control) {
+        if (control.is_given()) return;
+        base::visit_fields(control, [&](const auto& field) { add(field); });
     }
     void add(const EngineFigures&) {}
     void add(const TimeAccount&) {}  // of a second run, which found nothing else

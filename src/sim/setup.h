@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "control/settings.h"
 #include "fabric/settings.h"
 #include "topology/graph.h"
 #include "transport/adapter.h"
@@ -51,6 +52,7 @@ struct Fault {
         pause_storm,  // the host's adapter pauses its link again and again, for ever
         pause_storm_end,
         slow_receiver,  // the host takes no more than `rate` from its adapter
+        manager_down,   // the subnet manager that lives at the host dies
     };
     Kind kind = Kind::cable_down;
     Instant at{};
@@ -171,6 +173,18 @@ struct RateMarking {
     fabric::EcnSettings ecn;
 };
 
+// Who fills the forwarding tables of switches, and fills them again when something breaks.
+struct ControlSettings {
+    enum class Kind : uint8_t {
+        given,  // nobody: they are right from the beginning, and again route.reroute_delay later
+        sweep,  // a subnet manager
+        distributed,  // the switches themselves, by BGP
+    };
+    Kind kind = Kind::given;
+    control::SweepSettings sweep;
+    control::DistributedSettings distributed;
+};
+
 struct Setup {
     std::string name;  // of the scenario
     std::string fabric_name;
@@ -187,6 +201,7 @@ struct Setup {
     // the GPUs as its hosts. It has neither flows nor a program of its own.
     std::shared_ptr<const Setup> scale_up;
     std::vector<Fault> faults;
+    ControlSettings control;
     std::vector<QosOverride> qos;
     std::vector<SwitchOverride> switches;  // one a switch at most
     std::vector<CableErrors> cable_errors;

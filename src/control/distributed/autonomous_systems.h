@@ -9,11 +9,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "control/settings.h"
 #include "topology/graph.h"
 
 namespace tulle::control {
-
-enum class SystemScheme : uint8_t { by_tier, by_switch };
 
 // By node; of hosts it means nothing. Fabrics without tiers are numbered by switch.
 std::vector<uint32_t> autonomous_systems(const topology::Graph& graph, SystemScheme scheme);

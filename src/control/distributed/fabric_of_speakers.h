@@ -18,19 +18,6 @@
 
 namespace tulle::control {
 
-struct DistributedSettings {
-    SpeakerSettings speaker{};
-    SystemScheme systems = SystemScheme::by_tier;
-    // From a cable's loss of light to the speaker's knowing it; zero: nobody tells, timers have to
-    // find out. Chosen.
-    base::Duration light{1'000'000'000};     // 1 ms
-    base::Duration handle{50'000'000};       // 50 us
-    base::Duration route{10'000'000};        // 10 us
-    base::Duration send{10'000'000};         // 10 us
-    base::Duration install{50'000'000};      // 50 us
-    base::Duration resend{200'000'000'000};  // TCP sends again what was lost (Linux: TCP_RTO_MIN)
-};
-
 class FabricOfSpeakers {
 public:
     // `delays`: of each cable.

@@ -15,21 +15,12 @@
 
 #include "base/time.h"
 #include "control/distributed/as_paths.h"
+#include "control/settings.h"
 
 namespace tulle::control {
 
 using Prefix = uint32_t;
 inline constexpr Prefix kNoPrefix = 0xffff'ffff;
-
-struct SpeakerSettings {
-    base::Duration keepalive{
-        60'000'000'000'000};                   // SONiC: 60 s (sonic-buildimage, SONiC issue 180)
-    base::Duration hold{180'000'000'000'000};  // same: 180 s
-    base::Duration start_delay{1'000'000'000'000};  // FRR bgpd.h: BGP_INIT_START_TIMER, 1 s
-    base::Duration retry{10'000'000'000'000};       // FRR, profile datacenter: connect timer, 10 s
-    base::Duration bfd{};                           // between hellos; zero: no BFD
-    uint8_t bfd_multiplier = 3;                     // FRR bfd.h: BFD_DEFDETECTMULT
-};
 
 struct BgpMessage {
     enum class Kind : uint8_t { open, keepalive, update, notification, bfd };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/judge.h"
+#include "control/subnet/world.h"
 
 namespace tulle::control {
 namespace {

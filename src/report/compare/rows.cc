@@ -8,6 +8,7 @@
 
 #include "base/int128.h"
 #include "base/units.h"
+#include "report/control.h"
 
 namespace tulle::report {
 namespace {
@@ -141,6 +142,41 @@ void add_servings(const std::vector<const ComparedRun*>& runs, std::vector<Row>&
     }
 }
 
+// Of fabrics whose control plane is simulated.
+void add_control(const std::vector<const ComparedRun*>& runs, std::vector<Row>& rows) {
+    const auto is_given = [](const ComparedRun* run) {
+        return run->facts->result.control.is_given();
+    };
+    if (std::ranges::all_of(runs, is_given)) return;
+    const auto cell = [](auto text) {
+        return [text](const ComparedRun& run) -> std::string {
+            const sim::ControlResult& control = run.facts->result.control;
+            return control.is_given() ? "-" : text(*run.facts, control);
+        };
+    };
+    const auto messages = [](const sim::ControlResult& control) {
+        uint64_t sum = 0;
+        for (const sim::RepairResult& repair : control.repairs) sum += repair.repair.messages;
+        return sum;
+    };
+    rows.push_back({"comes up in, messages", cell([](const Facts&, const auto& control) {
+                        return fmt::format("{}, {}", short_time(control.bring_up),
+                                           control.bring_up_messages);
+                    })});
+    rows.push_back(
+        {"no route for", cell([](const Facts& facts, const auto& control) -> std::string {
+             if (control.repairs.empty()) return "-";
+             const auto longest = longest_repair(facts);
+             return longest ? short_time(*longest) : "not repaired";
+         })});
+    rows.push_back({"  packets lost by it", cell([](const Facts& facts, const auto&) {
+                        return std::to_string(lost_by_faults(facts));
+                    })});
+    rows.push_back({"  messages to repair", cell([messages](const Facts&, const auto& control) {
+                        return std::to_string(messages(control));
+                    })});
+}
+
 std::vector<Row> rows_of(const std::vector<const ComparedRun*>& runs) {
     const auto totals = [](auto&& value) {
         return [value](const ComparedRun& run) { return std::to_string(value(run)); };
@@ -171,6 +207,7 @@ std::vector<Row> rows_of(const std::vector<const ComparedRun*>& runs) {
     add_trainings(runs, rows);
     add_servings(runs, rows);
     add_collectives(runs, rows);
+    add_control(runs, rows);
     const std::vector<Row> rest = {
         {"message latency p50", latency(1, 2)},
         {"  p99", latency(99, 100)},

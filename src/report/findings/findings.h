@@ -21,6 +21,8 @@ void find_pauses(const Facts& facts, std::vector<Finding>& findings);  // and th
 void find_uneven_paths(const Facts& facts, std::vector<Finding>& findings);
 void find_idle_paths(const Facts& facts, std::vector<Finding>& findings);
 void find_losses(const Facts& facts, std::vector<Finding>& findings);
+// Of a control plane that is simulated.
+void find_repairs(const Facts& facts, std::vector<Finding>& findings);
 void find_pfc_only_brake(const Facts& facts, std::vector<Finding>& findings);
 void find_needless_resending(const Facts& facts, std::vector<Finding>& findings);
 void find_noisy_neighbour(const Facts& facts, std::vector<Finding>& findings);

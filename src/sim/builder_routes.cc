@@ -1,0 +1,183 @@
+// Routes and faults: what tables switches begin with, and what happens to them on the way.
+#include <algorithm>
+#include <map>
+
+#include "fabric/route_writer.h"
+#include "sim/builder.h"
+#include "sim/control_plane.h"
+
+namespace tulle::sim {
+
+using topology::Cable;
+
+void Builder::add_routes() {
+    if (network_->history_)
+        write_tables();
+    else
+        network_->routes_.push_back(compute_routes({}, {}));
+}
+
+// Tables as the control plane left them when the fabric had come up, and what it wrote later.
+void Builder::write_tables() {
+    const control::History& history = *network_->history_;
+    fabric::RouteWriter writer(setup_.graph, history.target_of, history.target_count);
+    std::vector<uint32_t> lists;
+    for (uint32_t list = 0; list < history.lists.count(); ++list)
+        lists.push_back(writer.list(history.lists.ports(list)));
+    const auto as_written = [&](uint32_t list) {
+        return list == control::PortLists::kHere ? fabric::RouteWriter::kHere : lists[list];
+    };
+    for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
+        if (!setup_.graph.nodes[node].is_host())
+            for (uint32_t target = 0; target < history.target_count; ++target)
+                writer.set(
+                    node, target,
+                    as_written(history.tables[size_t{node} * history.target_count + target]));
+    write_entries(lists);
+    network_->routes_.push_back(std::move(writer).finish());
+}
+
+// What a switch writes at one instant is one change.
+void Builder::write_entries(const std::vector<uint32_t>& lists) {
+    std::map<std::pair<uint32_t, Instant>, std::vector<fabric::RouteEntry>> of_node;
+    for (const control::TableWrite& write : network_->history_->writes)
+        of_node[{write.node, write.at}].push_back({write.target, lists[write.list]});
+    for (auto& [when, entries] : of_node) {
+        const auto& kept = network_->route_entries_.emplace_back(std::move(entries));
+        changes_[when.first].push_back(
+            {when.second, fabric::NodeChange::Kind::entries, 0, nullptr, kept});
+    }
+}
+
+fabric::Routes Builder::compute_routes(const std::vector<bool>& cable_down,
+                                       const std::vector<bool>& node_down) const {
+    const fabric::RouteSettings& route = setup_.fabric.route;
+    const auto spread = route.choice == fabric::PathChoice::destination
+                            ? fabric::RouteSpread::by_destination
+                            : fabric::RouteSpread::all;
+    return fabric::Routes::compute(setup_.graph, route.kind, cable_down, node_down, spread);
+}
+
+// Both ends of a cable see it go and come back at once; tables that heed it come a while later.
+void Builder::add_changes() {
+    change_cables();
+    change_hosts();
+    if (!network_->history_) reroute_after_delay();
+    for (auto& changes : changes_) std::ranges::stable_sort(changes, {}, &fabric::NodeChange::at);
+    for (auto& changes : host_changes_)
+        std::ranges::stable_sort(changes, {}, &cluster::HostChange::at);
+}
+
+void Builder::change_port(topology::CableEnd end, Instant at, bool is_up) {
+    using NodeKind = fabric::NodeChange::Kind;
+    using HostKind = cluster::HostChange::Kind;
+    if (setup_.graph.nodes[end.node].is_host())
+        host_changes_[end.node].push_back(
+            {at, is_up ? HostKind::port_up : HostKind::port_down, {}});
+    else
+        changes_[end.node].push_back(
+            {at, is_up ? NodeKind::port_up : NodeKind::port_down, end.port, nullptr, {}});
+}
+
+// By time. A cable works if it does itself and both its ends do.
+std::vector<Builder::CableChange> Builder::cable_changes() const {
+    std::vector<bool> cable_down(setup_.graph.cables.size());
+    std::vector<bool> node_down(setup_.graph.nodes.size());
+    std::vector<bool> works(setup_.graph.cables.size(), true);
+    std::vector<CableChange> changes;
+    const auto look_at = [&](uint32_t number, Instant at) {
+        const Cable& cable = setup_.graph.cables[number];
+        const bool up = !cable_down[number] && !node_down[cable.a.node] && !node_down[cable.b.node];
+        if (up == works[number]) return;
+        works[number] = up;
+        changes.push_back({number, at, up});
+    };
+    for (const control::Disturbance& fault : disturbances_of(setup_)) {
+        using Kind = control::Disturbance::Kind;
+        if (fault.kind == Kind::cable_down || fault.kind == Kind::cable_up) {
+            cable_down[fault.subject] = fault.kind == Kind::cable_down;
+            look_at(fault.subject, fault.at);
+        } else if (fault.kind != Kind::manager_down) {
+            node_down[fault.subject] = fault.kind == Kind::switch_down;
+            for (const auto& link : cables_.of(fault.subject))
+                if (link.is_cabled()) look_at(link.cable, fault.at);
+        }
+    }
+    return changes;
+}
+
+void Builder::change_cables() {
+    const std::vector<CableChange> changes = cable_changes();
+    for (auto change = changes.begin(); change != changes.end(); ++change) {
+        Instant at = change->at;
+        if (change->works) {
+            const auto next = std::find_if(change + 1, changes.end(), [&](const auto& later) {
+                return later.cable == change->cable;
+            });
+            at =
+                usable_from(change->cable, at, next == changes.end() ? Instant::never() : next->at);
+        }
+        if (at == Instant::never()) continue;
+        change_port(setup_.graph.cables[change->cable].a, at, change->works);
+        change_port(setup_.graph.cables[change->cable].b, at, change->works);
+    }
+}
+
+// A subnet manager has to make the ports of a cable that came back active.
+Instant Builder::usable_from(uint32_t cable, Instant up, Instant down_again) const {
+    if (setup_.control.kind != ControlSettings::Kind::sweep) return up;
+    for (const control::CableReady& ready : network_->history_->ready)
+        if (ready.cable == cable && ready.at >= up && ready.at < down_again) return ready.at;
+    return Instant::never();
+}
+
+void Builder::change_hosts() {
+    using Kind = cluster::HostChange::Kind;
+    for (const Fault& fault : setup_.faults) {
+        if (fault.kind == Fault::Kind::pause_storm)
+            host_changes_[fault.subject].push_back({fault.at, Kind::pause_storm, {}});
+        if (fault.kind == Fault::Kind::pause_storm_end)
+            host_changes_[fault.subject].push_back({fault.at, Kind::pause_storm_end, {}});
+        if (fault.kind == Fault::Kind::slow_receiver)
+            host_changes_[fault.subject].push_back({fault.at, Kind::slow_receiver, fault.rate});
+    }
+}
+
+// Tables that are given: all switches have new ones at once, route.reroute_delay after the fault.
+void Builder::reroute_after_delay() {
+    std::vector<bool> cable_down(setup_.graph.cables.size());
+    std::vector<bool> node_down(setup_.graph.nodes.size());
+    for (const control::Disturbance& fault : disturbances_of(setup_)) {
+        using Kind = control::Disturbance::Kind;
+        if (fault.kind == Kind::cable_down || fault.kind == Kind::cable_up)
+            cable_down[fault.subject] = fault.kind == Kind::cable_down;
+        else
+            node_down[fault.subject] = fault.kind == Kind::switch_down;
+        const Instant known = fault.at + setup_.fabric.route.reroute_delay;
+        network_->routes_.push_back(compute_routes(cable_down, node_down));
+        for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node)
+            if (!setup_.graph.nodes[node].is_host())
+                changes_[node].push_back(
+                    {known, fabric::NodeChange::Kind::routes, 0, &network_->routes_.back(), {}});
+    }
+}
+
+void Builder::fix_paths() {
+    const auto add = [&](const std::vector<uint32_t>& nodes) {
+        std::vector<uint16_t>& ports = network_->paths_.emplace_back();
+        for (size_t i = 1; i + 1 < nodes.size(); ++i) {
+            const auto links = cables_.of(nodes[i]);
+            const auto leads = [&](const auto& link) {
+                return link.is_cabled() && link.peer.node == nodes[i + 1];
+            };
+            ports.push_back(
+                static_cast<uint16_t>(std::ranges::find_if(links, leads) - links.begin()));
+        }
+    };
+    for (const ExplicitPath& path : setup_.paths) {
+        add(path.data);
+        add(path.acknowledgements);
+    }
+}
+
+}  // namespace tulle::sim
