@@ -80,7 +80,7 @@ std::string control_text(const Facts& facts) {
                                    counted(control.bring_up_messages, "message"));
     if (control.repairs.empty()) return text;
     Table table;
-    table.row({"at", "what happened", "no route for", "pairs", "lost", "messages",
+    table.row({"at", "what happened", "routes dead for", "pairs", "lost", "messages",
                "entries written", "cut off"});
     for (size_t i = 0; i < std::min(control.repairs.size(), kMostFaults); ++i) {
         const control::Repair& repair = control.repairs[i].repair;

@@ -79,6 +79,21 @@ class Run:
                 and trace["exposed_us"] > 0
                 and abs(trace["computing_us"] + trace["exposed_us"] - trace["time_us"]) < 0.01)
 
+    def fault(self):
+        """What followed the first fault, of a run whose control plane is simulated."""
+        return self.json["control"]["faults"][0]
+
+    def survives_a_dead_link(self, control):
+        """It was repaired, and the report says how long hosts had no route and what was lost."""
+        fault = self.fault()
+        return (self.status == 0 and fault["repaired"] and fault["pairs"] > 0
+                and fault["lost"] > 0 and fault["lost"] == self.lost("link_down")
+                + self.lost("no_route") + self.lost("hop_limit")
+                and self.blames("no_route", "leaf1", "spine", "went down at 2 ms", "route")
+                and self.json["collectives"][0]["time_us"]
+                > control.json["collectives"][0]["time_us"]
+                and control.lost() == 0 and control.json["control"]["bring_up_messages"] > 0)
+
     def lost(self, cause=None):
         dropped = self.totals["dropped"]
         return sum(dropped.values()) if cause is None else dropped[cause]
@@ -208,6 +223,10 @@ def expectations(run):
             run["training-dead-adapter"].status == 1
             and not run["training-dead-adapter"].only_step()["complete"]
             and any("s0r0" in f["sentence"] for f in run["training-dead-adapter"].findings),
+        "a subnet manager repairs a link that dies under an all-reduce":
+            run["link-fails-infiniband"].survives_a_dead_link(run["link-fails-infiniband-control"]),
+        "so does BGP":
+            run["link-fails-ethernet"].survives_a_dead_link(run["link-fails-ethernet-control"]),
         "all requests are answered, however they are served": all(
             run[name].status == 0 and run[name].json["serving"][0]["complete"]
             for name in ("serving", "serving-whole-cache", "serving-together", "serving-experts")),

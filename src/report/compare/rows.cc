@@ -164,7 +164,7 @@ void add_control(const std::vector<const ComparedRun*>& runs, std::vector<Row>& 
                                            control.bring_up_messages);
                     })});
     rows.push_back(
-        {"no route for", cell([](const Facts& facts, const auto& control) -> std::string {
+        {"routes dead for", cell([](const Facts& facts, const auto& control) -> std::string {
              if (control.repairs.empty()) return "-";
              const auto longest = longest_repair(facts);
              return longest ? short_time(*longest) : "not repaired";

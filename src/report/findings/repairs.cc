@@ -8,6 +8,11 @@
 namespace tulle::report {
 namespace {
 
+// A manager writes one port for each destination; of several equal ones others go on.
+bool has_one_way(const Facts& facts) {
+    return facts.setup.control.kind == sim::ControlSettings::Kind::sweep;
+}
+
 std::string until_text(const control::Repair& repair) {
     if (repair.is_repaired())
         return fmt::format("for {}", base::to_string(repair.repaired - repair.cause.at));
@@ -19,9 +24,10 @@ std::string repair_sentence(const Facts& facts, const control::Repair& repair, u
     std::string text = fmt::format("{} at {}: ", disturbance_text(facts, repair.cause),
                                    base::to_string(repair.cause.at - Instant{}));
     if (repair.broken_pairs != 0)
-        text += fmt::format("{} of hosts had no route {}, and {} {} lost",
-                            counted(repair.broken_pairs, "pair"), until_text(repair),
-                            counted(lost, "packet"), lost == 1 ? "was" : "were");
+        text += fmt::format(
+            "{} of hosts had {} {}, and {} {} lost", counted(repair.broken_pairs, "pair"),
+            has_one_way(facts) ? "no route" : "a dead way among their routes", until_text(repair),
+            counted(lost, "packet"), lost == 1 ? "was" : "were");
     else
         text += fmt::format("{} {} lost", counted(lost, "packet"), lost == 1 ? "was" : "were");
     if (!repair.cut_off.empty())
