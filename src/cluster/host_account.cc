@@ -23,9 +23,9 @@ bool is_overdue(const transport::QueuePair& qp, Duration wait, bool is_answered)
     return !is_answered && code != 0 && 2 * wait >= Duration{int64_t{4'096'000} << code};
 }
 
-// What its packets met lately is still the reason for its pace. Chosen: long enough for an algorithm
-// to recover from what slowed it. Without one, packets that are still on their way count: none of
-// them, as a rule, is so for longer than a message behind it takes as a whole.
+// What its packets met lately is still the reason for its pace. Chosen: long enough for an
+// algorithm to recover from what slowed it. Without one, packets that are still on their way count:
+// none of them, as a rule, is so for longer than a message behind it takes as a whole.
 Duration watched_before(const transport::QueuePair& qp, const Span& span) {
     constexpr Duration kRecovery{1'000'000'000};
     constexpr Duration kMostOnTheWay{100'000'000};

@@ -33,6 +33,7 @@ constexpr base::Duration kRnrPatience{500'000'000'000};  // 500 ms
 transport::AdapterConfig config_for(const WireSettings& settings, bool listens) {
     transport::AdapterConfig config;
     while (getrandom(&config.seed, sizeof config.seed, 0) != sizeof config.seed) continue;
+    config.first_use = static_cast<uint8_t>(config.seed >> 56);
     config.max_payload = kPiece;
     config.max_packets_outstanding = settings.is_on ? kPacketsOutstanding : kPiecesOutstanding;
     if (listens) {

@@ -41,7 +41,7 @@ QueuePair* Core::add(QpType type) {
     } else {
         index = static_cast<uint32_t>(queue_pairs_.size());
         queue_pairs_.emplace_back();
-        uses_.push_back(0);
+        uses_.push_back(config.first_use);
     }
     auto qp = std::make_unique<QueuePair>();
     qp->number = qp->owner = Qpn{(uses_[index] % kUses) << kIndexBits | index};

@@ -58,6 +58,9 @@ struct MemoryAccess {
 struct AdapterConfig {
     EndpointIndex endpoint{};
     uint64_t seed = 0;
+    // The upper four bits of queue pairs' numbers count how often a place was used, from here on.
+    // An adapter whose predecessor's packets may still be under way begins elsewhere.
+    uint8_t first_use = 0;
     LossPolicy loss = LossPolicy::go_back_n;
     uint32_t max_packets_outstanding = 1 << 15;  // of one queue pair, below 2^23; 0: no bound
     // Packets that READs may ask for at a time, of queue pairs that count them together; 0: no

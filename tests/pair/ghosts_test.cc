@@ -31,6 +31,22 @@ TEST(Ghosts, a_number_is_not_given_to_the_next_queue_pair) {
     }
 }
 
+TEST(Ghosts, a_successor_that_begins_elsewhere_does_not_take_numbers_of_the_adapter_before_it) {
+    Adapter before({.first_use = 250});
+    Adapter successor({.first_use = 3});
+    std::set<uint32_t> seen;
+    for (Adapter* adapter : {&before, &successor})
+        for (int i = 0; i < 100; ++i) {
+            const CqId cq = adapter->create_cq(1);
+            const auto qpn = adapter->create_qp({.type = QpType::uc,
+                                                 .pd = adapter->memory().create_pd(),
+                                                 .send_cq = cq,
+                                                 .receive_cq = cq});
+            ASSERT_TRUE(qpn);
+            EXPECT_TRUE(seen.insert(qpn->value).second);
+        }
+}
+
 TEST(Ghosts, a_number_that_is_used_again_does_not_take_packets_of_its_first_use) {
     Pair pair;
     pair.client.post({.work = Work::write, .length = 64, .remote_offset = 0});

@@ -94,8 +94,7 @@ TEST(nscc, never_falls_below_one_packet_nor_rises_above_its_bound) {
     signal.trimmed_packets = 1'000;
     nscc.on_signal(Instant{} + 1_us, signal);
     EXPECT_EQ(nscc.window_packets(), 1u);
-    for (int i = 0; i < 10'000; ++i)
-        nscc.on_signal(Instant{} + 1_us + i * 1_us, ack(1, 12_us));
+    for (int i = 0; i < 10'000; ++i) nscc.on_signal(Instant{} + 1_us + i * 1_us, ack(1, 12_us));
     EXPECT_EQ(nscc.window_packets(), 150u);
 }
 
