@@ -494,20 +494,17 @@ def compiled(machines, source, *flags):
 def a_plug_in_paces_what_goes_to_other_machines(machines):
     """Each example carries a program's data; one at a rate of its own is as slow as it says."""
     line = "ib_write_bw -F -n 200 -s 65536"
-    for name in ("dcqcn", "swift", "table"):
+    # In software a round trip is longer than the switches' that the defaults are for.
+    for name, parameters in (("dcqcn", ""), ("swift", ":target_us=5000:least=1"), ("table", "")):
         plugin = compiled(machines, ROOT / "examples" / "congestion" / f"{name}.c")
         machines.pair(line, f"{line} {HERE[0]}", 18515, PERFTEST,
-                      options=["--congestion", str(plugin)])
+                      options=["--congestion", f"{plugin}{parameters}"])
     bad = ROOT / "tests" / "cli" / "plugins" / "bad.c"
-    slow = compiled(machines, bad, "-DWRONG=decision->rate_bps = 8e6")
-    server = machines.start("ib_write_bw -F -n 20 -s 8192")
-    machines.until_it_listens(server, 18515)
-    client = machines.start(f"ib_write_bw -F -n 20 -s 8192 {HERE[0]}", is_client=True,
-                            options=["--congestion", str(slow)])
-    text = machines.end(client)
-    machines.end(server)
-    average = float(re.search(r"^ *8192 +20 +\S+ +(\S+)", text, re.MULTILINE)[1])
-    assert average < 4, f"{average} MiB/s at 8 Mb/s"
+    slow = compiled(machines, bad, "-DWRONG=decision->rate_bps = 2e8")
+    text = machines.pair(line, f"{line} {HERE[0]}", 18515, PERFTEST,
+                         options=["--congestion", str(slow)])
+    average = float(re.search(r"^ *65536 +200 +\S+ +(\S+)", text, re.MULTILINE)[1])
+    assert average < 2 * 25, f"{average} MB/s at 200 Mb/s"
 
 
 def a_plug_in_that_misbehaves_ends_its_program(machines):
