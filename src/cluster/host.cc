@@ -428,6 +428,7 @@ void Host::post(const Posting& posting) {
         request.flags = left == 0 ? transport::kSignalled : 0;
         request.sges = std::span(&sge, 1);
         request.rkey = posting.rkey;
+        if (datagrams_ != nullptr) datagrams_->address(posting.qpn, request);
         TULLE_CHECK(adapter_.post_send(posting.qpn, request) == transport::Refusal::none);
         ++messages_sent_;
     } while (left != 0);

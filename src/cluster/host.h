@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/hot.h"
+#include "cluster/datagrams.h"
 #include "cluster/framing.h"
 #include "cluster/host_account.h"
 #include "cluster/toll.h"
@@ -93,6 +94,12 @@ public:
     transport::Adapter& adapter() { return adapter_; }
     const transport::Adapter& adapter() const { return adapter_; }
     transport::PdId pd() const { return pd_; }
+    // Of reliable datagrams; made when it is first asked for.
+    Datagrams& datagrams() {
+        if (datagrams_ == nullptr) datagrams_ = std::make_unique<Datagrams>(adapter_);
+        return *datagrams_;
+    }
+    bool has_datagrams() const { return datagrams_ != nullptr; }
     transport::CqId cq() const { return cq_; }
     uint32_t key() const { return key_; }
     // Setting up. Everything that is posted, receives too, may complete, and at the same instant.
@@ -219,6 +226,7 @@ private:
     bool receives_at_once_ = false;  // neither the adapter nor memory takes time
     bool is_observed_ = false;
     std::unique_ptr<HostAccount> account_;
+    std::unique_ptr<Datagrams> datagrams_;
     uint64_t events_ = 0;
     uint64_t delivered_ = 0;
     uint64_t messages_sent_ = 0;

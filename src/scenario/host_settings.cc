@@ -16,9 +16,12 @@ std::vector<Setting> transport_settings() {
     return {
         {"hosts.service", Use::always,
          choice<sim::Service>(TULLE_AT(host.service), {{"reliable", sim::Service::reliable},
-                                                       {"unreliable", sim::Service::unreliable}}),
-         "of messages of a program: with acknowledgements (RC), or without (UC), which wants a "
-         "fabric that loses nothing: what is lost stays lost"},
+                                                       {"unreliable", sim::Service::unreliable},
+                                                       {"rd", sim::Service::datagram}}),
+         "of messages: with acknowledgements (RC); or without (UC), which wants a fabric that "
+         "loses "
+         "nothing: what is lost stays lost; or reliable datagrams (RD), all between two hosts over "
+         "one context, one at a time"},
         {"hosts.loss", Use::always,
          choice<LossPolicy>(TULLE_AT(host.loss),
                             {{"go_back_n", LossPolicy::go_back_n},

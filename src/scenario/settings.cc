@@ -92,6 +92,11 @@ Complaint check_congestion(const Target& target) {
 // Without acknowledgements nobody learns a round trip, and no answer carries a mark back.
 Complaint check_service(const sim::HostSettings& host) {
     if (host.service == sim::Service::reliable) return std::nullopt;
+    if (host.service == sim::Service::datagram)
+        return host.congestion == transport::Algorithm::none
+                   ? Complaint()
+                   : "service is rd, whose contexts have no congestion control; write congestion: "
+                     "{algorithm: none}";
     const std::string_view lacks = transport::nature_of(host.congestion).without_answers;
     if (!lacks.empty()) return fmt::format("service is unreliable, so {}", lacks);
     if (transport::heeds_notifications(host.congestion) &&
@@ -108,7 +113,7 @@ Complaint check_delivery(const sim::HostSettings& host) {
         return "delivery is not ordered, but loss is go_back_n, which keeps no packet that comes "
                "early; write loss: selective_repeat";
     if (host.service != sim::Service::reliable)
-        return "service is unreliable, which delivers in order; write delivery: ordered";
+        return "service is unreliable or rd, which deliver in order; write delivery: ordered";
     return std::nullopt;
 }
 

@@ -38,19 +38,22 @@ uint8_t level_of(const fabric::Settings& fabric, uint8_t service_level, uint8_t 
 }
 
 Qpn Connector::create(cluster::Host& host, uint32_t sends, uint32_t receives) const {
-    const bool is_reliable = setup_.host.service == Service::reliable;
-    transport::QpSetup setup{.type = is_reliable ? transport::QpType::rc : transport::QpType::uc,
+    constexpr transport::QpType kTypes[] = {transport::QpType::rc, transport::QpType::uc,
+                                            transport::QpType::rd};
+    transport::QpSetup setup{.type = kTypes[static_cast<size_t>(setup_.host.service)],
                              .pd = host.pd(),
                              .send_cq = host.cq(),
                              .receive_cq = host.cq()};
+    if (setup.type == transport::QpType::rd) setup.rd_domain = host.datagrams().domain();
     setup.send.requests = sends;
     setup.send.at_first = kSendsAtFirst;
     setup.receive_requests = receives;
     return *host.adapter().create_qp(setup);
 }
 
-void Connector::connect(const End& from, const End& to, uint8_t service_level,
-                        uint8_t traffic_class) const {
+transport::QpAttributes Connector::attributes_for(const End& from, const End& to,
+                                                  uint8_t service_level,
+                                                  uint8_t traffic_class) const {
     using namespace transport;
     QpAttributes attributes;
     attributes.access = kRemoteWrite | kRemoteRead;
@@ -67,6 +70,14 @@ void Connector::connect(const End& from, const End& to, uint8_t service_level,
     attributes.dest_qpn = to.qpn;
     attributes.max_reads = attributes.max_incoming_reads = 16;
     attributes.min_rnr_timer = kRnrTimer;
+    return attributes;
+}
+
+void Connector::connect(const End& from, const End& to, uint8_t service_level,
+                        uint8_t traffic_class) const {
+    using namespace transport;
+    QpAttributes attributes = attributes_for(from, to, service_level, traffic_class);
+    if (setup_.host.service == Service::datagram) return connect_datagrams(from, to, attributes);
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
         TULLE_CHECK(from.host.adapter().modify_qp(from.qpn, attributes, mask | kState) ==
@@ -80,6 +91,54 @@ void Connector::connect(const End& from, const End& to, uint8_t service_level,
          kAddress | kPathMtu | kDestQpn | kReceivePsn | (is_reliable ? kAnswering : 0));
     step(QpState::rts, kSendPsn | (is_reliable ? kRetrying : 0));
     control_congestion(from.host, from.qpn);
+}
+
+namespace {
+
+cluster::Datagrams::Peer peer_of(uint32_t endpoint, const transport::QpAttributes& attributes) {
+    return {endpoint, attributes.address.service_level, attributes.address.traffic_class};
+}
+
+void connect_context(cluster::Host& host, wire::EeContext own, wire::EeContext peer,
+                     transport::QpAttributes attributes) {
+    using namespace transport;
+    attributes.dest_ee = peer;
+    const auto step = [&](QpState state, uint32_t mask) {
+        attributes.state = state;
+        TULLE_CHECK(host.adapter().modify_ee(own, attributes, mask | kState) == Refusal::none);
+    };
+    step(QpState::init, kPkeyIndex | kPort);
+    step(QpState::rtr, kAddress | kPathMtu | kDestEe | kReceivePsn | kMaxIncomingReads);
+    step(QpState::rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn);
+}
+
+}  // namespace
+
+void Connector::connect_datagrams(const End& from, const End& to,
+                                  transport::QpAttributes attributes) const {
+    using namespace transport;
+    const cluster::Datagrams::Peer peer = peer_of(to.endpoint, attributes);
+    if (!from.host.datagrams().find(peer)) open_contexts(from, to, attributes);
+    const auto step = [&](QpState state, uint32_t mask) {
+        attributes.state = state;
+        TULLE_CHECK(from.host.adapter().modify_qp(from.qpn, attributes, mask | kState) ==
+                    Refusal::none);
+    };
+    step(QpState::init, kQkey | kAccessFlags);
+    step(QpState::rtr, kMinRnrTimer);
+    step(QpState::rts, 0);
+    from.host.datagrams().set_route(from.qpn, {peer, to.qpn});
+}
+
+void Connector::open_contexts(const End& from, const End& to,
+                              const transport::QpAttributes& attributes) const {
+    const wire::EeContext own = from.host.datagrams().open(peer_of(to.endpoint, attributes));
+    const wire::EeContext other = to.host.datagrams().open(peer_of(from.endpoint, attributes));
+    connect_context(from.host, own, other, attributes);
+    transport::QpAttributes back = attributes;
+    back.address.endpoint = {from.endpoint};
+    back.address.entropy = to.entropy;
+    connect_context(to.host, other, own, back);
 }
 
 void Connector::control_congestion(cluster::Host& host, Qpn qpn) const {

@@ -38,6 +38,14 @@ private:
     transport::Qpn create(cluster::Host& host, uint32_t sends, uint32_t receives) const;
     void connect(const End& from, const End& to, uint8_t service_level,
                  uint8_t traffic_class) const;
+    transport::QpAttributes attributes_for(const End& from, const End& to, uint8_t service_level,
+                                           uint8_t traffic_class) const;
+    // Reliable datagrams: the queue pair at one end, and the contexts at both that carry its
+    // messages.
+    void connect_datagrams(const End& from, const End& to,
+                           transport::QpAttributes attributes) const;
+    void open_contexts(const End& from, const End& to,
+                       const transport::QpAttributes& attributes) const;
     void control_congestion(cluster::Host& host, transport::Qpn qpn) const;
 
     const Setup& setup_;

@@ -30,9 +30,12 @@ void Network::close(const Connection& connection) {
     const auto close_end = [&](cluster::Host& end, transport::Qpn qpn) {
         if (end.find_account() != nullptr) end.account().forget(qpn);
         TULLE_CHECK(end.adapter().destroy_qp(qpn) == transport::Refusal::none);
+        if (end.has_datagrams()) end.datagrams().forget(qpn);
     };
     cluster::Host& from = host(connection.source);
-    const transport::Qpn peer = from.adapter().query_qp(connection.qpn)->dest_qpn;
+    const transport::Qpn peer = from.has_datagrams()
+                                    ? from.datagrams().route(connection.qpn).qpn
+                                    : from.adapter().query_qp(connection.qpn)->dest_qpn;
     close_end(from, connection.qpn);
     close_end(host(connection.destination), peer);
 }

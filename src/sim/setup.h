@@ -88,7 +88,9 @@ struct Staging {
     Duration cpu_per_copy{};
 };
 
-enum class Service : uint8_t { reliable, unreliable };  // RC, or UC where the links lose nothing
+// RC; or UC, where the links lose nothing; or RD, whose messages share a context for each pair of
+// hosts and go through it one at a time.
+enum class Service : uint8_t { reliable, unreliable, datagram };
 
 struct HostSettings {
     Service service = Service::reliable;

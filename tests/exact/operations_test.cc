@@ -24,6 +24,44 @@ TEST(Operations, a_host_that_only_answers_takes_any_number_of_reads) {
     EXPECT_EQ(result.totals.data_packets, 100u + 100u * 3);
 }
 
+// Between two hosts there is one context, through which messages go one after another: of two flows
+// that begin together one is as fast as alone, and the other takes that long once more.
+TEST(Operations, reliable_datagrams_of_two_hosts_take_turns) {
+    Lab lab = plain("pair");
+    lab.host.service = sim::Service::datagram;
+    for (const Operation operation : {Operation::write, Operation::send, Operation::read}) {
+        lab.flows = {{.source = 0, .destination = 1, .bytes = 400'000, .operation = operation}};
+        const Duration alone = run(lab).flows[0].completion;
+        lab.flows.push_back(lab.flows[0]);
+        const Result both = run(lab);
+        EXPECT_EQ(both.flows[0].completion, alone);
+        EXPECT_EQ(both.flows[1].completion, 2 * alone);
+        EXPECT_EQ(both.totals.retransmitted, 0u);
+    }
+}
+
+TEST(Operations, reliable_datagrams_to_different_hosts_do_not_wait_for_each_other) {
+    Lab lab = plain("star:4");
+    lab.host.service = sim::Service::datagram;
+    for (uint32_t i = 1; i < 4; ++i)
+        lab.flows.push_back({.source = i, .destination = i % 3 + 1, .bytes = 400'000});
+    const Result result = run(lab);
+    for (const sim::FlowResult& flow : result.flows)
+        EXPECT_EQ(flow.completion, result.flows[0].completion);
+}
+
+TEST(Operations, reliable_datagrams_survive_loss) {
+    Lab lab = plain("pair");
+    lab.host.service = sim::Service::datagram;
+    lab.host.ack_timeout = 8;
+    lab.fabric.link.error_rate_e18 = 100'000'000'000;
+    for (uint32_t i = 0; i < 20; ++i)
+        lab.flows.push_back({.source = i % 2, .destination = 1 - i % 2, .bytes = 1'000'000});
+    const Result result = run(lab);
+    EXPECT_GT(result.totals.retransmitted, 0u);
+    for (const sim::FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
+}
+
 // A flow of more than 1 GiB is several messages and ends with the last.
 TEST(Operations, a_flow_longer_than_a_message_ends_once) {
     Lab lab = plain("pair");

@@ -190,6 +190,14 @@ void draw_hosts(uint64_t seed, sim::Setup& setup) {
     credits.lane_buffer_bytes = least + draw.pick<uint32_t>({0, 1, 100, 10'000, 60'000, 300'000});
 }
 
+// Reliable datagrams, in place of connections that deliver in order.
+void draw_datagrams(uint64_t seed, sim::HostSettings& host) {
+    Draw draw(seed, Drawer::datagrams, 0);
+    if (host.delivery != transport::Delivery::ordered || !draw.percent(12)) return;
+    host.service = sim::Service::datagram;
+    host.congestion = Algorithm::none;
+}
+
 void draw_work(uint64_t seed, sim::Setup& setup) {
     Draw draw(seed, Drawer::flows, 0);
     const auto hosts = static_cast<uint32_t>(setup.graph.host_count());
@@ -239,6 +247,7 @@ sim::Setup draw_setup(uint64_t seed) {
     draw_fabric(seed, setup);
     draw_hosts(seed, setup);
     draw_delivery(seed, setup);
+    draw_datagrams(seed, setup.host);
     draw_work(seed, setup);
     draw_program(seed, setup);
     draw_faults(seed, setup);

@@ -26,6 +26,7 @@ enum class Drawer : uint32_t {
     islands,
     jobs,
     delivery,
+    datagrams,
 };
 
 sim::Setup draw_setup(uint64_t seed);

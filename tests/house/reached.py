@@ -29,8 +29,6 @@ _KNOWN = {
     "capture_report", "frame_size", "penalty_of", "setup_hash", "shared_used", "target_bps",
     # The world of subnet managers: faults that its swarm makes and no command asks for yet.
     "kill_manager", "run_until", "set_cable", "set_loss",
-    # Reliable datagrams: no scenario asks for them yet.
-    "create_ee", "create_rd_domain", "destroy_ee", "destroy_rd_domain", "modify_ee",
 }
 
 
