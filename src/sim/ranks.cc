@@ -291,6 +291,8 @@ void Ranks::start(RankPart& part, uint32_t number, Instant at) {
     Instant end = at + computing_of(number);
     if (task.is_in_turn) {
         Instant& free = devices_[connection_[number]];
+        if (const auto found = queued_.find(number); found != queued_.end() && free > at)
+            found->second = free - at;
         free = end = std::max(at, free) + computing_of(number);
     }
     part.push({end, number, task.rank, 0, false});
@@ -447,7 +449,10 @@ void Ranks::watch(const std::vector<ChainLink>& chain) {
         ready_.try_emplace(link.id);
         const auto number = static_cast<uint32_t>(link.id);
         const Task& task = program_[number];
-        if (task.kind == Task::Kind::compute) continue;
+        if (task.kind == Task::Kind::compute) {
+            if (task.is_in_turn) queued_.try_emplace(link.id);
+            continue;
+        }
         watch_message(number);
         const uint32_t its = connection_[number];
         const size_t tier = index_of(task.tier);
@@ -466,6 +471,8 @@ ChainTask Ranks::task_of(const ChainLink& link) const {
     task.computes = stored.kind == Task::Kind::compute;
     task.is_launch = stored.is_launch;
     if (task.computes) task.computing = computing_of(static_cast<uint32_t>(link.id));
+    if (const auto queued = queued_.find(link.id); queued != queued_.end())
+        task.computing += queued->second;
     task.tier = stored.tier;
     task.id = static_cast<uint32_t>(link.id);
     const bool is_sum = stored.kind == Task::Kind::contribute && link.arrives;

@@ -118,6 +118,8 @@ private:
     // By connection, of messages that take turns: when the software of the last one has ended.
     std::array<std::vector<Instant>, kTiers> turns_;
     std::unordered_map<uint64_t, Instant> ready_;  // of the chain that is followed
+    // The same of those that take turns at a device: how long they waited for it.
+    std::unordered_map<uint64_t, Duration> queued_;
     uint64_t task_count_ = 0;
     // Of jobs that decide while they run, by job; empty where there is none. Amounts are of gated
     // tasks, by task: picoseconds or bytes.

@@ -78,6 +78,10 @@ void Investigation::explain_ranks() {
     for (const auto& [rank, time] : software_)
         if (slow_software_of(rank).ps != 0) computing_.try_emplace(rank);
     for (const auto& [rank, time] : computing_) {
+        if (const std::string target = storage_at(rank); !target.empty()) {
+            add(CauseKind::compute, target, time, fmt::format("the drives of {} are busy", target));
+            continue;
+        }
         const Duration computed = excess_of(rank);
         const Duration software = slow_software_of(rank);
         nowhere_[ShareKind::software] -= software;
@@ -86,6 +90,20 @@ void Investigation::explain_ranks() {
             fabric::kNowhere, rank);
         add(CauseKind::compute, "", time - std::min(time, computed), "ranks compute");
     }
+}
+
+// The host whose drives a rank stands for; empty: it computes.
+std::string Investigation::storage_at(uint32_t rank) const {
+    const workload::Program& program = facts_.setup.program;
+    const bool has_drives = std::ranges::any_of(program.tasks(), [&](const workload::Task& task) {
+        const workload::Collective what = program.phases[task.phase].collective;
+        const bool is_storage = what == workload::Collective::storage_read ||
+                                what == workload::Collective::storage_write;
+        return is_storage && task.rank == rank && task.kind == workload::Task::Kind::compute;
+    });
+    if (!has_drives) return "";
+    const auto& graph = facts_.setup.graph;
+    return graph.nodes[graph.endpoints()[facts_.setup.ranks[rank].endpoint]].name;
 }
 
 // Computing of the job's; a launch is the library's software.

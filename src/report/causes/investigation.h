@@ -153,6 +153,7 @@ private:
     void explain_ranks();
     Duration excess_of(uint32_t rank) const;
     Duration computing_of(const workload::Task& task) const;
+    std::string storage_at(uint32_t rank) const;
     Duration slow_software_of(uint32_t rank) const;
 
     // Losses (losses.cc).
