@@ -230,6 +230,7 @@ Json training_json(const TrainingFacts& facts) {
     };
     store("checkpoint", facts.checkpoint);
     store("data", facts.data);
+    store("states", facts.states);
     if (facts.month.is_there)
         json["month"] = {{"failures", ratio(facts.month.failures_permille)},
                          {"training_ratio", ratio(facts.month.training_ppm / 1000)},

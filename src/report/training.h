@@ -63,6 +63,7 @@ struct TrainingFacts {
     std::vector<SlowestCollective> slowest;
     StoreFacts checkpoint;
     StoreFacts data;
+    StoreFacts states;  // of the optimizer, in memory that GPUs share
     MonthFacts month;
 
     uint64_t permille(base::Duration part) const;

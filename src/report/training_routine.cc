@@ -42,6 +42,19 @@ void add_checkpoint(const CollectiveFacts& phase, base::Instant step_end, Traini
                                   : workload::copy_time(most);
 }
 
+void add_states(const CollectiveFacts& phase, base::Instant step_end, TrainingFacts& facts) {
+    StoreFacts& states = facts.states;
+    const bool is_first = !states.is_there;
+    uint64_t bytes = states.bytes;
+    for (const uint64_t own : workload::optimizer_bytes(facts.job->options)) bytes += own;
+    const Duration blocks =
+        std::max(states.blocks, std::max(Duration{}, phase.begin + phase.time - step_end));
+    const bool finished = phase.finished && (is_first || states.finished);
+    states = store_of(phase, bytes);
+    states.finished = finished;
+    states.blocks = blocks;
+}
+
 void add_month(TrainingFacts& facts) {
     workload::Failures failures = facts.job->options.failures;
     if (failures.per_million_node_days == 0) return;
@@ -63,6 +76,14 @@ std::string checkpoint_text(const TrainingFacts& facts) {
                        base::bytes_to_string(saved.bytes), short_time(saved.stored),
                        facts.job->options.checkpoint.is_blocking ? "" : " beside a step",
                        short_time(saved.blocks));
+}
+
+std::string states_text(const StoreFacts& states) {
+    if (!states.is_there) return "";
+    if (!states.finished) return "  the states of the optimizer were not all stored\n";
+    return fmt::format(
+        "  states of the optimizer in shared memory, {} to and fro: {} after the step\n",
+        base::bytes_to_string(states.bytes), short_time(states.blocks));
 }
 
 std::string data_text(const StoreFacts& data) {
@@ -98,6 +119,10 @@ std::string month_text(const TrainingFacts& facts) {
 void add_routine(const std::vector<CollectiveFacts>& collectives, uint32_t number,
                  base::Instant step_end, TrainingFacts& facts) {
     const workload::StepOptions& options = facts.job->options;
+    if (options.layout.optimizer_is_elsewhere)
+        for (int i = 0; i < 2; ++i)  // loaded, and stored
+            if (const CollectiveFacts* phase = phase_of_job(collectives, ++number))
+                add_states(*phase, step_end, facts);
     if (options.checkpoint.bytes_per_parameter != 0)
         if (const CollectiveFacts* phase = phase_of_job(collectives, ++number))
             add_checkpoint(*phase, step_end, facts);
@@ -110,7 +135,8 @@ void add_routine(const std::vector<CollectiveFacts>& collectives, uint32_t numbe
 }
 
 std::string routine_text(const TrainingFacts& facts) {
-    return checkpoint_text(facts) + data_text(facts.data) + month_text(facts);
+    return states_text(facts.states) + checkpoint_text(facts) + data_text(facts.data) +
+           month_text(facts);
 }
 
 }  // namespace tulle::report

@@ -33,6 +33,9 @@ constexpr KnownKey kGpuKeys[] = {
      "default"},
     {"generation", "one of volta, ampere, hopper, blackwell",
      "whose step times a collective library has; by default as fast as the scale_up network is"},
+    {"memory", "number",
+     "devices of memory that the GPUs of a server share, each with a port of the scale_up network; "
+     "0 by default. With some, its switches do not add up"},
     {"slow", "list of maps", "GPUs that take longer: see below"},
 };
 
@@ -73,7 +76,14 @@ public:
         if (notes_.failed()) return gpus_;
         place(endpoints, find("per_server"));
         give_ranks(endpoints);
+        if (const Value* value = find("memory"))
+            if (const Complaint wrong = detail::not_a_number(*value, 0, 64, memory_))
+                notes_.fail(value->line, fmt::format("memory: {}", *wrong));
         if (const Value* value = find("scale_up"); value && !notes_.failed()) read_scale_up(*value);
+        if (memory_ > 0 && !gpus_.scale_up)
+            notes_.fail(map->line,
+                        "memory: it is shared over the network inside servers; write scale_up: "
+                        "nvlink4");
         if (per_nic_ > 1 && !gpus_.scale_up)
             notes_.fail(map->line,
                         "per_nic: GPUs that share an adapter need a network between "
@@ -266,17 +276,34 @@ private:
         inside->fabric = profile.target.fabric;
         inside->host = profile.target.host;
         inside->seed = setup_.seed;
-        auto graph = topology::build(topology::Islands{.islands = gpus_.count() / gpus_.per_server,
-                                                       .hosts = gpus_.per_server});
+        const auto ports = static_cast<uint32_t>(gpus_.per_server + memory_);
+        auto graph = topology::build(
+            topology::Islands{.islands = gpus_.count() / gpus_.per_server, .hosts = ports});
         if (!graph) return notes_.fail(line, fmt::format("scale_up: {}", graph.error().message));
         inside->graph = std::move(*graph);
         if (const Complaint wrong = set_line_rates(*inside))
             return notes_.fail(line, fmt::format("scale_up: {}", *wrong));
+        // A switch would send what it adds up to all of its ports.
+        if (memory_ > 0) inside->fabric.node.reduction = false;
         gpus_.scale_up = true;
         gpus_.reduction = inside->fabric.node.reduction;
         for (const workload::Member& member : gpus_.members)
-            setup_.ranks[member.rank].scale_up = member.server * gpus_.per_server + member.local;
+            setup_.ranks[member.rank].scale_up = member.server * ports + member.local;
         setup_.scale_up = inside;
+        give_memory_ranks(ports);
+    }
+
+    // They say nothing between servers; their adapter there is that of the first GPU.
+    void give_memory_ranks(uint32_t ports) {
+        gpus_.memory_per_server = static_cast<uint32_t>(memory_);
+        gpus_.first_memory = static_cast<uint32_t>(setup_.ranks.size());
+        for (const workload::Member& member : gpus_.members) {
+            if (member.local != 0) continue;
+            const uint32_t endpoint = setup_.ranks[member.rank].endpoint;
+            for (uint32_t i = 0; i < memory_; ++i)
+                setup_.ranks.push_back({.endpoint = endpoint,
+                                        .scale_up = member.server * ports + gpus_.per_server + i});
+        }
     }
 
     const Names& names_;
@@ -285,6 +312,7 @@ private:
     sim::Setup& setup_;
     Gpus gpus_;
     uint32_t per_nic_ = 1;
+    uint64_t memory_ = 0;  // devices of a server
 };
 
 }  // namespace

@@ -23,6 +23,8 @@ struct Gpus {
     std::vector<workload::Member> members;  // by rank
     std::vector<uint32_t> rank_of;          // by endpoint: the first of those there
     uint32_t per_server = 0;                // 0: servers have different numbers
+    uint32_t memory_per_server = 0;         // devices with a port each inside the server
+    uint32_t first_memory = 0;              // rank of the first one; server by server
     bool scale_up = false;
     bool reduction = false;     // the switches inside servers add up
     workload::Machine machine;  // as a collective library sees it

@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/int128.h"
 #include "base/units.h"
 #include "scenario/experts.h"
 #include "scenario/fields.h"
 #include "scenario/key_reader.h"
+#include "scenario/memory.h"
 #include "scenario/serving.h"
 #include "scenario/traces.h"
 #include "scenario/training.h"
@@ -93,6 +95,8 @@ const std::vector<WorkKind> kOwnKinds = {
      {expert_keys().begin(), expert_keys().end()}},
     {{"serving", "map", "requests to a model, answered token by token"},
      {serving_keys().begin(), serving_keys().end()}},
+    {{"memory", "map", "loads, stores and copies of memory that the GPUs of a server share"},
+     {memory_keys().begin(), memory_keys().end()}},
     {{"storage", "map", "reads or writes in the background, of the shape of NVMe over fabrics"},
      {{"targets", "hosts", "such as [storage0]; by default all hosts without a GPU"},
       {"initiators", "GPUs", "that read or write; all by default"},
@@ -159,6 +163,7 @@ void JobReader::read(const WorkKind& kind, const Value& map, const workload::Job
     if (notes_.failed() || !notes_.expect_map(map, kind.key.name, kind.keys)) return;
     if (kind.key.name == "storage") return read_storage(map, job);
     if (kind.key.name == "training") return read_step_of_training(map, job);
+    if (kind.key.name == "memory") return read_memory(map, job);
     if (kind.key.name == "experts") return read_layers(map, job);
     if (kind.key.name == "serving") return read_served(map, job);
     if (is_trace(kind.key.name)) return read_trace_of_ranks(kind.key.name, map, job);
@@ -190,12 +195,15 @@ void JobReader::read_step_of_training(const Value& map, const workload::Job& job
     entry.place.rehearse_experts = rehearsal_of_experts(setup_);
     next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kStepChannels);
     workload::append_step(setup_.program, job, entry.options, entry.place, rehearsal(setup_));
-    read_stores(map, job);
+    const std::shared_ptr<const workload::TrainingJob> step = setup_.program.jobs.back().training;
+    if (const Value* memory = map.find("optimizer_memory")) read_optimizer_memory(*memory, job);
+    if (!notes_.failed()) read_stores(map, step, job);
 }
 
 // What a step of training saves and reads: jobs behind its own, a checkpoint first, then data.
-void JobReader::read_stores(const Value& map, const workload::Job& job) {
-    const std::shared_ptr<const workload::TrainingJob> step = setup_.program.jobs.back().training;
+void JobReader::read_stores(const Value& map,
+                            const std::shared_ptr<const workload::TrainingJob>& step,
+                            const workload::Job& job) {
     workload::Storage storage;
     storage.initiators = step->ranks;
     storage.block = 1 << 20;
@@ -243,6 +251,8 @@ void JobReader::read_served(const Value& map, const workload::Job& job) {
                                static_cast<uint32_t>(setup_.program.jobs.size()),
                                [this](const Value& group) { return ranks(group, "ranks"); }};
     ServingEntry entry = read_serving(map, source, notes_);
+    if (notes_.failed()) return;
+    if (const Value* memory = map.find("kv_memory")) read_kv_memory(*memory, entry);
     if (notes_.failed()) return;
     if (!has_room(map.line, workload::most_tasks(entry.options, entry.groups, entry.requests)))
         return;
@@ -597,8 +607,9 @@ std::vector<uint32_t> JobReader::read_targets(const Value& map) {
         if (found.empty()) notes_.fail(list->line, "targets: name at least one host");
         return found;
     }
-    for (uint32_t rank = place_.gpus.count(); rank < setup_.ranks.size(); ++rank)
-        found.push_back(rank);
+    const size_t end =
+        place_.gpus.memory_per_server > 0 ? place_.gpus.first_memory : setup_.ranks.size();
+    for (uint32_t rank = place_.gpus.count(); rank < end; ++rank) found.push_back(rank);
     if (found.empty())
         notes_.fail(map.line,
                     "storage has no targets; write targets: [h7], or a topology with "
@@ -617,6 +628,77 @@ void JobReader::read_drives(const Value& map, workload::Storage& storage) {
     reader.time("latency", storage.drives.latency);
     reader.field(
         "rate", [](At<base::Rate> at) { return rate(std::move(at)); }, storage.drives.rate);
+}
+
+void JobReader::read_memory(const Value& map, const workload::Job& job) {
+    const std::vector<uint32_t> who = ranks(map, "ranks");
+    if (notes_.failed() || !has_memory(place_.gpus, map.line, notes_)) return;
+    if (map.find("bytes") == nullptr)
+        return notes_.fail(map.line, "how much is missing; write bytes: 1MiB");
+    enum class Operation : uint8_t { load, store, copy } operation = Operation::load;
+    KeyReader(map, notes_)
+        .word("operation",
+              {{"load", Operation::load}, {"store", Operation::store}, {"copy", Operation::copy}},
+              operation);
+    workload::MemoryAccess access;
+    access.stores = operation == Operation::store;
+    if (operation == Operation::copy) access.line = 64 << 10;
+    access = read_access(map, access, notes_);
+    const std::vector<uint64_t> bytes(who.size(), size(map, "bytes", 1));
+    const auto groups = accesses(place_.gpus, who, access, bytes);
+    if (notes_.failed() || !has_room(map.line, most_tasks(groups))) return;
+    workload::append_storage(setup_.program, job, groups, next_channel_++);
+}
+
+// States of the optimizer are loaded and stored when the step has ended, as a stream.
+void JobReader::read_optimizer_memory(const Value& map, const workload::Job& job) {
+    if (!has_memory(place_.gpus, map.line, notes_)) return;
+    const std::shared_ptr<const workload::TrainingJob> step = setup_.program.jobs.back().training;
+    for (const bool stores : {false, true}) {
+        workload::MemoryAccess access;
+        access.line = 1 << 20;
+        access = read_access(map, access, notes_);
+        access.stores = stores;
+        auto groups =
+            accesses(place_.gpus, step->ranks, access, workload::optimizer_bytes(step->options));
+        std::map<uint32_t, uint32_t> last;  // by rank: the end of its step
+        for (size_t i = 0; i < step->ranks.size(); ++i)
+            last[step->ranks[i]] = step->streams[i].back();
+        for (workload::Storage& group : groups)
+            for (const uint32_t rank : group.initiators) group.after.push_back(last[rank]);
+        if (notes_.failed() || !has_room(map.line, most_tasks(groups))) return;
+        workload::Job own = job;
+        own.name = job.name + (stores ? ": states stored" : ": states loaded");
+        workload::append_storage(setup_.program, own, groups, next_channel_++);
+    }
+}
+
+// What GPUs get of it when all of them fetch: from two sizes, so without what the first line takes.
+void JobReader::read_kv_memory(const Value& map, ServingEntry& entry) {
+    if (!notes_.expect_map(map, "kv_memory", memory_state_keys()) ||
+        !has_memory(place_.gpus, map.line, notes_))
+        return;
+    workload::MemoryAccess access;
+    access.line = 1 << 20;
+    access = read_access(map, access, notes_);
+    entry.options.kv_memory_bytes = uint64_t{256} << 30;
+    KeyReader(map, notes_).size("capacity", entry.options.kv_memory_bytes);
+    if (notes_.failed()) return;
+    std::vector<uint32_t> who;
+    for (const workload::ServingGroup& group : entry.groups)
+        for (const workload::Member& member : group.members) who.push_back(member.rank);
+    const auto time_for = [&](uint64_t bytes) {
+        workload::Program program;
+        const auto groups =
+            accesses(place_.gpus, who, access, std::vector<uint64_t>(who.size(), bytes));
+        workload::append_storage(program, workload::Job{"rehearsal"}, groups, 0);
+        return time_alone(setup_, std::move(program));
+    };
+    const uint64_t few = 16 * access.line;
+    const base::Duration more = time_for(4 * few) - time_for(few);
+    entry.options.kv_memory_rate =
+        static_cast<uint64_t>(base::uint128_t{3 * few} * 1'000'000'000'000u /
+                              static_cast<uint64_t>(std::max<int64_t>(1, more.ps)));
 }
 
 void JobReader::check_targets(const Value& map, const workload::Storage& storage) {

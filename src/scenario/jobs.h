@@ -39,6 +39,8 @@ struct JobPlace {
     const FileReader* files = nullptr;  // null: entries name none
 };
 
+struct ServingEntry;
+
 class JobReader {
 public:
     JobReader(const JobPlace& place, Notes& notes, sim::Setup& setup)
@@ -76,8 +78,12 @@ private:
     void read_layers(const Value& map, const workload::Job& job);
     void read_served(const Value& map, const workload::Job& job);
     void read_trace_of_ranks(std::string_view kind, const Value& map, const workload::Job& job);
-    void read_stores(const Value& map, const workload::Job& job);
+    void read_stores(const Value& map, const std::shared_ptr<const workload::TrainingJob>& step,
+                     const workload::Job& job);
     void add_store(const Value& map, workload::Job job, workload::Storage storage);
+    void read_memory(const Value& map, const workload::Job& job);
+    void read_optimizer_memory(const Value& map, const workload::Job& job);
+    void read_kv_memory(const Value& map, ServingEntry& entry);
     void read_storage(const Value& map, const workload::Job& job);
     std::vector<uint32_t> read_targets(const Value& map);
     void read_drives(const Value& map, workload::Storage& storage);

@@ -327,6 +327,22 @@ std::string experts_answer(const std::string& rest, const std::string& scale_up 
                   "}\nwork:\n  - experts: {" + rest + "}\n");
 }
 
+TEST(memory, is_refused_where_servers_have_none) {
+    const auto says = [](const std::string& gpus, const std::string& work) {
+        return answer("topology: rail:servers=2,rails=4\ngpus: {" + gpus +
+                      "}\nwork:\n  - memory: {" + work + "}\n");
+    };
+    EXPECT_EQ(says("scale_up: nvlink4", "bytes: 1KiB"),
+              "s.yaml:4: servers have no memory that GPUs share; write gpus: {memory: 2}");
+    EXPECT_EQ(says("memory: 2", "bytes: 1KiB"),
+              "s.yaml:2: memory: it is shared over the network inside servers; write scale_up: "
+              "nvlink4");
+    EXPECT_EQ(says("scale_up: nvlink4, memory: 1", ""),
+              "s.yaml:4: how much is missing; write bytes: 1MiB");
+    EXPECT_EQ(says("scale_up: nvlink4, memory: 1", "bytes: 1KiB, hardware: 1ns"),
+              "s.yaml:4: hardware: it is at least 10ns");
+}
+
 TEST(experts, that_are_not_shared_out_evenly_are_refused) {
     EXPECT_EQ(experts_answer("experts: 12"),
               "s.yaml:4: 12 experts are not shared out evenly among 8 GPUs");

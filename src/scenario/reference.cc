@@ -9,6 +9,7 @@
 #include "scenario/gpus.h"
 #include "scenario/host_overrides.h"
 #include "scenario/hpcc.h"
+#include "scenario/memory.h"
 #include "scenario/models.h"
 #include "scenario/packet_rules.h"
 #include "scenario/profile.h"
@@ -125,6 +126,17 @@ simplified:
   parameters are not added up.
 )";
 
+constexpr std::string_view kMemoryNotes =
+    R"(Devices are `gpus: {memory: 2}` of each server, behind ports of their own on the scale_up
+network: NVLink, UALink, or PCI Express with latencies of CXL. Lines of a GPU take turns at the
+devices of its server. A load is a request of 16 bytes and a line back, a store a line and an
+acknowledgement of 16 bytes; a GPU with so many outstanding gets outstanding x line / round trip at
+most. Sources for these latencies are weak, so all of them are settings. `optimizer_memory` of
+training loads and stores 12 bytes a parameter when the step has ended. `kv_memory` of serving is
+simulated once, with all GPUs fetching at the same time; steps then read keys and values at that
+rate, beside their weights.
+)";
+
 constexpr std::string_view kExpertNotes =
     R"(A gate draws the experts of each token; a server's best expert speaks for it, and only
 `servers_of_token` are kept. Normal mode sends a token once to each server, to the GPU with the
@@ -226,6 +238,11 @@ std::string work_text() {
                 "`failures`:\n\n{}\n{}",
                 table(model_keys()), table(training_store_keys()), table(failure_keys()),
                 kTrainingNotes);
+        if (kind.key.name == "training" || kind.key.name == "serving")
+            text += fmt::format("\nOf `{}`:\n\n{}",
+                                kind.key.name == "training" ? "optimizer_memory" : "kv_memory",
+                                table(memory_state_keys()));
+        if (kind.key.name == "memory") text += fmt::format("\n{}", kMemoryNotes);
         if (kind.key.name == "experts") text += fmt::format("\n{}", kExpertNotes);
         if (kind.key.name == "serving")
             text += fmt::format(

@@ -34,6 +34,8 @@ constexpr KnownKey kServingKeys[] = {
     {"kv", "one of layers, whole",
      "how the KV cache of a prompt goes to `decode`: after each layer, or after the last; layers "
      "by default"},
+    {"kv_memory", "map",
+     "the KV cache is in memory that GPUs share (gpus: {memory: 2}): see below"},
     {"rate", "number", "requests a second on average, such as 2.5, as a Poisson process"},
     {"requests", "number", "how many come"},
     {"prompt", "number or map of from and to", "tokens of a prompt"},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "scenario/memory.h"
 #include "scenario/models.h"
 #include "sim/course.h"
 #include "workload/collectives/collective.h"
@@ -68,6 +69,8 @@ constexpr KnownKey kKeys[] = {
     {"checkpoint", "map", "what is saved at the end of the step: see below"},
     {"data", "map", "what each GPU reads for the next step, beside this one: see below"},
     {"failures", "map", "what a month costs: see below"},
+    {"optimizer_memory", "map",
+     "the optimizer's states are in memory that GPUs share (gpus: {memory: 2}): see below"},
 };
 
 constexpr KnownKey kStoreKeys[] = {
@@ -122,6 +125,9 @@ public:
         read_failures();
         if (notes_.failed()) return entry_;
         if (auto wrong = workload::check(options)) return fail(wrong->message);
+        if (const Value* memory = map_.find("optimizer_memory"))
+            options.layout.optimizer_is_elsewhere =
+                notes_.expect_map(*memory, "optimizer_memory", memory_state_keys());
         if (auto wrong = check_memory(options.model, options.layout, options.engine.gpu))
             return fail(wrong->message);
         entry_.place.scale_up = gpus_.scale_up;
@@ -409,8 +415,8 @@ std::optional<base::Duration> time_skipped(const sim::Setup& setup,
 
 // What these groups take on the networks of a setup that is idle otherwise.
 template <class Append>
-base::Duration time_alone(const sim::Setup& setup, const std::vector<workload::Placement>& groups,
-                          Append append) {
+base::Duration time_of_groups(const sim::Setup& setup,
+                              const std::vector<workload::Placement>& groups, Append append) {
     sim::Setup alone = idle(setup);
     const workload::Job job{"rehearsal"};
     for (const workload::Placement& group : groups) {
@@ -443,16 +449,22 @@ workload::Rehearse rehearsal(const sim::Setup& setup) {
     return [&setup](const std::vector<workload::Placement>& groups,
                     const workload::CollectiveOptions& options) {
         if (const auto time = time_skipped(setup, groups, options)) return *time;
-        return time_alone(setup, groups, [&](workload::JobBuilder& builder) {
+        return time_of_groups(setup, groups, [&](workload::JobBuilder& builder) {
             workload::append(builder, "rehearsal", options);
         });
     };
 }
 
+base::Duration time_alone(const sim::Setup& setup, workload::Program program) {
+    sim::Setup alone = idle(setup);
+    alone.program = std::move(program);
+    return time_of(alone);
+}
+
 workload::RehearseExperts rehearsal_of_experts(const sim::Setup& setup) {
     return [&setup](const std::vector<workload::Placement>& groups,
                     const workload::ExpertOptions& options, bool comes_back) {
-        return time_alone(setup, groups, [&](workload::JobBuilder& builder) {
+        return time_of_groups(setup, groups, [&](workload::JobBuilder& builder) {
             const workload::ExpertRoutes routes(options, builder.placement());
             const auto append = comes_back ? workload::append_combine : workload::append_dispatch;
             append(builder, "rehearsal", options, routes);

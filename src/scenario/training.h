@@ -28,6 +28,8 @@ TrainingEntry read_training(const Value& map, const Gpus& gpus, std::vector<uint
 
 // Simulates a collective of these groups by itself, on the networks of the setup.
 workload::Rehearse rehearsal(const sim::Setup& setup);
+// How long a program takes by itself there.
+base::Duration time_alone(const sim::Setup& setup, workload::Program program);
 // The same of tokens to experts and back.
 workload::RehearseExperts rehearsal_of_experts(const sim::Setup& setup);
 

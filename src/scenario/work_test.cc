@@ -25,8 +25,8 @@ TEST(work, an_entry_has_one_kind) {
     EXPECT_EQ(work_answer("{level: 1}"),
               "s.yaml:3: the entry says not what is sent; write one of permutation, incast, shift, "
               "bisection, flows, cm, hpcc_flows, all_reduce, reduce_scatter, all_gather, "
-              "all_to_all, broadcast, job, training, experts, serving, storage, chakra, simai, "
-              "astra, kineto");
+              "all_to_all, broadcast, job, training, experts, serving, memory, storage, chakra, "
+              "simai, astra, kineto");
     EXPECT_EQ(work_answer("{shift: {by: 1, bytes: 1}, bisection: {bytes: 1}}"),
               "s.yaml:3: the entry is both shift and bisection; make two of it");
     EXPECT_EQ(work_answer("{permutatoin: {bytes: 1}}"),

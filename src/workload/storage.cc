@@ -19,6 +19,7 @@ public:
         : program_(program), storage_(storage) {
         pattern_.phase = phase;
         pattern_.channel = channel;
+        pattern_.tier = storage.tier;
     }
 
     // Of one initiator, which keeps as many outstanding as there are answers.
@@ -50,6 +51,7 @@ private:
         task.rank = rank;
         task.peer = peer;
         task.bytes = bytes;
+        task.duration = storage_.software;
         return program_.add(task, needs);
     }
 
@@ -71,21 +73,23 @@ private:
     }
 
     Answer read(uint32_t initiator, uint32_t target, uint64_t bytes, const Answer& before) {
-        const uint32_t command = task(Kind::send, initiator, target, kCommandBytes, before);
+        const uint32_t command =
+            task(Kind::send, initiator, target, storage_.command_bytes, before);
         const uint32_t found = ask_drive(target, bytes, command);
         const uint32_t data = task(Kind::send, target, initiator, bytes, std::span(&found, 1));
+        if (!storage_.responds_to_reads) return {data};
         const uint32_t response =
-            task(Kind::send, target, initiator, kResponseBytes, std::span(&found, 1));
+            task(Kind::send, target, initiator, storage_.response_bytes, std::span(&found, 1));
         return {data, response};
     }
 
     Answer write(uint32_t initiator, uint32_t target, uint64_t bytes, const Answer& before) {
         const bool is_along = bytes <= storage_.in_capsule;
-        uint32_t last =
-            task(Kind::send, initiator, target, kCommandBytes + (is_along ? bytes : 0), before);
+        uint32_t last = task(Kind::send, initiator, target,
+                             storage_.command_bytes + (is_along ? bytes : 0), before);
         if (!is_along) last = task(Kind::read, target, initiator, bytes, std::span(&last, 1));
         last = ask_drive(target, bytes, last);
-        return {task(Kind::send, target, initiator, kResponseBytes, std::span(&last, 1))};
+        return {task(Kind::send, target, initiator, storage_.response_bytes, std::span(&last, 1))};
     }
 
     Program& program_;
@@ -105,20 +109,30 @@ uint64_t most_tasks(const Storage& storage) {
 }
 
 void append_storage(Program& program, const Job& job, const Storage& storage, uint16_t channel) {
-    TULLE_CHECK(!storage.initiators.empty() && !storage.targets.empty());
-    TULLE_CHECK(storage.block > 0 && storage.depth > 0);
+    append_storage(program, job, std::span(&storage, 1), channel);
+}
+
+void append_storage(Program& program, const Job& job, std::span<const Storage> groups,
+                    uint16_t channel) {
     Phase phase;
     phase.name = job.name;
-    phase.collective = storage.writes ? Collective::storage_write : Collective::storage_read;
-    for (size_t i = 0; i < storage.initiators.size(); ++i)
-        phase.bytes = std::max(phase.bytes, storage.bytes_for(i));
-    phase.ranks = static_cast<uint32_t>(storage.initiators.size());
+    phase.collective = groups.front().writes ? Collective::storage_write : Collective::storage_read;
+    for (const Storage& storage : groups) {
+        TULLE_CHECK(!storage.initiators.empty() && !storage.targets.empty());
+        TULLE_CHECK(storage.block > 0 && storage.depth > 0);
+        TULLE_CHECK(storage.writes == groups.front().writes);
+        for (size_t i = 0; i < storage.initiators.size(); ++i)
+            phase.bytes = std::max(phase.bytes, storage.bytes_for(i));
+        phase.ranks += static_cast<uint32_t>(storage.initiators.size());
+    }
     phase.job = static_cast<uint32_t>(program.jobs.size());
     const auto number = static_cast<uint32_t>(program.phases.size());
     program.jobs.push_back(job);
     program.phases.push_back(std::move(phase));
-    StorageBuilder builder(program, storage, number, channel);
-    for (size_t i = 0; i < storage.initiators.size(); ++i) builder.add(i);
+    for (const Storage& storage : groups) {
+        StorageBuilder builder(program, storage, number, channel);
+        for (size_t i = 0; i < storage.initiators.size(); ++i) builder.add(i);
+    }
 }
 
 }  // namespace tulle::workload

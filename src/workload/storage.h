@@ -7,6 +7,8 @@
 //
 // A drive transfers the blocks of commands one after the other, in the order in which they come;
 // what a command takes besides passes beside those of others. Targets of several jobs share drives.
+//
+// Memory that GPUs reach over the network inside their server has the same shape (memory.h).
 #pragma once
 
 #include <cstdint>
@@ -38,6 +40,11 @@ struct Storage {
     uint32_t depth = 32;
     uint64_t in_capsule = 0;  // bytes of a write that go along with the command at most
     Drives drives{};
+    Tier tier = Tier::scale_out;
+    uint64_t command_bytes = kCommandBytes;
+    uint64_t response_bytes = kResponseBytes;
+    bool responds_to_reads = true;  // otherwise the data are the answer
+    base::Duration software{};      // before each message; zero: hosts.reaction
     std::vector<uint32_t> after{};  // by initiator: what it waits for first; may be empty
 
     uint64_t bytes_for(size_t initiator) const {
@@ -51,5 +58,8 @@ uint64_t most_tasks(const Storage& storage);
 // Adds a job of one phase. Initiators go around the targets, each beginning with another one, and
 // around the drives of each. All messages are on `channel`.
 void append_storage(Program& program, const Job& job, const Storage& storage, uint16_t channel);
+// The same, of several groups with targets of their own, at the same time. All read or all write.
+void append_storage(Program& program, const Job& job, std::span<const Storage> groups,
+                    uint16_t channel);
 
 }  // namespace tulle::workload

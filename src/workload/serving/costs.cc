@@ -50,7 +50,9 @@ Duration layer_time(const ServingCosts& costs, uint32_t layer, const StepLoad& l
         (2 * uint128_t{load.tokens} * common + 2 * load.pairs * attention_products(model)) /
         costs.tensor;
     uint128_t bytes = uint128_t{common} * costs.weight_bytes / costs.tensor;
-    bytes += uint128_t{load.contexts} * kv_bytes_of_layer(model) / kv_shards(model, costs.tensor);
+    const uint128_t kv =
+        uint128_t{load.contexts} * kv_bytes_of_layer(model) / kv_shards(model, costs.tensor);
+    if (costs.kv_rate == 0) bytes += kv;
     if (model.has_experts(layer)) {
         const uint64_t tokens = costs.expert > 1 ? load.all_tokens : load.tokens;
         const uint64_t weights = expert_parameters(model);
@@ -58,7 +60,11 @@ Duration layer_time(const ServingCosts& costs, uint32_t layer, const StepLoad& l
             2 * uint128_t{tokens} * model.experts_of_token * weights / costs.expert_ranks();
         bytes += uint128_t{weights} * costs.weight_bytes * experts_met(costs, tokens) / kOne;
     }
-    return std::max(costs.engine.time_for(operations), read_time(costs, bytes));
+    Duration time = std::max(costs.engine.time_for(operations), read_time(costs, bytes));
+    if (costs.kv_rate != 0)
+        time =
+            std::max(time, Duration{static_cast<int64_t>(kv * 1'000'000'000'000u / costs.kv_rate)});
+    return time;
 }
 
 Duration output_time(const ServingCosts& costs, const StepLoad& load) {

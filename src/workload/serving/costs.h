@@ -21,6 +21,8 @@ struct ServingCosts {
     uint64_t weight_bytes = 2;       // of a parameter
     uint32_t tensor = 1;             // ranks that share each layer
     uint32_t expert = 1;             // ranks that share the experts; 1: those of `tensor` do
+    // Of keys and values in memory that GPUs share, bytes a second; 0: they are in the GPU's own.
+    uint64_t kv_rate = 0;
 
     // Ranks that have different experts, or parts of them.
     uint32_t expert_ranks() const { return expert > 1 ? expert : tensor; }

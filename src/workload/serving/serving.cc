@@ -21,8 +21,8 @@ constexpr uint64_t kTokenIdBytes = 4;
 constexpr uint64_t kUsableMemoryPermille = 900;
 
 ServingCosts costs_of(const ServingOptions& options, const ServingGroup& group) {
-    return {options.model,        options.engine, options.memory_permille,
-            options.weight_bytes, group.tensor,   group.expert};
+    return {options.model, options.engine, options.memory_permille, options.weight_bytes,
+            group.tensor,  group.expert,   options.kv_memory_rate};
 }
 
 uint64_t usable_memory(const ServingOptions& options) {
@@ -73,8 +73,11 @@ private:
         const bool sends_layers =
             is_separate && group.computes_prompts && job_->options.kv_by_layer;
         instance.pieces = sends_layers ? job_->options.model.layers : 1;
-        instance.kv_room = (usable_memory(job_->options) - parameter_bytes(instance.costs)) /
-                           kv_bytes_of_rank(instance.costs);
+        const uint64_t elsewhere = job_->options.kv_memory_bytes;
+        const uint64_t room = elsewhere != 0
+                                  ? elsewhere
+                                  : usable_memory(job_->options) - parameter_bytes(instance.costs);
+        instance.kv_room = room / kv_bytes_of_rank(instance.costs);
         for (size_t first = 0; first + size <= group.members.size(); first += size) {
             const auto begin = group.members.begin() + static_cast<int64_t>(first);
             instance.members.assign(begin, begin + size);

@@ -40,6 +40,10 @@ struct ServingOptions {
     uint64_t weight_bytes = 2;
     base::Duration overhead{};      // of a step, before it begins
     bool kv_by_layer = true;        // otherwise after the last layer
+    // Keys and values are in memory that GPUs share: bytes of each GPU; 0: in its own. They are
+    // read at so many bytes a second, as all GPUs at once were simulated to.
+    uint64_t kv_memory_bytes = 0;
+    uint64_t kv_memory_rate = 0;
     uint32_t most_sequences = 256;  // of a replica in a step; as vLLM does without being told
     uint64_t step_tokens = 8192;    // of a replica in a step, new ones; chosen
     bool two_batches = false;       // experts' messages of one half behind the computing of another

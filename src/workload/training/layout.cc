@@ -132,7 +132,7 @@ Memory memory_of(const Model& model, const Layout& layout) {
         Memory one;
         one.parameters = shared(kValueBytes, 3);
         one.gradients = shared(kGradientBytes, 2);
-        one.optimizer = shared(kOptimizerBytes, 1);
+        if (!layout.optimizer_is_elsewhere) one.optimizer = shared(kOptimizerBytes, 1);
         if (stage == 0)
             one.activations = layers_kept(model, layout) * activations_of_layer(model, layout);
         if (one.total() > most.total()) most = one;

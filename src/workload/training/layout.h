@@ -31,6 +31,7 @@ struct Layout {
     uint32_t sequence = 0;     // tokens
     bool is_sequence_parallel = true;
     Recompute recompute = Recompute::none;
+    bool optimizer_is_elsewhere = false;  // its states are not in the GPU's memory
     // Micro-batches come from both ends: a stage also has the part of the one that mirrors it.
     bool is_dual = false;
 

@@ -22,22 +22,31 @@ uint128_t root(uint128_t value) {
     return low;
 }
 
-}  // namespace
-
-std::vector<uint64_t> checkpoint_bytes(const StepOptions& options) {
+// By place in the grid: so many bytes a parameter, which replicas may share out.
+std::vector<uint64_t> bytes_of_ranks(const StepOptions& options, uint64_t each, bool is_shared) {
     const Layout& layout = options.layout;
     const Grid grid(layout, options.order);
-    const uint64_t each = options.checkpoint.bytes_per_parameter;
+    const uint64_t holders = is_shared ? layout.replicas() : 1;
+    const uint64_t expert_holders = is_shared ? layout.replicas() / layout.expert : 1;
     std::vector<uint64_t> bytes(layout.gpus());
     for (uint32_t stage = 0; stage < layout.pipeline; ++stage) {
         const RankParameters has = rank_parameters(options.model, layout, stage);
-        const uint64_t own = (each * has.common + layout.replicas() - 1) / layout.replicas();
-        const uint64_t holders = layout.replicas() / layout.expert;
-        const uint64_t experts = (each * has.experts + holders - 1) / holders;
+        const uint64_t own = (each * has.common + holders - 1) / holders +
+                             (each * has.experts + expert_holders - 1) / expert_holders;
         for (uint32_t column = 0; column < grid.columns(); ++column)
-            bytes[grid.rank(stage, column)] = own + experts;
+            bytes[grid.rank(stage, column)] = own;
     }
     return bytes;
+}
+
+}  // namespace
+
+std::vector<uint64_t> checkpoint_bytes(const StepOptions& options) {
+    return bytes_of_ranks(options, options.checkpoint.bytes_per_parameter, true);
+}
+
+std::vector<uint64_t> optimizer_bytes(const StepOptions& options) {
+    return bytes_of_ranks(options, 12, options.layout.zero > 0);
 }
 
 Duration copy_time(uint64_t bytes) {

@@ -10,6 +10,10 @@ namespace tulle::workload {
 // together they save each parameter once.
 std::vector<uint64_t> checkpoint_bytes(const StepOptions& options);
 
+// The same of the optimizer's states: a copy of the parameter and two moments of four bytes, shared
+// out by ZeRO 1 and above.
+std::vector<uint64_t> optimizer_bytes(const StepOptions& options);
+
 // What it takes to copy so many bytes from a GPU to its host.
 base::Duration copy_time(uint64_t bytes);
 
