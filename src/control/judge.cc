@@ -59,7 +59,6 @@ public:
     void write(const TableWrite& write) {
         tables_[size_t{write.node} * history_.target_count + write.target] = write.list;
     }
-    uint64_t unserved_pairs() { return joined_pairs() - served_pairs(); }
 
 private:
     enum class Way : uint8_t { unknown, being_followed, good, bad };
@@ -223,13 +222,6 @@ void judge_repairs(const Graph& graph, History& history) {
             i + 1 < history.repairs.size() ? history.repairs[i + 1].cause.at : Instant::never();
         next = judge.live_through(repair.cause, next, end, repair);
     }
-}
-
-uint64_t unserved_at_the_end(const Graph& graph, const History& history) {
-    Judge judge(graph, history);
-    for (const TableWrite& write : history.writes) judge.write(write);
-    for (const Repair& repair : history.repairs) judge.apply(repair.cause);
-    return judge.unserved_pairs();
 }
 
 }  // namespace tulle::control

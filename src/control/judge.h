@@ -9,8 +9,4 @@ namespace tulle::control {
 // Fills in what `history.repairs` says of pairs and times; their causes are there, by time.
 void judge_repairs(const topology::Graph& graph, History& history);
 
-// Ordered pairs of hosts that the tables at the end of the history do not serve, although working
-// cables join them.
-uint64_t unserved_at_the_end(const topology::Graph& graph, const History& history);
-
 }  // namespace tulle::control

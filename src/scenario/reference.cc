@@ -216,8 +216,8 @@ simplified:
   neither slows the other down. What happens to tables does not depend on traffic.
 - A subnet manager sends directed SMPs, 64 at a time. Switches take 5 us to pass one on and 20 us to
   answer it. After a trap it looks at the whole fabric and writes only the blocks of tables that
-  changed. A cable that came back carries data once its ports are active. Lanes that a routing engine
-  asks for are not simulated, and adaptive groups are not written.
+  changed. A cable that came back carries data once its ports are active. Lanes that a routing
+  engine asks for are not simulated, and adaptive groups are not written.
 - BGP is that of RFC 7938: external sessions over every cable between switches, a prefix for the
   hosts of each leaf, all equally short paths in one set. Timers are those of SONiC and FRR; TCP and
   the bytes of messages are left out. A switch that lost light takes the port out of its sets at

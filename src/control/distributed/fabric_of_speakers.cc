@@ -219,7 +219,7 @@ void FabricOfSpeakers::drain(uint32_t node) {
 }
 
 void FabricOfSpeakers::transmit(Instant at, uint32_t node, const BgpOut& out) {
-    ++(is_hello(out.message) ? hellos_ : messages_);
+    if (!is_hello(out.message)) ++messages_;
     const CableEnd from{node, out.port};
     Direction& there = direction(from);
     const uint64_t number = ++there.sent;

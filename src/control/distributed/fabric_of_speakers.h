@@ -42,7 +42,6 @@ public:
     // Of the forwarding tables, since the last call; those of one node by time.
     std::vector<TableWrite> take_writes();
     uint64_t messages() const { return messages_; }  // sent, without keepalives and BFD
-    uint64_t hellos() const { return hellos_; }      // keepalives and BFD
     std::vector<uint32_t> tables() const;            // as History has them
 
 private:
@@ -113,7 +112,6 @@ private:
     base::Instant now_{};
     uint64_t order_ = 0;
     uint64_t messages_ = 0;
-    uint64_t hellos_ = 0;
     PortLists lists_;
     std::vector<TableWrite> writes_;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;

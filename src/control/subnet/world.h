@@ -69,7 +69,6 @@ public:
     std::vector<CableReady> take_ready() { return std::exchange(ready_, {}); }
     // SMPs that managers sent, and traps.
     uint64_t smps() const;
-    bool cable_works(uint32_t cable) const { return cable_up_[cable]; }
     bool is_active(uint32_t cable) const;
 
     Agent& agent(uint32_t node) { return agents_[node]; }
