@@ -55,6 +55,16 @@ TEST(Sweep, repairs_a_dead_link_and_writes_only_what_changed) {
     EXPECT_EQ(history.repairs.back().unserved_pairs, 0u);
 }
 
+// One host of leaf0 is reached by way of spine1, and leaf0 reaches a quarter of the others by it.
+TEST(Sweep, leaves_tables_alone_that_no_dead_link_concerns) {
+    const auto graph = graph_of("leaf-spine:leaves=8,spines=4,hosts=4");
+    const auto cable = cable_of(graph, "leaf0", "spine1");
+    const History history = swept(graph, {{Kind::cable_down, Instant{} + kOneMillisecond, cable}});
+    EXPECT_EQ(history.repairs[0].unserved_pairs, 0u);
+    EXPECT_GE(history.repairs[0].writes, 7u + 7);
+    EXPECT_LT(history.repairs[0].writes, 12u * 32 / 8);  // of all entries of all switches
+}
+
 TEST(Sweep, makes_a_cable_that_came_back_active_first) {
     const auto graph = graph_of("leaf-spine:leaves=2,spines=2,hosts=2");
     const auto cable = cable_of(graph, "h0", "leaf0");

@@ -1,9 +1,12 @@
 #include "control/subnet/manager/manager.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/hash.h"
+#include "control/subnet/routing/repair.h"
 #include "topology/text.h"
 #include "wire/mad/notice.h"
 #include "wire/mad/smp_tables.h"
@@ -18,6 +21,25 @@ constexpr uint64_t kGidPrefix = 0xfe80'0000'0000'0000;  // the default one
 
 bool is_up(const PortInfo& info) {
     return info.port_state >= wire::kPortInitialize;
+}
+
+// The same switches and LIDs, and no link that was not there.
+bool has_only_lost_links(const Subnet& before, const Subnet& after) {
+    if (before.switch_count() != after.switch_count() || before.lid_end() != after.lid_end())
+        return false;
+    for (uint32_t id = 0; id < after.link_count(); ++id) {
+        const Subnet::Link& link = after.link(id);
+        const uint32_t was = before.link_at(link.from, link.port);
+        if (was == kNone || before.link(was).to != link.to ||
+            before.link(was).to_port != link.to_port)
+            return false;
+    }
+    for (uint32_t lid = 0; lid < after.lid_end(); ++lid) {
+        const Subnet::Place& is = after.place(lid);
+        const Subnet::Place& was = before.place(lid);
+        if (is.home != kNone && (is.home != was.home || is.port != was.port)) return false;
+    }
+    return true;
 }
 
 }  // namespace
@@ -553,54 +575,79 @@ void Manager::configure() {
     });
 }
 
-// The fabric as it was found, for the engines: a port of an adapter is a host.
+// The fabric as it was found, for the engines: a port of an adapter is a host. Nodes stand in the
+// order of their LIDs, which stay: so a switch has the same number after each sweep.
 void Manager::route() {
     topology::Graph graph;
-    LidOwners owners;
+    LidOwners owners(lids_.empty() ? 0 : highest_lid() + 1u, {kNone, 0});
     switch_nodes_.clear();
     switch_of_.clear();
-    for (uint32_t node = 0; node < nodes_.size(); ++node) {
+    std::vector<uint32_t> order(nodes_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [this](uint32_t node) { return lid_of(nodes_[node]); });
+    std::vector<uint32_t> place(nodes_.size());
+    for (const uint32_t node : order) {
         const Found& found = nodes_[node];
         topology::Node entry;
         entry.name = text("n", node);
         entry.kind = found.is_switch ? topology::NodeKind::switch_node : topology::NodeKind::host;
         entry.port_count = found.port_count;
-        graph.add(std::move(entry));
+        place[node] = graph.add(std::move(entry));
         const uint16_t lid = lid_of(found);
-        if (lid >= owners.size()) owners.resize(lid + 1u, {kNone, 0});
         uint16_t port = 0;
         for (uint32_t number = 1; number < found.ports.size() && !found.is_switch; ++number)
             if (found.ports[number].peer != kNone) port = static_cast<uint16_t>(number - 1);
-        if (lid != 0) owners[lid] = {node, port};
+        if (lid != 0) owners[lid] = {place[node], port};
         if (!found.is_switch) continue;
         switch_of_[node] = static_cast<uint32_t>(switch_nodes_.size());
         switch_nodes_.push_back(node);
     }
-    for (uint32_t node = 0; node < nodes_.size(); ++node)
-        for (uint32_t number = 1; number < nodes_[node].ports.size(); ++number) {
-            const Port& port = nodes_[node].ports[number];
-            const bool is_mine =
-                port.peer != kNone &&
-                std::pair(node, number) < std::pair(port.peer, uint32_t{port.peer_port});
-            if (!is_mine || port.peer_port == 0) continue;
-            // Both ends have to say so: a node that lies joins nobody.
-            const Port& other = nodes_[port.peer].ports[port.peer_port];
-            if (other.peer != node || other.peer_port != number) continue;
-            topology::Cable cable;
-            cable.a = {node, static_cast<uint16_t>(number - 1)};
-            cable.b = {port.peer, static_cast<uint16_t>(port.peer_port - 1)};
-            graph.cables.push_back(cable);
-        }
-    subnet_.emplace(std::move(*Subnet::make(graph, owners)));
+    for (const uint32_t node : order) add_cables(node, place, graph);
     ++routings_;
+    std::optional<Subnet> before = std::exchange(subnet_, std::move(*Subnet::make(graph, owners)));
+    std::vector<uint64_t> switches;
+    for (const uint32_t node : switch_nodes_) switches.push_back(nodes_[node].guid);
+    const bool is_known = std::exchange(routed_switches_, switches) == switches;
+    if (is_known && before && has_only_lost_links(*before, *subnet_))
+        routing_ = repair(*before, *subnet_, *engine_, settings_.routing, routing_).routing;
+    else
+        route_anew();
+}
+
+void Manager::route_anew() {
     if (settings_.engine != nullptr) {
         routing_ = settings_.engine->route(*subnet_, settings_.routing);
-        engine_name_ = settings_.engine->name;
-        return;
+        engine_ = settings_.engine;
+    } else {
+        ChosenRouting chosen = route_by_shape(*subnet_, settings_.routing);
+        routing_ = std::move(chosen.routing);
+        engine_ = chosen.engine;
     }
-    ChosenRouting chosen = route_by_shape(*subnet_, settings_.routing);
-    routing_ = std::move(chosen.routing);
-    engine_name_ = chosen.engine->name;
+    engine_name_ = engine_->name;
+}
+
+uint16_t Manager::highest_lid() const {
+    uint16_t highest = 0;
+    for (const auto& [guid, lid] : lids_) highest = std::max(highest, lid);
+    return highest;
+}
+
+void Manager::add_cables(uint32_t node, const std::vector<uint32_t>& place,
+                         topology::Graph& graph) const {
+    for (uint32_t number = 1; number < nodes_[node].ports.size(); ++number) {
+        const Port& port = nodes_[node].ports[number];
+        const bool is_mine =
+            port.peer != kNone &&
+            std::pair(node, number) < std::pair(port.peer, uint32_t{port.peer_port});
+        if (!is_mine || port.peer_port == 0) continue;
+        // Both ends have to say so: a node that lies joins nobody.
+        const Port& other = nodes_[port.peer].ports[port.peer_port];
+        if (other.peer != node || other.peer_port != number) continue;
+        topology::Cable cable;
+        cable.a = {place[node], static_cast<uint16_t>(number - 1)};
+        cable.b = {place[port.peer], static_cast<uint16_t>(port.peer_port - 1)};
+        graph.cables.push_back(cable);
+    }
 }
 
 // Blocks that differ from what was written last; all of a switch that is new.
@@ -623,7 +670,15 @@ void Manager::write_tables() {
                      .modifier = n,
                      .is_set = true});
         }
-        if (routing_.lanes.count == 1) continue;
+    }
+    if (routing_.lanes.count > 1) write_lanes();
+}
+
+// After all tables: a packet without a route is worse off than one in a wrong lane.
+void Manager::write_lanes() {
+    for (uint32_t s = 0; s < switch_nodes_.size(); ++s) {
+        const uint32_t node = switch_nodes_[s];
+        const Found& found = nodes_[node];
         base::Hash hash;
         for (uint32_t in = 0; in <= found.port_count; ++in)
             for (uint32_t out = 1; out <= found.port_count; ++out)

@@ -158,7 +158,12 @@ private:
     void forget_new_switches();
     void assign_lids();
     void route();
+    void route_anew();
+    uint16_t highest_lid() const;
+    void add_cables(uint32_t node, const std::vector<uint32_t>& place,
+                    topology::Graph& graph) const;
     void write_tables();
+    void write_lanes();
     void set_states(wire::PortState state);
     template <class Visit>
     void for_each_link_port(Visit&& visit);
@@ -184,6 +189,8 @@ private:
 
     std::optional<Subnet> subnet_;
     Routing routing_;
+    const RoutingEngine* engine_ = nullptr;  // that routed last
+    std::vector<uint64_t> routed_switches_;  // GUIDs, by switch of the subnet
     uint64_t routings_ = 0;
     std::vector<uint32_t> switch_nodes_;                          // by switch of the subnet: a node
     std::unordered_map<uint32_t, uint32_t> switch_of_;            // by node
