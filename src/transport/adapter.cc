@@ -20,8 +20,7 @@ namespace tulle::transport {
 namespace {
 
 constexpr uint32_t kMulticastQpn = 0xff'ffff;
-constexpr uint32_t kMaxSrqNumber = 0xff'ffff;  // 24 bits in the XRCETH
-constexpr uint32_t kMaxEeContext = 0xff'ffff;  // and in the RDETH
+constexpr uint32_t kMaxEeContext = 0xff'ffff;  // 24 bits in the RDETH
 constexpr wire::PKey kMembershipBit{0x8000};
 
 // Partitions match if their numbers do and one end at least is a full member (IBTA vol 1, 10.9.3).
@@ -111,62 +110,6 @@ Refusal Adapter::arm_cq(CqId cq, CompletionQueue::Wish wish) {
 size_t Adapter::poll_completion(CqId cq, std::span<Completion> into) {
     CompletionQueue* queue = core_.completion_queue(cq);
     return queue == nullptr ? 0 : queue->poll(into);
-}
-
-std::optional<SrqId> Adapter::create_srq(PdId pd, uint32_t requests, uint32_t sges) {
-    if (!core_.memory.knows(pd) || requests == 0) return std::nullopt;
-    core_.shared_queues.push_back(std::make_unique<SharedReceiveQueue>(pd, requests, sges));
-    core_.memory.hold(pd);
-    return SrqId{static_cast<uint32_t>(core_.shared_queues.size())};
-}
-
-std::optional<SrqId> Adapter::create_xrc_srq(XrcDomainId domain, PdId pd, CqId cq,
-                                             uint32_t requests, uint32_t sges) {
-    CompletionQueue* completions = core_.completion_queue(cq);
-    if (!core_.xrc_domains.knows(domain) || completions == nullptr) return std::nullopt;
-    if (core_.shared_queues.size() >= kMaxSrqNumber) return std::nullopt;
-    const auto srq = create_srq(pd, requests, sges);
-    if (!srq) return std::nullopt;
-    SharedReceiveQueue& shared = *core_.shared_queue(*srq);
-    shared.xrc_domain = domain;
-    shared.cq = cq;
-    core_.xrc_domains.hold(domain);
-    ++completions->users;
-    return srq;
-}
-
-Refusal Adapter::set_srq_limit(SrqId srq, uint32_t limit) {
-    SharedReceiveQueue* shared = core_.shared_queue(srq);
-    if (shared == nullptr || limit > shared->queue.capacity()) return Refusal::invalid_argument;
-    shared->limit = limit;
-    return Refusal::none;
-}
-
-Refusal Adapter::resize_srq(SrqId srq, uint32_t requests) {
-    SharedReceiveQueue* shared = core_.shared_queue(srq);
-    if (shared == nullptr || requests == 0 || requests < shared->limit)
-        return Refusal::invalid_argument;
-    return shared->queue.resize(requests);
-}
-
-Refusal Adapter::destroy_srq(SrqId srq) {
-    SharedReceiveQueue* shared = core_.shared_queue(srq);
-    if (shared == nullptr) return Refusal::invalid_argument;
-    if (shared->users != 0) return Refusal::busy;
-    if (shared->xrc_domain.value != 0) {
-        forget_xrc_srq(core_, srq);
-        core_.xrc_domains.release(shared->xrc_domain);
-        --core_.completion_queue(shared->cq)->users;
-    }
-    core_.memory.release(shared->pd);
-    core_.shared_queues[srq.value - 1].reset();
-    return Refusal::none;
-}
-
-Refusal Adapter::post_srq_receive(SrqId srq, const ReceiveRequest& request) {
-    SharedReceiveQueue* shared = core_.shared_queue(srq);
-    if (shared == nullptr || shared->is_broken) return Refusal::invalid_argument;
-    return shared->queue.post(request);
 }
 
 // A target of XRC needs neither completion queues nor a protection domain: SRQs bring them. An

@@ -60,6 +60,21 @@ public:
     Refusal resize_srq(SrqId srq, uint32_t requests);
     Refusal destroy_srq(SrqId srq);
     Refusal post_srq_receive(SrqId srq, const ReceiveRequest& request);
+    uint32_t waiting_receives(SrqId srq);
+    // For owners who have receives completed by another adapter: takes out the one that was posted
+    // first. It keeps its place, and counts as one that waits, until one of the calls below.
+    struct TakenReceive {
+        uint32_t place = 0;
+        uint64_t id = 0;
+        std::span<const Sge> sges;  // as long as it keeps its place
+    };
+    std::optional<TakenReceive> take_receive(SrqId srq);
+    // It was not used, and goes back to the front.
+    void give_back_receive(SrqId srq, uint32_t place);
+    // It goes without a completion.
+    void drop_receive(SrqId srq, uint32_t place);
+    // It completes where the queue's receives do. `completion` says all but the request's id.
+    void complete_taken(SrqId srq, uint32_t place, Completion completion, bool solicited);
 
     // Domains of the extended reliable connection; busy while SRQs or targets are in them.
     XrcDomainId create_xrc_domain() { return core_.xrc_domains.create(); }

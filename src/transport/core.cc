@@ -164,7 +164,7 @@ EndToEnd* Core::end_to_end(wire::EeContext ee) {
 
 void Core::watch_limit(SrqId srq) {
     SharedReceiveQueue* shared = shared_queue(srq);
-    if (shared == nullptr || shared->queue.waiting() >= shared->limit) return;
+    if (shared == nullptr || shared->queue.waiting() + shared->lent >= shared->limit) return;
     shared->limit = 0;
     raise(EventKind::srq_limit_reached, srq.value);
 }

@@ -103,6 +103,7 @@ struct SharedReceiveQueue {
     uint32_t users = 0;
     bool is_broken = false;
     ReceiveQueue queue;
+    uint32_t lent = 0;  // receives that were taken out to be completed elsewhere (Adapter)
 };
 
 // A congestion notification packet that waits to go.

@@ -199,6 +199,7 @@ void complete_receive(Core& core, QueuePair& qp, const Packet& packet, Status st
     completion.byte_count = r.received;
     completion.qpn = qp.owner;
     if (qp.type == QpType::ee_responder) completion.source_qp = qp.dest_qpn;
+    if (qp.type == QpType::xrc_target && packet.solicited_event) completion.flags |= kWasSolicited;
     completion.source = EndpointIndex{packet.source};
     completion.service_level = static_cast<uint8_t>(packet.service_level);
     if ((headers & wire::kImmDt) != 0) {

@@ -191,6 +191,7 @@ enum CompletionFlag : uint8_t {
     kHasGrh = 1 << 0,
     kWithImmediate = 1 << 1,
     kWithInvalidate = 1 << 2,
+    kWasSolicited = 1 << 3,  // XRC: the sender wanted an event
 };
 
 // Values that scripts look for (ConnectX): with retry_exceeded, and with flushed.

@@ -64,6 +64,65 @@ TEST(Xrc, writes_reads_and_atomics_work_as_on_a_reliable_connection) {
     expect_writes_reads_and_atomics(pair);
 }
 
+// ---- receives that the queue's owner has completed elsewhere ------------------------------------
+
+TEST(Xrc, a_receive_that_was_taken_completes_where_the_queue_says) {
+    Pair pair(kXrc);
+    Adapter& adapter = pair.server.adapter;
+    const auto first = adapter.take_receive(pair.server.srq);
+    const auto second = adapter.take_receive(pair.server.srq);
+    ASSERT_TRUE(first && second);
+    EXPECT_EQ(first->id, 0u);
+    EXPECT_EQ(second->id, 1u);
+    EXPECT_EQ(second->sges.size(), 1u);
+    EXPECT_EQ(adapter.waiting_receives(pair.server.srq), 6u);
+    Completion done;
+    done.status = Status::local_length_error;
+    done.kind = CompletionKind::receive;
+    done.qpn = Qpn{77};
+    adapter.complete_taken(pair.server.srq, second->place, done, false);
+    const Completion received = pair.server.receive_completion();
+    EXPECT_EQ(received.id, 1u);
+    EXPECT_EQ(received.status, Status::local_length_error);
+    EXPECT_EQ(received.qpn, Qpn{77});
+    adapter.drop_receive(pair.server.srq, first->place);
+    EXPECT_EQ(adapter.waiting_receives(pair.server.srq), 6u);
+}
+
+TEST(Xrc, a_receive_that_was_taken_and_given_back_is_the_next_again) {
+    Pair pair(kXrc);
+    Adapter& adapter = pair.server.adapter;
+    const auto taken = adapter.take_receive(pair.server.srq);
+    ASSERT_TRUE(taken);
+    adapter.give_back_receive(pair.server.srq, taken->place);
+    pair.client.post({.work = Work::send, .length = 100});
+    pair.run();
+    EXPECT_EQ(pair.server.receive_completion().id, 0u);
+}
+
+TEST(Xrc, receives_that_were_taken_count_as_waiting_until_they_are_done) {
+    Pair pair(kXrc);
+    Adapter& adapter = pair.server.adapter;
+    EXPECT_EQ(adapter.set_srq_limit(pair.server.srq, 8), Refusal::none);
+    while (adapter.poll_event()) continue;
+    const auto taken = adapter.take_receive(pair.server.srq);
+    ASSERT_TRUE(taken);
+    EXPECT_FALSE(adapter.poll_event());
+    Completion done;
+    done.kind = CompletionKind::receive;
+    adapter.complete_taken(pair.server.srq, taken->place, done, false);
+    const auto event = adapter.poll_event();
+    ASSERT_TRUE(event);
+    EXPECT_EQ(event->kind, EventKind::srq_limit_reached);
+}
+
+TEST(Xrc, a_broken_queue_gives_no_receive_away) {
+    Pair pair(kXrc);
+    EXPECT_EQ(pair.server.adapter.fail_srq(pair.server.srq), Refusal::none);
+    EXPECT_FALSE(pair.server.adapter.take_receive(pair.server.srq));
+    EXPECT_EQ(pair.server.adapter.waiting_receives(pair.server.srq), 0u);
+}
+
 // What a request for this queue is told.
 Status status_of_send_to(Pair& pair, SrqId srq, const Post& post) {
     Post named = post;
