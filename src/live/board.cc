@@ -42,6 +42,51 @@ bool has_domain(const Grants& grants, uint32_t pd) {
     return pd != 0 && grants.domains[pd % kDomainPlaces].load() == pd;
 }
 
+void put_xrc_domain(Grants& grants, const DomainFile& file) {
+    for (XrcDomainNote& note : grants.xrc_domains) {
+        if (note.inode.load() != 0) continue;
+        note.device.store(file.device);
+        return note.inode.store(file.inode);
+    }
+}
+
+void remove_xrc_domain(Grants& grants, const DomainFile& file) {
+    for (XrcDomainNote& note : grants.xrc_domains)
+        if (note.inode.load() == file.inode && note.device.load() == file.device)
+            return note.inode.store(0);
+}
+
+bool has_xrc_domain(const Grants& grants, const DomainFile& file) {
+    for (const XrcDomainNote& note : grants.xrc_domains)
+        if (file.inode != 0 && note.inode.load() == file.inode && note.device.load() == file.device)
+            return true;
+    return false;
+}
+
+void put_xrc_queue(Grants& grants, uint32_t number, const XrcQueue& queue) {
+    XrcQueueNote& note = grants.xrc_queues[number % kXrcQueues];
+    if (note.number.load() != 0) return;
+    note.pd.store(queue.pd);
+    note.device.store(queue.file.device);
+    note.inode.store(queue.file.inode);
+    note.number.store(number);
+}
+
+bool remove_xrc_queue(Grants& grants, uint32_t number) {
+    uint32_t there = number;
+    return number != 0 &&
+           grants.xrc_queues[number % kXrcQueues].number.compare_exchange_strong(there, 0);
+}
+
+// Another one may take the place meanwhile: then the number is not the same any more.
+std::optional<XrcQueue> find_xrc_queue(const Grants& grants, uint32_t number) {
+    const XrcQueueNote& note = grants.xrc_queues[number % kXrcQueues];
+    if (number == 0 || note.number.load() != number) return std::nullopt;
+    const XrcQueue found{note.pd.load(), {note.device.load(), note.inode.load()}};
+    if (note.number.load() != number) return std::nullopt;
+    return found;
+}
+
 // A reader may find a note half written and tell a wrong story; nothing else depends on it.
 void put_objection(Grants& grants, wire::Qpn peer, const transport::Objection& objection) {
     const uint32_t count = grants.objection_count.load();

@@ -42,6 +42,12 @@ constexpr wire::Qpn inside(wire::Qpn qpn, uint32_t block = 0) {
 constexpr wire::Qpn outside(wire::Qpn qpn, uint32_t slot) {
     return {(qpn.value & ~kSlotMask) | slot << kSlotShift};
 }
+// A queue pair of another process, in a completion of ours (xrc_lender.h): the number that the
+// world knows, with a bit that no number of the adapter has.
+inline constexpr uint32_t kElsewhere = 1u << 31;
+constexpr bool is_elsewhere(wire::Qpn qpn) {
+    return (qpn.value & kElsewhere) != 0;
+}
 
 // Shared receive queues of XRC are named by whoever knows their number, too: it says the slot, so
 // that none is taken for another one of another process.
@@ -87,6 +93,32 @@ struct PortNote {
     wire::Gid address;             // all zero: any of the host's
 };
 inline constexpr uint32_t kPorts = 256;
+
+// XRC domains that files stand for, and queues of them: what other processes that have opened the
+// same file may pass messages to (xrc_borrower.h).
+struct DomainFile {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    bool operator==(const DomainFile&) const = default;
+};
+struct XrcDomainNote {
+    std::atomic<uint64_t> device;
+    std::atomic<uint64_t> inode;  // zero is none
+};
+struct XrcQueueNote {
+    std::atomic<uint32_t> number;  // outside; zero is none
+    std::atomic<uint32_t> pd;
+    std::atomic<uint64_t> device;
+    std::atomic<uint64_t> inode;
+};
+struct XrcQueue {
+    uint32_t pd = 0;
+    DomainFile file;
+    bool operator==(const XrcQueue&) const = default;
+};
+// Chosen: those beyond are this process's alone.
+inline constexpr uint32_t kXrcDomains = 64;
+inline constexpr uint32_t kXrcQueues = 4096;
 
 inline constexpr uint32_t kRegionPlaces = 1 << 18;
 inline constexpr uint32_t kRegionProbes = 8;
@@ -156,8 +188,10 @@ struct Grants {
     ObjectionNote objections[kObjections];  // the newest, each in its turn
     QueuePairNote queue_pairs[kQueuePairs];
     RegionNote regions[kRegionPlaces];
+    XrcDomainNote xrc_domains[kXrcDomains];
+    XrcQueueNote xrc_queues[kXrcQueues];
 };
-inline constexpr uint64_t kGrantsMagic = 0x7475'6c6c'6567'3033;
+inline constexpr uint64_t kGrantsMagic = 0x7475'6c6c'6567'3034;
 
 // The kind of a GID: RoCE v1 and v2 do not understand each other. Zero is not known.
 enum class GidKind : uint8_t { unknown, roce_v1, roce_v2, infiniband };
@@ -212,6 +246,15 @@ bool remove_region(Grants& grants, uint32_t rkey);
 void put_domain(Grants& grants, uint32_t pd);
 void remove_domain(Grants& grants, uint32_t pd);
 bool has_domain(const Grants& grants, uint32_t pd);
+
+// The first of those that want a place has it.
+void put_xrc_domain(Grants& grants, const DomainFile& file);
+void remove_xrc_domain(Grants& grants, const DomainFile& file);
+bool has_xrc_domain(const Grants& grants, const DomainFile& file);
+void put_xrc_queue(Grants& grants, uint32_t number, const XrcQueue& queue);
+// False if it was not there.
+bool remove_xrc_queue(Grants& grants, uint32_t number);
+std::optional<XrcQueue> find_xrc_queue(const Grants& grants, uint32_t number);
 
 void put_objection(Grants& grants, wire::Qpn peer, const transport::Objection& objection);
 // The newest that concerns this requester.

@@ -75,5 +75,31 @@ TEST(BoardTest, the_newest_objection_to_a_requester_is_found_and_old_ones_make_r
     EXPECT_TRUE(find_objection(*grants, second));
 }
 
+TEST(BoardTest, an_xrc_domain_is_found_by_its_file_until_it_is_removed) {
+    auto grants = std::make_unique<Grants>();
+    const DomainFile file{3, 99};
+    EXPECT_FALSE(has_xrc_domain(*grants, file));
+    put_xrc_domain(*grants, file);
+    put_xrc_domain(*grants, {4, 99});
+    EXPECT_TRUE(has_xrc_domain(*grants, file));
+    remove_xrc_domain(*grants, file);
+    EXPECT_FALSE(has_xrc_domain(*grants, file));
+    EXPECT_TRUE(has_xrc_domain(*grants, {4, 99}));
+    EXPECT_FALSE(has_xrc_domain(*grants, {}));
+}
+
+TEST(BoardTest, an_xrc_queue_is_found_until_it_is_removed_and_leaves_its_place_to_the_first) {
+    auto grants = std::make_unique<Grants>();
+    const XrcQueue queue{5, {3, 99}};
+    put_xrc_queue(*grants, 0x20001, queue);
+    put_xrc_queue(*grants, 0x20001 + kXrcQueues, {6, {3, 98}});
+    EXPECT_EQ(find_xrc_queue(*grants, 0x20001), queue);
+    EXPECT_FALSE(find_xrc_queue(*grants, 0x20001 + kXrcQueues));
+    EXPECT_FALSE(find_xrc_queue(*grants, 0));
+    EXPECT_FALSE(remove_xrc_queue(*grants, 0x20001 + kXrcQueues));
+    EXPECT_TRUE(remove_xrc_queue(*grants, 0x20001));
+    EXPECT_FALSE(find_xrc_queue(*grants, 0x20001));
+}
+
 }  // namespace
 }  // namespace tulle::live

@@ -12,6 +12,7 @@
 #include "live/record.h"
 #include "live/udp_neighbours.h"
 #include "live/wire_path.h"
+#include "live/xrc_borrower.h"
 
 namespace tulle::live {
 
@@ -24,7 +25,7 @@ struct ManagementMessage {
 // A datagram to queue pair 1.
 bool is_management(const wire::Packet& packet);
 
-class Carrier {
+class Carrier final : Outbox {
 public:
     // Is told of what is not for the engine.
     class Owner {
@@ -62,7 +63,12 @@ public:
     void receive_all(base::Instant now);
     // All that a peer has sent that will send no more, or whose memory becomes its own.
     void drain(uint32_t peer, base::Instant now);
-    void on_left(uint32_t peer) { std::erase(sending_, peer); }
+    void on_left(uint32_t peer);
+
+    // XRC across processes.
+    XrcLender& lender() { return lender_; }
+    XrcBorrower& borrower() { return borrower_; }
+    const XrcBorrower& borrower() const { return borrower_; }
 
     bool has_local() const { return !local_.empty(); }
     bool has_backlog() const {
@@ -105,6 +111,10 @@ private:
     void deliver(uint32_t source, base::Instant now, wire::Packet packet,
                  std::span<const std::byte> grh, uint8_t refusal = 0,
                  const wire::Gid* to = nullptr);
+    bool name_xrc_queue(base::Instant now, wire::Packet& packet);
+    bool receive_xrc_record(uint32_t index, base::Instant now, RecordKind kind,
+                            std::span<const std::byte> record);
+    void send_record(uint32_t peer, std::span<const std::byte> record) override;
     void meet_fault(base::Instant now, const wire::Packet& packet, uint8_t refusal);
     void send(const wire::Packet& packet);
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
@@ -130,6 +140,8 @@ private:
     transport::Adapter& adapter_;
     Owner& owner_;
     const Identity& who_;
+    XrcLender lender_;
+    XrcBorrower borrower_;
     std::vector<uint32_t> sending_;  // peers that something was written for
     std::vector<std::byte> parsed_;  // a record that is taken apart: a copy, which nobody changes
     std::deque<LocalPacket> local_;

@@ -234,6 +234,12 @@ void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request
                request.length, reinterpret_cast<uint64_t>(request.host));
 }
 
+void Host::lend_posted(transport::SrqId queue) {
+    carrier_.lender().on_posted(queue);
+    carrier_.flush();
+    progress_.wake_thread_in_time();
+}
+
 // ---- work ---------------------------------------------------------------------------------------
 
 Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
@@ -371,8 +377,8 @@ bool Host::has_arrivals() {
 }
 
 Instant Host::next_deadline() const {
-    Instant at =
-        std::min({adapter_.next_deadline(), extra_deadline_, tally_at_, carrier_.udp_deadline()});
+    Instant at = std::min({adapter_.next_deadline(), extra_deadline_, tally_at_,
+                           carrier_.udp_deadline(), carrier_.borrower().next_look()});
     if (carrier_.wire() != nullptr) at = std::min(at, carrier_.wire()->next_deadline());
     if (carrier_.has_backlog() || direct_.is_awaiting()) at = std::min(at, now() + kBacklogLook);
     if (carrier_.has_stuck_peers()) at = std::min(at, now() + kStuckLook);

@@ -49,6 +49,8 @@ public:
     Progress& progress() { return progress_; }
     Diagnosis& diagnosis() { return diagnosis_; }
     Imports& imports() { return imports_; }
+    XrcLender& xrc_lender() { return carrier_.lender(); }
+    XrcBorrower& xrc_borrower() { return carrier_.borrower(); }
 
     // Queue pairs. Numbers are the adapter's; World::outside_of() is what the world knows.
     std::optional<wire::Qpn> create_qp(const transport::QpSetup& setup);
@@ -77,6 +79,10 @@ public:
     // does; one that says for long that it is about to is given up.
     void publish_region(uint32_t rkey, const transport::RegionRequest& request);
     void withdraw_region(uint32_t rkey);
+    // The same for an XRC queue that others may have receives of.
+    void withdraw_queue(transport::SrqId queue);
+    // Receives were posted to a queue that another process waits for.
+    void lend_posted(transport::SrqId queue);
 
     // Work. After the last of a list comes finish_posting().
     transport::Refusal post_send(wire::Qpn qpn, const transport::SendRequest& request);
@@ -117,6 +123,7 @@ private:
     void show_counters();
     void tally(base::Instant now);
     void end_with_failed_plugin();
+    void await_copies();
     bool is_copying(uint32_t index, uint64_t instance);
     void await_copies_of(uint32_t index, uint64_t instance, base::Instant end);
 

@@ -93,6 +93,20 @@ ImportedRegion::ImportedRegion(World& world, uint32_t peer, const Terms& terms, 
       terms_(terms),
       begin_(begin) {}
 
+std::optional<ImportedRegion::Terms> ImportedRegion::read_terms(const Grants& grants, uint32_t pd,
+                                                                uint32_t key) {
+    const RegionNote* note = find_region(grants, key);
+    if (note == nullptr || note->pd.load() != pd) return std::nullopt;
+    const Terms terms{.key = key,
+                      .pd = pd,
+                      .access = note->access.load(),
+                      .address = note->address.load(),
+                      .length = note->length.load(),
+                      .place = note->host.load()};
+    if (terms.length == 0 || terms.address + terms.length < terms.length) return std::nullopt;
+    return terms;
+}
+
 // Addresses that nobody else gets, and that nothing can be found at.
 std::shared_ptr<ImportedRegion> ImportedRegion::make(World& world, uint32_t peer,
                                                      const Terms& terms) {
@@ -131,6 +145,7 @@ Peer* ImportedRegion::owner() const {
 }
 
 bool ImportedRegion::stands(const Grants& grants, bool writes) const {
+    if (terms_.queue != 0 && !find_xrc_queue(grants, terms_.queue)) return false;
     const RegionNote* note = find_region(grants, terms_.key);
     return note != nullptr && note->pd.load() == terms_.pd &&
            note->address.load() == terms_.address && note->length.load() == terms_.length &&
@@ -204,17 +219,10 @@ std::shared_ptr<ImportedRegion> Imports::import_region(const DeviceOwner& owner,
     const auto peer = meet(owner, refusal);
     if (!peer) return nullptr;
     refusal = ImportRefusal::unknown;
-    const RegionNote* note = find_region(world_.at(*peer).grants(), key);
-    if (note == nullptr || note->pd.load() != pd) return nullptr;
-    const ImportedRegion::Terms terms{.key = key,
-                                      .pd = pd,
-                                      .access = note->access.load(),
-                                      .address = note->address.load(),
-                                      .length = note->length.load(),
-                                      .place = note->host.load()};
-    if (terms.length == 0 || terms.address + terms.length < terms.length) return nullptr;
+    const auto terms = ImportedRegion::read_terms(world_.at(*peer).grants(), pd, key);
+    if (!terms) return nullptr;
     refusal = ImportRefusal::no_memory;
-    auto made = ImportedRegion::make(world_, *peer, terms);
+    auto made = ImportedRegion::make(world_, *peer, *terms);
     if (made) refusal = ImportRefusal::none;
     return made;
 }

@@ -42,7 +42,13 @@ public:
         uint64_t address = 0;
         uint64_t length = 0;
         uint64_t place = 0;
+        // The XRC queue whose sake it is imported for (xrc_borrower.h): it goes with that. Zero:
+        // for its own.
+        uint32_t queue = 0;
+        bool operator==(const Terms&) const = default;
     };
+    // What a board says of a region of this domain.
+    static std::optional<Terms> read_terms(const Grants& grants, uint32_t pd, uint32_t key);
 
     // Takes addresses; nothing if there are none.
     static std::shared_ptr<ImportedRegion> make(World& world, uint32_t peer, const Terms& terms);

@@ -104,6 +104,8 @@ Carrier::Carrier(World& world, Connections& connections, transport::Adapter& ada
       adapter_(adapter),
       owner_(owner),
       who_(world.own().identity()),
+      lender_(world, adapter, *this),
+      borrower_(world, adapter, *this),
       has_ports_(who_.port_count() > 1) {
     if (settings.is_on) wire_ = std::make_unique<WirePath>(who_, settings);
 }
@@ -307,6 +309,7 @@ void Carrier::drain(uint32_t index, Instant time) {
 void Carrier::receive_all(Instant time) {
     receive_local(time);
     if (udp_) receive_udp(time);
+    if (borrower_.next_look() <= time) borrower_.look(time);
     for (size_t i = 0; i < world_.receiving().size(); ++i) {
         const uint32_t index = world_.receiving()[i];
         (void)receive_from(index, time);
@@ -341,6 +344,11 @@ void Carrier::receive_record(uint32_t index, Instant time, std::span<const std::
     if (head.kind == RecordKind::datagram) {
         parsed_.assign(record.begin(), record.end());
         return receive_handed(index, time, parsed_);
+    }
+    if (head.kind >= RecordKind::ask_receives && head.kind <= RecordKind::give_back_lent) {
+        parsed_.assign(record.begin(), record.end());
+        if (!receive_xrc_record(index, time, head.kind, parsed_)) world_.at(index).reader.give_up();
+        return;
     }
     record = record.subspan(sizeof head);
     if (head.kind == RecordKind::packet) return receive_packet(index, time, head, record);
@@ -573,8 +581,7 @@ void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<co
         packet.set_dest_qp(*inner);
         if (!connections_.agrees(connections_.of(*inner)))
             return;  // an adapter knows no queue pair that takes it
-        if (packet.srq_or_ee != 0)
-            packet.srq_or_ee = world_.own().inside_of_srq(packet.srq_or_ee) & 0xff'ffff;
+        if (packet.srq_or_ee != 0 && !name_xrc_queue(time, packet)) return;
         refuse_what_is_gone(adapter_, packet);
         if (has_ports_) count_received(packet);
     }
@@ -582,6 +589,7 @@ void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<co
         meet_fault(time, packet, refusal);
     else
         adapter_.on_packet(time, packet, grh);
+    if (packet.srq_or_ee != 0 && borrower_.has_proxies()) borrower_.report();
     if (adapter_.has_objection()) [[unlikely]]
         owner_.on_objection();
 }

@@ -1,4 +1,4 @@
-// How a region becomes the program's own again.
+// How a region becomes the program's own again, and what receives of a queue name.
 //
 // Peers who reach this memory copy into it by themselves, and say so in their rings (direct.h). One
 // who says so for ever, or was stopped amid a copy, is given up after a while: then it is no peer
@@ -15,7 +15,14 @@ constexpr uint32_t kSpins = 1000;
 }  // namespace
 
 void Host::withdraw_region(uint32_t rkey) {
-    if (!remove_region(world_.own().grants(), rkey)) return;
+    if (remove_region(world_.own().grants(), rkey)) await_copies();
+}
+
+void Host::withdraw_queue(transport::SrqId queue) {
+    if (carrier_.lender().hide(queue)) await_copies();
+}
+
+void Host::await_copies() {
     const base::Instant time = now();
     std::vector<std::pair<uint32_t, uint64_t>> able;
     for (const uint32_t index : world_.receiving())

@@ -204,7 +204,9 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
     shown.opcode = static_cast<ibv_wc_opcode>(completion.kind);
     shown.vendor_err = completion.vendor_error;
     shown.byte_len = completion.byte_count;
-    shown.qp_num = host.world().own().outside_of(completion.qpn).value;
+    shown.qp_num = live::is_elsewhere(completion.qpn)
+                       ? completion.qpn.value & ~live::kElsewhere
+                       : host.world().own().outside_of(completion.qpn).value;
     shown.src_qp = completion.source_qp.value;
     shown.pkey_index = completion.pkey_index;
     shown.sl = completion.service_level;

@@ -10,6 +10,7 @@
 namespace tulle::verbs {
 
 void explain(live::Host& host, const transport::Completion& completion) {
+    if (live::is_elsewhere(completion.qpn)) return;  // whoever has the queue pair tells
     QueuePair* qp = Process::of(host).qp(completion.qpn);
     if (completion.status == transport::Status::flushed || qp == nullptr || qp->is_explained ||
         !is_explained_at_all())

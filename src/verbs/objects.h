@@ -124,8 +124,7 @@ struct XrcDomain {
     transport::XrcDomainId id{};
     const live::Host* host = nullptr;  // of its adapter: that of a parent of a fork is another one
     uint32_t users = 1;                // how often the program has opened it
-    uint64_t device = 0;
-    uint64_t inode = 0;
+    live::DomainFile file{};           // that stands for it, if any
 };
 
 struct AddressHandle {

@@ -12,12 +12,28 @@
 namespace tulle::verbs {
 namespace {
 
-// Domains that a file stands for. Processes that open one file do not share it here: requests to a
-// queue pair of one process would have to reach queues, regions and completions of another, in the
-// order in which they came. A queue of another process is refused (World::inside_of_srq).
+static_assert(kMaxSges == live::kMostPieces);
+
+// Domains that a file stands for, in this process. Others that have opened the same file have
+// domains of their own, and queues that targets here lead to (live/xrc_borrower.h).
 std::vector<XrcDomain*>& file_domains() {
     static std::vector<XrcDomain*> domains;
     return domains;
+}
+
+XrcDomain* find_domain(const live::Host& host, const live::DomainFile& file) {
+    auto& known = file_domains();
+    const auto found = std::ranges::find_if(known, [&](const XrcDomain* domain) {
+        return domain->host == &host && domain->file == file;
+    });
+    return found == known.end() ? nullptr : *found;
+}
+
+// A queue that processes with the same domain may send to.
+void show(live::Host& host, const Srq& srq) {
+    const XrcDomain& domain = object_of<XrcDomain>(srq.xrcd);
+    if (domain.file.inode == 0) return;
+    host.xrc_lender().show(srq.id, {pd_of(srq.shown.pd).id.value, domain.file});
 }
 
 ibv_srq* create(ibv_context* context, const ibv_srq_init_attr_ex& a, ibv_srq_type type) {
@@ -48,6 +64,7 @@ ibv_srq* create(ibv_context* context, const ibv_srq_init_attr_ex& a, ibv_srq_typ
     pthread_mutex_init(&srq->shown.mutex, nullptr);
     pthread_cond_init(&srq->shown.cond, nullptr);
     Process::of(host).add(*srq);
+    if (is_xrc) show(host, *srq);
     return &srq.release()->shown;
 }
 
@@ -85,25 +102,27 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
     if (has_file && fstat(attributes->fd, &file) != 0) return fail(EBADF);
     if (!has_file && (attributes->oflags & O_CREAT) == 0) return fail(EINVAL);
     live::Host& host = host_of(context);
+    const live::DomainFile name{file.st_dev, file.st_ino};
     const std::lock_guard guard(host.lock());
-    auto& known = file_domains();
-    const auto found = std::ranges::find_if(known, [&](const XrcDomain* domain) {
-        return has_file && domain->host == &host && domain->device == file.st_dev &&
-               domain->inode == file.st_ino;
-    });
-    if (found != known.end()) {
-        if ((attributes->oflags & O_EXCL) != 0) return fail(EINVAL);
-        ++(*found)->users;
-        return &(*found)->shown;
+    // All who share a domain know each other before there is anything to send.
+    if (has_file && find_domain(host, name) == nullptr) host.world().meet_all();
+    XrcDomain* known = has_file ? find_domain(host, name) : nullptr;
+    const bool exists =
+        known != nullptr || (has_file && host.xrc_borrower().is_open_elsewhere(name));
+    if (exists && (attributes->oflags & O_EXCL) != 0) return fail(EINVAL);
+    if (!exists && (attributes->oflags & O_CREAT) == 0) return fail(ENOENT);
+    if (known != nullptr) {
+        ++known->users;
+        return &known->shown;
     }
-    if ((attributes->oflags & O_CREAT) == 0) return fail(ENOENT);
     auto domain = std::make_unique<XrcDomain>();
     domain->shown.context = context;
     domain->host = &host;
     domain->id = host.adapter().create_xrc_domain();
-    domain->device = file.st_dev;
-    domain->inode = file.st_ino;
-    if (has_file) known.push_back(domain.get());
+    if (!has_file) return &domain.release()->shown;
+    domain->file = name;
+    file_domains().push_back(domain.get());
+    host.xrc_borrower().open(domain->id, name);
     return &domain.release()->shown;
 }
 
@@ -115,8 +134,12 @@ int close_xrcd(ibv_xrcd* shown) {
         --domain.users;
         return 0;
     }
+    host.xrc_borrower().close(domain.id);  // what was borrowed for it is in it, too
     const auto refusal = host.adapter().destroy_xrc_domain(domain.id);
-    if (refusal != transport::Refusal::none) return errno_of(refusal);
+    if (refusal != transport::Refusal::none) {
+        if (domain.file.inode != 0) host.xrc_borrower().open(domain.id, domain.file);
+        return errno_of(refusal);
+    }
     std::erase(file_domains(), &domain);
     delete &domain;
     return 0;
@@ -169,6 +192,7 @@ TULLE_EXPORT int ibv_destroy_srq(ibv_srq* shown) {
     live::Host& host = host_of(shown->context);
     {
         const std::lock_guard guard(host.lock());
+        host.withdraw_queue(srq.id);
         const auto refusal = host.adapter().destroy_srq(srq.id);
         if (refusal != transport::Refusal::none) return errno_of(refusal);
         Process::of(host).remove(srq);

@@ -79,9 +79,12 @@ int post_recv(ibv_qp* shown, ibv_recv_wr* request, ibv_recv_wr** bad) {
 int post_srq_recv(ibv_srq* shown, ibv_recv_wr* request, ibv_recv_wr** bad) {
     live::Host& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
-    return post_receives(request, bad, [&](const transport::ReceiveRequest& receive) {
-        return host.adapter().post_srq_receive(object_of<Srq>(shown).id, receive);
+    const transport::SrqId queue = object_of<Srq>(shown).id;
+    const int error = post_receives(request, bad, [&](const transport::ReceiveRequest& receive) {
+        return host.adapter().post_srq_receive(queue, receive);
     });
+    if (host.xrc_lender().has_wishes()) host.lend_posted(queue);
+    return error;
 }
 
 // Type-1 windows are bound by a call; the completion says that it is done.

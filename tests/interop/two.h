@@ -36,6 +36,7 @@ struct Options {
     uint8_t gid_index = kGidIndex;
     const char* device = nullptr;
     uint8_t port = 1;
+    uint8_t retries = 1;
 };
 
 class Side {
@@ -139,7 +140,7 @@ public:
             return false;
         a.qp_state = IBV_QPS_RTS;
         a.timeout = 14;
-        a.retry_cnt = 1;
+        a.retry_cnt = options.retries;
         a.rnr_retry = 7;
         return ibv_modify_qp(which, &a,
                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

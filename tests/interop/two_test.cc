@@ -288,10 +288,10 @@ TEST(Two, a_region_that_moves_waits_for_copies) {
 
 // A domain that a file stands for, and a queue of it.
 struct XrcQueue {
-    explicit XrcQueue(Side& side) {
+    XrcQueue(Side& side, const char* file) {
         ibv_xrcd_init_attr by_file{};
         by_file.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-        by_file.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        by_file.fd = open(file, O_RDONLY | O_CLOEXEC);
         by_file.oflags = O_CREAT;
         domain = ibv_open_xrcd(side.context, &by_file);
         close(by_file.fd);
@@ -327,13 +327,13 @@ struct XrcQueue {
     uint32_t number = 0;
 };
 
-// Both processes have a queue of the same file, the first that each of them made.
-TEST(Two, a_message_for_a_queue_of_another_process_is_refused_and_reaches_none) {
+// Both processes have a queue, the first that each of them made, of different files.
+TEST(Two, a_message_for_a_queue_of_another_domain_is_refused_and_reaches_none) {
     for (const bool is_of_target : {true, false})
         two::run(
             [&](Side& side) {
                 side.open();
-                const XrcQueue own(side);
+                const XrcQueue own(side, "/proc/self/exe");
                 side.qp = own.make_target(side);
                 side.memory[0] = 'x';
                 if (!own.receive(side)) return false;
@@ -345,7 +345,7 @@ TEST(Two, a_message_for_a_queue_of_another_process_is_refused_and_reaches_none) 
             },
             [&](Side& side) {
                 side.open();
-                const XrcQueue own(side);
+                const XrcQueue own(side, "/proc/self/maps");
                 ASSERT_TRUE(own.receive(side));
                 side.qp = side.make(nullptr, IBV_QPT_XRC_SEND);
                 const auto targets = side.hear<uint32_t>();
