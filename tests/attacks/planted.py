@@ -35,6 +35,30 @@ target_link_libraries(planted_test PRIVATE below GTest::gtest_main Threads::Thre
 
 # name: file, the text to change, what it becomes, and which tests to run.
 DEFECTS = {
+    "receives are lent to whoever asks": (
+        "src/live/xrc_lender.cc",
+        " && there.has_proven(world_.own().secret().word)",
+        "",
+        "LendingTest.*",
+    ),
+    "receives are lent whatever domain is named": (
+        "src/live/xrc_lender.cc",
+        " || found->second.file != record.file",
+        "",
+        "LendingTest.*",
+    ),
+    "what a borrower says of a completion is not checked": (
+        "src/live/xrc_lender.cc",
+        "    if (!is_sane(peer, record)) return false;\n",
+        "",
+        "LendingTest.*",
+    ),
+    "receives that were lent to one that has left stay lent": (
+        "src/live/xrc_carriage.cc",
+        "    lender_.on_left(peer);\n",
+        "",
+        "LendingTest.what_was_lent*",
+    ),
     "the protection domain is not checked on the short way": (
         "src/live/direct.cc",
         "if (region == nullptr || region->pd.load() != note.pd.load()) return false;",
