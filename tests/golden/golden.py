@@ -19,7 +19,9 @@ VOLATILE = ("cpu_s", "wall_s", "hops_per_cpu_s", "peak_rss_bytes", "threads")
 def simulate(tulle, scenario, *options):
     command = [tulle, "sim", scenario.name, *options]
     result = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300)
-    if result.returncode not in (0, 1) or result.stderr:
+    # On a busy machine a run takes long, and says how far it is.
+    complaints = re.sub(r"^\d+ %, .*\n", "", result.stderr, flags=re.MULTILINE)
+    if result.returncode not in (0, 1) or complaints:
         sys.exit(f"{' '.join(command)}: exit code {result.returncode}\n{result.stderr}")
     return result.stdout
 
