@@ -38,7 +38,7 @@ base::Duration latency_of_64_bytes(const Target& target, int switches) {
 }
 
 TEST(profiles, all_of_them_are_read_and_say_what_they_are) {
-    EXPECT_EQ(built_in_profiles().size(), 32u);
+    EXPECT_EQ(built_in_profiles().size(), 33u);
     for (const BuiltInProfile& profile : built_in_profiles()) {
         const Profile read = built_in(profile.name);
         EXPECT_FALSE(read.name.empty()) << profile.name;

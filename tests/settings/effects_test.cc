@@ -227,7 +227,8 @@ std::vector<std::string> values_of(const std::string& type) {
     if (begins("duration, of a KiB")) return {"70ns"};
     if (begins("duration")) return {"0ns", "70ns", "3us", "40us", "off", "700us"};
     if (begins("rate")) return {"60Gbps", "350Gbps", "3Gbps", "500Mbps", "off"};
-    if (begins("size")) return {"0B", "37B", "300B", "700B", "9KB", "70KB", "16KiB", "33KiB"};
+    if (begins("size"))
+        return {"0B", "37B", "300B", "512B", "700B", "9KB", "70KB", "16KiB", "33KiB"};
     if (begins("part of one")) return {"0", "1e-7", "0.01", "0.4", "1"};
     if (begins("ratio")) return {"1/64", "1/2", "1"};
     if (begins("list of lanes")) return {"[0]", "[1]", "[6]", "[0, 3]"};
