@@ -69,6 +69,7 @@ TEST_P(ControlPlane, repairs_a_dead_link_while_packets_flow) {
 
 TEST_P(ControlPlane, loses_more_the_later_the_repair_is) {
     auto setup = shift_with_dead_link(GetParam());
+    setup.host.ack_timeout = 6;  // 262 us: senders try often
     const Result soon = run_in(setup, 1);
     setup.control.sweep.light = setup.control.distributed.light = 3000 * kControlMicrosecond;
     const Result late = run_in(setup, 1);
