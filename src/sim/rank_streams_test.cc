@@ -201,5 +201,44 @@ TEST(GeneratedPhases, find_what_stored_ones_find) {
     EXPECT_GT(compared, 100u);
 }
 
+// Servers with two GPUs; a ring through the first GPUs, and one through the second.
+Setup two_rings(bool skips) {
+    constexpr uint32_t kServers = 40;
+    Setup setup = cluster(kServers, 2, false);
+    setup.skips = skips;
+    setup.program.jobs.push_back({"rings"});
+    CollectiveOptions options;
+    options.collective = workload::Collective::all_gather;
+    options.algorithm = workload::Algorithm::ring;
+    options.channels = 1;
+    options.bytes = kServers * (128 << 10);
+    options.chunking.chunk = 32 << 10;
+    for (uint32_t place = 0; place < 2; ++place) {
+        std::vector<workload::Member> members;
+        for (uint32_t server = 0; server < kServers; ++server)
+            members.push_back({2 * server + place, server, place});
+        const auto group = std::make_shared<const Placement>(std::move(members), false);
+        workload::GeneratedJob(setup.program, 0, group)
+            .append("ring", workload::Schedule::make(options, group));
+    }
+    return setup;
+}
+
+TEST(skipping, moves_on_rings_that_are_alike_together) {
+    const Result full = run_once(two_rings(false), 1, {});
+    for (const size_t partitions : {1, 2}) {
+        const Result skipped = run_once(two_rings(true), partitions, {});
+        EXPECT_GT(skipped.skipping.jumps, 0u) << skipped.skipping.why_not;
+        ASSERT_EQ(skipped.phases.size(), 2u);
+        for (size_t i = 0; i < 2; ++i) {
+            EXPECT_EQ(skipped.phases[i].messages, full.phases[i].messages);
+            const auto took = static_cast<double>((full.phases[i].end - full.phases[i].begin).ps);
+            const auto reckoned =
+                static_cast<double>((skipped.phases[i].end - skipped.phases[i].begin).ps);
+            EXPECT_NEAR(reckoned / took, 1, 0.01);
+        }
+    }
+}
+
 }  // namespace
 }  // namespace tulle::sim

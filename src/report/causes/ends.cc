@@ -79,7 +79,11 @@ void Investigation::explain_ranks() {
         if (slow_software_of(rank).ps != 0) computing_.try_emplace(rank);
     for (const auto& [rank, time] : computing_) {
         if (const std::string target = storage_at(rank); !target.empty()) {
-            add(CauseKind::compute, target, time, fmt::format("the drives of {} are busy", target));
+            // Memory that GPUs share has a port inside their server, and the first one's adapter.
+            const bool is_memory = facts_.setup.ranks[rank].scale_up != topology::kNone;
+            add(CauseKind::compute, target, time,
+                is_memory ? fmt::format("the memory that is shared beside {} is busy", target)
+                          : fmt::format("the drives of {} are busy", target));
             continue;
         }
         const Duration computed = excess_of(rank);
