@@ -38,8 +38,8 @@ struct ServingOptions {
     Engine engine;
     uint32_t memory_permille = 800;
     uint64_t weight_bytes = 2;
-    base::Duration overhead{};      // of a step, before it begins
-    bool kv_by_layer = true;        // otherwise after the last layer
+    base::Duration overhead{};  // of a step, before it begins
+    bool kv_by_layer = true;    // otherwise after the last layer
     // Keys and values are in memory that GPUs share: bytes of each GPU; 0: in its own. They are
     // read at so many bytes a second, as all GPUs at once were simulated to.
     uint64_t kv_memory_bytes = 0;
