@@ -110,8 +110,8 @@ DEFECTS = {
     ),
     "a region of another process's other domain is imported": (
         "src/live/imports.cc",
-        "    if (note == nullptr || note->pd.load() != pd) return nullptr;\n",
-        "    if (note == nullptr) return nullptr;\n",
+        "    if (note == nullptr || note->pd.load() != pd) return std::nullopt;\n",
+        "    if (note == nullptr) return std::nullopt;\n",
         "imports_test",
     ),
     "an imported region outlives its owner's": (

@@ -186,8 +186,8 @@ DEFECTS = {
     ),
     "the limit of a shared queue is told too late": (
         "src/transport/core.cc",
-        "shared->queue.waiting() >= shared->limit) return;",
-        "shared->queue.waiting() >= shared->limit / 2) return;",
+        "shared->queue.waiting() + shared->lent >= shared->limit) return;",
+        "shared->queue.waiting() + shared->lent >= shared->limit / 2) return;",
     ),
     "a queue pair that goes keeps the receive that it took": (
         "src/transport/adapter.cc",
