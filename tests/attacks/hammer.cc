@@ -256,7 +256,8 @@ private:
         const uint64_t kind = random_.below(100);
         if (kind < 70) return put_packet();
         if (kind < 85) return put_frame();
-        if (kind < 97) return put_message();
+        if (kind < 96) return put_message();
+        if (kind < 97) return put_lending();
         if (kind < 98 && random_.below(50) == 0) return put_garbage();
         if (random_.below(200) == 0)
             stranger.put_write(random_.below(2) == 0 ? target_.place - 4096 : random_.next(),
@@ -319,6 +320,22 @@ private:
             size = wire::encode(made, path, payload, room);
         if (random_.below(4) == 0) room[random_.below(size)] = std::byte(random_.below(256));
         put_bytes(RecordKind::frame, std::span(room).first(size));
+    }
+    // What borrowers and lenders of receives say, mostly of what they never had.
+    void put_lending() {
+        CompleteRecord done;
+        std::array<std::byte, sizeof done> noise;
+        for (std::byte& byte : noise) byte = std::byte(random_.below(256));
+        if (random_.below(8) != 0) {
+            done.token = static_cast<uint32_t>(random_.below(64));
+            done.kind = static_cast<uint8_t>(transport::CompletionKind::receive);
+            done.qpn = outside(wire::Qpn{2}, stranger.card.slot).value;
+            std::memcpy(noise.data(), &done, sizeof done);
+        }
+        const auto kind = static_cast<RecordKind>(
+            random_.below(20) != 0 ? static_cast<uint64_t>(RecordKind::complete_lent)
+                                   : 6 + random_.below(4));
+        put_bytes(kind, std::span(noise).subspan(sizeof(RecordHead)));
     }
     void put_message() {
         std::array<std::byte, 256> mad{};
