@@ -462,6 +462,7 @@ void Adapter::deliver_rd(Instant now, const Packet& packet) {
     if (!passes_checks(*half, packet)) return;
     if (is_marked(packet)) on_marked(core_, *half, now, packet);
     on_rd_packet(core_, *half, now, packet);
+    if (!half->responder.answers.empty()) fetch_answers(core_, *half, now);
 }
 
 void Adapter::deliver_multicast(Instant now, const Packet& packet, wire::Bytes grh) {

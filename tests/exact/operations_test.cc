@@ -50,6 +50,16 @@ TEST(Operations, reliable_datagrams_to_different_hosts_do_not_wait_for_each_othe
         EXPECT_EQ(flow.completion, result.flows[0].completion);
 }
 
+// The responder of a READ fetches what is asked for from memory, as one of a connection does.
+TEST(Operations, reliable_datagrams_that_read_wait_for_memory) {
+    Lab lab = plain("pair");
+    lab.host.service = sim::Service::datagram;
+    lab.flows = {{.source = 0, .destination = 1, .bytes = 24, .operation = Operation::read}};
+    const Duration at_once = run(lab).flows[0].completion;
+    lab.host.memory.latency = 700_ns;
+    EXPECT_EQ(run(lab).flows[0].completion, at_once + 700_ns);
+}
+
 TEST(Operations, reliable_datagrams_survive_loss) {
     Lab lab = plain("pair");
     lab.host.service = sim::Service::datagram;
