@@ -4,6 +4,7 @@
 // end point that is gone is used again for another process when no queue pair is connected to it,
 // and not before a while has passed: a completion may still name it.
 #include <algorithm>
+#include <utility>
 
 #include "live/clock.h"
 #include "live/watch.h"
@@ -113,7 +114,7 @@ void World::meet_slots(std::span<const uint32_t> slots) {
     std::vector<int> sockets;
     for (const uint32_t slot : slots) {
         if (being_called_.contains(slot) || is_known(slot)) continue;
-        auto call = begin_call(slot, variants);
+        auto call = next_call(slot, variants);
         if (!call) continue;
         being_called_.insert(slot);
         sockets.push_back(call->line.socket.get());
@@ -159,10 +160,39 @@ std::optional<World::Call> World::begin_call(uint32_t slot, uint32_t variants) {
     return call;
 }
 
+// One that has not answered so far is not called once more. Nothing if it is too early to wait for
+// it again.
+std::optional<World::Call> World::next_call(uint32_t slot, uint32_t variants) {
+    const auto mute = mute_.find(slot);
+    if (mute == mute_.end() || !mute->second.call) return begin_call(slot, variants);
+    std::optional<Call>& open = mute->second.call;
+    const int socket = open->line.socket.get();
+    if (has_left(socket)) {
+        mute_.erase(mute);
+        return begin_call(slot, variants);
+    }
+    if (now() < mute->second.until && !has_spoken(socket)) return std::nullopt;
+    return std::exchange(open, std::nullopt);
+}
+
+// It knows us by this call, or will when it comes to it.
+std::optional<World::Call> World::open_call_to(const Peer& peer) {
+    const auto mute = mute_.find(peer.slot);
+    if (mute == mute_.end() || !mute->second.call || mute->second.who != peer.who)
+        return std::nullopt;
+    return std::exchange(mute->second.call, std::nullopt);
+}
+
 void World::end_call(Call call) {
+    Mute mute{call.line.who, now() + kMuteFor};
+    if (!has_spoken(call.line.socket.get())) {
+        mute.call = std::move(call);
+        mute_.insert_or_assign(mute.call->slot, std::move(mute));
+        return;
+    }
     auto found = read_answer(std::move(call.line.socket));
     if (!found || found->slot != call.slot || found->who != call.line.who) {
-        mute_[call.slot] = {call.line.who, now() + kMuteFor};
+        mute_.insert_or_assign(call.slot, std::move(mute));
         return;
     }
     mute_.erase(call.slot);
@@ -177,6 +207,11 @@ bool World::call_peer(Peer& peer) {
     if (peer.is_gone || time < peer.call_again_at || being_called_.contains(peer.slot))
         return false;
     peer.call_again_at = time + kCallAgain;
+    if (auto open = open_call_to(peer)) {
+        watch_->attend(open->line.socket.get());
+        peer.take_outgoing(std::move(open->line.socket), std::move(open->ring));
+        return true;
+    }
     auto line = reach(own_.realm(), peer.slot);
     if (!line || line->who != peer.who) return false;
     SharedMemory ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);

@@ -341,6 +341,11 @@ void await_answers(std::span<const int> sockets, base::Duration patience) {
     }
 }
 
+bool has_spoken(int socket) {
+    pollfd look{socket, POLLIN, 0};
+    return again([&] { return poll(&look, 1, 0); }) != 0;
+}
+
 void ring_through(int socket) {
     const char ring = 1;
     (void)again([&] { return send(socket, &ring, sizeof ring, MSG_NOSIGNAL | MSG_DONTWAIT); });

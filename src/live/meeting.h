@@ -117,6 +117,8 @@ std::optional<Line> reach(const Realm& world, uint32_t slot, uint32_t variant);
 bool send_card(int socket, const Card& card, bool is_same_user);
 // The answer of a process that was called; does not wait.
 std::optional<Introduction> read_answer(Descriptor socket);
+// Whether there is one, or the end of the line.
+bool has_spoken(int socket);
 // Until each of these can be read, or time is up.
 void await_answers(std::span<const int> sockets, base::Duration patience);
 

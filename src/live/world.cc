@@ -26,6 +26,7 @@ void World::show_facts(bool has_counters, bool cuts_packets, uint64_t capture) {
 
 void World::abandon() {
     for (auto& peer : peers_) peer.reset();
+    mute_.clear();
     own_.abandon();
 }
 

@@ -129,14 +129,17 @@ public:
     Groups& groups() { return groups_; }
 
 private:
-    struct Mute {
-        Credentials who;
-        base::Instant until;
-    };
     struct Call {
         uint32_t slot = 0;
         Line line;
         SharedMemory ring;
+    };
+    // One that has not answered, or not as it should.
+    struct Mute {
+        Credentials who;
+        base::Instant until;  // it is not waited for before
+        // Stays open: whoever answers late knows us by it, and would take its end for ours.
+        std::optional<Call> call{};
     };
 
     bool is_known(uint32_t slot);
@@ -144,6 +147,8 @@ private:
     std::optional<uint32_t> place_for_new_peer(const Introduction& introduction);
     bool make_room_for_remote(base::Instant now);
     std::optional<Call> begin_call(uint32_t slot, uint32_t variants);
+    std::optional<Call> next_call(uint32_t slot, uint32_t variants);
+    std::optional<Call> open_call_to(const Peer& peer);
     void end_call(Call call);
     void await_other_callers(std::span<const uint32_t> slots);
 
@@ -157,7 +162,7 @@ private:
     // By its address and ours: a machine with several addresses sends from the one that was named.
     std::map<std::array<wire::Gid, 2>, uint32_t> by_address_;
     std::set<uint32_t> being_called_;  // slots
-    std::map<uint32_t, Mute> mute_;    // those who did not answer, by slot
+    std::map<uint32_t, Mute> mute_;    // by slot
     std::condition_variable called_;
     Groups groups_;
 };

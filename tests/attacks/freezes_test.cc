@@ -3,6 +3,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -167,6 +168,38 @@ TEST_F(FreezeTest, a_stopped_process_holds_up_nobody_but_its_caller) {
     });
     EXPECT_EQ(victim.exit_code(), 0);
     kill(stopped.pid, SIGCONT);
+}
+
+// It knows the caller by that call. Whose line ends has left, so the caller must not hang up.
+TEST_F(FreezeTest, who_answers_late_does_not_take_its_caller_for_dead) {
+    Process late(uid, [&](const Channel& parent) {
+        Stranger stranger(world_for(world, false, uid));
+        parent.send(stranger.card.slot);
+        (void)parent.take<int>();
+        stranger.answer_callers();
+        const bool is_there = std::ranges::any_of(
+            stranger.callers, [](const Descriptor& line) { return !has_left(line.get()); });
+        parent.send(1);
+        (void)parent.take<int>();
+        return is_there ? 0 : 1;
+    });
+    const auto slot = late.channel().take<uint32_t>();
+    Process caller(uid, [&](const Channel& parent) {
+        Program program(identity_in(world, 1, false));
+        const std::lock_guard guard(program.side.host->lock());
+        World& known = program.side.host->world();
+        const bool was_silent = known.resolve_slot(slot) == Host::kNowhere;
+        parent.send(1);
+        (void)parent.take<int>();
+        return was_silent && known.resolve_slot(slot) != Host::kNowhere ? 0 : 1;
+    });
+    (void)caller.channel().take<int>();
+    late.channel().send(1);
+    (void)late.channel().take<int>();
+    caller.channel().send(1);
+    EXPECT_EQ(caller.exit_code(), 0);
+    late.channel().send(1);
+    EXPECT_EQ(late.exit_code(), 0);
 }
 
 // "At work" for ever: one who has proven nothing is not waited for, one who has not for ever.
