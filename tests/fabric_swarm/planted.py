@@ -24,7 +24,8 @@ DEFECTS = {
     "a packet that is dropped keeps its room": (
         "src/fabric/switch.cc",
         "    cabling_.drop(now, global(port), index, cause);\n    release(",
-        "    cabling_.drop(now, global(port), index, cause);\n    if (cause != Drop::watchdog) release(",
+        "    cabling_.drop(now, global(port), index, cause);\n"
+        "    if (cause != Drop::watchdog) release(",
     ),
     "a pause is never taken back": (
         "src/fabric/intake.cc",
