@@ -146,9 +146,7 @@ TEST_F(FreezeTest, a_stopped_process_holds_up_nobody_but_its_caller) {
     Process stopped(
         uid, [&](const Channel& c) { return live_as_victim(c, identity_in(world, 0, false)); });
     const auto where = stopped.channel().take<Whereabouts>();
-    kill(stopped.pid, SIGSTOP);
-    siginfo_t info;
-    waitid(P_PID, static_cast<id_t>(stopped.pid), &info, WSTOPPED | WNOWAIT);
+    stopped.stop();
     Process victim(uid, [&](const Channel&) {
         Program program(identity_in(world, 1, false));
         std::atomic<bool> is_calling{false};

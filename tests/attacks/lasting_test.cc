@@ -123,7 +123,7 @@ TEST(LastingTest, a_call_outlasts_signals) {
         const std::lock_guard guard(program.side.host->lock());
         return program.side.host->world().resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
     });
-    kill(server.pid, SIGSTOP);
+    server.stop();
     client.channel().send('!');
     (void)client.channel().take<char>();
     kill(server.pid, SIGCONT);

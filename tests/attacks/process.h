@@ -102,6 +102,13 @@ public:
     Process(const Process&) = delete;
     Process& operator=(const Process&) = delete;
 
+    // It does nothing any more when this returns.
+    void stop() const {
+        kill(pid, SIGSTOP);
+        siginfo_t info;
+        waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOWAIT);
+    }
+
     Channel channel() const { return {from_.get(), to_.get()}; }
     // Of one that ends by itself; 128 and the number of the signal that ended it.
     int exit_code() {
