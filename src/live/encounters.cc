@@ -141,8 +141,6 @@ void World::await_other_callers(std::span<const uint32_t> slots) {
 }
 
 std::optional<World::Call> World::begin_call(uint32_t slot, uint32_t variants) {
-    Call call;
-    call.slot = slot;
     std::optional<Line> line;
     if (variants == kAllVariants) line = reach(own_.realm(), slot);
     for (uint32_t variant = 0; !line && variants != kAllVariants && variant < variants; ++variant)
@@ -151,13 +149,25 @@ std::optional<World::Call> World::begin_call(uint32_t slot, uint32_t variants) {
     if (const auto mute = mute_.find(slot);
         mute != mute_.end() && mute->second.who == line->who && now() < mute->second.until)
         return std::nullopt;
-    call.ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
+    return introduce(slot, std::move(*line));
+}
+
+// Says who we are, and hands over the ring that we will write.
+std::optional<World::Call> World::introduce(uint32_t slot, Line line) {
+    Call call{slot, std::move(line),
+              SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write)};
     if (!call.ring) return std::nullopt;
     Card mine = own_.card();
     mine.ring = call.ring.file();
-    if (!send_card(line->socket.get(), mine, own_.realm().is_own(line->who))) return std::nullopt;
-    call.line = std::move(*line);
+    const bool is_own = own_.realm().is_own(call.line.who);
+    if (!send_card(call.line.socket.get(), mine, is_own)) return std::nullopt;
     return call;
+}
+
+// It takes what we write from now on.
+void World::settle_call(Peer& peer, Call call) {
+    watch_->attend(call.line.socket.get());
+    peer.take_outgoing(std::move(call.line.socket), std::move(call.ring));
 }
 
 // One that has not answered so far is not called once more. Nothing if it is too early to wait for
@@ -198,8 +208,8 @@ void World::end_call(Call call) {
     mute_.erase(call.slot);
     const auto index = index_for(*found);
     if (!index || peers_[*index]->can_send()) return;
-    watch_->attend(found->socket.get());
-    peers_[*index]->take_outgoing(std::move(found->socket), std::move(call.ring));
+    call.line.socket = std::move(found->socket);
+    settle_call(*peers_[*index], std::move(call));
 }
 
 bool World::call_peer(Peer& peer) {
@@ -207,20 +217,14 @@ bool World::call_peer(Peer& peer) {
     if (peer.is_gone || time < peer.call_again_at || being_called_.contains(peer.slot))
         return false;
     peer.call_again_at = time + kCallAgain;
-    if (auto open = open_call_to(peer)) {
-        watch_->attend(open->line.socket.get());
-        peer.take_outgoing(std::move(open->line.socket), std::move(open->ring));
-        return true;
+    auto call = open_call_to(peer);
+    if (!call) {
+        auto line = reach(own_.realm(), peer.slot);
+        if (!line || line->who != peer.who) return false;
+        call = introduce(peer.slot, std::move(*line));
     }
-    auto line = reach(own_.realm(), peer.slot);
-    if (!line || line->who != peer.who) return false;
-    SharedMemory ring = SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write);
-    if (!ring) return false;
-    Card mine = own_.card();
-    mine.ring = ring.file();
-    if (!send_card(line->socket.get(), mine, own_.realm().is_own(line->who))) return false;
-    watch_->attend(line->socket.get());
-    peer.take_outgoing(std::move(line->socket), std::move(ring));
+    if (!call) return false;
+    settle_call(peer, std::move(*call));
     return true;
 }
 

@@ -149,6 +149,8 @@ private:
     std::optional<Call> begin_call(uint32_t slot, uint32_t variants);
     std::optional<Call> next_call(uint32_t slot, uint32_t variants);
     std::optional<Call> open_call_to(const Peer& peer);
+    std::optional<Call> introduce(uint32_t slot, Line line);
+    void settle_call(Peer& peer, Call call);
     void end_call(Call call);
     void await_other_callers(std::span<const uint32_t> slots);
 
