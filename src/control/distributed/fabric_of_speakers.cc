@@ -177,6 +177,8 @@ void FabricOfSpeakers::handle(const Event& event) {
         case Kind::resume: return resume({event.node, event.port});
     }
     drain(event.node);
+    // Timers are of all sessions; all else changes that of its port alone.
+    if (event.kind != Kind::timer) return note_session(event.node, event.port);
     for (uint16_t port = 0; port < topology_.nodes[event.node].port_count; ++port)
         note_session(event.node, port);
 }
