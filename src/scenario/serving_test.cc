@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "scenario/files_test.h"
-#include "sim/course.h"
+#include "sim/testing.h"
 #include "workload/serving/run.h"
 
 namespace tulle::scenario {
@@ -25,19 +25,6 @@ sim::Setup serving_setup(const std::string& rest) {
     return setup ? *setup : sim::Setup{};
 }
 
-sim::Result served_by(const sim::Setup& setup, size_t partitions) {
-    auto built = sim::Simulation::build(setup, partitions);
-    EXPECT_TRUE(built.ok()) << built.error().message;
-    if (!built) return {};
-    sim::Simulation& simulation = **built;
-    sim::Course course(setup, simulation);
-    for (; !course.is_over(); course.choose()) {
-        for (size_t i = 0; i < partitions; ++i) simulation.advance(i, course.window());
-        for (size_t i = 0; i < partitions; ++i) simulation.exchange(i);
-    }
-    return simulation.finish(course.end());
-}
-
 const std::string kApart =
     kServed + ", prefill: {tp: 4, ranks: [0-3]}, decode: {tp: 4, ranks: [4-7]}";
 
@@ -45,7 +32,7 @@ TEST(serving, ends_with_all_requests_answered_whichever_way_it_is_laid_out) {
     for (const std::string& layout : {kServed + ", together: {tp: 4}", kServed + ", together: {}",
                                       kApart, kApart + ", kv: whole"}) {
         const sim::Setup setup = serving_setup(layout);
-        const sim::Result result = served_by(setup, 1);
+        const sim::Result result = sim::testing::run(setup, 1);
         EXPECT_EQ(result.end, sim::Result::End::done) << result.stuck_reason;
         ASSERT_EQ(result.serving.size(), 1u);
         EXPECT_EQ(result.serving[0].gaps.size(), 30u * 3) << layout;
@@ -62,9 +49,9 @@ TEST(serving, ends_with_all_requests_answered_whichever_way_it_is_laid_out) {
 
 TEST(serving, finds_the_same_with_any_number_of_partitions) {
     const sim::Setup setup = serving_setup(kApart);
-    const sim::Result alone = served_by(setup, 1);
+    const sim::Result alone = sim::testing::run(setup, 1);
     for (const size_t partitions : {2u, 3u, 8u}) {
-        const sim::Result other = served_by(setup, partitions);
+        const sim::Result other = sim::testing::run(setup, partitions);
         EXPECT_EQ(other.hash, alone.hash);
         EXPECT_EQ(other.serving[0].gaps, alone.serving[0].gaps);
     }
@@ -72,7 +59,7 @@ TEST(serving, finds_the_same_with_any_number_of_partitions) {
 
 TEST(serving, sends_a_cache_layer_by_layer_behind_the_layers_that_follow) {
     const auto mean_gap = [](const std::string& kv) {
-        const sim::Result result = served_by(
+        const sim::Result result = sim::testing::run(
             serving_setup("model: llama3-8b, rate: 10, requests: 5, prompt: 8000, output: 2, "
                           "prefill: {tp: 4, ranks: [0-3]}, decode: {tp: 4, ranks: [4-7]}, kv: " +
                           kv),

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/course.h"
+#include "sim/testing.h"
 #include "topology/spec.h"
 
 namespace tulle::sim {
@@ -36,18 +36,6 @@ Setup shift_with_dead_link(ControlSettings::Kind kind) {
     return setup;
 }
 
-Result run_in(const Setup& setup, size_t partitions) {
-    auto built = Simulation::build(setup, partitions);
-    EXPECT_TRUE(built) << built.error().message;
-    Simulation& simulation = **built;
-    Course course(setup, simulation);
-    for (; !course.is_over(); course.choose()) {
-        for (size_t p = 0; p < partitions; ++p) simulation.advance(p, course.window());
-        for (size_t p = 0; p < partitions; ++p) simulation.exchange(p);
-    }
-    return simulation.finish(course.end());
-}
-
 uint64_t lost_on_dead_links(const std::array<uint64_t, kDropCauses>& lost) {
     return lost[static_cast<size_t>(Drop::link_down)] + lost[static_cast<size_t>(Drop::no_route)];
 }
@@ -56,7 +44,7 @@ class ControlPlane : public ::testing::TestWithParam<ControlSettings::Kind> {};
 
 TEST_P(ControlPlane, repairs_a_dead_link_while_packets_flow) {
     const auto setup = shift_with_dead_link(GetParam());
-    const Result result = run_in(setup, 1);
+    const Result result = testing::run(setup, 1);
     ASSERT_EQ(result.control.repairs.size(), 1u);
     const RepairResult& found = result.control.repairs[0];
     EXPECT_TRUE(found.repair.is_repaired());
@@ -70,26 +58,26 @@ TEST_P(ControlPlane, repairs_a_dead_link_while_packets_flow) {
 TEST_P(ControlPlane, loses_more_the_later_the_repair_is) {
     auto setup = shift_with_dead_link(GetParam());
     setup.host.ack_timeout = 6;  // 262 us: senders try often
-    const Result soon = run_in(setup, 1);
+    const Result soon = testing::run(setup, 1);
     setup.control.sweep.light = setup.control.distributed.light = 3000 * kControlMicrosecond;
-    const Result late = run_in(setup, 1);
+    const Result late = testing::run(setup, 1);
     EXPECT_GT(late.control.repairs[0].repair.repaired, soon.control.repairs[0].repair.repaired);
     EXPECT_GT(lost_on_dead_links(late.totals.dropped), lost_on_dead_links(soon.totals.dropped));
 }
 
 TEST_P(ControlPlane, is_the_same_for_any_number_of_partitions) {
     const auto setup = shift_with_dead_link(GetParam());
-    const uint64_t hash = run_in(setup, 1).hash;
-    EXPECT_EQ(run_in(setup, 2).hash, hash);
-    EXPECT_EQ(run_in(setup, 5).hash, hash);
+    const uint64_t hash = testing::run(setup, 1).hash;
+    EXPECT_EQ(testing::run(setup, 2).hash, hash);
+    EXPECT_EQ(testing::run(setup, 5).hash, hash);
 }
 
 TEST_P(ControlPlane, changes_nothing_where_nothing_breaks_and_paths_are_the_same) {
     auto setup = shift_with_dead_link(GetParam());
     setup.faults.clear();
-    const Result found = run_in(setup, 1);
+    const Result found = testing::run(setup, 1);
     setup.control.kind = ControlSettings::Kind::given;
-    const Result given = run_in(setup, 1);
+    const Result given = testing::run(setup, 1);
     EXPECT_GT(found.control.bring_up_messages, 0u);
     EXPECT_TRUE(given.control.is_given());
     if (GetParam() == ControlSettings::Kind::sweep) return;  // its engine balances otherwise

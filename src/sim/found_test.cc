@@ -1,7 +1,7 @@
 // What the swarm of fabrics (tests/fabric_swarm) found, one rule a test.
 #include <gtest/gtest.h>
 
-#include "sim/course.h"
+#include "sim/testing.h"
 #include "topology/builders.h"
 
 namespace tulle::sim {
@@ -27,14 +27,7 @@ Flow flow(uint32_t source, uint32_t destination, uint64_t bytes,
     return flow;
 }
 
-Result run(const Setup& setup) {
-    auto built = Simulation::build(setup, 1);
-    EXPECT_TRUE(built) << built.error().message;
-    Simulation& simulation = **built;
-    Course course(setup, simulation);
-    for (; !course.is_over(); course.choose()) simulation.advance(0, course.window());
-    return simulation.finish(course.end());
-}
+using testing::run;
 
 bool all_finished(const Result& result) {
     for (const FlowResult& flow : result.flows)

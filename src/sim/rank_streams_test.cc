@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "sim/course.h"
 #include "sim/run_hash.h"
+#include "sim/testing.h"
 #include "topology/builders.h"
 #include "workload/generated_job.h"
 
@@ -58,26 +58,14 @@ struct Found {
     uint64_t hash = 0;  // of what was found
 };
 
-Result run_once(const Setup& setup, size_t partitions, const std::vector<ChainLink>& chain) {
-    auto built = Simulation::build(setup, partitions, std::pmr::new_delete_resource(), chain);
-    EXPECT_TRUE(built) << built.error().message;
-    Simulation& simulation = **built;
-    Course course(setup, simulation);
-    for (; !course.is_over(); course.choose()) {
-        for (size_t p = 0; p < partitions; ++p) simulation.advance(p, course.window());
-        for (size_t p = 0; p < partitions; ++p) simulation.exchange(p);
-    }
-    return simulation.finish(course.end());
-}
-
 // Once for what happens, and once more for where the time went.
 Found run(const Setup& setup, size_t partitions) {
     Found found;
-    found.result = run_once(setup, partitions, {});
+    found.result = testing::run(setup, partitions, {});
     found.hash = run_hash(Setup(), found.result);
     EXPECT_FALSE(found.result.account.chain.empty());
     if (found.result.account.chain.empty()) return found;
-    found.result.account = run_once(setup, partitions, found.result.account.chain).account;
+    found.result.account = testing::run(setup, partitions, found.result.account.chain).account;
     return found;
 }
 
@@ -225,9 +213,9 @@ Setup two_rings(bool skips) {
 }
 
 TEST(skipping, moves_on_rings_that_are_alike_together) {
-    const Result full = run_once(two_rings(false), 1, {});
+    const Result full = testing::run(two_rings(false), 1, {});
     for (const size_t partitions : {1, 2}) {
-        const Result skipped = run_once(two_rings(true), partitions, {});
+        const Result skipped = testing::run(two_rings(true), partitions, {});
         EXPECT_GT(skipped.skipping.jumps, 0u) << skipped.skipping.why_not;
         ASSERT_EQ(skipped.phases.size(), 2u);
         for (size_t i = 0; i < 2; ++i) {

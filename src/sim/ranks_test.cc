@@ -1,7 +1,7 @@
 // Programs in time: what begins when, on which network, and that partitions do not matter.
 #include <gtest/gtest.h>
 
-#include "sim/course.h"
+#include "sim/testing.h"
 #include "topology/builders.h"
 
 namespace tulle::sim {
@@ -35,17 +35,7 @@ uint32_t add(Setup& setup, const Task& task, std::vector<uint32_t> needs = {}) {
     return setup.program.add(task, needs);
 }
 
-Result run(const Setup& setup, size_t partitions = 1) {
-    auto built = Simulation::build(setup, partitions);
-    EXPECT_TRUE(built) << built.error().message;
-    Simulation& simulation = **built;
-    Course course(setup, simulation);
-    for (; !course.is_over(); course.choose()) {
-        for (size_t p = 0; p < partitions; ++p) simulation.advance(p, course.window());
-        for (size_t p = 0; p < partitions; ++p) simulation.exchange(p);
-    }
-    return simulation.finish(course.end());
-}
+using testing::run;
 
 Duration length(const PhaseResult& phase) {
     return phase.end - phase.begin;

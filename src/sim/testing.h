@@ -1,0 +1,27 @@
+// A simulation from its setup to its end on one thread, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sim/course.h"
+
+namespace tulle::sim::testing {
+
+// `chain`: what is followed for the account, as Simulation::build() takes it.
+inline Result run(const Setup& setup, size_t partitions = 1, std::vector<ChainLink> chain = {}) {
+    auto built =
+        Simulation::build(setup, partitions, std::pmr::new_delete_resource(), std::move(chain));
+    EXPECT_TRUE(built.ok()) << built.error().message;
+    if (!built) return {};
+    Simulation& simulation = **built;
+    Course course(setup, simulation);
+    for (; !course.is_over(); course.choose()) {
+        for (size_t p = 0; p < partitions; ++p) simulation.advance(p, course.window());
+        for (size_t p = 0; p < partitions; ++p) simulation.exchange(p);
+    }
+    return simulation.finish(course.end());
+}
+
+}  // namespace tulle::sim::testing
