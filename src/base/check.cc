@@ -5,7 +5,7 @@
 
 namespace tulle::base {
 
-// The one place above the line of the rooms that prints: the program is about to end.
+// The only function of the sans-IO rooms that prints: the program is about to end.
 void check_failed(const char* condition, const char* file, int line) {
     std::fprintf(stderr, "tulle: internal error: %s (%s:%d)\n", condition, file, line);
     std::abort();

@@ -1,10 +1,10 @@
-// Our own mistakes stop the program, also in release. What a peer or a user got wrong is a value
-// (see result.h), never a check.
+// A failed check is a bug of ours and stops the program, also in release. A mistake of a peer or a
+// user is a value (result.h), never a check.
 #pragma once
 
 namespace tulle::base {
 
-// Says which check failed and where, then ends the program.
+// Prints which check failed and where, then ends the program.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
 }  // namespace tulle::base

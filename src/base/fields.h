@@ -1,12 +1,11 @@
 // Visits the fields of a plain struct in the order of their declaration, so that a function over
 // all fields needs no list that could miss a new one.
 //
-// C++20 has no reflection. What it has: an aggregate of n fields can be initialised from n values
-// and not from n + 1, and a structured binding names exactly n fields or does not compile. So a
-// wrong count is an error of the compiler, never a field left out. Such an error means a field
-// whose type cannot be made from one value of any type (std::optional, C arrays) or a struct with
-// more fields than there are branches below; the first is visited by hand, the second gets
-// branches.
+// C++20 has no reflection, but an aggregate of n fields can be initialised from n values and not
+// from n + 1, and a structured binding names exactly n fields or does not compile. A wrong count is
+// therefore a compile error, never a missed field. Such an error means one of two things. A field
+// has a type that cannot be made from one value of any type (std::optional, C arrays): visit that
+// struct by hand. Or the struct has more fields than there are branches below: add branches.
 #pragma once
 
 #include <cstddef>

@@ -11,15 +11,15 @@ namespace {
 
 constexpr uintptr_t kLeastPage = 4096;
 
-// Where a thread goes on whose copy has failed. Libraries that are loaded late find room for a
-// pointer among what is there from the start.
+// Where a thread continues after a failed copy. With initial-exec a library that is loaded late
+// still finds room for one pointer in the static TLS block.
 __attribute__((tls_model("initial-exec"))) thread_local jmp_buf* landing = nullptr;
 
 void touch(uintptr_t place) {
     (void)*reinterpret_cast<const volatile std::byte*>(place);
 }
 
-// The handler is a part of the thread that the compiler does not see.
+// The compiler does not know that a signal handler may read `landing` in between.
 void begin(jmp_buf& here) {
     landing = &here;
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -1,14 +1,13 @@
-// Copies to and from memory that may not be there. Registered memory is a program's own: it may
-// unmap or protect it while work on it is posted, and must hear of that by a completion.
+// Copies to and from memory that may be unmapped. Registered memory belongs to the program, which
+// may unmap or protect it while work on it is posted; the completion must then report an error.
 //
-// A copy is a plain one between two stores of a pointer. Where it meets a page that cannot be used
-// the kernel raises a signal; its handler, which this room does not have (live/fault_guard.h),
-// calls land_copy(), and the copy answers false. Without a handler the program ends, as it would
-// for an access of its own. Asking the kernel before each copy would cost more than a small copy
-// does.
+// A guarded copy is a plain copy between two stores of a pointer. On an unusable page the kernel
+// raises a signal. The handler, which is not in this room (live/fault_guard.h), calls land_copy(),
+// and the copy returns false. Without a handler the program ends, as it would for its own access.
+// Asking the kernel before each copy would cost more than a small copy does.
 //
-// Memory of another process has addresses here and no pages behind them. Whoever has imported some
-// says how it is copied (live/imports.h); programs that have none pay one look at a pointer.
+// Memory of another process has addresses here but no pages. The importer sets `foreign_memory` to
+// say how it is copied (live/imports.h). Programs without imports pay one load of a pointer.
 #pragma once
 
 #include <atomic>
@@ -16,16 +15,17 @@
 
 namespace tulle::base {
 
-// As memmove. False: some of it could not be read or written; part of it may have been copied.
+// Like memmove. Returns false if some of it could not be read or written; part of it may have been
+// copied.
 bool guarded_copy(void* to, const void* from, size_t bytes) noexcept;
 
-// Whether all of it can be read now: looks at a byte of each page.
+// Whether all of it can be read now: reads one byte per page.
 bool is_readable_now(const void* from, size_t bytes) noexcept;
 
-// How memory of other processes is reached, by the addresses that stand for it.
+// Access to memory of other processes, by the addresses that stand for it.
 struct ForeignMemory {
     bool (*has)(const void* address) noexcept;
-    // One of the two, or both, are such addresses.
+    // At least one of the two addresses is foreign.
     bool (*copy)(void* to, const void* from, size_t bytes) noexcept;
     bool (*allows)(const void* address, size_t bytes, bool writes) noexcept;
 };
@@ -36,7 +36,8 @@ inline bool is_foreign(const void* address) noexcept {
     return foreign != nullptr && foreign->has(address);
 }
 
-// Does not return if the calling thread is amid one of the two.
+// Called by the signal handler. Does not return if the calling thread is inside one of the
+// functions above.
 void land_copy() noexcept;
 
 }  // namespace tulle::base

@@ -7,7 +7,7 @@
 namespace tulle::base {
 namespace {
 
-// Ten bytes that lie elsewhere: `shadow` stands for `real`.
+// Ten bytes of foreign memory: `shadow` stands for `real`.
 std::byte shadow[10];
 std::byte real[10];
 bool is_there = true;

@@ -1,5 +1,5 @@
 // A small hash of a stream of numbers, the same on every platform. The report prints the hash of a
-// run, so two runs can be compared by one number. It is no defence against an adversary.
+// run, so two runs can be compared by one number. It does not resist an adversary.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
 
-// From 0 to 2^64 - 1, as many small values as large ones.
+// From 0 to 2^64 - 1, with as many small values as large ones.
 std::vector<uint64_t> values_of_all_magnitudes(size_t count) {
     RandomStream random({.seed = 1});
     std::vector<uint64_t> values;

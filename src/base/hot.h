@@ -1,5 +1,5 @@
-// The way of a packet is one function to the machine and several to the reader: a call costs as
-// much as what most of them do (a third of all instructions a hop).
+// The path of a packet is written as several functions and compiled as one: calls took a third of
+// all instructions per hop.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace tulle::base {
 
-// Asks for memory that will be used soon, into the second-level cache: the first is too small for
-// what others will need beside what is needed now. The empty instruction is there to be volatile: a
-// function that only prefetches has no effect that the compiler knows of, and calls of it vanish.
+// Prefetches into the second-level cache; the first level is too small for it beside the data in
+// use. Without the empty volatile instruction the compiler sees no effect and removes calls of
+// functions that only prefetch.
 TULLE_HOT void prefetch(const void* address) {
     __builtin_prefetch(address, 0, 2);
     asm volatile("");
 }
-// The same for all lines of an object.
+// The same for all cache lines of an object.
 TULLE_HOT void prefetch(const void* address, size_t bytes) {
     constexpr size_t kLine = 64;
     for (size_t i = 0; i < bytes; i += kLine) prefetch(static_cast<const std::byte*>(address) + i);

@@ -1,5 +1,5 @@
 // 128-bit integers, for products of two 64-bit numbers that must not overflow. Both compilers have
-// them; the standard does not, hence the one place that says so.
+// them, the standard does not; only this file uses the extension.
 #pragma once
 
 namespace tulle::base {

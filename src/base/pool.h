@@ -1,11 +1,11 @@
-// Objects that come and go, named by 32-bit handles instead of pointers. The pool grows by slabs,
-// so objects never move; once it is as large as the run needs, it allocates no more.
+// Objects with 32-bit handles instead of pointers. The pool grows by slabs, so objects never move;
+// once it is as large as the run needs, it does not allocate.
 //
-// A handle is 24 bits of index and 8 bits of generation. A place's generation goes up when it is
-// acquired and when it is released, so it is odd while the place is in use, and a handle that was
-// kept too long no longer matches. This is checked on every use, also in release: generations are
-// bytes that lie together, 64 places a cache line, and do not disturb the layout of the objects. A
-// stale handle escapes only if its place was reused a multiple of 128 times since.
+// A handle has 24 bits of index and 8 bits of generation. The generation of a slot goes up when it
+// is acquired and when it is released, so it is odd while the slot is in use, and a stale handle
+// does not match. This is checked on every use, also in release: generations are bytes in an array
+// of their own, 64 slots per cache line, and do not disturb the layout of the objects. A stale
+// handle goes unnoticed only if its slot was reused a multiple of 128 times since.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ public:
         return {index | uint32_t{++generation_at(index)} << kIndexBits};
     }
 
-    // The object keeps what it owns until its place is acquired again.
+    // The object keeps what it owns until its slot is acquired again.
     void release(Handle handle) {
         const uint32_t index = checked_index(handle);
         ++generation_at(index);
@@ -53,7 +53,7 @@ public:
         return index < capacity() && generation % 2 == 1 && generation == generation_at(index);
     }
 
-    // How many objects are acquired and not released: what a leak test asks.
+    // Objects acquired and not released, for leak tests.
     size_t live() const { return capacity() - free_.size(); }
     size_t capacity() const { return slabs_.size() * kSlabObjects; }
 
@@ -67,7 +67,7 @@ private:
         std::array<uint8_t, kSlabObjects> generations{};
     };
 
-    // These give up the constness of the pool; the public functions restore it.
+    // These return non-const objects; the public functions restore constness.
     Slab& slab_of(uint32_t index) const { return *slabs_[index / kSlabObjects]; }
     T& object_at(uint32_t index) const { return slab_of(index).objects[index % kSlabObjects]; }
     uint8_t& generation_at(uint32_t index) const {
@@ -89,7 +89,7 @@ private:
     }
 
     std::vector<std::unique_ptr<Slab>> slabs_;
-    std::vector<uint32_t> free_;  // the place that was released last is taken first: it is cached
+    std::vector<uint32_t> free_;  // last in, first out: the slot released last is in the cache
 };
 
 }  // namespace tulle::base

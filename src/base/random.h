@@ -1,6 +1,6 @@
-// Random numbers that belong to somebody. A stream is a pure function of the run's seed and of the
-// entity that owns it, so adding link 8 does not change what link 7 draws, and neither does the
-// order in which entities draw. Integers only: every compiler gives the same numbers.
+// Random streams with an owner. A stream is a pure function of the run's seed and of the entity
+// that owns it, so adding link 8 does not change what link 7 draws, and neither does the order in
+// which entities draw. Integers only: every compiler gives the same numbers.
 //
 // The generator is xoshiro256** (Blackman and Vigna, 2018). SplitMix64 alone would do with 8 bytes,
 // but all its streams are parts of one cycle of 2^64 numbers: among a million entities that draw a
@@ -20,7 +20,7 @@
 
 namespace tulle::base {
 
-// Whose stream it is. `kind` is the caller's enumeration of what draws: links, hosts, workloads.
+// The owner of a stream. `kind` is the caller's enumeration of owners: links, hosts, workloads.
 struct StreamOwner {
     uint64_t seed = 0;
     uint32_t kind = 0;
@@ -68,8 +68,8 @@ constexpr uint64_t RandomStream::next() {
     return result;
 }
 
-// Multiplies instead of dividing (Lemire, 2019): the high half of draw * bound is the result; the
-// few draws whose low half would favour some results are drawn again.
+// Multiplies instead of dividing (Lemire, 2019): the high half of draw * bound is the result. Draws
+// whose low half would bias the result are rejected.
 constexpr uint64_t RandomStream::below(uint64_t bound) {
     TULLE_CHECK(bound != 0);
     uint128_t product = uint128_t{next()} * bound;

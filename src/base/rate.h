@@ -1,6 +1,6 @@
-// Exact rates. How long a byte takes is kept as a reduced fraction of picoseconds: 20/1 at
-// 400 Gb/s, 80/1 at 100 Gb/s, 440/3 on an FDR 4x link (600/11 Gb/s). Rounding each packet to whole
-// picoseconds would make such a link drift; a Serializer carries the fraction over instead.
+// Exact rates. The time per byte is a reduced fraction of picoseconds: 20/1 at 400 Gb/s, 80/1 at
+// 100 Gb/s, 440/3 on an FDR 4x link (600/11 Gb/s). Rounding each packet to whole picoseconds would
+// make such a link drift; a Serializer carries the fraction over instead.
 #pragma once
 
 #include <compare>
@@ -15,24 +15,24 @@ namespace tulle::base {
 
 class Rate {
 public:
-    // numerator / denominator bits a second: FDR 4x is bits_per_second(600'000'000'000, 11).
+    // numerator / denominator bits per second: FDR 4x is bits_per_second(600'000'000'000, 11).
     static constexpr Rate bits_per_second(uint64_t numerator, uint64_t denominator = 1);
 
     // Picoseconds per byte, as a reduced fraction.
     constexpr uint64_t numerator() const { return numerator_; }
     constexpr uint64_t denominator() const { return denominator_; }
-    // Whole bits a second, rounded down.
+    // Whole bits per second, rounded down.
     constexpr uint64_t whole_bits_per_second() const {
         return static_cast<uint64_t>(uint128_t{8'000'000'000'000} * denominator_ / numerator_);
     }
 
-    // How long `bytes` take on an idle line, rounded up to a picosecond.
+    // The time of `bytes` on an idle line, rounded up to a picosecond.
     constexpr Duration time_for(uint64_t bytes) const;
-    // How many bytes are complete after `time`, which is not negative.
+    // Complete bytes after `time`, which is not negative.
     constexpr uint64_t bytes_in(Duration time) const;
 
     constexpr bool operator==(const Rate&) const = default;
-    // The slower rate is the lesser one.
+    // The slower rate compares as less.
     constexpr std::strong_ordering operator<=>(const Rate& other) const;
 
 private:
@@ -43,23 +43,23 @@ private:
     uint64_t denominator_;
 };
 
-// A line that sends one thing after another. The exact end of the last one is a whole number of
-// picoseconds and a fraction; the line reports it rounded up, so it never beats its rate.
+// A line that sends one packet after another. The exact end of the last one is a whole number of
+// picoseconds plus a fraction; the line reports it rounded up, so it never exceeds its rate.
 //
-// The rule of the fraction: what is sent no later than the reported end follows back to back and
-// starts at the exact end, so n packets end at the closed form, rounded up once. What is sent after
-// the reported end finds an idle line and starts at that very instant; the fraction is dropped.
+// A packet sent no later than the reported end follows back to back and starts at the exact end, so
+// n packets end at the closed form, rounded up once. A packet sent after the reported end finds an
+// idle line and starts at that instant; the fraction is dropped.
 class Serializer {
 public:
     explicit Serializer(Rate rate) : rate_(rate) {}
 
-    // Sends `bytes` at `now`, or once the line is free; returns when the last of them has left.
+    // Sends `bytes` at `now`, or once the line is free; returns when the last byte has left.
     Instant send(Instant now, uint64_t bytes);
 
-    // It is busy for so much longer.
+    // Keeps the line busy for this much longer.
     void hold(Duration time) { whole_ += time; }
 
-    // The reported end of what was sent last.
+    // The reported end of the last packet.
     Instant free_at() const { return {whole_.ps + (fraction_ != 0 ? 1 : 0)}; }
 
     Rate rate() const { return rate_; }
@@ -72,7 +72,7 @@ private:
 
 namespace detail {
 
-// The product of two such numbers fits 62 bits: no wide division for the rates of most links.
+// The product of two such numbers fits into 62 bits, so most rates need no wide division.
 inline constexpr uint64_t kSmall = (uint64_t{1} << 31) - 1;
 
 constexpr uint128_t greatest_common_divisor(uint128_t a, uint128_t b) {
@@ -84,7 +84,7 @@ constexpr uint128_t greatest_common_divisor(uint128_t a, uint128_t b) {
     return a;
 }
 
-// A count of picoseconds, which must fit.
+// A number of picoseconds, which must fit into 63 bits.
 constexpr int64_t checked_ps(uint128_t ps) {
     TULLE_CHECK(ps <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
     return static_cast<int64_t>(ps);
@@ -95,7 +95,7 @@ constexpr int64_t checked_ps(uint128_t ps) {
 constexpr Rate Rate::bits_per_second(uint64_t numerator, uint64_t denominator) {
     TULLE_CHECK(numerator != 0 && denominator != 0);
     constexpr uint64_t kBitPicoseconds =
-        8'000'000'000'000;  // bits a byte times picoseconds a second
+        8'000'000'000'000;  // bits per byte times picoseconds per second
     const uint128_t ps = uint128_t{kBitPicoseconds} * denominator;
     const uint128_t divisor = detail::greatest_common_divisor(ps, numerator);
     TULLE_CHECK(ps / divisor <= std::numeric_limits<uint64_t>::max());

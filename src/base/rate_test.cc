@@ -94,7 +94,7 @@ TEST(Serializer, an_idle_line_drops_the_fraction_and_starts_when_asked) {
 }
 
 TEST(Serializer, sends_several_bytes_in_one_picosecond) {
-    Serializer line(Rate::bits_per_second(32'000'000'000'000));  // 1/4 ps a byte
+    Serializer line(Rate::bits_per_second(32'000'000'000'000));  // 1/4 ps per byte
     for (int i = 0; i < 4; ++i) EXPECT_EQ(line.send(Instant{0}, 1), Instant{1});
     EXPECT_EQ(line.send(Instant{0}, 1), Instant{2});
 }

@@ -1,5 +1,5 @@
-// A value, or a sentence that says why there is none. What a user or a peer got wrong travels in a
-// Result; nothing is thrown across a room's border.
+// A value, or a sentence that says why there is none. Mistakes of a user or a peer travel in a
+// Result; no exception crosses the border of a room.
 #pragma once
 
 #include <string>

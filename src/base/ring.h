@@ -1,7 +1,6 @@
-// A queue in a circle of a fixed number of places, which is a power of two: a link keeps the
-// packets that are on their way in one. It never allocates on its own; an owner who cannot know how
-// many places it needs asks full() and calls grow(). A second class that grows by itself would hide
-// an allocation in the hot path and double the code.
+// A ring buffer whose capacity is a power of two; a link keeps its packets in flight in one. It
+// never allocates by itself: an owner that cannot know the size asks full() and calls grow(). A
+// class that grows by itself would hide an allocation in the hot path.
 #pragma once
 
 #include <bit>
@@ -16,7 +15,7 @@ namespace tulle::base {
 template <class T>
 class Ring {
 public:
-    // Places for `capacity` items at least.
+    // Capacity for at least `capacity` items.
     explicit Ring(size_t capacity) : places_(std::bit_ceil(capacity)) {}
 
     size_t size() const { return size_; }
@@ -51,7 +50,7 @@ public:
         return place(i);
     }
 
-    // Twice the places; the items keep their order.
+    // Doubles the capacity; the items keep their order.
     void grow() {
         Ring larger(2 * capacity());
         while (!empty()) larger.push_back(pop_front());
@@ -63,7 +62,7 @@ private:
     const T& place(size_t i) const { return places_[(front_ + i) & (places_.size() - 1)]; }
 
     std::vector<T> places_;
-    size_t front_ = 0;  // counts every item that ever left; its low bits are a place
+    size_t front_ = 0;  // counts all items ever removed; its low bits are the index
     size_t size_ = 0;
 };
 

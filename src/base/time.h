@@ -36,7 +36,7 @@ constexpr Duration operator*(int64_t times, Duration a) {
 constexpr Duration operator/(Duration a, int64_t parts) {
     return {a.ps / parts};
 }
-// How many whole `b` fit into `a`, and what is left over.
+// How many times `b` fits into `a`, and the remainder.
 constexpr int64_t operator/(Duration a, Duration b) {
     return a.ps / b.ps;
 }
@@ -48,7 +48,7 @@ constexpr Duration operator%(Duration a, Duration b) {
 struct Instant {
     int64_t ps = 0;
 
-    // Later than everything that happens. Compare with it; adding to it overflows.
+    // Later than any event. Compare with it; adding to it overflows.
     static constexpr Instant never() { return {std::numeric_limits<int64_t>::max()}; }
 
     constexpr auto operator<=>(const Instant&) const = default;

@@ -25,21 +25,21 @@ constexpr uint64_t kMebi = 1'024 * kKibi;
 constexpr uint64_t kGibi = 1'024 * kMebi;
 constexpr uint64_t kTebi = 1'024 * kGibi;
 
-// Units that are printed, from small to large.
+// Units for printing, from small to large.
 constexpr Unit kTimes[] = {{"ps", 1}, {"ns", kKilo}, {"us", kMega}, {"ms", kGiga}, {"s", kTera}};
 constexpr Unit kBinaryBytes[] = {
     {"B", 1}, {"KiB", kKibi}, {"MiB", kMebi}, {"GiB", kGibi}, {"TiB", kTebi}};
 constexpr Unit kBitRates[] = {
     {"b/s", 1}, {"kb/s", kKilo}, {"Mb/s", kMega}, {"Gb/s", kGiga}, {"Tb/s", kTera}};
 
-// Units that are read besides.
+// Further units that are read.
 constexpr Unit kDecimalBytes[] = {{"kB", kKilo}, {"KB", kKilo}, {"MB", kMega},
                                   {"GB", kGiga}, {"TB", kTera}, {"", 1}};
 constexpr Unit kOtherRates[] = {
     {"bps", 1}, {"kbps", kKilo},     {"Mbps", kMega},     {"Gbps", kGiga},     {"Tbps", kTera},
     {"B/s", 8}, {"kB/s", 8 * kKilo}, {"MB/s", 8 * kMega}, {"GB/s", 8 * kGiga}, {"TB/s", 8 * kTera}};
 
-// What a text should hold, and the words for saying that it does not.
+// A kind of quantity, and the words of its error messages.
 struct Quantity {
     std::string_view name;
     std::string_view smallest;
@@ -66,7 +66,7 @@ Error complain(std::string_view text, std::string_view problem, const Quantity& 
         join({"'", text, "' ", problem, "; write ", quantity.name, " such as ", quantity.example})};
 }
 
-// digits / scale, which the first `length` characters of a text spell.
+// The number digits / scale, read from the first `length` characters of a text.
 struct Decimal {
     uint64_t digits = 0;
     uint64_t scale = 1;
@@ -77,7 +77,7 @@ bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// At most 18 digits, which 64 bits hold.
+// At most 18 digits, so that 64 bits hold them.
 std::optional<Decimal> read_decimal(std::string_view text) {
     Decimal decimal;
     int count = 0;
@@ -139,7 +139,8 @@ std::string with_three_decimals(uint64_t thousandths) {
     return join({whole, ".", decimals.substr(0, decimals.find_last_not_of('0') + 1)});
 }
 
-// numerator / denominator in the first unit that makes it less than `step`, or in the last one.
+// Prints numerator / denominator in the first unit that makes it less than `step`, or in the last
+// one.
 std::string print(uint128_t numerator, uint128_t denominator, std::span<const Unit> units,
                   uint64_t step) {
     const auto thousandths_of = [&](const Unit& unit) {

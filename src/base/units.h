@@ -1,6 +1,6 @@
 // Quantities as people write and read them. Reading is exact: a decimal fraction becomes a whole
-// number of picoseconds, bytes or bits a second, or a sentence that says what to write instead.
-// Printing rounds to three decimals; what did not need rounding reads back as itself.
+// number of picoseconds, bytes or bits per second, or an error that says what to write. Printing
+// rounds to three decimals; a value that was not rounded reads back unchanged.
 #pragma once
 
 #include <cstdint>
