@@ -15,7 +15,7 @@ std::string& command() {
     return text;
 }
 
-// As a shell takes it.
+// Quoted for a shell.
 std::string quoted(std::string_view word) {
     const std::string_view plain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=.,:/@%+";

@@ -1,4 +1,5 @@
-// What a page says of its own making: when, by which program, of what.
+// What a page says about its origin: the date, the version and command of the program, the
+// scenario.
 #pragma once
 
 #include <string>
@@ -7,10 +8,10 @@
 
 namespace tulle::cli {
 
-// To be told once, by main.
+// main calls this once.
 void remember_command(int argc, const char* const* argv);
 
-// `file` is empty where the scenario is built in. Its text is left out where it is very long.
+// `file` is empty for a built-in scenario. A very long `text` is left out.
 report::About about(const std::string& file, std::string text);
 
 }  // namespace tulle::cli

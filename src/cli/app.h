@@ -3,7 +3,7 @@
 
 namespace tulle::cli {
 
-// Runs the command line and returns the exit code (exit_code.h). Nothing is thrown.
+// Runs the command line and returns the exit code (exit_code.h). Throws nothing.
 int run(int argc, const char* const* argv);
 
 }  // namespace tulle::cli

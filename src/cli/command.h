@@ -1,5 +1,5 @@
-// The command line: commands, their options and their help. CLI11 does the work, and command.cc
-// alone includes it: a file that does takes four seconds longer to compile.
+// The command line: commands, their options and their help. CLI11 does the work. Only command.cc
+// includes it, because including it adds four seconds to the compile time of a file.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,26 @@ class Option;
 
 namespace tulle::cli {
 
-// What may be written behind an option's name.
+// What an option takes as its value.
 struct Value {
-    const char* shown = "";                              // in the help, such as FILE
+    const char* shown = "";                              // in the help, for example FILE
     uint64_t from = 0;                                   // of a number
     uint64_t to = std::numeric_limits<uint64_t>::max();  // of a number
     std::vector<std::string> choices{};                  // of a word; empty: any
     char separator = 0;                                  // of several values in one word
-    int words = 1;                                       // that belong to it
+    int words = 1;                                       // that the option takes
     bool is_required = false;
 };
 
-// A command of the program; it stays valid as long as the program. `names` are such as -o,--output;
-// a name without dashes is that of a word by its place.
+// A command of the program. It stays valid as long as the program. `names` has the form
+// -o,--output; a name without dashes makes a positional argument.
 class Command {
 public:
     Command(CLI::App& app, int& exit_code) : app_(&app), exit_code_(&exit_code) {}
 
-    // A command below this one, which then needs one of them.
+    // Adds a subcommand; the command line must then name one.
     Command add_command(const char* name, const char* what);
-    // What stands below the help, in lines of 80 columns.
+    // Text printed after the options, in lines of at most 80 columns.
     void add_examples(const std::string& text);
 
     void option(const char* names, std::string& value, const char* what, const Value& written);
@@ -48,9 +48,9 @@ public:
     void flag(const char* names, bool& value, const char* what);
     void exclude(const char* option, const char* other);
 
-    // Does the work and returns the exit code.
+    // `work` runs if the command line names this command, and returns the exit code.
     void when_chosen(std::function<int()> work);
-    // The same, with all that stands behind the command's own options: a program and its words.
+    // The same; `work` gets all words after the command's own options: a program and its arguments.
     void when_chosen_with_program(std::function<int(std::vector<std::string>)> work);
 
 private:
@@ -68,8 +68,8 @@ struct ProgramText {
     std::string version;
 };
 
-// Asks for the commands, adds `help` and `completion`, then runs the one that the words name.
-// Returns its exit code, or that of words that name none.
+// Collects the commands, adds `help` and `completion`, and runs the one that `argv` names. Returns
+// its exit code, or that of a wrong command line.
 int run_program(const ProgramText& about, const std::function<void(Command&)>& add_commands,
                 int argc, const char* const* argv);
 

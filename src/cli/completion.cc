@@ -5,7 +5,7 @@
 namespace tulle::cli {
 namespace {
 
-// In single quotes of any of the shells.
+// Quoted in single quotes, for any of the shells.
 std::string plain(std::string text) {
     for (char& c : text)
         if (c == '\'' || c == '[' || c == ']' || c == ':' || c == '`') c = ' ';

@@ -1,4 +1,4 @@
-// What shells are told about the program, so that they complete its words.
+// Completion scripts for shells.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@ namespace tulle::cli {
 struct CompletedOption {
     std::vector<std::string> names;  // with dashes
     std::string what;
-    std::string value;  // what stands behind it, such as FILE; empty: nothing does
+    std::string value;  // placeholder of its value, for example FILE; empty: takes none
 };
 
 struct CompletedCommand {
     std::string name;
     std::string what;
     std::vector<CompletedOption> options;
-    std::vector<CompletedCommand> commands;  // below it
+    std::vector<CompletedCommand> commands;  // subcommands
 };
 
-// Each is a script for the shell. Where a profile is asked for, it asks `tulle list profiles`.
+// Each returns the script for one shell. It completes profiles by calling `tulle list profiles`.
 std::string bash_completion(const CompletedCommand& program);
 std::string zsh_completion(const CompletedCommand& program);
 std::string fish_completion(const CompletedCommand& program);

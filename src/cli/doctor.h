@@ -1,4 +1,4 @@
-// `tulle doctor`: looks at the machine and says what of `tulle run` will work on it.
+// `tulle doctor`: checks what `tulle run` needs on this machine.
 #pragma once
 
 namespace tulle::cli {

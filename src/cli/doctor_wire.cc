@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// RoCE v2 has one port, which the kernel's own RoCE takes for itself.
+// RoCE v2 has one UDP port. The kernel's own RoCE (rxe) may hold it.
 Finding look_at_port() {
     std::error_code error;
     const bool has_rxe = fs::exists("/sys/module/rdma_rxe", error);
@@ -41,7 +41,7 @@ Finding look_at_port() {
     return {Finding::Kind::works, "--listen can open UDP port 4791"};
 }
 
-// What the kernel keeps for a socket that has no time to read: fewer packets may be under way.
+// The kernel buffers this much for a socket; it limits the packets in flight.
 Finding look_at_buffers() {
     const uint32_t window = live::UdpSockets::window();
     if (window >= live::UdpSockets::kMostUnderWay)
@@ -52,7 +52,7 @@ Finding look_at_buffers() {
                         window)};
 }
 
-// Whether there are rules is root's to see; that there may be some is not.
+// Only root can see firewall rules, so this looks for the kernel modules.
 Finding look_at_firewall() {
     std::error_code error;
     std::string names;
@@ -70,7 +70,7 @@ Finding look_at_firewall() {
                         names)};
 }
 
-// Many packets a call.
+// Segmentation offload: many packets per system call.
 Finding look_at_segments() {
     const live::Descriptor one(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     const int on = 1;

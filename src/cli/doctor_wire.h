@@ -1,4 +1,4 @@
-// What `tulle run --listen` finds on this machine: the port, the firewall, interfaces, offloads.
+// Checks for `tulle run --listen`: the port, the firewall, interfaces, offloads.
 #pragma once
 
 #include <vector>

@@ -1,11 +1,11 @@
-// What `tulle` says to the shell when it ends.
+// Exit codes of `tulle`.
 #pragma once
 
 namespace tulle::cli {
 
 enum ExitCode {
     kDone = 0,
-    kRunFailed = 1,   // the input was right, what was asked for did not succeed
+    kRunFailed = 1,   // the input was right, but the work did not succeed
     kInputWrong = 2,  // the command line or a file is wrong; nothing was written
 };
 

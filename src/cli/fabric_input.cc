@@ -15,13 +15,13 @@ using topology::Graph;
 
 struct FabricFile {
     std::string content;
-    std::string name;  // for sentences
+    std::string name;  // for messages
     topology::Format format{};
 };
 
 base::Result<FabricFile> open_file(const std::string& fabric, const std::string& from) {
     auto content = read_file(fabric);
-    if (!content && from.empty())  // perhaps a name that was meant to be a topology
+    if (!content && from.empty())  // perhaps a misspelt topology name
         return base::Error{fmt::format("{}, and {}", content.error().message,
                                        topology::build_spec(fabric).error().message)};
     if (!content) return content.error();

@@ -1,4 +1,4 @@
-// Fabrics as the command line names them: a topology by name, or a file in any format.
+// Reads the fabric that the command line names: a topology by name, or a file in any format.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@ namespace tulle::cli {
 
 base::Result<topology::Format> fabric_format(const std::string& name);
 
-// Checked (Graph::check). `from` is the format of the file; empty: guessed. - is standard input.
+// The graph is checked (Graph::check). `from` is the format of the file; empty: recognised. "-" is
+// standard input.
 base::Result<topology::Graph> read_fabric(const std::string& fabric, const std::string& from);
 
-// The same, for whoever reports what is wrong himself: nodes that share a GUID are no error, but
-// have none.
+// The same for callers that report problems themselves: nodes that share a GUID are no error, but
+// lose it in `graph`.
 struct FabricWithFaults {
     topology::Graph graph;       // checked
     topology::Graph as_written;  // with the GUIDs of the file

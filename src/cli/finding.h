@@ -1,11 +1,11 @@
-// What `tulle doctor` has found.
+// A finding of `tulle doctor`.
 #pragma once
 
 #include <string>
 
 namespace tulle::cli {
 
-// `works` is needed, `helps` only makes things faster or better.
+// `works` is required, `helps` only makes things faster or better.
 struct Finding {
     enum class Kind { works, helps, fails } kind;
     std::string what;

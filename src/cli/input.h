@@ -1,4 +1,4 @@
-// Whole files as text.
+// Reads whole files as text.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tulle::cli {
 
-// Everything in the file; - is standard input. What is larger than any file of settings is refused.
+// Reads the whole file; "-" is standard input. Refuses files far larger than any settings file.
 base::Result<std::string> read_file(const std::string& path);
 
 }  // namespace tulle::cli

@@ -6,7 +6,7 @@ namespace tulle::cli {
 namespace {
 
 std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);  // or a signal handler could not set it
+static_assert(std::atomic<bool>::is_always_lock_free);  // else a signal handler must not set it
 
 extern "C" void on_interrupt(int) {
     interrupted.store(true, std::memory_order_relaxed);
@@ -17,7 +17,8 @@ extern "C" void on_interrupt(int) {
 void catch_interrupts() {
     struct sigaction action {};
     action.sa_handler = on_interrupt;
-    // Without SA_RESTART a read that waits returns; once only, so that the second signal ends it.
+    // Without SA_RESTART a blocked read returns. SA_RESETHAND lets the second signal end the
+    // program.
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(SIGINT, &action, nullptr);
     sigaction(SIGTERM, &action, nullptr);

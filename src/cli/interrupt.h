@@ -1,14 +1,14 @@
-// Ctrl-C as a question that a long command asks itself: it stops and gives what is known so far.
+// Ctrl-C as a flag that long commands poll: they stop and report what is known so far.
 #pragma once
 
 #include <atomic>
 
 namespace tulle::cli {
 
-// From here on SIGINT and SIGTERM do not end the program; a second one does.
+// From now on the first SIGINT or SIGTERM only sets the flag; the second ends the program.
 void catch_interrupts();
 bool is_interrupted();
-// The same for those who look at it from their own threads.
+// The flag itself, for code that polls it from other threads.
 const std::atomic<bool>& interrupt_flag();
 
 }  // namespace tulle::cli

@@ -1,4 +1,4 @@
-// `tulle list`: what is built in.
+// `tulle list`: lists what is built in.
 #pragma once
 
 namespace tulle::cli {

@@ -15,7 +15,7 @@ File open(const char* path) {
     return {std::fopen(path, "r"), [](std::FILE* file) { return file ? std::fclose(file) : 0; }};
 }
 
-// Bytes that a control group may still take; 0: it sets no limit.
+// Bytes that the control group still allows; 0 if it sets no limit.
 uint64_t left_in_group() {
     const auto number = [](const char* path) {
         unsigned long long value = 0;

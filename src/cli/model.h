@@ -1,4 +1,4 @@
-// tulle model: what training a model on so many GPUs needs and says, in closed form.
+// `tulle model`: memory, traffic and least time of training a model, in closed form.
 #pragma once
 
 namespace tulle::cli {

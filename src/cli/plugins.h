@@ -1,4 +1,4 @@
-// Congestion control that is in a file: --congestion, and what a scenario names.
+// Congestion control from shared objects, named by --congestion or in a scenario.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace tulle::cli {
 
-// Loads what the hosts of a setup use. A sentence says what is wrong with the file.
+// Loads the plug-ins that the hosts of a setup use. The error says what is wrong with the file.
 std::optional<base::Error> load_plugins(sim::Setup& setup);
 
-// --congestion as a setting, for --set.
+// The value of --congestion as a setting, for --set.
 std::string congestion_setting(const std::string& name);
 
 }  // namespace tulle::cli

@@ -8,7 +8,7 @@
 namespace tulle::cli {
 namespace {
 
-// Whether two names are of one file, also where it does not exist yet. What is no plain file, such
+// Whether two paths name the same file, even one that does not exist yet. Devices and pipes, such
 // as /dev/null, may be given twice.
 bool is_same_file(const std::string& a, const std::string& b) {
     namespace fs = std::filesystem;

@@ -1,5 +1,5 @@
-// The files that a command writes in the end. All are opened before it begins, so that hours of
-// work are not lost to a wrong name, and each appears whole or not at all.
+// The files that a command writes at the end. All are opened before the work begins, so that a
+// wrong name does not waste hours, and each appears complete or not at all.
 #pragma once
 
 #include <functional>
@@ -16,16 +16,16 @@ class ResultFiles {
 public:
     struct Wanted {
         std::string path;  // - is standard output; empty: not wanted
-        // The whole of it in the end, or nothing, where it is written as it comes: see stream().
+        // Returns the whole text at the end; null for a file that is written through stream().
         std::function<std::string()> content;
     };
 
     static base::Result<ResultFiles> open(std::vector<Wanted> wanted);
 
-    // A file goes to standard output, which then holds nothing else.
+    // True if a file goes to standard output, which then holds nothing else.
     bool takes_standard_output() const;
-    // Where to write a file that has no content; null if it is not wanted. It too appears with the
-    // others, in write().
+    // The output of a file that has no `content`; null if it is not wanted. write() commits it with
+    // the others.
     Output* stream(const std::string& path);
     std::optional<base::Error> write();
 
@@ -34,7 +34,7 @@ private:
         std::string path;
         std::function<std::string()> content;
         std::optional<FileToBe> file;    // none: standard output
-        std::optional<Output> standard;  // once something was written to it
+        std::optional<Output> standard;  // once something has been written to it
 
         Output& output();
     };

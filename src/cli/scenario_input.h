@@ -1,4 +1,4 @@
-// What the commands that read scenarios share.
+// Helpers of all commands that read scenarios.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace tulle::cli {
 
-// A file that a scenario may be made of; what is too large is refused.
+// Reads a file that a scenario refers to. Too large a file is refused.
 base::Result<std::string> read_text(const std::string& path);
 
-// "key=value" of --set, as pairs.
+// Splits "key=value" of --set into pairs.
 base::Result<std::vector<std::pair<std::string, std::string>>> parse_settings(
     const std::vector<std::string>& settings);
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{20};
 constexpr int kLooksBetweenLines = 25;
-// What is nearly set up goes on: the run then ends with what is known.
+// A set-up that is nearly done may finish after an interrupt; the run then stops and reports.
 constexpr int kLooksOfPatience = 10;
 
 }  // namespace
@@ -29,7 +29,7 @@ SetUp::SetUp(std::string command) : command_(std::move(command)) {
     try {
         watcher_ = std::thread([this] { watch(); });
     } catch (const std::system_error&) {
-        // No thread is to be had: nobody watches, and all else goes on.
+        // Without a thread there is no progress line; the set-up goes on.
     }
 }
 
@@ -49,8 +49,8 @@ void SetUp::end() {
     if (watcher_.joinable()) watcher_.join();
 }
 
-// The thread that sets up cannot be stopped where it is, so the program ends around it: files that
-// were begun are taken away first.
+// The thread that sets up cannot be stopped, so an interrupt ends the whole program, after removing
+// its unfinished files.
 void SetUp::watch() {
     TerminalLine line;
     int patience = kLooksOfPatience;

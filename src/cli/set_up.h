@@ -1,6 +1,6 @@
-// What comes before a run: files are read, graphs and programs are made. That takes seconds where a
-// cluster is large, so a terminal shows it, and Ctrl-C ends it at once: nothing is known yet that
-// would be worth keeping.
+// The phase before a run: reading files, building graphs and programs. It takes seconds for a large
+// cluster, so a terminal shows its progress. Ctrl-C ends it at once, because there is nothing to
+// report yet.
 #pragma once
 
 #include <atomic>
@@ -10,18 +10,18 @@
 
 namespace tulle::cli {
 
-// While it lives, a thread of its own watches. Ends with end() or the object.
+// A thread watches for interrupts until end() or the destructor.
 class SetUp {
 public:
-    // `command` is whose complaint an interrupt is: "tulle sim".
+    // `command` is the prefix of the message about an interrupt: "tulle sim".
     explicit SetUp(std::string command);
     ~SetUp() { end(); }
     SetUp(const SetUp&) = delete;
     SetUp& operator=(const SetUp&) = delete;
 
-    // "reading the scenario".
+    // Names the current step: "reading the scenario".
     void say(std::string step);
-    // From here on somebody else asks about interrupts. Can be called from any thread, and again.
+    // The caller handles interrupts from here on. May be called from any thread, and repeatedly.
     void end();
 
 private:

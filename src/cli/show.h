@@ -1,4 +1,4 @@
-// `tulle show`: a profile or an example as it is built in.
+// `tulle show`: prints a built-in profile or example.
 #pragma once
 
 namespace tulle::cli {

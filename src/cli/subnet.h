@@ -1,4 +1,4 @@
-// `tulle subnet`: routes a subnet of InfiniBand and checks one.
+// `tulle subnet`: routes, checks or brings up an InfiniBand subnet.
 #pragma once
 
 namespace tulle::cli {

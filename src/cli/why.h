@@ -1,4 +1,4 @@
-// `tulle why`: what held a run up, proved by running without it.
+// `tulle why`: finds what held a run up, and proves it by running without it.
 #pragma once
 
 namespace tulle::cli {

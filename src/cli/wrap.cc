@@ -8,7 +8,7 @@
 namespace tulle::cli {
 namespace {
 
-// Bytes that begin a character of UTF-8.
+// Counts the first bytes of UTF-8 characters.
 size_t columns_of(std::string_view text) {
     return static_cast<size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
@@ -18,11 +18,11 @@ void wrap_line(std::string_view line, size_t columns, std::string& text) {
     const size_t indent = std::min(line.find_first_not_of(' '), line.size());
     const std::string margin(indent + 2, ' ');
     std::string row(line.substr(0, indent));
-    bool is_empty = true;  // the row has no word yet
+    bool is_empty = true;  // no word in the row yet
     for (size_t at = indent; at < line.size();) {
         const size_t word = std::min(line.find_first_not_of(' ', at), line.size());
         const size_t end = std::min(line.find(' ', word), line.size());
-        const std::string_view piece = line.substr(at, end - at);  // with the spaces before it
+        const std::string_view piece = line.substr(at, end - at);  // with the leading spaces
         if (!is_empty && columns_of(row) + columns_of(piece) > columns) {
             text += row + '\n';
             row = margin;

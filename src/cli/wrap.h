@@ -1,4 +1,4 @@
-// Lines for a terminal that is narrower than they are.
+// Wraps lines to the width of a terminal.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace tulle::cli {
 
-// The same text with no line longer than so many columns, where its words allow that. A line breaks
-// between words, and goes on two columns further in.
+// Breaks lines longer than `columns` between words, as far as words allow. Continuation lines are
+// indented by two more columns.
 std::string wrap(std::string_view text, size_t columns);
 
-// Columns of the terminal that standard output is; 0: it is none, or does not say.
+// The width of the terminal on standard output; 0 if it is not a terminal or does not say.
 size_t terminal_columns();
 
 }  // namespace tulle::cli

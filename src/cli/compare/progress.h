@@ -1,4 +1,4 @@
-// How far several runs are together, on one line of a terminal.
+// The common progress of several runs, on one line of a terminal.
 #pragma once
 
 #include <span>

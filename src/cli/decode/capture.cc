@@ -23,7 +23,7 @@ constexpr std::string_view kWhatIsRead =
     "tulle decode reads pcap and pcapng, as `tcpdump -w` and "
     "Wireshark write them";
 
-// libpcap reports a file that ends within a record in these words.
+// libpcap's wording for a file that ends within a record.
 bool says_truncated(std::string_view reason) {
     return reason.find("truncated") != std::string_view::npos;
 }
@@ -71,7 +71,7 @@ base::Result<Capture> Capture::open(const std::string& path) {
             fmt::format("{} is a directory; name a capture file in it", shown_name(path))};
     if (S_ISREG(status.st_mode) && status.st_size == 0)
         return base::Error{fmt::format("{} is empty; {}", shown_name(path), kWhatIsRead)};
-    // Standard input may have been read from before; it is taken from where it stands.
+    // Standard input may have been read before, so reading starts at its current position.
     capture.can_rewind_ =
         S_ISREG(status.st_mode) && ::lseek(capture.descriptor_.get(), 0, SEEK_CUR) == 0;
     if (const auto error = capture.start()) return *error;

@@ -1,4 +1,4 @@
-// Reads captures, pcap and pcapng, and says what is wrong with those that it cannot read.
+// Reads captures, pcap and pcapng, and says why one cannot be read.
 #pragma once
 
 #include <memory>
@@ -19,21 +19,20 @@ public:
     // "-" is standard input. Errors are sentences that name the file.
     static base::Result<Capture> open(const std::string& path);
 
-    // The next record; nothing at the end of the capture or where it is damaged, which problem()
-    // then tells.
+    // The next record; nothing at the end of the capture or where it is damaged: see problem().
     std::optional<decode::Record> next();
 
-    // A sentence without its end that says where the capture is damaged; empty while it is not.
+    // Says where the capture is damaged, as a sentence without a full stop; empty if it is not.
     const std::string& problem() const { return problem_; }
-    // Whole records so far.
+    // Complete records so far.
     uint64_t records() const { return records_; }
 
     int link_type() const;
 
-    // Whether more of it is here already; a pipe may have nothing to read for now.
+    // False if reading would block: a pipe may have no data at the moment.
     bool has_more_now() const;
 
-    // Whether it can be read twice; and back to before the first record.
+    // Whether it can be read again; rewind() returns to the first record.
     bool can_rewind() const { return can_rewind_; }
     std::optional<base::Error> rewind();
 
@@ -48,7 +47,7 @@ private:
     std::string damage(const std::string& reason) const;
 
     std::string path_;
-    // libpcap closes what it is given, so it gets a copy each time it starts over.
+    // libpcap closes the file it is given, so it gets a copy for each pass.
     Descriptor descriptor_;
     bool can_rewind_ = false;
     std::unique_ptr<pcap, ClosePcap> handle_;

@@ -50,7 +50,7 @@ uint16_t Interfaces::half(const unsigned char* bytes) const {
     return is_swapped_ ? __builtin_bswap16(value) : value;
 }
 
-// What is damaged ends the walk; libpcap will complain of it.
+// A damaged block ends the walk; libpcap reports the damage.
 bool Interfaces::read_block(Block& block) {
     std::array<unsigned char, 12> head{};
     if (!read_at(descriptor_, offset_, head)) return false;
@@ -65,7 +65,7 @@ bool Interfaces::read_block(Block& block) {
     return block.size >= kLeastBlock && block.size % 4 == 0;
 }
 
-// Link type, two reserved bytes and the longest packet come before the options.
+// The link type, two reserved bytes and the snap length come before the options.
 void Interfaces::read_interface(const Block& block) {
     std::string name;
     std::vector<unsigned char> options(std::min<size_t>(block.size, kMostNameBytes));
@@ -82,7 +82,7 @@ void Interfaces::read_interface(const Block& block) {
     names_.push_back(std::move(name));
 }
 
-// A number that no description goes with is the last one's.
+// An interface number without a description is taken for the last one.
 uint32_t Interfaces::most_of_section() const {
     const size_t count = names_.size() - first_of_section_;
     return count == 0 ? 0 : static_cast<uint32_t>(count - 1);

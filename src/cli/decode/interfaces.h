@@ -1,9 +1,10 @@
-// Which interface each packet of a pcapng file was captured at.
+// Tells at which interface each packet of a pcapng file was captured.
 //
-// libpcap reads such files but does not tell, so this walks over the same blocks beside it: the
-// section header (0x0a0d0d0a), interface descriptions (1), and the three kinds of packet blocks (6,
-// 3 and the obsolete 2) of the pcapng draft of the IETF's opsawg. A file that is not pcapng has one
-// interface without a name, and so has a pipe, which cannot be read twice.
+// libpcap reads such files but does not report the interface. This class therefore walks over the
+// same blocks in parallel: the section header (0x0a0d0d0a), interface descriptions (1), and the
+// three kinds of packet blocks (6, 3 and the obsolete 2) of the pcapng draft of the IETF's opsawg.
+// A file that is not pcapng, or a pipe, which cannot be read twice, has one interface without a
+// name.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +16,15 @@ namespace tulle::cli {
 class Interfaces {
 public:
     Interfaces() = default;
-    // Reads with pread(), so the descriptor stays where it stands.
+    // Reads with pread(), so the file position does not change.
     explicit Interfaces(int descriptor);
 
-    // The interface of the next packet; 0 where nobody knows.
+    // The interface of the next packet; 0 if unknown.
     uint32_t next();
 
-    // So far; interfaces of later sections count on.
+    // Interfaces so far, over all sections.
     size_t count() const { return names_.size(); }
-    // Empty where it has none.
+    // Empty if it has no name.
     const std::string& name(uint32_t interface) const;
 
 private:
@@ -38,7 +39,7 @@ private:
     uint32_t most_of_section() const;
     uint16_t half(const unsigned char* bytes) const;
 
-    int descriptor_ = -1;  // -1: there is nothing to walk over
+    int descriptor_ = -1;  // -1: nothing to walk over
     int64_t offset_ = 0;
     bool is_swapped_ = false;
     uint32_t first_of_section_ = 0;

@@ -44,7 +44,7 @@ sigset_t awaited() {
     sigprocmask(SIG_UNBLOCK, &set, nullptr);
     std::signal(SIGPIPE, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(1);  // it was gone before we asked
+    if (getppid() != parent) _exit(1);  // the parent ended before prctl()
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -92,7 +92,7 @@ void Children::send(pid_t process, int signal) const {
     if (!are_several_ || kill(-process, signal) != 0) kill(process, signal);
 }
 
-// What a terminal sends it sends to all of its group, a child that is alone among them.
+// A terminal sends its signals to the whole foreground group, which includes a single child.
 void Children::pass_on(int signal, bool from_terminal) {
     has_passed_on_ = true;
     if (from_terminal && !are_several_) return;

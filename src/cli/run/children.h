@@ -1,5 +1,4 @@
-// Programs that were started, and how they end: signals to this process go on to them, and they do
-// not outlive it.
+// Child programs. Signals to this process are passed on to them, and they do not outlive it.
 #pragma once
 
 #include <sys/types.h>
@@ -13,32 +12,32 @@
 
 namespace tulle::cli {
 
-inline constexpr int kNotFound = 127;  // as shells say it
+inline constexpr int kNotFound = 127;  // as in shells
 
 class Children {
 public:
-    // From here on signals wait until they are asked for. Of several programs each is the leader of
-    // a group of its own, so that what a shell has started ends with it; they have no terminal to
-    // read from. One alone stays in the terminal's foreground.
+    // Signals stay blocked from here on until wait() takes them. Of several programs, each leads a
+    // process group of its own, so that all that a shell has started ends with it; they cannot read
+    // from the terminal. A single program stays in the foreground of the terminal.
     explicit Children(bool are_several);
     ~Children();
 
-    // Starts a program of the path, or ends this one with a sentence. Returns its process. It
-    // writes where `ends` says, or where this process does.
+    // Starts a program found in PATH; if that fails, the child ends with a message. Returns its
+    // process id. The program writes to `ends`, or to the outputs of this process.
     pid_t start(const std::vector<std::string>& command, const std::vector<Variable>& variables,
                 Labels::Ends ends = {});
 
     struct Ended {
         pid_t process = 0;
-        int exit_code = 0;  // 128 and the signal, where it was one
+        int exit_code = 0;  // 128 + the signal if it was killed by one
         int signal = 0;
         bool was_asked_to = false;  // by a signal that was passed on
     };
-    // The next that ends; passes signals on meanwhile. Nothing if none did in that time; negative
-    // waits for ever.
+    // Waits for the next child to end, and passes signals on meanwhile. Returns nothing after the
+    // timeout; a negative timeout waits for ever.
     std::optional<Ended> wait(int milliseconds);
     size_t running() const { return running_.size(); }
-    // Asks all to end, and insists after a while.
+    // Asks all children to end, and kills them after a while.
     void stop_all();
 
 private:

@@ -20,26 +20,27 @@ namespace fs = std::filesystem;
 
 constexpr const char* kPrefix = "tulle-run-";
 constexpr const char* kWhole = "wire-is-whole";
-// Of each adapter, in a slot of its own.
+// Each adapter has a PCI slot of its own.
 std::string pci_path(uint32_t device) {
     return fmt::format("devices/pci0000:00/0000:00:{:02x}.0", 5 + device);
 }
 
 fs::path temporary_folder() {
     std::error_code error;
-    // Without links, as the kernel says where a program is.
+    // Without symbolic links, as the kernel reports the path of a program.
     const fs::path folder = fs::canonical(fs::temp_directory_path(error), error);
     return error ? fs::path("/tmp") : folder;
 }
 
-// Held as long as its run lives: the kernel lets go of it however that ends.
+// Locked as long as the run lives; the kernel releases the lock however the run ends.
 live::Descriptor lock(const fs::path& folder) {
     live::Descriptor made(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
     if (made && flock(made.get(), LOCK_EX | LOCK_NB) != 0) made.reset();
     return made;
 }
 
-// Those of runs that are no more. A folder has its name only once its run holds it (make_folder).
+// Removes the folders of ended runs. A folder gets its final name only once it is locked
+// (make_folder).
 void sweep(const fs::path& folder) {
     std::error_code error;
     for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -49,7 +50,7 @@ void sweep(const fs::path& folder) {
     }
 }
 
-// Under another name until it is held, so that nobody sweeps it away.
+// The folder has another name until it is locked, so that no other run sweeps it away.
 std::string make_folder(const fs::path& where, live::Descriptor& held) {
     std::string name = (where / ".tulle-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) return {};
@@ -79,7 +80,7 @@ std::string gid_text(const wire::Gid& gid) {
     return text;
 }
 
-// The network interface whose address the GID is.
+// The network interface that has the address of the GID.
 std::string interface_of(const live::Identity& who, const wire::Gid& gid) {
     for (const live::UdpAddress& address : who.listens)
         if (address.gid == gid) return address.interface;
@@ -110,8 +111,8 @@ void write_port(const fs::path& port, const live::Identity& who, uint32_t number
     put(port / "hw_counters/lifespan", "10");
 }
 
-// What processes of the host count. Without room for all of it there is none: a hole in a file is a
-// trap for whoever writes there.
+// The counters of the host's processes. They live in a mapped file; if there is no room for all of
+// it, it is removed, because a write to a hole would raise SIGBUS.
 void make_counters(const fs::path& file) {
     const live::Descriptor made(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     std::error_code error;
@@ -138,7 +139,7 @@ void write_pci(const fs::path& pci, const std::string& device, const live::Ident
     fs::create_directories(pci / "infiniband" / device, error);
     fs::create_directories(pci / "infiniband_verbs" / uverbs_of(who.device), error);
     if (!who.is_ethernet) return;
-    // The network interface whose addresses the adapter's GIDs are.
+    // The network interface that has the addresses of the adapter's GIDs.
     fs::create_directories(pci / "net", error);
     const std::string name = interface_of(who, who.gids.back());
     fs::create_directory_symlink("/sys/class/net/" + name, pci / "net" / name, error);

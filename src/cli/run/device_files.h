@@ -1,7 +1,6 @@
-// Files that say there is an adapter, for programs that look into /sys/class/infiniband and
-// /dev/infiniband: a tree of our own, which the shim in front of the C library shows in their
-// place. It goes when this object does; one that was left by a run that was killed goes with the
-// next.
+// Files that describe the adapter to programs that look into /sys/class/infiniband and
+// /dev/infiniband. The shim in front of the C library redirects those paths to this tree. The
+// destructor removes the tree; the next run removes one that a killed run has left.
 #pragma once
 
 #include <string>
@@ -13,29 +12,29 @@ namespace tulle::cli {
 
 class DeviceFiles {
 public:
-    // Empty path() if there is no room for it; programs then see the machine's own.
+    // path() is empty if there is no room; programs then see the machine's own files.
     DeviceFiles();
     ~DeviceFiles();
     DeviceFiles(const DeviceFiles&) = delete;
     DeviceFiles& operator=(const DeviceFiles&) = delete;
 
-    // The tree of one host.
+    // Makes the tree of one host.
     struct Adapters {
         bool is_ethernet = true;
         uint32_t devices = 1;
-        uint32_t ports = 1;  // of each
+        uint32_t ports = 1;  // of each adapter
     };
     std::string add(uint32_t rank, const Adapters& adapters,
                     const std::vector<live::UdpAddress>& addresses);
 
-    // A file that a program removes when it cannot write all of a capture or of a log: that takes
-    // no room, where all else might. What programs are told of it, and whether it is there.
+    // A file that a program removes when it cannot write all of the capture or the log: removing
+    // needs no space on the disk. wire_setting() passes its name to programs.
     std::string wire_setting() const;
     bool is_wire_whole() const;
 
 private:
     std::string root_;
-    live::Descriptor held_;  // says to later runs that this one lives
+    live::Descriptor held_;  // a lock that tells later runs that this one lives
 };
 
 }  // namespace tulle::cli

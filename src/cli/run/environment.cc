@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What goes in front of a list of the environment, with a colon between.
+// Prepends to a colon-separated variable.
 std::string in_front(const std::string& first, const char* variable) {
     const char* rest = std::getenv(variable);
     return rest == nullptr || *rest == 0 ? first : first + ":" + rest;
@@ -41,17 +41,17 @@ std::vector<Variable> environment_for(const std::string& folder, const RunIdenti
         {"TULLE_PORTS", std::to_string(who.ports)},
     };
     if (!who.listens.empty()) variables.emplace_back("TULLE_LISTEN", who.listens);
-    // NCCL 2.28 crashes when it is to choose this for an adapter that it does not know; 2 is the
-    // way through a proxy, which works with all of them.
+    // NCCL 2.28 crashes when it chooses this value for an adapter that it does not know. 2, the way
+    // through a proxy, works with all adapters.
     if (std::getenv("NCCL_GIN_TYPE") == nullptr) variables.emplace_back("NCCL_GIN_TYPE", "2");
     if (!who.device_files.empty()) {
         variables.emplace_back("TULLE_SYSFS", who.device_files);
         variables.emplace_back("LD_PRELOAD",
                                in_front(folder + "/libtulle-preload.so", "LD_PRELOAD"));
-        // AddressSanitizer wants to be the first library of a process. It need not: the shim has
-        // none of the names that it must have for itself, and calls its open() and others behind
-        // it. Asked so, it starts, also in programs that programs start. A program's own options
-        // come later and count.
+        // AddressSanitizer insists on being the first library of a process. The shim may come
+        // before it, because it defines none of the names that AddressSanitizer needs first, and
+        // calls the open() and others behind it. This setting turns the check off, also in programs
+        // that programs start. The program's own options come later and take precedence.
         variables.emplace_back("ASAN_OPTIONS",
                                in_front("verify_asan_link_order=0", "ASAN_OPTIONS"));
     }

@@ -1,4 +1,4 @@
-// What a program asks of libraries and does not find, as the loader sees it when it runs with ours.
+// Symbols and libraries that a program needs and does not find when it runs with ours.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tulle::cli {
 
-// Sentences of the loader about names, versions and libraries that are missing. The program does
-// not run. An error if there is no such program, or the loader has no part in it.
+// The loader's messages about missing names, versions and libraries. The program does not run. An
+// error if there is no such program, or it does not use the loader.
 base::Result<std::vector<std::string>> missing_imports(const std::string& program,
                                                        const std::vector<Variable>& variables);
 

@@ -32,8 +32,8 @@ Ends make_pipe() {
     return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// On a terminal programs write line by line, into a pipe block by block: one that would write to a
-// terminal writes to one of ours.
+// Programs write line by line to a terminal, and block by block to a pipe. A program that would
+// write to a terminal therefore gets a pseudo-terminal.
 Ends make_terminal() {
     Descriptor here(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
     std::array<char, 64> name{};
@@ -95,14 +95,14 @@ void Labels::run() {
             if (event.data.ptr == nullptr) return;
             auto& stream = *static_cast<Stream*>(event.data.ptr);
             read_from(stream);
-            // Whoever had the other end has closed it.
+            // The other end is closed.
             if ((event.events & EPOLLIN) == 0)
                 epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stream.from.get(), nullptr);
         }
     }
 }
 
-// All that is there.
+// Reads all that is there.
 void Labels::read_from(Stream& stream) {
     std::array<char, 4096> some;
     for (ssize_t got = 0; (got = read(stream.from.get(), some.data(), some.size())) > 0;) {
@@ -111,7 +111,8 @@ void Labels::read_from(Stream& stream) {
     }
 }
 
-// Whole lines, each by one call, so that those of several programs do not mix; at the end the rest.
+// Writes complete lines, each with one call, so that lines of several programs do not mix. At the
+// end it writes the rest.
 void Labels::show(Stream& stream, bool is_end) {
     std::string& text = stream.unfinished;
     size_t begin = 0;

@@ -1,5 +1,5 @@
-// Whose line is whose: what programs write is read here, and each line of it is written again with
-// a label before it, whole.
+// Labels the output of several programs: reads what they write, and prints each complete line with
+// the name of its program.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,12 @@ namespace tulle::cli {
 class Labels {
 public:
     Labels();
-    // What was written so far is shown; who writes on after that writes to nobody.
+    // Prints what was written so far; later output is lost.
     ~Labels();
     Labels(const Labels&) = delete;
     Labels& operator=(const Labels&) = delete;
 
-    // Where a program is to write: descriptors of its standard output and error. Empty ones if
-    // there is no room for them.
+    // Descriptors for the standard output and error of a program; empty if they cannot be made.
     struct Ends {
         Descriptor output;
         Descriptor error;
@@ -41,7 +40,7 @@ private:
 
     Descriptor epoll_;
     Descriptor wake_;
-    std::vector<std::unique_ptr<Stream>> streams_;  // those of programs that were started
+    std::vector<std::unique_ptr<Stream>> streams_;  // one per program and output
     std::thread thread_;
 };
 

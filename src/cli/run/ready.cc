@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kListening = "0A";  // the state of a TCP socket in /proc/net/tcp
 
-// Sockets that wait for callers, by inode.
+// Listening sockets, by inode.
 std::set<std::string> listening_sockets() {
     std::set<std::string> found;
     for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {

@@ -1,5 +1,5 @@
-// Whether a server is ready for its client: it, or a process that it started, waits for connections
-// on a TCP port or on one of the connection manager.
+// Whether a server is ready for its client: it, or a process that it started, listens on a TCP port
+// or a port of the connection manager.
 #pragma once
 
 #include <sys/types.h>

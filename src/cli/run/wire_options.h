@@ -1,5 +1,5 @@
-// What happens to packets on their way: a capture, and faults. Asking for either, or for all checks
-// of an adapter, sends packets as they are on the wire.
+// Options that act on packets: a capture, faults, and --strict. With any of them, all data travels
+// in packets.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct WireOptions {
 
 void add_wire_options(Command& command, WireOptions& options);
 
-// The setting that programs are given; empty if nothing was asked for. Makes the capture file, with
-// its head, and empties the log.
+// The setting that is passed to programs; empty if no option was given. Creates the capture file
+// with its header, and empties the log.
 base::Result<std::string> wire_setting(const WireOptions& options, bool is_ethernet);
 
 }  // namespace tulle::cli

@@ -19,22 +19,23 @@ namespace {
 using workload::Task;
 using workload::Tier;
 
-// Hops a second of one thread, by hosts: a cluster that fits a cache is faster (bench/results.md,
-// permutations). Credits come to about half.
+// Hops per second of one thread, by number of hosts: a cluster that fits into a cache is faster
+// (bench/results.md, permutations). Credits reach about half.
 struct Speed {
     uint64_t hosts;
     uint64_t hops_per_second;
 };
 constexpr Speed kSpeeds[] = {{128, 13'000'000}, {1024, 9'000'000}, {UINT64_MAX, 4'500'000}};
 constexpr uint64_t kCreditsPercent = 55;
-constexpr uint64_t kThreadPercent = 88;  // of one more thread; same table
-// What a task of a program costs besides its hops: measured with an all-to-all of 512 ranks and an
-// all-reduce of 256, set-up included.
+constexpr uint64_t kThreadPercent = 88;  // of one more thread, from the same table
+// The cost of a task besides its hops, set-up included: measured with an all-to-all of 512 ranks
+// and an all-reduce of 256.
 constexpr uint64_t kNanosecondsPerTask = 5000;
 
 constexpr uint64_t kMinute = 60;
 
-// How far packets go, in links, on average over hosts: from a few of them to all that they send to.
+// The length of paths in links: exact from a few hosts to all their destinations, averaged for the
+// others.
 class Distances {
 public:
     explicit Distances(const topology::Graph& graph)
@@ -86,14 +87,14 @@ private:
     uint32_t average_ = 0;
 };
 
-// Data and acknowledgements.
+// Counts data and acknowledgements.
 uint64_t packets_of(uint64_t bytes, const sim::HostSettings& host) {
     const uint64_t data = std::max<uint64_t>(1, (bytes + host.mtu - 1) / host.mtu);
     if (host.service == sim::Service::unreliable) return data;
     return data + std::max<uint64_t>(1, data / std::max(1u, host.ack_every));
 }
 
-constexpr uint64_t kTurnsOpen = 4;     // chosen: those under way and those that are not closed yet
+constexpr uint64_t kTurnsOpen = 4;     // chosen: turns under way and turns not closed yet
 constexpr uint64_t kHopsInServer = 2;  // to its switch and back
 
 uint64_t hops_of(const sim::Setup& setup) {
@@ -123,7 +124,7 @@ uint64_t hops_per_second(const sim::Setup& setup) {
     return has_credits ? speed * kCreditsPercent / 100 : speed;
 }
 
-// Of generated phases, those that are open at once: they close when a rank goes on to others.
+// Generated phases that are open at the same time: a phase closes when a rank moves on to others.
 uint64_t connections_under_way(const sim::Setup& setup) {
     uint64_t most = 0;
     for (const workload::GeneratedPhase& phase : setup.program.generated) {
@@ -139,7 +140,7 @@ uint64_t connections_under_way(const sim::Setup& setup) {
     return most;
 }
 
-// Pairs of ranks that talk, over either network.
+// Pairs of ranks that communicate, over either network.
 uint64_t connections_of(const sim::Setup& setup) {
     std::set<std::tuple<uint32_t, uint32_t, uint32_t>> pairs;
     for (const Task& task : setup.program.tasks())
@@ -150,13 +151,13 @@ uint64_t connections_of(const sim::Setup& setup) {
     return pairs.size() + connections_under_way(setup);
 }
 
-// Measured on permutations of 128 to 3,456 hosts, all-to-alls of 64 to 512 ranks and an all-reduce
-// of 256: what the process took at most, against these counts.
+// Peak memory of the process divided by these counts, measured on permutations of 128 to 3,456
+// hosts, all-to-alls of 64 to 512 ranks and an all-reduce of 256.
 constexpr uint64_t kBytesPerPort = 1950;
 constexpr uint64_t kBytesPerFlow = 1850;
 constexpr uint64_t kBytesPerConnection = 3200;
 constexpr uint64_t kBytesPerTask = 215;
-constexpr uint64_t kBytesPerTracedHop = 64;  // chosen: a sample, twice while it is sorted
+constexpr uint64_t kBytesPerTracedHop = 64;  // chosen: a sample, doubled while it is sorted
 
 uint64_t memory_of(const sim::Setup& setup, uint64_t hops, bool keeps_trace) {
     uint64_t ports = 2 * setup.graph.cables.size();
@@ -180,7 +181,7 @@ Estimate estimate(std::span<const sim::Setup> setups, const Way& way) {
         milliseconds += (hops * 1000 / hops_per_second(setup) + tasks_ms) * 100 / percent;
         memory.push_back(memory_of(setup, hops, way.keeps_trace));
     }
-    // The largest that can be under way at a time.
+    // The largest number that can be under way at the same time.
     std::sort(memory.rbegin(), memory.rend());
     const uint32_t at_a_time = std::max(1u, way.workers / std::max(1u, way.threads));
     memory.resize(std::min<size_t>(memory.size(), at_a_time));

@@ -1,7 +1,7 @@
-// What runs will cost before they begin: hops, seconds, memory. Hops follow from sizes, MTU and the
-// length of paths; what a hop and a queue pair cost was measured. Congestion, losses and pauses are
-// not foreseen, so it is a guess, good to a factor of two or three, for whoever would otherwise
-// wait for hours or fill the machine's memory.
+// Estimates the cost of runs before they begin: hops, seconds, memory. Hops follow from sizes, MTU
+// and path lengths; the cost of a hop and of a queue pair was measured. Congestion, losses and
+// pauses are not foreseen, so the estimate is good to a factor of two or three. It warns users who
+// would otherwise wait for hours or run out of memory.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,23 @@ namespace tulle::cli {
 struct Estimate {
     uint64_t hops = 0;
     uint64_t seconds = 0;
-    uint64_t memory_bytes = 0;  // more than is in use now
+    uint64_t memory_bytes = 0;  // in addition to what is in use now
 };
 
-// How runs are run.
+// How the runs are executed.
 struct Way {
-    uint32_t threads = 1;  // of each
-    uint32_t workers = 1;  // threads of all together
-    uint32_t passes = 1;   // finding out where the time went takes a second one
+    uint32_t threads = 1;  // of each run
+    uint32_t workers = 1;  // threads of all runs together
+    uint32_t passes = 1;   // 2 if the report says where the time went
     bool keeps_trace = true;
 };
 
 Estimate estimate(std::span<const sim::Setup> setups, const Way& way);
 
-// A sentence where it takes more than a minute, or more memory than is there; none otherwise.
+// A warning if the runs take more than a minute, or more memory than is available.
 std::optional<std::string> warning(const Estimate& estimate, uint64_t memory_available);
 
-// Says it on standard error.
+// Prints the warning on standard error.
 void warn_of_cost(std::string_view command, const Estimate& estimate);
 
 }  // namespace tulle::cli

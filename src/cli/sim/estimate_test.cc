@@ -7,7 +7,7 @@
 namespace tulle::cli {
 namespace {
 
-// A star with one flow of so many packets.
+// A star with one flow of this many packets.
 sim::Setup flow_of(uint64_t packets) {
     sim::Setup setup;
     setup.graph = *topology::build_spec("star:4");

@@ -1,4 +1,4 @@
-// The options that say what is simulated, alike for every command that simulates one run.
+// The input options that all commands share that simulate one run.
 #pragma once
 
 #include "cli/sim/input.h"

@@ -1,4 +1,4 @@
-// The files that are written when a run is over, and what each of them holds.
+// The files that are written after a run, and their contents.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,11 @@ namespace tulle::cli {
 
 enum class SimFile : uint8_t { json, flows_csv, links_csv, fct, page };
 
-// What a page shows besides the run itself.
+// What a page shows in addition to the run.
 struct SimPage {
     std::vector<uint32_t> links;  // cables
     report::About about;
-    std::optional<scenario::Measured> measured;  // of the JSON: what stands beside it
+    std::optional<scenario::Measured> measured;  // also in the JSON
 };
 
 std::string sim_file(SimFile kind, const report::Facts& facts, const report::Verdict& verdict,

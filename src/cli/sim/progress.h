@@ -1,5 +1,5 @@
-// How far a run is and how long it will still take, on one line of a terminal that is written anew.
-// Runs of less than two seconds show nothing.
+// The progress of a run and its remaining time, on one line of a terminal that is rewritten. Runs
+// of less than two seconds show nothing.
 #pragma once
 
 #include <chrono>
@@ -11,18 +11,20 @@
 
 namespace tulle::cli {
 
-// Parts of a million that are done, by flows and tasks or by simulated time, whichever is further.
+// The part that is done, in millionths: by flows and tasks or by simulated time, whichever is
+// larger.
 uint64_t done_millionths(const drive::Progress& progress, base::Instant stop);
 
 // "41 %, 410 of 1000 tasks, 123 us simulated, 2.1 million hops, 12 s left".
 std::string progress_text(const drive::Progress& progress, base::Instant stop,
                           std::chrono::milliseconds elapsed);
 
-// "12 s left": if what is done took so long.
+// "12 s left", extrapolated from the time so far.
 std::string time_left(uint64_t done_millionths, std::chrono::milliseconds elapsed);
 
-// A line that is written anew, once two seconds have passed. Where there is no terminal, a log gets
-// lines: after 15 seconds, and each time that twice as many have passed.
+// A line that is rewritten, from two seconds on. Without a terminal it prints separate lines: the
+// first after 15 seconds, each next one after twice the time. The seconds count from the first line
+// of the program, so that a long set-up and a long run are not silent one after the other.
 class TerminalLine {
 public:
     TerminalLine();

@@ -1,5 +1,5 @@
-// The files of a run that are written as it goes on, because they grow with each packet: the
-// capture and the timeline.
+// The files that are written while a run goes on, because they grow with each packet: the capture
+// and the timeline.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ namespace tulle::cli {
 
 class RecordFiles {
 public:
-    // Either may be null: it is not wanted. A trace that something else needs in the end is kept.
+    // A null stream is not wanted. `keeps_trace`: keep the trace in memory for another output.
     RecordFiles(const sim::Setup& setup, Output* capture, Output* timeline, bool keeps_trace);
 
     void add(const sim::Records& records);
-    // The rest, once the run is over, and the trace that was kept.
+    // Writes the rest after the run, and returns the kept trace.
     void finish(const report::Facts& facts);
     std::vector<sim::TraceEvent> take_trace() { return std::move(trace_); }
 
