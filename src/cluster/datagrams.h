@@ -1,5 +1,5 @@
-// What a host needs for reliable datagrams (transport/rd.h): a context for each peer that it talks
-// to, which all its queue pairs share, and where each of these sends.
+// What a host needs for reliable datagrams (transport/rd.h): a context for each of its peers, which
+// all its queue pairs share, and the destination of each queue pair.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@ namespace tulle::cluster {
 
 class Datagrams {
 public:
-    // Packets of one context are alike in this.
+    // All packets of a context have these in common.
     struct Peer {
         uint32_t endpoint = 0;
         uint8_t service_level = 0;
@@ -25,18 +25,18 @@ public:
 
     explicit Datagrams(transport::Adapter& adapter) : adapter_(adapter) {}
 
-    // Of the queue pairs and contexts; made with the first of them.
+    // The domain of the queue pairs and contexts; created on first use.
     transport::RdDomainId domain();
-    // The context for this peer; its owner connects one that is new.
+    // The context for this peer; the caller connects a new one.
     wire::EeContext open(const Peer& peer);
     std::optional<wire::EeContext> find(const Peer& peer) const;
 
     void set_route(transport::Qpn qpn, const Route& route);
     const Route& route(transport::Qpn qpn) const { return routes_.at(qpn.value); }
-    // A queue pair that is no more. A context goes with the last that used it, the domain with the
-    // last context.
+    // The queue pair is gone. A context is removed with the last queue pair that used it, the
+    // domain with the last context.
     void forget(transport::Qpn qpn);
-    // Says where a request of this queue pair goes.
+    // Fills in the destination of a request of this queue pair.
     void address(transport::Qpn qpn, transport::SendRequest& request) const;
 
 private:

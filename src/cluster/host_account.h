@@ -1,11 +1,11 @@
-// Where the time of some of a host's queue pairs went, for a run that is explained.
+// Where the time of some of a host's queue pairs went, for an explained run.
 //
-// At every instant a queue pair that has something to send waits for one thing: its own bits on the
-// line, packets of others before it, a pause, its pace, its window, an answer. What that is changes
-// only when something happens at the host, so the host asks after each event and adds the time
-// since the last one to what it was until then. A packet takes along how far that story has come;
-// its journey is told on the way (fabric/journal.h). Whatever it completes ends with the sum of the
-// two.
+// At every instant a queue pair with something to send waits for one thing: its own bits on the
+// line, packets of others before it, a pause, its pace, its window, or an answer. This reason
+// changes only when something happens at the host. After each event the host therefore adds the
+// time since the last one to the old reason, and asks for the new one. A packet carries a mark of
+// how far that story was. Its journey is recorded on the way (fabric/journal.h). What the packet
+// completes ends with the sum of the two.
 #pragma once
 
 #include <memory>
@@ -30,15 +30,15 @@ struct WatchedQp {
     uint8_t lane = 0;
 };
 
-// When a message that is asked about is under way. A queue pair is looked at only then, and a while
-// before (watched_before() in host_account.cc).
+// When a wanted message is under way. A queue pair is examined only then, and a while before
+// (watched_before() in host_account.cc).
 struct Span {
     Instant from{};
     Instant until = Instant::never();
 };
 
-// What is known of a message at one of its ends: of its posting, the story of its queue pair until
-// then; of its end, the whole story.
+// A record of a message at one of its ends. For a posting, `story` is that of its queue pair until
+// then; for an end, it is the whole story.
 struct MessageNote {
     enum class Kind : uint8_t { posted, completed, arrived };
     uint32_t id = 0;  // flow or task
@@ -61,32 +61,32 @@ public:
           memory_(memory),
           pays_to_send_(pays_to_send) {}
 
-    // Spans of the same queue pair come in order of time.
+    // Spans of one queue pair must come in order of time.
     void watch(const WatchedQp& qp, const Span& span);
-    // The queue pair goes.
+    // The queue pair is removed.
     void forget(transport::Qpn qpn);
     void want(uint32_t id, bool is_task) { wanted_.insert(key_of(id, is_task)); }
 
-    // Nobody is in sight: packets go as if there were no account.
+    // True if no queue pair is in sight: packets then go as if there were no account.
     bool is_blind(Instant now) { return now < blind_until_ || !looks_up(now); }
     void pass_over(Instant line_end) {
         line_end_ = line_end;
         retransmitted_ = adapter_.counters().retransmitted_packets;
     }
-    // A packet is about to be sent: watched ones are given an account, and true is returned.
+    // A packet is about to be sent. If it is watched, it gets an account, and the result is true.
     bool begin_packet(Instant now, uint32_t index);
-    // It was; the line is busy with it until `line_end`.
+    // The packet was sent; the line is busy with it until `line_end`.
     void end_packet(Instant now, Instant line_end);
 
-    // A packet has come through the adapter; what it completes is because of it.
+    // A packet has passed the adapter. What it completes is attributed to it.
     void receive(Instant now, uint32_t index);
-    // A message was posted, is done, or has come.
+    // A message was posted, has completed, or has arrived.
     void note(MessageNote::Kind kind, Instant now, uint32_t id, bool is_task, transport::Qpn qpn);
-    // The event is over: who waits for what now.
+    // The event is over: updates what each queue pair waits for now.
     void look(Instant now) {
         if (!awake_.empty() || trigger_ != nullptr) look_at_all(now);
     }
-    // The run is over; messages that are not are as far as they came.
+    // The run is over. Unfinished messages are noted as far as they came.
     void finish(Instant now);
 
     std::vector<MessageNote> notes;
@@ -106,17 +106,18 @@ private:
         WatchedQp id;
         const transport::QueuePair* qp = nullptr;
         std::vector<Span> spans{};
-        size_t span = 0;  // the first that is not over
+        size_t span = 0;  // the first span that is not over
         bool is_in_sight = false;
         fabric::Story story{};
-        Instant since{};  // told until here
+        Instant since{};  // the story is told until here
         Reason reason = Reason::nothing;
         bool is_awake = false;  // it is looked at after each event
         bool was_resending = false;
-        bool has_resent = false;  // since its window was open last
+        bool has_resent = false;  // since its window was last open
         fabric::Place marked_at = fabric::kNowhere;
-        fabric::Place queued_at = fabric::kNowhere;  // where its packets waited longest, lately
-        // What it answers: the account of the packet that asked, and since when that waits.
+        fabric::Place queued_at = fabric::kNowhere;  // where its packets last waited longest
+        // The answer that it owes: the account of the packet that asked, and since when the answer
+        // waits.
         bool is_asked = false;
         PacketAccount asked{};
         Instant asked_since{};
@@ -126,7 +127,7 @@ private:
     static uint64_t key_of(uint32_t id, bool is_task) {
         return uint64_t{id} << 1 | (is_task ? 1 : 0);
     }
-    // Null: nobody who is in sight.
+    // Null: no queue pair that is in sight.
     Watched* watched(Instant now, const wire::Packet& packet);
     Watched* watched(Instant now, transport::Qpn qpn);
     static bool is_in_sight(Watched& qp, Instant now);
@@ -153,18 +154,18 @@ private:
     Duration receive_latency_;
     const transport::MemoryAccess& memory_;
     bool pays_to_send_;
-    Watched* sending_ = nullptr;  // whose packet is about to be sent
-    bool sends_answer_ = false;   // it is an answer
-    bool sends_again_ = false;    // it was sent before
+    Watched* sending_ = nullptr;  // the sender of the packet that is about to go
+    bool sends_answer_ = false;   // that packet is an answer
+    bool sends_again_ = false;    // that packet was sent before
     std::vector<Watched> qps_;
     std::vector<uint32_t> awake_;  // of qps_
     std::unordered_set<uint64_t> wanted_;
-    std::unique_ptr<PacketAccount> trigger_;  // of the packet that this event is about
-    Watched* triggered_ = nullptr;            // whom it came to, if that is watched
+    std::unique_ptr<PacketAccount> trigger_;  // account of the packet that this event is about
+    Watched* triggered_ = nullptr;            // the queue pair that it came to, if watched
     transport::Qpn trigger_qpn_{};
     bool trigger_is_answer_ = false;
     Instant line_end_{};
-    Instant blind_until_{};  // when the next one comes into sight, if none is
+    Instant blind_until_{};  // if none is in sight: when the next one comes
     uint64_t retransmitted_ = 0;
 };
 

@@ -1,5 +1,6 @@
-// What packets pay one after another between memory and an adapter: to PCI Express, to a kernel
-// that copies, or to a host that is slow. So much a packet, and the time of its bytes at a rate.
+// The time that packets take, one after another, between memory and an adapter: over PCI Express,
+// through a kernel that copies, or into a slow host. It is a fixed time per packet plus the time of
+// its bytes at a rate.
 #pragma once
 
 #include <optional>
@@ -12,8 +13,8 @@ struct TollPlan {
     base::Duration per_packet{};
     std::optional<base::Rate> rate;  // none: bytes cost nothing
 
-    // Whether it ever takes longer than the line that leads there. Both grow evenly with the bytes,
-    // so the smallest packet and the rates tell.
+    // Whether any packet takes longer here than on the line that leads here. Both times grow
+    // linearly with the bytes, so it suffices to compare the smallest packet and the rates.
     bool is_slower_than(base::Rate line, uint32_t smallest_packet_bytes) const {
         return per_packet > line.time_for(smallest_packet_bytes) || (rate && *rate < line);
     }
@@ -26,7 +27,7 @@ public:
           per_packet_(plan.per_packet),
           counts_bytes_(plan.rate.has_value()) {}
 
-    // A packet comes now; returns when it has paid, after those before it.
+    // A packet arrives now; returns when it is through, after those before it.
     base::Instant pay(base::Instant now, uint32_t bytes) {
         bytes_.send(now, counts_bytes_ ? bytes : 0);
         bytes_.hold(per_packet_);

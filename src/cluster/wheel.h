@@ -1,7 +1,8 @@
-// Which nodes have something to do in which window of time. Near windows have a slot each, far ones
-// wait in a heap. A node may be noted more than once; whoever takes it out asks whether it is due.
+// Which nodes have something to do in which window of time. Near windows have a slot each; far ones
+// wait in a heap. A node may be noted more than once; the caller of take() checks whether it is
+// due.
 //
-// One window has all nodes and the next has none, so slots share their memory: a slot is a list of
+// One window may have all nodes and the next none, so slots share their memory: a slot is a list of
 // chunks.
 #pragma once
 
@@ -20,7 +21,7 @@ public:
 
     WindowWheel() { slots_.fill(kNoChunk); }
 
-    // Windows before the one that was taken last are gone.
+    // The window must not be before the one that was taken last.
     void add(uint64_t window, uint32_t node) {
         if (window - base_ < kSlots) {
             uint32_t& slot = slots_[window % kSlots];
@@ -63,7 +64,7 @@ private:
     static constexpr uint32_t kChunk = 30;
     static constexpr uint32_t kNoChunk = UINT32_MAX;
     struct Chunk {
-        uint32_t next = kNoChunk;  // of the slot, or of those that are free
+        uint32_t next = kNoChunk;  // in the slot, or in the list of free ones
         uint32_t count = 0;
         std::array<uint32_t, kChunk> nodes;
     };
