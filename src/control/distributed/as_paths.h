@@ -1,4 +1,4 @@
-// The AS paths of routes, each kept once: a path is the systems that a route has come through, the
+// The AS paths of routes, each stored once. A path lists the systems that a route came through, the
 // latest first (RFC 4271, 5.1.2).
 #pragma once
 

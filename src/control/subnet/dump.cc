@@ -130,7 +130,7 @@ private:
                           "'Unicast lids' or a LID such as 0x0001"));
     }
 
-    // The number behind a word, hexadecimal where it begins with 0x.
+    // The number after a word, in hexadecimal if it begins with 0x.
     static std::optional<uint64_t> number_after(std::string_view line, std::string_view word) {
         const size_t at = line.find(word);
         if (at == std::string_view::npos) return std::nullopt;
@@ -147,7 +147,7 @@ private:
         return line.substr(first + 1, last - first - 1);
     }
 
-    // Whose port it is, by the GUID behind `word` or by the name.
+    // The owner of a port, by the GUID after `word` or by the name.
     std::optional<CableEnd> owner_in(std::string_view line, std::string_view word) const {
         if (const auto guid = number_after(line, word))
             if (const auto found = by_guid_.find(*guid); found != by_guid_.end())
@@ -205,7 +205,7 @@ private:
     std::unordered_map<std::string, uint32_t> by_name_;
     std::unordered_map<uint64_t, CableEnd> by_guid_;
     size_t line_ = 0;
-    uint32_t switch_ = kNone;  // whose entries follow
+    uint32_t switch_ = kNone;  // the switch of the following entries
     DumpedTables dumped_;
 };
 

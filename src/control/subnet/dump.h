@@ -1,13 +1,13 @@
-// Forwarding tables as text: what OpenSM writes as opensm-lfts.dump, and what dump_lfts.sh and
-// ibroute(8) print of a real fabric.
+// Forwarding tables as text: the format that OpenSM writes to opensm-lfts.dump, and the one that
+// dump_lfts.sh and ibroute(8) print of a real fabric.
 //
 //   Unicast lids [0-36] of switch Lid 17 guid 0x0200000000001100 ('leaf0'):
 //   0x0001 001 # Channel Adapter portguid 0x0200000000000101: 'h0'
 //   ...
 //   36 lids dumped
 //
-// Both forms are read, the first is written. LIDs are those of the dump: its comments say whose
-// they are, by the GUID of the port, and by the name where the fabric has no such GUID.
+// Both formats are read; the first is written. LIDs are those of the dump. Its comments identify
+// their owners by port GUID, or by name if the fabric has no such GUID.
 #pragma once
 
 #include <string>
@@ -29,11 +29,11 @@ struct DumpedTables {
     LidOwners owners;
     std::vector<Entry> entries;
 
-    // The subnet is of the same graph and these owners.
+    // The subnet must be made from the same graph and these owners.
     ForwardingTables tables(const Subnet& subnet) const;
 };
 
-// `name` is that of the file, for sentences.
+// `name` is the file's name, for error messages.
 base::Result<DumpedTables> read_lfts(std::string_view text, std::string_view name,
                                      const topology::Graph& graph);
 

@@ -19,7 +19,7 @@ std::vector<OddCable> odd_cables(const Graph& graph) {
     std::map<Tiers, std::map<uint64_t, uint32_t>> count;  // of rates
     for (const Cable& cable : graph.cables)
         if (cable.rate_bps != 0) ++count[tiers_of(cable)][cable.rate_bps];
-    std::map<Tiers, uint64_t> usual;  // the most frequent, the faster of equals
+    std::map<Tiers, uint64_t> usual;  // the most frequent rate, the faster of equals
     for (const auto& [tiers, rates] : count)
         for (const auto& [rate, times] : rates)
             if (times >= rates.at(usual.try_emplace(tiers, rate).first->second))

@@ -1,4 +1,4 @@
-// What can be wrong with a fabric before anything is routed.
+// Finds faults of a fabric before anything is routed.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace tulle::control {
 
-// A cable with another rate than most that join the same two tiers: a wrong width or speed.
+// A cable with a wrong width or speed: its rate differs from that of most between its two tiers.
 struct OddCable {
     uint32_t cable = 0;
     uint64_t rate_bps = 0;
@@ -15,7 +15,7 @@ struct OddCable {
 };
 std::vector<OddCable> odd_cables(const topology::Graph& graph);
 
-// Two nodes that say they are the same.
+// Two nodes with the same GUID.
 struct SharedGuid {
     uint64_t guid = 0;
     uint32_t first = 0;  // a node

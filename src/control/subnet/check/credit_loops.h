@@ -1,7 +1,7 @@
-// Looks for circles in which packets can wait for one another's buffers for ever (Dally and Seitz,
-// 1987): a link on a lane depends on another one where some path takes the second after the first.
-// It trusts no engine: it follows the tables, the service levels and the lane rule. Paths between
-// switches are left out (routing/lanes.h).
+// Finds credit loops: cycles in which packets wait for one another's buffers for ever (Dally and
+// Seitz, 1987). A link on a lane depends on another one if some path takes the second after the
+// first. The check trusts no engine: it follows the tables, the service levels and the lane rule.
+// Paths between switches are left out (routing/lanes.h).
 #pragma once
 
 #include <optional>
@@ -12,17 +12,17 @@
 namespace tulle::control {
 
 struct CreditLoop {
-    // A link on a lane, and a path that takes it and the next one of the loop.
+    // A link on a lane, and a path that takes it and then the next one of the loop.
     struct Part {
         uint32_t link = 0;
         uint8_t lane = 0;
         uint32_t source = 0;  // a switch
         uint32_t lid = 0;
     };
-    std::vector<Part> parts;  // the last one is followed by the first
+    std::vector<Part> parts;  // the first one follows the last
 };
 
-// The tables have no forwarding loops on paths that count. At most 8 lanes.
+// Requires tables without forwarding loops on paths that count.
 std::optional<CreditLoop> find_credit_loop(const Subnet& subnet, const ForwardingTables& tables,
                                            const Lanes& lanes);
 

@@ -1,5 +1,4 @@
-// Follows forwarding tables from every switch to every LID: who gets there, and who goes in
-// circles.
+// Follows forwarding tables from every switch to every LID, and counts paths that end or loop.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +10,22 @@ namespace tulle::control {
 
 inline constexpr size_t kMostExamples = 8;
 
-// A path that does not arrive: from a switch, and so from the hosts on it, to a LID.
+// A path from a switch, and so from its hosts, that does not reach a LID.
 struct LostPath {
     uint32_t source = 0;
     uint32_t lid = 0;
-    uint32_t stops_at = 0;  // the switch that sends it nowhere; of a circle: one that it passes
+    uint32_t stops_at = 0;  // the switch without a route, or one in the loop
 };
 
 struct Reach {
-    uint64_t host_pairs = 0;          // of different hosts that cables join
-    uint64_t lost_host_pairs = 0;     // of them, those without a route
-    uint64_t looping_host_pairs = 0;  // and those whose packets go in circles
-    uint64_t lost_other = 0;          // the same of paths between a host and a switch
+    uint64_t host_pairs = 0;          // pairs of different hosts that cables join
+    uint64_t lost_host_pairs = 0;     // those without a route
+    uint64_t looping_host_pairs = 0;  // those whose packets loop
+    uint64_t lost_other = 0;          // the same for paths between a host and a switch
     uint64_t looping_other = 0;
-    uint64_t lost_between_switches = 0;  // both ends are switches: nothing but management
+    uint64_t lost_between_switches = 0;  // both ends are switches: only management
     uint64_t looping_between_switches = 0;
-    std::vector<LostPath> lost;  // a few of those with a host at an end
+    std::vector<LostPath> lost;  // examples, each with a host at an end
     std::vector<LostPath> looping;
 
     bool is_whole() const {
@@ -36,7 +35,7 @@ struct Reach {
 
 Reach check_reach(const Subnet& subnet, const ForwardingTables& tables);
 
-// The links from a switch to a LID, up to where the tables end or a switch comes again.
+// The links from a switch to a LID, until the tables end or a switch repeats.
 std::vector<uint32_t> path_of(const Subnet& subnet, const ForwardingTables& tables, uint32_t source,
                               uint32_t lid);
 

@@ -1,4 +1,4 @@
-// How evenly tables use the links between switches.
+// Measures how evenly tables use the links between switches.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace tulle::control {
 // leaf to leaf (homes_in_tree_order).
 struct ShiftSpread {
     uint32_t hosts = 0;
-    uint32_t shifts = 0;  // that were looked at
+    uint32_t shifts = 0;  // that were measured
     uint32_t shifts_without_conflict = 0;
     uint32_t most_flows = 0;  // on one link, in the worst shift
     uint32_t worst_shift = 0;
     uint32_t worst_link = kNone;  // an example
-    uint64_t sum_of_most = 0;     // over the shifts, of the most flows on one link
+    uint64_t sum_of_most = 0;     // sum over the shifts of the most flows on one link
 };
 
-// All shifts, or as many as `most_shifts`, evenly apart.
+// Measures all shifts, or `most_shifts` of them at even distances.
 ShiftSpread measure_shifts(const Subnet& subnet, const ForwardingTables& tables,
                            uint32_t most_shifts);
 

@@ -7,7 +7,7 @@
 namespace tulle::control {
 namespace {
 
-constexpr size_t kMostRings = 4;  // a bit each in the service level
+constexpr size_t kMostRings = 4;  // each takes one bit of the service level
 
 class DimensionOrderWays {
 public:
@@ -26,7 +26,7 @@ public:
             for (const uint32_t s : by_distance_[hops]) add_step(s, home, ways);
     }
 
-    // A bit for each ring in which the path passes from the last switch to the first or back.
+    // One bit for each ring in which the path passes from the last switch to the first or back.
     uint8_t service_level(uint32_t s, uint32_t home) const {
         uint8_t level = 0;
         unsigned ring = 0;
@@ -41,12 +41,12 @@ public:
     }
 
 private:
-    // How far to go upwards, round the ring where there is one.
+    // The distance upwards, around the ring if there is one.
     uint32_t upwards(uint32_t s, uint32_t home, uint32_t d) const {
         const uint32_t size = shape_.dimensions[d].size;
         return (shape_.at(home, d) + size - shape_.at(s, d)) % size;
     }
-    // The shorter way round; of two equal ones even places take the one upwards.
+    // Takes the shorter way round. If both are equal, even places go upwards.
     bool goes_up(uint32_t s, uint32_t home, uint32_t d) const {
         if (!shape_.dimensions[d].is_ring) return shape_.at(s, d) < shape_.at(home, d);
         const uint32_t up = upwards(s, home, d);
@@ -86,9 +86,9 @@ size_t ring_count(const TorusShape& shape) {
                                              [](const auto& each) { return each.is_ring; }));
 }
 
-// Class 0 is a host's port or one of a line; class r + 1 a port of ring r. In a ring the lane is
-// its bit of the service level: paths that cross the last switch are no longer than half the ring,
-// so neither lane's dependencies go all the way round.
+// Class 0 is a port of a host or of a line; class r + 1 is a port of ring r. In a ring, the lane is
+// the ring's bit of the service level. Paths that pass the last switch are at most half the ring
+// long, so the dependencies of neither lane go all the way round.
 LaneRule rule_of(const Subnet& subnet, const TorusShape& shape) {
     std::vector<uint8_t> class_of;  // by dimension
     uint8_t rings = 0;

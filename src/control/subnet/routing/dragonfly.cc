@@ -1,7 +1,7 @@
 // The minimal routes of a dragonfly (Kim, Dally, Scott and Abts, 2008): inside the group to the
-// router with a cable to the other group, over it, inside that group to the router of the host.
-// The lane is 1 behind a cable between groups and 0 before it, so what waits for a lane waits for
-// something nearer to the end of its path.
+// router with a cable to the other group, over that cable, then inside that group to the router of
+// the host. The lane is 0 before a cable between groups and 1 after it, so a packet only waits for
+// packets that are nearer to the end of their paths.
 #include <algorithm>
 #include <set>
 
@@ -11,7 +11,7 @@
 namespace tulle::control {
 namespace {
 
-// Groups are switches that are all cabled to one another; every two groups share a cable.
+// A group is a set of switches that are all cabled to one another; every two groups share a cable.
 struct Groups {
     uint32_t count = 0;
     std::vector<uint32_t> group_of;  // by switch
@@ -26,8 +26,8 @@ Neighbours neighbours_of(const Subnet& subnet) {
     return neighbours;
 }
 
-// A group is what two of its switches and all neighbours that they share make up. Of the cliques
-// that a switch is in, the largest is its group.
+// A group consists of two of its switches and all neighbours that they share. The group of a switch
+// is the largest clique that it is in.
 std::vector<uint32_t> clique_of(const Neighbours& neighbours, uint32_t s, uint32_t other) {
     std::vector<uint32_t> clique{s, other};
     std::set_intersection(neighbours[s].begin(), neighbours[s].end(), neighbours[other].begin(),
@@ -54,7 +54,7 @@ std::optional<Groups> groups_of(const Subnet& subnet) {
     for (uint32_t s = 0; s < subnet.switch_count(); ++s) {
         if (groups.group_of[s] != kNone) continue;
         const std::vector<uint32_t> clique = largest_clique(neighbours, s);
-        if (clique.size() < 3) return std::nullopt;  // pairs are no groups: every cable is one
+        if (clique.size() < 3) return std::nullopt;  // pairs do not count: every cable is one
         for (const uint32_t member : clique) {
             if (groups.group_of[member] != kNone) return std::nullopt;
             groups.group_of[member] = groups.count;
@@ -105,10 +105,10 @@ private:
 
     const Subnet& subnet_;
     const Groups& groups_;
-    std::vector<bool> has_cable_;  // by switch: to the group of the home
+    std::vector<bool> has_cable_;  // by switch: it has one to the group of the home
 };
 
-// Class 0 is a host's port, 1 one inside the group, 2 one to another group.
+// Class 0 is a host's port, class 1 a port inside the group, class 2 a port to another group.
 LaneRule rule_of(const Subnet& subnet, const Groups& groups) {
     LaneRule rule;
     rule.class_count = 3;

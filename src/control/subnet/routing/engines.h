@@ -1,6 +1,6 @@
-// Routing engines by name, a file each. An engine takes a subnet in any state, broken cables
-// included, and gives every switch a port for every LID that it can reach. Where a fabric has not
-// the shape that an engine is made for, it routes all the same, and its note says how.
+// Routing engines by name, each in its own file. An engine takes a subnet in any state, broken
+// cables included, and gives every switch a port for every LID that it can reach. If the fabric
+// does not have the shape that the engine is made for, it still routes, and its note says how.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 namespace tulle::control {
 
 struct RoutingOptions {
-    uint8_t max_lanes = 8;  // data lanes that switches have; what most have
+    uint8_t max_lanes = 8;  // data lanes that switches have; most have 8
 };
 
 struct RoutingEngine {
@@ -22,30 +22,30 @@ struct RoutingEngine {
 };
 
 std::span<const RoutingEngine> routing_engines();
-// nullptr: there is none. The names of OpenSM's engines are known as well.
+// The engine with this name, or with OpenSM's name for it; nullptr: there is none.
 const RoutingEngine* routing_engine_named(std::string_view name);
 
-// The engine that is made for the fabric's shape, and what it gives; dfsssp where none is.
+// The engine made for the fabric's shape, and its result; dfsssp if no engine is.
 struct ChosenRouting {
     const RoutingEngine* engine = nullptr;
     Routing routing;
 };
 ChosenRouting route_by_shape(const Subnet& subnet, const RoutingOptions& options);
 
-// Shortest paths, spread over links. Buffers may wait in a circle where the fabric has one.
+// Shortest paths, spread over links. Credit loops are possible in a fabric with cycles.
 Routing route_min_hop(const Subnet& subnet, const RoutingOptions& options);
-// Up to a common switch, then down (Schroeder et al., "Autonet", 1991).
+// Paths go up to a common switch, then down (Schroeder et al., "Autonet", 1991).
 Routing route_up_down(const Subnet& subnet, const RoutingOptions& options);
-// Up and down by the tiers of a tree, hosts numbered from leaf to leaf: no link of a full tree
-// carries two flows of a shift permutation.
+// Paths go up and down the tiers of a tree. Hosts are numbered from leaf to leaf, so no link of a
+// full tree carries two flows of a shift permutation.
 Routing route_fat_tree(const Subnet& subnet, const RoutingOptions& options);
-// Shortest paths; those that would wait in a circle take another lane (Domke, Hoefler and Nagel,
+// Shortest paths; those that would close a credit loop take another lane (Domke, Hoefler and Nagel,
 // "Deadlock-free oblivious routing for arbitrary topologies", 2011).
 Routing route_dfsssp(const Subnet& subnet, const RoutingOptions& options);
-// Tori and meshes: the dimensions one after the other. The service level says in which rings the
-// path crosses the last switch; there it takes the second lane.
+// Tori and meshes: one dimension after the other. The service level marks the rings in which the
+// path passes between the last switch and the first; there the path takes the second lane.
 Routing route_dimension_order(const Subnet& subnet, const RoutingOptions& options);
-// Dragonflies: at most one cable between groups; behind it packets take the second lane.
+// Dragonflies: paths cross at most one cable between groups, and take the second lane after it.
 Routing route_dragonfly(const Subnet& subnet, const RoutingOptions& options);
 
 }  // namespace tulle::control

@@ -20,7 +20,7 @@ public:
         }
     }
 
-    // False: the engine has to route anew.
+    // False: the engine must route anew.
     bool repair_tables() {
         for (uint32_t lid = 0; lid < after_.lid_end(); ++lid) {
             const Subnet::Place& place = after_.place(lid);
@@ -65,7 +65,7 @@ private:
         return false;
     }
 
-    // Another port at each switch before a broken cable; false, and nothing changed, if one has
+    // Chooses another port at each switch before a broken cable. False, without changes: one has
     // none.
     bool repair_locally(uint32_t lid) {
         std::vector<std::pair<uint32_t, uint8_t>> found;
@@ -74,7 +74,7 @@ private:
             const Subnet::Link& old = before_.link(id);
             if (routing_.tables.port(old.from, lid) != old.port) continue;
             auto port = other_port(old, lid);
-            // What goes to a switch itself may take a detour: one entry instead of a new tree.
+            // Paths to a switch itself may take a detour: one changed entry instead of a new tree.
             if (!port && !after_.is_host(lid) && !routing_.order.empty()) {
                 port = detour_port(old, lid);
                 takes_detour = true;
@@ -88,7 +88,7 @@ private:
         return true;
     }
 
-    // The shortest way on that does not come back here.
+    // The port of the shortest path that does not come back to this switch.
     std::optional<uint8_t> detour_port(const Subnet::Link& old, uint32_t lid) const {
         std::optional<uint8_t> best;
         uint32_t fewest = kNone;
@@ -101,7 +101,7 @@ private:
         return best;
     }
 
-    // Of the ports that will do, the one by which fewest LIDs leave.
+    // Of the suitable ports, the one by which the fewest LIDs leave.
     std::optional<uint8_t> other_port(const Subnet::Link& old, uint32_t lid) {
         const auto length = hops(before_, old.from, lid, kNone);
         std::optional<uint8_t> best;
@@ -118,7 +118,7 @@ private:
         return best;
     }
 
-    // The same direction as before, and down to the end once it goes down.
+    // Whether the path starts in the same direction as before, and never goes up after going down.
     bool is_same_way(const Subnet::Link& old, const Subnet::Link& first, uint32_t lid) const {
         if (routing_.order.empty()) return true;
         if (goes_up(old) != goes_up(first)) return false;
@@ -149,7 +149,7 @@ private:
         return leaving_[after_.port_index(link.from, link.port)];
     }
 
-    // To the home by the present tables; nothing where they end, or lead over `avoided`.
+    // Hops to the home by the current tables; nothing if they end or pass `avoided`.
     std::optional<uint32_t> hops(const Subnet& subnet, uint32_t s, uint32_t lid,
                                  uint32_t avoided) const {
         const uint32_t home = subnet.place(lid).home;
@@ -163,7 +163,7 @@ private:
         return std::nullopt;
     }
 
-    // The LIDs that no local repair helped, home by home.
+    // Routes again the LIDs without a local repair, home by home.
     template <class Engine>
     bool find_again(Engine&& engine) {
         std::stable_sort(again_.begin(), again_.end(), [&](uint32_t a, uint32_t b) {
@@ -203,11 +203,11 @@ private:
     const Subnet& before_;
     const Subnet& after_;
     Routing routing_;
-    std::vector<uint32_t> place_;     // by switch, in the order of an engine that has one
+    std::vector<uint32_t> place_;     // by switch: place in the engine's order, if it has one
     std::vector<uint32_t> broken_;    // links of `before`
     std::vector<uint32_t> again_;     // LIDs
     std::vector<uint32_t> detoured_;  // LIDs whose paths may have left the order
-    std::vector<uint32_t> leaving_;   // by port: LIDs of hosts
+    std::vector<uint32_t> leaving_;   // by port: number of LIDs of hosts
     std::vector<bool> counted_;       // by switch
     Detours detours_;
 };

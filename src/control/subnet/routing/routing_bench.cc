@@ -1,5 +1,6 @@
-// How long a subnet takes to route, on one core. The fat trees of 648 (two tiers) and 11,664 hosts
-// (three) are full trees of switches with 36 ports. TULLE_BENCH_LARGE=1 adds the second.
+// Measures how long it takes to route a subnet, on one core. The fat trees of 648 (two tiers) and
+// 11,664 hosts (three) are full trees of switches with 36 ports. TULLE_BENCH_LARGE=1 adds the
+// second.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -22,7 +23,7 @@ void route(benchmark::State& state, const char* engine, const char* fabric) {
     }
 }
 
-// After the first cable between a leaf and a spine broke; the new subnet is made beforehand.
+// The first cable between a leaf and a spine is broken. The new subnet is made beforehand.
 void repair_link(benchmark::State& state, const char* engine, const char* fabric) {
     const auto graph = topology::build_spec(fabric);
     const auto owners = assign_lids(*graph);

@@ -38,7 +38,7 @@ public:
     }
 
 private:
-    // Switches that are cabled, by one cable or more: a pair. Pairs are numbered.
+    // Numbers the pairs of switches that one or more cables join. False: this is no torus.
     bool find_pairs() {
         for (uint32_t id = 0; id < subnet_.link_count(); ++id) {
             const auto& [from, to, port, to_port, cable] = subnet_.link(id);
@@ -78,7 +78,7 @@ private:
         if (!is_square) sets.join(pair(a, b), pair(a, d));
     }
 
-    // The slices of a dimension, numbered along their ring or line.
+    // Numbers the slices of a dimension along their ring or line.
     bool number_slices(uint32_t dimension) {
         Sets sets(subnet_.switch_count());
         for (const auto& [ends, id] : pairs_)
@@ -116,7 +116,7 @@ private:
         return true;
     }
 
-    // Every place is taken once, and every cable that belongs there is there.
+    // Whether every place is taken once and no cable is missing.
     bool is_complete() {
         uint64_t places = 1;
         for (const TorusShape::Dimension& dimension : dimensions_) places *= dimension.size;

@@ -1,10 +1,10 @@
-// Finds out that switches form a torus or a mesh, and where each stands in it. Names and numbers do
-// not matter, only cables.
+// Detects a torus or a mesh, and the coordinates of each switch. Only cables matter, not names or
+// numbers.
 //
-// Cables that lie opposite each other in a square of four switches go the same way. Two neighbours
-// of a switch that share no other neighbour lie in one dimension. A dimension's coordinate is which
-// of the slices one stands in that are left when all its cables are taken away; the slices have to
-// form a ring or a line. A ring of four is two dimensions of two, which is the same graph.
+// Opposite cables in a square of four switches go in the same direction. Two neighbours of a switch
+// that share no other neighbour lie in one dimension. Without the cables of one dimension, the
+// fabric falls into slices; the slice of a switch is its coordinate. The slices must form a ring or
+// a line. A ring of four is two dimensions of two, which is the same graph.
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ struct TorusShape {
     }
 };
 
-// Nothing where the switches form none, for instance since a cable of it is broken.
+// Nothing if the switches form neither, for instance because a cable is broken.
 std::optional<TorusShape> torus_shape(const Subnet& subnet);
 
 }  // namespace tulle::control

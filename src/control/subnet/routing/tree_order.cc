@@ -9,7 +9,7 @@
 namespace tulle::control {
 namespace {
 
-// Joins switches; the lowest key of a set stands for it.
+// Joins switches into sets; a set is known by its lowest key.
 class Sets {
 public:
     explicit Sets(std::vector<uint32_t> keys) : keys_(std::move(keys)), parent_(keys_.size()) {
@@ -44,7 +44,7 @@ uint32_t highest_of(const std::vector<uint32_t>& rank) {
     return rank.empty() ? 0 : *std::max_element(rank.begin(), rank.end());
 }
 
-using Keys = std::vector<std::vector<uint32_t>>;  // by switch, of the sets it is in, largest first
+using Keys = std::vector<std::vector<uint32_t>>;  // by switch: keys of its sets, largest first
 
 std::vector<uint32_t> sorted_by(const std::vector<uint32_t>& first, const Keys& keys,
                                 const std::vector<uint32_t>& last) {

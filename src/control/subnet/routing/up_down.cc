@@ -22,8 +22,8 @@ Routing route_in_order(const Subnet& subnet, const RoutingOptions& options,
     routing.order = std::move(order);
     routing.has_detours = filled.detours.joins_any;
     routing.is_deadlock_free = true;
-    // Only packets to or from a switch itself come here: a spine that lost its cable to a leaf has
-    // to go down and up again. On a lane of their own they stop nobody.
+    // Only packets to or from a switch itself take detours: a spine that lost its cable to a leaf
+    // has to go down and up again. On a lane of their own they block no other packet.
     if (routing.has_detours) {
         auto lanes = assign_lanes_to_detours(subnet, routing.tables, routing.order, filled.detoured,
                                              options.max_lanes);

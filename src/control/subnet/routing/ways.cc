@@ -6,7 +6,8 @@
 namespace tulle::control {
 namespace {
 
-// Breadth first from all switches whose distance is 0 already. Returns the order of the visit.
+// Searches breadth first from all switches in `queue`, whose distance is 0 already. `queue` then
+// holds the order of the visit.
 void spread(const Subnet& subnet, std::vector<uint32_t>& distance, std::vector<uint32_t>& queue) {
     for (size_t i = 0; i < queue.size(); ++i)
         for (const Subnet::Link& link : subnet.links_of(queue[i]))
@@ -24,7 +25,7 @@ std::vector<uint32_t> ordered_by(const std::vector<uint32_t>& depth) {
     return order;
 }
 
-// The distance from the root of each piece: its switch with most links, the first of those.
+// The distance from the root of each connected piece: its first switch with the most links.
 std::vector<uint32_t> distances_from_roots(const Subnet& subnet) {
     std::vector<uint32_t> roots(subnet.switch_count());
     std::iota(roots.begin(), roots.end(), 0);

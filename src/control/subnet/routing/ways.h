@@ -1,5 +1,5 @@
-// The next hops that are allowed towards one switch, for all others: what routing engines differ
-// in. Which of them a LID gets is up to balance.h.
+// The allowed next hops of all switches towards one switch. Routing engines differ in these;
+// balance.h chooses one of them for each LID.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace tulle::control {
 
 inline constexpr uint32_t kFar = 0xffff'ffff;  // no way
 
-// Filled for one home at a time, by an engine.
+// An engine fills it for one home at a time.
 class Ways {
 public:
     struct Way {
         uint32_t link = 0;
-        uint32_t to = 0;  // the switch behind it
+        uint32_t to = 0;  // the switch at its end
     };
-    // A switch and its ways; all of them lead to the home or to switches earlier in the list.
+    // A switch and its ways. They lead to the home or to switches earlier in the list.
     struct Step {
         uint32_t from = 0;
         uint32_t first = 0;
@@ -30,7 +30,7 @@ public:
         steps_.clear();
         ways_.clear();
     }
-    // Starts the ways of the next switch; add() then takes them.
+    // Starts the ways of the next switch; add() appends to them.
     void begin(uint32_t from) { steps_.push_back({from, size(), size()}); }
     void add(uint32_t link, uint32_t to) {
         ways_.push_back({link, to});
@@ -51,7 +51,7 @@ private:
     std::vector<Way> ways_;
 };
 
-// Every link on a shortest path.
+// Allows every link on a shortest path.
 class ShortestWays {
 public:
     explicit ShortestWays(const Subnet& subnet) : subnet_(subnet) {}
@@ -63,10 +63,10 @@ private:
     std::vector<uint32_t> queue_;
 };
 
-// Up first, then down, never up again. Switches stand in one order, high to low. From where the
-// home can be reached by going down alone packets do so, from elsewhere they go up: what has gone
-// down never goes up again, so no circle of full buffers can close. A table does not know where a
-// packet came from, hence down even where up is shorter.
+// Up first, then down, never up again, in one order of all switches, high to low. A switch sends
+// down if it can reach the home by going down alone; otherwise it sends up. A packet that went down
+// never goes up again, so no credit loop can form. A table does not know where a packet came from,
+// so a switch sends down even if up is shorter.
 class UpDownWays {
 public:
     // `order`: all switches, the highest first.
@@ -85,12 +85,12 @@ private:
     std::vector<uint32_t> distance_;  // along legal ways
 };
 
-// How far each switch is from hosts: 0 where they hang on it. Leaves of a tree are 0, spines 1.
+// The distance of each switch from hosts: 0 if it has hosts. Leaves of a tree are 0, spines 1.
 std::vector<uint32_t> ranks_of(const Subnet& subnet);
 
-// Switches high to low. By rank: what a tree wants; empty where all ranks are equal. A tree that
-// lost cables may then have pairs of hosts that only a way down and up again joins. From roots: by
-// the distance from one switch, which leaves no connected pair without a legal way.
+// Switches high to low. By rank suits trees; it is empty if all ranks are equal. In a tree that
+// lost cables, some pairs of hosts may then be joined only by a way down and up again. From roots
+// orders by the distance from one switch, and leaves every connected pair a legal way.
 std::vector<uint32_t> order_by_rank(const Subnet& subnet);
 std::vector<uint32_t> order_from_roots(const Subnet& subnet);
 
