@@ -1,5 +1,4 @@
-// Takes the packets of one capture, one after the other, through the follower into the reports that
-// were asked for.
+// Passes the packets of a capture, one by one, through the follower to the reports.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +15,13 @@ namespace tulle::decode {
 
 class Decoder {
 public:
-    // A report that is not wanted is null. `link_type` is libpcap's DLT_ number.
+    // A null report is not wanted. `link_type` is libpcap's DLT_ number.
     Decoder(int link_type, TextReport* text, JsonReport* json)
         : link_type_(link_type), text_(text), json_(json) {}
 
     void packet(const Record& record);
-    // The capture is over. `problem` is why it was not read to its end; empty if it was.
+    // Call at the end of the capture. `problem` says why it was not read to its end; empty if it
+    // was.
     void finish(const std::string& problem);
 
 private:
@@ -29,7 +29,7 @@ private:
     TextReport* text_;
     JsonReport* json_;
     QpFollower follower_;
-    Repeats repeats_;  // of captures with several interfaces
+    Repeats repeats_;  // in captures with several interfaces
     Summary summary_;
     std::vector<std::byte> scratch_;
 };

@@ -1,4 +1,4 @@
-// What a frame says without any memory of others: sizes, checksums, congestion marks.
+// What can be told from one frame alone: sizes, checksums, congestion marks.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,11 @@
 
 namespace tulle::decode {
 
-// The payload of a transport packet on the wire, larger than what was captured of one that is cut.
+// The payload of a transport packet on the wire. It exceeds the captured bytes if the packet is
+// truncated.
 uint32_t payload_bytes(const wire::Frame& frame);
 
-// Which checksums hold; nothing where there is none or the packet is cut.
+// Which checksums are right; nothing if there is none or the packet is truncated.
 struct Checksums {
     std::optional<bool> icrc;
     std::optional<bool> vcrc;
@@ -18,7 +19,7 @@ struct Checksums {
 };
 Checksums check(const wire::Frame& frame, wire::Bytes bytes);
 
-// The network met congestion: ECN field 3 of IPv4, IPv6 or the GRH.
+// Congestion experienced: ECN field 3 of IPv4, IPv6 or the GRH.
 bool is_congestion_experienced(const wire::Frame& frame);
 
 // A management datagram: queue pair 0 or 1 of the datagram service.

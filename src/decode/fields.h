@@ -1,6 +1,6 @@
-// Every field of every header, for people and as JSON, chosen by the type of the field: addresses
-// as people write them, numbers and keys that a person reads as hexadecimal so, and counts in
-// decimal. Nothing here knows a header by name; what wire describes is shown.
+// Prints every field of every header, as text and as JSON. The type of a field decides the form:
+// addresses in their usual notation, keys and identifiers in hexadecimal, counts in decimal.
+// Nothing here knows a header by name; all that wire describes is shown.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ inline std::string hex_of(std::span<const uint8_t> bytes) {
     return text;
 }
 
-// Names in management datagrams: characters up to the first zero.
+// Names in management datagrams end at the first zero.
 template <class T>
 concept Text = wire::layout::IsArray<T>::value && std::is_same_v<typename T::value_type, char>;
 
@@ -80,7 +80,7 @@ std::string field_text(const T& value) {
     }
 }
 
-// Identifiers and keys are integers; 64-bit ones are hexadecimal strings, since most readers of
+// Identifiers and keys are integers. 64-bit ones are hexadecimal strings, because most readers of
 // JSON keep numbers only up to 2^53.
 template <class T>
 nlohmann::ordered_json field_json(const T& value) {

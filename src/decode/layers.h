@@ -1,7 +1,7 @@
-// The layers of a packet, from the link to what its payload holds, as values that a report prints.
+// The layers of a packet, from the link to the content of its payload, as values for reports.
 //
-// One file (layers.cc) turns every header into these: management datagrams bring some eighty
-// structures, and each function that visits them all costs the compiler seconds.
+// Only layers.cc turns headers into these. Management datagrams have about eighty structures, and
+// each function that visits all of them costs seconds of compile time.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -25,12 +25,12 @@ struct ShownLayer {
 
 struct ShownLayers {
     std::vector<ShownLayer> layers;  // in wire order
-    size_t explained_bytes = 0;      // of the payload; the rest is shown as it is
+    size_t explained_bytes = 0;      // of the payload; the rest is dumped
 };
 
 enum class ShowAs : uint8_t { text, json };
 
-// Every field of every header, in the one dress that is asked for.
+// Every field of every header, in the requested form.
 ShownLayers layers_of(const wire::Frame& frame, ShowAs as);
 
 }  // namespace tulle::decode

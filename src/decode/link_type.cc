@@ -99,7 +99,7 @@ Unwrapped unwrap_raw_ip(wire::Bytes record, size_t missing, std::vector<std::byt
     return with_ethernet(ethernet, record, missing, scratch);
 }
 
-// The record ends at its wire length; padding to a multiple of eight may follow.
+// The record ends at its wire length; padding to a multiple of eight bytes may follow.
 Unwrapped unwrap_erf(wire::Bytes record) {
     const auto header = wire::parse<ErfHeader>(record);
     if (!header) return broken("shorter than an ERF record header");

@@ -17,7 +17,7 @@ std::string service_text(wire::Key64 service_id) {
     return fmt::format("service 0x{:x}", service_id.value);
 }
 
-// The one or two things that a reader of a connection's life looks for.
+// The one or two fields that matter to a reader who follows a connection.
 std::string cm_text(uint16_t attribute, wire::Bytes data) {
     switch (attribute) {
         case wire::kCmReq: {
@@ -48,7 +48,7 @@ std::string cm_text(uint16_t attribute, wire::Bytes data) {
     }
 }
 
-// Which part of a long answer it is, and how such a transfer ends.
+// The segment of a long answer, and how the transfer ends.
 std::string rmpp_text(const wire::RmppHeader& rmpp) {
     std::string text = fmt::format(": {} {}", wire::rmpp_type_name(rmpp.type), rmpp.segment_number);
     if (rmpp.type == wire::kRmppData)

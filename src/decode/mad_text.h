@@ -1,4 +1,4 @@
-// What a management datagram says, in words: "ComMgt Send ConnectReject: invalid service ID".
+// A management datagram in words: "ComMgt Send ConnectReject: invalid service ID".
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tulle::decode {
 
-// `mad` holds the datagram, 256 bytes; of fewer nothing but their number is known.
+// `mad` holds the datagram, 256 bytes; with fewer only their number is printed.
 std::string mad_text(wire::Bytes mad);
 
 }  // namespace tulle::decode

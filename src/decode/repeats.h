@@ -1,9 +1,9 @@
-// Packets that a capture of several interfaces holds more than once, because each of them saw it
-// pass.
+// Finds packets that a capture of several interfaces holds more than once, because several
+// interfaces saw them.
 //
-// A packet is known by its flow, opcode and PSN. It is new where an interface has seen it more
-// often than any other had before: the first sighting is new, the same packet at the next tap is
-// not, and one that is sent again is new at the tap nearest to its sender.
+// A packet is identified by its flow, opcode and PSN. It is new if this interface has now seen it
+// more often than any other: the first sighting is new, the same packet at the next tap is not, and
+// a retransmission is new at the tap nearest to its sender.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ namespace tulle::decode {
 enum class Sighting : uint8_t {
     fresh,
     again,         // seen at another interface before
-    again_marked,  // likewise, and marked by congestion since
+    again_marked,  // likewise, and marked for congestion since
 };
 
 class Repeats {
 public:
-    // Of a transport packet whose checksum is right.
+    // For transport packets with a correct checksum.
     Sighting see(const wire::Frame& frame, uint32_t interface);
 
 private:
     struct Seen {
-        std::vector<uint8_t> times;  // by interface
+        std::vector<uint8_t> times;  // seen, by interface
         uint8_t most = 0;
         bool is_marked = false;
     };

@@ -1,4 +1,4 @@
-// Text that grows until somebody takes it away.
+// A text buffer; its owner takes the text away and clears it.
 #pragma once
 
 #include <fmt/format.h>
