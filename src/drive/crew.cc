@@ -22,7 +22,7 @@ uint32_t work_together(uint32_t wanted, const std::function<void(uint32_t, uint3
     try {
         for (uint32_t i = 1; i < wanted; ++i) others.emplace_back(begin, i);
     } catch (const std::system_error&) {
-        // No more are to be had.
+        // Continue with the threads created so far.
     }
     size.store(static_cast<uint32_t>(others.size()) + 1);
     size.notify_all();

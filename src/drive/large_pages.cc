@@ -16,7 +16,7 @@ std::align_val_t aligned(size_t bytes, size_t alignment) {
 
 }  // namespace
 
-// A kernel that has none, or that will not, keeps its small ones: nothing depends on it.
+// A kernel without large pages ignores the advice; only speed depends on it.
 void* LargePages::do_allocate(size_t bytes, size_t alignment) {
     void* memory = ::operator new(bytes, aligned(bytes, alignment));
     const size_t whole = bytes / kLargePage * kLargePage;

@@ -1,6 +1,6 @@
-// Memory on pages of 2 MiB, where the kernel has them. Packets in flight are visited in no order
-// that the machine could learn: with small pages it looks up the page for nearly each of them, and
-// that takes as long as the packet itself.
+// Memory on pages of 2 MiB, if the kernel has them. Packets in flight are visited in no predictable
+// order: with small pages nearly each of them misses the TLB, which takes as long as the packet
+// itself.
 #pragma once
 
 #include <memory_resource>

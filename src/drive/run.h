@@ -1,4 +1,4 @@
-// Runs a simulation on the machine's clock and threads.
+// Runs a simulation on the threads and the clock of the machine.
 #pragma once
 
 #include <atomic>
@@ -22,18 +22,18 @@ struct Progress {
 };
 
 struct Options {
-    uint32_t threads = 1;                          // and no more than there are cores, nor hosts
-    const std::atomic<bool>* interrupt = nullptr;  // set: what is known so far is returned
-    std::function<void()> on_begin{};              // it is set up, and time begins
+    uint32_t threads = 1;                          // limited to the number of cores and hosts
+    const std::atomic<bool>* interrupt = nullptr;  // once true, the run stops
+    std::function<void()> on_begin{};              // called when the set-up is done and time begins
     std::function<void(const Progress&)> on_progress{};  // at most ten times a second
-    // Given: takes what is written down (Setup::trace, taps) while time passes, by one thread at a
-    // time, and the result has none of it. Otherwise it is kept until the end.
+    // If given, takes the records (Setup::trace, taps) while the run goes on, called by one thread
+    // at a time; the result then has none. Otherwise they are kept until the end.
     std::function<void(const sim::Records&)> on_records{};
-    // Runs it a second time to find out where the time went (sim::TimeAccount).
+    // Runs a second pass to find out where the time went (sim::TimeAccount).
     bool explains = false;
 };
 
-// A setup that cannot work is refused with a sentence before anything happens.
+// A setup that cannot work is refused with a sentence before the run begins.
 base::Result<sim::Result> run(const sim::Setup& setup, const Options& options);
 
 }  // namespace tulle::drive

@@ -1,6 +1,6 @@
-// What a packet costs on its way through a fabric: the field's known permutations (a fat tree of
-// 100 Gb/s and 1 us a link, 2,000,000 bytes a host, an ACK a packet) and its incast. Small in every
-// test run; TULLE_BENCH_LARGE=1 adds 1,024 and 8,192 hosts.
+// The cost of a packet on its way through a fabric: the usual permutations (a fat tree with 100
+// Gb/s and 1 us per link, 2,000,000 bytes per host, one ACK per packet) and an incast. Small in
+// every test run; TULLE_BENCH_LARGE=1 adds 1,024 and 8,192 hosts.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

@@ -66,7 +66,7 @@ TEST(run, uses_no_more_threads_than_there_are_cores_and_finds_the_same) {
     EXPECT_LE(result->engine.threads, usable_cores());
 }
 
-// Threads are given a stack that no machine has, so that none can be made.
+// Threads get a stack that no machine has, so that none can be created.
 class NoThreads : public testing::Test {
 protected:
     void SetUp() override {

@@ -1,4 +1,4 @@
-// Several runs side by side, one thread each: as many at a time as there are workers.
+// Several runs in parallel, one thread each, up to the number of workers at a time.
 #pragma once
 
 #include <atomic>
@@ -14,16 +14,16 @@ namespace tulle::drive {
 
 struct TogetherOptions {
     uint32_t workers = 1;
-    bool explains = false;                         // as Options has it
-    const std::atomic<bool>* interrupt = nullptr;  // set: those that run stop, no other begins
-    // All are called by one thread at a time, but not always the same.
-    std::function<void(size_t run)> on_begin{};  // it is set up
+    bool explains = false;                         // see Options
+    const std::atomic<bool>* interrupt = nullptr;  // once true, all runs stop
+    // Called by one thread at a time, though not always the same.
+    std::function<void(size_t run)> on_begin{};  // the set-up is done
     std::function<void(size_t run, const Progress&)> on_progress{};
-    // May take what it wants of a result that nobody needs as a whole; none if the run was refused.
+    // May take parts of a result that is not needed as a whole; no result if the run was refused.
     std::function<void(size_t run, sim::Result* result)> on_end{};
 };
 
-// Results in the order of the setups, whichever ended first; nothing for one that never began.
+// Results in the order of the setups; nothing for a run that never began.
 std::vector<std::optional<base::Result<sim::Result>>> run_together(
     std::span<const sim::Setup> setups, const TogetherOptions& options);
 
