@@ -3,7 +3,7 @@
 namespace tulle::fabric {
 namespace {
 
-constexpr int32_t kQuantumBytes = 4096;  // of the smallest weight
+constexpr int32_t kQuantumBytes = 4096;  // per round, for the smallest weight
 constexpr uint32_t kHighUnit = 4096;
 constexpr uint8_t kNoLimit = 255;
 
@@ -11,8 +11,8 @@ bool has(uint16_t lanes, uint32_t lane) {
     return (lanes >> lane & 1) != 0;
 }
 
-// The next entry of a table that may send; its lane, or kNoLane. An entry sends until its weight
-// is used up and is then passed over; the packet that begins may overdraw it.
+// The lane of the next entry that may send, or kNoLane. An entry sends until its weight is used up,
+// and its last packet may overdraw it. Then the next entry has its turn.
 uint32_t pick_entry(std::span<const VlArbitration::Entry> table, uint8_t& entry, int32_t& left,
                     uint16_t eligible) {
     for (size_t tried = 0; tried <= table.size(); ++tried) {
@@ -31,7 +31,7 @@ uint16_t lanes_of(std::span<const VlArbitration::Entry> table) {
     return lanes;
 }
 
-// Whether the high table may send although the low one waits. One packet always may.
+// Whether the high table may send while the low one waits. It may always send one packet.
 bool is_within_limit(const VlArbitration& tables, uint32_t high_sent) {
     return high_sent == 0 || tables.high_limit == kNoLimit ||
            high_sent < tables.high_limit * kHighUnit;
@@ -41,8 +41,8 @@ int32_t weight_of(const EtsSettings& ets, uint32_t lane) {
     return std::max<int32_t>(1, ets.weight[lane]);
 }
 
-// What a lane of weight one may send in a round. Weights are often percentages: rounds in which
-// weight 50 sends 50 large packets would make the others wait for 4 us at 400 Gb/s.
+// The bytes that a lane of weight one may send in a round. Weights are often percentages: rounds in
+// which weight 50 sends 50 large packets would make the others wait for 4 us at 400 Gb/s.
 int32_t unit_of(const EtsSettings& ets, uint16_t eligible) {
     int32_t smallest = INT32_MAX;
     for (uint16_t lanes = eligible; lanes != 0; lanes &= static_cast<uint16_t>(lanes - 1))
@@ -97,7 +97,7 @@ uint32_t pick_vl(const VlArbitration& tables, VlRound& round, uint16_t eligible,
         round.low_left -= head_bytes[lane];
         return lane;
     }
-    // A lane that no table names: it goes when nobody else does.
+    // A lane that is in no table sends when no other lane does.
     return static_cast<uint32_t>(std::countr_zero(eligible));
 }
 

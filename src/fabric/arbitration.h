@@ -1,5 +1,6 @@
-// Which lane sends next. Two ways: Ethernet's enhanced transmission selection (IEEE 802.1Qaz) with
-// strict lanes and deficit round robin, and InfiniBand's high and low tables (IBTA vol 1, 7.6.9).
+// Arbitration: which lane sends next. There are two kinds: Ethernet's enhanced transmission
+// selection (IEEE 802.1Qaz) with strict lanes and deficit round robin, and InfiniBand's high and
+// low tables (IBTA vol 1, 7.6.9).
 #pragma once
 
 #include <bit>
@@ -10,17 +11,17 @@
 
 namespace tulle::fabric {
 
-// Where the round of a port stands in InfiniBand's tables.
+// The position of a port in InfiniBand's tables.
 struct VlRound {
     uint8_t high_entry = 0;
     uint8_t low_entry = 0;
     int32_t high_left = 0;  // bytes that the entry may still send
     int32_t low_left = 0;
-    uint32_t high_sent = 0;  // bytes, since a packet of the low table went or none waited
+    uint32_t high_sent = 0;  // bytes since the low table last sent or had nothing waiting
 };
 
-// Of `eligible` lanes, which is not empty. `head_bytes(lane)` is the size of the lane's first
-// packet.
+// Both choose one of the `eligible` lanes, which must not be empty. `head_bytes[lane]` is the size
+// of the lane's first packet.
 uint32_t pick_ets(const EtsSettings& ets, Port& port, std::span<LaneWait> lanes, uint16_t eligible,
                   std::span<const uint16_t> head_bytes);
 uint32_t pick_vl(const VlArbitration& tables, VlRound& round, uint16_t eligible,

@@ -1,5 +1,6 @@
-// Who was held up, and by what: a buffer that fills stops the port that feeds it, and the packet
-// that filled it waits for one output port. The time until it is free again is that port's fault.
+// Which port is to blame when another is held up. A full buffer stops the port that feeds it. The
+// packet that filled it waits for one output port, and the time until the buffer is free again is
+// that port's fault.
 #pragma once
 
 #include <vector>
@@ -9,7 +10,7 @@
 namespace tulle::fabric {
 
 struct BlameEntry {
-    uint16_t in_port = 0;  // of the node: the cable whose other end was held up
+    uint16_t in_port = 0;  // of the node; the other end of its cable was held up
     uint16_t culprit_port = 0;
     uint8_t lane = 0;
     uint64_t ps = 0;
@@ -17,7 +18,7 @@ struct BlameEntry {
 
 class BlameBook {
 public:
-    // `held_ps`: how long the culprit has been held itself, so far.
+    // `held_ps`: how long the culprit itself has been held so far.
     void begin(LaneIn& lane, uint32_t first_port, uint16_t culprit_port, uint64_t held_ps,
                Instant now) {
         lane.is_full = true;

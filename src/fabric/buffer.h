@@ -1,9 +1,11 @@
-// The buffer of a node, shared by its ports: who may store a packet, and who must be paused.
+// The buffer of a node, shared by its ports: which packets may be stored, and which inputs must be
+// paused.
 //
 // A lossless priority of an input port fills its reserve first, then the shared part up to a
-// threshold; what finds no room there goes to headroom, which is there for what was on the cable
-// when the pause was sent. What leaves is taken from headroom first. A lossy queue takes from the
-// shared part alone. Thresholds are fixed, or a share of what is free (Choudhury and Hahne, 1998).
+// threshold. What does not fit there goes to headroom, which is for packets that were on the cable
+// when the pause was sent. Packets that leave are taken from headroom first. A lossy queue uses
+// only the shared part. Thresholds are fixed, or a fraction of the free space (Choudhury and Hahne,
+// 1998).
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,7 @@ public:
           is_dynamic_(settings.pfc.dynamic_threshold),
           is_lossy_dynamic_(settings.node.lossy_dynamic_threshold) {}
 
-    // `doublings`: of alpha, for an input that is faster than others.
+    // `doublings`: how often alpha is doubled, for an input that is faster than others.
     bool admit_lossless(LaneIn& lane, uint32_t bytes, uint32_t headroom_limit,
                         uint8_t doublings = 0) {
         if (!takes(lane.used_bytes, lane.used_bytes + bytes, doublings)) {
@@ -77,7 +79,7 @@ public:
 private:
     static constexpr uint64_t kAlphaUnit = 1 << 16;
 
-    // Lets a lossless input grow so far, if reserve and shared part allow.
+    // Grows a lossless input from `before` to `after` bytes if reserve and shared part allow it.
     bool takes(uint64_t before, uint64_t after, uint8_t doublings) {
         if (after <= reserve_bytes_) return true;
         const uint64_t shared = shared_used_ + after - std::max(before, reserve_bytes_);

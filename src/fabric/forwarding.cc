@@ -34,7 +34,7 @@ public:
         return std::move(picks_);
     }
 
-    // A row for each switch: the port that has fewest destinations so far, the first of these.
+    // A row for each switch: the port with the fewest destinations so far, the first of equals.
     DestinationPicks by_use(const EqualPorts& equal_ports) && {
         uint32_t row = 0;
         for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
@@ -71,7 +71,7 @@ private:
         return static_cast<uint32_t>(most);
     }
 
-    // By endpoint: hosts of a leaf follow one another, and so do the leaves of each subtree.
+    // By endpoint: hosts of a leaf have consecutive numbers, and so do the leaves of each subtree.
     std::vector<uint32_t> tree_numbers() const {
         const std::vector<std::vector<uint32_t>> subtrees = subtrees_of_nodes();
         std::vector<uint32_t> order(endpoints_.size());
@@ -88,8 +88,8 @@ private:
         return numbers;
     }
 
-    // By node, from the highest tier down: the first node of the subtree of that height that it is
-    // part of, where a subtree is what cables up to that tier join.
+    // By node, from the highest tier down: the first node of the subtree of that height that the
+    // node belongs to. A subtree is what cables up to that tier join.
     std::vector<std::vector<uint32_t>> subtrees_of_nodes() const {
         std::vector<std::vector<uint32_t>> subtrees(graph_.nodes.size());
         for (uint8_t tier = highest_tier(); tier > kLeafTier; --tier) {

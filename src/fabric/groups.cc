@@ -18,7 +18,7 @@ std::optional<bool> Reductions::completes(const Group& group, uint32_t number,
     const auto found = std::ranges::find(group.contributors, packet.source);
     if (found == group.contributors.end()) return std::nullopt;
     uint64_t& mine = next[static_cast<size_t>(found - group.contributors.begin())];
-    // A sender's PSNs never go back, so they say how often they wrapped.
+    // A sender's PSNs never go back, so they tell how often they have wrapped.
     const uint64_t psn = mine + ((packet.psn_bits - mine) & wire::kPsnMask);
     if (psn != mine) sum.lost_until = std::max(sum.lost_until, psn);
     mine = psn + 1;

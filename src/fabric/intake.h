@@ -1,7 +1,7 @@
-// What a node stores of what comes in, and what it tells the ports that feed it: pauses of PFC,
-// credits of InfiniBand. Switches and hosts have one each.
+// The input side of a node: which packets it stores, and what it tells the ports that feed it: PFC
+// pauses or InfiniBand credits. Switches and hosts have one each.
 //
-// It only notes in the port what is owed; the owner puts it on the line when that is free.
+// It only notes in the port what is owed; the owner sends that when the line is free.
 #pragma once
 
 #include "fabric/blame.h"
@@ -24,7 +24,7 @@ public:
     Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, uint32_t first_port,
            uint16_t ports, uint64_t shared_bytes);
 
-    // False: no room for it.
+    // False: no room for the packet.
     bool admit(Instant now, const Input& input, uint32_t bytes) {
         const uint8_t doublings = input.port.alpha_doublings;
         if (!buffer_.admit_lossless(input.lane, bytes, input.port.headroom_bytes, doublings))
@@ -41,7 +41,7 @@ public:
     bool admit_lossy(uint32_t queue_bytes, uint32_t bytes) {
         return buffer_.admit_lossy(queue_bytes, bytes);
     }
-    // Credits were spent on it, so there is room.
+    // The sender spent credits on the packet, so there is room.
     void receive(uint16_t in, uint8_t lane, uint32_t bytes) {
         cabling_.receive_blocks(first_port_ + in, lane, bytes);
     }
@@ -51,7 +51,7 @@ public:
             begin_blame(now, input, lane, culprit_of(lane));
     }
 
-    // It has left the node.
+    // The packet has left the node.
     void release(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
         if (!cabling_.has_credits() || lane == kManagementLane)
             return release_bytes(now, input_of(in, lane), bytes);
@@ -59,7 +59,7 @@ public:
         cabling_.release_blocks(first_port_ + in, lane, bytes);
         if (input.is_full && room_blocks(input) >= free_blocks_) blame_.end(input, in, lane, now);
     }
-    // The same where there are no credits.
+    // The same without credits.
     void release_bytes(Instant now, const Input& input, uint32_t bytes) {
         if ((input.port.lossless >> input.number & 1) == 0) return buffer_.release_lossy(bytes);
         buffer_.release_lossless(input.lane, bytes);
@@ -69,7 +69,7 @@ public:
 
     void pause_peer(Instant now, uint16_t in, uint8_t lane);
     void on_pause_again(Instant now, uint16_t in, uint8_t lane);
-    // The link is up again: the peer forgot, or missed, what it was told.
+    // The link is up again: repeats what the peer forgot or missed.
     void tell_all(uint16_t in);
 
     // A fault: the node pauses its peer for no reason.
@@ -93,7 +93,7 @@ private:
             cabling_.journal != nullptr ? cabling_.held_ps(first_port_ + culprit, lane, now) : 0;
         blame_.begin(input, first_port_, culprit, held_ps, now);
     }
-    // The output port with the longest queue of the lane: what the buffer is full of.
+    // The output port to blame for a full buffer: the one with the longest queue of the lane.
     uint16_t culprit_of(uint8_t lane) const;
 
     const Settings& settings_;
@@ -101,8 +101,8 @@ private:
     NodeTimers& timers_;
     uint32_t first_port_;
     uint16_t ports_;
-    uint32_t full_blocks_;  // less room than this, and the peer cannot send a large packet
-    uint32_t free_blocks_;  // as much room as this, and it can again, several
+    uint32_t full_blocks_;  // with less room, the peer cannot send a large packet
+    uint32_t free_blocks_;  // with this much room, it can send several again
     Buffer buffer_;
     BlameBook blame_;
 };

@@ -43,9 +43,9 @@ void Journal::leave(uint32_t index, const Hop& hop) {
     account->at = hop.end - hop.tail + hop.cable + hop.pipeline;
 }
 
-// Between its arrival and its first bit on the line: its lane was held, or others were before it.
-// Its own connection's packets are no others where the line is slower than the sender's: they
-// would have had to wait for each other on an empty fabric too.
+// The wait between a packet's arrival and its first bit on the line: its lane was held, or others
+// were before it. Packets of its own connection are not others if the line is slower than the
+// sender's: they would have to wait for each other on an empty fabric too.
 void Journal::wait(PacketAccount& account, const Hop& hop) {
     Duration left = hop.begin - account.at;
     account.at = hop.begin;

@@ -7,7 +7,7 @@
 
 namespace tulle::fabric {
 
-// ECN: none below Kmin, all above Kmax, in between a share that rises to Pmax.
+// ECN: marks no packets up to Kmin, all above Kmax, and in between a share that rises to Pmax.
 inline bool ecn_marks(const EcnSettings& ecn, uint64_t queue_bytes, base::RandomStream& random) {
     if (queue_bytes <= ecn.kmin_bytes) return false;
     if (queue_bytes > ecn.kmax_bytes) return true;
@@ -15,8 +15,8 @@ inline bool ecn_marks(const EcnSettings& ecn, uint64_t queue_bytes, base::Random
                          (ecn.kmax_bytes - ecn.kmin_bytes) * 1'000'000);
 }
 
-// FECN (IBTA vol 1, annex A10): the port is the root of congestion if its queue is long although it
-// may send; one that waits for credits itself is a victim and marks only if told to.
+// FECN (IBTA vol 1, annex A10): a port is the root of congestion if its queue is long although it
+// may send. A port that itself waits for credits is a victim, and marks only if told to.
 inline bool fecn_marks(const FecnSettings& fecn, uint32_t queue_bytes, LaneWait& lane,
                        bool is_victim, uint32_t bytes) {
     if (queue_bytes <= fecn.threshold_bytes || bytes < fecn.minimum_bytes) return false;
@@ -26,7 +26,7 @@ inline bool fecn_marks(const FecnSettings& fecn, uint32_t queue_bytes, LaneWait&
     return true;
 }
 
-// What the switches did to a packet becomes part of its headers where somebody reads them.
+// Writes what switches did to a packet into its headers. Called where somebody reads them.
 inline void apply_marks(const Transit& transit, Marking marking, wire::Packet& packet) {
     packet.virtual_lane = transit.lane & 0xf;
     if ((transit.flags & Transit::kMarked) != 0) {

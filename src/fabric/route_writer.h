@@ -1,4 +1,4 @@
-// Tables that a control plane wrote, for switches that are written to while a run goes on.
+// Routing tables written by a control plane, for switches whose entries change during a run.
 #pragma once
 
 #include <map>
@@ -9,17 +9,17 @@ namespace tulle::fabric {
 
 class RouteWriter {
 public:
-    // In place of a list: the hosts of the target are here.
+    // In place of a list: the target's hosts are attached here.
     static constexpr uint32_t kHere = Routes::kLastHop;
 
-    // Endpoints of one target have the same entries in all tables, but for the last hop.
+    // Endpoints of one target have the same entries in all tables, except for the last hop.
     RouteWriter(const topology::Graph& graph, const std::vector<uint32_t>& target_of,
                 uint32_t target_count);
 
-    // A list of ports as tables have it.
+    // Adds a list of ports to the tables, once, and returns its number.
     uint32_t list(std::span<const uint16_t> ports);
     void set(uint32_t node, uint32_t target, uint32_t list);
-    // No list is made any more.
+    // Ends the writing: no more lists can be added.
     Routes finish() &&;
 
 private:

@@ -17,7 +17,7 @@ using topology::kNone;
 using topology::Node;
 using topology::Ports;
 
-constexpr uint32_t kFar = 0xffff'ffff;  // no way
+constexpr uint32_t kFar = 0xffff'ffff;  // unreachable
 
 uint64_t hash_of(const auto& numbers) {
     base::Hash hash;
@@ -25,7 +25,7 @@ uint64_t hash_of(const auto& numbers) {
     return hash.value();
 }
 
-// The working part of a graph, seen by its switches; they are counted by themselves here.
+// The working part of a graph, seen by its switches, which have their own numbers here.
 class Switches {
 public:
     struct Edge {
@@ -68,7 +68,7 @@ public:
                !is_down(node_down_, node) && !is_down(node_down_, link.peer.node);
     }
 
-    // Leaves only the edges whose cables are marked; returns the cables that went.
+    // Keeps only the edges whose cables are marked; returns the removed cables.
     std::vector<uint32_t> keep_only(const std::vector<bool>& cable_kept) {
         std::vector<uint32_t> gone;
         std::vector<Edge> kept;
@@ -102,7 +102,7 @@ private:
     std::vector<Edge> edges_;
 };
 
-// How far each switch is from the root of its piece of the fabric, and which piece that is. A root
+// How far each switch is from the root of its piece of the fabric, and which root that is. A root
 // is the highest switch, then the one with most cables, then the first: what an operator would
 // choose, and the same on each run.
 struct Levels {
@@ -135,8 +135,8 @@ Levels levels_of(const Switches& switches) {
     return found;
 }
 
-// The tree of IEEE 802.1D with equal costs: a switch hears of the root through the neighbour that
-// is nearest to it, the lowest of these, by that neighbour's lowest port.
+// The tree of IEEE 802.1D with equal costs: a switch reaches the root through the neighbour nearest
+// to it, the lowest of these, and through that neighbour's lowest port.
 std::vector<bool> tree_cables(const Switches& switches, size_t cable_count) {
     const Levels levels = levels_of(switches);
     std::vector<bool> kept(cable_count);
@@ -153,9 +153,9 @@ std::vector<bool> tree_cables(const Switches& switches, size_t cable_count) {
     return kept;
 }
 
-// The two ways to choose routes. Each answers, after compute() for the switches `there` that a
-// target is made of: how far a switch is from it along its routes, and whether an edge of a switch
-// that is neither there nor far is on one.
+// The two ways to choose routes. After compute() for the switches `there` of a target, each answers
+// how far a switch is from the target along its routes, and whether an edge is on a route. takes()
+// is only for switches that are neither at the target nor out of reach.
 class Shortest {
 public:
     explicit Shortest(const Switches& switches) : switches_(switches) {}
@@ -182,10 +182,10 @@ private:
     std::vector<uint32_t> queue_;
 };
 
-// Switches stand in one order, high to low. From where a target can be reached by going down alone
-// packets do so, from elsewhere they go up: what has gone down never goes up again, so no circle of
-// full buffers can close. A table knows not where a packet came from, hence down even where up were
-// shorter.
+// Switches have one order, from high to low. Where a target can be reached by going down only,
+// packets do so; elsewhere they go up. A packet that has gone down never goes up again, so no
+// circle of full buffers can close. A table does not know where a packet came from, so it goes down
+// even where up would be shorter.
 class UpDown {
 public:
     // `order`: the switches, the highest first.
@@ -238,7 +238,7 @@ std::vector<uint32_t> ordered_by(const std::vector<uint32_t>& height) {
     return order;
 }
 
-// The highest tier first; empty where all switches are of one tier.
+// The highest tier first; empty if all switches are of one tier.
 std::vector<uint32_t> order_by_tier(const Switches& switches) {
     std::vector<uint32_t> height;
     for (uint32_t s = 0; s < switches.count(); ++s)
@@ -279,14 +279,14 @@ public:
     }
 
 private:
-    // A way out of a host.
+    // A link out of a host.
     struct Way {
         uint32_t peer = 0;  // a node
         uint16_t port = 0;
         auto operator<=>(const Way&) const = default;
     };
-    // Hosts with the same ways out have the same table. A host that is cabled to another host is
-    // alone in its profile, since it may be somebody's last hop.
+    // Hosts with the same links have the same table. A host that is cabled to another host has a
+    // profile of its own, since it may be a last hop.
     struct Profile {
         std::vector<Way> ways;
         uint32_t alone = kNone;
@@ -342,8 +342,8 @@ private:
         }
     }
 
-    // By tiers where there are any. Broken cables may leave hosts that only a way down and up again
-    // joins; then the order is that of a tree, which reaches all that is connected.
+    // By tiers if there are any. Broken cables may leave hosts that are joined only by a way down
+    // and up again. Then the order is that of a tree, which reaches all that is connected.
     void build_up_down() {
         if (auto order = order_by_tier(switches_); !order.empty()) {
             fill(UpDown(switches_, std::move(order)));
@@ -462,7 +462,7 @@ private:
         return std::span(table).subspan(i * targets_.size(), targets_.size());
     }
 
-    // Keeps equal rows once, and tells each node which one is its.
+    // Stores equal rows once, and gives each node the number of its row.
     void share_rows() {
         const size_t row_count = switches_.count() + profiles_.size();
         std::unordered_map<uint64_t, std::vector<uint32_t>> known;
@@ -497,11 +497,11 @@ private:
     Switches switches_;
     bool by_destination_;
     Routes routes_;
-    std::vector<std::vector<uint32_t>> targets_;  // the nodes that each is made of, ascending
+    std::vector<std::vector<uint32_t>> targets_;  // the nodes of each target, ascending
     std::vector<Profile> profiles_;
     std::vector<uint32_t> profile_of_;                                 // by endpoint
     std::vector<uint32_t> table_;                                      // by row and target
-    std::vector<uint16_t> list_;                                       // being made
+    std::vector<uint16_t> list_;                                       // the list in progress
     std::unordered_map<uint64_t, std::vector<uint32_t>> known_lists_;  // by hash
 };
 

@@ -1,5 +1,5 @@
-// Where time went: a stretch of time split into shares, each of a kind and, where it has one, with
-// the place that it was spent at. Shares of a stretch add up to it exactly.
+// Where time went: a stretch of time split into shares. Each share has a kind and, if there is one,
+// the place where the time was spent. The shares of a stretch add up to it exactly.
 #pragma once
 
 #include <algorithm>
@@ -13,30 +13,30 @@ namespace tulle::fabric {
 using base::Duration;
 
 enum class ShareKind : uint8_t {
-    start,          // it was not to begin yet
+    start,          // before it was due to begin
     compute,        // a rank computed
     software,       // the ends: reaction, launch, adapter latency, copies
     serialization,  // its own bits on a line
     propagation,    // cables and FEC
     switching,      // pipelines of switches
     queue,          // behind packets of others
-    held,           // by a pause or for want of credits; the place is the port at the root
+    held,           // by a pause or for lack of credits; the place is the port at the root
     congestion,     // congestion control held the sender back; the place marked its packets
     rate_limit,     // the sender's own limit
-    window,         // as much as may be in flight was, and nothing else held it up
+    window,         // the window was full, and nothing else held it up
     bus,            // between memory and adapter; the place is the host's port
-    loss,           // until a loss was noticed and mended, and what was sent again
+    loss,           // until a loss was noticed and repaired, and what was sent again
     not_ready,      // the receiver had no buffer posted
     unexplained,
 };
 inline constexpr size_t kShareKinds = 15;
 
-// Time that would not have passed if nobody else had been there and nothing had gone wrong.
+// Time that would not have passed without other traffic and without faults.
 constexpr bool is_wait(ShareKind kind) {
     return kind >= ShareKind::queue;
 }
 
-// A port, as the end of a cable: twice the cable, and one more at its second end.
+// A port as the end of a cable: twice the cable's number, plus one for its second end.
 using Place = uint32_t;
 inline constexpr Place kNowhere = UINT32_MAX;
 

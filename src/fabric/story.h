@@ -1,10 +1,10 @@
-// The story of a sender: what it waited for, one thing after another, since the beginning. Each of
-// its packets takes along how far the story had come when the packet left.
+// The story of a sender: what it has waited for since the beginning, in order. Each of its packets
+// carries a mark of how far the story was when the packet left.
 //
-// A story only grows, so how far it had come is a place in it, and nothing is copied: it lies in
-// chapters of a fixed length that are kept while somebody points into them. A chapter begins with
+// A story only grows, so a mark is a position in it, and nothing is copied. The story is stored in
+// chapters of a fixed length, which are kept while a mark points into them. A chapter begins with
 // the sum of all before it, so old ones need not be kept. Other threads may read what is before
-// their mark while the story goes on behind it.
+// their mark while the story grows behind it.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ class Story {
     };
 
 public:
-    // How far a story had come.
+    // A position in a story.
     class Mark {
     public:
         Mark() = default;
@@ -48,8 +48,9 @@ public:
         if (chapter_ == nullptr || count_ == Chapter::kLength) begin_chapter();
         chapter_->told[count_++] = {kind, place, time};
     }
-    // The sender waited so long for an answer. What its packets waited for on the way explains that
-    // wait first: without it the answer would have come so much earlier. The rest is `rest`.
+    // The sender waited this long for an answer. The waits of its packets on the way (`journey`)
+    // explain that time first: without them the answer would have come that much earlier. The
+    // remainder counts as `rest`.
     void add_round_trip(Duration wait, const Shares& journey, ShareKind rest) {
         for (const Share& share : journey.all()) {
             if (!is_wait(share.kind)) continue;
@@ -76,8 +77,8 @@ private:
 
     std::shared_ptr<Chapter> chapter_;
     uint32_t count_ = 0;
-    uint32_t marked_ = 0;  // what is before this may have been seen
-    Mark mark_;            // the last one
+    uint32_t marked_ = 0;  // entries before this may have been read
+    Mark mark_;            // the last mark
 };
 
 }  // namespace tulle::fabric

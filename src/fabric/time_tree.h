@@ -1,9 +1,9 @@
-// When does which of a node's ports have something to do next? A tournament: each source has a
-// leaf with its next instant, each inner place the earlier of its two children. Setting a leaf
-// walks up and touches one place a level, without a branch to mispredict; the last four are
-// compared at once, which is cheaper than two more levels.
+// The next instant at which a node's ports have something to do, and which port is first. A
+// tournament tree: each source has a leaf with its next instant, and each inner place has the
+// earlier of its two children. Setting a leaf walks up and touches one place per level, without a
+// branch to mispredict. The last four are compared at once, which is cheaper than two more levels.
 //
-// A key is the instant and the number of the source, so that at one instant sources come in the
+// A key is the instant and the number of the source. At one instant, sources therefore come in the
 // order of their numbers, whatever happened before.
 #pragma once
 
@@ -32,13 +32,13 @@ public:
         std::fill_n(keys_.get(), 2 * leaves_, kNever);
     }
 
-    // The horizon and everything later, such as never(), is never.
+    // Instants from the horizon on, such as never(), become kNever.
     static uint64_t key_of(base::Instant at, uint32_t source) {
         return at < kHorizon ? static_cast<uint64_t>(at.ps) << kSourceBits | source : kNever;
     }
 
     void set(uint32_t source, base::Instant at) { set_key(source, key_of(at, source)); }
-    // For an instant that is known to lie before the horizon.
+    // For an instant that is known to be before the horizon.
     static uint64_t near_key_of(base::Instant at, uint32_t source) {
         return static_cast<uint64_t>(at.ps) << kSourceBits | source;
     }
@@ -61,7 +61,7 @@ public:
         return {static_cast<int64_t>(key >> kSourceBits)};
     }
     static uint32_t source_of(uint64_t key) { return key & kSources; }
-    // No key of the same instant is greater.
+    // The greatest key of the same instant.
     static uint64_t end_of_instant(uint64_t key) { return key | kSources; }
     void prefetch() const { base::prefetch(keys_.get(), 2 * leaves_ * sizeof(uint64_t)); }
     uint64_t first_key() const { return first_; }
@@ -72,7 +72,7 @@ public:
 
 private:
     static constexpr uint64_t kSources = kMaxSources - 1;
-    static constexpr uint32_t kTop = 4;  // the first place of the last four, where walks end
+    static constexpr uint32_t kTop = 4;  // the first of the last four places, where walks end
 
     uint64_t first_ = kNever;
     size_t leaves_;

@@ -1,4 +1,4 @@
-// Things that a node has to look at again later and that are too rare for a place of their own.
+// Timers of a node that are too rare for a place of their own.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace tulle::fabric {
 struct NodeTimer {
     enum class Kind : uint8_t {
         pause_ends,     // the quanta of a pause have run out
-        pause_again,    // the peer must hear once more that it is paused
+        pause_again,    // the peer must be told again that it is paused
         head_of_queue,  // the lifetime of a lane's first packet
         watchdog,
         pause_storm,  // a fault: the adapter pauses for no reason

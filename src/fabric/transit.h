@@ -1,9 +1,9 @@
-// Packets on their way. What links and switches act on is a Transit of 32 bytes; the packet itself,
-// 64 bytes that only its ends look at, lies beside it and is not touched on the way.
+// Packets in flight. Links and switches act on a Transit of 32 bytes. The packet itself, 64 bytes
+// that only its ends read, lies beside it and is not touched on the way.
 //
-// Both are named by one index of a TransitStore. Queues and cables are lists through `next`, so a
-// packet moves from a cable to a queue to the next cable without being copied, and memory is what
-// is in flight and nothing more.
+// One index of a TransitStore names both. Queues and cables are lists through `next`: a packet
+// moves from a cable to a queue to the next cable without being copied, and only packets in flight
+// take memory.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Transit {
         kEcnCapable = 1 << 2,
         kMarked = 1 << 3,  // ECN or FECN, set by a switch
         kTrimmed = 1 << 4,
-        kCorrupt = 1 << 5,    // the receiver of the link will throw it away
-        kFixedPath = 1 << 6,  // `flow` is a path of the setup, not a hash
+        kCorrupt = 1 << 5,    // the receiver of the link will drop it
+        kFixedPath = 1 << 6,  // `flow` is a fixed path of the setup, not a hash
         kWatched = 1 << 7,    // the journal follows it
     };
 
@@ -39,10 +39,11 @@ struct Transit {
     uint32_t next = kNoTransit;
     uint32_t destination = 0;  // endpoint; of flow-control packets: see Cabling
     uint32_t flow = 0;         // what ECMP hashes
-    uint32_t tail_ps = 0;      // cut-through: its last bit comes so much after `at`
+    uint32_t tail_ps = 0;      // cut-through: its last bit comes this long after `at`
     uint16_t wire_bytes = 0;   // gap included
     uint16_t in_port = 0;
-    // Bytes all the same, but not to the compiler: what writes a uint8_t may have changed anything.
+    // One byte each, but as bit fields: to the compiler, a write through uint8_t may change
+    // anything.
     uint32_t lane : 8 = 0;
     uint32_t flags : 8 = 0;
     uint32_t hops : 8 = 0;
@@ -60,7 +61,7 @@ public:
     TransitStore& operator=(const TransitStore&) = delete;
     ~TransitStore() { give_memory_back(); }
 
-    // May move all of them.
+    // Returns a new index. May move all transits and packets.
     uint32_t take() {
         ++live_;
         if (free_ != kNoTransit) {
@@ -82,12 +83,12 @@ public:
     Transit& operator[](uint32_t index) { return transits_[index]; }
     wire::Packet& packet(uint32_t index) { return packets_[index]; }
 
-    // It will be asked for soon. None is what lies before the first: it costs nothing to ask for
-    // that, and something to ask whether it is one.
+    // Prefetches a transit that is needed soon. kNoTransit maps to the slot before the first one,
+    // so callers need no branch.
     TULLE_HOT void prefetch(uint32_t index) const {
         base::prefetch(transits_ + static_cast<int32_t>(index));
     }
-    // The one behind it in its list, which can be asked for once the first is in the cache.
+    // Prefetches the next one in the list. The transit itself should be in the cache by now.
     TULLE_HOT void prefetch_behind(uint32_t index) const {
         if (index != kNoTransit) prefetch(transits_[index].next);
     }
@@ -98,9 +99,9 @@ public:
     size_t live() const { return live_; }
 
 private:
-    // Address space, not memory: what was never used was never touched.
+    // Address space, not memory: unused slots are never touched.
     static constexpr uint32_t kFirstCapacity = 1 << 20;
-    // None of them may lie on two cache lines.
+    // No transit and no packet may straddle two cache lines.
     static constexpr size_t kLine = 64;
     static_assert(kLine % sizeof(Transit) == 0 && kLine % sizeof(wire::Packet) == 0);
 
