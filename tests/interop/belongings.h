@@ -1,4 +1,4 @@
-// What a process has: descriptors, mappings and memory, as the kernel counts them.
+// The descriptors, mappings and memory of a process, as the kernel counts them.
 #pragma once
 
 #include <cstddef>

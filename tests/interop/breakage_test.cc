@@ -1,6 +1,6 @@
-// A queue pair, a shared receive queue or the adapter breaks, as a rule of --faults says: its
-// program hears of it by an asynchronous event, as with hardware. Run by `tulle run --faults`,
-// whose rule is about the third SEND, with BREAKS=qp, srq or adapter.
+// A rule of --faults breaks a queue pair, a shared receive queue or the adapter; the program gets
+// an asynchronous event, as with hardware. Run by `tulle run --faults`, with a rule about the third
+// SEND and BREAKS=qp, srq or adapter.
 #include <cstdlib>
 #include <string>
 

@@ -14,7 +14,7 @@ constexpr int kDevices = 4;
 std::string name_of(int device) {
     return "tulle" + std::to_string(device);
 }
-// The routable one of RoCE, or InfiniBand's only one.
+// The routable GID of RoCE, or the only one of InfiniBand.
 uint8_t last_gid(ibv_context* context) {
     ibv_port_attr port{};
     EXPECT_EQ(ibv_query_port(context, 1, &port), 0);
@@ -73,7 +73,7 @@ TEST(Devices, each_reaches_each_between_processes) {
                      });
 }
 
-// All at once, as programs use several rails; here two by two.
+// All at the same time, as programs use several rails; here in pairs.
 TEST(Devices, one_process_uses_all_of_them) {
     std::vector<Side> sides;
     for (int i = 0; i < kDevices; ++i) {
@@ -95,7 +95,7 @@ TEST(Devices, one_process_uses_all_of_them) {
     }
 }
 
-// An address of one adapter leads to none of another's queue pairs.
+// An address of one adapter does not lead to queue pairs of another.
 TEST(Devices, the_address_of_another_adapter_does_not_lead_to_a_queue_pair) {
     two::run(
         [](Side& side) {

@@ -1,6 +1,6 @@
-// Memory that a program has unmapped or protected while work on it is posted: an adapter with a
-// page that is not there any more would say so in a completion, and so it is said here. Nobody ends
-// for it, whichever thread meets the page. Run by `tulle run`, also where packets become bytes.
+// Memory that a program unmaps or protects while work on it is posted: an adapter would report the
+// missing page in a completion, and so does Tulle. No process ends because of it, whichever thread
+// meets the page. Run by `tulle run`, also with packets as bytes.
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@ using two::Side;
 
 enum class Loss { unmapped, protected_from_all, read_only };
 
-// Pages that are registered, and from the second on what is done to them.
+// Registered pages; tests change them from the second one on.
 struct Pages {
     explicit Pages(Side& side, size_t count = 2) : bytes(count * kPage) {
         start = static_cast<char*>(
@@ -48,7 +48,7 @@ int post_receive(Side& side, ibv_sge piece) {
     return ibv_post_recv(side.qp, &wr, &bad);
 }
 
-// The child's receive buffer goes. `polls`: it is its program that meets the page, not the thread.
+// The child's receive buffer disappears. `polls`: the program meets the page, not the thread.
 void send_into(Loss loss, bool polls) {
     two::run(
         [&](Side& side) {
@@ -79,7 +79,7 @@ TEST(GoneMemory, a_send_into_a_buffer_that_was_protected_is_an_error_at_both_end
     for (const bool polls : {false, true}) send_into(Loss::read_only, polls);
 }
 
-// What the parent does with memory of its own that has gone.
+// Actions of the parent on its own memory that has disappeared.
 void expect_local_error(const std::function<ibv_send_wr(Side&, const Pages&)>& request, Loss loss,
                         size_t pages_count = 2) {
     two::run(
@@ -161,7 +161,7 @@ TEST(GoneMemory, the_answer_of_an_atomic_into_memory_that_was_protected_is_a_loc
         Loss::read_only);
 }
 
-// Small ones go through the ring. The first that is wrong fails behind those that are under way.
+// Small messages go through the ring. The first wrong one fails after those in flight.
 void expect_stream_ends(const std::function<ibv_send_wr(Side&, const Pages&)>& good,
                         const std::function<ibv_send_wr(Side&, const Pages&)>& wrong) {
     constexpr int kEach = 24;
@@ -261,7 +261,7 @@ TEST(GoneMemory, a_handler_of_the_program_is_called_whenever_it_was_installed) {
     EXPECT_EQ(after, 0);
 }
 
-// One that was installed later, and calls what it has found there.
+// A handler that was installed later, and calls the previous one.
 struct sigaction found;
 
 void on_fault_then_found(int number, siginfo_t* info, void* context) {

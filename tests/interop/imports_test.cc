@@ -1,5 +1,5 @@
-// A process imports what another one has registered: by the file of its device and by handles, as
-// real adapters have it. Run by `tulle run`.
+// A process imports objects of another one: by the file of its device and by handles, as with real
+// adapters. Run by `tulle run`.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -16,7 +16,7 @@ using two::Side;
 
 constexpr uid_t kNobody = 65534;
 
-// What the owner says of what it has.
+// The owner's description of its objects.
 struct Handles {
     uint32_t pd = 0;
     uint32_t mr = 0;
@@ -28,7 +28,7 @@ struct Offer {
     bool is_of_another_domain = false;
 };
 
-// The owner registers its first page and hands over its device.
+// The owner registers its first page and passes on its device.
 Handles offer(Side& side, const Offer& what = {}) {
     side.open();
     std::fill_n(side.memory.begin(), kPage, 'o');
@@ -38,7 +38,7 @@ Handles offer(Side& side, const Offer& what = {}) {
                           reinterpret_cast<uint64_t>(side.memory.data())};
     side.hand(side.context->cmd_fd);
     side.tell(handles);
-    // side.mr is what a test deregisters.
+    // Tests deregister side.mr.
     if (ibv_dereg_mr(side.mr) != 0) std::abort();
     side.mr = offered;
     return handles;
@@ -49,8 +49,8 @@ bool is_all(const Side& side, char byte) {
                        [&](char c) { return c == byte; });
 }
 
-// The importer: a context by that file, and two queue pairs of the imported domain that are
-// connected to each other.
+// The importer: a context from that file, and two queue pairs of the imported domain, connected to
+// each other.
 class Importer {
 public:
     explicit Importer(Side& side) : side_(side) {
@@ -95,7 +95,7 @@ public:
     }
     ibv_sge theirs() const { return {handles.address, kPage, key}; }
 
-    // Through the owner's memory by the key that is told to peers.
+    // Through the owner's memory, by the key that peers know.
     ibv_wc_status rdma(ibv_wr_opcode opcode) {
         ibv_send_wr wr = side_.request(opcode, opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : kPage);
         if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
@@ -104,7 +104,7 @@ public:
             wr.wr.rdma = {handles.address, key};
         return side_.result_of(wr);
     }
-    // A message from one place to another. The sender's status, and the receiver's.
+    // A message from one address to another. Returns the status of the sender and of the receiver.
     std::pair<ibv_wc_status, ibv_wc_status> send(ibv_sge from, ibv_sge to) {
         ibv_recv_wr receive{};
         receive.sg_list = &to;
@@ -126,7 +126,7 @@ public:
     Handles handles;
     ibv_mr* imported = nullptr;
     uint32_t key = 0;
-    bool is_refused = false;  // what is sent from there does not leave
+    bool is_refused = false;  // data from there cannot be sent
 
 private:
     Side& side_;
@@ -261,7 +261,7 @@ TEST(Imports, imported_memory_is_written_to_where_a_peer_has_its_own) {
             EXPECT_TRUE(side.connect());
             for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE}) {
                 ibv_send_wr wr = side.request(opcode, kPage);
-                // Only what lies there crosses: READ would put other bytes there.
+                // Only the data there crosses: READ would replace it.
                 if (opcode == IBV_WR_RDMA_WRITE)
                     side.sge = {importer.handles.address, kPage, importer.imported->lkey};
                 EXPECT_EQ(side.result_of(wr), IBV_WC_SUCCESS) << opcode;
@@ -316,7 +316,7 @@ TEST(Imports, memory_of_a_process_that_has_ended_is_refused) {
             ASSERT_NE(importer.imported, nullptr);
             importer.key = importer.imported->lkey;
             side.meet();
-            while (!side.is_told()) continue;  // until it has gone
+            while (!side.is_told()) continue;  // until it has disappeared
             importer.is_refused = true;
             EXPECT_EQ(importer.rdma(IBV_WR_RDMA_READ), IBV_WC_REM_ACCESS_ERR);
             errno = 0;
@@ -325,7 +325,7 @@ TEST(Imports, memory_of_a_process_that_has_ended_is_refused) {
         });
 }
 
-// Copies that are under way are done when the memory is the owner's again, and no others come.
+// When the owner gets its memory back, copies in progress are done, and no others start.
 bool deregister_amid_copies(Side& side) {
     std::fill(side.memory.begin(), side.memory.end(), 'x');
     ibv_mr* mr = ibv_reg_mr(side.pd, side.memory.data(), side.memory.size(), kAll);
@@ -410,7 +410,7 @@ TEST(Imports, a_region_whose_owner_has_taken_the_right_away_is_not_written) {
         });
 }
 
-// They would not be atomic to what the owner's adapter does.
+// They would not be atomic with respect to the owner's adapter.
 TEST(Imports, atomics_on_imported_memory_are_refused) {
     with_import({}, 'o', [](Side&, Importer& importer) {
         EXPECT_EQ(importer.rdma(IBV_WR_ATOMIC_FETCH_AND_ADD), IBV_WC_REM_ACCESS_ERR);
@@ -436,7 +436,7 @@ TEST(Imports, a_domain_that_does_not_exist_is_not_imported) {
     });
 }
 
-// The file of a device is no way into another user's memory.
+// The file of a device gives no access to another user's memory.
 TEST(Imports, another_user_who_was_handed_the_file_imports_nothing) {
     if (geteuid() != 0) GTEST_SKIP() << "two users take root";
     for (const bool is_shared : {false, true})
@@ -464,10 +464,10 @@ TEST(Imports, another_user_who_was_handed_the_file_imports_nothing) {
             });
 }
 
-// Somebody who knows a process by its place and instance makes a file that names it, and has a
-// program of its user import from there. It gives nothing: the owner's word is not in it.
+// A process that knows another's slot and instance makes a file that names it, and lets a program
+// of that user import from it. This fails: the file lacks the owner's secret.
 TEST(Imports, a_forged_file_imports_nothing) {
-    for (const size_t forged_byte : {size_t{16}, size_t{24}})  // of the instance, and of the word
+    for (const size_t forged_byte : {size_t{16}, size_t{24}})  // in the instance, and in the secret
         two::run([](Side& side) { return hold(side, {}, 'o'); },
                  [&](Side& side) {
                      const int file = side.take();

@@ -1,4 +1,4 @@
-// A process that lives long, and peers that are killed amid all kinds of work, at any time: also
+// A long-lived process, and peers that are killed during all kinds of work, at any time, even
 // before they know each other. Run by `tulle run`. Peers are this program again, with a role.
 #include <poll.h>
 #include <spawn.h>
@@ -24,11 +24,11 @@ using two::Card;
 using two::Side;
 
 constexpr int kLanes = 3;              // peers at a time
-constexpr int kDepth = 16;             // requests under way
+constexpr int kDepth = 16;             // requests in flight
 constexpr int kReceives = 32;          // posted ones
 constexpr uint32_t kLongest = 16'384;  // bytes of a message
 constexpr long kLife = 40'000;         // microseconds, at most
-constexpr uint64_t kSent = 1;          // the number of what is sent; that of receives is 0
+constexpr uint64_t kSent = 1;          // id of sends; that of receives is 0
 // A queue pair gives up after two timeouts of 67 ms; the machine may be busy.
 constexpr std::chrono::seconds kPatience{20};
 
@@ -58,15 +58,15 @@ ibv_send_wr any_request(Side& side, std::minstd_rand& random) {
                                         IBV_WR_ATOMIC_FETCH_AND_ADD};
     const ibv_wr_opcode kind = kKinds[random() % 4];
     const bool is_atomic = kind == IBV_WR_ATOMIC_FETCH_AND_ADD;
-    // As many small ones as large ones.
+    // As many small messages as large ones.
     const uint32_t length = 1u << random() % 15;
     ibv_send_wr request = side.request(kind, is_atomic ? 8 : length);
     request.wr_id = kSent;
     return request;
 }
 
-// Works until something fails. True if all that was posted has completed in time after the end of
-// the other process.
+// Works until something fails. True if all posted work has completed in time after the end of the
+// other process.
 bool work(int socket, Side& side, std::minstd_rand& random) {
     int under_way = 0;
     bool is_failed = false;
@@ -94,7 +94,7 @@ bool work(int socket, Side& side, std::minstd_rand& random) {
     return true;
 }
 
-// The kernel kills it when its time has come, whatever it does then.
+// The kernel kills it when its time is over, whatever it is doing.
 void set_end(long microseconds) {
     sigevent event{};
     event.sigev_notify = SIGEV_SIGNAL;
@@ -175,7 +175,7 @@ TEST(Kills, whoever_is_left_goes_on_and_keeps_nothing) {
     Side lasting(-1);
     lasting.open();
     Outcome outcome;
-    kill_many(20, 1, outcome);  // what is made once is there
+    kill_many(20, 1, outcome);  // allocates what is allocated only once
     const Belongings before = belongings();
     kill_many(kills, 1000, outcome);
     const auto deadline = Clock::now() + kPatience;

@@ -1,4 +1,4 @@
-// Sends one message to itself and ends while another thread of it registers memory: what it counted
+// Sends one message to itself and ends while another of its threads registers memory: its counters
 // must not be lost. For counters.py.
 #include <atomic>
 #include <thread>

@@ -1,8 +1,8 @@
-// Data over a bad network, looked at byte by byte. Run by `tulle run --loss ...`: each test is two
-// processes, for what stays within one does not touch the wire.
+// Data over a bad network, checked byte by byte. Run by `tulle run --loss ...`. Each test has two
+// processes, because traffic within one does not touch the wire.
 //
-// RC loses nothing, doubles nothing and keeps order; atomics are done once. UC and UD lose, and
-// what they deliver is whole.
+// RC loses nothing, duplicates nothing and keeps order; atomics are executed once. UC and UD lose
+// messages, but deliver only complete ones.
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
 #include <sys/socket.h>
@@ -22,7 +22,7 @@ constexpr uint32_t kSlots = 128;
 constexpr uint32_t kQkey = 0x1111;
 constexpr uint32_t kGrh = 40;
 
-// What message `number` holds: its number, and bytes that follow from it.
+// The content of message `number`: its number, and bytes derived from it.
 void fill(std::byte* at, uint32_t number, uint32_t length) {
     for (uint32_t i = 4; i < length; ++i) at[i] = std::byte(number * 31 + i * 7 + (i >> 8));
     std::memcpy(at, &number, sizeof number);
@@ -47,7 +47,7 @@ struct Card {
     uint64_t address;
 };
 
-// One process's end: a queue pair, memory, and a socket to the other for what programs agree upon.
+// One process's end: a queue pair, memory, and a socket to the other for coordination.
 class End {
 public:
     End(int socket, ibv_qp_type type) : socket_(socket), type_(type) {
@@ -85,7 +85,7 @@ public:
         return recv(socket_, &card, sizeof card, MSG_DONTWAIT) == ssize_t{sizeof card};
     }
 
-    // Receives have to be there before the peer sends.
+    // Receives must be posted before the peer sends.
     void connect() {
         tell({qp->qp_num, mr->rkey, reinterpret_cast<uint64_t>(memory.data())});
         peer = hear();
@@ -124,7 +124,7 @@ public:
         wr.num_sge = 1;
         ASSERT_EQ(ibv_post_recv(qp, &wr, &bad), 0);
     }
-    // `change` makes the request what it is to be.
+    // `change` sets the fields of the request.
     void post(uint32_t slot, uint32_t length, const std::function<void(ibv_send_wr&)>& change) {
         ibv_sge sge{address_of(slot), length, mr->lkey};
         ibv_send_wr wr{};
@@ -177,7 +177,7 @@ private:
 
 using Part = std::function<void(End&)>;
 
-// The target is a process of its own. It stays until the initiator has said that it is done.
+// The target is a separate process. It stays until the initiator is done.
 void play(ibv_qp_type type, const Part& initiator, const Part& target) {
     int sockets[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets), 0);
@@ -207,7 +207,7 @@ void play(ibv_qp_type type, const Part& initiator, const Part& target) {
     EXPECT_EQ(status, 0);
 }
 
-// So many messages, some under way at a time.
+// Sends this many messages, several in flight at a time.
 void send_all(End& end, uint32_t count, uint32_t length,
               const std::function<void(ibv_send_wr&)>& change) {
     constexpr uint32_t kWindow = 16;
@@ -221,8 +221,8 @@ void send_all(End& end, uint32_t count, uint32_t length,
     for (; done < count; ++done) end.next();
 }
 
-// What comes of messages that may be lost: each whole, until the peer says that this was all and
-// nothing more comes.
+// The result of messages that may be lost: each one is complete, until the peer says that all were
+// sent and nothing more arrives.
 uint32_t take_what_comes(End& end, uint32_t header, uint32_t length) {
     constexpr uint32_t kQuiet = 20'000;
     uint32_t taken = 0;
@@ -309,7 +309,7 @@ TEST(Lossy, additions_are_done_once) {
         [](End&) {});
 }
 
-// Of 400 messages of three packets some ten in a hundred are lost.
+// Of 400 messages of three packets about ten per cent are lost.
 TEST(Lossy, what_comes_of_an_unreliable_connection_is_whole) {
     static constexpr uint32_t kCount = 400;
     static constexpr uint32_t kLength = 3000;

@@ -27,7 +27,7 @@ TEST(Many, the_device_promises_a_hundred_thousand) {
     EXPECT_GE(a.max_mr, static_cast<int>(kMany));
 }
 
-// The last ones, whose numbers are of further slots, work between processes, in both directions.
+// The last ones, whose numbers belong to further slots, work between processes, in both directions.
 TEST(Many, queue_pairs_of_one_process) {
     two::run(
         [](Side& side) {
@@ -78,7 +78,7 @@ TEST(Many, regions_of_one_process) {
             side.meet();
             for (ibv_mr* region : all) is_well = is_well && ibv_dereg_mr(region) == 0;
             side.meet();
-            side.meet();  // it stays until the other end has tried
+            side.meet();  // stays until the other end has tried
             return is_well;
         },
         [](Side& side) {

@@ -1,7 +1,7 @@
-// A program of before glibc 2.33, which asked for files through __xstat and its kin: no header
-// declares them any more, and the C library keeps them for programs like this one.
+// A program from before glibc 2.33, which queried files through __xstat and similar: no header
+// declares them any more, and the C library keeps them only for such programs.
 //
-// usage: old_stat FOLDER...      each has to be there
+// usage: old_stat FOLDER...      each must exist
 #include <sys/stat.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Adapters with two ports. Run by `tulle run --devices 2 --ports 2`, on either link layer, the
-// short way and by packets.
+// Adapters with two ports. Run by `tulle run --devices 2 --ports 2`, on either link layer, with and
+// without packets.
 #include <arpa/inet.h>
 #include <rdma/rdma_cma.h>
 
@@ -16,7 +16,7 @@ using two::Side;
 
 constexpr uint8_t kPorts = 2;
 
-// The routable one of RoCE, or InfiniBand's only one.
+// The routable GID of RoCE, or the only one of InfiniBand.
 uint8_t last_gid(ibv_context* context, uint8_t port = 1) {
     ibv_port_attr attributes{};
     EXPECT_EQ(ibv_query_port(context, port, &attributes), 0);
@@ -167,7 +167,7 @@ TEST(Ports, an_address_of_the_other_port_does_not_lead_to_a_queue_pair) {
                 const auto right = static_cast<uint8_t>(3 - wrong);
                 side.tell(side.card(side.qp, side.mr, last_gid(side.context), wrong));
                 const auto peer = side.hear<two::Card>();
-                side.meet();  // the other one is ready before anybody knows which port is right
+                side.meet();  // both are ready before either knows which port is right
                 const bool is_ready = side.bring_up(side.qp, peer, at_port(side, right));
                 side.meet();
                 side.meet();
@@ -183,7 +183,7 @@ TEST(Ports, an_address_of_the_other_port_does_not_lead_to_a_queue_pair) {
             });
 }
 
-// Both ends in one process: what leaves by a port is counted there, and what comes to one.
+// Both ends in one process: the ports count what they send and receive.
 TEST(Ports, each_counts_its_own_data) {
     constexpr uint32_t kBytes = 64 * 1024;
     const auto count = [](uint8_t port) {
@@ -209,7 +209,7 @@ TEST(Ports, each_counts_its_own_data) {
     EXPECT_EQ(count(2), std::pair(second.first, second.second + kBytes / 4));
 }
 
-// Datagrams say whom they come from: an answer goes back to that port.
+// Datagrams carry their source: an answer goes back to that port.
 TEST(Ports, a_datagram_shows_the_port_that_it_came_from) {
     Side side(-1);
     side.open();
@@ -293,7 +293,7 @@ int port_of(ibv_qp* qp) {
                : -1;
 }
 
-// A message of eight bytes, one way; both ends are of an id.
+// A message of eight bytes, one way, between two ids.
 bool talk(rdma_cm_id* id, bool sends) {
     static char word[8];
     ibv_mr* region = ibv_reg_mr(id->pd, word, sizeof word, IBV_ACCESS_LOCAL_WRITE);

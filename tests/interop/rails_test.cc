@@ -87,7 +87,7 @@ struct End {
     char word[8] = {};
 };
 
-// Takes one request, and what is sent by it.
+// Takes one request, and the message sent over it.
 bool serve_once(const End& listener, const std::string& device, char expected) {
     rdma_cm_id* request = nullptr;
     if (rdma_get_request(listener.id, &request) != 0) return false;
@@ -140,7 +140,7 @@ TEST(Rails, a_port_is_taken_at_one_device_or_at_all) {
     EXPECT_EQ(errno, EADDRINUSE);
 }
 
-// One listener for each device, all on the same port.
+// One listener per device, all on the same port.
 TEST(Rails, a_listener_of_each_device_is_found_by_its_address) {
     two::run(
         [](Side& side) {
@@ -184,7 +184,7 @@ TEST(Rails, a_listener_without_an_address_hears_at_all_devices) {
         });
 }
 
-// The source's address says from where, whatever the destination is.
+// The source address decides where from, whatever the destination is.
 TEST(Rails, devices_of_different_numbers_reach_each_other) {
     two::run(
         [](Side& side) {
@@ -204,7 +204,7 @@ TEST(Rails, devices_of_different_numbers_reach_each_other) {
         });
 }
 
-// A listener that goes is heard of no more, at any device.
+// A destroyed listener gets no more requests, at any device.
 TEST(Rails, a_listener_that_is_gone_is_found_nowhere) {
     uint16_t port = 0;
     {

@@ -1,5 +1,5 @@
-// What the device does not have, and what is still in use: calls that have to be refused, or have
-// to wait. One process; run by `tulle run`.
+// Unsupported calls, and objects that are still in use: calls that must be refused, or must wait.
+// One process; run by `tulle run`.
 #include <fcntl.h>
 #include <poll.h>
 
@@ -115,7 +115,7 @@ TEST_F(Refusals, a_limit_is_not_beyond_the_places_of_its_queue) {
     ibv_srq_attr change{};
     change.srq_limit = 17;
     EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_LIMIT), EINVAL);
-    // A change that is refused changes nothing.
+    // A refused change changes nothing.
     change.max_wr = 32;
     change.srq_limit = 33;
     EXPECT_EQ(ibv_modify_srq(srq, &change, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
@@ -155,7 +155,7 @@ TEST_F(Refusals, a_target_of_xrc_is_opened_by_its_own_domain_alone) {
     EXPECT_EQ(ibv_close_xrcd(other), 0);
 }
 
-// The first message to a queue pair in RTR is an event of it: that communication is established.
+// The first message to a queue pair in RTR raises the event "communication established".
 TEST_F(Refusals, events_of_a_queue_pair_go_with_it) {
     side.qp = side.make();
     ibv_qp* receiver = side.make();

@@ -1,4 +1,4 @@
-// Sockets over RDMA, call by call. Both ends are in this process, in threads of their own. Run by
+// Sockets over RDMA, call by call. Both ends are in this process, in separate threads. Run by
 // `tulle run`.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ std::vector<char> random_bytes(size_t count, unsigned seed) {
     return bytes;
 }
 
-// Sends all of it in pieces of all sizes.
+// Sends everything in pieces of various sizes.
 void send_all(int socket, const std::vector<char>& bytes, unsigned seed) {
     std::minstd_rand random(seed);
     for (size_t at = 0; at < bytes.size();) {
@@ -99,7 +99,7 @@ std::vector<char> receive_all(int socket, unsigned seed) {
     }
 }
 
-// Two ends of a stream.
+// The two ends of a stream.
 class Streams : public testing::Test {
 protected:
     void SetUp() override {
@@ -320,7 +320,7 @@ TEST(Sockets, a_closed_socket_leaves_nothing_behind) {
         EXPECT_EQ(rclose(server), 0);
         caller.join();
     }
-    // Sockets end in the background, those of earlier tests too.
+    // Sockets close in the background, also those of earlier tests.
     const auto deadline = Clock::now() + std::chrono::milliseconds(kPatience);
     while (descriptors() > before && Clock::now() < deadline) std::this_thread::yield();
     EXPECT_LE(descriptors(), before);
@@ -336,7 +336,7 @@ TEST(Mappings, a_peer_writes_into_a_buffer_of_the_program) {
     std::thread caller([&] { client = connected_to(port); });
     const int server = raccept(at, nullptr, nullptr);
     caller.join();
-    // The server has room for mappings of the client, and writes into them.
+    // The server has room for the client's mappings, and writes into them.
     std::vector<char> buffer(100'000);
     EXPECT_EQ(riomap(server, buffer.data(), buffer.size(), PROT_WRITE, 0, 0), -1);
     ASSERT_EQ(riomap(client, buffer.data(), buffer.size(), PROT_WRITE, 0, 5'000), 5'000);
@@ -381,7 +381,7 @@ TEST(Datagrams, come_back_whatever_their_size) {
     EXPECT_EQ(rclose(client), 0);
 }
 
-// The other end is a process of its own, which is killed.
+// The other end is a separate process, which is killed.
 TEST(Peers, a_killed_peer_ends_the_stream) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);

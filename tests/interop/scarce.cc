@@ -1,7 +1,7 @@
-// A program that finds no memory, no thread and no descriptor: each call that fails says so with
-// NULL or a number and errno, none ends the program, and afterwards all is as usual.
+// A program without memory, threads or descriptors: each failing call reports it by NULL or a
+// number and errno, none ends the program, and afterwards everything works again.
 //
-// The n-th allocation of a life fails, for each n: whichever thread makes it.
+// For each n, the n-th allocation of a life fails, in whichever thread.
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace {
 
-std::atomic<long> allocations_left{-1};  // until one fails; negative: none does
+std::atomic<long> allocations_left{-1};  // until one fails; negative: none fails
 std::atomic<bool> threads_are_refused{false};
 
 bool shall_fail() {
@@ -30,14 +30,14 @@ bool shall_fail() {
 
 }  // namespace
 
-// Of releases after the one that this is compiled with.
+// From releases after the one that this is compiled with.
 extern "C" {
 void* ibv_alloc_buf(ibv_pd* pd, size_t size, void** handle);
 ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, void* handle, void* address, size_t length, int access);
 void ibv_free_buf(void* handle);
 }
 
-// In front of the C library's, for our libraries too.
+// Replaces the C library's, also for our libraries.
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
@@ -63,7 +63,7 @@ namespace {
 
 constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-// What a call that fails may say here.
+// The errors that are allowed here.
 bool is_scarcity(int error) {
     return error == ENOMEM || error == EAGAIN || error == EMFILE || error == ENFILE ||
            error == ENODEV;  // of the connection manager, which found no device to open
@@ -97,9 +97,9 @@ private:
     ibv_send_wr send_{};
 };
 
-// The calls of a program, one after the other. A life goes on as far as it can: what could not be
-// made is not used. Returns whether all of it went well; `is_right` says whether failures were
-// said.
+// The calls of a program, one after another. A life goes on as far as it can: objects that could
+// not be made are not used. Returns whether everything succeeded; `is_right` says whether all
+// failures were reported.
 class Life {
 public:
     bool live() {
@@ -115,7 +115,7 @@ public:
     bool begin() { return open() && make() && connect(); }
     // Arms the queue. False if that was refused.
     bool arm() { return ibv_req_notify_cq(cq_, 0) == 0; }
-    // A message to itself. What memory fails for is done again.
+    // Sends a message to itself. Repeats what failed for lack of memory.
     bool say() {
         Message message(memory_, mr_);
         while (message.receive(qp_) != 0) continue;
@@ -124,7 +124,7 @@ public:
         while (ibv_poll_cq(cq_, 1, &wc) <= 0) continue;
         return wc.status == IBV_WC_SUCCESS;
     }
-    // An event is there.
+    // Whether an event is there.
     bool hear() {
         pollfd look{channel_->fd, POLLIN, 0};
         ibv_cq* cq = nullptr;
@@ -307,8 +307,8 @@ private:
     }
 };
 
-// Two ids of the connection manager find each other. The program sleeps until an event is there, so
-// what comes meanwhile is the affair of the library's thread.
+// Two ids of the connection manager connect. The program sleeps until there is an event, so the
+// library's thread handles what comes meanwhile.
 class ConnectedLife {
 public:
     bool live() {
@@ -340,7 +340,7 @@ private:
         address.sin_port = rdma_get_src_port(listener_);
         return rdma_resolve_addr(client_, nullptr, there, 1000) == 0 || fails();
     }
-    // Until both have heard of it; false if somebody could not.
+    // Until both are told; false if one could not be.
     bool meet() {
         for (int established = 0; established < 2;) {
             rdma_cm_event* event = nullptr;
@@ -454,7 +454,7 @@ private:
         }
         return false;
     }
-    // The first goes by UDP, the next ones do not.
+    // The first goes by UDP, the others do not.
     bool talk_by_datagrams() {
         const int one = socket(SOCK_DGRAM);
         const int other = one < 0 ? -1 : socket(SOCK_DGRAM);
@@ -470,8 +470,8 @@ private:
     size_t count_ = 0;
 };
 
-// A process of its own: 0 if the life was fine, 1 if a failure was not said, 2 if a later life is
-// not as usual, 3 if nothing failed; or the signal that ended it.
+// In a separate process: 0 if the life succeeded, 1 if a failure was not reported, 2 if a later
+// life fails, 3 if nothing failed; or the signal that ended it.
 template <class Life, class Begin, class End>
 int life_in_a_child(const Begin& begin, const End& end) {
     const pid_t child = fork();
@@ -495,7 +495,7 @@ constexpr int kNothingFailed = 3;
 template <class Life>
 void fail_each_allocation() {
     int failures = 0;
-    int in_a_row = 0;  // what the thread allocates may come or not
+    int in_a_row = 0;  // allocations of the thread may or may not happen
     for (int n = 0; in_a_row < 5; ++n) {
         const int result =
             life_in_a_child<Life>([&] { allocations_left = n; }, [] { allocations_left = -1; });
@@ -524,8 +524,8 @@ TEST(Scarce, so_it_is_of_sockets_over_rdma) {
     fail_each_allocation<SocketLife>();
 }
 
-// A queue is armed and a message comes, again and again, and nobody takes the events. Wherever
-// memory fails, there are as many as there were messages: who sleeps until then would sleep for
+// A queue is armed and a message comes, repeatedly, and nobody takes the events. Wherever memory
+// fails, there must be as many events as messages: a program that sleeps for one would sleep for
 // ever.
 int arm_and_hear(int rounds) {
     Life life;

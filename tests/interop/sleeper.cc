@@ -1,10 +1,10 @@
-// Eight bytes there and back between two processes, both of which sleep until something has come.
-// Prints how long half a round trip took on average, in microseconds.
+// Eight bytes there and back between two processes that both sleep until something arrives. Prints
+// the average half round trip in microseconds.
 //
 // usage: sleeper get|poll|epoll|uring ROUNDS [PAUSE_US]
 //
 // `get` blocks in ibv_get_cq_event; the others sleep on the channel's descriptor. Between two
-// rounds the client pauses, so that the server is fast asleep.
+// rounds the client pauses, so that the server is asleep.
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <linux/io_uring.h>
@@ -33,7 +33,7 @@ void need(bool is_right, const char* what) {
     std::exit(1);
 }
 
-// One request at a time: to be told when a descriptor can be read.
+// One request at a time: a notification when a descriptor is readable.
 class Uring {
 public:
     void open() {
@@ -146,7 +146,7 @@ public:
         need(ibv_post_send(qp_, &wr, &bad) == 0, "post_send");
     }
 
-    // As programs do that do not poll: told, armed again, looked once more.
+    // As programs do that do not poll: get the event, arm again, poll once more.
     void receive() {
         int found = take();
         while (found == 0) {
@@ -243,7 +243,7 @@ int main(int count, char** words) {
     }
     if (child == 0) {
         char end = 0;
-        _exit(read(sockets[1], &end, 1) == 1 ? 0 : 1);  // what it has sent last has arrived
+        _exit(read(sockets[1], &end, 1) == 1 ? 0 : 1);  // its last message has arrived
     }
     char end = 0;
     need(write(sockets[0], &end, 1) == 1, "end");

@@ -1,4 +1,4 @@
-// A program for a libibverbs of the future, which has a name that ours lacks.
+// A program for a future libibverbs, with a name that ours lacks.
 extern "C" int ibv_of_the_future();
 
 int main() {

@@ -1,4 +1,4 @@
-// Mistakes that adapters do not forgive. Run by `tulle run --strict`.
+// Mistakes that real adapters punish. Run by `tulle run --strict`.
 #include "two.h"
 
 namespace {
@@ -8,7 +8,7 @@ using two::Side;
 
 constexpr uint32_t kLength = 2048;
 
-// Each end connects as it is told; the parent writes.
+// Each end connects with the given attributes; the parent writes.
 ibv_wc_status result(const Options& child, const Options& parent, ibv_wr_opcode opcode) {
     ibv_wc_status found = IBV_WC_GENERAL_ERR;
     two::run(
@@ -36,7 +36,7 @@ TEST(Strict, ends_that_agree_are_served) {
     for (const ibv_wr_opcode opcode : kKinds) EXPECT_EQ(result({}, {}, opcode), IBV_WC_SUCCESS);
 }
 
-// Packets that it takes for old ones, and others that it takes for too early.
+// Packets with too old and with too new numbers.
 TEST(Strict, a_sequence_number_that_the_peer_does_not_expect_gets_no_answer) {
     for (const ibv_wr_opcode opcode : kKinds) {
         EXPECT_EQ(result({.receive_psn = 1000}, {}, opcode), IBV_WC_RETRY_EXC_ERR) << opcode;

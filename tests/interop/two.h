@@ -1,7 +1,7 @@
-// Two processes of one world, each with an adapter: what a test says of both ends of a connection.
+// Two processes of one world, each with an adapter: the harness for both ends of a connection.
 //
-// The child is forked before either end opens its device. Both ends tell each other what they need
-// to know by a pair of sockets, and wait for each other there.
+// The child is forked before either end opens its device. The ends exchange what they need over a
+// pair of sockets, and wait for each other there.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ inline constexpr int kAll = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 inline constexpr int kGidIndex = 3;  // RoCE v2 over IPv4
 inline constexpr size_t kPage = 4096;
 
-// What one end has to know of the other.
+// What one end must know about the other.
 struct Card {
     uint32_t qpn;
     uint32_t rkey;
@@ -50,27 +50,27 @@ public:
     template <class T>
     T hear() {
         T word{};
-        // A peer that has died says nothing more.
+        // A peer that has died sends nothing.
         if (read(socket_, &word, sizeof word) != sizeof word) std::abort();
         return word;
     }
-    // Hands over a file, and takes one.
+    // Passes on a file, and receives one.
     void hand(int file) { (void)pass(&file, true); }
     int take() {
         int file = -1;
         return pass(&file, false) ? file : -1;
     }
-    // Whether the other end has said something, or has gone.
+    // Whether the other end has sent something, or is gone.
     bool is_told() {
         char word = 0;
         return recv(socket_, &word, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
     }
-    // Looks for completions until then, as a program does that waits for data.
+    // Polls for completions meanwhile, as a program that waits for data.
     void poll_until_told() {
         ibv_wc wc{};
         while (!is_told()) (void)ibv_poll_cq(cq, 1, &wc);
     }
-    // Both are here.
+    // Waits until both are here.
     void meet() {
         tell('.');
         (void)hear<char>();
@@ -87,7 +87,7 @@ public:
         mr = ibv_reg_mr(pd, memory.data(), memory.size(), kAll);
         if (mr == nullptr) std::abort();
     }
-    // Gives all of it back. False if something was refused.
+    // Releases everything. False if something was refused.
     bool close() {
         return (qp == nullptr || ibv_destroy_qp(qp) == 0) && ibv_dereg_mr(mr) == 0 &&
                ibv_destroy_cq(cq) == 0 && ibv_dealloc_pd(pd) == 0 && ibv_close_device(context) == 0;
@@ -105,7 +105,7 @@ public:
         if (ibv_query_gid(context, port, gid_index, &mine.gid) != 0) std::abort();
         return mine;
     }
-    // Exchanges cards and takes the queue pair to RTS. False if a step was refused.
+    // Exchanges cards and moves the queue pair to RTS. False if a step was refused.
     bool connect(const Options& options = {}) {
         if (qp == nullptr) qp = make();
         tell(card(qp, mr, options.gid_index, options.port));
@@ -220,7 +220,7 @@ private:
     int socket_;
 };
 
-// Runs both ends. The child's says at its end whether all was well there.
+// Runs both ends. The child reports at its end whether it succeeded.
 inline void run(const std::function<bool(Side&)>& child, const std::function<void(Side&)>& parent) {
     int sockets[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
