@@ -1,4 +1,4 @@
-// How work for an end point travels, and why.
+// The way that work for an end point travels, and why.
 #pragma once
 
 #include "live/world.h"
@@ -7,10 +7,10 @@ namespace tulle::live {
 
 enum class Way : uint8_t {
     nowhere,
-    within,  // the process
-    direct,  // WRITEs and READs are copies, all else goes through a ring
+    within,  // inside the process
+    direct,  // WRITEs and READs are copied, all else goes through a ring
     ring,
-    framed,  // through a ring, as it would be on the wire
+    framed,  // through a ring, in its form on the wire
     udp,     // on the wire
 };
 
@@ -20,8 +20,8 @@ struct Choice {
 };
 
 struct Framing {
-    bool is_on = false;      // a capture or faults are asked for
-    bool is_strict = false;  // within the process too
+    bool is_on = false;      // a capture or faults were requested
+    bool is_strict = false;  // also inside the process
 };
 
 inline Choice choose_way(const World& world, Framing framing, transport::EndpointIndex endpoint) {
@@ -50,7 +50,7 @@ constexpr const char* name_of(Way way) {
     return "";
 }
 
-// Packets are cut at the path MTU.
+// Whether messages are cut into packets of the path MTU.
 inline bool is_cut(Way way) {
     return way == Way::framed || way == Way::udp;
 }

@@ -1,4 +1,4 @@
-// The wall clock of real time, counted from the first look at it: 64 bits of picoseconds reach 106
+// The clock of real time. It starts with the first call, since 64 bits of picoseconds reach 106
 // days, which a machine's uptime may exceed.
 #pragma once
 

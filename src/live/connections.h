@@ -1,4 +1,4 @@
-// Whom each queue pair of this process is connected to, and what its peer is shown of it.
+// The peer of each queue pair of this process, and what that peer is shown of the queue pair.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ public:
         uint8_t ack_timeout = 0;    // what the program asked for
         bool is_connected = false;  // `endpoint` counts it
         Ends ends;
-        bool is_agreed = false;  // the peer's are the same from its side
+        bool is_agreed = false;  // the peer's ends match ours
     };
 
     Connections(World& world, transport::Adapter& adapter, Framing framing)
@@ -25,7 +25,7 @@ public:
     size_t size() const { return routes_.size(); }
     void resize(size_t size) { routes_.resize(size); }
     Route& of(wire::Qpn qpn) { return routes_[transport::Core::index_of(qpn)]; }
-    // How work for an end point travels. Whoever has to know asks here.
+    // How work for an end point travels.
     Choice way_to(transport::EndpointIndex endpoint) const {
         return choose_way(world_, framing_, endpoint);
     }
@@ -35,21 +35,21 @@ public:
 
     void connect(Route& route, transport::EndpointIndex endpoint);
     void forget(wire::Qpn qpn);
-    // Whether both ends of a connection send from addresses of one kind, and to the port that the
-    // other one has: RoCE v1 and v2 do not understand each other, and a queue pair hears at its
-    // port alone. A peer that has said nothing of it yet has nothing to disagree with.
+    // Whether both ends of a connection send from addresses of one kind, and to each other's port:
+    // RoCE v1 and v2 do not understand each other, and a queue pair receives only at its own port.
+    // True as long as the peer has not shown its ends.
     bool agrees(Route& route);
     // Shows peers what became of the queue pair.
     void note(const transport::QueuePair& qp);
-    // A peer that has not read what we wrote is not silent: it had no time, or was stopped. Silence
-    // counts from when it has.
+    // Restarts the timeouts of peers that have not read what we wrote: they had no CPU time, or
+    // were stopped. Silence counts from when they have read it.
     void excuse_slow_peers(base::Instant now);
-    // Its peer is no more: it is as impatient as it was told to be.
+    // The peer has ended: from now on its connections time out as the program asked.
     void on_left(uint32_t peer, base::Instant now);
-    // The machine of this end point is one of ours: what is lost on the way to it, or from it, is
-    // repeated selectively. Towards all others it is go-back-N, which everybody understands.
+    // The machine of this end point runs Tulle: lost packets to and from it are retransmitted
+    // selectively. To all others it is go-back-N, which every adapter understands.
     void on_ours(uint32_t peer);
-    // How long it shall wait for an answer.
+    // How long a queue pair waits for an acknowledgement.
     uint8_t ack_timeout_of(const Route& route) const;
 
 private:
@@ -59,7 +59,7 @@ private:
     std::vector<Route> routes_;  // by index of the queue pair
 };
 
-// A process that shares a CPU with others answers later than an adapter would.
+// A longer timeout: a process that shares a CPU with others answers later than an adapter would.
 uint8_t patient(uint8_t ack_timeout);
 
 }  // namespace tulle::live

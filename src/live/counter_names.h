@@ -1,6 +1,6 @@
-// The counters of a port as files of /sys/class/infiniband show them, under the names that mlx5 and
-// the kernel give them: which word of a process's counters each one is. The shim reads it without
-// any of our libraries, so there is nothing here but a table.
+// The counters of a port, as files of /sys/class/infiniband show them, under the names of mlx5 and
+// the kernel. The table maps each name to a word of a process's counters. The shim uses it without
+// any of our libraries, so this file is only a table.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +11,26 @@
 namespace tulle::live {
 
 struct CounterName {
-    const char* folder;  // of the port: counters or hw_counters
+    const char* folder;  // in the port's folder: counters or hw_counters
     const char* name;
     uint32_t word;              // into transport::Counters; kNoWord: always zero
-    uint32_t minus = 0xffff;    // another one that is not part of it
-    uint32_t bytes_a_unit = 1;  // what the word counts, in units of what is shown
+    uint32_t minus = 0xffff;    // a word to subtract
+    uint32_t bytes_a_unit = 1;  // of the word for each unit that the file shows
 };
 
 inline constexpr uint32_t kNoWord = 0xffff;
 inline constexpr uint32_t kCounterWords = sizeof(transport::Counters) / sizeof(uint64_t);
 
-// What the wire between machines counts (udp_path.h), behind the words of the adapter.
+// The counters of the wire between machines (udp_path.h); they follow those of the adapter.
 struct WireCounters {
-    uint64_t rx_unknown_source = 0;  // from addresses that nobody is connected to
-    uint64_t rx_no_process = 0;      // for numbers of queue pairs that no process here has
+    uint64_t rx_unknown_source = 0;  // from addresses without a connection
+    uint64_t rx_no_process = 0;      // for queue pair numbers that no process here has
     uint64_t rx_malformed = 0;       // datagrams that are no packets
     uint64_t rx_icrc_errors = 0;
-    uint64_t rx_icrc_solved = 0;  // good, by an IPv4 identification that had to be solved for
-    uint64_t rx_handed_over = 0;  // were for another process of the machine
+    uint64_t rx_icrc_solved = 0;  // good, with an IPv4 identification that had to be solved for
+    uint64_t rx_handed_over = 0;  // handed over to another process of the machine
     uint64_t tx_errors = 0;       // datagrams that the kernel or the network refused
-    uint64_t cm_held = 0;         // requests that came before somebody listened, and were kept
+    uint64_t cm_held = 0;         // requests that came before a listener, and were kept
 };
 inline constexpr uint32_t kWireWords = sizeof(WireCounters) / sizeof(uint64_t);
 
@@ -116,16 +116,16 @@ inline constexpr CounterName kCounterNames[] = {
 #undef TULLE_WIRE
 #undef TULLE_ABSENT
 
-// A host's counters are in one file: for each process that may be, by its slot, a block of what its
-// adapter has counted and one of what it did by the short way. The sum is the host's. A process
-// that takes the slot of one that has ended goes on where that one stopped, so nothing is lost.
+// A host's counters are in one file. Each slot has two blocks: the counters of its adapter, and
+// those of the short way. The sum over all blocks is the host's. A process that takes the slot of
+// one that has ended adds to the values that it finds, so nothing is lost.
 inline constexpr const char* kCountersFile = "port_counters";  // in the host's tree
 inline constexpr uint32_t kCounterBlockWords = 48;
 inline constexpr uint32_t kCounterBlocks = 2 * 256;
 inline constexpr size_t kCountersBytes = size_t{kCounterBlocks} * kCounterBlockWords * 8;
 static_assert(kCounterWords + kWireWords <= kCounterBlockWords);
 
-// A counter's value in such a file that is mapped at `words`.
+// A counter's value in such a file, which is mapped at `words`.
 inline uint64_t sum_of(const uint64_t* words, uint32_t word) {
     uint64_t sum = 0;
     for (uint32_t block = 0; word != kNoWord && block < kCounterBlocks; ++block)

@@ -119,7 +119,7 @@ void Diagnosis::note_objection() {
     const transport::QueuePair* qp = adapter_.query_qp(objection.qpn);
     if (qp == nullptr) return;
     put_objection(world_.own().grants(), qp->dest_qpn, objection);
-    connections_.note(*qp);  // it has failed, and takes nothing from its peer any more
+    connections_.note(*qp);  // it has failed, and accepts nothing more from its peer
 }
 
 std::string Diagnosis::name_of(EndpointIndex endpoint) const {
@@ -144,8 +144,8 @@ void Diagnosis::tell_way(EndpointIndex endpoint) {
     (void)!write(STDERR_FILENO, line.data(), line.size());
 }
 
-// The queue pair was connected to an address that has nobody behind it. Its number says who was
-// meant.
+// The queue pair was connected to an address without a process. The number of the peer's queue pair
+// tells which process was meant.
 std::string Diagnosis::why_nobody(const transport::QueuePair& qp) const {
     const bool is_ethernet = world_.own().identity().is_ethernet;
     if (const auto meant = world_.index_in(slot_of(qp.dest_qpn))) {
@@ -160,7 +160,7 @@ std::string Diagnosis::why_nobody(const transport::QueuePair& qp) const {
     return "nobody has the address that the queue pair was connected to";
 }
 
-// Packets went, and nothing came back.
+// Packets were sent, and nothing came back.
 std::string Diagnosis::why_silent(const transport::QueuePair& qp) {
     const EndpointIndex endpoint = qp.address.endpoint;
     const Peer* found = world_.peer(endpoint);
@@ -215,8 +215,8 @@ std::string Diagnosis::why_remote_is_silent(const Peer& peer, uint32_t mtu) cons
         name.c_str(), mtu);
 }
 
-// The peer lives and is ready, and yet takes nothing: it knows whom it is connected to, if it shows
-// us that.
+// The peer lives and is ready, but accepts nothing: its board tells which queue pair it is
+// connected to, if we may read that.
 std::string Diagnosis::why_ignored(const transport::QueuePair& qp, const std::string& name) {
     const EndpointIndex endpoint = qp.address.endpoint;
     const uint32_t number = qp.dest_qpn.value;
@@ -251,7 +251,7 @@ std::string Diagnosis::why_refused(const transport::QueuePair& qp) {
 std::string Diagnosis::likely_cause(const transport::Completion& completion) {
     const transport::QueuePair* qp = adapter_.query_qp(completion.qpn);
     if (qp == nullptr) return {};
-    connections_.note(*qp);  // its peer may ask what became of it
+    connections_.note(*qp);  // its peer may read its state
     switch (completion.status) {
         case Status::retry_exceeded:
         case Status::response_timeout: return why_silent(*qp);

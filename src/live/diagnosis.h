@@ -1,5 +1,5 @@
-// Why a completion failed, as far as anyone can tell: what the peer's responder has written on its
-// board, whether the peer is still there, and what rules for faults there are.
+// Finds the likely cause of a failed completion: from what the peer's responder has written on its
+// board, whether the peer is still alive, and which rules for faults exist.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ public:
     Diagnosis(World& world, Connections& connections, Carrier& carrier, transport::Adapter& adapter)
         : world_(world), connections_(connections), carrier_(carrier), adapter_(adapter) {}
 
-    // The likeliest cause, in words; empty if nothing is known of it.
+    // The likeliest cause, in words; empty if none is known.
     std::string likely_cause(const transport::Completion& completion);
-    // Where the user wants to know (`tulle run --verbose`): how work for this end point travels,
-    // and why. Once, and again when that changes.
+    // With `tulle run --verbose`: prints how work for this end point travels, and why. Once, and
+    // again when that changes.
     void tell_way(transport::EndpointIndex endpoint);
-    // What the responder objects to is for its peer to read.
+    // Puts the responder's objection on the board, where its peer reads it.
     void note_objection();
 
 private:

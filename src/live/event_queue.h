@@ -1,12 +1,12 @@
-// Events behind a file descriptor that a program may poll, read from with or without waiting, and
-// hand to others. The descriptor counts events and carries none of them, so that those of an object
-// that is destroyed can be taken out again.
+// A queue of events with a file descriptor that a program may poll, read from with or without
+// waiting, and hand to others. The descriptor counts events but does not carry them, so events of
+// an object that is destroyed can be taken out again.
 //
-// An event that must not be lost has a place before it comes: whoever will push it has asked for
-// one while there was still somebody to refuse.
+// An event that must not be lost has a place before it occurs: its owner asks for the place at a
+// time when a lack of memory can still be reported.
 //
-// While a thread looks for events by itself, new ones are not counted on the descriptor: it takes
-// them without a call of the kernel, and what it leaves is counted when it stops looking.
+// While a thread looks for events by itself, new ones are not counted on the descriptor: the thread
+// takes them without a call of the kernel. What it leaves is counted when it stops looking.
 #pragma once
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ public:
         put(event);
     }
 
-    // Room for one more event, kept for push_into_place(). Only this needs memory.
+    // Keeps room for one more event, for push_into_place(). Only this call allocates memory.
     void add_place() {
         const std::lock_guard guard(lock_);
         make_room(1);
@@ -63,7 +63,7 @@ public:
         return event;
     }
 
-    // The oldest event; waits for one unless the descriptor is set not to. Nothing, and errno, if
+    // The oldest event. Waits for one unless the descriptor does not block. Nothing, and errno, if
     // there is none.
     std::optional<Event> pop() {
         for (;;) {
@@ -85,7 +85,7 @@ public:
         if (lookers_ == 0) uncounted_ = 0;
     }
 
-    // Other descriptors may stand beside the one of this queue in a set of their own.
+    // Adds the descriptor to an epoll set, which may contain others.
     bool add_to(int epoll) const {
         epoll_event event{};
         event.events = EPOLLIN;
@@ -121,7 +121,7 @@ private:
             eventfd_write(file_.get(), 1);
     }
 
-    // One event less, whichever way the descriptor is set.
+    // Takes one event off the descriptor's count, whether it blocks or not.
     void discount() {
         if (uncounted_ > 0) {
             --uncounted_;
@@ -135,7 +135,7 @@ private:
     Descriptor file_;
     std::mutex lock_;
     base::Ring<Event> events_{8};
-    size_t kept_places_ = 0;  // of those that are free
+    size_t kept_places_ = 0;  // free places that are kept for push_into_place()
     uint32_t lookers_ = 0;
     uint32_t uncounted_ = 0;
 };

@@ -14,8 +14,8 @@ namespace {
 struct Signal {
     int number;
     bool is_ours = false;
-    struct sigaction first {};  // what there was before ours
-    struct sigaction last {};   // what ours took the place of most recently
+    struct sigaction first {};  // the handler before our first installation
+    struct sigaction last {};   // the handler that ours replaced most recently
 };
 
 std::array<Signal, 2> signals{{{SIGSEGV}, {SIGBUS}}};
@@ -31,8 +31,8 @@ bool is_function(const struct sigaction& action) {
            (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
-// The instruction is tried again when the handler returns, and then ends the program where it is;
-// what another process has sent is sent again.
+// When the handler returns, the instruction is repeated and ends the program at its place. A signal
+// that another process has sent is sent again.
 void end_as_without_handler(int number, const siginfo_t* info, const struct sigaction& action) {
     const bool was_sent = info->si_code <= 0;
     if (was_sent && action.sa_handler == SIG_IGN) return;
@@ -42,7 +42,7 @@ void end_as_without_handler(int number, const siginfo_t* info, const struct siga
     if (was_sent) raise(number);
 }
 
-// A handler that was installed in front of ours may call what it has found, which is ours.
+// A handler that was installed over ours may call the one before it, which is ours.
 void pass_on(int number, siginfo_t* info, void* context) {
     const Signal& entry = entry_of(number);
     const struct sigaction& action = is_passing_on ? entry.first : entry.last;
@@ -70,7 +70,7 @@ void install(Signal& entry) {
     entry.is_ours = true;
     struct sigaction ours {};
     ours.sa_sigaction = on_fault;
-    // It is left by a jump: the signal must not stay blocked.
+    // The copy leaves the handler by a jump, so the signal must not stay blocked.
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&ours.sa_mask);
     sigaction(entry.number, &ours, nullptr);

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxAddresses = 8;  // chosen; each is two GIDs
 constexpr uint64_t kGuidBase = 0x0254'4cff'fe00'0000;
 
-// fe80:: and the GUID; on Ethernet the one that the MAC gives (RFC 4291, appendix A).
+// fe80:: and the GUID; on Ethernet the GUID is made from the MAC (RFC 4291, appendix A).
 wire::Gid link_local(wire::Guid guid) {
     wire::Gid gid;
     gid.bytes[0] = 0xfe;
@@ -71,8 +71,8 @@ void listen_on(Identity& who, const std::vector<UdpAddress>& addresses) {
     uint32_t mtu = UINT32_MAX;
     for (const UdpAddress& address : addresses) mtu = std::min(mtu, address.mtu);
     while (who.path_mtu > 256 && who.path_mtu + kHeaders > mtu) who.path_mtu /= 2;
-    // The adapter's GUID is made of its MAC, as that of any network card (RFC 4291, appendix A);
-    // where there is no MAC, the address serves.
+    // The adapter's GUID is made from its MAC, as for any network card (RFC 4291, appendix A);
+    // without a MAC, from the address.
     auto& mac = who.mac.bytes;
     mac = addresses[0].mac.bytes;
     if (addresses[0].mac == wire::MacAddress{})
@@ -131,7 +131,7 @@ Identity identity_from_environment(uint32_t device) {
     Identity who = identity_of(number, is_ethernet, device, port_count_from_environment());
     if (const char* world = std::getenv("TULLE_WORLD"); world != nullptr && *world != 0)
         who.world = std::string_view(world).substr(0, 64);
-    // What it names was there when the run began; what is not any more is not listened on.
+    // The addresses existed when the run began. Those that have vanished are skipped.
     const char* list = std::getenv("TULLE_LISTEN");
     if (list != nullptr && is_ethernet && device == 0)
         if (const auto addresses = udp_addresses(list)) listen_on(who, *addresses);

@@ -1,6 +1,6 @@
-// Who this process is in its world: the host it stands for, and the addresses of that host's
-// adapters. `tulle run` says so in the environment; a program started otherwise is host 0 of the
-// usual world, with one adapter.
+// Who this process is in its world: the host that it belongs to, and the addresses of that host's
+// adapters. `tulle run` sets this in the environment. A program started otherwise is host 0 of the
+// default world, with one adapter.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace tulle::live {
 
-// A port's addresses in its subnet, and where its traffic is counted.
+// A port's addresses in its subnet, and the file that counts its traffic.
 struct PortIdentity {
     wire::MacAddress mac;
     wire::Lid lid;  // InfiniBand
@@ -23,7 +23,7 @@ struct PortIdentity {
 
 struct Identity {
     std::string world = "0";
-    bool is_verbose = false;  // the user wants to know how work travels
+    bool is_verbose = false;  // print how work travels
     bool is_shared = false;   // the world is open to programs of all users
     uint32_t rank = 0;
     uint32_t device = 0;  // which of the host's adapters
@@ -35,13 +35,14 @@ struct Identity {
     std::string counters_file;    // of the host's adapter; empty if there is none
     std::vector<wire::Gid> gids;  // on Ethernet each address twice: RoCE v1, then v2
     uint32_t path_mtu = 4096;     // the largest that the port offers
-    // Addresses of the machine that others may reach; none: programs of this machine alone.
+    // Addresses of the machine that other machines may reach; empty: only this machine's programs
+    // reach it.
     std::vector<UdpAddress> listens;
-    std::vector<PortIdentity> more_ports;  // beyond the first one, whose addresses are above
+    std::vector<PortIdentity> more_ports;  // beyond the first port, whose addresses are above
 
     uint32_t port_count() const { return static_cast<uint32_t>(1 + more_ports.size()); }
     bool has_port(uint32_t port) const { return port >= 1 && port <= port_count(); }
-    // Of a port, by its number from 1.
+    // The GIDs of a port; ports count from 1.
     const std::vector<wire::Gid>& gids_of(uint32_t port) const {
         return port < 2 ? gids : more_ports[port - 2].gids;
     }
@@ -54,21 +55,22 @@ struct Identity {
 
 inline constexpr uint32_t kMaxRank = 253;
 
-// Adapters of a host: chosen, as many as the largest servers have.
+// Adapters of a host: chosen, as in the largest servers.
 inline constexpr uint32_t kMaxDevices = 16;
 
 Identity identity_of(uint32_t rank, bool is_ethernet, uint32_t device = 0, uint32_t ports = 1);
 Identity identity_from_environment(uint32_t device = 0);
-// The host is the machine itself, known by these addresses. The first is the one it sends from.
+// Makes the host the machine itself, with these addresses. It sends from the first.
 void listen_on(Identity& who, const std::vector<UdpAddress>& addresses);
-// The GID that it sends from to another of this kind, IPv4 or IPv6; its last one if it has none.
+// The index of the GID from which it sends to `peer`: one of the same kind, IPv4 or IPv6; the last
+// one if there is none.
 uint32_t gid_index_for(const Identity& who, const wire::Gid& peer, uint32_t port = 1);
 uint32_t device_count_from_environment();
 uint32_t port_count_from_environment();
-// Names end with the adapter's number. The first one is as TULLE_DEVICE says.
+// The name of an adapter. TULLE_DEVICE names the first one; names end with the adapter's number.
 std::string device_name_from_environment(uint32_t device);
-// The file of the counters of an adapter's first port in the tree that stands for /sys, and that of
-// another of its ports.
+// The counters file of an adapter's first port, in the tree that replaces /sys; and that of another
+// of its ports.
 std::string counters_file_in(const std::string& tree, uint32_t device);
 std::string counters_file_of_port(const std::string& first, uint32_t port);
 

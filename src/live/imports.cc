@@ -17,8 +17,8 @@ namespace {
 
 constexpr base::Duration kPatience{2'000'000'000'000};  // 2 s, chosen: an owner without CPU
 
-// All of the process, by where they begin. The lock is held for a look alone; a region goes with
-// its host's lock held, which those who copy hold too.
+// All imported regions of the process, by start address. The lock is held only for a lookup. A
+// region is removed with its host's lock held, and so are copies made.
 std::mutex registry_lock;
 std::map<const std::byte*, ImportedRegion*>& registry() {
     static auto* regions = new std::map<const std::byte*, ImportedRegion*>;
@@ -38,7 +38,7 @@ bool has(const void* address) noexcept {
     return find(address) != nullptr;
 }
 
-// From one imported region to another, by way of our own memory.
+// Copies from one imported region to another, through our own memory.
 bool copy_between(ImportedRegion& to, std::byte* target, ImportedRegion& from, std::byte* source,
                   size_t bytes) {
     std::array<std::byte, 4096> piece;
@@ -70,7 +70,7 @@ bool allows(const void* address, size_t bytes, bool writes) noexcept {
 
 constexpr base::ForeignMemory kForeign{has, copy, allows};
 
-// Says to the owner that its regions have to stay, for as long as it lives.
+// While it exists, it tells the owner that its regions must stay.
 class AtWork {
 public:
     explicit AtWork(Peer& peer) : word_(peer.outgoing().at_work) { word_.fetch_add(1); }
@@ -107,7 +107,7 @@ std::optional<ImportedRegion::Terms> ImportedRegion::read_terms(const Grants& gr
     return terms;
 }
 
-// Addresses that nobody else gets, and that nothing can be found at.
+// Reserves addresses that nothing else gets and that have no memory behind them.
 std::shared_ptr<ImportedRegion> ImportedRegion::make(World& world, uint32_t peer,
                                                      const Terms& terms) {
     void* begin =
@@ -179,7 +179,7 @@ void Imports::abandon() {
         if (region->is_in(world_)) region->leave();
 }
 
-// It has to have taken our ring: only then it waits for our copies.
+// The owner must have taken our ring, because only then it waits for our copies.
 bool Imports::await_taken(uint32_t peer, uint64_t instance) {
     for (const base::Instant end = now() + kPatience; now() < end;) {
         Peer& there = world_.at(peer);

@@ -1,5 +1,5 @@
-// The lock that guards all of a host, and how whoever holds it waits for another process: without
-// it, unless progress is being made, which others must not find half done.
+// The lock that guards all of a host. A thread that waits for another process releases it, unless
+// it is making progress: others must not find that half done.
 #pragma once
 
 #include <mutex>

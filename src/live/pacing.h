@@ -1,6 +1,6 @@
-// How fast a queue pair sends to another machine: an algorithm of transport/congestion in real
-// time, as `tulle run --congestion` names it. What the network marks (ECN) comes back as
-// notifications, whether an algorithm is named or not.
+// Congestion control of queue pairs that send to another machine: an algorithm of
+// transport/congestion in real time, named by `tulle run --congestion`. Packets that the network
+// marks (ECN) are answered with notifications, whether an algorithm is named or not.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ namespace tulle::live {
 
 class Pacing {
 public:
-    static constexpr uint64_t kUsualLine = 100'000'000'000;  // what the port says of itself
+    static constexpr uint64_t kUsualLine = 100'000'000'000;  // the rate that the port reports
 
     // Algorithms that need no further settings.
     static std::vector<std::string_view> names();
-    // As TULLE_CONGESTION says, a name or the file of a plug-in; none if it says nothing.
+    // The algorithm in TULLE_CONGESTION, a name or the file of a plug-in; none if it is not set.
     static transport::Algorithm wanted();
 
     Pacing() = default;
@@ -28,13 +28,13 @@ public:
     Pacing& operator=(const Pacing&) = delete;
 
     bool is_on() const { return algorithm_ != transport::Algorithm::none; }
-    // Why the plug-in that was asked for cannot be used; empty if nothing is wrong.
+    // Why the requested plug-in cannot be used; empty if it can.
     const std::string& problem() const { return problem_; }
-    // A plug-in has done what it must not.
+    // Whether a plug-in has broken a rule.
     bool has_failed() const {
         return settings_.plugin.loaded && settings_.plugin.loaded->faults() != 0;
     }
-    // Refers to this object.
+    // The result refers to this object.
     transport::CongestionControl control() const { return {algorithm_, settings_}; }
 
 private:

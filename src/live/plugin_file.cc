@@ -13,7 +13,7 @@ using base::Error;
 
 constexpr const char* kSymbol = "tulle_congestion";
 
-// What the loader says begins with the name of the file, mostly.
+// The loader's message usually begins with the name of the file.
 Error refused(const std::string& file, const char* why) {
     std::string_view rest = why == nullptr ? "it cannot be loaded" : why;
     for (const std::string& name : {file, "./" + file})
@@ -48,7 +48,7 @@ base::Result<std::shared_ptr<const transport::LoadedPlugin>> load_plugin(const s
     const std::string file = plugin_file_of(source);
     const auto hash = hash_of_file(file);
     if (!hash) return hash.error();
-    // A name without a slash would be looked for elsewhere.
+    // The loader would search elsewhere for a name without a slash.
     const std::string path = file.find('/') == std::string::npos ? "./" + file : file;
     void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return refused(file, dlerror());

@@ -1,4 +1,4 @@
-// A shared object with a congestion control in it (include/tulle/congestion.h), opened.
+// Loads a shared object with a congestion control (include/tulle/congestion.h).
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace tulle::live {
 
-// By its source, "./mine.so:key=value"; or a sentence that names the file. It stays loaded until
-// the process ends: flows may call it any time.
+// Loads the plug-in of a source such as "./mine.so:key=value". An error names the file. It stays
+// loaded until the process ends, because flows may call it at any time.
 base::Result<std::shared_ptr<const transport::LoadedPlugin>> load_plugin(const std::string& source,
                                                                          uint64_t line_rate_bps);
 

@@ -27,7 +27,7 @@ std::optional<Door> Presence::open() {
     add_slot(slot_);
     variant_ = door->variant();
     secret_ = {random_word(), random_word(), random_word()};
-    // Where a security module restricts it, peers of this user may reach our memory all the same.
+    // Lets peers of this user reach our memory even if a security module restricts that.
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     return door;
 }

@@ -1,5 +1,6 @@
-// What this process is to others of its world: its slots and the numbers that come of them, the
-// memory that it shows, the bell that they ring, and the secret that says who reaches its memory.
+// What others of the world see of this process: its slots and the numbers that follow from them,
+// the memory that it shows, the bell that they ring, and the secret that proves who reaches its
+// memory.
 #pragma once
 
 #include <optional>
@@ -15,9 +16,9 @@ namespace tulle::live {
 class Presence {
 public:
     explicit Presence(const Identity& who) : who_(who), realm_(realm_of(who)) {}
-    // Takes memory and a slot; nothing if there is none. The door is for the watch.
+    // Takes memory and a slot; nothing if either fails. The door is for the watch.
     std::optional<Door> open();
-    // What others see of us from now on.
+    // Publishes our facts to others.
     void show_facts(bool has_counters, bool cuts_packets, uint64_t capture);
     // In the child of a fork.
     void abandon();
@@ -32,10 +33,10 @@ public:
     Board& board() { return *reinterpret_cast<Board*>(board_.data()); }
     Grants& grants() { return *reinterpret_cast<Grants*>(grants_.data()); }
 
-    // An address of another machine, of a kind that we talk to.
+    // Whether an address is another machine's and of a kind that we talk to.
     bool is_elsewhere(const wire::Gid& address) const;
 
-    // Numbers of queue pairs: those of the adapter, and those that the world knows.
+    // Convert between the numbers of queue pairs in the adapter and in the world.
     wire::Qpn outside_of(wire::Qpn qpn) const {
         return outside(qpn, slots_[transport::Core::index_of(qpn) / kQueuePairsOfSlot]);
     }
@@ -50,7 +51,7 @@ public:
     uint32_t inside_of_srq(uint32_t number) const {
         return number >> kSrqShift == slot_ ? number & ((1u << kSrqShift) - 1) : kNobodysSrq;
     }
-    // How many queue pairs there are numbers for, and one slot more of them.
+    // The number of queue pairs that have room in our slots; and one more slot.
     size_t room() const { return slots_.size() * kQueuePairsOfSlot; }
     bool has_all_blocks() const { return slots_.size() == kBlocks; }
     void add_slot(uint32_t slot);
@@ -60,7 +61,7 @@ private:
     const Realm realm_;
     Secret secret_;
     uint32_t slot_ = 0;
-    std::vector<uint32_t> slots_;  // that one first, and one more for each further block
+    std::vector<uint32_t> slots_;  // `slot_` first, then one for each further block
     uint32_t variant_ = 0;
     SharedMemory board_;
     SharedMemory grants_;

@@ -1,5 +1,5 @@
-// A sentence made as printf makes it. The drop-in libraries need the C library alone, so they do
-// without fmt.
+// Formats a sentence as printf does. The drop-in libraries need only the C library, so they cannot
+// use fmt.
 #pragma once
 
 #include <string>

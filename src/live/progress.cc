@@ -14,7 +14,7 @@ constexpr uint32_t kPollsToYield = 256;
 constexpr uint32_t kLooksToYield = 16;
 constexpr uint32_t kFindsToTrust = 8;
 constexpr uint32_t kLooksAnswering = 4;
-constexpr uint32_t kVainLooks = 4;  // before it looks only now and then
+constexpr uint32_t kVainLooks = 4;  // in a row, before it looks only now and then
 constexpr uint32_t kVainLooksToTry = 16;
 constexpr base::Duration kPatience{50'000'000};  // 50 us
 
@@ -52,8 +52,8 @@ void Progress::wake_thread_in_time() {
     watch_.wake();
 }
 
-// One that was not heard of for a while, since others had its CPU, is trusted again as soon. Most
-// looks of a program that answers each message at once find something.
+// A program that was silent for a while because others had its CPU is trusted again just as soon.
+// Most looks of a program that answers each message at once find something.
 void Progress::on_poll() {
     if (is_polled_ || ++unarmed_polls_ < kPollsToTrust) return;
     unarmed_polls_ = 0;
@@ -62,7 +62,7 @@ void Progress::on_poll() {
 
 bool Progress::on_empty_poll() {
     on_poll();
-    // What is in rings is soon done or taken back.
+    // WRITEs in rings are soon done or taken back.
     return ++empty_polls_ >= kPollsToYield && !direct_.is_awaiting();
 }
 
@@ -85,7 +85,7 @@ void Progress::stop_trusting_program() {
 }
 
 void Progress::on_armed() {
-    // A program that will wait in sleep() turns the bell on there, and only if it does have to.
+    // A program that will wait in sleep() turns the bell on there, and only if it must wait.
     if (is_polled_ && sleeps_in_verbs_) return worker_.tell_events();
     empty_polls_ = unarmed_polls_ = 0;
     is_polled_ = false;

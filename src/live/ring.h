@@ -1,11 +1,11 @@
 // A ring of records in shared memory, from one process to another: one writes, one reads.
 //
-// A record is a 64-bit length and so many bytes, at a multiple of 64. It lies in one piece but at
-// the end of the ring, where a mark says that the next is at the start.
+// A record is a 64-bit length and that many bytes, at a multiple of 64. It is contiguous. If it
+// does not fit at the end of the ring, a mark there says that the next record is at the start.
 //
-// Both can write all of it, so neither trusts what it finds there. Each keeps its own position in
-// memory of its own; the other's is read once and has to fit. The reader takes a length that cannot
-// be, or none, as the end of the ring.
+// Both processes can write all of it, so neither trusts what it finds there. Each keeps its own
+// position in its own memory, reads the other's position once and checks it. The reader takes an
+// impossible length, or none, as the end of the ring.
 #pragma once
 
 #include <algorithm>
@@ -25,21 +25,21 @@ inline constexpr size_t kRefusals = 16;
 struct RingMemory {
     alignas(64) std::atomic<uint64_t> written;
     alignas(64) std::atomic<uint64_t> read;
-    alignas(64) std::atomic<uint32_t> bell_rung;  // the reader was told, and has not looked since
+    alignas(64) std::atomic<uint32_t> bell_rung;  // the reader was rung and has not looked since
     // Odd while the writer copies into the reader's memory, or out of it, by itself (direct.h).
     alignas(64) std::atomic<uint32_t> at_work;
-    // Not zero when the reader has the ring and knows whom to wait for; before that the writer does
-    // not touch its memory.
+    // Not zero once the reader has the ring and knows which writer to wait for. Before that the
+    // writer does not touch the reader's memory.
     std::atomic<uint32_t> is_taken;
-    // Up to where WRITEs in the ring have somebody who puts them into place (write_stream.h).
+    // WRITEs up to this position are claimed: one of the two puts them into place (write_stream.h).
     alignas(64) std::atomic<uint64_t> claimed;
     // Not zero while the writer takes WRITEs back and waits for the reader to finish one of them.
     std::atomic<uint32_t> taking_back;
-    // What the writer has read in the reader's own memory (board.h): the reader's WRITEs are obeyed
-    // only from one who reaches that memory anyway.
+    // The word that the writer has read in the reader's private memory (board.h). The reader does
+    // WRITEs only for a writer that reaches that memory anyway.
     alignas(64) std::atomic<uint64_t> proof;
-    // Where WRITEs end that the reader could not put into place: the first ones since the writer
-    // has looked at them.
+    // The ends of WRITEs that the reader could not put into place: the first ones since the writer
+    // last looked.
     std::atomic<uint64_t> refused_count;
     std::atomic<uint64_t> refused_seen;
     std::atomic<uint64_t> refused[kRefusals];
@@ -53,7 +53,7 @@ constexpr size_t record_space(size_t bytes) {
     return (bytes + sizeof(uint64_t) + kRecordAlignment - 1) & ~(kRecordAlignment - 1);
 }
 
-// The records between two positions, one after the other. Ends early where one cannot be.
+// Walks over the records between two positions. Ends early at an impossible record.
 class RingWalk {
 public:
     RingWalk(const RingMemory& memory, uint64_t position, uint64_t end)
@@ -65,7 +65,7 @@ public:
     std::span<const std::byte> bytes() const {
         return {memory_.bytes + position_ % kRingBytes + sizeof length_, length_};
     }
-    // Where this record ends.
+    // The end of this record.
     uint64_t end() const { return position_ + record_space(length_); }
     void next() {
         position_ += record_space(length_);
@@ -97,8 +97,8 @@ class RingWriter {
 public:
     explicit RingWriter(RingMemory* memory = nullptr) : memory_(memory) {}
 
-    // Room for a record of so many bytes, which is seen by the reader after publish(); nullptr if
-    // the ring is full.
+    // Room for a record of `bytes` bytes; nullptr if the ring is full. The reader sees the record
+    // after publish().
     std::byte* reserve(size_t bytes) {
         const size_t space = record_space(bytes);
         const size_t place = written_ % kRingBytes;
@@ -140,7 +140,7 @@ class RingReader {
 public:
     explicit RingReader(RingMemory* memory = nullptr) : memory_(memory) {}
 
-    // False also where the ring is broken: there is something to see to.
+    // False also if the ring is broken, since the caller must handle that.
     bool empty() {
         if (is_broken_ || read_ != written_) return false;
         const uint64_t seen = memory_->written.load();
@@ -149,7 +149,7 @@ public:
         return !is_broken_ && read_ == written_;
     }
 
-    // The oldest record; none if there is none. It stays until pop().
+    // The oldest record; empty if there is none. It stays until pop().
     std::span<const std::byte> front() {
         while (!is_broken_ && !empty()) {
             const size_t place = read_ % kRingBytes;
@@ -173,9 +173,9 @@ public:
 
     void pop() { advance(space_); }
     bool is_broken() const { return is_broken_; }
-    // What was in it makes no sense: nothing more is read.
+    // The contents of a record made no sense: nothing more is read.
     void give_up() { is_broken_ = true; }
-    // Where the oldest record begins and ends, once front() has shown it.
+    // The begin and the end of the oldest record, once front() has returned it.
     uint64_t position() const { return read_; }
     uint64_t end() const { return read_ + space_; }
 

@@ -44,7 +44,7 @@ SharedMemory SharedMemory::create(size_t bytes, Peers peers) {
                       memory.map_here(bytes, true);
     if (!made) return {};
     fcntl(memory.file_.get(), F_ADD_SEALS, kFixedSize);
-    // Our own mapping stays writable; those that come later are not.
+    // Our own mapping stays writable; later mappings are not.
     if (peers == Peers::read) fcntl(memory.file_.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
     return memory;
 }

@@ -1,5 +1,5 @@
-// Memory that processes share: an anonymous file that has no name, so that nothing is left behind
-// whoever dies. Its size is sealed: a peer that could shrink it could kill us with a bus error.
+// Memory that processes share: an anonymous file without a name, so that nothing is left behind if
+// a process dies. Its size is sealed: a peer that could shrink it could kill us with a bus error.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ public:
     SharedMemory(SharedMemory&& other) noexcept;
     SharedMemory& operator=(SharedMemory&& other) noexcept;
 
-    // Zeros, mapped for reading and writing here. Empty if there is no room.
+    // Zeroed memory, mapped here for reading and writing. Empty if there is no room.
     static SharedMemory create(size_t bytes, Peers peers);
-    // What a peer has sent. Empty unless it has this size and cannot change it.
+    // Maps the file that a peer has sent. Empty unless the file has this size and it is sealed.
     static SharedMemory map(Descriptor file, size_t bytes, Peers peers);
 
     explicit operator bool() const { return address_ != nullptr; }
     std::byte* data() const { return address_; }
-    int file() const { return file_.get(); }  // of memory that was created here
+    int file() const { return file_.get(); }  // only of memory that was created here
     void close_file() { file_.reset(); }      // the mapping stays
 
 private:

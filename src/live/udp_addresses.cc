@@ -25,7 +25,7 @@ Interfaces interfaces() {
     return Interfaces(list, freeifaddrs);
 }
 
-// Nothing but zeros for a family that is not IP.
+// All zeros for a family that is not IP.
 wire::Gid gid_of(const sockaddr* address) {
     wire::Gid gid;
     if (address == nullptr) return gid;
@@ -64,7 +64,7 @@ wire::MacAddress mac_of(const ifaddrs* list, const std::string& interface) {
     return mac;
 }
 
-// Those of the interface with this name, or the one with this address.
+// The addresses of the interface with this name, or the one address that has this text.
 std::vector<UdpAddress> find(const ifaddrs* list, const std::string& word) {
     wire::Ipv4Address four;
     wire::Gid wanted;

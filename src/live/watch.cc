@@ -20,10 +20,10 @@ namespace {
 constexpr int64_t kTickNs = 1'000'000;  // how often to see whether the program still polls
 constexpr int64_t kBusyNs = 20'000;     // while the program has the lock
 constexpr int64_t kForEver = -1;
-constexpr uint32_t kMostRounds = 64;     // chosen: so long callers may hold up that news
-constexpr size_t kMostStrangers = 64;    // chosen: the one who has kept silent longest goes
-constexpr uint32_t kAnswersToTrust = 8;  // of a program that the bell wakes itself
-// Whoever sends WRITEs through the ring often sends more of them.
+constexpr uint32_t kMostRounds = 64;     // chosen: how long callers may hold up that news
+constexpr size_t kMostStrangers = 64;    // chosen: beyond that the longest silent one is dropped
+constexpr uint32_t kAnswersToTrust = 8;  // of a program that the bell wakes directly
+// A peer that sends WRITEs through the ring often sends more of them.
 constexpr base::Duration kLinger{50'000'000};  // 50 us
 
 bool set_in(int epoll, int operation, int file, uint32_t events = EPOLLIN | EPOLLRDHUP) {
@@ -42,8 +42,8 @@ void clear(int bell) {
     eventfd_read(bell, &rings);
 }
 
-// A call that waits goes on after signals whose handlers want it so. Which signal came is not
-// known; that some handler does not want it is taken as the answer.
+// Whether a waiting call goes on after a signal, as handlers ask for with SA_RESTART. We do not
+// know which signal came, so the answer is no if some handler lacks it.
 bool are_waits_restarted() {
     for (int number = 1; number < NSIG; ++number) {
         struct sigaction action {};
@@ -77,7 +77,7 @@ bool Watch::start(Door door) {
         !add_to(epoll_.get(), ear()))
         return false;
     const WithoutSignals guard;
-    thread_ = std::thread([this] { run(); });  // what it throws is the errno of the program's call
+    thread_ = std::thread([this] { run(); });  // throws the errno of the program's call
     pthread_setname_np(thread_.native_handle(), "tulle");
     return true;
 }
@@ -113,8 +113,8 @@ bool Watch::open_ear() {
         heard_, [&](int file) { return set_in(ear_.get(), EPOLL_CTL_ADD, file, EPOLLIN); });
 }
 
-// Peers do not ring while the program looks by itself. What comes from the kernel cannot be told
-// not to: the thread does not listen to it.
+// Peers do not ring while the program looks by itself. The kernel's files cannot be switched off,
+// so the thread does not listen to them.
 void Watch::be_deaf(bool is_deaf) {
     if (!ear_ || std::exchange(is_deaf_, is_deaf) == is_deaf) return;
     set_in(epoll_.get(), EPOLL_CTL_MOD, ear(), is_deaf ? 0u : uint32_t{EPOLLIN});
@@ -220,20 +220,20 @@ void Watch::run() {
         try {
             sleep(look());
         } catch (const std::exception&) {
-            const timespec tick{0, kTickNs};  // there may be memory later
+            const timespec tick{0, kTickNs};  // memory may be available later
             ppoll(nullptr, 0, &tick, nullptr);
         }
     }
 }
 
 int64_t Watch::look() {
-    // A program that polls has the lock most of the time, and does all that is done here. Another
-    // one may have it while it calls a process that calls us: the door must not wait for it.
+    // A program that polls has the lock most of the time, and does this work itself. Another thread
+    // may hold it while it calls a process that calls us, so the door must not wait for it.
     const std::unique_lock guard(progress_.lock_.mutex, std::try_to_lock);
     if (!guard) {
         const int64_t ns = progress_.is_polled_ || is_answered_ ? kTickNs : kBusyNs;
         if (!ear_) return ns;
-        // What has come would keep us awake, and is taken by whoever has the lock.
+        // The event would keep us awake; the thread that has the lock takes it.
         const timespec time{0, ns};
         nanosleep(&time, nullptr);
         return 0;
@@ -274,7 +274,7 @@ void Watch::sleep(int64_t ns) {
     }
     std::array<epoll_event, 16> events;
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-    std::vector<Descriptor> dead;  // by now: what is buried later may be among the events
+    std::vector<Descriptor> dead;  // so far: sockets buried later may be among the events
     {
         const std::lock_guard guard(news_lock_);
         dead.swap(buried_);
@@ -284,8 +284,8 @@ void Watch::sleep(int64_t ns) {
     if (!closing_.empty() && (!has_callers || ++rounds_ == kMostRounds)) tell_of_closed();
 }
 
-// A process that has ended may have called before, and what it said is heard first: nobody is told
-// of its end while there are callers at the door.
+// A process that has ended may have called before, and its call is taken first: its end is not
+// reported while there are callers at the door.
 void Watch::tell_of_closed() {
     const std::lock_guard guard(news_lock_);
     closed_.insert(closed_.end(), closing_.begin(), closing_.end());
@@ -309,7 +309,7 @@ bool Watch::on_ready(int socket) {
         has_news_.store(true, std::memory_order_release);
         return true;
     }
-    // A message is a ring of one who has no bell of ours: whoever sleeps hears it by that.
+    // A message stands for a ring of the bell by a peer that has no bell of ours.
     if (hear(socket)) {
         eventfd_write(progress_.world_.own().bell(), 1);
         return false;

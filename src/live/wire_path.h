@@ -1,8 +1,8 @@
-// Packets as they are on the wire: cut at the path MTU, serialised, with ICRC and all. Used where a
-// capture is asked for or faults are, which are wrappers around it: what is lost, doubled, delayed
-// or damaged here is seen by the transport as if a network had done it.
+// Packets in their form on the wire: cut at the path MTU and serialised, with ICRC. This path is
+// used if a capture or faults are requested; both are wrappers around it. If a packet is lost,
+// duplicated, delayed or damaged here, the transport sees it as if a network had done it.
 //
-// Chance comes from one stream of the process, so that a seed repeats what happens as long as the
+// All random draws of a process come from one stream, so a seed repeats a run as long as the
 // program sends the same packets in the same order.
 #pragma once
 
@@ -25,43 +25,43 @@ namespace tulle::live {
 
 struct WireSettings {
     bool is_on = false;
-    bool is_strict = false;    // also within the process: all that an adapter checks is checked
-    std::string capture_file;  // exists already, with its head
+    bool is_strict = false;    // also inside the process, so that all checks of an adapter are made
+    std::string capture_file;  // exists already, with its header
     std::string log_file;
     std::string whole_file;  // is removed when one of the two cannot be written
     std::vector<transport::FaultRule> rules;
     base::Duration delay{};
     uint64_t rate_bps = 0;  // 0: no limit
     uint64_t seed = 1;
-    uint32_t program = 0;   // of those that the run has started, which this is
+    uint32_t program = 0;   // number of this program among those of the run
     base::Instant start{};  // of the run, on the clock of this process
 };
 
-// `tulle run` says it in TULLE_WIRE: "seed=7 delay_ps=5000000 pcap=/tmp/file", a file name last.
+// `tulle run` sets TULLE_WIRE: "seed=7 delay_ps=5000000 pcap=/tmp/file", with a file name last.
 WireSettings wire_settings_from_environment();
 
 class WirePath {
 public:
     WirePath(const Identity& who, const WireSettings& settings);
 
-    // Sends a packet to this peer of ours, whose board says where it is, from port to port.
+    // Sends a packet to a peer, from port to port. `there`: the facts on its board.
     void send(base::Instant now, uint32_t peer, const Facts& there, const wire::Packet& packet,
               const wire::Gid* group, const Ends& ends = {});
 
-    // A packet that this peer has sent without a wire of its own: the capture has it all the same,
-    // so that requests are not without their answers.
+    // Captures a packet that this peer has sent without a wire path of its own, so that the capture
+    // contains the answers to requests.
     void overhear(const Facts& there, const wire::Packet& packet);
-    // One that it has sent over a wire of its own, whose capture, if there is one, is another file.
+    // Captures a frame that it has sent over its own wire path, which has another capture or none.
     void overhear(const Facts& there, std::span<const std::byte> frame) {
         if (there.capture != capture_number_) capture(frame);
     }
-    // The same for all processes whose packets are in one file; 0 if there is none.
+    // The number of the capture file; processes that write one file have the same. 0: no capture.
     uint64_t capture_number() const { return capture_number_; }
 
     struct Sent {
         uint32_t peer = 0;
         std::vector<std::byte> bytes;
-        // The syndrome that its responder shall answer with, or a transport::Breakage; 0 is none.
+        // The syndrome with which its responder must answer, or a transport::Breakage; 0 is none.
         uint8_t refusal = 0;
     };
     // What has arrived at the other end of the wire by now.
@@ -70,15 +70,15 @@ public:
         return under_way_.empty() ? base::Instant::never() : under_way_.begin()->first.first;
     }
 
-    // What came: the packet and the route header that datagrams show. Nothing if it was damaged.
+    // A received packet, and the route header that datagrams show. Nothing if it was damaged.
     struct Received {
         wire::Packet packet;
         std::vector<std::byte> grh;
     };
     std::optional<Received> receive(std::span<const std::byte> bytes) const;
-    // Whether what arrives now is lost, because the link is down.
+    // Whether a packet that arrives now is lost, because the link is down.
     bool loses_arrival(base::Instant now, const wire::Packet& packet);
-    // What rules there are, and whether one has taken the link down.
+    // Whether rules may lose packets, may refuse requests, or have taken the link down.
     bool may_lose() const {
         return rules_.has(transport::FaultAct::drop, transport::FaultAct::damage);
     }
@@ -90,7 +90,7 @@ public:
 private:
     wire::Path path_to(const Facts& there, const wire::Gid* group, const Ends& ends) const;
     void capture(std::span<const std::byte> bytes);
-    // Says so and gives up where there is no room any more.
+    // Appends to a file. If there is no room any more, prints that and gives up.
     void append(Descriptor& file, const void* bytes, size_t length);
     void log(const char* action, const wire::Packet& packet, const transport::FaultRule* rule);
     void mark(wire::Packet& packet) const;

@@ -1,6 +1,6 @@
-// Signals are the program's; none is handled by a thread that it does not know. Such a thread is
-// started while this stands, and has the mask for its life. Those of our own copies stay
-// (fault_guard.h).
+// Blocks signals while a thread of ours is started, which keeps the mask for its life: signals
+// belong to the program, and no thread that it does not know may handle them. The signals of our
+// own copies stay unblocked (fault_guard.h).
 #pragma once
 
 #include <pthread.h>

@@ -20,13 +20,13 @@ struct Batch {
         to[count] = {reinterpret_cast<void*>(there), here.size()};
         ends[count++] = end;
     }
-    // The call stops at memory that is gone or protected; what is behind it goes with another.
+    // The call stops at memory that is gone or protected; another call does the rest.
     void send(pid_t process, std::vector<uint64_t>& refused) {
         for (size_t first = 0; first < count; ++first) {
             const size_t left = count - first;
             ssize_t done =
                 process_vm_writev(process, from.data() + first, left, to.data() + first, left, 0);
-            if (done < 0 && errno != EFAULT) break;  // nobody is there any more
+            if (done < 0 && errno != EFAULT) break;  // the process has ended
             for (; first < count && done >= static_cast<ssize_t>(from[first].iov_len); ++first)
                 done -= static_cast<ssize_t>(from[first].iov_len);
             if (first < count) refused.push_back(ends[first]);
@@ -45,7 +45,7 @@ struct Batch {
 const StreamedWrite* WriteStream::oldest_done(const RingMemory& ring) {
     if (writes_.empty()) return nullptr;
     uint64_t done = std::max(ring.read.load(std::memory_order_acquire), taken_to_);
-    // The reader has passed over what is ours to do, and we have not done it yet.
+    // The reader has passed over WRITEs that we claimed and have not done yet.
     if (is_taking_back_) done = std::min(done, taken_from_);
     return writes_.front().end <= done ? &writes_.front() : nullptr;
 }
@@ -57,7 +57,7 @@ bool WriteStream::was_refused(const RingMemory& ring, const StreamedWrite& write
                                [&](const auto& end) { return end.load() == write.end; });
 }
 
-// Longer each time, unless it went well for longer than that.
+// Closes the stream, longer each time, unless it went well for longer than the last time.
 void WriteStream::close(base::Instant now) {
     const bool went_well = now > open_again_ + closed_;
     closed_ = went_well ? kShortClosed : std::min(closed_ + closed_, kLongClosed);
@@ -66,7 +66,7 @@ void WriteStream::close(base::Instant now) {
 
 bool WriteStream::begin_to_take_back(RingMemory& ring, uint64_t end) {
     ring.taking_back.store(1);
-    const uint64_t read = ring.read.load();  // first: the reader passes over what it may not do
+    const uint64_t read = ring.read.load();  // first: the reader skips WRITEs that are not its own
     uint64_t claimed = ring.claimed.load();
     if (claimed >= end || !ring.claimed.compare_exchange_strong(claimed, end)) {
         ring.taking_back.store(0);
@@ -95,7 +95,7 @@ void WriteStream::copy(RingMemory& ring, uint64_t from, uint64_t end, pid_t read
 }
 
 bool claim_write(RingMemory& ring, uint64_t position, uint64_t end) {
-    constexpr int kTries = 1000;  // a writer who changes it all the time gets nothing done
+    constexpr int kTries = 1000;  // bounded, since a hostile writer may change it all the time
     uint64_t claimed = ring.claimed.load();
     for (int tries = 0; tries < kTries && claimed <= position; ++tries)
         if (ring.claimed.compare_exchange_weak(claimed, end)) return true;
@@ -104,7 +104,7 @@ bool claim_write(RingMemory& ring, uint64_t position, uint64_t end) {
 
 void refuse_write(RingMemory& ring, uint64_t end) {
     const uint64_t count = ring.refused_count.load();
-    if (count - ring.refused_seen.load() >= kRefusals) return;  // of queue pairs that will end
+    if (count - ring.refused_seen.load() >= kRefusals) return;  // their queue pairs fail anyway
     ring.refused[count % kRefusals].store(end);
     ring.refused_count.store(count + 1);
 }

@@ -7,7 +7,7 @@
 namespace tulle::live {
 namespace {
 
-// The bytes are a copy that nobody changes.
+// Reads a record from bytes, which are a private copy.
 template <class Record, class Take>
 bool with(std::span<const std::byte> bytes, Take&& take) {
     Record record;
@@ -18,14 +18,14 @@ bool with(std::span<const std::byte> bytes, Take&& take) {
 
 }  // namespace
 
-// Which queue of our adapter a packet is for. False: it was answered, or is lost.
+// Finds the queue of our adapter for a packet. False: it was answered, or is lost.
 bool Carrier::name_xrc_queue(base::Instant time, wire::Packet& packet) {
     const uint32_t number = packet.srq_or_ee;
     packet.srq_or_ee = world_.own().inside_of_srq(number) & 0xff'ffff;
     if (packet.srq_or_ee != kNobodysSrq ||
         borrower_.lead(packet, number, time) != XrcBorrower::Lead::not_yet)
         return true;
-    // One that is early would be kept as it is now; it comes again.
+    // An early packet would be kept in its present form, so it is dropped; it is retransmitted.
     const transport::QueuePair* target = adapter_.query_qp(packet.dest_qp());
     if (target->responder.expected == packet.psn())
         adapter_.refuse_packet(time, packet, wire::syndrome_of(wire::AckKind::rnr_nak, 0));
@@ -47,8 +47,8 @@ bool Carrier::receive_xrc_record(uint32_t index, base::Instant time, RecordKind 
     }
 }
 
-// What is lent bounds how much waits for a peer that does not read; what answers its own records
-// does not.
+// If a peer does not read, the number of lent receives bounds the records that wait for it, but not
+// the answers to its own records; hence the check for an overrun.
 void Carrier::send_record(uint32_t index, std::span<const std::byte> record) {
     Peer& peer = world_.at(index);
     if (peer.is_gone || (!peer.can_send() && !world_.call_peer(peer)) || is_overrun(peer)) return;

@@ -35,7 +35,7 @@ bool XrcLender::on_asked(uint32_t peer, const AskRecord& record) {
     if (record.count == 0 || record.count > kLentAtOnce || !may_borrow(peer)) return false;
     const SrqId queue{world_.own().inside_of_srq(record.queue)};
     const auto found = shown_.find(queue.value);
-    // It may have gone since the peer has looked.
+    // The queue may be gone since the peer has looked.
     if (found == shown_.end() || found->second.file != record.file) return true;
     std::erase_if(wishes_,
                   [&](const Wish& wish) { return wish.queue == queue && wish.peer == peer; });
@@ -92,7 +92,7 @@ bool XrcLender::is_sane(uint32_t peer, const CompleteRecord& record) const {
            there.board().blocks[slot_of(wire::Qpn{record.qpn})].load() != 0;
 }
 
-// One that is not lent to this peer was, before the queue was destroyed.
+// A receive that is not lent to this peer was lent before the queue was destroyed.
 bool XrcLender::on_completed(uint32_t peer, const CompleteRecord& record) {
     if (!is_sane(peer, record)) return false;
     const auto found = lent_.find(record.token);
@@ -125,7 +125,7 @@ bool XrcLender::on_given_back(uint32_t peer, const GiveBackRecord& record) {
     return true;
 }
 
-// The oldest are in front again.
+// Puts the oldest receives in front again.
 void XrcLender::on_left(uint32_t peer) {
     std::erase_if(wishes_, [&](const Wish& wish) { return wish.peer == peer; });
     std::vector<uint32_t> tokens;

@@ -1,18 +1,18 @@
-// XRC across processes, the side of whoever owns a queue: it lends receives.
+// XRC across processes, the side of the process that owns a queue: it lends receives.
 //
 // Processes of one user that open an XRC domain by the same file share it (annex A14): a message
-// that comes to a target of one of them may be for a queue of another. The process whose target it
-// is, the borrower (xrc_borrower.h), places the message. So it has to have receives of that queue
-// beforehand: it asks the owner for some, places what comes straight into the owner's memory, and
-// tells the owner how each of them has completed. Why not pass messages on: the target has to
-// answer its sender before the next packet comes, and nobody waits for another process.
+// that comes to a target of one of them may be for a queue of another. The process with the target
+// is the borrower (xrc_borrower.h), and it places the message. So it needs receives of that queue
+// beforehand: it asks the owner for some, puts messages directly into the owner's memory, and tells
+// the owner how each receive has completed. The borrower cannot pass messages on instead: the
+// target must answer its sender before the next packet comes, and nobody waits for another process.
 //
-// A receive that is lent keeps its place in the queue and counts as one that waits. It comes back
-// when it is not used for a while, and when the borrower ends. At most half of those that wait are
-// lent at a time: others have targets, too.
+// A receive that is lent keeps its place in the queue and counts as waiting. It comes back when it
+// is not used for a while, and when the borrower ends. At most half of the waiting receives are
+// lent at a time, because other processes have targets, too.
 //
-// Only a process of the same user that has proven to reach our memory is lent anything: it is
-// allowed nothing that the kernel would not allow it. What it says is a stranger's word.
+// Only a process of the same user that has proven to reach our memory may borrow: it gains nothing
+// that the kernel would not allow it. Its records are checked like those of a stranger.
 #pragma once
 
 #include <unordered_map>
@@ -25,7 +25,7 @@ namespace tulle::live {
 
 inline constexpr uint32_t kLentAtOnce = 16;  // chosen
 
-// Where records for other processes go.
+// Takes records for other processes.
 class Outbox {
 public:
     virtual ~Outbox() = default;
@@ -37,7 +37,7 @@ std::span<const std::byte> bytes_of(const Record& record) {
     return std::as_bytes(std::span(&record, 1));
 }
 
-// Whether both stand for the same adapter of the same host: domains of others are others.
+// Whether both belong to the same adapter of the same host. Other adapters have other domains.
 inline bool is_same_adapter(const Facts& one, const Facts& other) {
     return one.rank == other.rank && one.device == other.device;
 }
@@ -47,16 +47,16 @@ public:
     XrcLender(World& world, transport::Adapter& adapter, Outbox& outbox)
         : world_(world), adapter_(adapter), outbox_(outbox) {}
 
-    // A queue of a domain that a file stands for.
+    // Shows a queue of a domain that is named by a file.
     void show(transport::SrqId queue, const XrcQueue& terms);
-    // What was lent of it does not come back any more. False if it was never shown.
+    // Hides a queue: lent receives do not come back any more. False if it was never shown.
     bool hide(transport::SrqId queue);
 
-    // Somebody has asked for more than there was.
+    // Whether some process has asked for more receives than there were.
     bool has_wishes() const { return !wishes_.empty(); }
     void on_posted(transport::SrqId queue);
 
-    // What a peer says; false if no process that means well says it.
+    // Handles a record of a peer; false if no honest process would write it.
     bool on_asked(uint32_t peer, const AskRecord& record);
     bool on_completed(uint32_t peer, const CompleteRecord& record);
     bool on_given_back(uint32_t peer, const GiveBackRecord& record);
