@@ -1,4 +1,4 @@
-// The phases of a run's program as a person measures them: time, and bandwidth as nccl-tests counts
+// The phases of a run's program as users measure them: time, and bandwidth as nccl-tests defines
 // it, against what the hosts' links allow.
 #pragma once
 
@@ -16,8 +16,9 @@ struct CollectiveFacts {
     std::string algorithm;
     std::string protocol;       // of the library; empty: bare messages
     uint32_t channels = 0;      // of the library
-    bool is_automatic = false;  // the algorithm was chosen, not asked for
-    // What the library's cost model says of it, and of the best other way; no name: nothing.
+    bool is_automatic = false;  // the library chose the algorithm
+    // Predictions of the library's cost model for it and for the best alternative; without a name
+    // there is none.
     workload::Estimate predicted;
     workload::Estimate next_best;
     uint64_t bytes = 0;
@@ -27,19 +28,19 @@ struct CollectiveFacts {
     uint64_t messages = 0;
     bool finished = false;
     base::Instant begin{};
-    base::Duration time{};             // of one that did not end: as if it ended with the run
-    uint64_t algorithm_bandwidth = 0;  // bytes a second; 0 if it did not end
+    base::Duration time{};             // if it did not end: up to the end of the run
+    uint64_t algorithm_bandwidth = 0;  // bytes per second; 0 if it did not end
     uint64_t bus_bandwidth = 0;
-    // No algorithm could be faster over these links: what has to leave the servers, or the ranks
-    // where there is no network inside servers, at the rate of their adapters, headers included.
+    // No algorithm could be faster over these links: the data that has to leave the servers (or the
+    // ranks, without a network inside servers) at the rate of their adapters, headers included.
     base::Duration limit{};
     uint64_t limit_permille = 0;
 };
 
-// As Setup::program has the phases.
+// In the order of Setup::program.
 std::vector<CollectiveFacts> collective_facts(const sim::Setup& setup, const sim::Result& result);
 
-// Whether all phases of a job have ended, and how long it took: to the end of its last one.
+// Whether all phases of a job have ended, and the time until the last one ended.
 struct JobEnd {
     bool finished = false;
     base::Duration time{};
@@ -47,14 +48,14 @@ struct JobEnd {
 JobEnd end_of_job(const sim::Setup& setup, const sim::Result& result,
                   const std::vector<CollectiveFacts>& collectives, uint32_t job);
 
-// How long a task of computing takes on its rank.
+// The duration of a compute task on its rank.
 base::Duration taken_by(const sim::Setup& setup, const workload::Task& task);
 
-// How it was done, in a few words: "ring LL128".
+// The algorithm in a few words: "ring LL128".
 std::string way_text(const CollectiveFacts& facts);
 
 bool has_bandwidth(workload::Collective collective);
-// Among ranks: what bus bandwidth is meant for.
+// Whether it is among ranks, for which bus bandwidth is defined.
 bool is_collective(workload::Collective collective);
 
 }  // namespace tulle::report

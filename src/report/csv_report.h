@@ -1,4 +1,4 @@
-// Flows and links as comma-separated values (RFC 4180), a row each under a row of names.
+// Flows and links as comma-separated values (RFC 4180), one row each after a header.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 
 namespace tulle::report {
 
-// A name with a comma, a quote or a line break in it stands in quotes.
+// Quotes a name that contains a comma, a quote or a line break.
 std::string csv_quoted(const std::string& name);
 // Nanoseconds with up to three decimals.
 std::string csv_ns(int64_t picoseconds);

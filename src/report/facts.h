@@ -1,5 +1,5 @@
-// A finished run with everything that the writers and the verdict need to know of it, computed
-// once. Ratios are whole thousandths, so that reports are the same with every compiler.
+// A finished run with everything that the writers and the verdict need, computed once. Ratios are
+// whole thousandths, so that reports are the same with every compiler.
 #pragma once
 
 #include <optional>
@@ -38,16 +38,17 @@ public:
     const std::vector<ServingFacts> servings;
     const std::vector<TraceFacts> traces;
 
-    // From the first flow's start to the end of the last flow, or of the run if not all have ended;
-    // phases of the program likewise.
+    // From the start of the first flow to the end of the last, or of the run if not all have ended;
+    // likewise for phases of the program.
     Instant begin{};
     Duration span{};
-    // No fabric with these links could do it faster: what a host must send, what it must take, or
-    // the one flow that takes longest alone; of a program, the job whose phases take longest.
+    // No fabric with these links could be faster: the time of all that a host sends, or of all that
+    // it receives, or of the flow that takes longest alone; for a program, of the job whose phases
+    // take longest.
     Duration limit{};
 
     bool has_work() const { return flows() != 0 || !collectives.empty(); }
-    // Every flow ended well, every phase ended.
+    // Every flow succeeded, and every phase ended.
     bool is_complete() const;
     size_t phases_finished() const;
     size_t flows() const { return setup.flows.size(); }
@@ -56,38 +57,37 @@ public:
     uint64_t succeeded_bytes() const;
     Instant end_of(size_t flow) const;
     Duration ideal_of(size_t flow) const { return ideals_[flow]; }
-    // 1000: as fast as alone. Of a flow that did not end: as if it ended with the run.
+    // 1000: as fast as alone. A flow that did not end counts up to the end of the run.
     uint64_t slowdown_permille(size_t flow) const;
-    // Bits a second of payload; 0 if it did not end.
+    // Bits of payload per second; 0 if it did not end.
     uint64_t goodput_bps(size_t flow) const;
 
     uint64_t busy_permille(const sim::LinkResult& link) const { return permille(link.busy); }
-    // A duration in thousandths of the span that was simulated.
+    // A duration in thousandths of the simulated time.
     uint64_t permille(Duration part) const;
-    // The link that sends from a port; none if the result has none.
+    // The link that sends from a port; null if the result has none.
     const sim::LinkResult* link_at(uint32_t node, uint16_t port) const;
     uint64_t drops_of(sim::Drop cause) const {
         return result.totals.dropped[static_cast<size_t>(cause)];
     }
     uint64_t drops() const;
-    // Picoseconds that messages of the program took to arrive; where there is none, what flows that
-    // ended well took to complete.
+    // Latency of the program's messages in picoseconds; without a program, completion times of
+    // successful flows.
     base::Histogram message_latency() const;
-    // Bytes of headers and gaps for each 1000 of payload, in the packets that messages are cut
-    // into.
+    // Bytes of headers and gaps per 1000 bytes of payload, for packets of messages.
     uint64_t header_permille() const;
-    // What hosts put on their links beyond the payload, acknowledgements and resent packets too.
+    // Bytes that hosts send beyond the payload, with acknowledgements and retransmissions.
     uint64_t wire_overhead_permille() const;
     uint64_t payload_bytes() const;
     size_t servers() const;
-    // Processors that were busy with communication in each server, in thousandths.
+    // Processors busy with communication in each server, in thousandths.
     uint64_t busy_cores_permille() const;
-    // Senders wait for credits where others are paused.
+    // True if senders wait for credits instead of being paused.
     bool has_credits() const { return setup.fabric.flow_control == fabric::FlowControl::credits; }
     bool is_host(uint32_t node) const { return setup.graph.nodes[node].is_host(); }
-    // Which lane the data of a flow takes.
+    // The lane of a flow's data.
     uint8_t lane_of(const sim::Flow& flow) const;
-    // False only if it is sure that no packet of the flow leaves by that port.
+    // False only if no packet of the flow can leave by that port.
     bool may_cross(const sim::Flow& flow, uint32_t node, uint16_t port) const;
 
 private:
@@ -98,7 +98,7 @@ private:
     std::vector<Duration> ideals_;
 };
 
-// Of sorted values, the one of rank ceil(count * percent / 100).
+// The value of rank ceil(count * percent / 100) in sorted values.
 template <class T>
 const T& percentile(const std::vector<T>& sorted, size_t percent) {
     const size_t rank = (sorted.size() * percent + 99) / 100;

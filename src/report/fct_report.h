@@ -1,6 +1,6 @@
-// Flow completion times as the HPCC family of simulators writes them, so that its scripts read
-// them: `sip dip sport dport size start fct ideal_fct`, addresses in hexadecimal, times in
-// nanoseconds, in the order of completion. A flow that did not succeed has no line.
+// Flow completion times in the format of the HPCC family of simulators, for its scripts: `sip dip
+// sport dport size start fct ideal_fct`, addresses in hexadecimal, times in nanoseconds, in order
+// of completion. A flow that failed has no line.
 #pragma once
 
 #include <string>

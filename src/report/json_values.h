@@ -1,4 +1,4 @@
-// JSON as objects, for reports that are made of reports.
+// JSON objects, for reports that contain other reports.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@ namespace tulle::report {
 
 using Json = nlohmann::ordered_json;
 
-// What `tulle sim --json` writes of one run.
+// The content of `tulle sim --json` for one run.
 Json run_json(const Facts& facts, const Verdict& verdict);
 std::string json_text(const Json& json);
 
@@ -19,7 +19,7 @@ inline Json ratio(uint64_t permille) {
 inline Json microseconds(Duration duration) {
     return static_cast<double>(duration.ps) / 1'000'000;
 }
-// Of bytes a second, with three decimals.
+// From bytes per second, with three decimals.
 inline Json gigabytes(uint64_t bytes_per_second) {
     return static_cast<double>(bytes_per_second / 1'000'000) / 1000;
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kUnits = "times in us, bandwidth in GB/s of 10^9 bytes, out of place";
 
-// The last collective of that size; null: none was simulated.
+// The last collective of that size; null if none was simulated.
 const CollectiveFacts* simulated(const Facts& facts, const scenario::Measured& measured,
                                  uint64_t bytes) {
     const CollectiveFacts* found = nullptr;
@@ -26,7 +26,7 @@ const CollectiveFacts* simulated(const Facts& facts, const scenario::Measured& m
     return found;
 }
 
-// How much longer the simulation takes, in thousandths.
+// How much longer the simulated time is, in thousandths.
 uint64_t time_permille(base::Duration time, base::Duration measured) {
     return static_cast<uint64_t>(base::uint128_t{static_cast<uint64_t>(time.ps)} * 1000 /
                                  static_cast<uint64_t>(measured.ps));

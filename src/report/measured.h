@@ -1,4 +1,4 @@
-// Simulated collectives beside what nccl-tests measured of the same size.
+// Simulated collectives next to nccl-tests' measurements of the same size.
 #pragma once
 
 #include <string>

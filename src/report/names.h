@@ -1,4 +1,4 @@
-// What nodes, links and flows are called in every report.
+// Names of nodes, links and flows in all reports.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ public:
     std::string group(const sim::Flow& flow) const;  // the piece of work; empty if it has no name
     std::string lane(uint8_t lane) const;            // "VL 3" or "priority 3"
 
-    // The node of each endpoint, and what is plugged in where.
+    // The node of each endpoint, and the cable at each port.
     const std::vector<uint32_t>& hosts() const { return hosts_; }
     const topology::Ports& ports() const { return ports_; }
 

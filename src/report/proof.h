@@ -1,4 +1,4 @@
-// What `tulle why` found: each suspected cause of a run, and what the run takes without it.
+// The result of `tulle why`: each suspected cause, and the time of the run without it.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace tulle::report {
 
 struct Trial {
     Cause cause;
-    std::string without;  // what was taken away; empty: it cannot be, by itself
+    std::string without;  // what was removed; empty: it cannot be removed alone
     bool ended = false;   // the run without it
     Duration before{};
     Duration after{};
@@ -19,7 +19,7 @@ struct Trial {
 
 enum class Judgement : uint8_t { untried, cause, part, not_the_cause };
 
-// Whether taking it away saved what its share promised: most of it, some of it, or nothing.
+// Whether removing it saved what its share promised: most of it, some of it, or nothing.
 Judgement judge_trial(const Trial& trial);
 
 std::string why_text(const Facts& facts, const Verdict& verdict, const std::vector<Trial>& trials);

@@ -42,7 +42,7 @@ std::vector<uint16_t> Routes::next_ports(uint32_t node, uint32_t destination) co
     return next;
 }
 
-// The switch of a host with one cable; a host with more, or on a host, is its own gate.
+// The switch of a host with one cable; a host with several, or on a host, is its own gate.
 uint32_t Routes::find_gate(uint32_t host) const {
     uint32_t gate = host;
     if (!graph_->nodes[host].is_host()) return host;
@@ -61,7 +61,7 @@ uint32_t Routes::distance(uint32_t node, uint32_t host) const {
     return to_gate == kFar || gate == host ? to_gate : to_gate + 1;
 }
 
-// A search that hosts do not take part in but as its ends: they pass nothing on.
+// A search in which hosts are only end points: they do not forward.
 const std::vector<uint32_t>& Routes::distances(uint32_t gate) const {
     std::vector<uint32_t>& far = from_gate_[gate];
     if (!far.empty()) return far;

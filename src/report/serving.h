@@ -1,8 +1,8 @@
-// What serving a model came to: how long users wait, and how much is served.
+// Figures of serving a model: how long users wait, and how much is served.
 //
-// Time to the first token is from the arrival of a request; time between tokens is each gap of each
-// answer, the one behind the first token included. Requests that keep the limits of the job are
-// goodput. All is there twice: as it was, and on an infinitely fast network.
+// Time to the first token counts from the arrival of a request. Time between tokens is every gap in
+// every answer, including the one after the first token. Requests within the limits of the job are
+// goodput. All figures exist twice: as simulated, and on an infinitely fast network.
 #pragma once
 
 #include <string>
@@ -15,17 +15,17 @@
 namespace tulle::report {
 
 struct ServingFigures {
-    uint64_t requests = 0;  // that are answered
+    uint64_t requests = 0;  // answered
     base::Duration first_token_p50{};
     base::Duration first_token_p99{};
     base::Duration between_p50{};
     base::Duration between_p99{};
     uint64_t tokens_per_second = 0;
     uint64_t requests_per_1000s = 0;
-    uint64_t good_requests = 0;      // that keep the limits
+    uint64_t good_requests = 0;      // within the limits
     uint64_t goodput_per_1000s = 0;  // such requests
     uint64_t steps = 0;
-    uint64_t batch_permille = 0;  // answers of a step on average
+    uint64_t batch_permille = 0;  // average number of answers in a step
     base::Duration time{};        // to the last token
 };
 

@@ -1,4 +1,4 @@
-// What a run with --skip did not simulate, in words and as JSON.
+// What a run with --skip extrapolated, as text and JSON.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace tulle::report {
 
-// Thousandths of the run's time that were skipped.
+// Thousandths of the run's time that were extrapolated.
 uint64_t skipped_permille(const Facts& facts);
-// "97.3 % of the time in 1 jump, ..."; nothing if nothing was to be skipped.
+// "97.3 % of the time in 1 jump, ..."; empty without --skip.
 std::string skipping_text(const Facts& facts);
-// Left out where nothing was to be skipped.
+// Left out without --skip.
 void add_skipping(const Facts& facts, Json& json);
 
 }  // namespace tulle::report

@@ -1,4 +1,4 @@
-// Columns of text, each as wide as its widest cell. The first column is words, the rest are
+// Columns of text, each as wide as its widest cell. The first column holds words, the others
 // figures.
 #pragma once
 

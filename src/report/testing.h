@@ -1,5 +1,4 @@
-// Runs made by hand: a small fabric, flows that took as long as the test says, links that did what
-// the test says.
+// Hand-made runs: a small fabric, flows with given durations, links with given figures.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +19,7 @@ struct MadeRun {
     uint32_t add_host() { return add('h', topology::NodeKind::host, topology::kHostTier); }
     uint32_t add_switch(uint8_t tier) { return add('s', topology::NodeKind::switch_node, tier); }
 
-    // After the last cable: a link for each end, with nothing on it.
+    // After the last cable: adds a link for each end, without traffic.
     void plug_in() {
         const topology::Ports ports(setup.graph);
         for (uint32_t node = 0; node < setup.graph.nodes.size(); ++node)
@@ -46,7 +45,7 @@ struct MadeRun {
         TULLE_CHECK(false);
     }
 
-    // A flow that ended after this many thousandths of what it takes alone.
+    // A flow that took this many thousandths of its time alone.
     size_t flow(uint32_t source, uint32_t destination, uint64_t slowdown_permille = 1000,
                 uint64_t bytes = 1 << 20) {
         sim::Flow flow;
@@ -64,8 +63,8 @@ struct MadeRun {
         return setup.flows.size() - 1;
     }
 
-    // A phase in which each rank, one on each host, sends to the next one. It begins where the one
-    // before ended.
+    // A phase in which each rank, one per host, sends to the next one. It begins at the end of the
+    // phase before.
     size_t phase(const std::string& name, workload::Collective collective, uint64_t bytes,
                  Duration time, bool finished = true) {
         const auto ranks = static_cast<uint32_t>(setup.graph.host_count());

@@ -1,4 +1,4 @@
-// One run for a person.
+// One run as text.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace tulle::report {
 
-// What the run did, from flows to the engine's own figures, then the verdict.
+// All figures of the run, from flows to the engine, then the verdict.
 std::string text_report(const Facts& facts, const Verdict& verdict);
 
-// The verdict alone: its sentence, then a line for each finding that the sentence does not tell.
+// Only the verdict: its sentence, then one line per finding that the sentence does not mention.
 std::string verdict_text(const Verdict& verdict);
 
 }  // namespace tulle::report

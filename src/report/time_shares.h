@@ -10,16 +10,16 @@ namespace tulle::report {
 
 struct ShareRow {
     fabric::ShareKind kind = fabric::ShareKind::unexplained;
-    std::string where;  // a link, a host or a rank by name; empty: nowhere in particular
+    std::string where;  // name of a link, a host or a rank; empty: no place
     Duration time{};
 };
 
-// A row for each kind and place. Kinds that pass on every link are one row each.
+// One row per kind and place. Kinds that occur on every link are one row each.
 std::vector<ShareRow> share_rows(const Facts& facts);
 
 const char* share_name(fabric::ShareKind kind);  // "serialization": also the key in JSON
 std::string share_text(const ShareRow& row);     // "held by leaf0[8] -> h8"
-// The end of a cable that a place is, and the link that it sends on, by name.
+// The end of a cable at a place, and the name of the link that it sends on.
 topology::CableEnd end_at(const sim::Setup& setup, fabric::Place place);
 std::string place_name(const Facts& facts, workload::Tier tier, fabric::Place place);
 

@@ -1,4 +1,4 @@
-// A run as a timeline that Perfetto and Chrome show (trace event format): a track a flow, and for
+// A run as a timeline for Perfetto and Chrome (trace event format): one track per flow, and for
 // each link its queues and rates as counters, pauses as slices, drops and marks as instants.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace tulle::report {
 
-// Writes a timeline while the run goes on: links as things happen, flows in the end.
+// Writes a timeline during the run: links as events happen, flows at the end.
 class Timeline {
 public:
     using Sink = std::function<void(std::string_view)>;
 
     Timeline(const sim::Setup& setup, Sink sink);
     ~Timeline();
-    // In the order of time.
+    // In order of time.
     void add(std::span<const sim::TraceEvent> events);
     void finish(const Facts& facts);
 
@@ -28,7 +28,7 @@ private:
     std::unique_ptr<Parts> parts_;
 };
 
-// The same of a result that has the whole trace.
+// The same for a result with the whole trace.
 std::string timeline(const Facts& facts);
 
 }  // namespace tulle::report

@@ -16,10 +16,10 @@
 namespace tulle::report {
 namespace {
 
-// Rows that the text has at most; the JSON has every collective.
+// The most rows in the text; the JSON has every collective.
 constexpr size_t kMostKinds = 20;
 
-// How long a rank computes, on one lane at least. Its tasks are in no order of time.
+// How long a rank computes on at least one lane. Its tasks are not in order of time.
 base::Duration computed_by(const sim::Setup& setup, const sim::Result& result,
                            const std::vector<uint32_t>& tasks) {
     std::vector<std::pair<int64_t, int64_t>> stretches;

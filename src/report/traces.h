@@ -1,4 +1,4 @@
-// What a job from a trace took, how much of it its ranks computed, and its collectives by kind.
+// The time of a job from a trace, the computation of its ranks, and its collectives by kind.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct TracedCollectives {
     base::Duration total{};
     base::Duration fastest{};
     base::Duration slowest{};
-    uint64_t bus_bandwidth = 0;  // of the slowest, bytes a second
+    uint64_t bus_bandwidth = 0;  // of the slowest, in bytes per second
 };
 
 struct TraceFacts {
@@ -27,10 +27,10 @@ struct TraceFacts {
     bool finished = false;
     base::Duration time{};
     base::Duration ideal{};  // on an infinitely fast network
-    // Of a rank, on average; together they are the time.
+    // Average of a rank; together they are the time.
     base::Duration computing{};
     base::Duration exposed{};
-    std::vector<TracedCollectives> kinds;  // those that took longest in all first
+    std::vector<TracedCollectives> kinds;  // by total time, the longest first
 };
 
 std::vector<TraceFacts> trace_facts(const sim::Setup& setup, const sim::Result& result,

@@ -1,10 +1,10 @@
-// What a step of training took: time, model FLOP utilisation, tokens a second, and where the time
-// of its ranks went.
+// Figures of a training step: time, model FLOP utilisation, tokens per second, and the time of its
+// ranks by purpose.
 //
-// Each rank has one stream of computing. Time in which it computes is computing; time in which a
-// layer waits for what its ranks say is theirs; what is left is waiting, and belongs to whatever
-// the next task of the stream waited for last. Of the waiting for other stages, as much as there
-// would be on an infinitely fast network is the bubble of the pipeline; the rest is exposed.
+// Each rank has one stream of computation. Its time divides into computing, communication of layers
+// that wait for it, and other waiting, which is attributed to what the next task of the stream
+// waited for last. Of the waiting for other stages, the part that an infinitely fast network would
+// also have is the bubble of the pipeline; the rest is exposed.
 #pragma once
 
 #include <array>
@@ -26,20 +26,20 @@ struct SlowestCollective {
     uint64_t bus_bandwidth = 0;  // bytes a second
     std::string way;
     uint64_t count = 0;        // of this kind: simulated, or repeated by each rank
-    bool is_repeated = false;  // it was simulated once
+    bool is_repeated = false;  // simulated only once
     bool leaves_server = false;
 };
 
-// A checkpoint, or data of the next step.
+// A checkpoint, or the data of the next step.
 struct StoreFacts {
     bool is_there = false;
     bool finished = false;
     uint64_t bytes = 0;       // of all ranks
-    base::Duration stored{};  // how long storage took
-    base::Duration blocks{};  // for so long nothing is trained
+    base::Duration stored{};  // time that storage took
+    base::Duration blocks{};  // time in which training stands still
 };
 
-// Of a month of 30 days, what is spent on training.
+// The share of a month of 30 days that is spent on training.
 struct MonthFacts {
     bool is_there = false;
     uint64_t failures_permille = 0;
@@ -56,7 +56,7 @@ struct TrainingFacts {
     base::Duration ideal{};  // on an infinitely fast network: computing and bubble
     uint64_t mfu_permille = 0;
     uint64_t tokens_per_second = 0;
-    // Of a rank, on average; together they are the step.
+    // Average of a rank; together they are the step.
     base::Duration computing{};  // the optimizer included
     base::Duration bubble{};
     std::array<base::Duration, workload::kPurposes> exposed{};
@@ -72,7 +72,7 @@ struct TrainingFacts {
 std::vector<TrainingFacts> training_facts(const sim::Setup& setup, const sim::Result& result,
                                           const std::vector<CollectiveFacts>& collectives);
 
-// What a stretch of a rank's stream was: a task of it, or what it waited for before that.
+// An interval of a rank's stream: a task, or what it waited for before it.
 struct Stretch {
     workload::Purpose purpose = workload::Purpose::compute;
     bool is_waiting = false;

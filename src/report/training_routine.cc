@@ -115,12 +115,12 @@ std::string month_text(const TrainingFacts& facts) {
 
 }  // namespace
 
-// What is saved and read is a job each, behind that of the step.
+// Saving and loading are separate jobs, after that of the step.
 void add_routine(const std::vector<CollectiveFacts>& collectives, uint32_t number,
                  base::Instant step_end, TrainingFacts& facts) {
     const workload::StepOptions& options = facts.job->options;
     if (options.layout.optimizer_is_elsewhere)
-        for (int i = 0; i < 2; ++i)  // loaded, and stored
+        for (int i = 0; i < 2; ++i)  // loading and storing
             if (const CollectiveFacts* phase = phase_of_job(collectives, ++number))
                 add_states(*phase, step_end, facts);
     if (options.checkpoint.bytes_per_parameter != 0)

@@ -9,7 +9,7 @@ namespace tulle::report {
 void add_routine(const std::vector<CollectiveFacts>& collectives, uint32_t number,
                  base::Instant step_end, TrainingFacts& facts);
 
-// Lines of the report; none: the job does nothing besides its step.
+// Lines of the report; empty if the job has only steps.
 std::string routine_text(const TrainingFacts& facts);
 
 }  // namespace tulle::report

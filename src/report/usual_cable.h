@@ -1,5 +1,5 @@
-// What a cable is like if nothing is wrong with it: the verdict looks for cables that differ from
-// it, and a remedy makes them so.
+// The typical cable: the verdict looks for cables that differ from it, and a remedy makes them
+// equal to it.
 #pragma once
 
 #include <array>
@@ -16,8 +16,9 @@ struct UsualCable {
 
 bool is_at_host(const topology::Graph& graph, const topology::Cable& cable);
 
-// Of cables between switches and of those at hosts. In each, the middle one by delay and the middle
-// one by rate; of two in the middle the better one, so half of all cannot make slow what is usual.
+// For cables between switches and for those at hosts: the median by delay and the median by rate.
+// Of two in the middle it takes the better one, so half of all cables cannot make slow ones
+// typical.
 std::array<std::optional<UsualCable>, 2> usual_cables(const sim::Setup& setup);
 
 }  // namespace tulle::report

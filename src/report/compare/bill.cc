@@ -23,7 +23,7 @@ LinkLayer link_layer(const sim::Setup& setup) {
     }
 }
 
-// What a part has to be able to do.
+// Requirements for a part.
 struct Need {
     LinkLayer link = LinkLayer::ethernet;
     uint64_t rate_bps = 0;
@@ -37,7 +37,7 @@ bool serves(const PricedPart& part, const Need& need) {
            part.reach_mm >= need.reach_mm;
 }
 
-// The slowest and smallest that serves.
+// The slowest and smallest part that suffices.
 const PricedPart* choose(const std::vector<PricedPart>& parts, const Need& need) {
     const PricedPart* best = nullptr;
     for (const PricedPart& part : parts)
@@ -48,7 +48,8 @@ const PricedPart* choose(const std::vector<PricedPart>& parts, const Need& need)
     return best;
 }
 
-// Of the slowest rate that serves, the smallest with ports enough; a faster one is another fabric.
+// The smallest with enough ports at the slowest sufficient rate; a faster one would be another
+// fabric.
 const PricedPart* choose_switch(const std::vector<PricedPart>& parts, Need need) {
     Need any_size = need;
     any_size.ports = 0;
@@ -116,7 +117,7 @@ private:
         add(part, fmt::format("switch with {} ports", ports), 1);
     }
 
-    // Nothing to say where no switch of the kind has a price: that is seen in the bill.
+    // No message if no switch of the kind has a price: the bill shows that.
     void note_size(Need need) {
         const uint32_t ports = need.ports;
         need.ports = 0;

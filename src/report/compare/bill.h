@@ -1,4 +1,4 @@
-// What a fabric is built of, what that costs and draws: counted from the graph, priced from a file.
+// The parts of a fabric, their cost and power: counted from the graph, priced from a file.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace tulle::report {
 
 struct BillLine {
-    std::string part;  // as the prices name it, or what it is where none serves
+    std::string part;  // its name in the prices, or its kind if none suffices
     uint64_t count = 0;
     bool is_priced = false;
     uint64_t each = 0;   // in thousandths of the currency

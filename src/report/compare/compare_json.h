@@ -1,5 +1,5 @@
-// A comparison for programs: `runs`, each with the keys of `tulle sim`, `cost`, `verdict`, `rules`;
-// and as comma-separated values, a row for each run and collective.
+// A comparison for programs: as JSON with `runs` (each with the keys of `tulle sim`), `cost`,
+// `verdict` and `rules`; and as comma-separated values, one row per run and collective.
 #pragma once
 
 #include <string>

@@ -18,12 +18,12 @@
 namespace tulle::report {
 namespace {
 
-constexpr size_t kMostHeldUp = 190;  // two lines; `tulle sim` tells the rest
+constexpr size_t kMostHeldUp = 190;  // two lines; `tulle sim` shows the rest
 constexpr size_t kFabricsAbreast = 5;
 constexpr size_t kGridColumns = 6;
 constexpr size_t kColumnWidth = 13;  // of a fabric's name
-// Of more fabrics than this the best come first, and those that take half as long again or more
-// have a line each. Chosen.
+// With more fabrics than this, the best get columns, and those that take half as long again or more
+// get one line each. Chosen.
 constexpr size_t kMostInFull = 10;
 constexpr uint64_t kFarPermille = 500;
 
@@ -51,7 +51,7 @@ Shown shown_at(const Comparison& comparison, const std::string& value) {
     return shown;
 }
 
-// Names over columns, in as many lines as the longest needs.
+// Column heads, in as many lines as the longest name needs.
 void add_names(const std::string& label, const std::vector<std::string>& fabrics, Table& table) {
     std::vector<std::vector<std::string>> names;
     size_t lines = 0;
@@ -107,7 +107,7 @@ std::string header(const Comparison& comparison) {
     return text;
 }
 
-// A line each; the verdict says by how much they are behind.
+// One line each; the verdict says how far behind they are.
 std::string others(const std::vector<const ComparedRun*>& runs) {
     if (runs.empty()) return "";
     Table table;
@@ -156,7 +156,7 @@ std::string cell_of(const ComparedRun* run, const Measure& measure) {
     return measure.is_time ? spread_text(*run) : measure.text(*run, measure.phase);
 }
 
-// Values down, fabrics across.
+// Values as rows, fabrics as columns.
 std::string sweep_table(const Comparison& comparison, const Measure& measure) {
     std::string text = fmt::format("\n{}\n", measure.name);
     const std::vector<std::string>& fabrics = comparison.fabrics;
@@ -178,7 +178,7 @@ std::string sweep_table(const Comparison& comparison, const Measure& measure) {
     return text;
 }
 
-// Of one fabric: values of the first setting down, those of the second across.
+// For one fabric: values of the first setting as rows, of the second as columns.
 std::string grid_table(const Comparison& comparison, const Measure& measure,
                        const std::string& fabric) {
     const SweepAxis& down = comparison.axes[0];
@@ -219,7 +219,7 @@ std::string sweep_chart(const Comparison& comparison, const Measure& measure) {
         bars(all, !is_one_scale));
 }
 
-// What happened besides, a row for each run.
+// Further figures, one row per run.
 std::string other_table(const Comparison& comparison) {
     const std::vector<Measure> measures = other_measures(comparison);
     Table table;
@@ -257,7 +257,7 @@ std::string best_text(const Comparison& comparison) {
     return text;
 }
 
-// Parts of a fabric; fabrics that are built of the same parts share a table.
+// Parts of a fabric; fabrics with the same parts share a table.
 std::string bill_table(const std::vector<const ComparedRun*>& runs) {
     const Bill& bill = runs.front()->bill;
     std::vector<std::string> names;

@@ -1,5 +1,5 @@
-// A comparison for a person: a table with a column a fabric, what held each one up, and the
-// verdict. Fits 100 columns. A sweep is a table with a row a value, and a chart.
+// A comparison as text: a table with one column per fabric, what held each one up, and the verdict.
+// Fits 100 columns. A sweep is a table with one row per value, and a chart.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace tulle::report {
 
 std::string compare_text(const Comparison& comparison);
-// The verdict alone.
+// Only the verdict.
 std::string compare_verdict_text(const Comparison& comparison);
 
 }  // namespace tulle::report

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kBetweenValues = ", ";
 
-// A run by itself; of several seeds one of these will stand for all.
+// A single run; of several seeds one represents all.
 ComparedRun run_of(const FinishedRun& one) {
     ComparedRun run;
     run.fabric = one.fabric;
@@ -23,7 +23,7 @@ ComparedRun run_of(const FinishedRun& one) {
     return run;
 }
 
-// Runs of one fabric and value, next to one another or not, in the order of the first of each.
+// Groups runs by fabric and value, adjacent or not, in the order of first appearance.
 std::vector<std::vector<ComparedRun>> by_place(const std::vector<FinishedRun>& finished) {
     std::vector<std::vector<ComparedRun>> places;
     for (const FinishedRun& one : finished) {

@@ -1,4 +1,4 @@
-// What a comparison comes to, for the top of its page: a headline, and what else was found.
+// The result of a comparison for the top of its page: a headline, and further findings.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@ namespace {
 using fabric::ShareKind;
 
 constexpr size_t kMostParts = 3;
-constexpr int64_t kSmallPart = 20;  // of the gap: less than this is summed up
+constexpr int64_t kSmallPart = 20;  // of the gap: smaller parts are summed up
 
 std::map<ShareKind, Duration> sums_of(const ComparedRun& run) {
     std::map<ShareKind, Duration> sums;
@@ -22,7 +22,7 @@ std::map<ShareKind, Duration> sums_of(const ComparedRun& run) {
     return sums;
 }
 
-// In words, with the place where this run spent most of that kind.
+// In words, with the place where this run spent most time of that kind.
 std::string words_for(const ComparedRun& run, ShareKind kind) {
     for (const ShareRow& row : share_rows(*run.facts))
         if (row.kind == kind) return share_text(row);

@@ -1,5 +1,5 @@
-// Why one run took longer than another: the difference of their shares of time, kind by kind. The
-// parts add up to the gap exactly; what is left over is called unexplained.
+// Why one run took longer than another: the difference of their shares of time, by kind. The parts
+// add up to the gap exactly; the remainder is called unexplained.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ namespace tulle::report {
 struct GapPart {
     fabric::ShareKind kind = fabric::ShareKind::unexplained;
     std::string text;  // with the place where most of it was spent
-    Duration time{};   // more than the other run spent on it; negative: less
+    Duration time{};   // compared with the other run; negative: less
 };
 
 // The largest first. Empty if one of the runs was not explained.
 std::vector<GapPart> gap_between(const ComparedRun& run, const ComparedRun& best);
 
-// "573 us more: 480 us held by ..., 60 us ..."; what is small is summed up.
+// "573 us more: 480 us held by ..., 60 us ..."; small parts are summed up.
 std::string gap_text(const std::vector<GapPart>& parts);
 
 }  // namespace tulle::report

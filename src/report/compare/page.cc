@@ -17,8 +17,8 @@
 namespace tulle::report {
 namespace {
 
-// What keeps the page below two megabytes: so many runs have charts over time and of links, and so
-// many switches, the busiest, stand in the latter.
+// Limits that keep the page below two megabytes: the number of runs with charts over time and of
+// links, and the number of switches (the busiest) in the latter.
 constexpr size_t kMostDetailed = 12;
 constexpr size_t kMostSwitches = 48;
 constexpr int64_t kChartBins = 240;
@@ -40,7 +40,7 @@ Duration length_of(const TimeSeries& series) {
     return {series.bin.ps * static_cast<int64_t>(series.queue_bytes.size())};
 }
 
-// Where charts over time end: a run that takes ten times as long as the others would hide them.
+// The end of charts over time: a run ten times as long as the others would hide them.
 Duration end_of_charts(const Comparison& comparison) {
     std::vector<Duration> ends;
     for (const ComparedRun* run : comparison.runs_at(comparison.values.front()))
@@ -50,7 +50,7 @@ Duration end_of_charts(const Comparison& comparison) {
     return std::min(ends.back(), Duration{2 * ends[(ends.size() - 1) / 2].ps});
 }
 
-// The most of each bin of the chart.
+// The maximum of each bin of the chart.
 Json resampled(const std::vector<uint64_t>& values, Duration bin, Duration end) {
     Json json = Json::array();
     for (int64_t i = 0; i < kChartBins; ++i) {
@@ -125,7 +125,7 @@ Json bill_json(const Bill& bill) {
             {"power", watts_text(bill.milliwatts)}};
 }
 
-// By kind, the largest first: each fabric has places of its own, so those would not compare.
+// By kind, the largest first. Places differ between fabrics and cannot be compared.
 Json shares_json(const Facts& facts) {
     std::vector<std::pair<fabric::ShareKind, Duration>> kinds;
     for (const ShareRow& row : share_rows(facts)) {
@@ -139,7 +139,7 @@ Json shares_json(const Facts& facts) {
     return json;
 }
 
-// How far behind the fastest of its value, in words; empty where it is not.
+// How far behind the fastest of its value, in words; empty if it is not.
 std::string behind_words(const Comparison& comparison, const ComparedRun& run) {
     const ComparedRun& best = comparison.runs[comparison.ranking(run.value).front()];
     const uint64_t behind = behind_permille(run, best);

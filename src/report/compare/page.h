@@ -1,5 +1,5 @@
-// A comparison as one page that needs nothing else: the decision, the question, the reasons, tables
-// and charts that the page draws itself from the figures in it (page/compare.js).
+// A comparison as one self-contained page: the decision, the question, the reasons, tables, and
+// charts that page/compare.js draws from the figures in the page.
 #pragma once
 
 #include <string>

@@ -18,10 +18,10 @@ using Cell = std::function<std::string(const ComparedRun&)>;
 struct Row {
     std::string label;
     Cell cell;
-    bool is_of_processors = false;  // left out where none has worked
+    bool is_of_processors = false;  // left out if none was used
 };
 
-// Of one phase, where it ended.
+// Of one phase that ended.
 template <class Text>
 Cell phase_cell(size_t phase, Text text) {
     return [phase, text](const ComparedRun& run) -> std::string {
@@ -43,7 +43,7 @@ void add_collective(size_t phase, const CollectiveFacts& first, std::vector<Row>
                     })});
 }
 
-// What senders waited for, and the lane in which they did so longest.
+// What senders waited for, and the lane with the longest waits.
 std::string held_up_by(const ComparedRun& run) {
     const Facts& facts = *run.facts;
     std::map<uint8_t, Duration> by_lane;
@@ -56,7 +56,7 @@ std::string held_up_by(const ComparedRun& run) {
                                : fmt::format("PFC, prio {}", most->first);
 }
 
-// Many phases, such as all sizes of a test, have a row each.
+// With many phases, such as all sizes of a test, each has a row.
 void add_collectives(const std::vector<const ComparedRun*>& runs, std::vector<Row>& rows) {
     constexpr size_t kMostInFull = 3;
     const std::vector<CollectiveFacts>& phases = runs.front()->facts->collectives;
@@ -78,7 +78,7 @@ void add_collectives(const std::vector<const ComparedRun*>& runs, std::vector<Ro
     }
 }
 
-// What a fabric gives for its price: the cheaper of two that are equally fast is the better one.
+// Performance per price: the cheaper of two equally fast fabrics is better.
 std::string tokens_for_price(const ComparedRun& run, size_t index) {
     const Bill& bill = run.bill;
     if (!bill.is_whole() || bill.price == 0) return "-";
@@ -142,7 +142,7 @@ void add_servings(const std::vector<const ComparedRun*>& runs, std::vector<Row>&
     }
 }
 
-// Of fabrics whose control plane is simulated.
+// Only for fabrics with a simulated control plane.
 void add_control(const std::vector<const ComparedRun*>& runs, std::vector<Row>& rows) {
     const auto is_given = [](const ComparedRun* run) {
         return run->facts->result.control.is_given();

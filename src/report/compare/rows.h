@@ -1,4 +1,4 @@
-// The table of a comparison: a row a figure, a cell a run.
+// The table of a comparison: one row per figure, one cell per run.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct ComparedRow {
 
 std::vector<ComparedRow> compared_rows(const std::vector<const ComparedRun*>& runs);
 
-// None where the run does not have it.
+// None if the run does not have it.
 const CollectiveFacts* phase_of(const ComparedRun& run, size_t phase);
 
 std::string short_time(Duration duration);              // "1.23 ms"

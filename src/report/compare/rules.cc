@@ -10,11 +10,11 @@
 namespace tulle::report {
 namespace {
 
-// What a rule is asked about: the runs of one value that completed the work.
+// The input of a rule: the runs of one value that completed the work.
 struct Candidates {
     const Comparison& comparison;
     std::vector<size_t> complete;  // the fastest first
-    std::vector<size_t> leaders;   // the fastest, and those as fast
+    std::vector<size_t> leaders;   // the fastest, and those equally fast
 
     const ComparedRun& run(size_t index) const { return comparison.runs[index]; }
 };
@@ -71,7 +71,7 @@ void add_unpriced(const Candidates& field, std::vector<Advice>& advice) {
 
 void add_cheapest(const Candidates& field, std::vector<Advice>& advice) {
     if (field.complete.size() < 2) return;
-    // A sum that lacks parts says nothing, so that fabric is left out.
+    // An incomplete sum says nothing, so that fabric is left out.
     const auto priced = [&](std::vector<size_t> indices) {
         std::erase_if(indices, [&](size_t index) { return !field.run(index).bill.is_whole(); });
         return indices;
@@ -130,7 +130,7 @@ void add_processors(const Candidates& field, std::vector<Advice>& advice) {
     }
 }
 
-// What experience says: where it applies, and the words.
+// Rules from experience: when they apply, and their text.
 
 bool is_small(const Candidates& field) {
     return field.run(field.complete.front()).bill.adapters <= 1024;

@@ -1,4 +1,4 @@
-// "Which should I choose?": what the comparison found first, opinion last, and labelled so.
+// "Which should I choose?": findings of the comparison first, then opinion, labelled as such.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Advice {
     Topic topic = Topic::speed;
     bool is_opinion = false;
     std::string sentence;
-    std::vector<std::string> evidence;  // fields of the JSON; none where it is opinion
+    std::vector<std::string> evidence;  // fields of the JSON; empty for opinion
 };
 
 // For the runs of one value.

@@ -11,7 +11,7 @@ using base::Duration;
 using base::Instant;
 using sim::TraceEvent;
 
-// More than a chart has room for: a run may last ten times as long as those that it is drawn with.
+// More than a chart shows: a run may last ten times as long as others in the same chart.
 constexpr int64_t kBins = 2400;
 
 class Binner {
@@ -55,7 +55,7 @@ private:
         return static_cast<size_t>(std::clamp<int64_t>(at.ps / series_.bin.ps, 0, kBins - 1));
     }
 
-    // A queue that nothing is told of is as deep as it was; that it has emptied is told.
+    // Without an event a queue keeps its depth; the trace reports when it becomes empty.
     void pass_to(size_t bin) {
         if (bin <= bin_) return;
         uint64_t most = 0;

@@ -1,4 +1,4 @@
-// What a run's trace shows over time, in few enough numbers for a chart.
+// What a trace shows over time, reduced to the size of a chart.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@ namespace tulle::report {
 
 struct TimeSeries {
     base::Duration bin{};                // 0: there is no trace
-    std::vector<uint64_t> queue_bytes;   // the deepest queue that a packet met in each bin
-    std::vector<uint64_t> paused_ports;  // on average in each bin, in thousandths
+    std::vector<uint64_t> queue_bytes;   // the deepest queue that a packet met, per bin
+    std::vector<uint64_t> paused_ports;  // average per bin, in thousandths
 
     bool empty() const { return bin.ps == 0; }
 };

@@ -27,7 +27,7 @@ uint64_t limit_of(const ComparedRun& run, size_t) {
     return run.verdict.limit_permille;
 }
 
-// The same work: sizes, numbers and ranks, whatever algorithm or fabric carries it.
+// True for the same work: sizes, numbers and ranks, with any algorithm or fabric.
 bool is_same_work(const ComparedRun& a, const ComparedRun& b) {
     const auto bytes = [](const ComparedRun& run) {
         uint64_t sum = 0;
@@ -42,7 +42,7 @@ bool is_same_work(const ComparedRun& a, const ComparedRun& b) {
            std::ranges::equal(a.facts->collectives, b.facts->collectives, alike);
 }
 
-// What makes a value the best.
+// The criterion for the best value.
 struct Goal {
     Measure measure;
     bool most_is_best = false;
@@ -60,7 +60,7 @@ Goal goal_of(const Runs& runs, const std::vector<Measure>& measures) {
         true};
 }
 
-// By how many thousandths of the best one is worse; 0: alike.
+// How much worse than the best, in thousandths; 0 if equal.
 uint64_t worse_permille(const ComparedRun& run, const ComparedRun& best, const Goal& goal) {
     if (!goal.most_is_best) return behind_permille(run, best);
     const uint64_t most = goal.measure.value(best, goal.measure.phase);
@@ -76,7 +76,7 @@ public:
           fabric_(std::move(fabric)),
           runs_(std::move(runs)),
           goal_(std::move(goal)) {
-        // The order of the sweep decides between equals.
+        // Among equals the first in the sweep wins.
         std::stable_sort(runs_.begin(), runs_.end(), [&](const auto* a, const auto* b) {
             return goal_.most_is_best ? value(*a) > value(*b) : value(*a) < value(*b);
         });
@@ -131,11 +131,11 @@ private:
                 worse_permille(*run, *runs_.front(), goal_) <= kAlikePermille)
                 names.push_back(run->value);
         if (names.empty()) return "";
-        // Values of a grid have commas of their own.
+        // Values of a grid contain commas.
         return fmt::format("; as good: {}",
                            fmt::join(names, comparison_.axes.size() > 1 ? "; " : ", "));
     }
-    // The best of a list may lie beyond it.
+    // The best value may lie beyond the ends of the list.
     std::string at_the_end(const std::string& value) const {
         if (comparison_.axes.size() != 1 || goal_.most_is_best) return "";
         const std::vector<std::string>& list = comparison_.axes.front().values;

@@ -1,10 +1,11 @@
-// What a sweep found on each fabric: the best value, which others are as good, and how far the
-// worst is behind.
+// The result of a sweep on each fabric: the best value, which others are as good, and how far
+// behind the worst is.
 //
-// Where all values are the same work, the best takes the least time. Where they are not (another
-// size, more hosts), time says nothing: then it is the value with the most bus bandwidth, or,
-// without collectives, the one closest to the limit. A difference within the spread of the seeds is
-// none, and of one seed so is one that the comparison of fabrics would call alike.
+// If all values are the same work, the best takes the least time. If they are not (another size,
+// more hosts), times cannot be compared: the best is then the value with the most bus bandwidth or,
+// without collectives, the one closest to the limit. A difference within the spread of the seeds
+// does not count. With one seed, a difference that counts as equal between fabrics does not count
+// either.
 #pragma once
 
 #include <string>
@@ -16,12 +17,12 @@ namespace tulle::report {
 
 struct BestValue {
     std::string fabric;
-    std::string value;  // empty: it makes no difference, or none completed the work
+    std::string value;  // empty: no difference, or no value completed the work
     std::string sentence;
     std::vector<std::string> evidence;  // fields of the JSON
 };
 
-// In the order of the fabrics; nothing without a sweep.
+// In the order of the fabrics; empty without a sweep.
 std::vector<BestValue> best_values(const Comparison& comparison);
 
 // A column of a sweep.
@@ -33,9 +34,9 @@ struct Measure {
     bool is_time = false;
 };
 
-// Bus bandwidth of each collective, then time: what is drawn.
+// Bus bandwidth of each collective, then time; for charts.
 std::vector<Measure> main_measures(const Comparison& comparison);
-// What happened besides: links held up, marks, the deepest queue, the price.
+// Further columns: links held up, marks, the deepest queue, the price.
 std::vector<Measure> other_measures(const Comparison& comparison);
 
 // "1.23 ms", of several seeds "1.23 ms ±4.5 %".

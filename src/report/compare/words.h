@@ -1,4 +1,4 @@
-// Long text in lines of at most 100 columns.
+// Wraps long text to 100 columns.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace tulle::report {
 
-// Lines after the first begin with `indent`; the first as the text does.
+// Lines after the first begin with `indent`.
 std::string wrapped(std::string_view text, std::string_view indent);
 
-// At most so many characters, cut behind a word and then with dots.
+// Shortens to at most this many characters, after a word, and adds dots.
 std::string shortened(std::string_view text, size_t most);
 
-// A name in pieces of at most `width`, cut behind a dash or a space where there is one.
+// Splits a name into pieces of at most `width`, after a dash or a space if possible.
 std::vector<std::string> pieces_of(std::string_view name, size_t width);
 
 }  // namespace tulle::report

@@ -1,6 +1,6 @@
-// Who held up whom. Each blame says that a port could not send because of another one, a cable
-// further on. Following blames from port to port leads to a port that is not held up itself, or to
-// a host that does not take what arrives: the root of the tree. Everything else is a symptom.
+// Who held up whom. A blame says that a port could not send because of another port, one cable
+// further on. Following blames from port to port leads to the root: a port that is not held up
+// itself, or a host that does not accept what arrives. Everything else is a symptom.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,15 +18,15 @@ using sim::Blame;
 using PortKey = std::pair<uint32_t, uint16_t>;
 
 constexpr size_t kMostRoots = 5;    // findings of this kind
-constexpr size_t kMostHeldUp = 64;  // ports that victims are looked for at
-// A port is a link of the chain, not its root, if it was itself held up for at least this part of
-// the time that it held up another one.
+constexpr size_t kMostHeldUp = 64;  // ports searched for victims
+// A port is part of the chain, not its root, if it was itself held up for at least this part of the
+// time that it held up another one.
 constexpr int64_t kPassedOn = 4;
 constexpr uint64_t kBusyPermille = 500;
 constexpr int64_t kMinorPart = 10;  // of the worst root; less is a side effect of it
 
 struct Root {
-    PortKey port;  // sends to the host, where the root is one
+    PortKey port;  // sends to the host, if the root is a host
     std::optional<uint32_t> host;
     uint8_t lane = 0;
     Duration paused{};   // of all ports that it held up
@@ -55,15 +55,15 @@ public:
     }
 
 private:
-    // Where the blames of a port lead: to a port, or through it to the host behind its cable.
+    // The target of a port's blames: a port, or the host behind its cable.
     struct End {
         PortKey port;
         std::optional<uint32_t> host;
         uint8_t lane = 0;
     };
 
-    // The port that is blamed; but where it was idle most of the time and never held up, the full
-    // buffer can only have waited for another port of that switch, the one that was held up most.
+    // The blamed port. If it was mostly idle and never held up, the full buffer must have waited
+    // for another port of that switch: the one that was held up most.
     PortKey suspect(const Blame& blame) const {
         const PortKey blamed{blame.culprit_node, blame.culprit_port};
         const sim::LinkResult* link = facts_.link_at(blamed.first, blamed.second);
@@ -112,7 +112,7 @@ private:
     }
 
     const Facts& facts_;
-    std::map<PortKey, const Blame*> held_by_;  // the worst of each port
+    std::map<PortKey, const Blame*> held_by_;  // the worst for each port
 };
 
 std::vector<std::pair<PortKey, Duration>> longest_held_up(const Root& root) {
@@ -142,7 +142,7 @@ std::string culprit_of(const Facts& facts, const Root& root) {
 Finding of_host(const Facts& facts, const Root& root) {
     const sim::LinkResult* link = facts.link_at(root.port.first, root.port.second);
     const uint64_t share = facts.permille(link == nullptr ? root.longest : link->paused);
-    // An adapter that takes nothing at all is broken; one that takes less than arrives is slow.
+    // An adapter that accepts nothing is broken; one that accepts less than arrives is slow.
     const char* what = share >= 900
                            ? "pauses its link nearly all the time, as a broken adapter does"
                            : "is a slow receiver: it pauses its link";
@@ -163,7 +163,7 @@ std::string joined(const std::vector<std::string>& names) {
     return text;
 }
 
-// The phases whose messages go where it is congested.
+// The phases whose messages pass the congested port.
 std::vector<size_t> filled_by(const Facts& facts, const PhaseTraffic& traffic, const Root& root) {
     std::vector<size_t> phases;
     for (size_t i = 0; i < facts.collectives.size(); ++i)
@@ -209,7 +209,7 @@ void add_root(const Facts& facts, const PhaseTraffic& traffic, const Root& root,
     findings.push_back(std::move(finding));
 }
 
-// Flows that surely do not go where it is congested, but stood behind packets that do.
+// Flows that do not pass the congested port, but queued behind packets that do.
 std::vector<size_t> victims_of(const Facts& facts, const std::vector<Root>& roots,
                                const Root& worst) {
     auto held_up = longest_held_up(worst);
@@ -259,8 +259,8 @@ void find_victims(const Facts& facts, const std::vector<Root>& roots,
              roots.front().host ? "go to" : "cross", culprit, ratio_text(worst), shown)});
 }
 
-// Phases that were under way together with one that fills a port, in the same lane and through the
-// ports that this held up, and do not go there themselves.
+// Phases that ran at the same time as one that fills a port, in the same lane and through the ports
+// that were held up, without passing the congested port themselves.
 std::vector<size_t> stalled_phases(const Facts& facts, const PhaseTraffic& traffic,
                                    const std::vector<Root>& roots,
                                    const std::vector<size_t>& guilty) {
@@ -316,7 +316,7 @@ void find_stalled_phases(const Facts& facts, const PhaseTraffic& traffic,
                         std::move(sentence)});
 }
 
-// Pauses that nobody is blamed for are still told.
+// Pauses without a blamed port are still reported.
 void find_unexplained(const Facts& facts, std::vector<Finding>& findings) {
     const auto& links = facts.result.links;
     const auto most =

@@ -1,4 +1,4 @@
-// Which phases of a program send through a port: who filled it, and who stood behind that.
+// Which phases of a program send through a port: those that filled it, and those that waited.
 #pragma once
 
 #include <utility>
@@ -13,18 +13,18 @@ public:
     explicit PhaseTraffic(const Facts& facts);
 
     uint8_t lane_of(size_t phase) const;
-    // False only if it is sure that no message of the phase leaves by that port.
+    // False only if no message of the phase can leave by that port.
     bool may_cross(size_t phase, uint32_t node, uint16_t port) const;
-    // Both were under way for some time.
+    // Whether both were under way at the same time.
     bool overlap(size_t a, size_t b) const;
-    // What the phase took, in thousandths of its limit; 0 where it has none.
+    // The duration of the phase in thousandths of its limit; 0 if it has none.
     uint64_t slowdown_permille(size_t phase) const;
 
 private:
     sim::Flow flow_of(size_t phase) const;
 
     const Facts& facts_;
-    // Of each phase, who sends to whom between servers: endpoints, each pair once.
+    // For each phase, the distinct pairs of endpoints that communicate between servers.
     std::vector<std::vector<std::pair<uint32_t, uint32_t>>> pairs_;
 };
 

@@ -1,4 +1,4 @@
-// How long a fault left hosts without a route, and what that cost.
+// How long a fault left hosts without a route, and the cost.
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -8,7 +8,7 @@
 namespace tulle::report {
 namespace {
 
-// A manager writes one port for each destination; of several equal ones others go on.
+// A subnet manager writes one port per destination; with several equal ports the others continue.
 bool has_one_way(const Facts& facts) {
     return facts.setup.control.kind == sim::ControlSettings::Kind::sweep;
 }

@@ -1,4 +1,4 @@
-// Settings that do not fit each other, seen by what they did.
+// Settings that conflict, detected by their effects.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ const sim::LinkResult* most_paused(const Facts& facts) {
     return most == links.end() ? nullptr : &*most;
 }
 
-// What a person tells traffic apart by.
+// How users distinguish traffic.
 using Class = std::tuple<std::string, uint8_t, uint8_t>;  // piece of work, service level, DSCP
 
 Class class_of(const Facts& facts, const sim::Flow& flow) {
@@ -80,8 +80,8 @@ std::map<uint8_t, std::vector<ClassFacts>> classes_by_lane(const Facts& facts) {
     return lanes;
 }
 
-// A link that was full and that both the sufferer and the other class may have crossed, with the
-// largest flow of the latter there. Without one the two have nothing to do with each other.
+// A full link that both classes may have crossed, with the largest flow of the other class there.
+// Without one the two are unrelated.
 struct Meeting {
     const sim::LinkResult* link;
     size_t flow;
@@ -130,7 +130,7 @@ bool find_noise(const Facts& facts, uint8_t lane, const ClassFacts& quiet, const
     return true;
 }
 
-// Empty where there is none: the work may be a program.
+// Empty if there is none: the work may be a program.
 std::string slowest_flow_name(const Facts& facts) {
     if (facts.flows() == 0) return "";
     size_t worst = 0;
@@ -165,7 +165,7 @@ void find_needless_resending(const Facts& facts, std::vector<Finding>& findings)
     if (totals.retransmitted == 0 || facts.drops() != 0 || totals.trimmed != 0) return;
     const auto choice = facts.setup.fabric.route.choice;
     const bool reorders = !fabric::keeps_flows_together(choice);
-    // Now and then a packet is later than anybody thought; that costs nothing.
+    // A single late packet now and then costs nothing.
     if (reorders && totals.retransmitted * 100 < totals.data_packets) return;
     const bool goes_back = facts.setup.host.loss == transport::LossPolicy::go_back_n;
     const std::string reason =

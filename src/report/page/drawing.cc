@@ -14,7 +14,7 @@ constexpr size_t kMostHosts = 96;  // drawn one by one
 constexpr size_t kMostNodes = 400;
 constexpr size_t kMostEdges = 4000;
 
-// Parallel cables are one line, and so are those of hosts that are drawn as one.
+// Parallel cables are drawn as one line, and so are cables of merged hosts.
 struct Edge {
     uint64_t cables = 0;
     uint64_t busy = 0;  // of the busier direction of any, in thousandths; so is `paused`
@@ -46,7 +46,7 @@ public:
     }
 
 private:
-    // The node that stands for it: of hosts that are merged, the first at their switch.
+    // The node that represents it: for merged hosts, the first at their switch.
     void name_nodes() {
         const topology::Graph& graph = facts_.setup.graph;
         stands_for_.resize(graph.nodes.size());

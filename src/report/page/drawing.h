@@ -1,5 +1,5 @@
-// A topology as a page draws it: nodes with their tiers, cables with their loads. Of a large fabric
-// the hosts of a switch become one node, and of a very large one nothing is drawn.
+// The drawing of a topology on a page: nodes with their tiers, cables with their loads. In a large
+// fabric the hosts of a switch become one node; a very large fabric is not drawn.
 #pragma once
 
 #include "report/json_values.h"

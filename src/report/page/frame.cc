@@ -26,7 +26,7 @@ void put(std::string_view place, std::string_view text, std::string& page) {
     page.replace(at, place.size(), text);
 }
 
-// Nothing in a name can end the script that the figures stand in, nor the title.
+// Escapes names so that they cannot end the script with the figures, or the title.
 std::string escaped(std::string_view text, std::string_view instead) {
     std::string safe;
     for (const char c : text)
@@ -57,7 +57,7 @@ std::string page_of(std::string_view script, std::string_view title, const Json&
     put("/*style*/", text_of("style"), page);
     put("/*charts*/", text_of("charts"), page);
     put("/*script*/", text_of(script), page);
-    // What a user wrote comes last, so that none of it can be taken for a place.
+    // User text is inserted last, so that none of it is taken for a placeholder.
     put("/*figures*/null",
         escaped(figures.dump(-1, ' ', true, Json::error_handler_t::replace), "\\u003c"), page);
     put("/*title*/", escaped(title, "&lt;"), page);

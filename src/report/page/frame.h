@@ -1,5 +1,5 @@
-// Pages that need nothing else: one HTML file with the figures in it, and a script that draws them.
-// All share frame.html, style.css and charts.js, which are compiled in.
+// Self-contained pages: one HTML file with the figures, and a script that draws them. All share
+// frame.html, style.css and charts.js, which are compiled in.
 #pragma once
 
 #include <span>
@@ -15,10 +15,10 @@ struct PageText {
     std::string_view text;
 };
 
-// The files of this folder, by name without their ending.
+// The files of this folder, by name without extension.
 std::span<const PageText> page_texts();
 
-// What was asked, when and of which program: known to whoever calls.
+// The question, the date and the version of the program, supplied by the caller.
 struct About {
     std::string date;     // "2026-11-15"
     std::string version;  // "Tulle 0.1.0"
@@ -29,10 +29,10 @@ struct About {
 
 Json about_json(const About& about);
 
-// Of the script with this name.
+// A page with the script of this name.
 std::string page_of(std::string_view script, std::string_view title, const Json& figures);
 
-// What hosts do, in a line: "all_reduce of 64 MiB among 128 ranks; backup: 15 flows of 500 KB".
+// The work in one line: "all_reduce of 64 MiB among 128 ranks; backup: 15 flows of 500 KB".
 std::string work_text(const Facts& facts);
 
 }  // namespace tulle::report

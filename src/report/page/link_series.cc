@@ -57,7 +57,7 @@ private:
         return static_cast<size_t>(std::clamp<int64_t>(at.ps / bin_.ps, 0, kBins - 1));
     }
 
-    // A queue is told of when a packet joins it and when it has emptied; in between it falls.
+    // The trace reports a queue when a packet joins it and when it is empty; it shrinks in between.
     void add_queue(LinkSeries& link, const Lane& lane, const TraceEvent& event) {
         const size_t bin = bin_of(event.at);
         const auto [place, is_first] = queued_.try_emplace(lane, event.at, event.value);

@@ -18,7 +18,7 @@ namespace {
 
 using sim::LinkResult;
 
-// What keeps a page below two megabytes and readable.
+// Limits that keep a page readable and below two megabytes.
 constexpr size_t kMostLinks = 24;
 constexpr size_t kMostSenders = 16;
 constexpr size_t kMostFlows = 10;
@@ -28,7 +28,7 @@ struct ShownLink {
     bool is_chosen = false;
 };
 
-// Those that were asked for, then those that held others up, marked, queued or were busy most.
+// Requested links first, then those that held up others, marked, queued or were busy most.
 std::vector<ShownLink> links_to_show(const Facts& facts, std::span<const uint32_t> cables) {
     std::vector<ShownLink> links;
     for (const LinkResult& link : facts.result.links) {
@@ -119,7 +119,7 @@ Json phase_table(const Facts& facts) {
                       {"phase", "size", "ranks", "time", "busbw", "of the limit"}, std::move(rows));
 }
 
-// A bar of where the time of a rank went, and the slowest collectives as a table.
+// A bar of the time of a rank, and a table of the slowest collectives.
 void add_trainings(const Facts& facts, Json& json) {
     Json rows = Json::array();
     for (const TrainingFacts& one : facts.trainings) {
@@ -152,7 +152,7 @@ void add_trainings(const Facts& facts, Json& json) {
                                             std::move(rows)));
 }
 
-// A table for each job that serves.
+// One table per serving job.
 void add_servings(const Facts& facts, Json& json) {
     for (const ServingFacts& one : facts.servings) {
         Json rows = Json::array();

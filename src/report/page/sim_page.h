@@ -1,5 +1,5 @@
-// One run as a page: the verdict, the topology with its loads, queues, pauses and marks of links
-// and the rates of senders over time (sim.js draws it). What is over time needs a trace.
+// One run as a page: the verdict, the topology with its loads, and over time the queues, pauses and
+// marks of links and the rates of senders (drawn by sim.js). Charts over time need a trace.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace tulle::report {
 
-// Both directions of `cables` are shown over time; those that had most trouble besides.
+// Shows both directions of `cables` over time, and the links with most trouble.
 std::string sim_page(const Facts& facts, const Verdict& verdict, std::span<const uint32_t> cables,
                      const About& about);
 
