@@ -1,4 +1,4 @@
-// Settings of congestion control: what each algorithm says of itself becomes rows of the table.
+// Settings of congestion control: the description of each algorithm becomes rows of the table.
 #include <fmt/format.h>
 
 #include "scenario/setting_tables.h"
@@ -10,7 +10,8 @@ using base::Duration;
 using transport::Algorithm;
 using transport::AlgorithmSettings;
 
-// Takes the description of one algorithm, whose settings are a member of all.
+// Receives the description of one algorithm, whose settings are the member `all` of the settings of
+// all algorithms.
 template <class Settings>
 class AlgorithmTable {
 public:

@@ -95,7 +95,7 @@ private:
         }
     }
 
-    // A decimal number of millions of millions, or of thousands of millions.
+    // A decimal number in units of 10^12 or 10^9.
     uint64_t amount(const Key& key, const Value& value, std::string_view unit) {
         const auto found = base::parse_bytes(value.text + std::string(unit));
         if (!found || *found == 0)
@@ -178,7 +178,7 @@ void set_cables(topology::Graph& graph, size_t first, const AstraDimension& dime
     }
 }
 
-// NPUs that pass on what others send: each has a switch of its own.
+// NPUs that forward messages of others: each has its own switch.
 topology::Graph joined_npus(const AstraDimension& dimension) {
     topology::Graph graph;
     const uint32_t count = dimension.npus;
@@ -191,7 +191,7 @@ topology::Graph joined_npus(const AstraDimension& dimension) {
     for (uint32_t i = 0; i < count; ++i) {
         topology::Cable& cable = graph.connect(i, count + i);
         cable.rate_bps = dimension.rate_bps * neighbours;
-        cable.delay = {1'000};  // chosen: next to nothing, inside the NPU
+        cable.delay = {1'000};  // chosen: almost no delay, inside the NPU
     }
     const size_t first = graph.cables.size();
     for (uint32_t i = 0; i < count; ++i)
@@ -245,7 +245,7 @@ base::Result<std::vector<AstraDimension>> read_astra_network(std::string_view te
 
 base::Result<topology::Graph> astra_graph(const std::vector<AstraDimension>& dimensions,
                                           const std::string& file) {
-    constexpr uint32_t kMostJoined = 512;  // chosen: cables from each to each are its square
+    constexpr uint32_t kMostJoined = 512;  // chosen: all-to-all cables grow with its square
     const AstraDimension& outer = dimensions.back();
     if (dimensions.size() > 2)
         return base::Error{
@@ -275,7 +275,7 @@ base::Result<topology::Graph> astra_graph(const std::vector<AstraDimension>& dim
                    .tier = topology::kLeafTier});
     for (uint32_t i = 0; i < outer.npus * rails; ++i)
         graph.connect(i, outer.npus * rails + i % rails);
-    // Rails have to reach one another: a switch above them, where there are several.
+    // Rails must reach one another: if there are several, a switch above joins them.
     if (rails > 1) {
         const uint32_t above = graph.add({.name = "above",
                                           .kind = topology::NodeKind::switch_node,

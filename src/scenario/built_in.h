@@ -1,4 +1,4 @@
-// Files of the project that are compiled in: they are found wherever the program is started.
+// Files of the project that are compiled in, so that they are found from any folder.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 namespace tulle::scenario {
 
 struct BuiltInText {
-    std::string_view name;  // of the file, without folder and ending
+    std::string_view name;  // name of the file, without folder and extension
     std::string_view text;
 };
 
@@ -15,7 +15,7 @@ struct BuiltInText {
 std::span<const BuiltInText> built_in_examples();
 std::span<const BuiltInText> built_in_texts();
 
-// One of either that is known to be there.
+// The text of a file that is known to exist.
 std::string_view built_in_text(std::string_view name);
 
 }  // namespace tulle::scenario

@@ -1,4 +1,4 @@
-// The key `control` of a scenario: who fills the tables of switches.
+// The key `control` of a scenario: who programs the forwarding tables of switches.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace tulle::scenario {
 
-// What a map of `control` may have.
+// The keys of a `control` map.
 std::span<const KnownKey> control_keys();
 
-// The fabric of the setup is complete.
+// The fabric of the setup must be complete.
 void read_control(const Value& value, const Names& names, Notes& notes, sim::Setup& setup);
 
 }  // namespace tulle::scenario

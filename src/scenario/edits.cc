@@ -34,8 +34,8 @@ size_t set_all_sizes(Value& value, const Value& size) {
     return count;
 }
 
-// What a step of a path leads to: an item of a list by its number, or the value of a key, which
-// the last map of a path may lack.
+// The value that a step of a path leads to: an item of a list by its number, or the value of a key.
+// The last step adds its key to a map that lacks it.
 Value* step(Value& from, std::string_view key, bool is_last) {
     if (from.is_list()) {
         size_t index = 0;
@@ -67,7 +67,7 @@ Complaint edit_work(std::string_view path, const Value& value, Value& work) {
     return std::nullopt;
 }
 
-// `leaf-spine:leaves=4,hosts=8` with another value for one of its words, or with one word more.
+// Changes one word of a text such as `leaf-spine:leaves=4,hosts=8`, or adds a word.
 std::string with_word(std::string_view spec, std::string_view key, std::string_view value) {
     const size_t colon = spec.find(':');
     std::string text(spec.substr(0, colon));
@@ -97,7 +97,7 @@ Complaint edit_topology(std::string_view path, const Value& value, Value& topolo
     std::string_view spec = topology.text;
     std::string_view key = path == kHosts ? path : path.substr(kTopology.size() + 1);
     if (path == kHosts && spec.substr(0, spec.find(':')) == "rail") key = "servers";
-    // `star:16`: the number of hosts may stand alone.
+    // In `star:16` the number of hosts stands without a key.
     const std::string_view words = spec.substr(std::min(spec.size(), spec.find(':')));
     if (path == kHosts && words.size() > 1 && words.find_first_of("=,") == std::string_view::npos)
         spec = spec.substr(0, spec.find(':'));
@@ -127,7 +127,7 @@ Value& value_at(Value& root, std::string_view path) {
 
 std::string_view edited_part(std::string_view path, const Value& value) {
     if (path == kBytesOfWork || is_below(path, kWork)) return kWork;
-    // These two belong to a topology that is a map, which a command line replaces as a whole.
+    // These two are keys of a topology map, which a command line replaces as a whole.
     const bool is_of_map = path == "topology.file" || path == "topology.format";
     const bool is_parameter = path == kHosts || is_below(path, kTopology);
     return value.is_text() && is_parameter && !is_of_map ? kTopology : "";

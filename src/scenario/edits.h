@@ -1,6 +1,6 @@
-// Values that a command line changes inside what a scenario has written: `bytes=64MiB` in all work,
-// `work.0.incast.bytes=1MB` in one piece of it, `topology.spines=2` in a fabric by name, and
-// `hosts=32` as the parameter of it that says how many.
+// Changes of a scenario's values from a command line: `bytes=64MiB` in all work,
+// `work.0.incast.bytes=1MB` in one entry, `topology.spines=2` in a fabric, and `hosts=32` as the
+// fabric's parameter for the number of hosts.
 #pragma once
 
 #include <string_view>
@@ -10,14 +10,14 @@
 
 namespace tulle::scenario {
 
-// Which part of a scenario a path goes into: "work" or "topology"; empty where the path is that of
-// a setting, which is not edited but set in a layer of its own.
+// The part of a scenario that a path changes: "work" or "topology". Empty if the path is that of a
+// setting, which is not edited but set in a layer of its own.
 std::string_view edited_part(std::string_view path, const Value& value);
 
-// What is at a path of maps, which are made where they are missing: "fabric.ecn.kmin".
+// The value at a path such as "fabric.ecn.kmin". Maps that are missing are created.
 Value& value_at(Value& root, std::string_view path);
 
-// Changes the part, or says why that cannot be.
+// Changes the part, or says why that is impossible.
 Complaint edit(std::string_view path, const Value& value, Value& part);
 
 }  // namespace tulle::scenario

@@ -1,4 +1,4 @@
-// An entry `experts` of the list `work`: layers of experts as DeepEP serves them.
+// An entry `experts` of the list `work`: layers of experts, as DeepEP runs them.
 #pragma once
 
 #include <span>

@@ -87,7 +87,7 @@ private:
         return rest;
     }
 
-    // The fabric has settings that all switches share; they cannot differ at one of them.
+    // Refuses settings that all switches of a fabric share; they cannot differ at one switch.
     void check_paths(const std::string& path, const Value& map) {
         for (size_t i = 0; i < map.keys.size(); ++i) {
             const std::string below = path + "." + map.keys[i].name;
@@ -105,7 +105,7 @@ private:
                                    [&](const Setting& setting) { return setting.path == path; });
     }
 
-    // The words after `match`, each of which has to mean something.
+    // Everything that the words after `match` name; each word must name something.
     template <class IsIt>
     std::vector<uint32_t> matching(const Value& entry, std::string_view what, size_t count,
                                    const IsIt& is_it) {
@@ -143,7 +143,8 @@ private:
             setup_.switches.push_back({node, target.fabric});
     }
 
-    // leaf0-spine1, from either end; parallel cables have their number behind, from the second on.
+    // Matches leaf0-spine1, from either end; parallel cables have a number appended, from the
+    // second on.
     bool is_named(uint32_t number, std::string_view word) const {
         const topology::Cable& cable = setup_.graph.cables[number];
         const std::string& a = setup_.graph.nodes[cable.a.node].name;

@@ -13,11 +13,11 @@ namespace tulle::scenario {
 std::span<const KnownKey> switch_override_keys();
 std::span<const KnownKey> cable_override_keys();
 
-// Whether a key of `fabric` is one of these lists and not a setting.
+// True if a key of `fabric` is one of these lists, not a setting.
 bool is_override_list(std::string_view key);
 
-// Reads the lists that a `fabric` section has. Entries are put on top of one another in the order
-// in which they stand; those of a section that is read later come last.
+// Reads the lists of a `fabric` section. Later entries override earlier ones, and so do entries of
+// a section that is read later.
 void read_fabric_overrides(const Value& fabric, Notes& notes, sim::Setup& setup);
 
 }  // namespace tulle::scenario

@@ -1,5 +1,5 @@
-// The lists `faults`, `qos` and `capture` of a scenario: what happens to cables, switches and
-// hosts, which nodes are set up differently, and what is recorded.
+// The lists `faults`, `qos` and `capture` of a scenario: failures of cables, switches and hosts,
+// nodes with other QoS settings, and what is recorded.
 #pragma once
 
 #include <span>

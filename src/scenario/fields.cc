@@ -11,7 +11,7 @@
 namespace tulle::scenario {
 namespace {
 
-// A value that is one word, read by `parse`, which gives a Result.
+// A value of one word, read by `parse`, which returns a Result.
 template <class T, class Parse, class Put>
 Field word(std::string type, std::string example, Parse parse, Put put) {
     auto read = [=](Target& target, const Value& value) -> Complaint {
@@ -31,7 +31,7 @@ auto into(At<T> at) {
     };
 }
 
-// What no fabric has; sums of them fit into 64 bits.
+// More than any fabric has; sums of such times fit into 64 bits.
 constexpr base::Duration kLongest{3'600'000'000'000'000};
 constexpr uint64_t kLargest = uint64_t{1} << 40;
 constexpr base::Duration kSlowestKib{1'000'000'000};
@@ -73,7 +73,7 @@ base::Error no_part(std::string_view text) {
 
 constexpr uint64_t kMostDigits = 1'000'000'000'000'000'000;
 
-// digits / divisor, of a decimal number with or without an exponent.
+// Reads a decimal number, with or without an exponent, as digits / divisor.
 bool parse_decimal(std::string_view text, uint64_t& digits, uint64_t& divisor) {
     const size_t e = text.find_first_of("eE");
     std::string_view mantissa = text.substr(0, e);

@@ -1,5 +1,5 @@
-// How a setting is read: each function takes where it goes and gives the type's name for the
-// reference and the reader.
+// Readers of settings. Each function takes the destination of a value, and returns its reader and
+// the name of its type for the reference.
 #pragma once
 
 #include <functional>
@@ -17,13 +17,13 @@
 
 namespace tulle::scenario {
 
-// What settings are written into.
+// The structures that settings are written into.
 struct Target {
     fabric::Settings fabric;
     sim::HostSettings host;
 };
 
-// What is wrong with a value; nothing if it was taken.
+// The error of a value; nullopt if it was accepted.
 using Complaint = std::optional<std::string>;
 
 struct Field {
@@ -39,14 +39,14 @@ Field duration_or_off(At<base::Duration> at);  // `off` is zero
 Field positive_duration(At<base::Duration> at);
 Field rate(At<base::Rate> at);
 Field rate_or_off(At<std::optional<base::Rate>> at);  // `off` is none
-// What a KiB takes, kept as seconds a byte in 10^-18.
+// The time of a KiB, stored as seconds a byte in units of 10^-18.
 Field duration_a_kib(At<uint64_t> at);
 Field bits_per_second(At<uint64_t> at);
 Field bits_per_second_or_off(At<uint64_t> at);  // `off` is zero
 Field size64(At<uint64_t> at);
 Field size32(At<uint32_t> at);
 Field yes_no(At<bool> at);
-// A decimal number from 0 to 1, as so many parts of one: `0.2`, `1e-12`, `1/256`.
+// A number from 0 to 1, in units of 1/`one`: `0.2`, `1e-12`, `1/256`.
 Field part64(At<uint64_t> at, uint64_t one);
 Field part32(At<uint32_t> at, uint32_t one);
 Field part_signed(At<int64_t> at, int64_t one);
@@ -79,7 +79,7 @@ Field number(At<T> at, uint64_t least, uint64_t most) {
 template <class T>
 using Choices = std::vector<std::pair<std::string_view, T>>;
 
-// What else follows from a choice is done by `then`.
+// `then` applies the other consequences of a choice.
 template <class T>
 Field choice(At<T> at, Choices<T> choices, std::function<void(Target&)> then = {}) {
     std::vector<std::string_view> words;
@@ -95,7 +95,7 @@ Field choice(At<T> at, Choices<T> choices, std::function<void(Target&)> then = {
             }};
 }
 
-// A list that fills an array from its front, or a map from places in it to values.
+// A list that fills an array from its start, or a map from indices to values.
 template <size_t N>
 Field array(At<std::array<uint8_t, N>> at, uint64_t least, uint64_t most) {
     return {"list, or map by place, of " + detail::number_type(least, most),
@@ -104,8 +104,8 @@ Field array(At<std::array<uint8_t, N>> at, uint64_t least, uint64_t most) {
             }};
 }
 
-// For readers of other files too.
-// value times `one`, which must be at most `one`; cut off below.
+// Also for readers of other files. Returns the value times `one`, rounded down. The result must be
+// at most `one`.
 base::Result<uint64_t> parse_part(std::string_view text, uint64_t one);
 
 }  // namespace tulle::scenario

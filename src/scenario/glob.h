@@ -1,4 +1,4 @@
-// Names by pattern: `h1*` is h1, h10 and h17; `?` is any one letter.
+// Matches names with patterns: `h1*` matches h1, h10 and h17; `?` matches any one letter.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What a collective library finds out about a cluster: generation of GPUs, rates, latencies.
+// A collective library's view of a cluster: generation of GPUs, rates, latencies.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace tulle::scenario {
 
-// The setup's networks and ranks are there. `gpus` of a server, 0 if servers differ; without a
-// generation it follows from the rate inside servers.
+// The setup must have its networks and ranks. `gpus` is the number in a server, 0 if servers
+// differ. Without a generation, the rate inside servers determines it.
 workload::Machine machine_of(const sim::Setup& setup, uint32_t gpus, uint32_t adapters,
                              std::optional<workload::Generation> generation = std::nullopt);
 

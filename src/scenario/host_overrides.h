@@ -10,14 +10,14 @@ namespace tulle::scenario {
 
 inline constexpr std::string_view kHostOverrides = "overrides";
 
-// What an entry may have.
+// The keys of an entry.
 std::span<const KnownKey> host_override_keys();
 
-// The setup has its graph, its fabric and the settings of all hosts. Of two entries that match a
-// host the later one counts, setting by setting.
+// The setup must have its graph, its fabric and the settings of all hosts. If two entries match a
+// host, the later one wins, setting by setting.
 void read_host_overrides(const Value& list, Notes& notes, sim::Setup& setup);
 
-// The section `hosts` without its overrides: settings alone.
+// The section `hosts` without its overrides.
 Value without_overrides(const Value& hosts);
 
 }  // namespace tulle::scenario

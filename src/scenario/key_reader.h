@@ -1,4 +1,4 @@
-// Reads single keys of a map, each into what it is for; a key that is not there leaves it as it is.
+// Reads single keys of a map into variables. A missing key leaves its variable unchanged.
 #pragma once
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ public:
             notes_.fail(value->line, fmt::format("{}: {}", key, *wrong));
     }
 
-    // One of several words; leaves `into` as it is where nothing is said.
+    // One of several words; a missing key leaves `into` unchanged.
     template <class T>
     void word(std::string_view key, const std::vector<std::pair<std::string_view, T>>& known,
               T& into) {

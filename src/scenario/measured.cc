@@ -21,7 +21,7 @@ constexpr std::pair<std::string_view, std::string_view> kPrograms[] = {
     {"alltoall_perf", "all_to_all"},
     {"broadcast_perf", "broadcast"}};
 
-// The program that wrote it, if some line names it.
+// The collective, from a line that names the program that wrote the file, if there is one.
 std::string collective_in(std::string_view text) {
     for (const auto& [program, collective] : kPrograms)
         if (text.find(program) != std::string_view::npos) return std::string(collective);
@@ -44,7 +44,7 @@ base::Result<Measured> read_table(std::string_view text, Measured measured) {
     workload::Line line;
     while (lines.next(line)) {
         const char first = line.words[0].front();
-        if (first < '0' || first > '9') continue;  // of the launcher
+        if (first < '0' || first > '9') continue;  // a line of the launcher
         std::optional<MeasuredRow> row;
         if (line.words.size() >= kLeastColumns)
             row = row_of(line.words[0], line.words[5], line.words[7]);

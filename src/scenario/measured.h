@@ -1,4 +1,4 @@
-// What was measured on machines: the output of nccl-tests, its table or its JSON (-J).
+// Measurements on real machines: the output of nccl-tests, as a table or JSON (-J).
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace tulle::scenario {
 
 struct MeasuredRow {
     uint64_t bytes = 0;
-    base::Duration time{};       // out of place; its unit is a microsecond
+    base::Duration time{};       // out of place; the file's unit is a microsecond
     uint64_t bus_bandwidth = 0;  // bytes a second; its GB are 10^9 bytes
 };
 
 struct Measured {
     std::string file;
-    std::string collective;  // as tulle calls it; empty: the file does not say
+    std::string collective;  // tulle's name for it; empty: the file does not say
     std::vector<MeasuredRow> rows;
 };
 
-// Or "FILE:LINE: sentence".
+// Errors are "FILE:LINE: sentence".
 base::Result<Measured> read_measured(std::string_view text, const std::string& file);
 
 }  // namespace tulle::scenario

@@ -49,7 +49,7 @@ workload::MemoryAccess read_access(const Value& map, const workload::MemoryAcces
     reader.time("latency", access.latency);
     reader.field(
         "rate", [](At<base::Rate> at) { return rate(std::move(at)); }, access.rate);
-    constexpr base::Duration kLeastHardware{10'000};  // time advances by windows as long
+    constexpr base::Duration kLeastHardware{10'000};  // time advances in windows as long
     if (access.hardware.ps != 0 && access.hardware < kLeastHardware)
         notes.fail(map.line, "hardware: it is at least 10ns");
     return access;
@@ -64,7 +64,7 @@ bool has_memory(const Gpus& gpus, uint32_t line, Notes& notes) {
 std::vector<workload::Storage> accesses(const Gpus& gpus, const std::vector<uint32_t>& ranks,
                                         const workload::MemoryAccess& access,
                                         const std::vector<uint64_t>& bytes) {
-    std::map<uint32_t, std::vector<size_t>> by_server;  // places in `ranks`
+    std::map<uint32_t, std::vector<size_t>> by_server;  // indices into `ranks`
     for (size_t i = 0; i < ranks.size(); ++i) by_server[gpus.members[ranks[i]].server].push_back(i);
     std::vector<workload::Storage> groups;
     for (const auto& [server, places] : by_server) {

@@ -1,4 +1,4 @@
-// The keys `model`, `gpu` and what goes with them, of entries that compute with a model.
+// The keys `model`, `gpu` and related ones, of entries that compute with a model.
 #pragma once
 
 #include <span>

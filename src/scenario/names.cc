@@ -63,7 +63,7 @@ base::Result<uint32_t> Names::cable(std::string_view name) const {
             ends = name.substr(0, hash);
         }
     }
-    // Names may have dashes of their own, so each is tried.
+    // Names may contain dashes, so each dash is tried.
     for (size_t dash = ends.find('-'); dash != std::string_view::npos;
          dash = ends.find('-', dash + 1)) {
         const auto a = node(ends.substr(0, dash));
@@ -103,7 +103,7 @@ base::Result<uint32_t> Names::endpoint_of(uint32_t node) const {
 
 base::Error Names::unknown(std::string_view name, std::string_view what, bool hosts,
                            bool switches) const {
-    // The nearest of a million names would take its time; the first thousand tell the form.
+    // To search a million names would take too long; the first thousand show the form.
     std::vector<std::string_view> names;
     for (const topology::Node& node : graph_.nodes)
         if ((node.is_host() ? hosts : switches) && names.size() < 1'000) names.push_back(node.name);
@@ -117,7 +117,7 @@ base::Error Names::unknown(std::string_view name, std::string_view what, bool ho
 
 namespace {
 
-// "8-15", both numbers; a name may have a dash too.
+// True for "8-15", where both are numbers; a name may contain a dash too.
 bool is_range(std::string_view word) {
     const size_t dash = word.find('-');
     if (dash == 0 || dash == std::string_view::npos || dash + 1 == word.size()) return false;

@@ -30,8 +30,8 @@ uint64_t whole_number(std::string_view text) {
     return value;
 }
 
-// NCCL: width x speed / 80 GB/s, with speed by transfers a second; unknown ones are 8 GT/s, and no
-// width is 16.
+// As NCCL: width x speed / 80 GB/s, where speed is in transfers a second. An unknown speed is 8
+// GT/s, a missing width is 16.
 uint64_t pcie_rate(const XmlTag& tag) {
     constexpr std::pair<std::string_view, uint64_t> kSpeeds[] = {
         {"2.5 GT/s", 15},   {"5 GT/s", 30},   {"5.0 GT/s", 30},   {"8 GT/s", 60},
@@ -71,7 +71,7 @@ public:
 private:
     struct Open {
         std::string name;
-        uint64_t pcie = 0;  // of the way from here to the processor, the slowest
+        uint64_t pcie = 0;  // slowest link from here to the processor
         uint32_t links = 0;
     };
 
@@ -109,7 +109,7 @@ private:
 
     void take_net(const XmlTag& tag) {
         uint64_t speed = whole_number(tag.attribute("speed"));
-        if (speed == 0) speed = 10'000;  // as NCCL
+        if (speed == 0) speed = 10'000;  // as in NCCL
         server_.adapter_mbps =
             server_.adapters == 0 ? speed : std::min(server_.adapter_mbps, speed);
         ++server_.adapters;

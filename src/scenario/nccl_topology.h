@@ -1,5 +1,5 @@
-// NCCL's topology file (NCCL_TOPO_DUMP_FILE): the inside of a server as XML. What of it matters
-// here: how many GPUs and adapters a server has, and what joins its GPUs.
+// NCCL's topology file (NCCL_TOPO_DUMP_FILE): the inside of a server as XML. Used here: the
+// number of GPUs and adapters of a server, and the links between its GPUs.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ struct NcclServer {
     uint32_t gpus = 0;
     uint32_t adapters = 0;      // network ports
     uint32_t architecture = 0;  // 90: SM90
-    uint32_t links = 0;         // of NVLink, of the GPU that has fewest
-    uint64_t pcie_mbps = 0;     // 10^6 bytes a second, of the GPU with the slowest slot
-    uint64_t adapter_mbps = 0;  // 10^6 bits a second, of the slowest
+    uint32_t links = 0;         // NVLinks of the GPU with the fewest
+    uint64_t pcie_mbps = 0;     // 10^6 bytes a second, for the GPU with the slowest slot
+    uint64_t adapter_mbps = 0;  // 10^6 bits a second, for the slowest adapter
 
-    // 10^6 bytes a second of all NVLinks of a GPU, as NCCL reckons them; 0: none.
+    // The rate of all NVLinks of a GPU, as NCCL computes it, in 10^6 bytes a second; 0: no NVLink.
     uint64_t nvlink_mbps() const;
 };
 
-// Or "FILE:LINE: sentence".
+// Errors are "FILE:LINE: sentence".
 base::Result<NcclServer> read_nccl_topology(std::string_view text, const std::string& file);
 
-// The map `gpus` with what the server says put into it, unless the map says it already: per_server,
-// per_nic and scale_up. Or a sentence why it cannot.
+// The map `gpus` with values of the server added where it does not set them: per_server, per_nic
+// and scale_up. Or a sentence why that is impossible.
 base::Result<Value> gpus_of_server(const NcclServer& server, const Value& gpus);
 
 }  // namespace tulle::scenario

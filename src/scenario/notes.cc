@@ -9,8 +9,8 @@
 namespace tulle::scenario {
 namespace {
 
-// How many letters must be put in, left out, replaced or exchanged with their neighbour to make
-// one word of the other.
+// The number of letters to insert, remove, replace or swap with their neighbour to turn one word
+// into the other.
 size_t distance(std::string_view a, std::string_view b) {
     std::vector<size_t> before(b.size() + 1);
     std::vector<size_t> row(b.size() + 1);

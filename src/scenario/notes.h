@@ -1,5 +1,5 @@
-// What is wrong with one file: the first thing, with its line. Readers go on with defaults after a
-// complaint, so they need no way out, and their caller looks once at the end.
+// The first error of one file, with its line. Readers continue with defaults after a complaint, so
+// they need no early return; their caller checks once at the end.
 #pragma once
 
 #include <initializer_list>
@@ -14,17 +14,17 @@
 
 namespace tulle::scenario {
 
-// One key of a map that has a fixed set of them: for checks, and for the reference.
+// One key of a map with a fixed set of keys, for checks and for the reference.
 struct KnownKey {
     std::string_view name;
     std::string_view type;
     std::string_view meaning;
 };
 
-// An entry of a list that is one of several kinds, told by the key that it has.
+// A kind of list entry. The key of an entry tells its kind.
 struct WorkKind {
     KnownKey key;
-    std::vector<KnownKey> keys;  // below it; none where it is the name of a file
+    std::vector<KnownKey> keys;  // keys below it; empty if its value is a file name
 };
 
 class Notes {
@@ -32,7 +32,7 @@ public:
     explicit Notes(std::string file) : file_(std::move(file)) {}
 
     void fail(uint32_t line, std::string_view sentence);
-    // What another file complained of, which has its own place.
+    // Takes over an error of another file, which has its own place.
     void adopt(const base::Error& error) {
         if (!error_) error_ = error;
     }
@@ -40,7 +40,7 @@ public:
     const base::Error& error() const { return *error_; }
     const std::string& file() const { return file_; }
 
-    // A map whose keys are all known; `what` names it in the sentence.
+    // Checks that the value is a map with known keys only; `what` names it in the sentence.
     bool expect_map(const Value& value, std::string_view what, std::span<const KnownKey> known);
     bool expect_list(const Value& value, std::string_view what);
     bool expect_text(const Value& value, std::string_view what, std::string_view example);
@@ -50,11 +50,11 @@ private:
     std::optional<base::Error> error_;
 };
 
-// "unknown key 'x' in pfc; did you mean 'xoff'?", or the keys that there are.
+// "unknown key 'x' in pfc; did you mean 'xoff'?", or a list of the known keys.
 std::string unknown_key(std::string_view key, std::string_view where,
                         std::span<const std::string_view> known);
 
-// The known word that is most like the given one; empty where none is.
+// The known word that is most similar to the given one; empty if none is similar.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace tulle::scenario

@@ -71,7 +71,7 @@ constexpr std::pair<std::string_view, NakCode> kCodes[] = {
     {"remote_operation", NakCode::remote_operational_error},
 };
 
-// All of the text as a number, decimal or with 0x.
+// Reads the whole text as a number, decimal or with 0x.
 bool read_number(std::string_view text, uint64_t& number) {
     const bool is_hex = text.starts_with("0x");
     if (is_hex) text.remove_prefix(2);
@@ -127,7 +127,7 @@ private:
         return &kRuleKinds[static_cast<size_t>(found - names.begin())];
     }
 
-    // Calls take(text) for a key that is there; what it complains of has its line.
+    // Calls take(text) if the key is present; its complaint gets the key's line.
     template <class Take>
     void with(std::string_view key, std::string_view example, Take&& take) {
         const Value* value = map_->find(key);
@@ -153,7 +153,7 @@ private:
             const bool is_address = text.starts_with(kNet);
             const bool is_number =
                 read_number(is_address ? text.substr(kNet.size()) : text, number);
-            if (is_address) --number;  // 127.0.0.1 is host 0, and 127.0.0.0 none
+            if (is_address) --number;  // 127.0.0.1 is host 0; 127.0.0.0 is no host
             if (!is_number || number >= kMostHosts)
                 return fmt::format(
                     "'{}' is no host; write its rank, or an address from 127.0.0.1 "
@@ -213,7 +213,7 @@ private:
         if (every != std::string_view::npos) {
             if (!read_number(text.substr(every + kEvery.size()), rule_.every) || rule_.every == 0)
                 return wrong;
-            rule_.first = rule_.every;  // every tenth begins with the tenth
+            rule_.first = rule_.every;  // "every 10" begins with the tenth
             if (every == 0) return std::nullopt;
             if (text[every - 1] != ' ') return wrong;
             text = text.substr(0, every - 1);
@@ -299,7 +299,7 @@ private:
                     text);
             });
         }
-        // Others are not refused, so they are not counted either.
+        // Other packets cannot be refused, so they are not counted either.
         transport::OpcodeSet refusable;
         for (uint32_t opcode = 0; opcode < 256; ++opcode)
             if (rule_.opcodes.has(static_cast<uint8_t>(opcode)) &&

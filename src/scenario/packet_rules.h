@@ -1,5 +1,5 @@
-// Rules for what happens to packets of programs that run in real time: the file of `tulle run
-// --faults`. In virtual time links and switches fail (faults.h), and packets by what follows.
+// Faults of packets for programs that run in real time: the rules of `tulle run --faults`. In
+// virtual time links and switches fail (faults.h), and packets are lost as a consequence.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ namespace tulle::scenario {
 base::Result<std::vector<transport::FaultRule>> read_packet_rules(std::string_view text,
                                                                   std::string_view file);
 
-// A share of packets, "1%" or "0.01", in parts of a million.
+// A share of packets, such as "1%" or "0.01", in millionths.
 base::Result<uint32_t> parse_share(std::string_view text);
 
 std::span<const WorkKind> packet_rule_kinds();

@@ -34,7 +34,7 @@ constexpr KnownKey kPartKeys[] = {
 constexpr uint64_t kThousandth = 1000;
 constexpr uint64_t kMostPrice = 1'000'000'000'000;  // of one part
 
-// "1800", "0.45": in thousandths.
+// Reads "1800" or "0.45", in thousandths.
 base::Result<uint64_t> parse_thousandths(std::string_view text) {
     uint64_t value = 0;
     size_t decimals = 0;

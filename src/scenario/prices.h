@@ -1,4 +1,4 @@
-// What parts of a fabric cost: a file of the user's, or the sample that is compiled in.
+// Prices of the parts of a fabric: from a user's file, or the sample that is compiled in.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct PricedPart {
     uint32_t reach_mm = 0;  // of copper
     uint64_t price = 0;     // in thousandths of the currency
     uint64_t milliwatts = 0;
-    // Where they come from, in a few words; "guess" first where nobody published one.
+    // The source of the prices, in a few words; begins with "guess" if nobody has published any.
     std::string price_source;
     std::string watts_source;
 };
@@ -29,13 +29,13 @@ bool is_guess(std::string_view source);
 
 struct Prices {
     std::string file;
-    bool is_sample = false;  // nobody's quotes: what is compiled in
+    bool is_sample = false;  // the compiled-in sample, not real quotes
     std::string currency;
     std::vector<PricedPart> switches;
     std::vector<PricedPart> adapters;
-    std::vector<PricedPart> copper;  // a cable with both its ends
+    std::vector<PricedPart> copper;  // a cable including both ends
     std::vector<PricedPart> optics;  // a transceiver, two a cable
-    std::vector<PricedPart> fibre;   // between two of them
+    std::vector<PricedPart> fibre;   // the fibre between two transceivers
 };
 
 // Errors are one sentence that begins with "file:line: ".

@@ -27,7 +27,7 @@ constexpr KnownKey kProfileKeys[] = {
 constexpr KnownKey kBeyondKeys[] = {{"gpus", "number", "of a server at most"},
                                     {"profile", "name or file", "of larger ones"}};
 
-// A profile that is like itself would never end.
+// A limit on chains of `like`: a profile that is like itself would never end.
 constexpr int kMostSteps = 8;
 
 bool is_path(std::string_view name) {
@@ -54,7 +54,7 @@ std::string unknown_profile(std::string_view name) {
                        name.substr(0, 60), fmt::join(names, ", "));
 }
 
-// The text of a profile, and what to call its file.
+// The text of a profile, and its file name for errors.
 struct Source {
     std::string file;
     std::string text;
@@ -111,7 +111,7 @@ void read_named(std::string_view name, uint32_t line, const FileReader& files, i
                 Profile& profile, Notes& notes) {
     if (steps == kMostSteps)
         return notes.fail(line, "profiles are like one another in a circle, or too deep");
-    // A path that is given by a built-in text has no folder; it is taken as it is.
+    // A path in a built-in text has no folder; it is used as it is.
     const auto source = open(name, notes.file(), files);
     if (!source) return notes.fail(line, source.error().message);
     read_source(*source, files, steps, profile, notes);

@@ -1,5 +1,5 @@
-// A profile: a fabric and its hosts by name. The built-in ones are the files of profiles/, which
-// are compiled in.
+// A profile: a named fabric with its hosts. The built-in profiles are the files of profiles/,
+// compiled in.
 #pragma once
 
 #include <span>
@@ -21,11 +21,11 @@ struct BuiltInProfile {
 // By name.
 std::span<const BuiltInProfile> built_in_profiles();
 
-// What it is a fabric of.
+// What the fabric connects.
 enum class Place : uint8_t {
     between,  // servers
-    inside,   // a server: its GPUs
-    peer,     // what another simulator models
+    inside,   // the GPUs of a server
+    peer,     // a fabric that another simulator models
 };
 
 struct Profile {
@@ -33,21 +33,22 @@ struct Profile {
     std::string description;
     Place place = Place::between;
     Target target;
-    // Inside servers with more GPUs than this the other profile holds; 0: there is none.
+    // Servers with more GPUs than this need the other profile; 0: there is no other.
     uint32_t most_gpus = 0;
     std::string larger;
 };
 
-// Those that connect servers, by name.
+// The built-in profiles that connect servers, by name.
 std::vector<std::string> networks_between_servers();
 
-// What a profile file may say.
+// The keys of a profile file.
 std::span<const KnownKey> profile_keys();
 
-// A built-in name, or a path (with a slash, or ending in .yaml), which `files` opens.
+// Reads a profile by its built-in name, or by a path (with a slash, or ending in .yaml) that
+// `files` opens.
 base::Result<Profile> read_profile(std::string_view name, const FileReader& files);
 
-// The same for a scenario that names it: where the name is wrong, the scenario's line is told.
+// The same for a scenario that names it. If the name is wrong, the error has the scenario's line.
 Profile read_profile(std::string_view name, uint32_t line, const FileReader& files, Notes& notes);
 
 }  // namespace tulle::scenario

@@ -1,4 +1,4 @@
-// The reference of the language, docs/SCENARIO.md, printed from the tables that read it.
+// Prints the reference of the language, docs/SCENARIO.md, from the tables that read it.
 #pragma once
 
 #include <string>

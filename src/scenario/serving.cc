@@ -150,7 +150,7 @@ private:
             notes_.fail(value.line, fmt::format("there are more than {} requests", kMostRequests));
     }
 
-    // On average, from a decimal number of requests a second.
+    // The average time between requests, from a decimal number of requests a second.
     base::Duration between() {
         const Value& value = *map_.find("rate");
         uint64_t thousandths = 0;

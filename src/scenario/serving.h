@@ -1,5 +1,5 @@
-// An entry `serving` of the list `work`: a model, who computes its prompts and answers, and the
-// requests that come.
+// An entry `serving` of the list `work`: a model, the GPUs that compute its prompts and answers,
+// and the arriving requests.
 #pragma once
 
 #include <functional>
@@ -14,22 +14,22 @@
 namespace tulle::scenario {
 
 std::span<const KnownKey> serving_keys();
-// Of `together`, `prefill` and `decode`.
+// The keys of `together`, `prefill` and `decode`.
 std::span<const KnownKey> serving_group_keys();
 std::span<const KnownKey> serving_limit_keys();
 
 struct ServingEntry {
     workload::ServingOptions options;
-    std::vector<workload::ServingGroup> groups;  // one that does both; or prompts, then answers
+    std::vector<workload::ServingGroup> groups;  // one group for both; or prompts, then answers
     std::vector<workload::Request> requests;
 };
 
 struct ServingSource {
     const Gpus& gpus;
-    const FileReader* files;  // null: none can be read
+    const FileReader* files;  // null: no file can be read
     uint64_t seed = 1;
-    uint32_t job = 0;  // whose requests are drawn
-    // The ranks that a map names by `ranks`, or all.
+    uint32_t job = 0;  // the job whose requests are drawn
+    // The ranks that a map names with `ranks`, or all.
     std::function<std::vector<uint32_t>(const Value& map)> ranks;
 };
 

@@ -1,4 +1,4 @@
-// `--set` on what files of other programs describe: HPCC's configurations and connection matrices.
+// `--set` for files of other programs: HPCC's configurations and connection matrices.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace tulle::scenario {
 
-// Settings of `fabric` and `hosts`, as in a scenario, on top of those of a setup that is complete
-// otherwise. What is unknown, wrong, of no use or given twice is an error, and nothing is changed.
+// Applies settings of `fabric` and `hosts`, as in a scenario, to a setup that is otherwise
+// complete. Unknown, wrong, useless or repeated settings are errors; then nothing is changed.
 std::optional<base::Error> set_settings(
     const std::vector<std::pair<std::string, std::string>>& settings, sim::Setup& setup);
 

@@ -86,7 +86,7 @@ private:
         notes_.fail(value->line, "protocol: it is one of auto, simple, ll, ll128, none");
     }
 
-    // The path that a key names; empty where it is missing.
+    // The path that a key names; empty if the key is missing.
     std::string path_of(std::string_view key) {
         const Value* value = map_.find(key);
         if (value == nullptr || !notes_.expect_text(*value, key, "a path")) return {};
@@ -189,7 +189,7 @@ private:
         return fmt::format("{}.{}.et", prefix, rank);
     }
 
-    // As many as the entry names, or as there are files.
+    // The number of ranks that the entry names, or else of files.
     uint32_t count_ranks(const std::string& prefix) {
         const auto most = static_cast<uint32_t>(source_.ranks.size());
         if (map_.find("ranks") != nullptr) return most;
@@ -220,7 +220,7 @@ private:
         return found;
     }
 
-    // JSON is YAML, too.
+    // The file is JSON, which is also YAML.
     void read_groups(std::map<std::string, std::vector<uint32_t>>& groups) {
         const std::string text = file_at("groups");
         if (notes_.failed() || map_.find("groups") == nullptr) return;

@@ -1,4 +1,4 @@
-// Entries of the list `work` that are files of other programs: what ranks did, or are to do.
+// Entries of the list `work` that are files of other programs: recorded or planned work of ranks.
 #pragma once
 
 #include <span>
@@ -22,14 +22,14 @@ struct TraceEntry {
 };
 
 struct TraceSource {
-    std::string_view kind;  // of trace_kinds()
+    std::string_view kind;  // one of trace_kinds()
     const Value& map;
     const Gpus& gpus;
-    std::vector<uint32_t> ranks;  // that the entry names, or all GPUs
+    std::vector<uint32_t> ranks;  // those of the entry, or all GPUs
     const FileReader& files;
 };
 
-// Reads the files of an entry. Complains of what is wrong in the entry or in them.
+// Reads the files of an entry. Reports errors of the entry and the files.
 TraceEntry read_trace(const TraceSource& source, Notes& notes);
 
 }  // namespace tulle::scenario

@@ -22,7 +22,7 @@ base::Error located(std::string_view file, uint32_t line, std::string_view sente
     return {fmt::format("{}:{}: {}", file, line, sentence)};
 }
 
-// Builds the tree from the parser's events; the first thing that is wrong is kept.
+// Builds the tree from the parser's events; keeps the first error.
 class Builder : public YAML::EventHandler {
 public:
     explicit Builder(std::string_view file) : file_(file) {}
@@ -62,7 +62,7 @@ public:
 private:
     struct Frame {
         Value value;
-        std::optional<Key> key;  // of a map, whose value comes next
+        std::optional<Key> key;  // key of a map whose value comes next
     };
 
     Value begin(const YAML::Mark& mark, YAML::anchor_t anchor, Value::Kind kind) {
@@ -116,7 +116,7 @@ private:
     std::optional<base::Error> error_;
 };
 
-// Writes flow style: whatever stands between brackets may be broken into lines at will.
+// Writes flow style, because text between brackets may contain line breaks anywhere.
 class Writer {
 public:
     void write(const Value& value) {
@@ -150,7 +150,7 @@ private:
     void quote(std::string_view word) {
         text_ += '\'';
         for (const char c : word) {
-            // A line break within quotes is a blank; two quotes are one.
+            // A line break inside quotes is written as a space, a quote as two.
             text_ += c == '\n' ? ' ' : c;
             if (c == '\'') text_ += c;
         }
@@ -181,7 +181,7 @@ base::Result<Value> parse_tree(std::string_view text, std::string_view file) {
     try {
         std::istringstream stream{std::string(text)};
         YAML::Parser parser(stream);
-        // No third time: over a stray comma the parser finds empty documents for ever.
+        // Not a third time: at a stray comma the parser finds empty documents for ever.
         if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);
     } catch (const YAML::Exception& e) {
         return located(file, mark_line(e.mark), fmt::format("this is no YAML: {}", e.msg));

@@ -1,8 +1,8 @@
 // YAML text as a tree that remembers its lines.
 //
-// The parser's exceptions, its anchors and aliases (with which a short text can mean a gigabyte),
-// tags and second documents end here: what comes out is texts, lists and maps, every map with each
-// key once. Nothing is interpreted; `yes`, `0x10` and `1:30` are the texts that were written.
+// Some features of YAML end here: the parser's exceptions, tags, second documents, anchors and
+// aliases (with which a short text can mean a gigabyte). The result is texts, lists and maps; each
+// map has a key only once. Nothing is interpreted: `yes`, `0x10` and `1:30` stay texts.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tulle::scenario {
 
-// Scenarios and profiles above this are refused: traffic in bulk belongs into flow files.
+// Larger scenarios and profiles are refused: large traffic belongs in flow files.
 inline constexpr size_t kMostTextBytes = 4 << 20;
 
 struct Key {
@@ -27,22 +27,22 @@ struct Value {
     Kind kind = Kind::nothing;
     uint32_t line = 0;  // from 1
     std::string text;
-    std::vector<Key> keys;     // of a map, ...
-    std::vector<Value> items;  // ... and their values; or the items of a list
+    std::vector<Key> keys;     // keys of a map
+    std::vector<Value> items;  // the values of these keys, or the items of a list
 
     bool is_text() const { return kind == Kind::text; }
     bool is_list() const { return kind == Kind::list; }
     bool is_map() const { return kind == Kind::map; }
 
-    // The value of a key; null where the map lacks it.
+    // The value of a key; null if the map lacks it.
     const Value* find(std::string_view key) const;
 };
 
 // Errors begin with "file:line: ". An empty text is an empty map.
 base::Result<Value> parse_tree(std::string_view text, std::string_view file);
 
-// The same tree as YAML text, everything in the line where it stood, so that another reader of it
-// complains of the right one.
+// The tree as YAML text. Everything is on its original line, so that errors of another reader name
+// the right line.
 std::string to_yaml(const Value& value);
 
 }  // namespace tulle::scenario

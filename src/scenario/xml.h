@@ -1,5 +1,5 @@
-// XML as far as files of NCCL need it: elements with attributes, one tag after the other. Text
-// between tags, comments, declarations and entities other than the five usual ones are passed over.
+// The part of XML that NCCL's files need: elements with attributes, read tag by tag. Text between
+// tags, comments, declarations, and entities other than the five usual ones are skipped.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct XmlTag {
     uint32_t line = 0;
     std::string_view name;
     bool is_begin = true;  // <name ...>
-    bool is_end = false;   // </name>, or <name .../> besides
+    bool is_end = false;   // </name>; also set for <name .../>
     std::vector<std::pair<std::string_view, std::string_view>> attributes;
 
     std::string_view attribute(std::string_view key) const;
@@ -23,7 +23,7 @@ class XmlReader {
 public:
     explicit XmlReader(std::string_view text) : rest_(text) {}
 
-    // False at the end, and where the text is no XML: see complaint().
+    // Returns false at the end, or if the text is not XML: see complaint().
     bool next(XmlTag& tag);
     std::string_view complaint() const { return complaint_; }  // empty: none
     uint32_t line() const { return line_; }
