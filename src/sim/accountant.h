@@ -1,4 +1,4 @@
-// From what hosts noted of the messages of a chain to the shares of the run's time.
+// Splits the time of a run into shares, from the notes that hosts made of the chain's messages.
 #pragma once
 
 #include "sim/network.h"

@@ -1,4 +1,4 @@
-// What a cable is in a run: its own values where the graph gives them, else those of the fabric.
+// Rate and delay of a cable in a run: from the graph where it gives them, else from the fabric.
 #pragma once
 
 #include "sim/setup.h"
@@ -15,7 +15,7 @@ inline base::Rate cable_rate(const Setup& setup, uint32_t cable) {
     return cable_rate(setup, setup.graph.cables[cable]);
 }
 
-// Of the cable alone; coding and decoding at its ends come on top.
+// The delay of the cable alone; coding and decoding at its ends are added to it.
 inline Duration cable_delay(const Setup& setup, const topology::Cable& cable) {
     if (cable.delay.ps != 0) return cable.delay;
     if (cable.length_mm != 0) return {cable.length_mm * kPicosecondsPerMillimetre};

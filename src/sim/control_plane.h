@@ -1,4 +1,4 @@
-// From a setup to what its control plane does, before any packet moves.
+// Runs the control plane of a setup, before any packet moves.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace tulle::sim {
 
-// By time, the order of the setup at one instant.
+// The disturbances of a setup by time; those of one instant are in the order of the setup.
 std::vector<control::Disturbance> disturbances_of(const Setup& setup);
 
-// Null where tables are given.
+// What the control plane does; null if tables are given.
 base::Result<std::shared_ptr<const control::History>> run_control(const Setup& setup);
 
 }  // namespace tulle::sim

@@ -5,12 +5,12 @@
 namespace tulle::sim {
 namespace {
 
-constexpr Duration kAfterLastFlow{10'000'000'000};  // 10 ms, for what is still under way
+constexpr Duration kAfterLastFlow{10'000'000'000};  // 10 ms, for packets that are still under way
 constexpr Duration kSlowestPace{100'000'000'000};   // 100 ms between two packets
 constexpr Duration kTimeoutUnit{4'096'000};  // of the local ACK timeout (IBTA vol 1, 9.9.2.1.2)
-constexpr int64_t kTimeouts = 8;             // it may take up to four times as long
+constexpr int64_t kTimeouts = 8;             // a timeout may take up to four times as long
 
-// From a doorbell to the first packet's being there.
+// The time from a doorbell until the first packet is in the adapter.
 Duration longest_way_to_an_adapter(const Setup& setup) {
     const auto of = [](const HostSettings& host) {
         return host.send_latency + host.memory.fetch(host.mtu);

@@ -1,10 +1,9 @@
-// Which window of a simulation comes next, and when a run is over.
+// Chooses the next window of a simulation, and decides when a run is over.
 //
-// Most runs end because nothing is left to happen. Some never come to that: pauses of PFC are said
-// again for as long as their reason lasts, and neither a storm nor a circle of full buffers ends by
-// itself. So a run is also over a while after its last flow has ended, and once no packet has moved
-// for longer than any timer waits. Both are told by simulated time alone, so that the number of
-// partitions does not matter.
+// Most runs end because no event is left. Some never reach that point: PFC repeats a pause as long
+// as its reason lasts, and neither a pause storm nor a circle of full buffers ends by itself. So a
+// run is also over a while after its last flow has ended, and once no packet has moved for longer
+// than any timer. Both rules use simulated time alone, so the number of partitions does not matter.
 #pragma once
 
 #include "sim/simulation.h"
@@ -15,7 +14,7 @@ class Course {
 public:
     Course(const Setup& setup, Simulation& simulation);
 
-    // To be called again once the window was advanced and exchanged.
+    // Chooses the next window. Call it after the current one was advanced and exchanged.
     void choose();
 
     bool is_over() const { return window_ == Simulation::kNoWindow; }
@@ -24,7 +23,7 @@ public:
     Result::End end() const { return end_; }
 
 private:
-    // How long its timers wait, and when it is disturbed for the last time.
+    // Reads the longest timer of a network, and the time of the last input from outside.
     void look_at(const Setup& network);
     bool is_idle(Instant at);
     bool all_work_ended();
@@ -35,10 +34,10 @@ private:
     Result::End end_ = Result::End::done;
     size_t ends_seen_ = 0;
     Instant last_end_ = Instant::never();  // of all flows and the program
-    Instant last_input_{};                 // after this nobody does anything from outside
-    Duration quiet_{};                     // so long without a packet, and none will come
-    int64_t period_ = 0;                   // of that length, that was looked at last
-    uint64_t hops_ = 0;                    // before it
+    Instant last_input_{};                 // no flow, job, fault or table write begins after this
+    Duration quiet_{};    // after this long without a packet no more packets will come
+    int64_t period_ = 0;  // the last one that was checked; each is as long as `quiet_`
+    uint64_t hops_ = 0;   // before that period
 };
 
 }  // namespace tulle::sim

@@ -1,6 +1,6 @@
-// Do output ports wait for each other in a circle? A lane that may not send waits for room in the
-// buffer behind its cable; that room is taken by packets that came the same way and wait for other
-// lanes. A circle of such lanes that are all held will never move by itself.
+// Finds output ports that wait for each other in a circle. A lane that may not send waits for room
+// in the buffer at the other end of its cable. Packets that came over that cable fill the buffer
+// and wait for other lanes. If all lanes of a circle are held, none of them can ever move.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// What tasks that are stored (ranks.h) and tasks that are generated (rank_streams.h) share: the
-// networks, what ranks of a partition have seen and will see, and what was counted of it.
+// State that stored tasks (ranks.h) and generated tasks (rank_streams.h) share: the networks, the
+// past and future events of the ranks of a partition, and their counters.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +21,10 @@ constexpr size_t index_of(workload::Tier tier) {
 // Something that a rank sees at a time.
 struct RankEvent {
     Instant at{};
-    uint64_t task = 0;  // that is stored, or the number of one that is generated
+    uint64_t task = 0;  // index of a stored task, or number of a generated one
     uint32_t rank = 0;
-    uint32_t flight = 0;       // of StreamPart::events, if it is generated
-    bool has_arrived = false;  // a message; otherwise one's own task is done
+    uint32_t flight = 0;       // index into StreamPart::events, if the task is generated
+    bool has_arrived = false;  // a message from a peer; otherwise a task of the rank is done
 
     bool is_generated() const { return task >= workload::Program::kFirstGenerated; }
     uint32_t stored() const { return static_cast<uint32_t>(task); }
@@ -41,7 +41,7 @@ struct RankFailure {
     uint32_t phase = 0;
 };
 
-// What one thread touches.
+// The state of the ranks of one partition; one thread uses it.
 struct RankPart {
     std::vector<RankEvent> events;  // of this window
     std::vector<RankEvent> later;   // a heap, the next one first
@@ -52,9 +52,9 @@ struct RankPart {
     base::Histogram latency[kTiers];
     Duration cpu{};
     std::vector<RankFailure> failed;
-    RankEvent last{};  // that was seen
+    RankEvent last{};  // the last end that was seen
     Instant until{};
-    Duration skipped{};  // the program's time is so much later than the network's
+    Duration skipped{};  // how far the program's time is ahead of the network's
 
     void push(const RankEvent& event) {
         later.push_back(event);
@@ -73,7 +73,7 @@ struct RankPart {
     void begin_phase(uint32_t phase, Instant at) {
         phases[phase].begin = std::min(phases[phase].begin, at + skipped);
     }
-    // Whether nothing that was seen before is later.
+    // Returns whether this is the latest end so far.
     bool note_end(uint32_t phase, const RankEvent& event) {
         phases[phase].end = std::max(phases[phase].end, event.at + skipped);
         if (!is_later(event, last)) return false;
@@ -82,7 +82,7 @@ struct RankPart {
     }
 };
 
-// Engines that copy between a GPU and its host, one a direction.
+// The engines that copy between a GPU and its host, one per direction.
 struct RankCopies {
     Instant out_free{};
     Instant in_free{};
@@ -104,7 +104,7 @@ struct RankGround {
     size_t part_of(uint32_t rank) const {
         return networks[0]->partition_of(setup.ranks[rank].endpoint);
     }
-    // When a copy is made that begins when the engine is free.
+    // Copies once the engine is free, at `at` or later. Returns when the copy is done.
     Instant copy(RankPart& part, Instant& free, Instant at, uint64_t bytes) const {
         const Staging& staging = setup.host.staging;
         part.cpu += staging.cpu_per_copy;
@@ -116,13 +116,13 @@ struct RankGround {
 // A task of a chain of waits that is followed.
 struct ChainTask {
     uint32_t rank = 0;
-    Instant ready{};  // when it waited for nothing any more
+    Instant ready{};  // when the last thing that it waited for was seen
     bool computes = false;
     bool is_launch = false;  // the computing is a library's
     Duration computing{};
     workload::Tier tier = workload::Tier::scale_out;  // of a message
-    uint32_t id = 0;                                  // as its sender's host knows it
-    uint32_t arrives_as = 0;                          // and as that of its receiver does
+    uint32_t id = 0;                                  // at the sender's host
+    uint32_t arrives_as = 0;                          // its id at the receiver's host
 };
 
 }  // namespace tulle::sim

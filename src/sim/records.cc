@@ -1,6 +1,6 @@
-// What nodes have written down leaves their partitions, in the order of time. Ties are broken by
-// place, and one place is in one partition, so the order does not depend on how many there are, nor
-// on how often records are taken.
+// Takes the records of nodes out of their partitions, in the order of time. Ties are broken by
+// place, and a place is in one partition, so the order depends neither on the number of partitions
+// nor on how often records are taken.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -11,7 +11,7 @@
 namespace tulle::sim {
 namespace {
 
-// Calls `take` with each record of the time before that instant, and keeps the others.
+// Calls `take` with each record from before that instant, and keeps the others.
 template <class Record, class Take>
 void take_before(Instant before, std::vector<Record>& records, Take&& take) {
     size_t kept = 0;

@@ -1,8 +1,8 @@
-// One number for a run: for all that was asked and all that was found.
+// A hash of a run: of its whole setup and its whole result.
 //
-// Two runs with one hash were given the same graph, settings, flows, program, faults and seed, and
-// every figure that they found is the same. Names of scenarios and profiles do not count, nor what
-// only watches (captures, timelines), nor how fast the engine was. The number is the same for every
+// Two runs with the same hash had the same graph, settings, flows, program, faults and seed, and
+// found the same figures. The hash leaves out the names of scenarios and profiles, settings that
+// only observe (captures, timelines), and the speed of the engine. It is the same for every
 // compiler and any number of threads.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace tulle::sim {
 
-// What was asked.
+// The hash of a setup.
 uint64_t setup_hash(const Setup& setup);
-// What was asked and found. `result.hash` itself does not count.
+// The hash of a setup and its result, without `result.hash` itself.
 uint64_t run_hash(const Setup& setup, const Result& result);
 
 }  // namespace tulle::sim
