@@ -7,8 +7,8 @@
 namespace tulle::topology {
 namespace {
 
-// How many groups: as asked, or as many as give each pair one cable. Each group must have a cable
-// to each other one.
+// The number of groups: as given, or such that each pair shares one cable. Each group must have a
+// cable to each other one.
 base::Result<uint32_t> group_count(uint64_t asked, uint64_t places) {
     const uint64_t groups = asked == 0 ? plus(places, 1) : asked;
     if (groups > plus(places, 1))

@@ -1,4 +1,4 @@
-// Forms that other programs read and we do not.
+// Formats that are only written, for other programs.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace tulle::topology {
 // Graphviz: hosts below, switches of a tier in one row.
 std::string write_dot(const Graph& graph);
 
-// Slurm's topology.conf for topology/tree. Slurm knows one parent for each switch, so switches of a
-// tier with the same children are one: the spines of a pod, all cores, and the leaves of a group of
-// servers with several rails. A top switch is made up where several are left.
+// Slurm's topology.conf for topology/tree. A switch of Slurm has one parent, so switches of a tier
+// with the same children are merged: the spines of a pod, all cores, and the leaves of a group of
+// servers with several rails. A top switch is invented if several are left.
 base::Result<std::string> write_slurm(const Graph& graph);
 
 }  // namespace tulle::topology

@@ -41,7 +41,7 @@ std::optional<Format> format_named(std::string_view name) {
     return std::nullopt;
 }
 
-// The first line that says something tells: numbers, a record of ibnetdiscover, or else YAML.
+// The first line with content decides: numbers, a record of ibnetdiscover, or else YAML.
 Format guess_format(std::string_view content) {
     for (const std::string_view line : split(content, '\n')) {
         const auto words = words_of(line);

@@ -12,12 +12,12 @@ namespace tulle::topology {
 
 enum class Format : uint8_t { yaml, hpcc, ibnetdiscover, dot, slurm };
 
-// By the name that a person writes: "hpcc".
+// By its name: "hpcc".
 std::optional<Format> format_named(std::string_view name);
-// What a file looks like inside; the last two formats cannot be read.
+// Recognises the format of a file by its content; the last two formats cannot be read.
 Format guess_format(std::string_view content);
 
-// Reads a fabric and checks it (Graph::check). `name` is that of the file, for sentences.
+// Reads a fabric and checks it (Graph::check). `name` is the file's, for error messages.
 base::Result<Graph> read(Format format, std::string_view content, std::string_view name);
 base::Result<std::string> write(Format format, const Graph& graph);
 

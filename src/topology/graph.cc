@@ -74,7 +74,7 @@ std::optional<base::Error> check_guids(const Graph& graph) {
     return std::nullopt;
 }
 
-// The nodes that can be reached from `start`. A host passes nothing on, so the search stops there.
+// The nodes reachable from `start`. A host does not forward, so the search stops there.
 std::vector<bool> reached_from(const Graph& graph, const Ports& ports, uint32_t start) {
     std::vector<bool> reached(graph.nodes.size());
     std::vector<uint32_t> open{start};

@@ -1,4 +1,4 @@
-// Width and speed of an InfiniBand link, such as 4xHDR, and its data rate.
+// Width and speed of an InfiniBand link, for example 4xHDR, and its data rate.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@ namespace tulle::topology {
 
 struct IbSpeed {
     std::string_view name;
-    uint64_t lane_bps;  // data, after line coding
+    uint64_t lane_bps;  // data rate, after line coding
 };
 
-// SDR to QDR are coded 8b/10b, the others 64b/66b; FDR's lane is 150/11 Gb/s.
+// SDR to QDR use 8b/10b coding, the others 64b/66b; a lane of FDR has 150/11 Gb/s.
 inline constexpr std::array kIbSpeeds{
     IbSpeed{"SDR", 2'000'000'000},   IbSpeed{"DDR", 4'000'000'000},
     IbSpeed{"QDR", 8'000'000'000},   IbSpeed{"FDR10", 10'000'000'000},
@@ -26,7 +26,7 @@ inline constexpr std::array kIbSpeeds{
 };
 inline constexpr std::array<uint64_t, 5> kIbWidths{4, 1, 2, 8, 12};  // the usual one first
 
-// "4xHDR" is 200 Gb/s; nothing where it is no such word.
+// "4xHDR" is 200 Gb/s; nothing for any other word.
 inline std::optional<uint64_t> parse_ib_speed(std::string_view word) {
     const size_t x = word.find('x');
     if (x == std::string_view::npos) return std::nullopt;
@@ -37,7 +37,7 @@ inline std::optional<uint64_t> parse_ib_speed(std::string_view word) {
     return std::nullopt;
 }
 
-// The other way; empty for a rate that no link has.
+// The reverse; empty for a rate that no link has.
 inline std::string ib_speed_text(uint64_t rate_bps) {
     for (const uint64_t width : kIbWidths)
         for (const IbSpeed& speed : kIbSpeeds)

@@ -42,10 +42,11 @@ private:
     std::string id(uint32_t node) const {
         return text(graph_.nodes[node].is_host() ? "\"H-" : "\"S-", hex(guid(node), 16), "\"");
     }
-    // 1 upwards; 0 where a subnet has no more.
+    // From 1 on; 0 once the LIDs of a subnet are used up.
     static uint32_t lid(uint32_t node) { return node < kMaxLid ? node + 1 : 0; }
 
-    // An adapter of several says so as drivers do, so that a reader finds its server.
+    // Adapters of a server with several are named as drivers do it, so that a reader finds the
+    // server.
     std::string description(uint32_t i) const {
         const Node& node = graph_.nodes[i];
         std::string name = node.name;
@@ -73,7 +74,7 @@ private:
             if (links[port].is_cabled()) write_port(i, port, links[port]);
     }
 
-    // [1](guid of a host's port) "peer"[1](guid of a host's port)  # what is known of both ends
+    // [1](guid of a host's port) "peer"[1](guid of a host's port)  # descriptions of both ends
     void write_port(uint32_t i, uint32_t port, const Ports::Link& link) {
         const uint32_t peer = link.peer.node;
         const bool is_host = graph_.nodes[i].is_host();
@@ -92,7 +93,7 @@ private:
 
     const Graph& graph_;
     Ports ports_;
-    std::unordered_map<uint32_t, uint32_t> adapters_;  // how many a server has
+    std::unordered_map<uint32_t, uint32_t> adapters_;  // number of adapters of each server
     std::vector<uint64_t> guids_;                      // by node
     std::string out_;
 };
@@ -105,7 +106,7 @@ std::vector<uint64_t> node_guids(const Graph& graph) {
     std::vector<uint64_t> guids;
     uint64_t next = kGuidBase;
     for (const Node& node : graph.nodes) {
-        // Room for the GUIDs of ports, which follow that of their node.
+        // Leaves room for the GUIDs of ports, which follow that of their node.
         do next += 0x100;
         while (taken.contains(next));
         guids.push_back(node.guid != 0 ? node.guid : next);

@@ -7,7 +7,8 @@
 namespace tulle::topology {
 namespace {
 
-// Every leaf to every spine; leaf by leaf, so that a leaf's ways up are in the order of the spines.
+// Connects each leaf to each spine, leaf by leaf, so that uplinks of a leaf are in the order of
+// spines.
 void connect_tiers(Graph& graph, uint32_t leaf, uint32_t leaves, uint32_t spine, uint32_t spines,
                    uint32_t cables) {
     for (uint32_t i = 0; i < leaves; ++i)

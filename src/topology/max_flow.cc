@@ -38,8 +38,8 @@ bool MaxFlow::find_levels(uint32_t source, uint32_t sink) {
     return level_[sink] != kUnseen;
 }
 
-// Walks level by level towards the sink; from a dead end one step back, never to come again. Not
-// recursive, since a line of a million switches is a million levels.
+// Walks level by level towards the sink. A dead end is left by one step back and not entered again.
+// Iterative, because a line of a million switches has a million levels.
 uint64_t MaxFlow::fill_one(uint32_t source, uint32_t sink) {
     path_.clear();
     uint32_t node = source;

@@ -1,5 +1,5 @@
-// What the builders have in common: rows of equal nodes, and limits checked before anything is
-// made.
+// Common parts of the builders: rows of equal nodes, and limits checked before anything is
+// allocated.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace tulle::topology {
 
-// How large a fabric would be; counted in 64 bits from 32-bit options, so it must saturate.
+// The size of a fabric. 64-bit counts of 32-bit options may overflow, so products saturate.
 struct Size {
     uint64_t hosts = 0;
     uint64_t switches = 0;
     uint64_t cables = 0;
-    uint64_t ports = 0;  // of its largest switch
+    uint64_t ports = 0;  // of the largest switch
 };
 
-// a * b, or the largest number where that does not fit.
+// a * b, saturated.
 constexpr uint64_t times(uint64_t a, uint64_t b) {
     uint64_t product = 0;
     return __builtin_mul_overflow(a, b, &product) ? ~uint64_t{0} : product;
@@ -38,10 +38,11 @@ constexpr uint64_t plus(uint64_t a, uint64_t b, More... more) {
     return plus(plus(a, b), more...);
 }
 
-// A sentence if the fabric has no hosts, or is larger than the limits of builders.h.
+// An error if the fabric has no hosts, or exceeds the limits of builders.h.
 std::optional<base::Error> check_size(std::string_view builder, const Size& size);
 
-// Adds `count` nodes NAME0, NAME1, ...; each host is a server of its own. Returns the first.
+// Adds `count` nodes NAME0, NAME1, ...; each host is a server of its own. Returns the index of the
+// first.
 uint32_t add_hosts(Graph& graph, uint32_t count);
 uint32_t add_switches(Graph& graph, uint32_t count, std::string_view name, uint8_t tier);
 
@@ -49,9 +50,9 @@ uint32_t add_switches(Graph& graph, uint32_t count, std::string_view name, uint8
 void attach_hosts(Graph& graph, uint32_t first_host, uint32_t first_switch, uint32_t count,
                   uint32_t hosts_each);
 
-// Global cables of a dragonfly. Group i has `ports` places for them, numbered 0 up; place(i, n) is
-// the node that holds place n. Each pair of groups gets the same number of cables, in rounds: in
-// each round group i names the others in order, leaving itself out.
+// Global cables of a dragonfly. Group i has `ports` slots for them, numbered from 0; place(i, n) is
+// the node with slot n. Each pair of groups gets the same number of cables, in rounds: in each
+// round group i goes through all other groups in order.
 template <class Place>
 void connect_groups(Graph& graph, uint32_t groups, uint32_t ports, Place&& place) {
     const uint32_t rounds = groups > 1 ? ports / (groups - 1) : 0;

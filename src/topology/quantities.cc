@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kTrillion = 1'000'000'000'000;
 
-// "1.25" with 3 places is 1250; nothing where a digit would be lost or there is none.
+// "1.25" with 3 decimals is 1250; nothing if a digit would be lost or there is none.
 std::optional<uint64_t> scaled(std::string_view written, int places) {
     const size_t point = written.find('.');
     std::string digits(written.substr(0, point));
@@ -27,7 +27,7 @@ std::optional<uint64_t> scaled(std::string_view written, int places) {
     return digits.empty() ? 0 : parse_number<uint64_t>(digits);
 }
 
-// 1250 with 3 places is "1.25".
+// 1250 with 3 decimals is "1.25".
 std::string unscaled(uint64_t value, size_t places) {
     std::string digits = std::to_string(value);
     if (digits.size() <= places) digits.insert(0, places + 1 - digits.size(), '0');
@@ -38,7 +38,7 @@ std::string unscaled(uint64_t value, size_t places) {
     return digits;
 }
 
-// The power of ten after an e; 0 without one.
+// The exponent after an e; 0 without one.
 std::optional<int> exponent_of(std::string_view written) {
     const bool is_negative = written.starts_with('-');
     if (is_negative || written.starts_with('+')) written.remove_prefix(1);

@@ -1,5 +1,5 @@
-// The quantities of a cable as topology files write them. All are exact: what is written reads back
-// as the same number.
+// The quantities of a cable in topology files. All are exact: a written number reads back
+// unchanged.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ std::string rate_text(uint64_t rate_bps);
 base::Result<base::Duration> parse_delay(std::string_view written);  // "0.001ms", not negative
 std::string delay_text(base::Duration delay);                        // in ms, as HPCC files do
 
-// A share such as "0.001" or "1e-9", at most 1, in parts of 10^12.
+// A share such as "0.001" or "1e-9", at most 1, in units of 10^-12.
 base::Result<uint64_t> parse_loss(std::string_view written);
 std::string loss_text(uint64_t per_trillion);
 

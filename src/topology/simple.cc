@@ -1,4 +1,4 @@
-// The small fabrics of examples and exact tests.
+// Small fabrics for examples and exact tests.
 #include "topology/builders.h"
 #include "topology/parts.h"
 #include "topology/text.h"

@@ -1,4 +1,4 @@
-// A fabric as one word of a command line or a scenario: `fat-tree:k=8`, `torus:4x4x4,hosts=2`.
+// A fabric in one word on a command line or in a scenario: `fat-tree:k=8`, `torus:4x4x4,hosts=2`.
 #pragma once
 
 #include <string_view>
@@ -8,13 +8,13 @@
 
 namespace tulle::topology {
 
-// True where the text names a builder, rightly used or not: `fat-tree`, `star:nonsense`.
+// True if the text starts with the name of a builder, even if the rest is wrong: `star:nonsense`.
 bool is_spec(std::string_view text);
 
-// Builds what the text describes, or says what to write instead.
+// Builds the fabric, or says what to write instead.
 base::Result<Graph> build_spec(std::string_view text);
 
-// A line for each builder with an example, for help texts.
+// One line per builder with an example, for help texts.
 std::string_view spec_help();
 
 }  // namespace tulle::topology

@@ -10,7 +10,7 @@
 namespace tulle::topology {
 namespace {
 
-// Looking at all pairs takes longer than a person waits above this many steps.
+// Above this many steps a search over all pairs takes too long for interactive use.
 constexpr uint64_t kMostSteps = 4'000'000'000;
 
 uint32_t farthest_host(const Graph& graph, const Ports& ports, uint32_t start,
@@ -32,7 +32,7 @@ uint32_t farthest_host(const Graph& graph, const Ports& ports, uint32_t start,
     return farthest;
 }
 
-// Hosts beside the same nodes are equally far from all others, so one of them is enough.
+// Hosts with the same neighbours are equally far from all others, so one of them is enough.
 std::optional<uint32_t> diameter_of(const Graph& graph) {
     const Ports ports(graph);
     std::set<std::vector<uint32_t>> seen;
@@ -55,10 +55,10 @@ std::optional<uint32_t> diameter_of(const Graph& graph) {
 
 struct Cut {
     uint64_t capacity = 0;
-    uint64_t offered = 0;  // by the hosts of the weaker half
+    uint64_t offered = 0;  // rate of the hosts in the weaker half
 };
 
-// All hosts of a half are one node here, and parallel cables one edge.
+// The hosts of a half are merged into one node, and parallel cables into one edge.
 template <class Capacity>
 Cut cut_between_halves(const Graph& graph, Capacity&& capacity) {
     const size_t half = graph.host_count() / 2;

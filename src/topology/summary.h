@@ -1,4 +1,4 @@
-// A fabric in a few numbers.
+// Key figures of a fabric.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,20 @@ struct Summary {
     std::vector<uint64_t> switches_of_tier;  // tier 1 first
     uint64_t cables = 0;
     uint64_t host_cables = 0;
-    // Cables between the two hosts that are farthest apart; none where the fabric is too large to
-    // look at all pairs.
+    // Cables between the two hosts that are farthest apart; none if the fabric is too large to
+    // search all pairs.
     std::optional<uint32_t> diameter;
-    // The fewest cables whose loss would part the first half of the hosts from the second.
+    // The least number of cables whose removal separates the first half of the hosts from the
+    // second.
     uint64_t bisection_cables = 0;
-    // The same by rates, where every cable has one.
+    // The same in bits per second, if every cable has a rate.
     std::optional<uint64_t> bisection_bps;
-    // What half of the hosts can send, over what can cross that cut: 2/1 is two to one.
+    // The rate of half of the hosts over the rate of that cut: 2/1 is two to one.
     uint64_t oversubscription_numerator = 1;
     uint64_t oversubscription_denominator = 1;
 };
 
-// Of a graph that check() found in order.
+// For a checked graph (Graph::check).
 Summary summarise(const Graph& graph);
 
 }  // namespace tulle::topology

@@ -65,7 +65,7 @@ TEST(Summary, rates_count_where_all_are_known) {
 }
 
 TEST(MaxFlow, takes_back_what_was_sent_the_wrong_way) {
-    //   0 - 2 - 3 - 1 is the shortest way through the middle; the best two ways cross there.
+    //   0 - 2 - 3 - 1 is the shortest path through the middle; the best two paths cross there.
     MaxFlow flow(6);
     flow.connect(0, 2, 1);
     flow.connect(0, 4, 1);

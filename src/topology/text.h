@@ -1,4 +1,4 @@
-// Sentences and files out of words and numbers; words out of lines.
+// Builds sentences and files from words and numbers, and splits lines into words.
 #pragma once
 
 #include <charconv>
@@ -51,7 +51,7 @@ inline std::vector<std::string_view> split(std::string_view line, char separator
 
 inline constexpr std::string_view kBlanks = " \t\r\v\f";
 
-// The words between blanks; empty ones are left out.
+// The words between blanks, without empty ones.
 inline std::vector<std::string_view> words_of(std::string_view line) {
     std::vector<std::string_view> words;
     size_t at = line.find_first_not_of(kBlanks);

@@ -1,15 +1,15 @@
-// Tiers and names for switches of files that give none.
+// Tiers and names for switches, for files that have none.
 #pragma once
 
 #include "topology/graph.h"
 
 namespace tulle::topology {
 
-// A switch with hosts is a leaf; every other one stands one tier above the lowest one beside it.
+// A switch with hosts is a leaf; any other is one tier above its lowest neighbour.
 void assign_tiers(Graph& graph);
 
-// Names every host h0, h1, ... and every switch after its tier, as the builders do: leaf0, spine0,
-// core0, and tier4-0 and so on above. Where all switches are of one tier: switch0, switch1, ...
+// Names hosts h0, h1, ..., and switches after their tier, as the builders do: leaf0, spine0, core0,
+// then tier4-0 and so on. If all switches are of one tier: switch0, switch1, ...
 void assign_names(Graph& graph);
 
 }  // namespace tulle::topology

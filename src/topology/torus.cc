@@ -16,7 +16,7 @@ std::optional<base::Error> check_torus(const Torus& options) {
 
 }  // namespace
 
-// The first dimension is the fastest: in 4x3, switch 5 stands at (1, 1).
+// The first dimension varies fastest: in 4x3, switch 5 is at (1, 1).
 base::Result<Graph> build(const Torus& options) {
     if (auto error = check_torus(options)) return *error;
     uint32_t switches = 1;

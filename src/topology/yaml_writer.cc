@@ -15,7 +15,7 @@ bool is_plain(std::string_view word) {
     });
 }
 
-// A word that YAML reads back as itself; `port` is written behind it.
+// A word in the form that YAML reads back unchanged, followed by `port`.
 std::string quoted(std::string_view word, std::string_view port = {}) {
     if (is_plain(word)) return text(word, port);
     std::string out = "\"";
