@@ -1,12 +1,13 @@
-// Traces of PyTorch's profiler (Kineto, Chrome's JSON): when kernels of one rank ran on its GPU.
+// Traces of PyTorch's profiler (Kineto, in Chrome's JSON): when the kernels of a rank ran on its
+// GPU.
 //
-// What is not a kernel of NCCL is computing; kernels that run at once are one stretch of it. A
-// collective begins behind the kernel that ran when it began. Where computing stood still
-// until a collective ended, it waits for that collective; where it went on beside it, it does not.
-// Time in which neither ran is computing, too: the processor's. How long a kernel of NCCL ran is
-// not used, because that contains the waiting for others: the simulation says how long it takes.
+// All kernels but NCCL's are computation; concurrent kernels count as one interval. A collective
+// starts after the kernel that was running when it began. If computation stood still until a
+// collective ended, it waits for that collective; if it went on, it does not. Time in which neither
+// ran is computation of the processor. The duration of an NCCL kernel is not used, because it
+// includes waiting for other ranks; the simulation determines it.
 //
-// Times are microseconds. The text is read in one pass, and only kernels are kept.
+// Times are in microseconds. The text is read in one pass, and only kernels are kept.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,9 @@ class KinetoReader {
 public:
     explicit KinetoReader(uint32_t ranks);
 
-    // Adds the next rank from the text of its file; or "FILE: byte 12: sentence".
+    // Adds the next rank from the text of its file. An error is "FILE: byte 12: sentence".
     std::optional<base::Error> add_rank(std::string_view text, const std::string& file);
-    // All further ranks do what the first did, in groups of the same shape.
+    // All further ranks repeat the first one, in groups of the same shape.
     std::optional<base::Error> repeat_first();
     Trace take() { return std::move(trace_); }
 

@@ -14,10 +14,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Chosen: more would not be looked at by anybody, and takes 2 GB.
+// Chosen: more takes 2 GB, and nobody would look at it.
 constexpr size_t kMostKernels = 8'000'000;
 
-// Told of each value of the text as it is read; keeps the kernels.
+// Receives each value of the text as it is parsed, and keeps the kernels.
 class EventHandler {
 public:
     explicit EventHandler(const std::string& file) : file_(file) {}
@@ -119,7 +119,7 @@ private:
         return true;
     }
 
-    // Microseconds as they are written, to the picosecond. Times of day are below 2^63 ps.
+    // Microseconds as written, exact to the picosecond. Times of day are below 2^63 ps.
     bool time(const std::string& text) {
         constexpr int64_t kMost = INT64_MAX / 4;
         uint64_t micros = 0;
@@ -133,7 +133,7 @@ private:
                 picos += unit * static_cast<uint64_t>(*stop - '0');
         if (stop != end)
             return fail_event(fmt::format("'{}' is no time in microseconds", text.substr(0, 40)));
-        // Clocks count from 1970: what matters is the difference, so whole days are left out.
+        // Clocks count from 1970. Only differences matter, so whole days are dropped.
         constexpr uint64_t kDay = 86'400'000'000;
         if (key_ == "ts") {
             if (first_day_ == kUnknownDay) first_day_ = micros / kDay;
@@ -172,8 +172,8 @@ private:
     std::string error_;
     std::vector<Kernel> kernels_;
     size_t depth_ = 0;
-    bool is_events_ = false;     // below "traceEvents"
-    bool is_arguments_ = false;  // below "args" of an event
+    bool is_events_ = false;     // inside "traceEvents"
+    bool is_arguments_ = false;  // inside "args" of an event
     bool is_ranks_ = false;
     bool saw_events_ = false;
     std::string key_;

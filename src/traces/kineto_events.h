@@ -1,4 +1,4 @@
-// The kernels of a Kineto trace, as far as they matter here.
+// Reads the kernels of a Kineto trace.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Kernel {
     int64_t end_ps = 0;
     uint64_t number = 0;  // of the event in the file, from 0
     bool is_nccl = false;
-    // Of NCCL's.
+    // Only for kernels of NCCL.
     std::string collective;
     std::string type;
     uint64_t elements_in = 0;
@@ -29,7 +29,7 @@ struct Kernel {
     int64_t destination = -1;
 };
 
-// By when they began; or "FILE: byte 12: sentence".
+// Sorted by start time. An error is "FILE: byte 12: sentence".
 base::Result<std::vector<Kernel>> read_kernels(std::string_view text, const std::string& file);
 
 }  // namespace tulle::traces

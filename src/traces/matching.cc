@@ -17,7 +17,7 @@ using base::Error;
 
 // Nodes of a group at one rank, in order.
 using Sequence = std::vector<uint32_t>;
-// Who sends, who receives, and the tag.
+// Sender, receiver and tag.
 using Connection = std::tuple<uint32_t, uint32_t, uint32_t>;
 
 struct Messages {

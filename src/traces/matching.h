@@ -1,5 +1,4 @@
-// Which nodes of different ranks belong together: members of one collective, and a message with
-// its receipt.
+// Matches nodes of different ranks: the members of a collective, and a send with its receive.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,12 @@ struct Meeting {
 struct Matching {
     std::vector<Meeting> meetings;
     std::vector<uint32_t> nodes;
-    // By rank and node. Of a collective: which meeting. Of a message: the node at its other end.
+    // By rank and node. For a collective: its meeting. For a message: the node at the other end.
     std::vector<std::vector<uint32_t>> partner;
 };
 
-// The nodes of a rank in an order in which they could be done, the first of those that could be
-// done next before the others; or which node waits for itself.
+// The nodes of a rank in a possible order of execution; among nodes that are ready, the first comes
+// first. An error names a node that waits for itself.
 base::Result<std::vector<uint32_t>> order_of(const Trace& trace, uint32_t rank);
 
 base::Result<Matching> match(const Trace& trace);

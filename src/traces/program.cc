@@ -21,29 +21,29 @@ using workload::kNoTask;
 using workload::Task;
 using workload::Tier;
 
-// As many as a step of training gives to one kind of group (workload/training/teams.cc).
+// As many as a training step gives to one kind of group (workload/training/teams.cc).
 constexpr uint32_t kChannelsOfGroups = 300;
 constexpr uint32_t kMostChannels = 0xffff;
 constexpr uint32_t kLanes = 2;
-// No node is put later than this when nodes are put in order.
+// The latest start time when nodes are ordered.
 constexpr int64_t kFar = INT64_MAX / 2;
 
-// A node that nothing keeps from beginning any more, or a meeting.
+// A node or a meeting that is ready to begin.
 struct Ready {
-    int64_t at = 0;  // on an infinitely fast network
+    int64_t at = 0;  // time on an infinitely fast network
     bool is_meeting = false;
     uint32_t rank = 0;
-    uint32_t node = 0;  // or the meeting
+    uint32_t node = 0;  // or meeting
 
     auto key() const { return std::tuple(at, is_meeting, rank, node); }
     bool operator>(const Ready& other) const { return key() > other.key(); }
 };
 
-// What is known of a rank's nodes while tasks are made of them.
+// The state of a rank's nodes while tasks are made.
 struct RankState {
-    std::vector<uint32_t> waits;  // how many things a node still waits for
+    std::vector<uint32_t> waits;  // number of things a node still waits for
     Followers followers;
-    std::vector<uint32_t> task;  // that says that a node is done; kNoTask: nothing has to be
+    std::vector<uint32_t> task;  // ends when the node is done; kNoTask: nothing to wait for
     std::vector<int64_t> end;    // on an infinitely fast network; -1: not yet
     std::array<uint32_t, kLanes> last_task{kNoTask, kNoTask};
     std::array<int64_t, kLanes> last_end{};
@@ -51,8 +51,8 @@ struct RankState {
 
 struct Communicator {
     workload::JobBuilder builder;
-    std::vector<uint32_t> member_of;  // by place in Group::ranks: which of the builder's placement
-    std::vector<uint32_t> last_task;  // by place in Group::ranks
+    std::vector<uint32_t> member_of;  // by index in Group::ranks: index in the builder's placement
+    std::vector<uint32_t> last_task;  // by index in Group::ranks
     std::map<std::pair<workload::Collective, uint64_t>, workload::CollectiveOptions> tuned;
 };
 
@@ -91,7 +91,7 @@ public:
     }
 
 private:
-    // Groups that share a rank take different channels: their collectives may meet.
+    // Groups that share a rank use different channels, because their collectives may overlap.
     std::optional<Error> make_teams() {
         std::vector<std::vector<bool>> taken;  // by set of channels and rank
         for (const Group& group : trace_.groups) {
@@ -185,7 +185,7 @@ private:
             if (--state.waits[follower] == 0) make_ready(rank, follower);
     }
 
-    // The tasks that a node waits for, each once.
+    // The distinct tasks that a node waits for.
     std::vector<uint32_t>& needs_of(uint32_t rank, uint32_t node) {
         needs_.clear();
         for (const uint32_t need : trace_.ranks[rank].needs(node))
@@ -198,7 +198,7 @@ private:
             needs_.push_back(task);
     }
 
-    // One task that ends when all of `needs_` have.
+    // One task that ends when all of `needs_` have ended.
     uint32_t join(uint32_t rank) {
         if (needs_.empty()) return kNoTask;
         if (needs_.size() == 1) return needs_.front();
@@ -275,7 +275,7 @@ private:
         if (--states_[node.peer].waits[receipt] == 0) make_ready(node.peer, receipt);
     }
 
-    // What a library takes before a message: as before one of an exchange of two ranks.
+    // The library's cost before a message: as in an exchange between two ranks.
     Duration software_before(Tier tier, uint64_t bytes) {
         if (place_.protocol == workload::Protocol::bare) return {};
         const auto [entry, is_new] = software_.try_emplace({tier, bytes});
@@ -292,7 +292,7 @@ private:
         return entry->second = software.launch + software.step[static_cast<size_t>(tier)];
     }
 
-    // All ranks of a group are there: their collective.
+    // All ranks of a group have arrived: adds their collective.
     std::optional<Error> meet(const Ready& ready) {
         const Meeting& meeting = matching_.meetings[ready.node];
         const Group& group = trace_.groups[meeting.group];
@@ -360,7 +360,7 @@ private:
                         trace_.files.front(), place_.most_tasks)};
     }
 
-    // A node whose own rank has done all before it, but which never began.
+    // A node that never began although its own rank has done everything before it.
     std::optional<Error> find_circle() const {
         for (uint32_t rank = 0; rank < states_.size(); ++rank)
             for (uint32_t node = 0; node < trace_.ranks[rank].size(); ++node) {
@@ -390,7 +390,7 @@ private:
     uint32_t compute_phase_ = kNoTask;
     uint32_t message_phase_ = kNoTask;
     std::map<std::pair<Tier, uint64_t>, Duration> software_;
-    std::vector<uint32_t> needs_;  // of the task at hand
+    std::vector<uint32_t> needs_;  // of the current task
 };
 
 }  // namespace

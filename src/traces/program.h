@@ -1,13 +1,13 @@
-// A trace as a job of a program.
+// Turns a trace into a job of a program.
 //
-// Nodes are put in an order in which all ranks together could do them, by the time at which they
-// would begin on an infinitely fast network. In that order
-//   - computing of a lane follows the computing before it: a GPU does one thing at a time;
-//   - a collective waits for the one before it in its group, as a communicator does, and is then
+// Nodes are processed in an order in which all ranks together could execute them: by their start
+// time on an infinitely fast network. In that order
+//   - the computation of a lane follows the one before it: a GPU does one thing at a time;
+//   - a collective waits for the one before it in its group, as in a communicator, and is then
 //     simulated as the library would do it;
-//   - a message is one message, and costs a library's launch and step.
-// Which collectives and messages belong together follows from the order in each rank alone, by its
-// needs and then by the numbers of its nodes.
+//   - a message is one message, and costs a launch and a step of the library.
+// Which collectives and messages belong together depends only on the order within each rank: by
+// dependencies, then by node numbers.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ struct TracePlace {
     bool scale_up = false;
     workload::Machine machine;
     workload::Protocol protocol = workload::Protocol::automatic;
-    // What a collective is done by; others are chosen by the library.
+    // The algorithm of collectives; unset ones are chosen by the library.
     std::map<workload::Collective, workload::Algorithm> algorithms;
     uint16_t first_channel = 0;
-    uint64_t most_tasks = 0;  // of the program in all
+    uint64_t most_tasks = 0;  // limit for the whole program
 };
 
-// Adds the job and returns the first channel that it does not use, or says what does not meet.
+// Adds the job and returns the first unused channel. An error says which nodes do not match.
 base::Result<uint16_t> append_trace(workload::Program& program, const workload::Job& job,
                                     const Trace& trace, const TracePlace& place);
 

@@ -78,7 +78,7 @@ TEST(trace_program, computing_of_a_lane_follows_what_is_before_it) {
 
 TEST(trace_program, computing_that_waits_for_others_does_not_block_what_others_wait_for) {
     Hand hand(2);
-    // Rank 0: node 1 waits for rank 1, which waits for what node 2 computes.
+    // Rank 0: node 1 waits for rank 1, which waits for the result of node 2.
     hand.message(0, kReceives, 1).compute(0, 10, {0}).compute(0, 20).message(0, kSends, 1, {2});
     hand.message(1, kReceives, 0).message(1, kSends, 0, {0});
     ASSERT_EQ(hand.build(), "");

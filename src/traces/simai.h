@@ -1,13 +1,14 @@
-// Workloads as text, of SimAI and AICB and of ASTRA-sim 1: a line that says how ranks are grouped,
-// the number of layers, and a row for each layer with what its forward pass, its gradients of
-// inputs and its gradients of weights compute and say (aliyun/SimAI, astra-sim workload/*.cc).
+// Workloads as text, of SimAI and AICB and of ASTRA-sim 1: a line with the parallelism, the number
+// of layers, and one row per layer with the computation and communication of its forward pass, its
+// input gradients and its weight gradients (aliyun/SimAI, astra-sim workload/*.cc).
 //
-// All ranks do the same. What the forward pass and gradients of inputs say blocks; gradients of
-// weights are said behind, and awaited at the end, before a layer is updated. Stages of a pipeline
-// do their rows at the same time: the file does not say when they talk.
+// All ranks do the same. Communication of the forward pass and of input gradients blocks.
+// Communication of weight gradients runs in the background, and ends before the layer is updated.
+// Stages of a pipeline execute their rows at the same time, because the file does not say when they
+// communicate.
 //
-// Times are nanoseconds. Chakra's converter takes the same column for microseconds, so the unit can
-// be chosen, and is reported.
+// Times are in nanoseconds. Chakra's converter reads the same column as microseconds, so the unit
+// can be chosen, and is reported.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@
 namespace tulle::traces {
 
 struct WorkloadOptions {
-    uint32_t ranks = 0;      // that there are
-    bool is_exact = false;   // the file has to want as many; otherwise the first ones do it
+    uint32_t ranks = 0;      // available
+    bool is_exact = false;   // the file must use all of them; else it uses the first ones
     int64_t unit_ps = 1000;  // of its times
-    // ASTRA-sim's all-gather has the size of what one rank brings, SimAI's that of the result.
+    // The size of an all-gather is one rank's input in ASTRA-sim, and the result in SimAI.
     bool gathers_shards = false;
 };
 
-// Or "FILE:LINE: sentence".
+// An error is "FILE:LINE: sentence".
 base::Result<Trace> read_workload(std::string_view text, std::string_view file,
                                   const WorkloadOptions& options);
 

@@ -21,7 +21,7 @@ inline std::string text(uint32_t field, const std::string& value) {
     return varint(field << 3 | 2) + varint(value.size()) + value;
 }
 
-// A message of a file: its length and itself.
+// A message of a file, preceded by its length.
 inline std::string framed(const std::string& message) {
     return varint(message.size()) + message;
 }

@@ -1,8 +1,8 @@
-// What each rank does, as a graph: the shape that all readers of this room share.
+// The work of each rank as a graph. All readers of this room produce it.
 //
-// A rank knows nodes of its own only. A collective names its group, a message its peer and tag;
-// which of them belong together follows from their order (program.h): the third all-reduce of a
-// group at one rank is the third of that group at every other.
+// A rank refers only to its own nodes. A collective names its group, a message its peer and tag.
+// Their order tells which of them belong together (program.h): the third all-reduce of a group at
+// one rank is the third of that group at every other.
 #pragma once
 
 #include <cstdint>
@@ -16,28 +16,29 @@
 
 namespace tulle::traces {
 
-// What a node takes and moves at most; a reader refuses more, which is a wrong unit as a rule.
+// The largest values of a node. More is usually a wrong unit, and a reader refuses it.
 inline constexpr base::Duration kLongest{86'400'000'000'000'000};  // a day
 inline constexpr uint64_t kMostBytes = 100'000'000'000'000;
-// Nodes of one rank at most.
+// The most nodes of a rank.
 inline constexpr uint64_t kMostNodes = 16'000'000;
 
 struct Node {
     enum class Kind : uint8_t { nothing, compute, collective, send, receive };
     Kind kind = Kind::nothing;
-    // Of computing: nodes of a lane follow one another. A GPU and its processor are two.
+    // For computation: nodes of a lane run one after another. A GPU and its processor are two
+    // lanes.
     uint8_t lane = 0;
     workload::Collective collective = workload::Collective::all_reduce;
     workload::Purpose purpose = workload::Purpose::traced;
-    uint32_t group = 0;  // of a collective: of Trace::groups
-    uint32_t peer = 0;   // of a message; of a broadcast: its root
+    uint32_t group = 0;  // for a collective: index into Trace::groups
+    uint32_t peer = 0;   // for a message; for a broadcast, the root
     uint32_t tag = 0;
-    uint64_t id = 0;          // as the file calls it
-    uint64_t bytes = 0;       // of a collective: of the larger of a rank's two buffers
-    base::Duration duration;  // of computing
+    uint64_t id = 0;          // its number in the file
+    uint64_t bytes = 0;       // for a collective, of the larger of a rank's two buffers
+    base::Duration duration;  // for computation
 };
 
-// The nodes of a rank. Needs are indices of nodes, those behind a node included.
+// The nodes of a rank. Needs are indices of nodes, and may refer to later nodes.
 class RankGraph {
 public:
     void add(const Node& node, std::span<const uint32_t> needs) {
@@ -58,7 +59,7 @@ private:
     std::vector<uint32_t> needs_;
 };
 
-// Who waits for a node of a graph: its needs, seen from the other side.
+// The nodes that wait for each node of a graph: the inverse of its needs.
 class Followers {
 public:
     Followers() = default;
@@ -68,7 +69,7 @@ public:
     }
 
 private:
-    std::vector<uint32_t> first_;  // of each node, and the end
+    std::vector<uint32_t> first_;  // of each node, plus the end
     std::vector<uint32_t> followers_;
 };
 
@@ -84,9 +85,9 @@ struct Trace {
     std::vector<std::string> notes;
     std::vector<Group> groups;
     std::vector<RankGraph> ranks;
-    std::vector<std::string> files;  // by rank: where it was read, for complaints
+    std::vector<std::string> files;  // by rank: its file, for error messages
 
-    // The group of these ranks and name; a new one where there is none.
+    // The group with these ranks and this name; added if it is new.
     uint32_t group(const std::string& name, const std::vector<uint32_t>& members);
 };
 
