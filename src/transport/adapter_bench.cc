@@ -1,4 +1,4 @@
-// Two adapters back to back in memory: what a packet costs, requester and responder together.
+// Two adapters back to back in memory: the cost of a packet, requester and responder together.
 #include <benchmark/benchmark.h>
 
 #include <vector>
@@ -59,8 +59,8 @@ public:
         b.connect({1}, a.qpn);
     }
 
-    // Moves packets both ways until nobody has any, nor one that only waits for its time; returns
-    // how many there were.
+    // Moves packets both ways until neither side has any, nor one that only waits for its time;
+    // returns the number of packets.
     uint64_t run() {
         uint64_t packets = 0;
         Packet packet;
@@ -128,12 +128,13 @@ BENCHMARK_CAPTURE(write_1_mib, unpaced, CongestionControl())
     ->Args({0, 10})
     ->Args({1, 10})
     ->Args({0, 100'000});
-// So many packets, for callgrind: instructions a packet are this run's, less those of one packet.
+// A fixed number of packets, for callgrind: instructions per packet are this run's, less those of
+// one packet.
 BENCHMARK_CAPTURE(write_1_mib, unpaced, CongestionControl())
     ->Name("counted/rc_write_65536_packets")
     ->Args({0, 10})
     ->Iterations(256);
-// At a rate each packet comes with a look at the clock: twice as many polls, and a timer.
+// At a fixed rate, each packet also costs a clock check: twice as many polls, and a timer.
 BENCHMARK_CAPTURE(write_1_mib, fixed,
                   CongestionControl(FixedRate(base::Rate::bits_per_second(100'000'000'000))))
     ->Name("counted/paced_write_65536_packets")

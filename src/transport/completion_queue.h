@@ -1,4 +1,4 @@
-// A completion queue: entries in the order in which work completed, and the wish to be told.
+// A completion queue: entries in the order of completion, and the armed notification.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ public:
         return true;
     }
 
-    // After a push that failed: whether that is the first of an overrun, which lasts until entries
-    // are taken out.
+    // After a failed push: true for the first of an overrun. An overrun lasts until entries are
+    // polled.
     bool begins_overrun() { return !std::exchange(overrun_, true); }
 
     size_t poll(std::span<Completion> into) {
@@ -36,7 +36,7 @@ public:
         return count;
     }
 
-    // Takes out what this queue pair has completed.
+    // Removes the completions of this queue pair.
     void remove(Qpn qpn) {
         const size_t urgent_end = urgent_end_;
         const size_t told = told_;
@@ -61,10 +61,10 @@ public:
         return true;
     }
 
-    // Whether an entry that is there already fulfils the wish. The specification asks for an event
-    // with the next completion only (IBTA vol 1, 11.4.2.2); adapters also tell at once of what came
-    // while the queue was not armed, and programs rely on that (UCX). What an event has told of is
-    // not told again: others arm the queue first and poll it then (perftest).
+    // Whether an entry already in the queue fulfils the wish. The specification asks for an event
+    // with the next completion only (IBTA vol 1, 11.4.2.2). Adapters also report at once entries
+    // that came while the queue was not armed, and programs rely on that (UCX). An entry is
+    // reported only once, because other programs arm the queue first and then poll it (perftest).
     bool arm(Wish wish) {
         wish_ = std::max(wish_, wish);
         const size_t end = wish_ == Wish::any ? entries_.size() : urgent_end_;
@@ -74,8 +74,8 @@ public:
         return true;
     }
 
-    // After its push, whether this completion fulfils the wish; a wish is fulfilled once (IBTA vol
-    // 1, 11.4.2.2).
+    // Called after a push: whether this completion fulfils the wish. A wish is fulfilled once (IBTA
+    // vol 1, 11.4.2.2).
     bool fulfils(const Completion& completion, bool solicited) {
         const bool is_urgent = solicited || completion.status != Status::success;
         if (is_urgent) urgent_end_ = entries_.size();
@@ -90,8 +90,8 @@ public:
 private:
     base::Ring<Completion> entries_;
     uint32_t capacity_;
-    size_t urgent_end_ = 0;  // behind the last entry that was solicited or failed; 0 is none
-    size_t told_ = 0;        // so many, from the oldest on, an event has told of
+    size_t urgent_end_ = 0;  // behind the last solicited or failed entry; 0: none
+    size_t told_ = 0;        // oldest entries that an event has reported
     bool overrun_ = false;
     Wish wish_ = Wish::none;
 };

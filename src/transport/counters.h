@@ -1,5 +1,5 @@
-// Counters under the names that operators know: those of a port's `counters` and `hw_counters`
-// folders in /sys/class/infiniband (mlx5), which list them in this order.
+// Counters under their usual names: those of a port's `counters` and `hw_counters` folders in
+// /sys/class/infiniband (mlx5), in the same order.
 #pragma once
 
 #include <cstdint>
@@ -45,11 +45,11 @@ struct Counters {
     uint64_t retransmitted_packets = 0;
     uint64_t retransmitted_bytes = 0;  // payload of those
     uint64_t dropped_no_qp = 0;        // for a queue pair that does not exist
-    uint64_t dropped_bad_state = 0;    // for one that does not receive
-    uint64_t dropped_silently = 0;     // what the specification says to drop without a word
-    uint64_t dropped_too_early = 0;    // too far ahead of one that is missing: reorder_packets
+    uint64_t dropped_bad_state = 0;    // for a queue pair that does not receive
+    uint64_t dropped_silently = 0;     // silent drops that the specification requires
+    uint64_t dropped_too_early = 0;    // too far ahead of a missing packet: reorder_packets
 
-    // A packet that went before, a request or an answer.
+    // Counts a retransmitted packet, a request or an answer.
     void count_again(uint32_t payload_bytes) {
         ++retransmitted_packets;
         retransmitted_bytes += payload_bytes;

@@ -1,5 +1,5 @@
-// Domains that others belong to, XRC domains and RD domains: a number each, and how many belong to
-// it. One goes only when nobody does.
+// XRC domains and RD domains: each has a number and a count of its users. Only a domain without
+// users can be destroyed.
 #pragma once
 
 #include <vector>

@@ -25,7 +25,7 @@ void break_adapter(Core& core) {
     core.raise(EventKind::device_fatal, 0);
 }
 
-// 11.6.3.2: a work queue that cannot report is a catastrophe of its queue pair.
+// 11.6.3.2: a work queue that cannot report completions is a fatal error of its queue pair.
 void end_losers(Core& core) {
     for (const Qpn qpn : std::exchange(core.losers, {})) {
         QueuePair* qp = core.find(qpn);

@@ -1,20 +1,19 @@
-// What breaks without the protocol having a part in it: a queue pair, a shared queue, the whole
-// adapter. The owner says so (a fault that a simulation plans, a socket that is gone), or a
-// completion queue that overruns.
+// Failures outside the protocol: of a queue pair, a shared queue, or the whole adapter. The owner
+// reports them (a planned fault of a simulation, a closed socket), or a completion queue overruns.
 #pragma once
 
 #include "transport/core.h"
 
 namespace tulle::transport {
 
-// The oldest request under way ends with this status, everything else is flushed, and the queue
-// pair is in the error state. Nothing happens to one that is in RESET or in the error state.
+// Ends the oldest request in progress with this status, flushes everything else, and puts the queue
+// pair into the error state. No effect in RESET or in the error state.
 void break_queue_pair(Core& core, QueuePair& qp, Status status);
 
-// Everything ends: requests under way as fatal.
+// Ends everything; requests in progress get status fatal.
 void break_adapter(Core& core);
 
-// Queue pairs whose completion was lost cannot be trusted any more.
+// Breaks queue pairs that lost a completion: they cannot be trusted any more.
 void end_losers(Core& core);
 
 }  // namespace tulle::transport

@@ -24,7 +24,7 @@ bool is_ack(uint8_t opcode) {
             wire::operation_of(opcode) == wire::Operation::atomic_acknowledge);
 }
 
-// Whether the name of its operation begins so.
+// Whether the name of the operation begins with this word.
 template <size_t N>
 bool begins(uint8_t opcode, const char (&word)[N]) {
     const std::string name = wire::opcode_name(opcode);
@@ -84,7 +84,7 @@ bool matches(const FaultRule& rule, const Sighting& seen) {
            seen.since_start >= rule.after && seen.since_start < rule.until;
 }
 
-// Every number of a rule, for both directions.
+// Visits all numbers of a rule, for both directions of conversion.
 template <class Rule, class Visit>
 void for_each_number(Rule& rule, Visit&& visit) {
     for (auto* number : {&rule.program, &rule.from, &rule.to, &rule.qp}) visit(*number);
@@ -139,7 +139,7 @@ FaultRules::FaultRules(std::vector<FaultRule> rules, uint64_t seed, uint32_t own
             {0, base::RandomStream({seed, kStreamRules, uint64_t{owner} << 32 | i})});
 }
 
-// Chance is drawn only for packets that the count has let through.
+// A random number is drawn only for packets that the count has selected.
 bool FaultRules::acts(const FaultRule& rule, Progress& progress) const {
     const uint64_t number = ++progress.found;
     if (number < rule.first || number > rule.last || (number - rule.first) % rule.every != 0)

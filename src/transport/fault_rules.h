@@ -1,12 +1,11 @@
-// Rules of a bad wire: which packets something is done to, and what.
+// Rules of a faulty wire: which packets get a fault, and which fault.
 //
-// Rules are looked at in order, and the first that acts on a packet is the last that sees it. What
-// a rule looks for is all in the packet, its ends and the time; it counts what it has found, so
-// that it can act on the fifth, on every tenth, or on a share that its own stream of chance draws.
-// The same packets in the same order meet the same fate, whoever asks.
+// Rules are checked in order; the first rule that acts on a packet is the last that sees it. A rule
+// matches on the packet, its ends and the time. It counts its matches, so it can act on the fifth,
+// on every tenth, or on a share drawn from its own random stream. The same packets in the same
+// order get the same faults, whoever asks.
 //
-// This is where rules are written down and matched. What becomes of the packet is up to whoever
-// carries it (live/wire_path.h).
+// This file defines and matches rules. The caller carries out the fault (live/wire_path.h).
 #pragma once
 
 #include <array>
@@ -27,7 +26,7 @@ class OpcodeSet {
 public:
     static OpcodeSet all();
     // RC_SEND_ONLY; SEND_ONLY, of any service; or a group: data, ack, request, response, send,
-    // write, read, atomic, cnp, all. Nothing if it is none of these.
+    // write, read, atomic, cnp, all. Nothing for any other name.
     static std::optional<OpcodeSet> named(std::string_view name);
     static std::span<const std::string_view> group_names();
 
@@ -45,33 +44,33 @@ bool may_be_refused(uint8_t opcode);
 enum class FaultAct : uint8_t {
     drop,
     double_it,
-    reorder,  // so late that others overtake it
+    reorder,  // delayed until others overtake it
     delay,
     damage,     // one bit
     mark,       // as a congested switch does
-    refuse,     // the responder answers with `syndrome` and takes it not
+    refuse,     // the responder answers with `syndrome` and ignores the packet
     link_down,  // nothing leaves the sender or reaches it for `time`
-    break_it,   // what `syndrome` says of its receiver breaks for good
+    break_it,   // the part of the receiver that `syndrome` names breaks for good
 };
 
-// What breaks, as syndromes that no answer has: their first bit is reserved.
+// What breaks, as syndromes that no answer uses: their first bit is reserved.
 enum class Breakage : uint8_t { queue_pair = 0x81, shared_queue, adapter };
 
 struct FaultRule {
     static constexpr uint32_t kAny = UINT32_MAX;
     static constexpr uint32_t kMillion = 1'000'000;
 
-    // What it looks for.
-    uint32_t program = kAny;  // of those that a run has started, the sender's
+    // What it matches.
+    uint32_t program = kAny;  // the sender's, of those that a run has started
     uint32_t from = kAny;     // the sender's host
     uint32_t to = kAny;       // the receiver's
     uint32_t qp = kAny;       // the queue pair that it goes to
     OpcodeSet opcodes = OpcodeSet::all();
-    uint32_t first_psn = 0;  // around the end of the sequence where the last is less
+    uint32_t first_psn = 0;  // the range wraps if the last is less
     uint32_t last_psn = wire::kPsnMask;
     base::Duration after{};  // since the run began
     base::Duration until{INT64_MAX};
-    // Of those: the first, the last, every so many, and what share.
+    // Which matches it acts on: from `first` to `last`, one in `every`, and what share.
     uint64_t first = 1;
     uint64_t last = UINT64_MAX;
     uint64_t every = 1;
@@ -80,14 +79,14 @@ struct FaultRule {
     FaultAct act = FaultAct::drop;
     base::Duration time{};
     uint8_t syndrome = 0;
-    uint32_t line = 0;  // of the file that it is from; 0: of a command line
+    uint32_t line = 0;  // of its file; 0: of a command line
 
     bool operator==(const FaultRule&) const = default;
 };
 
-inline constexpr base::Duration kUsualLateness{100'000'000};  // of FaultAct::reorder: 100 us
+inline constexpr base::Duration kUsualLateness{100'000'000};  // delay of FaultAct::reorder: 100 us
 
-// A packet on its way, and what is known of it besides.
+// A packet on the wire, and what else is known about it.
 struct Sighting {
     base::Duration since_start{};
     uint32_t program = 0;
@@ -98,12 +97,12 @@ struct Sighting {
 
 class FaultRules {
 public:
-    // Each rule has a stream of chance of its own, by the seed and who asks.
+    // Each rule has its own random stream, by the seed and the owner.
     FaultRules(std::vector<FaultRule> rules, uint64_t seed, uint32_t owner);
 
     // The rule that acts on this packet; nullptr if none does.
     const FaultRule* judge(const Sighting& sighting);
-    // Chance for what the rule does.
+    // A random number for what the rule does.
     uint64_t draw(const FaultRule& rule, uint64_t below);
     // Whether a rule does one of these.
     bool has(FaultAct one, FaultAct other) const;
@@ -119,9 +118,9 @@ private:
     std::vector<Progress> progress_;
 };
 
-// Rules as a text for an environment: numbers, and nothing that a person would read.
+// Rules as text for an environment variable: numbers only, not meant for people.
 std::string to_text(std::span<const FaultRule> rules);
-// The reverse; nothing if it is none of to_text()'s.
+// The reverse; nothing if it is not the output of to_text().
 std::optional<std::vector<FaultRule>> fault_rules_of(std::string_view text);
 
 }  // namespace tulle::transport

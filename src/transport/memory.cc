@@ -10,13 +10,13 @@ constexpr uint32_t kHalfBits = kIndexBits / 2;
 constexpr uint32_t kHalfMask = (1u << kHalfBits) - 1;
 constexpr uint32_t kMaxSlots = 1u << kIndexBits;
 constexpr unsigned kRounds = 4;
-constexpr size_t kFreeSlotsKept = 64;  // so many others are used before a slot returns
+constexpr size_t kFreeSlotsKept = 64;  // other slots freed before a slot is reused
 
 constexpr uint32_t kRemoteRights = kRemoteWrite | kRemoteRead | kRemoteAtomic;
 
 bool is_sane(const RegionRequest& request) {
     if (request.address + request.length < request.address) return false;
-    // Whoever may write from afar may write locally (10.6.3.1).
+    // Remote write requires local write (10.6.3.1).
     const bool remote_write = (request.access & (kRemoteWrite | kRemoteAtomic)) != 0;
     return !remote_write || (request.access & kLocalWrite) != 0;
 }
@@ -30,7 +30,7 @@ bool contains(uint64_t outer, uint64_t outer_length, uint64_t inner, uint64_t in
 
 Memory::Memory(base::RandomStream random) : random_(random), secret_(random_.next()) {}
 
-// A Feistel network over two halves of 12 bits: its own inverse but for the order of the rounds.
+// A Feistel network over two halves of 12 bits. It is its own inverse, with the rounds reversed.
 uint32_t Memory::scramble(uint32_t index) const {
     uint32_t left = index >> kHalfBits;
     uint32_t right = index & kHalfMask;
@@ -73,7 +73,7 @@ std::optional<uint32_t> Memory::slot_by_name(uint32_t key) const {
     return found->second;
 }
 
-// The variant is drawn at random, so that one key does not tell another.
+// The variant is random, so that one key does not reveal another.
 void Memory::draw_key(uint32_t slot) {
     do {
         slots_[slot].variant = static_cast<uint8_t>(random_.next());
@@ -212,8 +212,8 @@ void Memory::unbind(Slot& window) {
     ++window.epoch;
 }
 
-// The region under a window's new range: of the same protection domain, open to windows, and with
-// local write where the window shall let others write (10.6.6.2).
+// The region for a window's new range: in the same protection domain, open to windows, and with
+// local write if the window allows remote writes (10.6.6.2).
 const Memory::Slot* Memory::region_for(const Slot& window, const WindowBinding& binding) const {
     const auto slot = find(binding.region_lkey, true);
     if (!slot) return nullptr;
@@ -246,7 +246,7 @@ std::optional<uint32_t> Memory::bind_type1(uint32_t rkey, const WindowBinding& b
     if (window.pd != asker.pd) return std::nullopt;
     if (binding.length != 0 && region_for(window, binding) == nullptr) return std::nullopt;
     unbind(window);
-    ++window.variant;  // a new key for each bind: the old one is dead (10.6.7.2.2)
+    ++window.variant;  // a new key for each bind: the old one becomes invalid (10.6.7.2.2)
     if (binding.length != 0) bind(window, *find(binding.region_lkey, true), binding);
     return key_of(*slot);
 }
@@ -255,7 +255,7 @@ Status Memory::bind_type2(const WindowBinding& binding, Asker asker) {
     const auto slot = slot_of(binding.window_rkey);
     if (!slot || slots_[*slot].kind != Kind::window2) return Status::window_bind_error;
     Slot& window = slots_[*slot];
-    // Only an unbound window may be bound, and the index part of its key stays (10.6.7.2.3).
+    // Only an unbound window may be bound, and the index part of its key is unchanged (10.6.7.2.3).
     if (window.bound || window.pd != asker.pd) return Status::window_bind_error;
     if (binding.new_rkey >> 8 != binding.window_rkey >> 8) return Status::window_bind_error;
     if (binding.length == 0 || region_for(window, binding) == nullptr)
@@ -281,7 +281,7 @@ inline Denial Memory::denial(const Slot& slot, Asker asker, uint64_t address, ui
     if (slot.pd != asker.pd) return Denial::other_domain;
     if (slot.kind == Kind::window2 && slot.owner != asker.qpn) return Denial::other_queue_pair;
     if ((slot.access & access) != access) return Denial::missing_right;
-    // A window opens memory to others only.
+    // A window gives only remote rights.
     if (slot.kind != Kind::region && (access & kRemoteRights) == 0) return Denial::missing_right;
     return contains(slot.address, slot.length, address, length) ? Denial::none
                                                                 : Denial::out_of_bounds;

@@ -1,14 +1,14 @@
 // Registered memory: protection domains, regions and windows, and the one check that every access
-// goes through, local or remote (IBTA vol 1, 10.6).
+// must pass, local or remote (IBTA vol 1, 10.6).
 //
-// A key is 24 bits that name a slot of the table and 8 bits that the slot's present use has. The
-// slot number is scrambled by a small cipher with the adapter's secret, and the 8 bits are drawn at
-// random (for type-2 windows the consumer chooses them, as verbs has it), so that one key does not
-// tell another. Finding the slot of a key is a computation, not a search.
+// A key has 24 bits that name a slot of the table, and 8 bits for the slot's present use. A small
+// cipher with the adapter's secret scrambles the slot number. The 8 bits are random (for type-2
+// windows the consumer chooses them, as verbs specifies). So one key does not reveal another. The
+// slot of a key is computed, not searched.
 //
-// The check of a key costs more than moving a packet; a message checks once, for its whole range,
-// and keeps the Grant. Each packet then asks only whether the grant still stands: whatever is
-// deregistered, invalidated or bound anew takes back all grants of its slot.
+// The check of a key costs more than moving a packet. A message checks once, for its whole range,
+// and keeps the Grant. Each packet then only asks whether the grant still stands: deregistering,
+// invalidating or rebinding a slot revokes all its grants.
 #pragma once
 
 #include <optional>
@@ -24,26 +24,26 @@ struct RegionRequest {
     PdId pd{};
     uint64_t address = 0;  // where the region begins in the address space of its keys
     uint64_t length = 0;
-    std::byte* host = nullptr;  // the memory itself; none where data is modelled
+    std::byte* host = nullptr;  // the memory itself; nullptr if data is modelled
     uint32_t access = 0;
 };
 
 enum class WindowType : uint8_t { type1, type2 };
 
-// Leave to use the memory [host, host + length) that a check has given.
+// Permission to use the memory [host, host + length), given by a check.
 struct Grant {
-    std::byte* host = nullptr;  // where the address asked for lies; none where data is modelled
+    std::byte* host = nullptr;  // where the requested address is; nullptr if data is modelled
     uint32_t slot = 0;
     uint32_t epoch = 0;
 };
 
-// Who asks.
+// Who requests access.
 struct Asker {
     PdId pd{};
     Qpn qpn{};  // type-2 windows belong to one queue pair
 };
 
-// Why a check gave no leave.
+// Why a check denied access.
 enum class Denial : uint8_t {
     none,
     unknown_key,
@@ -60,13 +60,13 @@ public:
     PdId create_pd();
     Refusal destroy_pd(PdId pd);  // busy while regions or windows are in it
     bool knows(PdId pd) const;
-    // Queue pairs and the like hold their protection domain.
+    // Queue pairs and other objects hold their protection domain.
     void hold(PdId pd);
     void release(PdId pd);
 
     std::optional<uint32_t> register_region(const RegionRequest& request);
     Refusal reregister_region(uint32_t key, const RegionRequest& request);
-    // The region goes by this key too, which another adapter gave. False if it is in use here.
+    // Adds a second key for the region, from another adapter. False if that key is in use here.
     bool add_name(uint32_t key, uint32_t foreign_key);
     Refusal deregister_region(uint32_t key);  // busy while a window is bound to it
 
@@ -77,14 +77,14 @@ public:
     std::optional<uint32_t> bind_type1(uint32_t rkey, const WindowBinding& binding, Asker asker);
     Status bind_type2(const WindowBinding& binding, Asker asker);
 
-    // Takes a key out of use: SEND with invalidate, or locally. Regions that were registered as
-    // usual cannot be invalidated, type-1 windows neither (10.6.7.2.4).
+    // Invalidates a key: for SEND with invalidate, or locally. Ordinary regions and type-1 windows
+    // cannot be invalidated (10.6.7.2.4).
     bool invalidate(uint32_t key, Asker asker);
 
-    // The check. `access` are the rights that are needed, all of them.
+    // The check. `access` must be granted in full.
     std::optional<Grant> check(uint32_t key, Asker asker, uint64_t address, uint64_t length,
                                uint32_t access) const;
-    // Why that check fails, for people.
+    // Why that check fails, for error messages.
     Denial denial(uint32_t key, Asker asker, uint64_t address, uint64_t length,
                   uint32_t access) const;
     bool stands(const Grant& grant) const { return slots_[grant.slot].epoch == grant.epoch; }
@@ -99,14 +99,14 @@ private:
         uint64_t length = 0;
         std::byte* host = nullptr;
         uint32_t access = 0;
-        uint32_t epoch = 0;    // changes whenever a grant must not be used any more
+        uint32_t epoch = 0;    // changes when grants of the slot are revoked
         uint32_t parent = 0;   // of a window: the slot of its region
-        uint32_t windows = 0;  // of a region: how many are bound to it
+        uint32_t windows = 0;  // of a region: the number of windows bound to it
         PdId pd;
         Qpn owner;  // of a type-2 window: the queue pair that bound it
         uint8_t variant = 0;
         Kind kind = Kind::free;
-        bool bound = false;  // windows; regions always are
+        bool bound = false;  // of a window; regions are always bound
     };
     struct Domain {
         bool live = false;
@@ -132,10 +132,10 @@ private:
     base::RandomStream random_;
     uint64_t secret_;
     std::vector<Slot> slots_;
-    std::vector<uint32_t> free_;  // a queue: the slot that was freed longest ago goes first
+    std::vector<uint32_t> free_;  // a queue: the slot freed longest ago is reused first
     size_t free_head_ = 0;
     std::vector<Domain> domains_;
-    std::unordered_map<uint32_t, uint32_t> names_;  // slots by keys that other adapters gave
+    std::unordered_map<uint32_t, uint32_t> names_;  // slots by keys from other adapters
     size_t live_ = 0;
 };
 

@@ -5,15 +5,15 @@
 namespace tulle::transport {
 namespace {
 
-// A packet from before: it may have waited somewhere while both ends agreed on a path.
+// An old packet: it may have been delayed while both ends agreed on a path.
 bool is_late(const QueuePair& qp, const Packet& packet) {
     const bool response = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).response;
     return wire::psn_before(packet.psn(),
                             response ? qp.requester.unacknowledged : qp.responder.expected);
 }
 
-// The request comes over a path that is not the one agreed upon: the connection stays where it is,
-// and its user is told, once, for the peer says it with every packet.
+// The peer migrated to another path than agreed: the connection keeps its path. The user is told
+// only once, because each packet of the peer repeats the request.
 void refuse(Core& core, QueuePair& qp) {
     if (std::exchange(qp.migration_refused, true)) return;
     core.raise(EventKind::path_migration_error, qp.number.value);

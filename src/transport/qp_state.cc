@@ -32,7 +32,7 @@ struct Change {
     uint32_t optional;
 };
 
-// Besides these, every type may go from any state to RESET and to ERROR with no attribute.
+// In addition, every type may go from any state to RESET and to ERROR without attributes.
 constexpr std::array kChanges = {
     Change{kConnected, reset, init, kPkeyIndex | kPort | kAccessFlags, 0},
     Change{kUd, reset, init, kPkeyIndex | kPort | kQkey, 0},
@@ -69,7 +69,8 @@ constexpr std::array kChanges = {
     Change{kUc, sqe, rts, 0, kCurrentState | kAccessFlags},
     Change{kDatagram, sqe, rts, 0, kCurrentState | kQkey},
 
-    // A queue pair of RD says whom it lets in; the way, PSNs and retries are the EE context's.
+    // An RD queue pair only says who may access it; path, PSNs and retries belong to the EE
+    // context.
     Change{kRd, reset, init, kQkey, kPkeyIndex | kPort | kAccessFlags},
     Change{kRd, init, init, 0, kPkeyIndex | kPort | kQkey | kAccessFlags},
     Change{kRd, init, rtr, 0, kQkey | kAccessFlags | kMinRnrTimer},

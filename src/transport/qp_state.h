@@ -1,4 +1,4 @@
-// States of a queue pair and what each change of state needs (IBTA vol 1, 10.3 and 11.2.5.3).
+// States of a queue pair, and the requirements of each transition (IBTA vol 1, 10.3 and 11.2.5.3).
 #pragma once
 
 #include "transport/types.h"
@@ -30,9 +30,8 @@ enum Attribute : uint32_t {
     kDestEe = 1 << 30,  // of EE contexts, which verbs does not have
 };
 
-// Connected services have two kinds of XRC queue pair: one sends, one receives. The last two are
-// the halves of an EE context (rd.h), which are in the table of queue pairs and are none to the
-// user.
+// XRC has two kinds of queue pair: one sends, one receives. The last two are the halves of an EE
+// context (rd.h): they are in the table of queue pairs, but hidden from users.
 enum class QpType : uint8_t {
     rc,
     uc,
@@ -58,11 +57,11 @@ constexpr Service service_of(QpType type) {
     return Service::rc;
 }
 
-// Whether a queue pair of this type takes this work (IBTA vol 1, table 38 and 10.2.4.1).
+// Whether a queue pair of this type supports this work (IBTA vol 1, table 38 and 10.2.4.1).
 bool offers(QpType type, Work work);
 
-// Whether a queue pair of this type may go from one state to the other with these attributes: all
-// that the change requires, and none that it does not know.
+// Whether a queue pair of this type may make this transition with these attributes: all that it
+// requires, and none that it does not allow.
 bool is_legal_change(QpType type, QpState from, QpState to, uint32_t attributes);
 
 }  // namespace tulle::transport

@@ -19,12 +19,12 @@ Scoreboard& open_repairs(Core& core, QueuePair& qp) {
         r.loss_told_end = r.unacknowledged;
     }
     r.repairing = true;
-    r.timed.reset();  // an answer might be to the packet before or to its copy
+    r.timed.reset();  // an answer might be to the earlier packet or to its copy
     qp.scoreboard->reserve(r.sent_end);
     return *qp.scoreboard;
 }
 
-// The first PSN not before this one that is a packet: READs and atomics have one each.
+// The first PSN, not before this one, that is a packet: READs and atomics have one each.
 Psn packet_at(const QueuePair& qp, Psn psn) {
     const uint32_t number = request_of(qp, psn);
     if (number == qp.requester.begun) return psn;
@@ -37,8 +37,8 @@ void take_over(QueuePair& qp) {
     qp.requester.settled_ahead = qp.scoreboard->settled();
 }
 
-// Judges, and takes over what the scoreboard found. A loss is told to congestion control once for
-// all that was in flight with it.
+// Judges losses, and copies the scoreboard's results. Congestion control is told of a loss once for
+// everything in flight with it.
 void settle(Core& core, QueuePair& qp, Instant now) {
     RequesterState& r = qp.requester;
     Scoreboard& board = *qp.scoreboard;
@@ -143,7 +143,7 @@ bool take_answer(Core& core, QueuePair& qp, Psn psn, const SendWork& work) {
     Scoreboard& board = open_repairs(core, qp);
     board.note_delivered(work.end_psn());
     const bool is_new = board.note_answer(psn);
-    take_over(qp);  // what came may have been given up
+    take_over(qp);  // it may have counted as lost
     return is_new;
 }
 
@@ -161,7 +161,7 @@ RequestPlan plan_repair(const QueuePair& qp) {
     const SendWork& work = (*qp.send_queue)[number];
     RequestPlan plan = plan_packet(qp, number, psn);
     plan.is_repair = true;
-    // Of a READ that was carried out only the answers that are missing, one row at a time.
+    // Of a READ already carried out, request only missing answers, one consecutive run at a time.
     if (work.work == Work::read && psn_before(psn, board.delivered_end())) {
         const uint32_t row = psn_distance(psn, board.end_of_lost(psn, work.end_psn()));
         plan.asked = std::min(plan.asked, row * qp.mtu);

@@ -8,8 +8,8 @@
 namespace tulle::transport {
 namespace {
 
-// Calls visit(sge, offset_within, length) for each part of the pieces that [offset, offset +
-// length) touches; stops when it returns false. Returns how many bytes the pieces could not take.
+// Calls visit(sge, offset_within, length) for each part of the pieces within [offset, offset +
+// length); stops when it returns false. Returns the number of bytes left.
 template <class Visitor>
 uint32_t for_each_part(std::span<const Sge> sges, uint64_t offset, uint32_t length,
                        Visitor&& visit) {

@@ -1,7 +1,7 @@
-// The words of the RDMA engine: what a user posts, what comes back, and how things are named.
+// The vocabulary of the RDMA engine: what a user posts, what completes, and the names of objects.
 //
-// Numbers of work kinds and completion statuses are those of the verbs header, so that the verbs
-// room passes them on unchanged.
+// The values of work kinds and completion statuses are those of the verbs header, so the verbs room
+// passes them on unchanged.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ using wire::Qpn;
 using wire::RKey;
 using wire::Service;
 
-// Index into the table of end points that the owner keeps; 24 bits travel in a packet.
+// Index into the owner's table of end points; 24 bits travel in a packet.
 struct EndpointIndex {
     uint32_t value = 0;
     auto operator<=>(const EndpointIndex&) const = default;
 };
 
-// Names of what an adapter holds. A name that was never given out, or not any more, is refused.
+// Names of an adapter's objects. A name that is not in use is refused.
 struct PdId {
     uint32_t value = 0;
     auto operator<=>(const PdId&) const = default;
@@ -76,7 +76,7 @@ enum class Work : uint8_t {
     resync = 255,  // of EE contexts only, which post it themselves
 };
 
-// What a completion says it completes (ibv_wc_opcode).
+// The kind of work that a completion reports (ibv_wc_opcode).
 enum class CompletionKind : uint8_t {
     send = 0,
     write = 1,
@@ -143,10 +143,10 @@ enum SendFlag : uint8_t {
     kInline = 1 << 3,
 };
 
-// The type-2 window that a bind_window request sets, and where.
+// The type-2 window that a bind_window request binds, and its new range.
 struct WindowBinding {
-    uint32_t window_rkey = 0;  // the key it has now; its index part names the window
-    uint32_t new_rkey = 0;     // the key it shall have
+    uint32_t window_rkey = 0;  // the current key; its index part names the window
+    uint32_t new_rkey = 0;     // the key after the bind
     uint32_t region_lkey = 0;
     uint64_t address = 0;
     uint64_t length = 0;
@@ -171,7 +171,7 @@ struct SendRequest {
     std::span<const std::byte> inline_data{};
     uint64_t remote_address = 0;
     uint32_t rkey = 0;            // also the key to invalidate, here or at the peer
-    uint32_t immediate = 0;       // as it goes over the wire, most significant byte first
+    uint32_t immediate = 0;       // in wire order, most significant byte first
     uint64_t compare_or_add = 0;  // FETCH_ADD adds this
     uint64_t swap = 0;
     uint8_t flush_placement = 0;  // FETH
@@ -194,7 +194,8 @@ enum CompletionFlag : uint8_t {
     kWasSolicited = 1 << 3,  // XRC: the sender wanted an event
 };
 
-// Values that scripts look for (ConnectX): with retry_exceeded, and with flushed.
+// Vendor error codes of ConnectX that scripts look for: with retry_exceeded, rnr_retry_exceeded and
+// flushed.
 inline constexpr uint32_t kVendorRetryExceeded = 0x81;
 inline constexpr uint32_t kVendorRnrExceeded = 0x87;
 inline constexpr uint32_t kVendorFlushed = 0xf9;
@@ -223,16 +224,16 @@ struct Completion {
     uint16_t pkey_index = 0;
 };
 
-// Why a responder refused a request for good: for owners who tell people. The specification lets
-// the requester know little of it.
+// Why a responder refused a request for good: for owners who report it to people. The specification
+// tells the requester little of it.
 struct Objection {
     enum class Cause : uint8_t {
         none,
-        ordered,  // by the owner, who makes faults
+        ordered,  // by the owner, who injects faults
         receive_too_short,
-        receive_wrong,    // the memory that the receive named
-        receives_broken,  // the shared queue that would have had one
-        not_offered,      // the queue pair does not allow its peer the operation
+        receive_wrong,    // the receive names memory that it may not use
+        receives_broken,  // the shared receive queue is broken
+        not_offered,      // the queue pair does not allow its peer this operation
         too_many_reads,
         malformed,
         unknown_key,
@@ -240,7 +241,7 @@ struct Objection {
         other_queue_pair,
         missing_right,
         out_of_bounds,
-        key_gone,  // it was right when the message began
+        key_gone,  // the key was valid when the message began
     };
     Qpn qpn{};  // the responder's
     Cause cause = Cause::none;
@@ -250,7 +251,7 @@ struct Objection {
     uint64_t length = 0;
 };
 
-// Things that happen to an adapter without being asked for (ibv_event_type).
+// Unsolicited events of an adapter (ibv_event_type).
 enum class EventKind : uint8_t {
     cq_error = 0,
     qp_fatal = 1,
@@ -264,8 +265,8 @@ enum class EventKind : uint8_t {
     srq_error = 14,
     srq_limit_reached = 15,
     qp_last_receive_reached = 16,
-    completion = 200,  // a completion queue that was armed; not an asynchronous event of verbs
-    ee_context_error = 201,  // not even RESYNC got through; verbs has no EE contexts
+    completion = 200,        // of an armed completion queue; not an asynchronous event of verbs
+    ee_context_error = 201,  // RESYNC failed too; verbs has no EE contexts
 };
 
 struct AdapterEvent {

@@ -1,4 +1,4 @@
-// The responder of the unreliable services: nothing is answered, and what is wrong is dropped.
+// The responder of the unreliable services: it answers nothing, and drops what is wrong.
 #pragma once
 
 #include "transport/core.h"

@@ -24,7 +24,7 @@ SendQueue::SendQueue(const SendQueueSize& size)
       sges_(size_t{mask_ + 1} * size.sges),
       inline_(size_t{mask_ + 1} * size.inline_bytes) {}
 
-// Twice as many places, each request at that of its number.
+// Doubles the places, and moves each request to the place of its number.
 void SendQueue::grow(uint32_t oldest, uint32_t end) {
     SendQueueSize larger = size_;
     larger.at_first = 2 * (mask_ + 1);
@@ -78,7 +78,7 @@ bool SendQueue::put(uint32_t number, const SendRequest& request) {
         std::copy(request.sges.begin(), request.sges.end(),
                   sges_.begin() + static_cast<ptrdiff_t>((number & mask_) * size_.sges));
     }
-    // A message has 2^31 bytes at the most (IBTA vol 1, 9.7.7.2.1).
+    // A message has at most 2^31 bytes (IBTA vol 1, 9.7.7.2.1).
     if (length > uint64_t{1} << 31) return false;
     work.length = static_cast<uint32_t>(length);
     return true;

@@ -16,7 +16,7 @@ Connection* ConnectionTable::open() {
     return &connection;
 }
 
-// Entries of maps are moved to their keys later.
+// Allocates map entries; they get their real keys later.
 void ConnectionTable::reserve_entries(Connection& c) {
     deadlines_.emplace(c.deadline, c.self.bits);
     for (Index* index : {&remote_ids_, &remote_qpns_, &request_ids_})
@@ -25,7 +25,7 @@ void ConnectionTable::reserve_entries(Connection& c) {
     while (c.local_id == 0 || !local_ids_.emplace(c.local_id, c.self).second);
 }
 
-// A key that no peer has.
+// A key that no peer uses.
 ConnectionTable::Key ConnectionTable::reserved_key(CmHandle handle) {
     return {UINT32_MAX, {}, handle.bits};
 }
@@ -77,7 +77,8 @@ std::vector<CmHandle> ConnectionTable::at_endpoint(uint32_t endpoint) const {
     return found;
 }
 
-// Who came first stays: a peer that gives two connections one ID is answered before this is called.
+// The first entry stays. A peer that gives two connections the same ID is answered before this is
+// called.
 void ConnectionTable::index_remote_id(const Connection& c) {
     enter(remote_ids_, {c.endpoint, c.remote_guid, c.remote_id}, c.self);
 }
@@ -92,7 +93,7 @@ void ConnectionTable::index_request_id(const Connection& c) {
 
 void ConnectionTable::enter(Index& index, Key key, CmHandle handle) {
     auto entry = index.extract(reserved_key(handle));
-    if (entry.empty()) return void(index.emplace(key, handle));  // it was under another key before
+    if (entry.empty()) return void(index.emplace(key, handle));  // it already has another key
     entry.key() = key;
     index.insert(std::move(entry));
 }

@@ -1,5 +1,5 @@
-// What a connection manager tells its owner. An event carries the message that caused it, so
-// nothing that a peer said is lost on the way up.
+// What a connection manager reports to its owner. An event carries the message that caused it, so
+// the owner sees everything that the peer said.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace tulle::transport {
 
-// A REQ for one of our listeners, or for a connect() that it crosses: accept(), reject() or
+// A REQ for one of our listeners, or one that crosses our connect(): call accept(), reject() or
 // prepare().
 struct CmRequestArrived {
     CmListener listener;
@@ -21,7 +21,7 @@ struct CmRequestArrived {
     wire::CmReq message;
     std::optional<IpAddresses> ip;
 
-    // The private data of the program: what follows the addresses, if there are any.
+    // The program's private data: the part behind the addresses, if there are any.
     std::span<const uint8_t> private_data() const {
         return std::span(message.private_data).subspan(ip ? wire::IpCmHeader::kSize : 0);
     }
@@ -32,19 +32,19 @@ struct CmReplyArrived {
     wire::CmRep message;
 };
 
-// Both sides may send. The private data is that of the RTU, where one came.
+// Both sides may send. The private data is that of the RTU, if one came.
 struct CmEstablished {
     std::array<uint8_t, 224> private_data{};
 };
 
-// `here`: we refused ourselves, and `message` is what the peer was sent.
+// `here`: we rejected it, and `message` is what was sent to the peer.
 struct CmRejected {
     wire::CmRej message;
     bool here = false;
 };
 
-// Connect over there instead: follow(). The peer said no more than the GID where it names a port
-// only; the manager is then at QP 1 of that port.
+// Connect to another port instead: call follow(). If the peer names only a port, only the GID is
+// given; its manager is then at QP 1 of that port.
 struct CmRedirected {
     wire::Gid gid = {};
     wire::Lid lid = {};
@@ -54,7 +54,7 @@ struct CmRedirected {
     wire::QKey cm_qkey = {};
 };
 
-// Sent as often as agreed, no answer. After a LAP the connection itself goes on.
+// All retries were sent without an answer. After a LAP, the connection itself continues.
 struct CmUnreachable {
     wire::CmAttribute message = wire::kCmReq;
 };
@@ -62,13 +62,13 @@ struct CmUnreachable {
 enum class CmEnd : uint8_t {
     peer_asked,    // DREQ came; it was answered
     peer_agreed,   // DREP to our DREQ
-    no_answer,     // our DREQ was sent as often as agreed
+    no_answer,     // all retries of our DREQ were sent
     peer_unaware,  // REJ to our DREQ: the peer knows of no connection
     stale,         // the peer uses the QP for something else (12.9.8.3.1)
     peer_gone,     // lose_endpoint()
 };
 
-// No more packets for the QP. It may be used again at CmTimeWaitOver, not before.
+// No more packets for the QP. It must not be reused before CmTimeWaitOver.
 struct CmDisconnected {
     CmEnd how = CmEnd::peer_asked;
     std::array<uint8_t, 224> private_data{};
@@ -76,7 +76,7 @@ struct CmDisconnected {
 
 struct CmTimeWaitOver {};
 
-// The peer got our message and needs longer. The wait was prolonged already.
+// The peer got our message and needs longer. The wait is already extended.
 struct CmMoreTime {
     wire::CmMra message;
 };
@@ -98,7 +98,7 @@ struct CmServiceAnswered {
 
 struct CmEvent {
     CmHandle handle;
-    bool last = false;  // the handle names nothing any more
+    bool last = false;  // the handle becomes invalid
     std::variant<CmRequestArrived, CmReplyArrived, CmEstablished, CmRejected, CmUnreachable,
                  CmDisconnected, CmTimeWaitOver, CmMoreTime, CmServiceRequested, CmServiceAnswered,
                  CmRedirected>

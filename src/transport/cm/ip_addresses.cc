@@ -9,7 +9,7 @@ namespace {
 
 constexpr wire::Gid kMapped = wire::gid_of(wire::Ipv4Address{});
 
-// ::ffff:a.b.c.d to ::a.b.c.d, which is how the message has it.
+// Converts ::ffff:a.b.c.d to ::a.b.c.d, the form in messages.
 wire::Gid on_the_wire(wire::Gid gid) {
     if (wire::is_ipv4(gid)) std::fill_n(gid.bytes.begin(), wire::kIpv4Prefix, uint8_t{0});
     return gid;

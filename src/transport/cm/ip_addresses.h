@@ -1,5 +1,5 @@
-// IP addressing of connection requests (IBTA vol 1, annex A11), what rdma_cm stands on: a request
-// to a service ID of an IP port begins its private data with both addresses and the source port.
+// IP addressing of connection requests (IBTA vol 1, annex A11), the basis of rdma_cm: the private
+// data of a request to a service ID of an IP port begins with both addresses and the source port.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tulle::transport {
 
-// IPv4 addresses in the form of a GID table, ::ffff:a.b.c.d; the message has them otherwise.
+// IPv4 addresses are in GID form, ::ffff:a.b.c.d; the message has another form.
 struct IpAddresses {
     wire::Gid source;
     wire::Gid destination;
@@ -22,10 +22,10 @@ struct IpAddresses {
 bool is_one_family(const IpAddresses& addresses);
 wire::IpCmHeader ip_cm_header(const IpAddresses& addresses);
 
-// Nothing if version or address family is none of the annex's.
+// Nothing if the annex does not define the version or address family.
 std::optional<IpAddresses> ip_addresses_in(const wire::IpCmHeader& header);
 
-// Nothing if the request is not for an IP port, or its addresses are no good.
+// Nothing if the request is not for an IP port, or its addresses are invalid.
 std::optional<IpAddresses> ip_addresses_of(const wire::CmReq& request);
 std::optional<IpAddresses> ip_addresses_of(const wire::CmSidrReq& request);
 

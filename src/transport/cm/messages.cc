@@ -18,7 +18,7 @@ size_t ip_bytes(const std::optional<IpAddresses>& ip) {
     return ip ? wire::IpCmHeader::kSize : 0;
 }
 
-// Addresses are for IP services only: no reader looks for them elsewhere.
+// Addresses are allowed only for IP services: receivers ignore them elsewhere.
 bool is_addressed(wire::Key64 service_id, const std::optional<IpAddresses>& ip) {
     return !ip || (wire::ip_cm_service(service_id) && is_one_family(*ip));
 }

@@ -1,5 +1,5 @@
-// The messages of connection management (12.6, 12.8, 12.11) made from what the owner asks for.
-// Everything here is a function of its arguments; when to send what is decided elsewhere.
+// Builds the messages of connection management (12.6, 12.8, 12.11) from the owner's arguments.
+// Everything here is a pure function; other files decide when to send.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace tulle::transport::cm {
 
-// Communication IDs of the sender and the receiver of a message; zero where not known yet.
+// Communication IDs of a message's sender and receiver; zero if not yet known.
 struct Ids {
     uint32_t local = 0;
     uint32_t remote = 0;
 };
 
-// Whether the message can carry what is asked for.
+// Whether the message can carry these arguments.
 CmStatus check(const ConnectRequest& request);
 CmStatus check(const AcceptReply& reply);
 CmStatus check(const Rejection& rejection);
@@ -27,7 +27,7 @@ CmStatus check(const ServiceAnswer& answer);
 
 bool is_path(const CmPath& path);
 
-// The arguments have passed check(), private data fits.
+// The arguments have passed check(), and private data fits.
 wire::CmReq req_message(const ConnectRequest& request, const CmConfig& config, uint32_t local_id);
 wire::CmReqPath req_path(const CmPath& path, uint8_t ack_delay);
 wire::CmRep rep_message(const AcceptReply& reply, const CmConfig& config, Ids ids);
@@ -39,7 +39,7 @@ wire::CmSidrReq sidr_req_message(const ServiceRequest& request, uint32_t request
 wire::CmSidrRep sidr_rep_message(const ServiceAnswer& answer, uint32_t request_id,
                                  wire::Key64 service_id);
 
-// A REJ with reason 4 before the peer has told its ID: it finds the request by our GUID (12.6.7.2).
+// A REJ with reason 4 before the peer's ID is known: it names the request by our GUID (12.6.7.2).
 wire::CmRej timeout_rej_message(const CmConfig& config, wire::CmAnswered answered, Ids ids);
 std::optional<wire::Guid> guid_in(const wire::CmRej& timeout);
 
@@ -70,7 +70,7 @@ inline constexpr auto kAttributeOf<wire::CmLap> = wire::kCmLap;
 template <>
 inline constexpr auto kAttributeOf<wire::CmApr> = wire::kCmApr;
 
-// The 256 bytes of a message: all of this class are sent by method Send (16.7.2).
+// The 256 bytes of a message. All messages of this class use method Send (16.7.2).
 template <class Message>
 CmDatagram datagram(const Message& message, wire::Key64 transaction_id) {
     wire::MadHeader header;
@@ -90,7 +90,7 @@ inline uint16_t attribute_of(const CmDatagram& mad) {
     return wire::parse<wire::MadHeader>(mad)->attribute_id.value;
 }
 
-// RTU, DREP and the like: two IDs and private data.
+// RTU, DREP and similar messages: two IDs and private data.
 template <class Message>
 Message plain_message(Ids ids) {
     Message message;
@@ -99,7 +99,7 @@ Message plain_message(Ids ids) {
     return message;
 }
 
-// Puts private data in place, `offset` bytes behind the start; it fits.
+// Copies private data to this offset; it must fit.
 template <size_t N>
 void put_data(wire::Bytes data, std::array<uint8_t, N>& field, size_t offset = 0) {
     TULLE_CHECK(offset + data.size() <= N);

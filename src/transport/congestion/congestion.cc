@@ -3,7 +3,7 @@
 namespace tulle::transport {
 namespace {
 
-// Only one that can ask for answers changes its mind when a packet leaves.
+// Only an algorithm with probes() can change its window when a packet is sent.
 template <class A>
 base::Instant pace_by(CongestionControl& control, A& state, base::Instant now, uint32_t bytes) {
     const base::Instant next = state.on_sent(now, bytes);
@@ -11,8 +11,8 @@ base::Instant pace_by(CongestionControl& control, A& state, base::Instant now, u
     return next;
 }
 
-// Algorithms advance when they are asked, so a copy is; one whose state is elsewhere has its own
-// way.
+// Algorithms change state when asked, so this asks a copy. An algorithm with its state elsewhere
+// has its own would_send().
 template <class A>
 base::Instant ask(const A& state, base::Instant now, uint32_t bytes) {
     if constexpr (requires { state.would_send(now, bytes); }) {

@@ -1,10 +1,10 @@
-// When the next packet of a queue pair may go: the seam for congestion control, one algorithm a
-// file.
+// When the next packet of a queue pair may be sent: the seam for congestion control. Each algorithm
+// has a file.
 //
-// An algorithm is told what happens (signals) and asked one question: after this packet, when may
-// the next one go? Or it has a window, and says beforehand how many may be in flight. It keeps its
-// state in the queue pair, advances it when it is used and never asks for a timer tick. All
-// arithmetic is in integers. Settings are not state: queue pairs share them by a pointer.
+// An algorithm receives signals, and answers one question: after this packet, when may the next one
+// be sent? Or it has a window, and says in advance how many packets may be in flight. Its state is
+// in the queue pair; it is updated when used, and never needs a timer. All arithmetic is in
+// integers. Settings are not state: queue pairs share them by a pointer.
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@ namespace tulle::transport {
 enum class Algorithm : uint8_t { none, TULLE_ALGORITHMS(TULLE_NAME) };
 #undef TULLE_NAME
 
-// What a class of the list has to have.
+// The requirements on a class of the list.
 template <class A>
 concept IsAlgorithm = requires(A state, const typename A::Settings& settings,
                                typename A::Settings& own, base::Instant now, const Signal& signal,
@@ -32,9 +32,9 @@ concept IsAlgorithm = requires(A state, const typename A::Settings& settings,
     state.on_signal(now, signal);
     { state.on_sent(now, uint32_t{}) } -> std::same_as<base::Instant>;
     { A::kNature } -> std::convertible_to<Nature>;
-    // Settings know the line, check themselves, and are described for scenarios by
-    // `template <class Table> static void describe(Table& table)`. Complaints are sentences that
-    // begin with the algorithm's name; empty ones say that all is well.
+    // Settings learn the line rate, check themselves, and are described for scenarios by `template
+    // <class Table> static void describe(Table& table)`. Errors are sentences that begin with the
+    // algorithm's name; an empty one means no error.
     { own.set_line(line) } -> std::same_as<std::string_view>;
     { settings.wrong() } -> std::same_as<std::string_view>;
     requires sizeof(A) <= 64;
@@ -44,7 +44,7 @@ concept IsAlgorithm = requires(A state, const typename A::Settings& settings,
 TULLE_ALGORITHMS(TULLE_CHECKED)
 #undef TULLE_CHECKED
 
-// The settings of each, by its name.
+// The settings of each algorithm, by its name.
 struct AlgorithmSettings {
 #define TULLE_SETTINGS(name, Class) Class::Settings name;
     TULLE_ALGORITHMS(TULLE_SETTINGS)
@@ -54,7 +54,7 @@ struct AlgorithmSettings {
 struct CongestionControl {
     Algorithm algorithm = Algorithm::none;
     bool probes = false;  // the next packet asks for an answer
-    // Packets that may be in flight, if the algorithm has a window; on_signal() keeps it.
+    // Packets that may be in flight, if the algorithm has a window; on_signal() updates it.
     uint32_t window_packets = UINT32_MAX;
     union {
 #define TULLE_STATE(name, Class) Class name;
@@ -81,7 +81,7 @@ struct CongestionControl {
     }
 };
 
-// With a window every second packet at least asks for an acknowledgement, as TCP's receivers answer
+// With a window, at least every second packet asks for an acknowledgement, as TCP receivers answer
 // (RFC 5681, 4.2).
 inline constexpr uint32_t kWindowAcknowledgeAt = 2;
 
@@ -96,7 +96,7 @@ constexpr Nature nature_of(Algorithm algorithm) {
     return {};
 }
 
-// Those whose packets say that they heed ECN, a bit each.
+// One bit for each algorithm whose packets set ECT.
 inline constexpr uint32_t kEcnCapable = [] {
     uint32_t bits = 0;
 #define TULLE_BIT(name, Class) \
@@ -109,12 +109,12 @@ constexpr bool is_ecn_capable(Algorithm algorithm) {
     return (kEcnCapable >> static_cast<uint32_t>(algorithm) & 1) != 0;
 }
 
-// Whether notifications of congestion change anything.
+// Whether the algorithm reacts to congestion notifications.
 constexpr bool heeds_notifications(Algorithm algorithm) {
     return nature_of(algorithm).heeds_notifications;
 }
 
-// As scenarios call it.
+// The name in scenarios.
 constexpr std::string_view name_of(Algorithm algorithm) {
     switch (algorithm) {
         case Algorithm::none: break;
@@ -126,7 +126,7 @@ constexpr std::string_view name_of(Algorithm algorithm) {
     return "none";
 }
 
-// Calls visit(name, algorithm, member of AlgorithmSettings, class) for each of the list.
+// Calls visit(name, algorithm, member of AlgorithmSettings, class) for each algorithm.
 template <class Visit>
 void for_each_algorithm(Visit&& visit) {
 #define TULLE_VISIT(name, Class)                                              \
@@ -138,14 +138,14 @@ void for_each_algorithm(Visit&& visit) {
 
 void on_signal(CongestionControl& control, base::Instant now, const Signal& signal);
 
-// A packet of so many bytes on the wire leaves now; returns when the next one may.
+// A packet of this many bytes on the wire leaves now; returns when the next one may.
 base::Instant pace(CongestionControl& control, base::Instant now, uint32_t bytes);
 inline base::Instant on_sent(CongestionControl& control, base::Instant now, uint32_t bytes) {
     return control.algorithm == Algorithm::none ? now : pace(control, now, bytes);
 }
 
-// When the next packet might go after one of so many bytes, which does not leave: for those who
-// watch.
+// When the next packet could be sent after one of this many bytes, without sending any: for
+// observers.
 base::Instant would_send(const CongestionControl& control, base::Instant now, uint32_t bytes);
 
 }  // namespace tulle::transport

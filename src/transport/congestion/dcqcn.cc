@@ -16,7 +16,7 @@ uint8_t later_stage(uint8_t stage, int64_t steps) {
     return static_cast<uint8_t>(std::min(stage + steps, kMaxStage));
 }
 
-// Ticks from `next` on that are not after `until`.
+// The number of ticks from `next` to `until`, inclusive.
 int64_t ticks_until(Instant next, Instant until, Duration interval) {
     return until < next ? 0 : (until - next) / interval + 1;
 }
@@ -110,7 +110,7 @@ void Dcqcn::catch_up(Instant now) {
     }
 }
 
-// At the rate of the line ticks count stages, and change nothing else.
+// At line rate, ticks only count stages.
 void Dcqcn::rest(Instant until) {
     const int64_t ticks = ticks_until(next_increase_, until, settings_->increase_interval);
     next_increase_ += settings_->increase_interval * ticks;
@@ -126,7 +126,7 @@ void Dcqcn::decrease(Instant at) {
     restart(at);
 }
 
-// The rate was set anew: it rises from there.
+// The rate was set: it rises from there.
 void Dcqcn::restart(Instant at) {
     time_stage_ = byte_stage_ = 0;
     bytes_left_ = settings_->increase_bytes;
@@ -135,7 +135,7 @@ void Dcqcn::restart(Instant at) {
     is_pending_ = false;
 }
 
-// One step of the timer or of the byte counter. Where only one of them runs it speaks for both.
+// One step of the timer or of the byte counter. If only one of them runs, it counts for both.
 void Dcqcn::increase() {
     const DcqcnSettings& s = *settings_;
     const uint8_t time_stage = s.increase_interval.ps != 0 ? time_stage_ : byte_stage_;
@@ -161,8 +161,8 @@ void Dcqcn::count_bytes(uint32_t bytes) {
         byte_stage_ = later_stage(byte_stage_, 1);
 }
 
-// When the bits of a packet have passed at the rates of the ticks to come, as far as they are
-// known: a notification that comes meanwhile is heeded with the next packet.
+// When the bits of a packet have been sent, at the rates of the coming ticks, as far as they are
+// known. A notification in the meantime takes effect with the next packet.
 Instant Dcqcn::paced_through_ticks(Instant now, uint32_t bytes) const {
     constexpr uint64_t kBitPicoseconds = 8'000'000'000'000;
     Dcqcn later = *this;

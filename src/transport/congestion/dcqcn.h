@@ -1,20 +1,20 @@
-// DCQCN, what the sender does: the reaction point of "Congestion Control for Large-Scale RDMA
-// Deployments" (SIGCOMM 2015), and as adapters do it.
+// DCQCN at the sender: the reaction point of "Congestion Control for Large-Scale RDMA Deployments"
+// (SIGCOMM 2015), and its variant in adapters.
 //
-// A notification lowers the rate by half of alpha, an average of how often notifications come;
-// without them alpha falls and the rate rises: first half way back to the target (fast recovery),
-// then the target rises too, by a small step (additive) and at last by a large one (hyper). What
-// counts the steps is a timer, and bytes that were sent.
+// A notification lowers the rate by half of alpha, a moving average of how often notifications
+// come. Without them alpha falls and the rate rises: first half way back to the target (fast
+// recovery); then the target rises too, by a small step (additive), and finally by a large one
+// (hyper). A timer and a counter of sent bytes count the steps.
 //
-// None of the three timers exists. Each is the instant of its next tick, and what was missed is
-// made up for when it is needed: rate and increase when a packet is sent, alpha only when the rate
-// is lowered or a notification comes. Ticks that can change nothing any more are skipped by one
-// division, so a long rest costs no more than a bounded number of steps. Ticks at an instant come
-// before whatever else happens then; of two ticks, that of the timer with the longer period.
+// None of the three timers is a real timer. Each is the instant of its next tick, and missed ticks
+// are applied when needed: rate and increase when a packet is sent, alpha only when the rate is
+// lowered or a notification comes. Ticks that have no further effect are skipped by one division,
+// so a long rest costs a bounded number of steps. Ticks at an instant come before other events at
+// that instant; of two ticks, that of the timer with the longer period comes first.
 //
-// Where the paper and adapters do not agree it is a setting. The paper lowers the rate with the
-// notification and moves alpha then; adapters, and the simulators that follow them, look every so
-// often whether one came.
+// Differences between the paper and adapters are settings. The paper lowers the rate at the
+// notification, and updates alpha then; adapters, and the simulators that follow them, check
+// periodically whether one came.
 #pragma once
 
 #include <cstdint>
@@ -25,34 +25,34 @@
 
 namespace tulle::transport {
 
-// Parts of one, in 30 bits.
+// Fixed point with 30 bits.
 inline constexpr uint32_t kAlphaOne = 1u << 30;
-// Parts of one, in 16 bits.
+// Fixed point with 16 bits.
 inline constexpr uint32_t kGainOne = 1u << 16;
 
-// One for all queue pairs of an adapter that share them; it outlives them.
+// Shared by queue pairs of an adapter; must outlive them.
 struct DcqcnSettings {
     enum class Decrease : uint8_t {
-        at_check,  // when the interval ends, counted from the first notification, if one came in it
-        at_once,   // with a notification, but not twice within the interval
+        at_check,  // at the end of the interval from the first notification, if one came in it
+        at_once,   // at a notification, but not twice within the interval
     };
     enum class Alpha : uint8_t {
-        at_tick,          // at every tick, up or down
-        at_notification,  // up with a notification, which also starts the timer anew; down at ticks
+        at_tick,          // at each tick, up or down
+        at_notification,  // up at a notification, which restarts the timer; down at ticks
     };
     enum class Stage : uint8_t {
         before_count,  // a step belongs to the stage that it ends: F steps of fast recovery
-        after_count,   // to the stage that it begins: F - 1
+        after_count,   // a step belongs to the stage that it begins: F - 1
     };
 
     uint64_t line_rate_bps = 100'000'000'000;
     uint64_t min_rate_bps = 1'000'000;
-    uint64_t first_rate_bps = 0;  // what the first notification sets; 0: it sets nothing
+    uint64_t first_rate_bps = 0;  // rate after the first notification; 0: no special rate
     uint64_t additive_bps = 5'000'000;
     uint64_t hyper_bps = 50'000'000;
     base::Duration alpha_interval{1'000'000};
     base::Duration decrease_interval{4'000'000};
-    base::Duration check_delay{};                   // the first check comes so much later
+    base::Duration check_delay{};                   // extra delay of the first check
     base::Duration increase_interval{300'000'000};  // zero: no timer
     uint32_t increase_bytes = 0;                    // zero: no byte counter
     uint32_t gain = kGainOne / 256;                 // g
@@ -61,17 +61,17 @@ struct DcqcnSettings {
     Decrease decrease = Decrease::at_check;
     Alpha alpha = Alpha::at_tick;
     Stage stage = Stage::before_count;
-    bool clamp_target = false;                // every decrease sets the target to the rate before
-    bool clamp_target_after_increase = true;  // one after which the timer had raised the rate does
-    base::Duration pacing_tick{1};            // distances are rounded down to a multiple of this
-    // A rate that rises shortens the distance that a slow packet has left; else it counts from the
-    // next packet on, and one packet at 1 Mb/s holds up its sender for 33 ms.
+    bool clamp_target = false;                // each decrease sets the target to the rate before it
+    bool clamp_target_after_increase = true;  // so does one after a timer increase
+    base::Duration pacing_tick{1};            // gaps are rounded down to a multiple of this
+    // A rising rate shortens the remaining gap of a slow packet. Otherwise it applies from the next
+    // packet on, and one packet at 1 Mb/s blocks its sender for 33 ms.
     bool repace = true;
 
     std::string_view set_line(base::Rate line);
     std::string_view wrong() const { return ""; }
 
-    // As a ConnectX adapter comes.
+    // The defaults of a ConnectX adapter.
     static DcqcnSettings of_adapter(uint64_t line_rate_bps);
 };
 
@@ -101,7 +101,7 @@ public:
         return next;
     }
 
-    // Makes up for what happened until now. It need not be called; the others do.
+    // Applies all events until now. Optional: the other calls do it too.
     void advance(base::Instant now) {
         if (now >= next_increase_ || (is_pending_ && now >= next_check_)) catch_up(now);
     }
@@ -130,15 +130,15 @@ private:
     uint64_t rate_ = 0;
     uint64_t target_ = 0;
     base::Instant next_alpha_{};
-    base::Instant next_check_{};  // a tick of it while something is pending, else one of the past
+    base::Instant next_check_{};  // a future tick while something is pending, else a past one
     base::Instant next_increase_ = base::Instant::never();
     uint32_t alpha_ = 0;
-    uint32_t bytes_left_ = 0;  // until the byte counter makes a step; 0: it does not run
+    uint32_t bytes_left_ = 0;  // bytes until the byte counter's next step; 0: not running
     uint8_t time_stage_ = 0;
     uint8_t byte_stage_ = 0;
-    bool is_active_ : 1 = false;     // a notification has come, ever
-    bool is_pending_ : 1 = false;    // one has come since the last check
-    bool raises_alpha_ : 1 = false;  // one has come since the last tick of alpha
+    bool is_active_ : 1 = false;     // a notification has come at least once
+    bool is_pending_ : 1 = false;    // a notification has come since the last check
+    bool raises_alpha_ : 1 = false;  // a notification has come since the last tick of alpha
 };
 
 template <class Table>

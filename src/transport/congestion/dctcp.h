@@ -1,14 +1,13 @@
-// DCTCP (RFC 8257), what the sender does: a window of packets in flight. Alpha averages which part
-// of a window's packets was marked, and a window with marks shrinks by half of alpha, where TCP
-// would halve it; without marks it grows as TCP's does (RFC 5681): by each packet acknowledged
-// (slow start), then by one in a round trip.
+// DCTCP (RFC 8257) at the sender: a window of packets in flight. Alpha is a moving average of the
+// fraction of marked packets per window. A window with marks shrinks by half of alpha, where TCP
+// would halve it. Without marks it grows as in TCP (RFC 5681): by each packet acknowledged (slow
+// start), then by one per round trip.
 //
-// A window's length in time is that of its packets: it is over when what was in flight at its
-// beginning is acknowledged. So there is no clock in here. An acknowledgement that carries a mark
-// counts for all that it acknowledges; receivers answer every second packet at least, as those of
-// TCP do, so that is one packet more at most.
+// A window ends when the packets in flight at its beginning are acknowledged, so there is no clock
+// here. A mark in an acknowledgement counts for all packets that it acknowledges. Receivers answer
+// at least every second packet, as in TCP, so that overcounts by one packet at most.
 //
-// All fractions are in 16 bits, packets of the window too.
+// All fractions have 16 bits, also packets of the window.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +19,10 @@ namespace tulle::transport {
 
 inline constexpr uint32_t kDctcpOne = 1u << 16;
 
-// One for all queue pairs of an adapter that share them; it outlives them.
+// Shared by queue pairs of an adapter; must outlive them.
 struct DctcpSettings {
     uint32_t gain = kDctcpOne / 16;      // g: weight of the newest window in alpha
-    uint32_t initial_alpha = kDctcpOne;  // RFC 8257, 4.2: as if all had been marked
+    uint32_t initial_alpha = kDctcpOne;  // RFC 8257, 4.2: as if all packets had been marked
     uint32_t initial_window = 10;        // packets (RFC 6928)
 
     std::string_view set_line(base::Rate) { return ""; }
@@ -39,7 +38,7 @@ public:
         .wants_marks_in_answers = true,
         .without_answers = "no acknowledgement moves the window of dctcp",
     };
-    static constexpr uint32_t kLeast = 2;  // what marks and losses leave of a window
+    static constexpr uint32_t kLeast = 2;  // the minimum after marks and losses
 
     Dctcp() = default;
     explicit Dctcp(const DctcpSettings& settings)
@@ -50,13 +49,13 @@ public:
     void on_signal(base::Instant now, const Signal& signal);
     base::Instant on_sent(base::Instant now, uint32_t) { return now; }
 
-    // The next acknowledgement is for packets of which some were marked.
+    // The next acknowledgement covers some marked packets.
     void on_mark() { is_marked_ = true; }
-    // So many packets were acknowledged, and so many are in flight after that.
+    // `packets` were acknowledged; `in_flight` are in flight after that.
     void on_acknowledged(uint32_t packets, uint32_t in_flight);
-    // A packet was lost, and the receiver missed it.
+    // The receiver reports a lost packet.
     void on_loss(uint32_t in_flight);
-    // Nothing came for too long.
+    // A timeout.
     void on_timeout();
 
     uint32_t window_packets() const { return static_cast<uint32_t>(window_ / kDctcpOne); }
@@ -79,12 +78,12 @@ private:
 
     const DctcpSettings* settings_ = nullptr;
     uint64_t window_ = 0;
-    uint64_t threshold_ = UINT64_MAX;  // slow start ends there
+    uint64_t threshold_ = UINT64_MAX;  // where slow start ends
     uint32_t alpha_ = 0;
     uint32_t acknowledged_ = 0;  // packets in all; wraps
-    uint32_t observed_end_ = 0;  // when so many are, a window has been observed
-    uint32_t reduced_end_ = 0;   // until so many are, the window was reduced for what comes
-    uint32_t seen_ = 0;          // packets of the window that is observed
+    uint32_t observed_end_ = 0;  // end of the observed window, as a count of acknowledged packets
+    uint32_t reduced_end_ = 0;   // no further reduction until this count
+    uint32_t seen_ = 0;          // packets of the observed window
     uint32_t seen_marked_ = 0;
     bool is_marked_ = false;
 };

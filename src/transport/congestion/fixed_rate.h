@@ -1,5 +1,5 @@
-// A fixed rate for each queue pair, whatever the network says: for tests, and for limits that an
-// operator sets.
+// A fixed rate for each queue pair, independent of the network: for tests, and for limits set by an
+// operator.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    // Picoseconds a byte as a ratio, as base::Rate has it; the remainder is carried.
+    // Picoseconds per byte as a ratio, as in base::Rate; the remainder is carried over.
     uint32_t numerator_ = 0;
     uint32_t denominator_ = 1;
     uint32_t remainder_ = 0;

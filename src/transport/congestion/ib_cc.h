@@ -1,9 +1,9 @@
-// InfiniBand congestion control, what the sender does (IBTA vol 1, annex A10): each BECN moves an
-// index up a table of delays, a timer moves it down by one a tick, and after each packet comes the
-// delay that the index says, in parts of the packet's own time on the line.
+// InfiniBand congestion control at the sender (IBTA vol 1, annex A10). Each BECN moves an index up
+// a table of delays; each tick of a timer moves it down by one. The delay at the index follows each
+// packet, as a fraction of the packet's own time on the line.
 //
-// The timer belongs to the service level and runs since the beginning of time: its ticks are the
-// multiples of its period, so how many there were since the index was looked at last is a
+// The timer belongs to the service level and runs from the beginning of time: its ticks are the
+// multiples of its period, so the number of ticks since the last look at the index is a
 // subtraction.
 #pragma once
 
@@ -17,14 +17,14 @@
 
 namespace tulle::transport {
 
-// Settings of one service level, and the table of the port; they outlive the queue pairs.
+// Settings of one service level, and the table of the port; must outlive the queue pairs.
 struct IbCcSettings {
     base::Rate line = base::Rate::bits_per_second(100'000'000'000);
     uint16_t increase = 1;           // CCTI_Increase
     uint16_t timer = 0;              // CCTI_Timer, in units of 1.024 us; 0: the index never falls
     uint16_t minimum = 0;            // CCTI_Min
-    uint16_t trigger_threshold = 0;  // an index that reaches this is an event; 0: none is
-    std::vector<uint16_t> table;     // an entry: two bits of shift, fourteen of multiplier
+    uint16_t trigger_threshold = 0;  // an index that reaches this is an event; 0: no events
+    std::vector<uint16_t> table;     // an entry has two bits of shift, fourteen of multiplier
 
     uint16_t limit() const { return static_cast<uint16_t>(table.empty() ? 0 : table.size() - 1); }
     std::string_view set_line(base::Rate rate) {
@@ -41,11 +41,11 @@ constexpr uint16_t cct_entry(uint16_t shift, uint16_t multiplier) {
     return static_cast<uint16_t>(shift << 14 | multiplier);
 }
 
-// The index: one for each queue pair, or one that all of a service level share (port control).
+// The index: one per queue pair, or shared by a service level (port control).
 struct IbCcIndex {
     uint16_t value = 0;
-    uint32_t events = 0;  // how often it came to the trigger threshold from below
-    int64_t ticks = 0;    // of the timer, when it was looked at last
+    uint32_t events = 0;  // how often it rose to the trigger threshold
+    int64_t ticks = 0;    // of the timer, at the last look
 
     void advance(const IbCcSettings& settings, base::Instant now) {
         constexpr int64_t kUnit = 1'024'000;
@@ -88,7 +88,7 @@ public:
         return now + packet + base::Duration{packet.ps * (entry & 0x3fff) >> (entry >> 14)};
     }
 
-    // As it is now.
+    // The index, updated to now.
     IbCcIndex& at(base::Instant now) {
         IbCcIndex& index = shared_ != nullptr ? *shared_ : own_;
         index.advance(*settings_, now);

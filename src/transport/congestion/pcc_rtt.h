@@ -1,10 +1,10 @@
-// A rate that follows the round trip, as the public template of adapters' programmable congestion
-// control has it (NVIDIA DOCA PCC, sample rtt_template): once a round trip the rate falls by a part
-// of itself if the round trip is above that of an idle network, and rises by a part of the line if
-// it is not. Notifications and losses make it fall further.
+// A rate that follows the round trip, after the public template of adapters' programmable
+// congestion control (NVIDIA DOCA PCC, sample rtt_template). Once per round trip, the rate falls by
+// a fraction of itself if the round trip is above that of an idle network, and otherwise rises by a
+// fraction of the line rate. Notifications and losses make it fall further.
 //
-// The law that adapters come with (ZTR-RTT) is not public; this is what its makers hand out to
-// begin with. Fractions are in 20 bits, as the rate of the template is.
+// The default algorithm of adapters (ZTR-RTT) is not public; this template is what its makers
+// publish as a start. Fractions have 20 bits, as the rate of the template does.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace tulle::transport {
 
 inline constexpr uint32_t kPccOne = 1u << 20;
 
-// One for all queue pairs of an adapter that share them; it outlives them.
+// Shared by queue pairs of an adapter; must outlive them.
 struct PccRttSettings {
     base::Duration base_rtt{13'000'000};     // the template's
     base::Duration most_delay{150'000'000};  // the template's
@@ -82,7 +82,7 @@ public:
     }
 
 private:
-    // The template's: five steps after a loss with a long round trip, two after a notification.
+    // From the template: five steps after a loss with a long round trip, two after a notification.
     void on_round_trip(base::Duration round_trip) {
         const bool is_long = round_trip >= settings_->most_delay;
         if (has_lost_ && is_long)

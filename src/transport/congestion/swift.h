@@ -1,11 +1,11 @@
 // Swift, "Delay is Simple and Effective for Congestion Control in the Datacenter" (SIGCOMM 2020): a
-// window that grows while the round trip is below a target, and is cut by how far it is above, once
-// in a round trip. The target is higher for small windows (flow scaling): where many flows share a
-// link, queues are longer however fair they are.
+// window that grows while the round trip is below a target, and is cut once per round trip by how
+// far it is above. The target is higher for small windows (flow scaling): many flows on a link have
+// longer queues, however fair they are.
 //
-// A window below one packet is one packet, and the next one waits for a round trip divided by the
-// window. An acknowledgement whose round trip is not known counts with the one before it. All
-// fractions are in 16 bits, packets of the window too.
+// A window below one packet counts as one packet, and the next packet waits for a round trip
+// divided by the window. An acknowledgement without a known round trip uses the previous one. All
+// fractions have 16 bits, also packets of the window.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace tulle::transport {
 
 inline constexpr uint32_t kSwiftOne = 1u << 16;
 
-// One for all queue pairs of an adapter that share them; it outlives them. The figures are those of
-// csg-htsim's swift.cpp, whose author calls some of them guesses; the paper gives few.
+// Shared by queue pairs of an adapter; must outlive them. The values are those of csg-htsim's
+// swift.cpp, whose author calls some of them guesses; the paper gives few.
 struct SwiftSettings {
     base::Duration target{20'000'000};          // of a round trip, hops included
-    base::Duration scaling_range{100'000'000};  // most that scaling adds to the target
-    uint32_t scaling_least = kSwiftOne / 10;    // windows at which it adds all of it,
-    uint32_t scaling_most = 100;                // and packets at which it adds nothing
-    uint32_t increase = 1;                      // packets in a round trip
+    base::Duration scaling_range{100'000'000};  // maximum that scaling adds to the target
+    uint32_t scaling_least = kSwiftOne / 10;    // window at which scaling adds all of it
+    uint32_t scaling_most = 100;                // packets of a window at which it adds nothing
+    uint32_t increase = 1;                      // packets per round trip
     uint32_t beta = kSwiftOne / 5 * 4;          // of decrease
-    uint32_t most_cut = kSwiftOne / 2;          // of a window, at a time
+    uint32_t most_cut = kSwiftOne / 2;          // of a window, per cut
     uint32_t initial_window = 12;               // packets
     uint32_t least_window = kSwiftOne / 1000;
     uint32_t most_window = 10'000;      // packets
@@ -51,7 +51,7 @@ public:
 
     void on_signal(base::Instant now, const Signal& signal);
 
-    // Where less than a packet may be in flight, packets keep their distance.
+    // If less than one packet may be in flight, packets are spaced.
     base::Instant on_sent(base::Instant now, uint32_t) {
         if (window_ >= kSwiftOne) [[likely]]
             return now;
@@ -61,8 +61,8 @@ public:
     uint32_t window_packets() const {
         return window_ < kSwiftOne ? 1 : static_cast<uint32_t>(window_ / kSwiftOne);
     }
-    uint64_t window() const { return window_; }  // in parts of a packet
-    base::Duration target() const;               // for the window as it is
+    uint64_t window() const { return window_; }  // in fractions of a packet
+    base::Duration target() const;               // for the current window
 
     template <class Table>
     static void describe(Table& table) {
@@ -94,9 +94,9 @@ private:
 
     const SwiftSettings* settings_ = nullptr;
     uint64_t window_ = 0;
-    int64_t scaling_high_ = 0;  // one over the root of the windows between which it falls
+    int64_t scaling_high_ = 0;  // one over the root of the window limits of scaling
     int64_t scaling_low_ = 0;
-    base::Duration round_trip_{};          // the newest one; zero before the first
+    base::Duration round_trip_{};          // the newest; zero before the first
     base::Instant cut_at_{INT64_MIN / 2};  // long ago
     uint8_t timeouts_ = 0;                 // in a row
 };

@@ -18,8 +18,8 @@ void Timely::on_round_trip(base::Duration round_trip) {
         last_ = round_trip;
         return;
     }
-    // The most that a difference is taken for keeps the product within 64 bits, and is far beyond
-    // what the rate can follow: the slope is then a thousand times the smallest round trip.
+    // Limits a difference so that the product fits in 64 bits. The limit is far beyond what the
+    // rate can follow: the slope is then a thousand times the smallest round trip.
     const int64_t most = s.smallest.ps * 1000;
     const int64_t newest = std::clamp(round_trip.ps - last_.ps, -most, most);
     last_ = round_trip;
@@ -44,7 +44,7 @@ void Timely::add(uint64_t steps) {
     rate_ = std::min(rate_ + steps * settings_->step_bps, settings_->line_rate_bps);
 }
 
-// By this part of itself.
+// Lowers the rate by this fraction of itself.
 void Timely::lower(int64_t part) {
     const auto kept = static_cast<uint64_t>(std::max<int64_t>(kTimelyOne - part, 0));
     const base::uint128_t lowered = base::uint128_t{rate_} * kept / uint64_t{kTimelyOne};

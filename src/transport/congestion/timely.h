@@ -1,8 +1,8 @@
-// TIMELY, "RTT-based Congestion Control for the Datacenter" (SIGCOMM 2015): the round trip says
-// what the queue does. Below the low threshold the rate rises; above the high one it falls, the
-// more the higher; between them the slope decides.
+// TIMELY, "RTT-based Congestion Control for the Datacenter" (SIGCOMM 2015): the round trip
+// indicates the queue. Below the low threshold the rate rises. Above the high threshold it falls,
+// by more the longer the round trip. Between them the slope decides.
 //
-// Slopes are parts of the smallest round trip, in 16 bits; so are all other fractions.
+// Slopes are fractions of the smallest round trip, in 16 bits, as are all other fractions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tulle::transport {
 
 inline constexpr int64_t kTimelyOne = 1 << 16;
 
-// One for all queue pairs of an adapter that share them; it outlives them.
+// Shared by queue pairs of an adapter; must outlive them.
 struct TimelySettings {
     uint64_t line_rate_bps = 100'000'000'000;
     uint64_t min_rate_bps = 10'000'000;
@@ -23,10 +23,10 @@ struct TimelySettings {
     base::Duration low{50'000'000};       // T_low
     base::Duration high{500'000'000};     // T_high
     base::Duration smallest{20'000'000};  // the round trip of an idle network
-    int64_t weight = kTimelyOne * 7 / 8;  // of the newest difference in the average of them
+    int64_t weight = kTimelyOne * 7 / 8;  // of the newest difference in their average
     int64_t beta = kTimelyOne * 4 / 5;    // of decrease
-    uint8_t hyper_after = 5;              // so many round trips in a row that do not rise
-    uint8_t hyper_steps = 5;              // then so many steps at a time
+    uint8_t hyper_after = 5;              // round trips in a row that do not rise, ...
+    uint8_t hyper_steps = 5;              // ... after which each step counts this many times
 
     std::string_view set_line(base::Rate line);
     std::string_view wrong() const { return low > high ? "timely.low is above timely.high" : ""; }
@@ -80,7 +80,7 @@ private:
     const TimelySettings* settings_ = nullptr;
     uint64_t rate_ = 0;
     base::Duration last_{};        // round trip; zero before the first
-    base::Duration difference_{};  // of two that follow each other, averaged
+    base::Duration difference_{};  // between consecutive round trips, averaged
     uint8_t falling_ = 0;          // round trips in a row that did not rise
 };
 

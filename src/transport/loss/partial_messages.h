@@ -1,5 +1,5 @@
-// Messages of which some packets are here: what a receiver counts that takes packets in any order.
-// They are few: as many as a sender's window spans.
+// Messages that have arrived in part, at a receiver that takes packets in any order. They are few:
+// at most those in a sender's window.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace tulle::transport {
 
 struct PartialMessage {
     wire::Psn first{};
-    uint32_t here = 0;     // packets
-    uint32_t packets = 0;  // in all; 0 until the last one is here
+    uint32_t here = 0;     // packets received
+    uint32_t packets = 0;  // total packets; 0 until the last one has arrived
     uint32_t bytes = 0;
     uint32_t receive_place = ReceiveQueue::kNone;
     wire::Packet last;  // its headers say how the message ends
@@ -22,7 +22,7 @@ struct PartialMessage {
 
 class PartialMessages {
 public:
-    // The message that begins with this PSN; a new one if none of its packets came yet.
+    // The message that begins with this PSN; created with its first packet.
     PartialMessage& of(wire::Psn first) {
         for (PartialMessage& message : messages_)
             if (message.first == first) return message;
@@ -30,7 +30,7 @@ public:
         messages_.back().first = first;
         return messages_.back();
     }
-    // It is complete, or given up.
+    // The message is complete, or given up.
     void forget(const PartialMessage& message) {
         const auto place = &message - messages_.data();
         if (messages_.size() > 1)
@@ -39,7 +39,7 @@ public:
     }
     bool empty() const { return messages_.empty(); }
 
-    // Receives that messages have taken: the connection has ended.
+    // Returns the receives that messages have taken, because the connection has ended.
     std::vector<uint32_t> take_receives() {
         std::vector<uint32_t> places;
         for (const PartialMessage& message : messages_)

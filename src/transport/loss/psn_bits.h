@@ -1,5 +1,5 @@
-// A bit for each PSN of a range that moves on: a ring of words that is as long as the range needs.
-// Owners reserve() the range that they use and clear what they leave behind.
+// One bit for each PSN of a moving range: a ring of words, as long as the range needs. Owners
+// reserve() the range that they use, and clear the bits behind it.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ public:
     }
     void clear() { std::ranges::fill(words_, 0); }
 
-    // Room for so many PSNs from this one on; their bits stay.
+    // Makes room for this many PSNs from `first` on; keeps their bits.
     void reserve(wire::Psn first, uint32_t psns) {
         const size_t old = 64 * words_.size();
         if (psns <= old) return;
@@ -32,7 +32,7 @@ public:
         *this = std::move(larger);
     }
 
-    // The bits of 64 PSNs from this one on. Those outside of the range mean nothing.
+    // The bits of 64 PSNs from `first` on. Those outside the range are undefined.
     uint64_t bits_from(wire::Psn first) const {
         if (words_.empty()) return 0;
         const uint32_t shift = first.value % 64;
@@ -40,7 +40,7 @@ public:
         return shift == 0 ? low : low | words_[word_of(wire::psn_plus(first, 64))] << (64 - shift);
     }
 
-    // The first PSN of [from, end) whose bit is set, or not; `end` if there is none.
+    // The first PSN of [from, end) whose bit has this value; `end` if there is none.
     wire::Psn find(wire::Psn from, wire::Psn end, bool is_set = true) const {
         while (wire::psn_before(from, end)) {
             const uint64_t word = words_.empty() ? 0 : words_[word_of(from)];
@@ -55,7 +55,7 @@ public:
         return wire::psn_before(from, end) ? from : end;
     }
 
-    // Clears the bits of [from, end); returns how many were set.
+    // Clears the bits of [from, end); returns the number that were set.
     uint32_t take(wire::Psn from, wire::Psn end) {
         uint32_t count = 0;
         for (wire::Psn psn = find(from, end); psn != end; psn = find(psn, end)) {

@@ -12,7 +12,7 @@ Arrival ReceiveBitmap::note(Psn expected, Psn psn) {
     const uint32_t ahead = psn_distance(expected, psn);
     if (ahead >= psns_) return Arrival::too_far;
     received_.reserve(expected, ahead + 1);
-    note_untold(psn);  // also of one that is known: the sender did not hear of it
+    note_untold(psn);  // also a duplicate: the sender has not learned of it
     if (received_.test(psn)) return Arrival::known;
     received_.set(psn);
     if (count_ == 0 || psn_before(furthest_, psn)) furthest_ = psn;
@@ -79,7 +79,7 @@ SelectiveAck ReceiveBitmap::tell_trimmed(Psn expected) {
     std::erase_if(trimmed_, [&](Psn psn) {
         const uint32_t at = psn_distance(first, psn);
         if (at >= SelectiveAck::kPsns) return false;
-        // It may have come whole since.
+        // It may have arrived whole since.
         const bool is_here = psn_before(psn, expected) || has(psn);
         bits |= uint64_t{!is_here} << at;
         return true;

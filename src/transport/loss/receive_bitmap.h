@@ -1,10 +1,11 @@
-// The receiver's half of selective repeat: which packets came before their turn, and what the
-// sender is told of them. Of payloads it knows nothing: an ordered service keeps them until their
-// turn (reorder_buffer.h), one that places data as it comes needs only this.
+// The receiver's half of selective repeat: which packets arrived before their turn, and what is
+// reported to the sender. It stores no payloads: an ordered service keeps them until their turn
+// (reorder_buffer.h); a service that places data on arrival needs only this.
 //
-// A selective acknowledgement tells of 64 PSNs: of those up to the furthest that came, so that each
-// packet is told of many times, and an answer may get lost; or from the first packet on that none
-// has told of, if that one lies before them. Answers that had to wait may have several to tell.
+// A selective acknowledgement reports 64 PSNs. Usually these are the last ones up to the furthest
+// that arrived, so each packet is reported many times, and a lost answer does no harm. If an
+// unreported packet is before them, the 64 PSNs begin with that packet. Delayed answers may have
+// several such reports.
 #pragma once
 
 #include <vector>
@@ -18,30 +19,30 @@ enum class Arrival : uint8_t { early, known, too_far };
 
 class ReceiveBitmap {
 public:
-    // So many PSNs from the expected one on.
+    // Covers this many PSNs from the expected one on.
     explicit ReceiveBitmap(uint32_t psns) : psns_(psns) {}
 
-    // A packet came before its turn.
+    // Records a packet that arrived before its turn.
     Arrival note(wire::Psn expected, wire::Psn psn);
-    // Of one that is not before the expected PSN. Bits are a ring: behind the furthest they are
-    // those of others.
+    // For a PSN not before the expected one. The bits are a ring: behind the furthest PSN they
+    // belong to other PSNs.
     bool has(wire::Psn psn) const {
         return count_ != 0 && !wire::psn_before(furthest_, psn) && received_.test(psn);
     }
-    // Its turn has come, or it is given up.
+    // The turn of the packet has come, or it is given up.
     void forget(wire::Psn psn);
     void clear();
 
     bool empty() const { return count_ == 0; }
-    wire::Psn furthest() const { return furthest_; }  // of those that are here
+    wire::Psn furthest() const { return furthest_; }  // of those received
 
-    // Only the headers of this packet came. It is told of once.
+    // Only the headers of this packet arrived. It is reported once.
     void note_trimmed(wire::Psn psn);
     bool has_trimmed() const { return !trimmed_.empty(); }
 
-    // What the next answer tells: first of packets that were trimmed.
+    // The content of the next answer; trimmed packets first.
     wire::SelectiveAck tell(wire::Psn expected);
-    // Whether there is something that no answer has told of.
+    // Whether something has not been reported yet.
     bool has_more() const { return has_untold_ || has_trimmed(); }
 
 private:
@@ -52,11 +53,11 @@ private:
     uint32_t psns_;
     uint32_t count_ = 0;
     wire::Psn furthest_{};
-    bool has_untold_ = false;  // and then they lie from the first to the last of these
+    bool has_untold_ = false;  // if so, the unreported ones are in [untold_first_, untold_last_]
     wire::Psn untold_first_{};
     wire::Psn untold_last_{};
     PsnBits received_;
-    std::vector<wire::Psn> trimmed_;  // not told of
+    std::vector<wire::Psn> trimmed_;  // not yet reported
 };
 
 }  // namespace tulle::transport

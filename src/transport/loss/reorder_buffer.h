@@ -1,6 +1,6 @@
-// Request packets that came before their turn, kept by PSN until it comes: what an ordered service
-// adds to the receiver's half of selective repeat. Payload that is real is copied, for its bytes
-// live only as long as the call that brought them.
+// Request packets that arrived before their turn, kept by PSN: the addition of an ordered service
+// to the receiver's half of selective repeat. Real payload is copied, because its bytes are valid
+// only during the call that brought them.
 #pragma once
 
 #include <optional>
@@ -12,22 +12,23 @@ namespace tulle::transport {
 
 class ReorderBuffer {
 public:
-    // Of so many PSNs from the expected one on; memory comes as it is needed.
+    // Covers this many PSNs from the expected one on; memory is allocated on demand.
     explicit ReorderBuffer(uint32_t packets) : bitmap(packets) {}
 
-    // Keeps the packet if it is new and not too far in front of the expected one. Of one whose data
-    // is in its place already only the headers are kept.
+    // Keeps the packet if it is new and not too far ahead of the expected one. If its data is
+    // already in its place, keeps only the headers.
     Arrival keep(const wire::Packet& packet, wire::Psn expected, bool is_placed = false);
-    // Whether the data of this packet, which is here, is in its place.
+    // Whether the packet was received and its data is in its place.
     bool is_placed(wire::Psn psn) { return bitmap.has(psn) && place(psn).is_placed; }
 
-    // The packet of this PSN, if it came early. Its payload stays valid until the next keep().
+    // Takes out the packet of this PSN, if it arrived early. Its payload stays valid until the next
+    // keep().
     std::optional<wire::Packet> take(wire::Psn psn);
 
     bool empty() const { return bitmap.empty(); }
     void clear() { bitmap.clear(); }
 
-    ReceiveBitmap bitmap;  // of what is here
+    ReceiveBitmap bitmap;  // of the packets kept
 
 private:
     struct Place {
@@ -35,7 +36,7 @@ private:
         std::vector<std::byte> payload;
         bool is_placed = false;
     };
-    // The number of places is a power of two, and so divides that of PSNs.
+    // The number of places is a power of two, so it divides the number of PSNs.
     Place& place(wire::Psn psn) { return places_[psn.value & (places_.size() - 1)]; }
     void make_room(wire::Psn expected, uint32_t packets);
 

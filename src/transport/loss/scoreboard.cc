@@ -28,7 +28,7 @@ void Scoreboard::advance(Psn first) {
     for (size_t i = 0; i < again_.size(); ++i)
         if (psn_before(again_[i].psn, first)) note_arrival_again(again_[i]);
     note_arrival(psn_plus(first, wire::kPsnMask));
-    // What was reserved is all that may be set.
+    // Bits are set only within the reserved range.
     const Psn end = psn_distance(first_, first) < reserved_ ? first : psn_plus(first_, reserved_);
     received_count_ -= received_.take(first_, end);
     lost_count_ -= lost_.take(first_, end);
@@ -76,7 +76,7 @@ bool Scoreboard::note_answer(Psn psn) {
     return true;
 }
 
-// A packet of this PSN has arrived, the first copy or a later one: no earlier than the first went.
+// A copy of this packet has arrived: not before the first copy was sent.
 void Scoreboard::note_arrival(Psn psn) {
     if (!psn_before(psn, furthest_)) furthest_ = psn_plus(psn, 1);
 }
@@ -87,7 +87,7 @@ void Scoreboard::note_arrival_again(const Again& again) {
     if (psn_before(proof_next_, again.next)) proof_next_ = again.next;
 }
 
-// First copies before this PSN that are not here are lost.
+// First copies before this PSN that have not arrived are lost.
 Psn Scoreboard::proven_end() const {
     const bool is_far =
         psn_distance(first_, furthest_) > tolerance_ + 1 && psn_before(first_, furthest_);
@@ -124,7 +124,7 @@ void Scoreboard::forget_again(Psn psn) {
 
 bool Scoreboard::mark_lost(Psn psn) {
     if (lost_.test(psn)) return false;
-    if (received_.test(psn)) {  // the receiver had no room for it when its turn came
+    if (received_.test(psn)) {  // the receiver had no room for it at its turn
         received_.clear(psn);
         --received_count_;
     }
@@ -156,7 +156,7 @@ void Scoreboard::on_sent_again(Psn psn, Psn end, Psn next) {
     }
     const bool is_probe = has_probe_ && probe_ == psn;
     if (is_probe) has_probe_ = false;
-    if (psn_before(psn, delivered_end_)) return;  // a request for answers: a timeout watches it
+    if (psn_before(psn, delivered_end_)) return;  // a request for answers: watched by a timeout
     if (again_.full()) again_.grow();
     again_.push_back({psn, next, ++sent_again_count_, is_probe || tolerance_ == 0});
 }

@@ -1,20 +1,21 @@
-// The sender's half of selective repeat: what it knows of packets that are not acknowledged by the
-// count. Which of them the receiver has, which are lost and wait to be sent again, and which were.
+// The sender's half of selective repeat: the state of packets beyond the cumulative
+// acknowledgement. Which of them the receiver has, which are lost and wait for retransmission, and
+// which were retransmitted.
 //
-// A packet is lost if one that was sent after it has arrived, and more than `tolerance` packets of
-// those that were sent in between. Packets that go for the first time are sent in the order of
-// their PSNs. A packet that is sent again remembers which new packet follows it; it is lost again
-// if that one arrives without it. So each loss is seen once, and the resent packet's own loss too.
+// A packet is lost if a packet sent more than `tolerance` packets after it has arrived. First
+// transmissions are in the order of their PSNs. A retransmitted packet remembers the new packet
+// that follows it, and is lost again if that one arrives first. So each loss is detected once, also
+// that of a retransmitted packet.
 //
-// That a packet arrived that was sent twice says little, for it may have been the first copy that
-// was late. It proves that what was sent before the second copy is lost only where nothing
-// overtakes, or where a timeout passed between the two: that second copy is a probe.
+// The arrival of a packet that was sent twice proves little: it may be a late first copy. It proves
+// that packets sent before the second copy are lost only if nothing overtakes, or if a timeout
+// passed between the two copies; then the second copy is a probe.
 //
-// PSNs of READ responses are not packets of the sender. Each that came is noted as an answer, and
-// those that are missing are asked for again. What lies before `delivered_end` the receiver has
-// carried out, so only answers can be missing there.
+// PSNs of READ responses are not packets of the sender. Each response received is noted as an
+// answer, and missing ones are requested again. The receiver has carried out everything before
+// `delivered_end`, so only answers can be missing there.
 //
-// It costs nothing while nothing is missing: the queue pair makes it with the first loss.
+// It costs nothing while nothing is missing: the queue pair creates it with the first loss.
 #pragma once
 
 #include "base/ring.h"
@@ -27,36 +28,36 @@ class Scoreboard {
 public:
     explicit Scoreboard(uint32_t tolerance) : tolerance_(tolerance) {}
 
-    // Nothing is missing; the oldest PSN without an answer is this one.
+    // Starts with nothing missing; `first` is the oldest PSN without an answer.
     void start(wire::Psn first);
-    // Whether it says more than the count of acknowledged packets does.
+    // Whether it holds more than the cumulative acknowledgement says.
     bool is_needed() const {
         return received_count_ + lost_count_ + answers_ != 0 || !again_.empty() ||
                wire::psn_before(first_, delivered_end_);
     }
 
-    // PSNs may be told of up to this one.
+    // Reports may cover PSNs before this one.
     void reserve(wire::Psn end);
     // Everything before this PSN is acknowledged, or answered.
     void advance(wire::Psn first);
     // The receiver has carried out everything before this PSN.
     void note_delivered(wire::Psn end);
     wire::Psn delivered_end() const { return delivered_end_; }
-    // The receiver has these packets; those from `sent_end` on it cannot have. True if that is new.
+    // The receiver has these packets; it cannot have those from `sent_end` on. True if any is new.
     bool note_received(const wire::SelectiveAck& ack, wire::Psn sent_end);
-    // The answer with this PSN is here. False if it was.
+    // The answer with this PSN arrived. False if it is a duplicate.
     bool note_answer(wire::Psn psn);
     bool is_answered(wire::Psn psn) const { return answered_.test(psn); }
 
-    // This packet is lost, or this answer: somebody says so. False if it waits to be sent again.
+    // This packet, or this answer, is reported lost. False if it already waits for retransmission.
     bool mark_lost(wire::Psn psn);
-    // The same after a timeout: its arrival proves that all before it which is missing is lost.
+    // The same after a timeout: its arrival proves that all missing packets before it are lost.
     void mark_probe(wire::Psn psn);
-    // All answers of [from, end) that are missing; those that were asked for again, if `again`.
+    // Marks all missing answers of [from, end); with `again` also those already requested again.
     void mark_missing_answers(wire::Psn from, wire::Psn end, bool again);
 
-    // Marks what the arrivals so far prove to be lost. packet_at(psn) gives the first PSN not
-    // before this one that is a packet of the sender's.
+    // Marks as lost what the arrivals so far prove. packet_at(psn) returns the first PSN, not
+    // before this one, that is a packet of the sender.
     template <class PacketAt>
     void judge(PacketAt&& packet_at) {
         const wire::Psn end = proven_end();
@@ -73,10 +74,10 @@ public:
 
     uint32_t lost() const { return lost_count_; }
     uint32_t received() const { return received_count_; }
-    // Packets that are neither in flight nor before the oldest without an answer.
+    // Packets behind the oldest without an answer that are not in flight.
     uint32_t settled() const { return lost_count_ + received_count_; }
     wire::Psn first_lost(wire::Psn end) const { return lost_.find(first_, end); }
-    // Behind the last PSN of a row of lost ones that begins here.
+    // Behind the last of consecutive lost PSNs that begin here.
     wire::Psn end_of_lost(wire::Psn psn, wire::Psn end) const {
         return lost_.find(psn, end, false);
     }
@@ -84,14 +85,14 @@ public:
         return sent_again_.test(psn) && !lost_.test(psn);
     }
 
-    // Packets of [psn, end) go again, before the new packet `next`.
+    // Packets of [psn, end) are retransmitted, before the new packet `next`.
     void on_sent_again(wire::Psn psn, wire::Psn end, wire::Psn next);
 
 private:
     struct Again {
         wire::Psn psn;
         wire::Psn next;       // the new packet that was to follow
-        uint32_t number = 0;  // of those that were sent again
+        uint32_t number = 0;  // consecutive number of retransmissions
         bool proves = false;
     };
 
@@ -113,9 +114,9 @@ private:
     uint32_t reserved_ = 0;
     wire::Psn first_{};
     wire::Psn delivered_end_{};
-    wire::Psn judged_end_{};  // first copies before it were judged
+    wire::Psn judged_end_{};  // first copies before it are judged
     wire::Psn furthest_{};    // behind the newest first copy that arrived
-    wire::Psn proof_next_{};  // of the newest second copy that proves anything
+    wire::Psn proof_next_{};  // of the newest second copy that proves a loss
     uint32_t proof_number_ = 0;
     uint32_t sent_again_count_ = 0;
     wire::Psn probe_{};
@@ -124,7 +125,7 @@ private:
     PsnBits lost_;
     PsnBits sent_again_;
     PsnBits answered_;
-    base::Ring<Again> again_{8};  // in the order in which they went
+    base::Ring<Again> again_{8};  // in the order of sending
 };
 
 }  // namespace tulle::transport

@@ -33,7 +33,7 @@ uint16_t PathChooser::next_in_turn() {
     return place;
 }
 
-// A value with a penalty is skipped, and pays one unit for it. If all have one, the last is used.
+// Skips values with a penalty, and lowers it by one each time. If all have one, uses the last.
 uint16_t PathChooser::next_without_penalty() {
     uint16_t place = next_in_turn();
     for (uint32_t tries = 1; tries < count_ && penalties_[place] != 0; ++tries) {
@@ -43,7 +43,7 @@ uint16_t PathChooser::next_without_penalty() {
     return place;
 }
 
-// Frozen after a timeout: only values that came back are used, again and again.
+// Frozen after a timeout: only values that came back are used, repeatedly.
 uint16_t PathChooser::next_recycled(base::Instant now) {
     if (recycled_ != 0) {
         const uint16_t place = ring_[oldest_];
@@ -90,7 +90,7 @@ void PathChooser::on_arrived(uint16_t entropy, bool is_marked, base::Duration ro
 void PathChooser::on_lost(base::Instant now, uint16_t entropy) {
     punish(entropy, kMostPenalty);
     if (policy_ == PathPolicy::reps) frozen_until_ = now + kFrozen;
-    // What never came back took longer than anything that did.
+    // A lost packet counts as slower than any that arrived.
     if (policy_ == PathPolicy::round_trip) round_trips_[place_of(entropy)] = UINT32_MAX / 2;
 }
 

@@ -1,4 +1,4 @@
-// Which paths a sender uses: how many entropy values, and who gets the next packet.
+// A sender's paths: the number of entropy values, and how the next packet's value is chosen.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 namespace tulle::transport {
 
 enum class PathPolicy : uint8_t {
-    one,         // all packets of a queue pair have one entropy value, as RC has it
-    oblivious,   // all values in turn, in another order each round
-    bitmap,      // the same, but values that met trouble are left out for a while
-    reps,        // values whose packets came back unmarked go again; others at random
-    round_trip,  // of two values at random the one with the shorter round trip, a few packets long
+    one,         // one entropy value for all packets of a queue pair, as in RC
+    oblivious,   // all values in turn, in a new order each round
+    bitmap,      // the same, but values with trouble are left out for a while
+    reps,        // reuses values whose packets came back unmarked; others at random
+    round_trip,  // the value with the shorter round trip of two random ones, for a few packets
 };
 
 struct PathSettings {
