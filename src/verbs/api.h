@@ -1,5 +1,5 @@
-// The C interface that programs were compiled against. What it declares is visible from outside the
-// library, and nothing else is. Its macros stand for functions that are defined here.
+// The C interface that programs were compiled against. Only what it declares is visible from
+// outside the library. Its macros stand for functions that are defined here.
 #pragma once
 
 #pragma GCC visibility push(default)
@@ -13,9 +13,10 @@
 
 #define TULLE_EXPORT extern "C" __attribute__((visibility("default")))
 
-// What providers share with libibverbs has a version by release; the one that was longest in use is
-// 34. libmlx5 of a later release asks for the same name under another. A name of several versions
-// cannot be defined as such: tulle_NAME is, and this gives it the name and all its versions.
+// Symbols that providers share with libibverbs carry a version per release; 34 was in use longest.
+// libmlx5 of a later release asks for the same name with another version. A name with several
+// versions cannot be defined directly: tulle_NAME is defined, and this macro gives it the name and
+// all its versions.
 #define TULLE_VERSION(name, version) __asm__(".symver tulle_" #name "," #name version)
 #define TULLE_PRIVATE(name)                      \
     TULLE_VERSION(name, "@@IBVERBS_PRIVATE_34"); \
@@ -24,7 +25,7 @@
     TULLE_VERSION(name, "@IBVERBS_PRIVATE_64");  \
     TULLE_VERSION(name, "@IBVERBS_PRIVATE_65")
 
-// The calls of this library that have a guard are defined under another name (guard.h).
+// Calls of this library with a guard are defined under another name (guard.h).
 #ifdef TULLE_GUARDED_NAMES
 #include TULLE_GUARDED_NAMES
 #endif

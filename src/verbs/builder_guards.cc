@@ -6,7 +6,7 @@
 namespace tulle::verbs {
 namespace {
 
-// All queue pairs have the same entry in the same place, so that there is one of each kind.
+// All queue pairs have the same function in the same entry, so one guard per entry suffices.
 template <auto Member>
 struct Entry;
 

@@ -1,5 +1,5 @@
-// Guards (guard.h) of the extended way to post, whose calls answer nothing: what was thrown makes
-// the completing call fail.
+// Guards (guard.h) of the extended posting calls, which return nothing: an exception makes the
+// completing call fail.
 #pragma once
 
 #include "verbs/objects.h"

@@ -1,5 +1,5 @@
-// The extended way to post work: requests are put together call by call between start and complete,
-// which posts all of them or none.
+// The extended way to post work: calls between start and complete build requests; complete posts
+// all of them or none.
 #include <cstring>
 
 #include "verbs/builder_guards.h"
@@ -8,7 +8,7 @@
 namespace tulle::verbs {
 namespace {
 
-// Names that rdma-core has gained since release 44.
+// Names that rdma-core has added since release 44.
 constexpr uint64_t kWithFlush = 1 << 11;
 constexpr auto kFlush = static_cast<ibv_wr_opcode>(transport::Work::flush);
 
@@ -22,7 +22,7 @@ QueuePair& qp_of(ibv_qp_ex* qp) {
     return object_of<QueuePair>(qp);
 }
 
-// Begins a request. A call that was not asked for at creation makes complete() fail.
+// Begins a request. An operation that was not requested at creation makes complete() fail.
 ibv_send_wr& begin(ibv_qp_ex* shown, ibv_wr_opcode opcode, uint64_t needs) {
     QueuePair& qp = qp_of(shown);
     if ((qp.builders & needs) == 0) qp.pending_error = EINVAL;
@@ -33,7 +33,7 @@ ibv_send_wr& begin(ibv_qp_ex* shown, ibv_wr_opcode opcode, uint64_t needs) {
     return request;
 }
 
-// The request that setters speak of: the one begun last.
+// The request that setters modify: the one begun last.
 PendingWork* last(ibv_qp_ex* shown) {
     QueuePair& qp = qp_of(shown);
     if (!qp.pending.empty()) return &qp.pending.back();
@@ -76,7 +76,7 @@ void set_sges(ibv_qp_ex* shown, size_t count, const ibv_sge* sges) {
     if (PendingWork* work = last(shown)) work->sges.assign(sges, sges + count);
 }
 
-// Where a request's data is, now that it will not move any more.
+// Sets the pointers to a request's data, which does not move any more.
 void tie(PendingWork& work) {
     if ((work.request.send_flags & IBV_SEND_INLINE) != 0) {
         const auto address = reinterpret_cast<uint64_t>(work.inline_data.data());
@@ -86,11 +86,11 @@ void tie(PendingWork& work) {
     work.request.num_sge = static_cast<int>(work.sges.size());
 }
 
-// The range is that of a piece without memory, type and level are in the immediate data.
+// The range is stored as a piece without memory, type and level in the immediate data.
 void flush(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t length, uint8_t type,
            uint8_t level) {
     rdma(qp, kFlush, kWithFlush, rkey, address, static_cast<__be32>(type | level << 4));
-    // Of a whole region the length is not looked at; a byte has its key checked.
+    // For a whole region the length is ignored; one byte makes its key be checked.
     constexpr uint8_t kWholeRegion = 1;
     if (level == kWholeRegion) length = 1;
     const ibv_sge range{0, static_cast<uint32_t>(length), 0};

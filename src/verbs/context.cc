@@ -1,4 +1,4 @@
-// What a context can do: the two tables that programs call through. No entry is empty.
+// The two tables of operations that programs call through. No entry is empty.
 #include "verbs/completion.h"
 #include "verbs/device.h"
 #include "verbs/guard.h"

@@ -1,4 +1,4 @@
-// The one device of a process, and where files say something of it.
+// The devices of a process, and the files that describe them.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace tulle::verbs {
 
-// Where the files of /sys are; `tulle run` has made a tree of its own.
+// The folder that replaces /sys; `tulle run` creates it.
 std::string sysfs_root();
 
-// Everything that a context can do (context.cc).
+// All operations of a context (context.cc).
 void fill_operations(verbs_context& verbs);
 int query_device(ibv_context* context, ibv_device_attr* attributes);
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attributes, size_t size);

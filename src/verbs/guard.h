@@ -1,12 +1,12 @@
-// Nothing is thrown into a program, which may be written in C: memory that is not there and threads
-// that are refused become the errno of the call, NULL where it answers with a pointer.
+// No exception reaches a program, which may be written in C: missing memory and refused threads
+// become the errno of the call, and NULL if it returns a pointer.
 //
-// The shape: each call is defined under its name, as if it were exported. A header that CMake makes
-// of the list lib*.guarded renames it to tulle_inner_NAME; what is exported as NAME is a jump to
+// Each call is defined under its name, as if it were exported. A header that CMake generates from
+// the list lib*.guarded renames it to tulle_inner_NAME. The exported NAME is a jump to
 // Guard<tulle_inner_NAME>::call, which catches. Tables of operations hold such guards, too.
 //
-// Only exceptions of the standard library end here. One that the C library throws in order to end a
-// thread (pthread_cancel) goes on.
+// Only exceptions of the standard library are caught. The one by which the C library ends a thread
+// (pthread_cancel) passes through.
 #pragma once
 
 #include <cerrno>
@@ -18,7 +18,7 @@
 
 namespace tulle::verbs {
 
-// How a call says that it failed, where it does not answer with a pointer.
+// How a call reports failure, if it does not return a pointer.
 enum class Failure { error_number, minus_one, negative_error };
 
 template <class Answer, Failure how>
@@ -32,7 +32,7 @@ Answer failed(int error) {
                                                                     : -1);
 }
 
-// The errno of what a call has answered; 0 if that is no failure.
+// The errno of a call's result; 0 if it is no failure.
 template <Failure how, class Answer>
 int error_of(const Answer& answer) {
     if constexpr (std::is_pointer_v<Answer>)
@@ -45,8 +45,8 @@ int error_of(const Answer& answer) {
         return answer == static_cast<Answer>(-1) ? errno : 0;
 }
 
-// Name: a type with the call's name, for the sentence about a call that was refused; void where
-// failing is usual.
+// Name: a type with the name of the call, for the message about a refused call; void if failing is
+// usual.
 template <auto Call, Failure how, class Name>
 struct Guard;
 
@@ -73,7 +73,7 @@ struct Guard<Call, how, Name> {
 
 }  // namespace tulle::verbs
 
-// For a table of operations.
+// For tables of operations.
 #define TULLE_GUARD(function, how)                                 \
     ([] {                                                          \
         struct Name {                                              \
@@ -90,8 +90,7 @@ struct Guard<Call, how, Name> {
     "]\n br x16\n"
 #endif
 
-// The exported name. A jump passes on arguments whatever they are, as no function could that is
-// written for all of them.
+// The exported name. A jump passes on any arguments, which no generic function could do.
 #define TULLE_GUARDED_EXPORT(name, how, Name)                                              \
     extern "C" {                                                                           \
     extern __attribute__((visibility("hidden"))) decltype(&name) const tulle_guard_##name; \
@@ -108,5 +107,5 @@ struct Guard<Call, how, Name> {
     };                                              \
     }                                               \
     TULLE_GUARDED_EXPORT(name, how, NameOf_##name)
-// For calls that fail in the course of things: no sentence says so.
+// For calls that often fail in normal use: no message.
 #define TULLE_GUARDED_QUIETLY(name, how) TULLE_GUARDED_EXPORT(name, how, void)

@@ -6,7 +6,7 @@
 
 namespace tulle::verbs {
 
-// Gives back a region of another process, whose own it stays.
+// Releases a region of another process, which keeps it.
 int forget_import(ibv_mr& mr);
 
 }  // namespace tulle::verbs

@@ -1,4 +1,4 @@
-// Memory as contexts offer it besides the functions that the library exports.
+// Memory operations of contexts, besides the exported functions.
 #pragma once
 
 #include "verbs/api.h"

@@ -7,7 +7,7 @@ namespace {
 
 struct Rate {
     ibv_rate rate;
-    int multiple;  // of 2.5 Gb/s; -1 where there is none
+    int multiple;  // of 2.5 Gb/s; -1 if there is none
     int mbps;
 };
 

@@ -84,12 +84,12 @@ TULLE_NOT_OFFERED(int, ibv_read_err_comp_cntr)
 TULLE_NOT_OFFERED(int, ibv_set_comp_cntr)
 TULLE_NOT_OFFERED(int, ibv_set_err_comp_cntr)
 
-// These answer with a descriptor.
+// These return a descriptor.
 TULLE_EXPORT int ibv_dm_export_dmabuf_fd(ibv_dm*) {
     errno = EOPNOTSUPP;
     return -1;
 }
-// Ordinary memory is in no such file.
+// Ordinary memory has no such file.
 TULLE_EXPORT int ibv_export_buf_dmabuf_fd(Buffer*) {
     errno = ENODATA;
     return -1;

@@ -1,5 +1,4 @@
-// Names that rdma-core has gained since release 44, whose headers this is compiled with, and what
-// they take.
+// Names and types that rdma-core has added since release 44, whose headers this is compiled with.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -22,7 +21,7 @@ struct RegionAttributes {
     void* buffer;
 };
 
-// Memory that the device has allocated for a program: ordinary pages.
+// Device memory for a program: ordinary pages.
 struct Buffer {
     ibv_pd* pd;
     void* address;
@@ -37,7 +36,7 @@ void* ibv_alloc_buf(ibv_pd* pd, size_t size, tulle::verbs::Buffer** made);
 ibv_mr* ibv_reg_buf_mr(ibv_pd* pd, tulle::verbs::Buffer* buffer, void* address, size_t length,
                        int access);
 
-// Older ones that programs know of and no header declares.
+// Older names that programs use and no header declares.
 const char* ibv_get_sysfs_path();
 int ibv_read_sysfs_file(const char* folder, const char* file, char* text, size_t room);
 }

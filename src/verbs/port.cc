@@ -1,4 +1,4 @@
-// What the device and its port say of themselves.
+// Attributes of the device and its ports.
 #include <endian.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -89,7 +89,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     if (size < sizeof attributes->orig_attr + sizeof attributes->comp_mask) return EINVAL;
     ibv_device_attr_ex a{};
     query_device(context, &a.orig_attr);
-    // Pages are mapped when they are touched, as the program's own are.
+    // Pages are mapped on access, as the program's own are.
     constexpr uint32_t kNewer = 3 << 6;  // FLUSH and ATOMIC WRITE, named after release 44
     constexpr uint64_t kFlushAndAtomicWrite = uint64_t{7} << 38;
     constexpr uint32_t kAll = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |
@@ -142,8 +142,8 @@ TULLE_EXPORT int ibv_query_device(ibv_context* context, ibv_device_attr* attribu
     return query_device(context, attributes);
 }
 
-// The structure of this entry point ends before `link_layer`'s successors did; programs that know
-// more of it ask the context itself.
+// The structure of this entry point ends before later members; programs that know them call through
+// the context.
 TULLE_EXPORT int ibv_query_port(ibv_context* context, uint8_t port,
                                 _compat_ibv_port_attr* attributes) {
     return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attributes),

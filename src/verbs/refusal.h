@@ -1,5 +1,5 @@
-// Sentences on standard error, for both libraries: whether they are wanted, and the one about a
-// call that was refused.
+// Messages on standard error for both libraries: whether they are wanted, and the one about a
+// refused call.
 #pragma once
 
 #include <unistd.h>
@@ -14,13 +14,13 @@
 
 namespace tulle::verbs {
 
-// The program was started by `tulle run`, and not to be quiet.
+// The program was started by `tulle run`, without TULLE_QUIET.
 inline bool is_explained_at_all() {
     const char* quiet = std::getenv("TULLE_QUIET");
     return std::getenv("TULLE_RANK") != nullptr && (quiet == nullptr || *quiet == 0);
 }
 
-// By one call, so that sentences of several processes do not mix.
+// Written by one call, so that messages of several processes do not mix.
 inline void write_sentence(const char* line, int length, size_t room) {
     (void)!write(STDERR_FILENO, line, std::min(static_cast<size_t>(length), room - 1));
 }
@@ -36,7 +36,7 @@ inline bool explains_calls() {
 inline void say_refused(const char* call, int error, const std::string& why) {
     const char* name = strerrorname_np(error);
     const char* words = strerrordesc_np(error);
-    // To try again or to wait is no refusal.
+    // These ask the program to retry or to wait.
     if (error == EAGAIN || error == EINTR || error == EINPROGRESS) return;
     char line[640];
     const int length = std::snprintf(

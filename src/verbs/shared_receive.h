@@ -1,4 +1,4 @@
-// Shared receive queues and XRC domains as contexts offer them.
+// Shared receive queues and XRC domains, as entries of a context.
 #pragma once
 
 #include "verbs/api.h"

@@ -37,7 +37,7 @@ void list_sges(std::span<const ibv_sge> from, Scratch& scratch) {
         scratch.sges[i] = {from[i].addr, from[i].length, from[i].lkey};
 }
 
-// What the kind of work needs beyond its own memory.
+// What an operation needs besides its own memory.
 void set_operands(const ibv_send_wr& from, SendRequest& to) {
     switch (to.work) {
         case Work::compare_swap:
@@ -145,8 +145,9 @@ ibv_qp_state shown_state(QpState state) {
     return IBV_QPS_UNKNOWN;
 }
 
-// What fits into the blocks of 64 bytes that adapters cut a send queue into, behind 32 bytes of
-// headers and 4 of length (so mlx5 does): programs send that much inline whatever they asked for.
+// The inline capacity in blocks of 64 bytes, which adapters divide a send queue into, after 32
+// bytes of headers and 4 of length (as mlx5 does): programs send that much inline whatever they
+// requested.
 uint32_t inline_room(const ibv_qp_cap& cap) {
     constexpr uint32_t kHeaders = 32;
     constexpr uint32_t kLength = 4;

@@ -1,5 +1,4 @@
-// What is done again the other way where a call ends before it has said done(): by an exception,
-// with memory that is not there.
+// Reverts a step if the call ends before done(): by an exception, when memory is missing.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,5 @@
-// Operations that this device does not have: they say so, whatever they are called with. An errno
-// where the answer is a number, nullptr and errno where it is a pointer.
+// Operations that this device does not support. They return an errno, or nullptr and errno if the
+// result is a pointer.
 #pragma once
 
 #include <cerrno>
@@ -17,7 +17,7 @@ Answer unsupported(Arguments...) {
     }
 }
 
-// Fills a table's entry with the answer of its type.
+// Fills an entry of a table with the result for its type.
 template <class Answer, class... Arguments>
 void refuse(Answer (*&entry)(Arguments...)) {
     entry = unsupported<Answer, Arguments...>;

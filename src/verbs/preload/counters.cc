@@ -29,8 +29,8 @@ const CounterName* find(const char* path) {
     return nullptr;
 }
 
-// The file of an adapter other than the first ends with the adapter's number, as its name does;
-// that of a port other than the first ends with "p" and the port's.
+// The file name ends with the adapter's number, except for the first adapter, and with "p" and the
+// port's number, except for the first port.
 int open_file(const char* tree, const char* counter_path) {
     const char* end = strstr(counter_path, "/ports/");
     const char* digits = end;

@@ -20,7 +20,7 @@ void destroy_queues(Id& id) {
     id.owns_cqs = false;
 }
 
-// Completion queues for a program that brought none.
+// Completion queues for a program that passed none.
 int create_queues(Id& id, const ibv_qp_init_attr_ex& a) {
     rdma_cm_id& shown = id.shown;
     if (a.recv_cq == nullptr) {

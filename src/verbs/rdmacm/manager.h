@@ -1,9 +1,9 @@
-// The connection manager of a process and a device: the engine of transport, fed with messages of
-// peers and with time, and its events given to the ids that they are about. Its state is guarded by
-// the lock of the host, which whoever calls into it holds.
+// The connection manager of a process and a device: feeds the engine of transport with messages of
+// peers and with time, and delivers its events to ids. The lock of the host guards its state; every
+// caller holds it.
 //
 // An id belongs to the manager of its device; until its addresses name one, to that of the first. A
-// listener without an address hears at all devices.
+// listener without an address listens at all devices.
 #pragma once
 
 #include <array>
@@ -21,17 +21,17 @@ public:
     Manager& operator=(const Manager&) = delete;
     static Manager& of_device(uint32_t device);
     static Manager& first() { return of_device(0); }
-    // Throws EIO if the id is of the parent of a fork.
+    // Throws EIO if the id belongs to the parent of a fork.
     static Manager& of(const Id& id) {
         if (id.made_in != era()) refuse_parents_id();
         return *id.manager;
     }
-    // Of all devices that this host has.
+    // The managers of all devices of this host.
     static std::span<Manager> all();
 
-    // Opens the device; nullptr, and errno, if it cannot be.
+    // Opens the device; nullptr and errno if that fails.
     ibv_context* context();
-    ibv_pd* domain();  // the one that ids have without being given one
+    ibv_pd* domain();  // the default domain of ids
     const Bridge& bridge() const { return *bridge_; }
 
     class Guard {
@@ -59,12 +59,12 @@ public:
         const std::lock_guard guard(opening_);
         return context_ != nullptr;
     }
-    // The id is this manager's from now on.
+    // Makes the id this manager's.
     void adopt(Id& id);
-    // Hears requests for the id. An errno, or 0.
+    // Listens for requests for the id. Returns an errno, or 0.
     int listen(Id& id, wire::Key64 service, uint16_t port);
     void stop_listening(Id& id);
-    // The id is about to go: nothing more is heard of it.
+    // The id is about to be destroyed: it gets no more events.
     void part_from(Id& id);
 
     // With the lock held.
@@ -72,14 +72,14 @@ public:
     base::Instant now() const { return base::Instant{bridge_->now_ps()}; }
     uint32_t next_psn() { return static_cast<uint32_t>(random_.next()) & 0xff'ffff; }
     void own(transport::CmHandle handle, Id& id) { by_handle_[handle.bits] = &id; }
-    // Looks a while for one who listens where the id wants to go, and connects then. The caller
-    // does not wait: a thread does.
+    // Looks for a while for a listener at the id's destination, then connects. A thread does it;
+    // the caller does not wait.
     void seek(Id& id, const rdma_conn_param* param);
-    // From now on the id talks to this process. False if that shows no address.
+    // Makes this process the id's peer. False if it has no address.
     bool set_peer(Id& id, uint32_t peer, uint8_t its_port);
 
-    // An event for the program, on the channel of its id. It is filled in and then, when the lock
-    // is let go, shown.
+    // An event for the program, on the channel of its id. It becomes visible when the lock is
+    // released.
     CmEventBox& tell(Id& id, rdma_cm_event_type type, int status = 0);
     void show_later(CmEventBox* box) { unshown_.push_back(box); }
     template <class Predicate>
@@ -91,7 +91,7 @@ private:
     [[noreturn]] static void refuse_parents_id();
     void abandon();
     bool open();
-    // Never throws: what finds no memory is tried again a millisecond later.
+    // Never throws: what finds no memory is retried a millisecond later.
     void drain() noexcept;
     void on_message(uint32_t peer, wire::Bytes bytes) noexcept;
     void hear(uint32_t peer, wire::Bytes bytes) {
@@ -122,15 +122,15 @@ private:
     void lose_peers();
     void start_seeking();
 
-    // Where the engine hears for an id.
+    // The service at which the engine listens for an id.
     struct Ear {
         transport::CmListener listener;
         Id* id;
     };
 
-    // An id that is sought for, with what its program has said, copied.
+    // An id that waits for a listener, with a copy of the program's parameters.
     struct Sought {
-        uint64_t ticket;  // its id may go meanwhile
+        uint64_t ticket;  // the id may be destroyed in between
         Id* id;
         base::Instant until;
         std::optional<rdma_conn_param> param;
@@ -153,10 +153,10 @@ private:
     std::map<uint32_t, Id*> by_handle_;
     std::vector<Sought> sought_;
     uint64_t next_ticket_ = 0;
-    bool is_seeking_ = false;  // there is a thread
+    bool is_seeking_ = false;  // the thread exists
     bool is_draining_ = false;
-    // What has not yet reached the engine, and what has left it and not yet reached the program or
-    // the peer.
+    // Input that has not reached the engine yet, and output that has not reached the program or the
+    // peer yet.
     struct Arrived {
         uint32_t peer;
         std::array<std::byte, wire::kMadSize> bytes;
@@ -164,7 +164,7 @@ private:
     std::optional<Arrived> unheard_;
     std::optional<transport::CmEvent> event_;
     std::optional<transport::CmOutgoing> message_;
-    std::unique_ptr<CmEventBox> spare_;  // for the next event, allocated before anything is done
+    std::unique_ptr<CmEventBox> spare_;  // for the next event, allocated in advance
     CmEventList unshown_;
 };
 
@@ -178,7 +178,7 @@ void Manager::take_unshown(Predicate&& is_wanted, CmEventList& into) {
     }
 }
 
-// Puts an event into its box, private data copied.
+// Fills the box of an event, and copies the private data.
 template <class Bytes>
 void carry(CmEventBox& box, const Bytes& bytes) {
     const size_t length = std::min(box.private_data.size(), std::size(bytes));
@@ -187,16 +187,16 @@ void carry(CmEventBox& box, const Bytes& bytes) {
     box.shown.param.conn.private_data_len = static_cast<uint8_t>(std::min<size_t>(length, 255));
 }
 
-// Fills in the id's addresses of a connection that came (resolve.cc).
+// Sets the id's addresses from an incoming connection (resolve.cc).
 void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint16_t local_port);
 void set_path(Id& id);
 wire::Gid address_gid(const sockaddr_storage& address);
-// The port of an adapter whose address it is: 127.p.d.n is port p + 1. All else is the first's.
+// The port with this address: 127.p.d.n is port p + 1. Any other address is that of the first port.
 uint8_t port_of(const wire::Gid& address);
 uint16_t address_port(const sockaddr_storage& address);
 bool is_wildcard(const sockaddr_storage& address);
 
-// For an id without a channel: takes the event that a call has caused, and answers as it ended.
+// For an id without a channel: takes the event that a call has caused, and returns its result.
 int wait_if_synchronous(Id& id);
 
 }  // namespace tulle::verbs

@@ -16,9 +16,9 @@ bool is_on_ethernet(ibv_context* context) {
     return port.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-// The group's GID. On Ethernet, RoCE v2, it is the address of the group itself, as the kernel has
-// it (drivers/infiniband/core/cma.c, cma_iboe_set_mgid). On InfiniBand an IPv4 group is as IP over
-// InfiniBand maps it (RFC 4391), the low 28 bits behind a fixed prefix.
+// The group's GID. On Ethernet (RoCE v2) it is the address of the group, as in the kernel
+// (drivers/infiniband/core/cma.c, cma_iboe_set_mgid). On InfiniBand an IPv4 group is mapped as in
+// IP over InfiniBand (RFC 4391): the low 28 bits after a fixed prefix.
 bool group_of(const sockaddr* address, bool is_ethernet, ibv_gid& gid) {
     gid = {};
     if (address->sa_family == AF_INET6) {
@@ -78,7 +78,7 @@ TULLE_EXPORT int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void*
         id.groups.push_back(group);
         CmEventBox& box = manager.tell(id, RDMA_CM_EVENT_MULTICAST_JOIN);
         rdma_ud_param& shown_param = box.shown.param.ud;
-        // Which join it answers, as the interface has it.
+        // The join that it answers, as the interface requires.
         shown_param.private_data = context;
         shown_param.ah_attr.is_global = 1;
         shown_param.ah_attr.port_num = shown->port_num;

@@ -1,10 +1,11 @@
-// Connecting where nobody listens yet. A program that has told its client that it is there, by a
-// socket, may be about to listen. Where addresses and routes take a network to resolve it is ready
-// by then; here it gets a moment.
+// Connecting before the peer listens. A server that has told its client over a socket that it is
+// ready may still be about to listen. On a network, resolving addresses and routes takes long
+// enough; here the server gets a moment.
 //
-// rdma_connect() does not wait for it. A thread looks, which lives as long as there is an id to
-// look for. It is not the thread of the host: to meet a process is to wait for its answer, and that
-// one has to answer others meanwhile.
+// rdma_connect() waits neither for it nor for the answer of a process that is not known yet, which
+// may be stopped. A thread looks for the listener, and lives as long as an id waits for one. It is
+// not the thread of the host: meeting a process means waiting for its answer, and that thread must
+// answer others.
 #include <pthread.h>
 
 #include <algorithm>
@@ -40,7 +41,7 @@ void Manager::seek(Id& id, const rdma_conn_param* param) {
     } catch (...) {
         sought_.pop_back();
         id.is_sought = false;
-        throw;  // is the errno of the program's call
+        throw;  // becomes the errno of the program's call
     }
 }
 
@@ -65,14 +66,14 @@ void Manager::keep_seeking() noexcept {
     }
 }
 
-// In the order in which they came.
+// In order of arrival.
 Manager::Sought* Manager::sought_from(uint64_t ticket) {
     const auto found = std::ranges::lower_bound(sought_, ticket, {}, &Sought::ticket);
     return found == sought_.end() ? nullptr : &*found;
 }
 
-// To meet processes lets go of the lock: an id that goes meanwhile takes its ticket with it. What
-// finds no memory is tried again with the next look.
+// Meeting processes releases the lock: an id that is destroyed in between takes its ticket with it.
+// What finds no memory is retried at the next look.
 void Manager::look_for(const Sought& what) noexcept {
     const uint64_t ticket = what.ticket;
     try {

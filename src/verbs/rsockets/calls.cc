@@ -19,7 +19,7 @@ Number answer(Number result) {
     return -1;
 }
 
-// Calls this with the socket of that number.
+// Calls the function with the socket of that number.
 template <class Call>
 auto on(int number, Call&& call) -> decltype(call(*find(number))) {
     const std::shared_ptr<Socket> socket = find(number);
@@ -198,7 +198,7 @@ TULLE_EXPORT int rgetsockopt(int number, int level, int option, void* value, soc
     return on(number, [&](Socket& s) { return s.get_option(level, option, value, length); });
 }
 
-// What is exported takes anything behind the command, so the guard is one of this.
+// The exported function is variadic, so this one has the guard.
 static int control(int number, int command, long argument) {
     return on(number, [&](Socket& s) {
         switch (command) {

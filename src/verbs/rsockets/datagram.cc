@@ -15,16 +15,16 @@ namespace {
 
 constexpr uint32_t kReceives = 512;  // chosen
 constexpr uint32_t kSends = 128;
-constexpr size_t kRouteHeader = 40;    // room for the GRH before what a UD queue pair receives
+constexpr size_t kRouteHeader = 40;    // room for the GRH before the data of a UD queue pair
 constexpr size_t kPacket = 4096;       // the MTU of our ports
 constexpr size_t kMostUdp = 65'507;    // bytes of a UDP datagram over IPv4
-constexpr size_t kMostArrived = 512;   // chosen: what nobody receives is lost beyond this
+constexpr size_t kMostArrived = 512;   // chosen: beyond this unread datagrams are lost
 constexpr uint8_t kShownProtocol = 0;  // none that the connection manager looks for
 constexpr uint32_t kTag = 0x5555'5555;
 constexpr uint8_t kData = 0;
 constexpr uint8_t kAnswer = 7;
 
-// Before data that goes by UDP, and alone as an answer. Network order.
+// Precedes data sent by UDP, and is sent alone as an answer. Network order.
 struct UdpHeader {
     uint32_t tag = htonl(kTag);
     uint8_t version = 4;
@@ -38,7 +38,7 @@ static_assert(sizeof(UdpHeader) == 28);
 constexpr size_t kUdpFour = 16;
 constexpr size_t kUdpSix = 28;
 
-// Before data that goes from queue pair to queue pair: the sender's address.
+// Precedes data sent between queue pairs: the sender's address.
 struct Header {
     uint8_t version = 4;
     uint8_t length = 0;
@@ -104,8 +104,8 @@ UdpHeader udp_header(uint8_t kind, uint32_t qpn, const Name& to) {
     return header;
 }
 
-// The kernel's, whatever library is between: one that puts RDMA sockets in the place of the
-// program's must not get hold of ours.
+// Calls the kernel directly: a library that replaces the program's sockets by RDMA sockets must not
+// replace ours.
 int kernel_socket(int domain) {
     return static_cast<int>(syscall(SYS_socket, domain, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 }
@@ -184,7 +184,7 @@ int Datagram::bind(const Name& name) {
     return 0;
 }
 
-// Says to whoever looks that this process waits for others.
+// Tells observers that this process waits for others.
 void Datagram::show_port() {
     Manager& manager = Manager::first();
     const Manager::Guard guard(manager);
@@ -277,7 +277,7 @@ bool Datagram::take_udp() {
     }
 }
 
-// What has no header of ours is not of an RDMA socket.
+// Without our header it does not come from an RDMA socket.
 void Datagram::on_udp(std::span<const std::byte> bytes, const Name& from) {
     UdpHeader header;
     if (bytes.size() < kUdpFour) return;
@@ -297,7 +297,7 @@ void Datagram::keep(const Name& from, std::span<const std::byte> bytes) {
     arrived_.push_back({from, {bytes.begin(), bytes.end()}});
 }
 
-// By which queue pair it is reached; another one than before where its program was started anew.
+// The queue pair of the peer; it changes if the peer's program was restarted.
 void Datagram::learn(Peer& peer, uint32_t qpn) {
     if (qpn == peer.qpn || qpn == 0) return;
     ibv_ah_attr address{};
@@ -382,7 +382,7 @@ ssize_t Datagram::send_by_udp(const Name& to, Peer& peer, std::span<const std::b
     message.msg_iovlen = pieces.size();
     if (sendmsg(udp_.get(), &message, 0) < 0) return -errno;
     if (peer.own.length != 0) return static_cast<ssize_t>(bytes.size());
-    // By which address it will know us: the one that the kernel takes on the way there.
+    // The address by which the peer will know us: the kernel's source address for it.
     const live::Descriptor probe(kernel_socket(to.address.ss_family));
     if (probe &&
         ::connect(probe.get(), reinterpret_cast<sockaddr*>(&copy.address), copy.length) == 0) {

@@ -1,9 +1,9 @@
-// Datagrams. A socket has a queue pair for datagrams and a UDP socket of the kernel. What is sent
-// to an address for the first time goes by UDP, behind a header that says by which queue pair the
-// sender is reached; the receiver answers with its own. From then on datagrams go from queue pair
-// to queue pair. What is too long for that goes by UDP.
+// Datagrams. A socket has a UD queue pair and a UDP socket of the kernel. The first datagram to an
+// address goes by UDP, after a header that names the sender's queue pair; the receiver answers with
+// its own. From then on datagrams go between the queue pairs. Datagrams that are too long for that
+// go by UDP.
 //
-// Headers are those of the "rsocket Protocol and Design Guide" of rdma-core.
+// The headers are those of the "rsocket Protocol and Design Guide" of rdma-core.
 #pragma once
 
 #include <deque>
@@ -33,8 +33,8 @@ public:
 private:
     struct Peer {
         ibv_ah* way = nullptr;
-        uint32_t qpn = 0;  // 0: not known yet
-        Name own;          // the address by which it knows us
+        uint32_t qpn = 0;  // 0: unknown
+        Name own;          // our address, as the peer knows it
     };
     struct Arrived {
         Name from;
@@ -72,7 +72,7 @@ private:
     Buffer incoming_;
     Buffer outgoing_;
     std::vector<uint32_t> free_places_;  // of outgoing_
-    std::map<std::string, Peer> peers_;  // by address, its bytes
+    std::map<std::string, Peer> peers_;  // by the bytes of the address
     std::deque<Arrived> arrived_;
     Name destination_;
 };

@@ -13,7 +13,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Those that ring while somebody sleeps; they stop with it, however that ends.
+// Sockets that ring the sleeper; the destructor ends that.
 struct Watched {
     std::vector<Socket*> sockets;
 
@@ -61,7 +61,7 @@ private:
         return found;
     }
 
-    // What is not ours is asked of the kernel.
+    // Other descriptors are polled by the kernel.
     int look_at_files() {
         std::vector<pollfd> files = others();
         if (files.empty()) return 0;
@@ -79,8 +79,8 @@ private:
         return files;
     }
 
-    // Until something may have changed. Between the last look and the sleep something may have come
-    // that rang nobody, so each socket is looked at once more when it is armed.
+    // Waits until something may have changed. Data may arrive between the last check and the sleep
+    // without ringing, so each socket is checked once more after it is armed.
     int sleep(int timeout) {
         std::vector<pollfd> files = others();
         Watched watched;
@@ -94,14 +94,14 @@ private:
     }
 
     std::span<pollfd> wanted_;
-    std::vector<std::shared_ptr<Socket>> sockets_;  // nullptr for what is not ours
+    std::vector<std::shared_ptr<Socket>> sockets_;  // nullptr for other descriptors
 };
 
 bool is_in(int number, const fd_set* set) {
     return set != nullptr && FD_ISSET(number, set);
 }
 
-// Takes those out that are not ready; says how many are left.
+// Removes those that are not ready; returns how many are left.
 int keep_ready(fd_set* set, const std::vector<pollfd>& files, short ready) {
     if (set == nullptr) return 0;
     int kept = 0;

@@ -1,11 +1,11 @@
-// What two ends of a stream say to each other. The format is that of the "rsocket Protocol and
+// The messages between the two ends of a stream. The format is that of the "rsocket Protocol and
 // Design Guide" of rdma-core (librdmacm/docs/rsocket): greetings as private data of the connection
-// manager, then RDMA WRITEs whose immediate data says what they are.
+// manager, then RDMA WRITEs whose immediate data gives their kind.
 //
-// A side writes data into buffers that the other one has shown to it, one after the other. The
-// first comes with the greeting; the next ones are written into a small table, the target list,
-// that each side keeps for the other to write. A message takes one of the receives that the other
-// side has posted, so data may be sent as often as that has given credit for.
+// A side writes data into buffers that the other has announced, one after another. The first comes
+// with the greeting. The others are written into a small table, the target list, which each side
+// keeps for the other to write. A message uses one of the other side's posted receives, so the
+// number of messages is limited by its credits.
 #pragma once
 
 #include <endian.h>
@@ -18,10 +18,10 @@ inline constexpr uint8_t kProtocolVersion = 1;
 inline constexpr uint8_t kBigEndian = 1;  // flags of a greeting
 inline constexpr uint8_t kTakesMappings = 2;
 inline constexpr uint32_t kTargets = 2;   // entries of a target list
-inline constexpr uint32_t kControls = 4;  // messages beyond credit that may be under way
+inline constexpr uint32_t kControls = 4;  // messages beyond credit that may be in flight
 
-// A buffer that the other side may write. In greetings in network order, in tables in the order of
-// the side whose table it is.
+// A buffer that the other side may write. In network order in greetings, in the byte order of the
+// table's owner in tables.
 struct Target {
     uint64_t address = 0;
     uint32_t key = 0;
@@ -29,8 +29,8 @@ struct Target {
 };
 static_assert(sizeof(Target) == 16);
 
-// A buffer of the program, by the offset that both programs know it by. Their table lies behind the
-// target list.
+// A buffer of the program, by the offset that both programs use. Their table follows the target
+// list.
 struct Mapping {
     uint64_t offset = 0;
     Target where;

@@ -100,7 +100,7 @@ void Socket::unwatch() {
     leave();
 }
 
-// The last one to go leaves no ring behind.
+// The last watcher clears the bell.
 void Socket::leave() {
     eventfd_t rings = 0;
     if (--watchers_ == 0) eventfd_read(number(), &rings);
@@ -144,7 +144,7 @@ namespace {
 
 constexpr int kLevelsEnd = 0x7fff'ffff;
 
-// A whole number among the options, with its limits.
+// An integer option, with its limits.
 template <class Number>
 int set_number(Number& option, const void* value, socklen_t length, int least = 0,
                int most = kLevelsEnd) {
@@ -176,7 +176,7 @@ constexpr int kMostMappings = 128;
 
 int set_socket_option(Options& o, int option, const void* value, socklen_t length) {
     switch (option) {
-        // The kernel doubles it for its own needs; programs that look find at least what they set.
+        // The kernel doubles it for its own needs; programs expect at least what they set.
         case SO_RCVBUF: return set_number(o.receive_bytes, value, length, kLeastBytes, kMostBytes);
         case SO_SNDBUF: return set_number(o.send_bytes, value, length, kLeastBytes, kMostBytes);
         case SO_REUSEADDR: return set_number(o.reuses_address, value, length);
@@ -247,7 +247,7 @@ int Socket::get_option(int level, int option, void* value, socklen_t* length) {
             default: return -ENOPROTOOPT;
         }
     if (level == IPPROTO_TCP && option == TCP_NODELAY) return show(value, length, o.no_delay);
-    // One write at a time is half of the peer's buffer at most.
+    // A single write is at most half of the peer's buffer.
     if (level == IPPROTO_TCP && option == TCP_MAXSEG)
         return show(value, length, static_cast<int>(o.receive_bytes / 2));
     if (level == IPPROTO_IPV6 && option == IPV6_V6ONLY) return show(value, length, o.only_six);

@@ -1,12 +1,12 @@
-// A socket over RDMA as the calls of rsocket.h see it. There are two kinds, streams over a reliable
-// connection (stream.h) and datagrams (datagram.h).
+// A socket over RDMA, as the calls of rsocket.h see it. There are two kinds: streams over a
+// reliable connection (stream.h) and datagrams (datagram.h).
 //
-// What has come is looked at by whoever calls; there is no thread. A caller that has to wait arms
-// the completion queue and sleeps on the descriptors of the socket. One more descriptor is among
-// them, `number()`: another thread that has taken what the sleeper waits for rings it. It is also
-// the number that the program knows the socket by.
+// The calling thread processes arrivals; there is no other thread. A caller that must wait arms the
+// completion queue and sleeps on the descriptors of the socket. One of these is `number()`: another
+// thread that has taken what the sleeper waits for rings it. It is also the number by which the
+// program knows the socket.
 //
-// Calls answer as the kernel's do inside: a count or 0, or a negative errno.
+// Calls return what the kernel's do internally: a count or 0, or a negative errno.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -25,14 +25,14 @@
 
 namespace tulle::verbs::rsockets {
 
-// Memory of the program in pieces, taken from the front.
+// Memory of the program in pieces, consumed from the front.
 class Pieces {
 public:
     explicit Pieces(std::span<const iovec> pieces) : pieces_(pieces) { skip_empty(); }
 
     size_t left() const;
     bool empty() const { return pieces_.empty(); }
-    // Copies as much as there is room for, or data; says how much.
+    // Copies as much as both sides allow; returns how much.
     size_t copy_to(std::byte* place, size_t room);
     size_t copy_from(const std::byte* place, size_t count);
 
@@ -41,7 +41,7 @@ private:
     void advance(size_t count);
 
     std::span<const iovec> pieces_;
-    size_t done_ = 0;  // of the first
+    size_t done_ = 0;  // bytes of the first piece
 };
 
 struct Name {
@@ -53,8 +53,8 @@ Name name_of(const sockaddr* address, socklen_t length);
 Name any_name(int domain);
 void show_name(const Name& name, sockaddr* place, socklen_t* room);
 
-// What is said before a connection is made. Sizes are chosen, but for those that the manual page of
-// rsocket calls defaults and does not name: these are chosen too.
+// Options set before a connection exists. Sizes are chosen; the manual page of rsocket mentions
+// defaults but does not give them.
 struct Options {
     uint32_t receive_bytes = 128 << 10;
     uint32_t send_bytes = 128 << 10;
@@ -96,11 +96,11 @@ public:
     virtual int unmap(void*, size_t) { return -EOPNOTSUPP; }
     virtual ssize_t write_mapped(Pieces, off_t, int) { return -EOPNOTSUPP; }
 
-    // For rpoll. Between watch() and unwatch() whoever takes news rings the socket.
+    // For rpoll. Between watch() and unwatch() a thread that takes news rings the socket.
     short look(short wanted);
     void watch(std::vector<pollfd>& files);
     void unwatch();
-    // Whether what comes from now on wakes who waits for its files.
+    // Whether arrivals from now on wake a thread that waits on its files.
     bool may_be_slept_on();
 
     int set_option(int level, int option, const void* value, socklen_t length);
@@ -112,16 +112,16 @@ protected:
     using Guard = std::unique_lock<std::mutex>;
 
     // With the lock held.
-    virtual bool take_news(bool thoroughly) = 0;  // true if there was something
+    virtual bool take_news(bool thoroughly) = 0;  // true if there was any
     virtual short ready(short wanted) const = 0;
     virtual void arm() = 0;
-    // Whether what comes from now on wakes who sleeps.
+    // Whether arrivals from now on wake a sleeper.
     virtual bool is_armed() const = 0;
     virtual void add_files(std::vector<pollfd>& files) const = 0;
 
     void progress(bool thoroughly);
     bool may_wait(int flags) const { return is_blocking_ && (flags & MSG_DONTWAIT) == 0; }
-    // Waits until it is done. An errno if it may not wait, or a signal came.
+    // Waits until it is done. Returns an errno if it may not wait, or was interrupted by a signal.
     template <class IsDone>
     int wait(Guard& guard, bool may_wait, IsDone is_done);
 
@@ -139,7 +139,7 @@ private:
     int watchers_ = 0;
 };
 
-// Takes an event of the channel, if one is there: its queue is not armed any more.
+// Takes an event of the channel, if there is one: its queue is no longer armed.
 bool take_channel_event(ibv_comp_channel* channel);
 
 // The sockets of the program by number.
@@ -151,14 +151,14 @@ std::shared_ptr<Socket> remove(int number);
 
 template <class IsDone>
 int Socket::wait(Guard& guard, bool may_wait, IsDone is_done) {
-    constexpr int kLooks = 100;  // chosen: an answer that comes soon is found before anybody sleeps
+    constexpr int kLooks = 100;  // chosen: a quick answer is found without sleeping
     for (;;) {
         for (int looks = 0; looks < (may_wait ? kLooks : 1); ++looks) {
             progress(looks == 0);
             if (is_done()) return 0;
         }
         if (!may_wait) return EAGAIN;
-        // What is looked at may be the very event that the queue was armed for.
+        // The poll may consume the very event that the queue was armed for.
         do {
             arm();
             progress(true);
