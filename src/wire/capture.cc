@@ -64,7 +64,7 @@ constexpr uint16_t kTimeOption = 9;   // of an interface: the unit of its times
 constexpr uint16_t kFlagsOption = 2;  // of a packet
 constexpr uint8_t kNanosecondExponent = 9;
 
-// Blocks and options end on four bytes.
+// Blocks and options are padded to four bytes.
 void pad(std::vector<std::byte>& file) {
     while (file.size() % 4 != 0) file.push_back(std::byte{0});
 }
@@ -72,7 +72,7 @@ void pad(std::vector<std::byte>& file) {
 size_t begin_block(uint32_t type, std::vector<std::byte>& file) {
     const size_t at = file.size();
     append(type, file);
-    append(uint32_t{0}, file);  // its length, once it is known
+    append(uint32_t{0}, file);  // its length, filled in later
     return at;
 }
 
@@ -119,7 +119,7 @@ void begin_capture_of(LinkLayer link, std::span<const std::string> interfaces,
     append(kByteOrder, file);
     append(uint16_t{1}, file);  // version 1.0
     append(uint16_t{0}, file);
-    append(UINT64_MAX, file);  // the section's length: not told
+    append(UINT64_MAX, file);  // length of the section: unknown
     end_block(section, file);
     for (const std::string& name : interfaces) {
         const size_t block = begin_block(kInterfaceBlock, file);

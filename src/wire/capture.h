@@ -1,7 +1,7 @@
-// Capture files as bytes, for whoever writes them to disk: classic pcap, or pcapng where there are
-// several interfaces, both with nanoseconds, which tcpdump, Wireshark and `tulle decode` open. RoCE
-// goes in as Ethernet. InfiniBand goes in as ERF records of type 21: Wireshark refuses the link
-// type that pcap reserves for it (247).
+// Capture files as bytes: classic pcap, or pcapng for several interfaces, both with nanoseconds.
+// tcpdump, Wireshark and `tulle decode` read them. RoCE is written as Ethernet. InfiniBand is
+// written as ERF records of type 21, because Wireshark refuses the link type that pcap reserves for
+// it (247).
 #pragma once
 
 #include <span>
@@ -12,15 +12,15 @@
 
 namespace tulle::wire {
 
-// The head of a file that will hold packets of one link layer.
+// The header of a file with packets of one link layer.
 void begin_capture(LinkLayer link, std::vector<std::byte>& file);
 
-// One packet, as it lies on the wire, at a time since the epoch.
+// One packet as on the wire, at a time since the epoch.
 void append_to_capture(LinkLayer link, uint64_t nanoseconds, Bytes packet,
                        std::vector<std::byte>& file);
 
-// The same as pcapng, which knows several interfaces: here each is a cable that is listened at, by
-// name. Packets that its first end sent are "outbound" of it.
+// The same as pcapng. Each interface is a tapped cable, by name. Packets from its first end are
+// "outbound".
 void begin_capture_of(LinkLayer link, std::span<const std::string> interfaces,
                       std::vector<std::byte>& file);
 struct Heard {

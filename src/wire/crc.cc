@@ -1,12 +1,12 @@
 // Carry-less multiplication turns the CRC of a long buffer into a few multiplications. A CRC is the
-// remainder of a polynomial, and remainders can be taken early: 128 bits that stand D bits before
-// the end of the buffer may be replaced by their product with x^D mod P, added (xor) to the 128
-// bits that stand there. Four such accumulators run side by side to hide the multiplier's latency,
-// and are then folded into one. What is left, 16 bytes and a tail, goes through the tables, which
-// spares the usual Barrett reduction: it costs two table steps for a whole packet.
+// remainder of a polynomial, and remainders can be taken early: 128 bits at a distance of D bits
+// from the end of the buffer may be replaced by their product with x^D mod P, added (xor) to the
+// 128 bits there. Four such accumulators run side by side to hide the latency of the multiplier,
+// and are then folded into one. The remaining 16 bytes and the tail go through the tables. That
+// avoids the usual Barrett reduction, and costs two table steps per packet.
 //
-// Debian's isa-l does the same faster still, but exists only as a shared library, and the verbs
-// drop-ins may depend on the C library alone.
+// Debian's isa-l is faster still, but exists only as a shared library, and the verbs drop-ins may
+// depend only on the C library.
 #include "wire/crc.h"
 
 #include <array>
@@ -30,7 +30,7 @@ constexpr Word shift_bits(Word state, Word polynomial, unsigned count) {
     return state;
 }
 
-// kTable32[k][b]: what byte b does to the register when k more bytes follow in the same step.
+// kTable32[k][b]: the effect of byte b on the register when k more bytes follow in the same step.
 constexpr auto kTable32 = [] {
     std::array<std::array<uint32_t, 256>, 8> table{};
     for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -63,14 +63,14 @@ uint32_t step_eight(uint32_t state, const std::byte* from) {
 
 #if defined(__x86_64__)
 
-// x^n mod P, least significant bit first and shifted by the one place that a product of two
-// such numbers loses.
+// x^n mod P, least significant bit first, shifted by the one bit that a product of two such numbers
+// loses.
 constexpr uint64_t fold_constant(unsigned n) {
     return uint64_t{shift_bits(uint32_t{0x8000'0000}, kPolynomial32, n)} << 1;
 }
 
-// The multipliers that move 128 bits forward by `Distance` bits: for the half that stands first,
-// and for the half that stands 64 bits later.
+// The multipliers that move 128 bits forward by `Distance` bits: for the first half, and for the
+// half 64 bits later.
 template <unsigned Distance>
 __attribute__((target("sse2"))) inline __m128i fold_constants() {
     return _mm_set_epi64x(static_cast<int64_t>(fold_constant(Distance - 32)),
@@ -92,7 +92,7 @@ __attribute__((target("pclmul,sse2"))) inline __m128i fold(__m128i early, __m128
 
 constexpr size_t kFoldMinimum = 64;
 
-// What is left of the folding, and what stands behind it.
+// The folded remainder and the tail.
 __attribute__((target("pclmul,sse2"))) uint32_t finish_folding(__m128i sum, Bytes bytes) {
     const std::byte* at = bytes.data();
     size_t left = bytes.size();
@@ -124,8 +124,8 @@ __attribute__((target("pclmul,sse2"))) uint32_t update_folding(uint32_t state, B
     return finish_folding(fold(c, by_one, d), Bytes(at, left));
 }
 
-// The same with registers of 512 bits, each four of those: a packet of 4 KiB takes a third of the
-// time.
+// The same with registers of 512 bits, each of which holds four of those: a packet of 4 KiB takes a
+// third of the time.
 constexpr size_t kWideMinimum = 256;
 #define TULLE_WIDE __attribute__((target("avx512f,vpclmulqdq,pclmul,sse2")))
 
@@ -147,9 +147,9 @@ TULLE_WIDE inline __m512i fold_wide(__m512i early, __m512i constants, __m512i la
                                      kXorOfThree);
 }
 
-// Out of the register, not by way of the stack: g++ 13 misaligns such variables where
-// AddressSanitizer looks for their use after a return (gcc's bug 110027). With a mask, since g++ 12
-// warns of its own header otherwise.
+// Extracts from the register without a variable on the stack: g++ 13 misaligns such variables under
+// AddressSanitizer's use-after-return check (gcc bug 110027). The mask avoids a warning of g++ 12
+// about its own header.
 template <int Lane>
 TULLE_WIDE inline __m128i lane_of(__m512i from) {
     return _mm512_maskz_extracti32x4_epi32(0xf, from, Lane);

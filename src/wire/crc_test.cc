@@ -16,7 +16,7 @@ std::vector<std::byte> some_bytes(size_t count) {
     return bytes;
 }
 
-// Bit by bit, as the definition has it.
+// Bit by bit, after the definition.
 template <class Word>
 Word by_definition(Word state, Word polynomial, Bytes bytes) {
     for (const std::byte byte : bytes)

@@ -1,6 +1,6 @@
-// Ethernet as RoCE meets it: the MAC header, the 802.1Q tag, and the two MAC control frames that
-// stop a sender, PFC (802.1Qbb) and PAUSE (802.3 annex 31B). The frame check sequence is not here:
-// adapters strip it, and captures do not carry it.
+// Ethernet as far as RoCE needs it: the MAC header, the 802.1Q tag, and the two MAC control frames
+// that stop a sender, PFC (802.1Qbb) and PAUSE (802.3 annex 31B). The frame check sequence is not
+// included: adapters strip it, and captures do not contain it.
 #pragma once
 
 #include "wire/ids.h"
@@ -27,7 +27,7 @@ struct Ethernet {
                                            field<&Ethernet::ether_type, 16>("ether_type"));
 };
 
-// What follows the first EtherType 0x8100: the tag, then the EtherType of what is carried.
+// What follows the first EtherType 0x8100: the tag, then the EtherType of the payload.
 struct Vlan {
     static constexpr size_t kSize = 4;
     uint8_t priority = 0;  // PCP
@@ -40,7 +40,7 @@ struct Vlan {
 };
 
 // Priority flow control: for each priority whose bit is set, a pause in quanta of 512 bit times;
-// zero quanta let it go on.
+// zero quanta resume it.
 struct Pfc {
     static constexpr size_t kSize = 20;
     static constexpr uint16_t kOpcode = 0x0101;

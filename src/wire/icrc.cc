@@ -47,7 +47,7 @@ void mask_envelope(Encapsulation encapsulation, std::byte* headers) {
     }
 }
 
-// Of polynomials modulo that of CRC-32, the lowest power in the highest bit.
+// Polynomials modulo that of CRC-32; the lowest power is in the highest bit.
 constexpr uint32_t kPolynomial = 0xedb8'8320;
 
 uint32_t multiply(uint32_t a, uint32_t b) {
@@ -59,7 +59,7 @@ uint32_t multiply(uint32_t a, uint32_t b) {
     return product;
 }
 
-// What takes so many bytes out of a register again: a power of x, to the minus eighth for each.
+// The factor that removes this many bytes from a register: x to the power of minus eight per byte.
 uint32_t undo_bytes(size_t bytes) {
     constexpr uint32_t kOne = 0x8000'0000;
     uint32_t step = (kOne ^ kPolynomial) << 1 | 1;  // one bit
@@ -70,8 +70,8 @@ uint32_t undo_bytes(size_t bytes) {
     return power;
 }
 
-// What each byte of the identification adds to the state behind an IPv4 envelope: a CRC is linear.
-// The header has it in bytes 4 and 5.
+// What each byte of the identification, bytes 4 and 5 of the header, adds to the state after an
+// IPv4 envelope. This works because a CRC is linear.
 using ByTwoBytes = std::array<std::array<uint32_t, 256>, 2>;
 ByTwoBytes identification_table() {
     constexpr size_t kEnvelope = Ipv4::kSize + Udp::kSize;
@@ -108,7 +108,7 @@ uint32_t icrc(Encapsulation encapsulation, Bytes covered) {
     const size_t headers = envelope + Bth::kSize;
     TULLE_CHECK(covered.size() >= headers);
 
-    // Eight bytes of ones stand before the headers where there is no LRH.
+    // Eight bytes of ones replace a missing LRH.
     std::array<std::byte, Lrh::kSize + kLargestEnvelope + Bth::kSize> masked;
     masked.fill(kOnes);
     std::byte* copy = masked.data() + Lrh::kSize;
@@ -148,10 +148,11 @@ uint32_t icrc_with(uint32_t state, Bytes transport) {
     return crc32_finish(crc32_update(state, transport.subspan(first)));
 }
 
-// A CRC is linear: what two of them differ by comes from the field alone, as if it had been fed to
-// an empty register and all that follows were zeros. That is taken back, and the field is left.
+// A CRC is linear: the difference of two depends only on the differing field, as if the field had
+// been fed into an empty register, followed by zeros. Dividing by the factor of those zeros gives
+// the field.
 std::optional<uint16_t> identification_for(uint32_t expected, uint32_t found, size_t covered) {
-    constexpr size_t kBefore = 4;  // bytes of the IPv4 header before it
+    constexpr size_t kBefore = 4;  // bytes of the IPv4 header before the field
     const uint32_t field = multiply(expected ^ found, undo_bytes(covered - kBefore));
     if (field > 0xffff) return std::nullopt;
     return static_cast<uint16_t>((field & 0xff) << 8 | field >> 8);

@@ -19,7 +19,7 @@ std::vector<std::byte> octets(B... values) {
     return {static_cast<std::byte>(values)...};
 }
 
-// A local packet, RC RDMA WRITE Only of 14 bytes and two of pad: the calculation sample of IBTA
+// A local packet, RC RDMA WRITE Only of 14 bytes and two of pad: the calculation example of IBTA
 // vol 1, 7.8.
 const std::vector<std::byte> kSample = octets(
     0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2,                          // LRH
@@ -114,7 +114,7 @@ TEST(Vcrc, covers_every_byte_before_it) {
     }
 }
 
-// What a UDP socket shows: the bytes from the BTH on.
+// What a UDP socket delivers: the bytes from the BTH on.
 TEST(Icrc, an_envelope_that_lies_elsewhere_gives_the_same) {
     Random random(8);
     for (const Encapsulation encapsulation :
@@ -166,7 +166,7 @@ TEST(Icrc, a_damaged_packet_has_no_identification) {
     covered[4] = covered[5] = std::byte{0};
     const uint32_t found = icrc(Encapsulation::roce_v2_ipv4, covered);
     for (size_t bit = 28 * 8; bit < covered.size() * 8; bit += 5) {
-        if (bit / 8 == 32) continue;  // may change on the way
+        if (bit / 8 == 32) continue;  // switches may change it
         covered[bit / 8] ^= std::byte{1} << bit % 8;
         const uint32_t expected = icrc(Encapsulation::roce_v2_ipv4, covered);
         EXPECT_FALSE(identification_for(expected, found, covered.size())) << bit;

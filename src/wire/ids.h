@@ -1,4 +1,4 @@
-// Names and numbers that packets carry, each a type of its own: a PSN cannot be passed as a QPN.
+// Identifiers and numbers in packets, each with its own type: a PSN cannot be passed as a QPN.
 #pragma once
 
 #include <array>
@@ -102,7 +102,7 @@ constexpr Psn psn_plus(Psn psn, uint32_t count) {
     return Psn{(psn.value + count) & kPsnMask};
 }
 
-// How far `to` lies ahead of `from`, counting upwards around the 24-bit circle.
+// The distance from `from` up to `to` on the 24-bit circle.
 constexpr uint32_t psn_distance(Psn from, Psn to) {
     return (to.value - from.value) & kPsnMask;
 }
@@ -113,7 +113,7 @@ constexpr bool psn_before(Psn a, Psn b) {
     return distance != 0 && distance < 0x80'0000;
 }
 
-// The IPv4 address as RoCE keeps it in a GID table, ::ffff:a.b.c.d (RFC 4291, 2.5.5.2).
+// An IPv4 address in the form of a GID, ::ffff:a.b.c.d (RFC 4291, 2.5.5.2).
 constexpr Gid gid_of(Ipv4Address address) {
     Gid gid;
     gid.bytes[10] = gid.bytes[11] = 0xff;

@@ -1,5 +1,5 @@
 // IPv4, IPv6 and UDP, the envelope of RoCE v2 (IBTA annex A17). The IPv6 header and InfiniBand's
-// global route header are one layout (IBTA vol 1, 8.3), and here one structure.
+// global route header have the same layout (IBTA vol 1, 8.3), and share one structure here.
 #pragma once
 
 #include "wire/ids.h"
@@ -66,15 +66,15 @@ struct Udp {
     uint16_t source_port = 0;
     uint16_t destination_port = kRoceV2Port;
     uint16_t length = 0;
-    Bits16 checksum;  // RoCE v2 senders write 0 over IPv4: the ICRC protects more
+    Bits16 checksum;  // RoCE v2 senders write 0 over IPv4, because the ICRC protects more
     static constexpr auto kFields =
         fields(field<&Udp::source_port, 16>("source_port"),
                field<&Udp::destination_port, 16>("destination_port"),
                field<&Udp::length, 16>("length"), field<&Udp::checksum, 16>("checksum"));
 };
 
-// The ones-complement sum that IPv4 keeps over its own header (RFC 1071). Over a header whose
-// checksum field is zero it is the value for that field; over a right header it is zero.
+// The ones-complement checksum of the IPv4 header (RFC 1071). Over a header with a zero checksum
+// field it is the value for that field; over a correct header it is zero.
 uint16_t ipv4_checksum(Bytes header);
 inline constexpr size_t kIpv4ChecksumOffset = 10;
 

@@ -1,6 +1,6 @@
-// How a header is described, once, and what follows from it.
+// A header is described once; everything else is derived from the description.
 //
-// A header is a plain struct with a list of its fields in wire order, each with its width in bits:
+// A header is a plain struct with a list of its fields in wire order and their widths in bits:
 //
 //     struct Aeth {
 //         static constexpr size_t kSize = 4;
@@ -10,12 +10,12 @@
 //             fields(field<&Aeth::syndrome, 8>("syndrome"), field<&Aeth::msn, 24>("msn"));
 //     };
 //
-// A field's place is the sum of the widths before it, so that fields cannot overlap, and a header
-// whose widths do not add up to kSize does not compile: every bit of the wire, reserved ones
-// included, lives in a member. Parsing and writing therefore lose nothing, and both, like every
-// printer of fields, are derived from the one list: parse<H>(), write(), for_each_field().
+// The offset of a field is the sum of the widths before it, so fields cannot overlap. A header
+// whose widths do not add up to kSize does not compile: every bit on the wire, reserved ones
+// included, is in a member. Parsing and writing therefore lose nothing. Both, and every printer of
+// fields, are derived from the list: parse<H>(), write(), for_each_field().
 //
-// All places are compile-time constants; a field costs a load, a byte swap, a shift and a mask.
+// All offsets are compile-time constants; a field costs a load, a byte swap, a shift and a mask.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ constexpr Field<Member, Bits> field(const char* name) {
     return {name};
 }
 
-// Flat by inheritance: with a std::tuple the management datagrams took 40 % longer to compile.
+// Flat inheritance: with a std::tuple the management datagrams took 40 % longer to compile.
 template <class... F>
 struct FieldList : F... {};
 
@@ -63,15 +63,15 @@ concept Header = requires {
     H::kFields;
 };
 
-// The only door for bytes from outside: nothing if they are too few for the header.
+// The only entry for bytes from outside: nothing if they are too few for the header.
 template <Header H>
 std::optional<H> parse(Bytes bytes);
 
-// The same in place, for the hot path: false, and the header untouched, if they are too few.
+// The same in place, for the hot path: false, and the header unchanged, if they are too few.
 template <Header H>
 bool parse_into(H& header, Bytes bytes);
 
-// Writes the header into the first kSize bytes; the caller has made room for them.
+// Writes the header into the first kSize bytes; the caller provides them.
 template <Header H>
 void write(const H& header, MutableBytes bytes);
 
@@ -97,7 +97,7 @@ concept HasValue = requires(T t) {
     t.value;
 };
 
-// Where each of the fields begins, in bits, and last where they end.
+// The first bit of each field, and the end of the last.
 template <class... F>
 constexpr std::array<unsigned, sizeof...(F) + 1> kBegins = [] {
     std::array<unsigned, sizeof...(F) + 1> begins{};
@@ -106,7 +106,7 @@ constexpr std::array<unsigned, sizeof...(F) + 1> kBegins = [] {
     return begins;
 }();
 
-// The bytes that hold bits [Offset, Offset + Bits), most significant first.
+// The bytes with bits [Offset, Offset + Bits), most significant first.
 template <unsigned Offset, unsigned Bits>
 struct Place {
     static_assert(Bits >= 1 && Bits <= 64);
@@ -117,7 +117,7 @@ struct Place {
     static constexpr uint64_t kMask = Bits == 64 ? ~uint64_t{0} : (uint64_t{1} << Bits) - 1;
 };
 
-// Whole words are loaded and stored at once; the compiler does not find that by itself.
+// Loads and stores whole words; the compiler does not find that by itself.
 template <unsigned Count>
 using WordOf = std::conditional_t<
     Count == 2, uint16_t,
@@ -149,7 +149,7 @@ uint64_t read_bits(const std::byte* from) {
     return (whole >> P::kShift) & P::kMask;
 }
 
-// The target is zero where nothing was written yet, so neighbours within a byte are or-ed in.
+// The target bytes are zero before the first write, so fields that share a byte are or-ed in.
 template <unsigned Offset, unsigned Bits>
 void write_bits(std::byte* to, uint64_t value) {
     using P = Place<Offset, Bits>;

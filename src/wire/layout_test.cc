@@ -56,7 +56,7 @@ TEST(Layout, reads_each_field_from_its_place_most_significant_bit_first) {
 TEST(Layout, writing_what_was_parsed_gives_the_same_bytes) {
     const auto bytes = counting_bytes();
     std::array<std::byte, 16> again{};
-    again.fill(std::byte{0xff});  // whatever was there before must not shine through
+    again.fill(std::byte{0xff});  // old content must not remain
     write(*parse<Sample>(bytes), again);
     EXPECT_EQ(again, bytes);
 }

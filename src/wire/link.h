@@ -1,5 +1,5 @@
-// InfiniBand's link layer (IBTA vol 1, 7): the local route header that begins every data packet,
-// and the flow-control packet by which a receiver grants credits for one virtual lane.
+// InfiniBand's link layer (IBTA vol 1, 7): the local route header at the start of every data
+// packet, and the flow-control packet that grants credits for one virtual lane.
 #pragma once
 
 #include "wire/ids.h"
@@ -7,7 +7,7 @@
 
 namespace tulle::wire {
 
-// What comes after the local route header (LNH).
+// The header after the local route header (LNH).
 enum class NextHeader : uint8_t { raw = 0, ip = 1, bth = 2, grh = 3 };
 
 // Local route header (IBTA vol 1, 7.7).
@@ -20,7 +20,7 @@ struct Lrh {
     NextHeader next_header = NextHeader::bth;
     Lid destination;
     Bits8 reserved_b;
-    uint16_t packet_words = 0;  // four-byte words from this header to the ICRC, both included
+    uint16_t packet_words = 0;  // four-byte words from this header to the ICRC, inclusive
     Lid source;
     static constexpr auto kFields = fields(
         field<&Lrh::virtual_lane, 4>("virtual_lane"), field<&Lrh::link_version, 4>("link_version"),

@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, 32> kOperationNames = {
 
 constexpr std::array<std::string_view, 6> kServiceNames = {"RC", "UC", "RD", "UD", "CNP", "XRC"};
 
-// Which operations a service offers (IBTA vol 1, table 38; annexes A14 and A19).
+// The operations of a service (IBTA vol 1, table 38; annexes A14 and A19).
 constexpr bool offers(Service service, Operation operation) {
     if (kOperationNames[static_cast<size_t>(operation)].empty()) return false;
     switch (service) {
@@ -96,7 +96,7 @@ constexpr bool carries_payload(Operation operation) {
     }
 }
 
-// The headers that the operation asks for, whatever the service.
+// The headers of an operation, in any service.
 constexpr unsigned operation_headers(Operation operation) {
     switch (operation) {
         case send_last_with_immediate:
@@ -155,7 +155,7 @@ constexpr OpcodeInfo describe(uint8_t opcode) {
         info.position = position_of(operation);
         headers = operation_headers(operation) | service_headers(service, operation);
     } else {
-        info.payload = true;  // nothing is known of what follows the base header
+        info.payload = true;  // what follows the base header is unknown
     }
     info.headers = static_cast<uint16_t>(headers);
     info.header_size = static_cast<uint8_t>(header_size(headers));

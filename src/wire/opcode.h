@@ -1,5 +1,5 @@
 // Opcodes of the base transport header (IBTA vol 1, 9.2.1): three bits of service, five of
-// operation. What an opcode implies, first of all which extended headers follow, is in one table.
+// operation. One table says what an opcode implies, first of all which extended headers follow.
 #pragma once
 
 #include <array>
@@ -52,7 +52,7 @@ constexpr Operation operation_of(uint8_t opcode) {
     return static_cast<Operation>(opcode & 0x1f);
 }
 
-// Extended headers, in the order in which they stand on the wire.
+// Extended headers, in wire order.
 enum HeaderBit : uint16_t {
     kRdeth = 1 << 0,
     kDeth = 1 << 1,
@@ -67,11 +67,11 @@ enum HeaderBit : uint16_t {
     kCnpReserved = 1 << 10,
 };
 
-// Where in its message a packet stands. Requests without payload are messages of one packet.
+// The position of a packet in its message. Requests without payload are messages of one packet.
 enum class Position : uint8_t { first, middle, last, only };
 
 struct OpcodeInfo {
-    bool known = false;     // the specification gives this opcode a meaning
+    bool known = false;     // defined by the specification
     bool response = false;  // travels from responder to requester
     bool payload = false;   // may carry payload
     Position position = Position::only;

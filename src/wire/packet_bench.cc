@@ -21,8 +21,8 @@ struct Sample {
     Path path = testing::sample_path(Encapsulation::roce_v2_ipv4);
 };
 
-// Ethernet, IPv4, UDP, BTH, RETH and ImmDt: from a packet to bytes and back to a packet. Without
-// the checksums, which packet/encode has.
+// Ethernet, IPv4, UDP, BTH, RETH and ImmDt: from a packet to bytes and back, without checksums,
+// which packet/encode measures.
 void headers(benchmark::State& state) {
     Sample sample(0);
     for (auto _ : state) {

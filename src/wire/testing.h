@@ -1,4 +1,4 @@
-// Made-up packets for the tests of this room and of those that read packets.
+// Invented packets for the tests of this room and of rooms that read packets.
 #pragma once
 
 #include <random>
@@ -49,7 +49,7 @@ inline Path sample_path(Encapsulation encapsulation) {
     return path;
 }
 
-// A packet with every field that its opcode has drawn at random. It points to `payload`.
+// A packet with random values in all fields of its opcode. It points to `payload`.
 inline Packet random_packet(Random& random, uint8_t opcode, Bytes payload) {
     Frame frame;
     frame.kind = FrameKind::transport;

@@ -5,8 +5,8 @@
 namespace tulle::wire {
 namespace {
 
-// The longest run of zero groups, which is written "::" (RFC 5952, 4.2: two groups at least, the
-// first of equals).
+// The longest run of zero groups, written as "::" (RFC 5952, 4.2: at least two groups, the first of
+// equally long runs).
 struct ZeroRun {
     size_t begin = 8;
     size_t length = 0;

@@ -1,4 +1,4 @@
-// Addresses as people write them.
+// Addresses in their usual notation.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // The headers of the InfiniBand transport (IBTA vol 1, 9.2 to 9.4 and annex A19): the base
-// transport header, and behind it the extended headers that the opcode asks for (opcode.h).
+// transport header, followed by the extended headers that the opcode requires (opcode.h).
 #pragma once
 
 #include "wire/ids.h"
@@ -13,7 +13,7 @@ struct Bth {
     Bits8 opcode;
     bool solicited_event = false;
     bool migrated = false;
-    uint8_t pad_count = 0;  // bytes that fill the payload up to a multiple of four
+    uint8_t pad_count = 0;  // bytes that pad the payload to a multiple of four
     uint8_t transport_version = 0;
     PKey pkey = kDefaultPKey;
     bool fecn = false;
@@ -97,7 +97,7 @@ struct AtomicEth {
         field<&AtomicEth::compare, 64>("compare"));
 };
 
-// Acknowledgement (9.3.5); syndrome.h says what the syndrome means.
+// Acknowledgement (9.3.5); syndrome.h explains the syndrome.
 struct Aeth {
     static constexpr size_t kSize = 4;
     Bits8 syndrome;
@@ -120,7 +120,7 @@ struct ImmDt {
     static constexpr auto kFields = fields(field<&ImmDt::immediate, 32>("immediate"));
 };
 
-// Invalidate (9.3.7): the key that the responder takes out of use.
+// Invalidate (9.3.7): the key that the responder invalidates.
 struct Ieth {
     static constexpr size_t kSize = 4;
     RKey rkey;
