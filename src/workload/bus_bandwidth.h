@@ -1,5 +1,5 @@
-// Bus bandwidth as nccl-tests defines it (doc/PERFORMANCE.md there): bytes over time, times a
-// factor that makes it comparable with the speed of a link, whatever the number of ranks.
+// Bus bandwidth as nccl-tests defines it (its doc/PERFORMANCE.md): bytes over time, times a factor.
+// The factor makes it comparable with the speed of a link for any number of ranks.
 #pragma once
 
 #include <cstdint>

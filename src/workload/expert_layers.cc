@@ -7,7 +7,7 @@
 namespace tulle::workload {
 namespace {
 
-// A GPU, as a device that does one thing at a time. Drives have low numbers.
+// The device number of a GPU, which does one thing at a time. Drives have low numbers.
 constexpr uint16_t kGpuDevice = 0xffff;
 
 void compute(JobBuilder& builder, const std::string& name,
@@ -26,7 +26,7 @@ void compute(JobBuilder& builder, const std::string& name,
     }
 }
 
-// In proportion to the tokens that come to a GPU.
+// The computing times of GPUs, proportional to their tokens.
 std::vector<base::Duration> expert_times(const ExpertLayers& layers, const ExpertRoutes& routes,
                                          uint32_t members) {
     const uint64_t average = uint64_t{layers.options.tokens} * layers.options.of_token;
@@ -40,7 +40,7 @@ std::vector<base::Duration> expert_times(const ExpertLayers& layers, const Exper
 }  // namespace
 
 uint64_t most_tasks(const ExpertLayers& layers, const Placement& placement) {
-    // Each of four phases may end with a task of each member that waits for the others.
+    // Each of four phases may end with one waiting task per member.
     const uint64_t of_layer =
         2 * most_tasks(layers.options, placement) + 6 * uint64_t{placement.size()};
     return of_layer * layers.layers * layers.micro_batches;

@@ -1,7 +1,7 @@
-// Layers of experts as a job: attention, dispatch, experts, combine, one layer after the other.
+// Layers of experts as a job: attention, dispatch, experts and combine, one layer after the other.
 //
-// Two micro-batches are two jobs on the same GPUs: a GPU computes for one at a time, while tokens
-// of the other are under way.
+// Two micro-batches are two jobs on the same GPUs: a GPU computes for one while the tokens of the
+// other are on the network.
 #pragma once
 
 #include "workload/experts.h"
@@ -10,8 +10,8 @@ namespace tulle::workload {
 
 struct ExpertLayers {
     ExpertOptions options;
-    base::Duration attention{};  // of a layer, before its tokens go out
-    base::Duration computing{};  // of a GPU whose experts have an average number of tokens
+    base::Duration attention{};  // of one layer, before its dispatch
+    base::Duration computing{};  // of a GPU whose experts get an average number of tokens
     uint32_t layers = 1;
     uint32_t micro_batches = 1;
 };
@@ -19,7 +19,7 @@ struct ExpertLayers {
 // Returns the first channel that is free.
 uint16_t append_layers(Program& program, const Job& job, const ExpertLayers& layers,
                        const Placement& placement, uint16_t first_channel);
-// At least as many as tasks would be made.
+// An upper bound on the number of tasks.
 uint64_t most_tasks(const ExpertLayers& layers, const Placement& placement);
 
 }  // namespace tulle::workload

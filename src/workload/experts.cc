@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kGateStream = 0x67617465;
 constexpr uint32_t kHotStream = 0x686f7478;
 
-// How likely experts are, in relation to each other.
+// The relative probabilities of experts.
 std::vector<uint32_t> weights_of(const ExpertOptions& options) {
     std::vector<uint32_t> weights(options.experts, 1);
     if (options.hot_times <= 1) return weights;
@@ -28,7 +28,7 @@ std::vector<uint32_t> weights_of(const ExpertOptions& options) {
     return weights;
 }
 
-// Draws the experts of one token after the other.
+// Draws the experts of tokens, one token after the other.
 class Gate {
 public:
     Gate(const ExpertOptions& options, const Placement& placement, uint32_t member)
@@ -55,7 +55,7 @@ public:
     }
 
 private:
-    // Where all are equally likely, any draw will do as a time.
+    // If all experts are equally likely, the draw itself serves as the time.
     uint64_t time_of(uint32_t expert) {
         const uint64_t draw = random_.next();
         if (options_.hot_times <= 1) return draw;
@@ -91,11 +91,11 @@ Task message(const Placement& placement, uint32_t from, uint32_t to, uint64_t by
     return task;
 }
 
-// Some tokens of one member to one server.
+// Some tokens from one member to one server.
 struct Chunk {
     uint32_t from = 0;
     uint32_t server = 0;
-    uint32_t handler = 0;  // the member there that has the sender's place
+    uint32_t handler = 0;  // the member there with the sender's place
     uint64_t tokens = 0;
     std::vector<uint64_t> to;  // tokens by place in the server
 };
@@ -110,8 +110,8 @@ Chunk chunk_of(const Placement& placement, uint32_t member, uint32_t server,
     return chunk;
 }
 
-// Visits the chunks of all members in turn: each has one for each server, beginning behind its own,
-// and then the next round.
+// Visits the chunks of all members round by round. In each round a member has one chunk for each
+// server, starting with the server after its own.
 template <class Visit>
 void visit_chunks(const ExpertOptions& options, const ExpertRoutes& routes,
                   const Placement& placement, Visit visit) {
@@ -131,7 +131,7 @@ void visit_chunks(const ExpertOptions& options, const ExpertRoutes& routes,
     }
 }
 
-// The last messages of a member to a server: how many may be under way.
+// The last messages of a member to a server, as many as may be in flight.
 class Window {
 public:
     explicit Window(uint32_t size) : last_(size, kNoTask) {}
@@ -215,8 +215,8 @@ void combine_chunks(JobBuilder& job, const ExpertOptions& options, const ExpertR
     });
 }
 
-// A message for each token and expert, and a flag behind those of an expert. `is_back`: from the
-// experts.
+// One message for each token and expert, and a flag after the messages of an expert. `is_back`:
+// from the experts to the senders.
 void exchange_singly(JobBuilder& job, const ExpertOptions& options, const ExpertRoutes& routes,
                      bool is_back) {
     const Placement& placement = job.placement();
@@ -278,7 +278,7 @@ ExpertRoutes::ExpertRoutes(const ExpertOptions& options, const Placement& placem
                 const uint32_t server = placement.server_of(to);
                 std::vector<Copy>& copies = copies_[member * servers_ + server];
                 if (copies.empty() || copies.back().token != token) copies.push_back({token, 0});
-                // Who hands tokens on has at most 64 neighbours.
+                // A forwarding GPU has at most 64 neighbours.
                 const uint32_t place = to - placement.first_of(server);
                 if (place < 64) copies.back().places |= uint64_t{1} << place;
                 visits_[member].push_back({token, expert});

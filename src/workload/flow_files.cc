@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kMost32 = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kMost64 = std::numeric_limits<uint64_t>::max();
 
-// Takes numbers off a line; after the first that is wrong, `error` says so.
+// Reads numbers from a line; `error` describes the first wrong one.
 class Numbers {
 public:
     Numbers(std::string_view file, const Line& line) : file_(file), line_(line) {}
@@ -31,7 +31,7 @@ public:
     uint32_t number32(std::string_view word, std::string_view what, uint64_t most = kMost32) {
         return static_cast<uint32_t>(number(word, what, most));
     }
-    // A decimal number of `unit`, such as s or ps.
+    // A decimal number in `unit`, such as s or ps.
     base::Instant instant(std::string_view word, std::string_view unit) {
         const auto time = base::parse_duration(std::string(word).append(unit));
         if (time && *time <= kLatestStart) return base::Instant{} + *time;
@@ -57,7 +57,7 @@ std::string quoted(std::string_view word) {
     return fmt::format("'{}'", word.substr(0, 40));
 }
 
-// What htsim knows and a message does not have.
+// Words of htsim that a message has no field for.
 std::string_view unsupported_word(std::string_view word) {
     if (word == "trigger" || word == "send_done_trigger" || word == "recv_done_trigger" ||
         word == "addon" || word == "Triggers")

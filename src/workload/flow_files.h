@@ -1,4 +1,4 @@
-// Readers of the files in which users of other simulators keep their traffic.
+// Readers of traffic files of other simulators.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace tulle::workload {
 
-// More messages than this are refused: they would fill memory before the first one is sent.
+// Files with more messages are refused: they would fill memory before the first one is sent.
 inline constexpr size_t kMostMessages = 1 << 24;
 
 // A connection matrix of htsim: `Nodes N`, `Connections C`, then for each connection
@@ -20,13 +20,13 @@ struct ConnectionMatrix {
 };
 base::Result<ConnectionMatrix> read_connection_matrix(std::string_view text, std::string_view file);
 
-// A flow file of the HPCC simulator (SimAI and ASTRA-sim's ns-3 backend have the same): how many,
-// then `src dst priority_group destination_port BYTES START`, the start in seconds. Source and
-// destination are ids of that program, which counts hosts and switches together.
+// A flow file of the HPCC simulator (also of SimAI and ASTRA-sim's ns-3 backend): the number of
+// flows, then `src dst priority_group destination_port BYTES START`, with the start in seconds.
+// Source and destination are node ids of that program, which counts hosts and switches together.
 base::Result<std::vector<Message>> read_hpcc_flows(std::string_view text, std::string_view file);
 
-// Paths that such a program took: `src dst | data path | acknowledgements' path`, each path a list
-// of node ids with the hosts at its ends.
+// Paths that such a simulator took: `src dst | data path | acknowledgements' path`. Each path is a
+// list of node ids that begins and ends with a host.
 struct RecordedPath {
     uint32_t source = 0;
     uint32_t destination = 0;

@@ -1,5 +1,5 @@
-// A job whose phases are generated while they run (schedule.h): phases one after the other, each on
-// the same ranks, as a JobBuilder's.
+// A job whose phases are generated while they run (schedule.h). As in a JobBuilder, phases follow
+// one another, each on the same ranks.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@ class GeneratedJob {
 public:
     GeneratedJob(Program& program, const Job& job, std::shared_ptr<const Placement> placement,
                  uint16_t first_channel = 0);
-    // Of a job that is in the program already.
+    // Continues a job that is in the program already.
     GeneratedJob(Program& program, uint32_t job, std::shared_ptr<const Placement> placement);
 
-    // All ranks compute for so long.
+    // Adds a phase in which all ranks compute for `duration`.
     void compute(const std::string& name, base::Duration duration);
-    // The collective of a schedule, which repetitions of it may share.
+    // Adds the collective of a schedule. Repetitions may share one schedule.
     void append(const std::string& name, const std::shared_ptr<const Schedule>& schedule);
 
-    // The first channel that no message has used.
+    // The first unused channel.
     uint16_t end_channel() const { return end_channel_; }
 
 private:
@@ -33,7 +33,7 @@ private:
     uint32_t job_ = 0;
     uint16_t first_channel_ = 0;
     uint16_t end_channel_ = 0;
-    std::vector<uint32_t> last_;  // the phase before; none at first
+    std::vector<uint32_t> last_;  // indices of the previous phases; empty at first
 };
 
 }  // namespace tulle::workload

@@ -1,8 +1,7 @@
-// What a rank's buffer is waiting for: for each byte, the messages that have to arrive before it is
-// what the rank passes on.
+// For each byte of a rank's buffer: the messages that must arrive before the rank can pass it on.
 //
-// With it a collective is written as a list of transfers, and what each of them waits for follows
-// from the data. Stretches are a sorted list; collectives fill it mostly from one end.
+// With this a collective is written as a list of transfers, and their dependencies follow from the
+// data. Stretches are a sorted list; collectives mostly fill it from one end.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@ namespace tulle::workload {
 
 class Holdings {
 public:
-    // Lists of messages, shared by all ranks of a phase: a list is its last link.
+    // Linked lists of messages, shared by all ranks of a phase. A list is named by its last link.
     class Lists {
     public:
         static constexpr uint32_t kEmpty = 0xffff'ffff;
@@ -34,11 +33,11 @@ public:
         std::vector<Link> links_;
     };
 
-    // Adds what the bytes of the range wait for; a message may be named more than once.
+    // Appends the messages that the range waits for to `tasks`; one may appear more than once.
     void collect(Range range, const Lists& lists, std::vector<uint32_t>& tasks) const;
-    // The message brings all that they are: nothing else is waited for.
+    // The message replaces the contents of the range: nothing else is waited for.
     void replace(Range range, uint32_t task, Lists& lists);
-    // The message adds to what they are.
+    // The message adds to the contents of the range.
     void extend(Range range, uint32_t task, Lists& lists);
 
 private:
@@ -46,12 +45,12 @@ private:
         uint64_t begin;
         uint32_t list;
     };
-    // The first stretch of the range, which begins there; `range` is not empty.
+    // Cuts so that a stretch begins at `range.begin`, and returns it; `range` is not empty.
     size_t cut_out(Range range);
     size_t find(uint64_t at) const;
     void cut(uint64_t at);
 
-    std::vector<Stretch> stretches_{{0, Lists::kEmpty}};  // each up to the next
+    std::vector<Stretch> stretches_{{0, Lists::kEmpty}};  // each ends where the next begins
 };
 
 }  // namespace tulle::workload

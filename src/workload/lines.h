@@ -1,5 +1,5 @@
-// A file of other programs, line by line and word by word. Blank lines, and lines that begin with
-// '#', are passed over; what is found wrong is said with the file and the line.
+// A file of another program, line by line and word by word. Blank lines, and lines that begin with
+// '#', are skipped. Errors name the file and the line.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ private:
 // "file:line: sentence".
 base::Error located(std::string_view file, uint32_t line, std::string_view sentence);
 
-// A whole number without sign, of at most `most`; the sentence begins with what it is.
+// An unsigned whole number of at most `most`. `what` begins the error sentence.
 base::Result<uint64_t> parse_number(std::string_view text, std::string_view what, uint64_t most);
 
 }  // namespace tulle::workload

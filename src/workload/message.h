@@ -7,11 +7,11 @@
 
 namespace tulle::workload {
 
-// A start after this is a mistake, and sums of a few of them fit into 64 bits of picoseconds.
+// A later start is taken for a mistake. Sums of a few such times fit into 64 bits of picoseconds.
 inline constexpr base::Duration kLatestStart{86'400'000'000'000'000};  // a day
 
 struct Message {
-    uint32_t source = 0;  // hosts, as the pattern or the file counts them
+    uint32_t source = 0;  // host number, as the pattern or the file counts
     uint32_t destination = 0;
     uint64_t bytes = 0;
     base::Instant start{};

@@ -1,5 +1,5 @@
-// The traffic patterns that fabrics are measured with. Hosts are numbers below `hosts`; a pattern
-// that draws takes the stream that it draws from. Starts are zero, ids count from 1.
+// The traffic patterns that fabrics are measured with. Hosts are numbers below `hosts`. A random
+// pattern takes its random stream as an argument. All starts are zero; ids count from 1.
 #pragma once
 
 #include <span>
@@ -10,9 +10,9 @@
 
 namespace tulle::workload {
 
-// Every host sends to one other and receives from one other; with a `count`, only so many of them
-// send, drawn at random. One cycle through all hosts (Sattolo), so nobody sends to itself.
-// At least two hosts, and no more senders than hosts.
+// Every host sends to one other and receives from one other. With a `count`, only that many hosts
+// send, drawn at random. The permutation is one cycle through all hosts (Sattolo), so no host sends
+// to itself. There are at least two hosts, and no more senders than hosts.
 std::vector<Message> permutation(uint32_t hosts, uint32_t count, uint64_t bytes,
                                  base::RandomStream& random);
 
@@ -20,10 +20,11 @@ std::vector<Message> permutation(uint32_t hosts, uint32_t count, uint64_t bytes,
 std::vector<Message> incast(std::span<const uint32_t> sources, uint32_t destination,
                             uint64_t bytes);
 
-// Host i sends to host i + by, around the end. `by` is no multiple of `hosts`.
+// Host i sends to host (i + by) mod hosts. `by` is not a multiple of `hosts`.
 std::vector<Message> shift(uint32_t hosts, uint32_t by, uint64_t bytes);
 
-// Two random halves; each host exchanges with its partner in the other half. An odd one sits out.
+// Two random halves; each host exchanges with its partner in the other half. With an odd number of
+// hosts, one stays idle.
 std::vector<Message> bisection(uint32_t hosts, uint64_t bytes, base::RandomStream& random);
 
 }  // namespace tulle::workload

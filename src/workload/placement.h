@@ -1,4 +1,4 @@
-// Where the ranks of a job are: which servers, and which place in each.
+// Where the ranks of a job are: the server of each, and its place in that server.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace tulle::workload {
 struct Member {
     uint32_t rank = 0;    // of the program
     uint32_t server = 0;  // which machine
-    uint32_t local = 0;   // which GPU of it, hence which rail
+    uint32_t local = 0;   // which of its GPUs, hence which rail
 };
 
-// Which network a message between the two takes. Without `scale_up` all leave the server.
+// The network of a message between two members. Without `scale_up` every message leaves the server.
 inline Tier tier_between(const Member& a, const Member& b, bool scale_up) {
     return scale_up && a.server == b.server ? Tier::scale_up : Tier::scale_out;
 }
 
-// The ranks that take part, server by server. Collectives count them from 0 in this order.
+// The participating ranks, server by server. Collectives number them from 0 in this order.
 class Placement {
 public:
-    // Each rank and each place once, in any order. Without `scale_up` all messages leave the
-    // server.
+    // Takes each rank and each place once, in any order. Without `scale_up` every message leaves
+    // the server.
     Placement(std::vector<Member> members, bool scale_up);
 
     uint32_t size() const { return static_cast<uint32_t>(members_.size()); }
@@ -37,7 +37,7 @@ public:
     uint32_t count_of(uint32_t server) const { return first_[server + 1] - first_[server]; }
     uint32_t server_of(uint32_t index) const { return server_[index]; }
     uint32_t largest_server() const;
-    // Each server has the same places, so that rails go through all of them.
+    // True if each server has the same places, so that each rail reaches all servers.
     bool is_regular() const;
 
     Tier tier(uint32_t a, uint32_t b) const {

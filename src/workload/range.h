@@ -1,4 +1,4 @@
-// A stretch of a buffer, and how it is cut.
+// A range of a buffer, and how to cut it.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Range {
     bool operator==(const Range&) const = default;
 };
 
-// The `index`-th of so many parts, whose sizes differ by one byte at most. Parts may be empty.
+// Part number `index` of `parts` parts, whose sizes differ by at most one byte. Parts may be empty.
 inline Range part(Range whole, uint64_t parts, uint64_t index) {
     const auto cut = [&](uint64_t i) {
         return whole.begin + static_cast<uint64_t>(base::uint128_t{whole.size()} * i / parts);
@@ -25,7 +25,7 @@ inline Range part(Range whole, uint64_t parts, uint64_t index) {
     return {cut(index), cut(index + 1)};
 }
 
-// How many parts of at most so many bytes it takes: one even where there is nothing.
+// The number of parts of at most `most` bytes each; at least one, even for no bytes.
 inline uint64_t parts_of(uint64_t bytes, uint64_t most) {
     return std::max<uint64_t>(1, bytes / most + (bytes % most != 0 ? 1 : 0));
 }

@@ -9,7 +9,8 @@ namespace tulle::workload {
 
 namespace {
 
-// Turns of all channels of a ring have a table. Chosen: it has a few megabytes at most.
+// A limit on the table of turns of all channels of a ring. Chosen: the table has a few megabytes at
+// most.
 constexpr uint64_t kMostTurns = 100'000;
 
 uint64_t turns_of(const CollectiveOptions& options, uint64_t members) {
@@ -71,7 +72,7 @@ Range Schedule::channel_data(uint16_t channel) const {
     return part({0, options_.bytes}, options_.channels, channel);
 }
 
-// The smallest block of those that are cut into so many pieces.
+// Notes the size of the smallest piece, if a block is cut into `pieces`.
 void Schedule::note_smallest(uint64_t block, uint64_t pieces) {
     smallest_bytes_ = std::min(smallest_bytes_, block / pieces);
 }
@@ -155,7 +156,8 @@ uint64_t Schedule::stream_bytes(uint32_t member, uint32_t index) const {
     return ring_bytes(rings_[channel].position[member], channel);
 }
 
-// A position sends each block but its own when reducing, and but the next one's when gathering.
+// When reducing, a position sends each block but its own. When gathering, it sends each block but
+// that of the next position.
 uint64_t Schedule::ring_bytes(uint32_t position, uint16_t channel) const {
     uint64_t bytes = 0;
     for (const Turn& turn : rings_[channel].turns) {
@@ -223,8 +225,8 @@ base::Duration Schedule::least_software() const {
     return least;
 }
 
-// Rings. As in ring.cc: position p sends, in step s, the block that ends at position p - 1 - s.
-// Message k of every position is of the same turn, step and piece.
+// Rings, as in ring.cc: in step s, position p sends the block that ends at position p - 1 - s.
+// Message k has the same turn, step and piece for every position.
 
 uint32_t Schedule::ring_steps() const {
     return (options_.collective == Collective::all_reduce ? 2 : 1) * (members_ - 1);
@@ -257,7 +259,7 @@ void Schedule::add_turn(Ring& ring, uint16_t channel, Range data) {
     turn.data = data;
     uint64_t smallest = UINT64_MAX;
     uint64_t largest = 0;
-    // Blocks of an all-reduce differ by one byte at most, and the last one is not smaller.
+    // Blocks of an all-reduce differ by at most one byte, and the last one is not smaller.
     const bool is_even = options_.collective == Collective::all_reduce;
     for (uint32_t p = 0; p < (is_even ? 1 : members_); ++p) {
         const uint64_t bytes = ring_block(turn, p, channel).size();
@@ -366,9 +368,10 @@ StreamMessage Schedule::chain_message(uint32_t member, uint16_t channel, uint64_
     return message;
 }
 
-// Trees. As in tree.cc: a server's members are a chain whose first is a node of both trees. A
-// member's streams and inlets of a tree are named alike: up or from above, a child, the chain.
-// What goes up waits for all that came up, what goes down for what came down.
+// Trees, as in tree.cc: the members of a server are a chain whose first is a node of both trees.
+// The streams and inlets of a member in a tree have the same names: up (for an inlet: from above),
+// a child, the chain. A message up waits for all messages from below, a message down for the one
+// from above.
 
 void Schedule::make_tree(Tree& tree, std::vector<uint32_t> parents) {
     const auto nodes = static_cast<uint32_t>(parents.size());
@@ -465,7 +468,7 @@ Stream Schedule::tree_stream(uint32_t member, uint32_t index) const {
     return stream;
 }
 
-// What comes from above goes down at the sender, and what comes from below goes up.
+// A message from above is sent down, and a message from below is sent up.
 Schedule::Source Schedule::tree_source(uint32_t member, uint32_t inlet) const {
     const uint32_t which = inlet / kSlots;
     const auto channel = static_cast<uint16_t>(which / 2);
@@ -479,7 +482,7 @@ Schedule::Source Schedule::tree_source(uint32_t member, uint32_t inlet) const {
     return {tree_peer(place, channel, tree, slot), which * kSlots + there};
 }
 
-// Its place in the list of a piece: up the chains, up the tree, down the tree, down the chains.
+// Its position in the list of a piece: up the chains, up the tree, down the tree, down the chains.
 uint64_t Schedule::tree_edge(const TreePlace& place, const Tree& tree, uint32_t slot) const {
     const uint64_t servers = placement_->server_count();
     const uint64_t before = placement_->first_of(place.server) - place.server;  // in chains
@@ -515,8 +518,8 @@ StreamMessage Schedule::tree_message(uint32_t member, uint32_t index, uint64_t k
     return message;
 }
 
-// Everybody to everybody. As in direct.cc: each begins with the member before it and goes on
-// downwards; those outside its server take turns.
+// All-to-all patterns, as in direct.cc: each member begins with the member before it and continues
+// downwards. Peers outside its server take turns.
 
 void Schedule::make_direct() {
     const uint64_t n = members_;

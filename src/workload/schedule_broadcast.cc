@@ -1,7 +1,7 @@
-// Broadcasts by trees, in closed form. As in tree.cc: the root's server is a chain that begins with
-// the root. The next one of it, or the root if it is alone, feeds two trees over the other servers,
-// each of which is a chain, too. Everybody but the root has one inlet a tree, and whatever it sends
-// waits for what came there.
+// Broadcasts through trees, in closed form, as in tree.cc. The root's server is a chain that begins
+// with the root. The next member of it, or the root if it is alone, feeds two trees over the other
+// servers, each of which is also a chain. Each member but the root has one inlet per tree; all that
+// it sends waits for the messages there.
 #include "workload/schedule.h"
 
 namespace tulle::workload {
@@ -30,7 +30,7 @@ uint32_t Schedule::server_at(uint32_t node) const {
     return (placement_->server_of(options_.root) + 1 + node) % placement_->server_count();
 }
 
-// The root's place in its server's chain, before it was put first.
+// The root's original position in its server's chain, before it was moved to the front.
 uint32_t Schedule::root_in_chain(uint16_t channel) const {
     return tree_place(options_.root, channel).chain;
 }
@@ -55,7 +55,7 @@ uint32_t Schedule::at_home(uint32_t position, uint16_t channel) const {
     return in_chain(placement_->server_of(options_.root), channel, chain);
 }
 
-// Who hands the data to the trees.
+// The position that feeds the trees.
 uint32_t Schedule::feeder_position() const {
     return placement_->count_of(placement_->server_of(options_.root)) > 1 ? 1 : 0;
 }
@@ -96,7 +96,8 @@ Stream Schedule::broadcast_stream(uint32_t member, uint32_t index) const {
     return stream;
 }
 
-// Its place in the list of a piece: along the root's chain, into the tree, down, along the chains.
+// Its position in the list of a piece: along the root's chain, into the tree, down, along the
+// chains.
 uint64_t Schedule::broadcast_edge(const BroadcastPlace& place, const Tree& tree,
                                   uint32_t slot) const {
     const uint64_t home = placement_->count_of(placement_->server_of(options_.root)) - 1;

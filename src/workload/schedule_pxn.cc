@@ -1,8 +1,8 @@
-// Everybody to everybody by way of the receiver's rail (PXN), in closed form. As in direct.cc: what
-// a server has for a member of another one goes inside to the one at the same place, who forwards
-// it. Inside, a stream has first what is for its receiver, then what that forwards, server by
-// server. To another server, a stream has what each of its own has for the peer, and waits for what
-// is not the forwarder's own.
+// All-to-all through the receiver's rail (PXN), in closed form, as in direct.cc. The data of a
+// server for a member of another server goes inside to the member at the same place, which forwards
+// them. A stream inside a server first has the data for its receiver, then the data that this
+// forwards, server by server. A stream to another server has the data of each member of the own
+// server for the peer. It waits for the data that are not the forwarder's own.
 #include "base/check.h"
 #include "workload/schedule.h"
 
@@ -18,9 +18,9 @@ void Schedule::make_rails() {
         return parts_of(part({0, bytes}, options_.channels, 0).size(), options_.chunking.chunk);
     };
     most_pieces_ = pieces(high);
-    // Where some of the members' parts are cut into more pieces than others there is no form.
+    // There is no closed form if the parts of some members are cut into more pieces than others.
     smallest_bytes_ = pieces(low) == most_pieces_ ? low / options_.channels / most_pieces_ : 0;
-    const uint64_t one = most_pieces_ * options_.channels;  // from one to another
+    const uint64_t one = most_pieces_ * options_.channels;  // from one member to another
     messages_ = numbers_ =
         one * members_ *
         (uint64_t{places_ - 1} + uint64_t{servers_ - 1} * (2 * uint64_t{places_} - 1));
@@ -52,7 +52,7 @@ Stream Schedule::rail_stream(uint32_t member, uint32_t index) const {
     stream.channel = its.channel;
     stream.window = window_between(member, its.peer);
     stream.messages = most_pieces_ * (its.leaves ? places_ : servers_);
-    // The peer sees the sender as far away as the sender sees it, the other way round.
+    // The distance from the peer to the sender is the reverse of that from sender to peer.
     const uint32_t inlet = its.leaves ? places_ - 1 + its.turn : places_ - its.offset - 1;
     stream.inlet = inlet * options_.channels + its.channel;
     if (!its.leaves) return stream;
@@ -67,7 +67,7 @@ Schedule::Source Schedule::rail_source(uint32_t member, uint32_t inlet) const {
     const uint32_t place = member % places_;
     const uint32_t server = member / places_;
     if (which < places_ - 1) {
-        const uint32_t away = which + 1;  // of the sender
+        const uint32_t away = which + 1;  // distance of the sender
         return {server * places_ + (place + away) % places_,
                 (places_ - away - 1) * options_.channels + channel};
     }
@@ -75,7 +75,7 @@ Schedule::Source Schedule::rail_source(uint32_t member, uint32_t inlet) const {
     return {(server + turn + 1) % servers_ * places_ + place, inlet};
 }
 
-// Who has the data of a part of a stream, and for whom.
+// The source and the destination of the data of a segment of a stream.
 Schedule::RailData Schedule::rail_data(uint32_t member, const RailStream& stream,
                                        uint32_t segment) const {
     const uint32_t first = stream.server * places_;
@@ -91,7 +91,7 @@ uint64_t Schedule::rail_number(uint32_t member, const RailStream& stream, uint32
     if (stream.leaves)
         return inside + (uint64_t{stream.turn} * members_ + member) * of_turn + 2 * segment;
     if (segment == 0) return uint64_t{places_ - 1 - stream.offset} * members_ + member;
-    // The forwarder begins with itself and goes on with those behind it.
+    // The forwarder begins with its own data and continues with those of the places after it.
     const uint32_t behind = places_ - stream.offset;
     return inside + (uint64_t{segment - 1} * members_ + stream.peer) * of_turn + 2 * behind - 1;
 }

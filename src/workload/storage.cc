@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Task::Kind;
 
-// What an initiator waits for to know that a command is answered.
+// The tasks that an initiator waits for to know that a command is answered.
 using Answer = std::vector<uint32_t>;
 
 class StorageBuilder {
@@ -22,7 +22,7 @@ public:
         pattern_.tier = storage.tier;
     }
 
-    // Of one initiator, which keeps as many outstanding as there are answers.
+    // Adds the commands of one initiator, which keeps as many outstanding as there are answers.
     void add(size_t index) {
         const uint64_t bytes = storage_.bytes_for(index);
         const uint64_t blocks = bytes == 0 ? 0 : parts_of(bytes, storage_.block);
@@ -55,7 +55,7 @@ private:
         return program_.add(task, needs);
     }
 
-    // The drive's turn, and what the command takes besides; returns what ends it.
+    // Adds the drive's transfer and the rest of the command's latency. Returns the last task.
     uint32_t ask_drive(uint32_t target, uint64_t bytes, uint32_t need) {
         if (storage_.drives.count == 0) return need;
         Task turn = pattern_;

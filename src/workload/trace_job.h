@@ -1,4 +1,4 @@
-// What is remembered of a job that a file of another program describes, for whoever reports on it.
+// What reports need to know of a job that was read from another program's trace.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace tulle::workload {
 
 struct TraceJob {
     std::string format;              // "Chakra execution trace"
-    std::string units;               // in which unit its times and sizes were read
-    std::vector<std::string> notes;  // what was read otherwise than its author may expect
-    std::vector<uint32_t> ranks;     // of the program, by rank of the trace
+    std::string units;               // the units of its times and sizes
+    std::vector<std::string> notes;  // what was read differently than its author may expect
+    std::vector<uint32_t> ranks;     // rank of the program, by rank of the trace
     // By rank of the trace: the tasks that compute.
     std::vector<std::vector<uint32_t>> streams;
     uint64_t nodes = 0;

@@ -11,10 +11,10 @@ using nccl::Kind;
 using nccl::Proto;
 
 constexpr uint32_t kMostChannels = 32;
-// Rings that NCCL's search finds among the GPUs of a DGX: 12 of 10, 20 and 30 GB/s up to Hopper, 24
-// of 30 GB/s on Blackwell.
+// Number of rings that NCCL's search finds among the GPUs of a DGX: 12 of 10, 20 and 30 GB/s up to
+// Hopper, 24 of 30 GB/s on Blackwell.
 constexpr std::array<uint64_t, 4> kRingsInside = {12, 12, 12, 24};
-// Channels of the switches' sums: src/transport/nvls.cc. Between two servers Blackwell has more.
+// Channels for sums in switches: src/transport/nvls.cc. Between two servers Blackwell has more.
 constexpr uint32_t kNvlsHopper = 16;
 constexpr uint32_t kNvlsBlackwell = 24;
 constexpr uint32_t kNvlsTwoBlackwell = 32;
@@ -23,7 +23,7 @@ Duration nanoseconds(int64_t count) {
     return {count * 1000};
 }
 
-// The highest speed of the list that is no more than the link's share.
+// The highest speed of the list that is at most the link's share.
 uint64_t speed_within(const nccl::Speeds& speeds, uint64_t share) {
     for (const uint64_t speed : speeds)
         if (speed != 0 && speed <= share) return speed;
@@ -40,7 +40,7 @@ const nccl::Speeds& between_speeds(Generation generation) {
     return generation == Generation::hopper ? nccl::kBetweenHopper : nccl::kBetween;
 }
 
-// DGX A100 has AMD's processors, the generations before and after it Intel's.
+// DGX A100 has AMD's processors; the generations before and after it have Intel's.
 bool has_amd(Generation generation) {
     return generation == Generation::ampere;
 }
@@ -89,8 +89,8 @@ uint64_t CostModel::most_ll() const {
     return nccl::kMostLl[has_amd(machine_.generation) ? 1 : 0][std::min(servers_, 3u) - 1];
 }
 
-// Up to NCCL 2.18 a ring of LL has a quarter of the bandwidth, which is what A100 were measured at;
-// later ones, tuned on Hopper, say a half for all.
+// The part of its bandwidth that a ring of LL reaches: a quarter up to NCCL 2.18, with which A100
+// were measured; later versions, tuned on Hopper, say a half for all.
 uint64_t CostModel::ll_part() const {
     return machine_.generation < Generation::hopper ? 4 : 2;
 }
@@ -161,13 +161,14 @@ uint64_t CostModel::bandwidth(Way way, uint64_t bytes) const {
     return steps == 0 ? bus : bus * ranks_ / steps;
 }
 
-// The slowest NVLink, of two P100, is faster than the fastest PCI Express.
+// The slowest NVLink, that of two P100, is faster than the fastest PCI Express.
 bool CostModel::has_pci() const {
     constexpr uint64_t kLeastNvlink = 72'000;  // src/graph/topo.h: 4 links of 18 GB/s
     return machine_.network(Tier::scale_up).mbps < kLeastNvlink;
 }
 
-// From a certain size on, rings through several servers take longer than their steps say.
+// True above the size from which rings through several servers take longer than their steps
+// predict.
 bool CostModel::is_plateau(Way way, uint64_t bytes) const {
     return way == Way{nccl::ring, nccl::simple} && servers_ > 1 &&
            collective_ == Collective::all_reduce &&
@@ -176,7 +177,7 @@ bool CostModel::is_plateau(Way way, uint64_t bytes) const {
 
 CostModel::Latency CostModel::latency(Way way, uint64_t bytes) const {
     int64_t inside = (has_pci() ? nccl::kPci : nccl::kNvlink)[way.kind][way.proto];
-    // Where each rank is a server of its own nothing hides the network.
+    // If each rank is a server of its own, nothing hides the network.
     int64_t between = nccl::kNet[per_server_ == 1 ? nccl::tree : way.kind][way.proto];
     if (way.kind == nccl::ring && servers_ > 1) {
         const int64_t post = has_amd(machine_.generation) ? nccl::kPostAmd : nccl::kPostIntel;

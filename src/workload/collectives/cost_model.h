@@ -1,8 +1,9 @@
 // NCCL's cost model: how long it expects a collective to take, by algorithm and protocol.
 //
-// Time is a latency, which depends on the numbers of ranks and servers, and the bytes over a
-// bandwidth, which depends on links, channels and limits of the kernels (cost_tables.h). NCCL takes
-// the least of these. The packets of a run do not follow this model: they only begin with it.
+// Time is a latency plus bytes over a bandwidth. The latency depends on the numbers of ranks and
+// servers; the bandwidth depends on links, channels and limits of the kernels (cost_tables.h). NCCL
+// chooses the smallest time. The packets of a run do not follow this model; it only sets how they
+// start.
 #pragma once
 
 #include "workload/collectives/cost_tables.h"
@@ -11,7 +12,7 @@
 
 namespace tulle::workload {
 
-// A way to do a collective, as NCCL has them.
+// An algorithm and protocol of NCCL.
 struct Way {
     nccl::Kind kind = nccl::ring;
     nccl::Proto proto = nccl::simple;
@@ -22,7 +23,7 @@ class CostModel {
 public:
     CostModel(const Machine& machine, const Placement& placement, Collective collective);
 
-    // Latencies of which the whole is made: once, of a step inside a server, of one between
+    // The parts of a latency: once per collective, per step inside a server, per step between
     // servers.
     struct Latency {
         base::Duration base{};
@@ -30,18 +31,18 @@ public:
         base::Duration between{};
     };
     Latency latency(Way way, uint64_t bytes) const;
-    // Steps one after the other inside servers and between them.
+    // The number of sequential steps inside servers and between them.
     struct Steps {
         int64_t inside = 0;
         int64_t between = 0;
     };
     Steps steps(Way way) const;
-    // Bytes of the collective over this is what they take: 10^6 bytes a second; 0: cannot be done.
+    // Bytes of the collective per second, in units of 10^6; 0: NCCL cannot do it this way.
     uint64_t bandwidth(Way way, uint64_t bytes) const;
     base::Duration time(Way way, uint64_t bytes) const;
-    // GPUs of a server talk over PCI Express, not over NVLink.
+    // True if GPUs of a server use PCI Express, not NVLink.
     bool has_pci() const;
-    // That a collective of this size is spread over.
+    // The channels that a collective of this size is spread over.
     uint32_t channels(Way way, uint64_t bytes) const;
 
     // As nccl-tests counts it.
@@ -51,7 +52,7 @@ public:
     uint32_t per_server() const { return per_server_; }
 
 private:
-    // Rings, trees or heads, and the bandwidth of each.
+    // The number of rings, trees or heads, and the bandwidth of each.
     struct Graph {
         uint64_t channels = 1;
         uint64_t inside = 0;
@@ -67,7 +68,7 @@ private:
     Machine machine_;
     Collective collective_;
     uint32_t ranks_;
-    uint32_t servers_;     // as the library sees them: where all messages leave, each rank is one
+    uint32_t servers_;     // as the library sees them: without scale-up, each rank is a server
     uint32_t per_server_;  // ranks, rounded down
     size_t generation_;
 };

@@ -24,8 +24,8 @@ inline constexpr Latencies kPci = {{{1000, 1900, 4000}, {1000, 2500, 5700}, {0, 
 inline constexpr Latencies kNet = {
     {{5000, 8500, 14000}, {2700, 4000, 14000}, {0, 0, 18000}, {0, 0, 20900}}};
 
-// By generation (Volta, Ampere, Hopper, Blackwell) and number of servers (1, 2, more): 10^6 bytes
-// a second. Of LL, between servers the row is that of the processors: Intel's is Volta's, AMD's is
+// By generation (Volta, Ampere, Hopper, Blackwell) and number of servers (1, 2, more): 10^6 bytes a
+// second. For LL between servers, the processor chooses the row: Intel's is Volta's, AMD's is
 // Ampere's.
 using Limits = std::array<std::array<uint64_t, 3>, 4>;
 inline constexpr Limits kMostLl = {
@@ -41,7 +41,7 @@ inline constexpr Limits kMostNvlsTree = {
 
 inline constexpr std::array<uint64_t, 4> kNvlsPercent = {0, 0, 85, 74};
 
-// What a tree reaches of its bandwidth, in tenths, for 64 B and each power of two above.
+// The share of its bandwidth that a tree reaches, in tenths, for 64 B and each power of two above.
 inline constexpr std::array<std::array<uint8_t, 23>, protos> kTreeTenths = {{
     {10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10},
     {10, 10, 10, 10, 10, 9, 8, 8, 8, 7, 6, 6, 6, 6, 6, 6, 8, 9, 9, 9, 9, 10, 10},
@@ -66,7 +66,7 @@ inline constexpr Speeds kBetweenBlackwell = {96000, 86000, 80000, 48000, 45100, 
                                              30000, 24000, 22000, 20000, 17500, 15000, 12000,
                                              6000,  3000,  2400,  1200,  240,   120};
 
-// Posting to an adapter, on Intel's processors and on AMD's; Simple posts three times.
+// The time to post to an adapter, with Intel's processors and AMD's; Simple posts three times.
 inline constexpr int64_t kPostIntel = 1000;
 inline constexpr int64_t kPostAmd = 2000;
 
@@ -74,7 +74,7 @@ inline constexpr uint32_t kMostNvlsHeads = 32;
 inline constexpr uint64_t kSimpleThreads = 512;
 inline constexpr uint64_t kLlThreads = 512;
 inline constexpr uint64_t kLl128Threads = 640;
-inline constexpr uint64_t kLlThreshold = 8;  // bytes a thread, times the ranks for a ring of LL
+inline constexpr uint64_t kLlThreshold = 8;  // bytes a thread; for a ring of LL, times the ranks
 inline constexpr uint64_t kLl128Threshold = 8;
 inline constexpr uint64_t kSimpleThreshold = 64;
 inline constexpr uint64_t kNvlsChunk = 128 << 10;
@@ -85,8 +85,8 @@ inline constexpr uint32_t kSlices = 2;              // of a chunk
 inline constexpr uint32_t kSlicesOfBuffer = kSteps / kSliceSteps;
 inline constexpr uint64_t kStepLl = 32 << 10;    // 8 lines of 8 bytes for each of 512 threads
 inline constexpr uint64_t kStepLl128 = 576'000;  // 120 words for each of 640 threads, less flags
-// Chosen: messages of a step of LL128, whose lines pass on one by one: enough that channels share a
-// link as lines would.
+// Chosen: messages per step of LL128, which forwards lines one by one. Enough of them that channels
+// share a link as lines would.
 inline constexpr uint32_t kPiecesLl128 = 36;
 inline constexpr uint64_t kPointToPointLl = 16 << 10;  // per channel: NCCL_P2P_LL_THRESHOLD
 inline constexpr uint64_t kPointToPointNet = 128 << 10;

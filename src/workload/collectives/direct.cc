@@ -1,17 +1,17 @@
-// Everybody to everybody, each member beginning with the one before it, so that at any time all
-// receive about as much.
+// All-to-all patterns. Each member begins with the member before it, so that at any time all
+// members receive about the same amount.
 
 #include "workload/collectives/algorithms.h"
 
 namespace tulle::workload {
 namespace {
 
-// Lets a member begin with another one only when one of those before is served.
+// Delays the start of a member's next peer until one of its earlier peers is served.
 class Turns {
 public:
     Turns(uint32_t members, uint32_t peers) : peers_(peers), served_(members) {}
 
-    // The task to wait for before the `turn`-th.
+    // The task that the `turn`-th peer waits for.
     uint32_t before(uint32_t member, size_t turn) const {
         if (peers_ == 0 || turn < peers_) return kNoTask;
         return served_[member][turn - peers_];
@@ -21,14 +21,14 @@ public:
 
 private:
     uint32_t peers_;
-    std::vector<std::vector<uint32_t>> served_;  // the last message to each, in their order
+    std::vector<std::vector<uint32_t>> served_;  // the last message to each peer, in order
 };
 
 Range in_channel(Range range, const Direct& options, uint16_t channel) {
     return part(range, options.channels, channel);
 }
 
-// A whole range from one to another; calls send(piece, channel) and gives the last task.
+// Sends a whole range from one member to another with send(piece, channel); returns the last task.
 template <class Send>
 uint32_t send_all(const Exchange& exchange, const Direct& options, Range range, Send&& send) {
     uint32_t last = kNoTask;
@@ -42,7 +42,7 @@ uint32_t send_all(const Exchange& exchange, const Direct& options, Range range, 
     return last;
 }
 
-// range_of(from, to): what goes there.
+// range_of(from, to) is the range to send.
 template <class RangeOf>
 void everybody_to_everybody(Exchange& exchange, const Direct& options, bool reduces,
                             RangeOf&& range_of) {
@@ -62,7 +62,7 @@ void everybody_to_everybody(Exchange& exchange, const Direct& options, bool redu
         }
 }
 
-// What one member has for another: a row for each sender.
+// The data that one member has for another: one row for each sender.
 struct Matrix {
     uint32_t n;
     uint64_t bytes;
@@ -91,8 +91,8 @@ void all_to_all(Exchange& exchange, const Direct& options, uint64_t bytes) {
                            [&](uint32_t from, uint32_t to) { return matrix.at(from, to); });
 }
 
-// Server by server; a member serves its like in another server with all that its own server has
-// for it.
+// Server by server. A member sends to its peer in another server all data that its own server has
+// for that peer.
 void all_to_all_by_rail(Exchange& exchange, const Direct& options, uint64_t bytes) {
     const Placement& placement = exchange.placement();
     const Matrix matrix{placement.size(), bytes};

@@ -59,7 +59,7 @@ private:
     Range range_;
     uint16_t channel_;
     std::vector<Fold> folded_;
-    std::vector<uint32_t> core_;  // a power of two of them
+    std::vector<uint32_t> core_;  // members, a power of two
 };
 
 }  // namespace

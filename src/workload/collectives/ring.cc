@@ -1,5 +1,5 @@
-// Rings. Position p sends, in step s, the block that ends at position p - 1 - s: to reduce it takes
-// n - 1 steps, and as many to pass the results around, for which the same formula holds.
+// Rings. In step s, position p sends the block that ends at position p - 1 - s. A reduction takes n
+// - 1 steps. Passing the results around takes as many, and the same formula holds.
 #include <algorithm>
 
 #include "workload/collectives/algorithms.h"
@@ -7,8 +7,8 @@
 namespace tulle::workload {
 namespace {
 
-// Where a ring enters each server: the place by which it left the one before. Two rails would do
-// back and forth; around an odd number of servers it takes a third.
+// The place at which a ring enters each server: that at which it left the server before. Two rails
+// suffice to go back and forth; around an odd number of servers it takes a third.
 std::vector<uint32_t> entry_places(const Placement& placement, uint32_t channel) {
     const uint32_t servers = placement.server_count();
     std::vector<uint32_t> places;
@@ -40,7 +40,7 @@ std::vector<uint32_t> ring_order(const Placement& placement, uint32_t channel) {
     return order;
 }
 
-// Pieces of a block are on their way at the same time, as many as the window has room for, so that
+// Several pieces of a block are in flight at the same time, as many as fit into the window, so that
 // the ring is busy while a message travels.
 void ring(Exchange& exchange, std::span<const uint32_t> order, std::span<const Range> blocks,
           Passes passes, uint16_t channel) {
@@ -69,7 +69,7 @@ void ring(Exchange& exchange, std::span<const uint32_t> order, std::span<const R
     exchange.continue_step(false);
 }
 
-// Blocks are numbered against the direction of the ring, so that each member gets them in their
+// Blocks are numbered against the direction of the ring, so that each member receives them in
 // order.
 void ring_all_reduce(Exchange& exchange, std::span<const uint32_t> order, Range range,
                      uint16_t channel) {

@@ -1,6 +1,6 @@
-// Trees over servers. In a binary tree half of the nodes are leaves, which send each byte once and
-// receive it once; the inner ones do so twice. Two trees, of which each inner node is a leaf of the
-// other, load all alike (Sanders, Speck and Traeff, 2009).
+// Trees over servers. In a binary tree half of the nodes are leaves, which send and receive each
+// byte once; inner nodes do so twice. With two trees, where the inner nodes of one are leaves of
+// the other, all nodes have the same load (Sanders, Speck and Traeff, 2009).
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -21,7 +21,7 @@ std::vector<uint32_t> by_depth(std::span<const uint32_t> parents) {
     return nodes;
 }
 
-// A tree over chains: who is nearer to the root, and in which order to walk down.
+// A tree over chains: the parent of each member, and the order in which to walk down.
 struct Tree {
     std::vector<uint32_t> parents;
     std::vector<uint32_t> down;
@@ -57,7 +57,7 @@ std::vector<uint32_t> chain_from(const Placement& placement, uint32_t server, ui
     return chain;
 }
 
-// Half of the range goes by each of the two trees, piece by piece, on a channel of its own.
+// Each of the two trees carries half of the range, piece by piece, on its own channel.
 template <class Visit>
 void each_piece_of_trees(const Exchange& exchange, uint32_t count, Range range, uint16_t channel,
                          Visit&& visit) {
@@ -71,8 +71,8 @@ void each_piece_of_trees(const Exchange& exchange, uint32_t count, Range range, 
 
 }  // namespace
 
-// A node is as high as its lowest bit; its parent is the node one higher on whichever side there is
-// one.
+// The height of a node is its lowest set bit. Its parent is the node one level higher, on whichever
+// side there is one.
 std::vector<uint32_t> binary_tree(uint32_t count) {
     std::vector<uint32_t> parents(count);
     for (uint32_t node = 1; node < count; ++node) {
@@ -108,7 +108,7 @@ void tree_all_reduce(Exchange& exchange, const Chains& chains, Range range, uint
                         });
 }
 
-// The root's server hands the data to the member on the channel's rail, which feeds the trees.
+// In the root's server the data go to the member on the channel's rail, which feeds the trees.
 void tree_broadcast(Exchange& exchange, uint32_t root, Range range, uint16_t channel) {
     const Placement& placement = exchange.placement();
     const uint32_t home = placement.server_of(root);

@@ -1,25 +1,25 @@
-// What a library would do: fills in algorithm, protocol, channels, chunks and the software's time.
+// The library's choices: fills in algorithm, protocol, channels, chunks and software time.
 //
-// Which way is taken follows NCCL's cost model (cost_model.h). What a step takes there is split:
-// the network's part, which the simulation has by itself (Machine::Network::latency), is taken
-// away, and the rest is software, spent before a message is posted. A step between neighbours on an
-// idle network then takes what NCCL reckons; more switches, queues and bytes come on top. Where the
-// network alone is slower than NCCL's figure, `hosts.reaction` is what remains for software.
+// The choice follows NCCL's cost model (cost_model.h). The model's time of a step is split. The
+// network's part, which the simulation produces by itself (Machine::NetworkSpeed::latency), is
+// subtracted; the rest is software time before a message is posted. A step between neighbours on an
+// idle network then takes as long as NCCL computes; more switches, queues and bytes add to it.
+// Where the network alone is slower than NCCL's figure, `hosts.reaction` remains for software.
 //
-// Chunks, slices and buffers are cut as NCCL cuts them, and a channel copies one message after the
-// other. One simulated channel stands for all that NCCL has on a rail.
+// Chunks, slices and buffers are cut as in NCCL, and a channel copies one message after the other.
+// One simulated channel stands for all channels of NCCL on a rail.
 //
-// NCCL knows rings, trees, sums in switches (NVLS) and those joined by trees (NVLSTree, here
-// two_level with in_switch and between: tree). Other algorithms are done when they are asked for,
-// with the step times of NCCL's rings. Its PAT, CollNet and symmetric kernels are not there.
+// NCCL has rings, trees, sums in switches (NVLS), and those joined by trees (NVLSTree, here
+// two_level with in_switch and between: tree). Other algorithms run when they are requested, with
+// the step times of NCCL's rings. PAT, CollNet and symmetric kernels are not modeled.
 #pragma once
 
 #include "workload/collectives/collective.h"
 
 namespace tulle::workload {
 
-// The options are in order, but for what is automatic; afterwards nothing is. With
-// Protocol::bare the algorithm is still chosen and no software is added.
+// The options must be valid, but may be automatic; in the result nothing is automatic. With
+// Protocol::bare the algorithm is still chosen and no software time is added.
 CollectiveOptions tune(CollectiveOptions options, const Placement& placement,
                        const Machine& machine);
 

@@ -17,7 +17,7 @@ Duration read_time(const ServingCosts& costs, uint128_t bytes) {
     return {static_cast<int64_t>((bytes * 1'000'000'000 + speed - 1) / speed)};
 }
 
-// Weights of a layer that all ranks of a tensor share out, the experts' apart.
+// Weights of a layer that all ranks of a tensor share, without the experts.
 uint64_t common_weights(const Model& model, uint32_t layer) {
     if (!model.has_experts(layer)) return active_weights(model, layer);
     return active_weights(model, layer) - model.experts_of_token * expert_parameters(model);

@@ -1,10 +1,10 @@
-// What a model takes to compute and to remember on a rank that serves it.
+// The computing time and memory of a model on a rank that serves it.
 //
 // A layer takes the longer of two times: its operations at a share of the GPU's peak, and the bytes
 // that it reads (weights, and keys and values of the context) at a share of the memory's speed.
 // Prompts are bound by the first, answers by the second. The share of the peak is that of training
-// (training/gpu.h), which was fitted to training and not to serving. Attention counts as in
-// training: each new token meets its whole context.
+// (training/gpu.h); it was fitted to training, not to serving. As in training, each new token
+// attends to its whole context.
 #pragma once
 
 #include <cstdint>
@@ -21,35 +21,38 @@ struct ServingCosts {
     uint64_t weight_bytes = 2;       // of a parameter
     uint32_t tensor = 1;             // ranks that share each layer
     uint32_t expert = 1;             // ranks that share the experts; 1: those of `tensor` do
-    // Of keys and values in memory that GPUs share, bytes a second; 0: they are in the GPU's own.
+    // Speed of keys and values in shared memory, bytes a second; 0: they are in the GPU's own
+    // memory.
     uint64_t kv_rate = 0;
 
-    // Ranks that have different experts, or parts of them.
+    // The number of ranks with different experts, or different parts of them.
     uint32_t expert_ranks() const { return expert > 1 ? expert : tensor; }
 };
 
-// What the ranks of a tensor do in one step.
+// The work of the ranks of a tensor in one step.
 struct StepLoad {
-    uint64_t tokens = 0;        // that are new
-    base::uint128_t pairs = 0;  // of a new token and one of its context
+    uint64_t tokens = 0;        // new tokens
+    base::uint128_t pairs = 0;  // pairs of a new token and one of its context
     uint64_t contexts = 0;      // tokens whose keys and values are read
-    uint64_t sequences = 0;     // whose next token is chosen
-    uint64_t all_tokens = 0;    // that are new on all ranks that share the experts
+    uint64_t sequences = 0;     // sequences whose next token is chosen
+    uint64_t all_tokens = 0;    // new tokens on all ranks that share the experts
 };
 
 base::Duration layer_time(const ServingCosts& costs, uint32_t layer, const StepLoad& load);
-// Of the last layer's choice of tokens.
+// The time of the last layer's choice of tokens.
 base::Duration output_time(const ServingCosts& costs, const StepLoad& load);
 
 // Parameters of a rank, in bytes.
 uint64_t parameter_bytes(const ServingCosts& costs);
-// Experts of a rank that some of so many tokens go to, in units of 2^-32; tokens choose evenly.
+// The expected number of a rank's experts that `tokens` tokens use, in units of 2^-32; tokens
+// choose evenly.
 uint64_t experts_met(const ServingCosts& costs, uint64_t tokens);
 
-// Ranks of a tensor that have different keys and values. More ranks than heads have copies; latent
-// attention has one latent vector for all heads, so each rank has it.
+// The number of ranks of a tensor with different keys and values. If there are more ranks than
+// heads, some hold copies. Latent attention has one latent vector for all heads, so each rank holds
+// it.
 uint32_t kv_shards(const Model& model, uint32_t tensor);
-// Of a token and layer, two bytes a value.
+// Bytes of keys and values of a token in one layer, two bytes a value.
 uint64_t kv_bytes_of_layer(const Model& model);
 
 }  // namespace tulle::workload

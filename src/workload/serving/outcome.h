@@ -1,4 +1,4 @@
-// What comes of serving, for whoever keeps it: small, since results include it.
+// The results of serving; small, because the results of a run include them.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct ServingOutcome {
     std::vector<RequestOutcome> requests;
     std::vector<uint64_t> gaps;  // picoseconds between tokens of a request; sorted
     uint64_t steps = 0;
-    uint64_t sequences = 0;      // answers of all steps: over steps, the batch on average
-    base::Duration computing{};  // of schedulers' ranks, summed up
-    base::Duration saying{};     // collectives of layers, likewise
+    uint64_t sequences = 0;      // sum over steps; divided by steps: the average batch
+    base::Duration computing{};  // sum over the schedulers' ranks
+    base::Duration saying{};     // collectives of layers, summed likewise
 };
 
-// A gated task begins: picoseconds of computing, or bytes of a message.
+// Starts a gated task with an amount: picoseconds of computing, or bytes of a message.
 struct ServingRelease {
     uint32_t task = 0;
     uint64_t amount = 0;

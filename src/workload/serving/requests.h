@@ -1,7 +1,8 @@
-// Requests to a model that is served: when they come, how long their prompts and answers are.
+// Requests to a model that is served: their arrival times, and the lengths of prompts and answers.
 //
-// Drawn ones come as a Poisson process: times between them are exponentially distributed and
-// independent. The logarithm is computed in integers, so that every compiler draws the same times.
+// Random requests arrive as a Poisson process: the times between them are exponentially distributed
+// and independent. The logarithm is computed in integers, so that every compiler gives the same
+// times.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace tulle::workload {
 struct Request {
     base::Duration arrival{};  // after the start of the job
     uint32_t prompt = 1;       // tokens
-    uint32_t output = 1;       // tokens, the first included
+    uint32_t output = 1;       // tokens, including the first
 };
 
 struct TokenRange {
@@ -34,8 +35,8 @@ struct RequestPattern {
 
 std::vector<Request> draw_requests(const RequestPattern& pattern, base::RandomStream& random);
 
-// Lines of three words: when it comes (such as 1.5s), tokens of the prompt, tokens of the answer.
-// In order of time.
+// Each line has three words: arrival time (such as 1.5s), tokens of the prompt, tokens of the
+// answer. Lines are in order of time.
 base::Result<std::vector<Request>> read_requests(std::string_view text, std::string_view file);
 
 // -ln(x / 2^64) in units of 2^-32; x is not 0.

@@ -94,7 +94,7 @@ uint32_t ServingRun::replica_in(uint32_t instance, uint32_t request) const {
                                                      : job_.prompt_replica(request);
 }
 
-// Requests enter in the order in which they came, those of other replicas past one that waits.
+// Requests are admitted in order of arrival. Requests of other replicas may pass one that waits.
 void ServingRun::admit(uint32_t n, Instant, std::vector<Release>& releases) {
     Instance& instance = instances_[n];
     std::vector<bool> is_full(instance.replicas.size());
@@ -121,8 +121,9 @@ void ServingRun::admit(uint32_t n, Instant, std::vector<Release>& releases) {
     }
 }
 
-// Where answers are made too, they come first and prompts take what is left, cut where they do not
-// fit. Otherwise prompts are whole, and one that is too long for a step has a step of its own.
+// On instances that also make answers, answers come first, and prompts use the remaining tokens,
+// cut to fit. Otherwise prompts are whole, and one that is too long for a step gets a step of its
+// own.
 void ServingRun::choose_chunks(uint32_t n) {
     Instance& instance = instances_[n];
     const bool cuts = job_.instances[n].makes_answers;
@@ -185,7 +186,8 @@ StepLoad ServingRun::half_of(const StepLoad& load) const {
             (load.sequences + 1) / 2, (load.all_tokens + 1) / 2};
 }
 
-// What layers say among themselves. Of two halves of a batch, one computes while the other says.
+// The communication time of a layer. If a batch is split into halves, one half computes while the
+// other communicates.
 Duration ServingRun::saying_time(const ServingInstance& shape, uint32_t layer, uint64_t tokens,
                                  Duration computing) const {
     const Duration sums = 2 * shape.sum.at(tokens);
@@ -220,7 +222,7 @@ void ServingRun::reckon_step(uint32_t n) {
                                       ? 2 * layer_time(shape.costs, layer, half_of(replica.load))
                                       : layer_time(shape.costs, layer, replica.load);
             replica.computing[piece] += time;
-            // Replicas meet in each exchange; the scheduler's own stands for all.
+            // All replicas take part in each exchange; the scheduler's own replica stands for all.
             if (&replica == &instance.replicas.front())
                 instance.saying[piece] += saying_time(shape, layer, most, time);
         }
@@ -271,7 +273,8 @@ void ServingRun::end_step(uint32_t n, Instant at, std::vector<Release>& releases
     instance.is_busy = false;
     std::vector<uint32_t> going_on;
     for (const uint32_t request : instance.answers) {
-        // The first token belongs to the scheduler of prompts, so the gap behind it comes later.
+        // The first token belongs to the scheduler of prompts, so the gap after it is counted
+        // later.
         if (made_[request] == 1)
             second_token_[request] = at;
         else
@@ -291,7 +294,7 @@ void ServingRun::end_step(uint32_t n, Instant at, std::vector<Release>& releases
     begin_step(n, at, releases);
 }
 
-// The prompt's last step chooses the first token of the answer.
+// The last step of a prompt chooses the first token of the answer.
 void ServingRun::end_prompt(uint32_t n, uint32_t request, Instant at,
                             std::vector<Release>& releases) {
     requests_[request].first_token = at;
@@ -333,7 +336,7 @@ ServingOutcome ServingRun::outcome() const {
 
 namespace {
 
-// Carries out the tasks of one job; messages and collectives take no time.
+// Runs the tasks of one job; messages and collectives take no time.
 class AloneRun {
 public:
     AloneRun(const Program& program, uint32_t job)

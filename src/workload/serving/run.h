@@ -1,11 +1,11 @@
-// Serving while it happens: what its schedulers and ranks decide.
+// Serving during a run: the decisions of its schedulers and ranks.
 //
-// Whoever carries the program out says which tasks have ended and where, and begins what is
-// answered, at that rank and instant. Ranks may be told of at the same time by several threads, a
-// rank by one of them. Each instance's state belongs to its first rank; other ranks read the step
-// that is under way after its message `go` and before their message `done`. Of a request, what was
-// computed and when its first token came belong to the scheduler of its prompt, all else to that of
-// its answer.
+// The caller runs the program. It reports which tasks have ended and where, and starts the tasks
+// that see() releases, at that rank and instant. Several threads may report at the same time, but
+// each rank belongs to one of them. Each instance's state belongs to its first rank; other ranks
+// read the current step after its message `go` and before their message `done`. The computed part
+// of a request and the time of its first token belong to the scheduler of its prompt, all else to
+// that of its answer.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ public:
 
     ServingRun(const Program& program, uint32_t job);
 
-    // A task that is reported has ended: a message has arrived, or computing is over.
+    // Reports the end of a task: a message has arrived, or computing is over.
     void see(uint32_t task, base::Instant at, std::vector<Release>& releases);
     ServingOutcome outcome() const;
 
@@ -33,10 +33,10 @@ private:
     struct Meaning {
         Role role = Role::none;
         uint32_t instance = 0;
-        uint32_t index = 0;  // of a request, or of a member
+        uint32_t index = 0;  // of a request or a member
         uint32_t piece = 0;
     };
-    // A part of a prompt in a step.
+    // The part of a prompt that is computed in a step.
     struct Chunk {
         uint32_t request = 0;
         uint32_t tokens = 0;
@@ -44,18 +44,18 @@ private:
     };
     struct Replica {
         uint64_t room = 0;     // tokens of KV caches
-        uint64_t answers = 0;  // requests that have entered and are not over
+        uint64_t answers = 0;  // requests that were admitted and are not finished
         StepLoad load;
         std::vector<base::Duration> computing;  // by piece
     };
     struct Instance {
         std::deque<uint32_t> outside;  // requests that wait for room
-        std::deque<uint32_t> prompts;  // that wait to be computed
+        std::deque<uint32_t> prompts;  // requests that wait to be computed
         std::vector<uint32_t> answers;
         std::vector<Replica> replicas;
-        // The step.
+        // The current step.
         bool is_busy = false;
-        uint32_t missing = 0;  // members that have not ended it
+        uint32_t missing = 0;  // members that have not ended the step
         std::vector<Chunk> chunks;
         std::vector<base::Duration> saying;  // by piece
 
@@ -98,7 +98,7 @@ private:
     std::vector<base::Instant> second_token_;  // by request; 0: none yet
 };
 
-// The same on an infinitely fast network: no message and no collective takes time.
+// The outcome on an infinitely fast network, where messages and collectives take no time.
 ServingOutcome serve_alone(const Program& program, uint32_t job);
 
 }  // namespace tulle::workload

@@ -1,24 +1,25 @@
-// Serving a model: requests come, their prompts are computed, their answers follow token by token.
+// Serving a model: requests arrive, their prompts are computed, and their answers follow token by
+// token.
 //
-// An *instance* is some GPUs that hold a model: ranks of a tensor share each layer; with experts
-// spread over more ranks than that, each group of a tensor is a *replica* with requests of its own,
-// and all replicas take each step together. One kind of instance does both, or prompts and answers
-// have instances of their own, and the KV cache of a prompt goes from one to the other, whole or
-// layer by layer.
+// An *instance* is a set of GPUs that hold a model. The ranks of a tensor share each layer. If
+// experts are spread over more ranks than that, each tensor group is a *replica* with its own
+// requests, and all replicas take each step together. Either each instance handles both prompts and
+// answers, or they have separate instances. Then the KV cache of a prompt is sent from one to the
+// other, whole or layer by layer.
 //
-// What is in a step depends on what has come until then, so the program cannot be written down
-// beforehand. Each instance has a scheduler, its first rank, which decides at the end of each step
-// by what that rank has seen (run.h), and tells the other ranks by message. A decision is thus an
-// event of one rank like any other, and does not depend on threads. The other way, to plan all
-// steps beforehand from computing times, would miss what a slow network does to batches.
+// The contents of a step depend on the requests that have arrived, so the program cannot be written
+// in advance. Each instance has a scheduler, its first rank. It decides at the end of each step by
+// what that rank has seen (run.h), and tells the other ranks by message. So a decision is an event
+// of one rank like any other, and does not depend on threads. Planning all steps in advance from
+// computing times would miss the effect of a slow network on batches.
 //
-// The tasks of a step are there once for each instance and begin again for each step; those of a
-// request are there once for each request. Collectives of layers are simulated by themselves for
-// some numbers of tokens, and others are on lines between them.
+// The tasks of a step exist once per instance and run again for each step. The tasks of a request
+// exist once per request. Collectives of layers are simulated by themselves for some numbers of
+// tokens; other numbers are on lines between them.
 //
-// Simplified: requests go to instances in turn; room for keys and values of all of a request is
-// taken before its prompt is computed, and instances of prompts have enough; a prompt is cut only
-// where answers are made beside it; nobody is pushed out.
+// Simplified: requests go to instances in turn. Room for all keys and values of a request is
+// reserved before its prompt is computed; instances of prompts have enough. A prompt is cut only on
+// instances that also make answers. No request is evicted.
 #pragma once
 
 #include <cstdint>
@@ -38,21 +39,21 @@ struct ServingOptions {
     Engine engine;
     uint32_t memory_permille = 800;
     uint64_t weight_bytes = 2;
-    base::Duration overhead{};  // of a step, before it begins
-    bool kv_by_layer = true;    // otherwise after the last layer
-    // Keys and values are in memory that GPUs share: bytes of each GPU; 0: in its own. They are
-    // read at so many bytes a second, as all GPUs at once were simulated to.
+    base::Duration overhead{};  // before each step
+    bool kv_by_layer = true;    // KV caches are sent layer by layer, otherwise after the last
+    // Keys and values in shared memory: bytes of each GPU; 0: they are in its own memory. They are
+    // read at `kv_memory_rate` bytes a second, the simulated rate of all GPUs at once.
     uint64_t kv_memory_bytes = 0;
     uint64_t kv_memory_rate = 0;
-    uint32_t most_sequences = 256;  // of a replica in a step; as vLLM does without being told
-    uint64_t step_tokens = 8192;    // of a replica in a step, new ones; chosen
-    bool two_batches = false;       // experts' messages of one half behind the computing of another
-    // What a request has to keep for its tokens to count as goodput.
+    uint32_t most_sequences = 256;  // of a replica in a step; the default of vLLM
+    uint64_t step_tokens = 8192;    // new tokens of a replica in a step; chosen
+    bool two_batches = false;  // experts' messages of one half overlap with computing of the other
+    // The limits that a request must keep for its tokens to count as goodput.
     std::optional<base::Duration> first_token_limit;
     std::optional<base::Duration> token_limit;  // between tokens, on average
 };
 
-// GPUs that are cut into instances of the same shape.
+// GPUs that are divided into instances of the same shape.
 struct ServingGroup {
     std::vector<Member> members;
     uint32_t tensor = 1;
@@ -63,7 +64,7 @@ struct ServingGroup {
     uint32_t gpus_of_instance() const { return std::max(tensor, expert); }
 };
 
-// Time by number of tokens: on lines between points.
+// Time by number of tokens, linear between points.
 struct TokenTimes {
     struct Point {
         uint64_t tokens = 0;
@@ -78,12 +79,12 @@ struct ServingInstance {
     ServingCosts costs;
     bool computes_prompts = true;
     bool makes_answers = true;
-    uint32_t pieces = 1;   // of a step: all layers, or one each
-    uint64_t kv_room = 0;  // tokens of a replica
+    uint32_t pieces = 1;   // of a step: one for all layers, or one per layer
+    uint64_t kv_room = 0;  // tokens of KV caches of a replica
     TokenTimes sum;        // of one all-reduce of a tensor
-    TokenTimes dispatch;   // of tokens to experts, and back
+    TokenTimes dispatch;   // of tokens to experts
     TokenTimes combine;
-    // Tasks: go and done of each member but the first, computing and messages of each piece.
+    // Tasks: `go` and `done` of each member but the first; computing and messages of each piece.
     uint32_t first_go = 0;
     uint32_t first_computing = 0;  // by member, then piece
     uint32_t first_saying = 0;
@@ -94,11 +95,11 @@ struct ServingInstance {
     uint32_t replica_of(uint32_t member) const { return member / costs.tensor; }
 };
 
-// Part of a KV cache that one rank of a tensor sends to one of another.
+// The part of a KV cache that one rank of a tensor sends to a rank of another tensor.
 struct KvTransfer {
-    uint32_t from = 0;  // places in their tensors
+    uint32_t from = 0;  // places in the respective tensors
     uint32_t to = 0;
-    uint64_t bytes = 0;  // of a token and layer
+    uint64_t bytes = 0;  // per token and layer
 };
 std::vector<KvTransfer> kv_transfers(const Model& model, uint32_t from_tensor, uint32_t to_tensor);
 
@@ -106,11 +107,11 @@ struct ServingJob {
     ServingOptions options;
     std::vector<Request> requests;
     std::vector<ServingInstance> instances;
-    std::vector<uint32_t> of_prompts;   // of `instances`
-    std::vector<uint32_t> of_answers;   // the same ones, or others
-    std::vector<KvTransfer> transfers;  // by `from`; none where instances do both
+    std::vector<uint32_t> of_prompts;   // indices into `instances`
+    std::vector<uint32_t> of_answers;   // the same, or others
+    std::vector<KvTransfer> transfers;  // by `from`; empty if instances do both
 
-    // Tasks, one a request, and of its KV cache: by request, piece and transfer.
+    // Tasks: one per request; for KV caches one per request, piece and transfer.
     uint32_t first_task = 0;
     uint32_t first_arrival = 0;
     uint32_t first_ask = 0;
@@ -132,10 +133,10 @@ struct ServingJob {
         return static_cast<uint32_t>(
             first_kv + (uint64_t{request} * pieces + piece) * transfers.size() + transfer);
     }
-    uint64_t kv_bytes(uint32_t request, size_t transfer) const;  // of a piece
+    uint64_t kv_bytes(uint32_t request, size_t transfer) const;  // per piece
 };
 
-// What does not go together, or does not fit into memory, in one sentence.
+// The first incompatible option, or why it does not fit into memory, in one sentence.
 std::optional<base::Error> check(const ServingOptions& options, const ServingGroup& group,
                                  const std::vector<Request>& requests);
 
@@ -148,7 +149,7 @@ inline constexpr uint16_t kServingChannels = 2;
 
 uint64_t most_tasks(const ServingOptions& options, const std::vector<ServingGroup>& groups,
                     const std::vector<Request>& requests);
-// Adds the job. All is in order.
+// Adds the job. All arguments must be valid.
 void append_serving(Program& program, const Job& job, const ServingOptions& options,
                     const std::vector<ServingGroup>& groups, std::vector<Request> requests,
                     const ServingPlace& place, const Rehearse& rehearse);

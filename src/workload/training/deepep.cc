@@ -7,13 +7,13 @@ namespace {
 
 using base::Duration;
 
-// A dispatch of many tokens is on the line through two smaller ones.
+// A larger dispatch is on the line through two smaller ones.
 constexpr uint32_t kFewTokens = 256;
 constexpr uint32_t kManyTokens = 1024;
-// Groups that are simulated at the same time have about so many ranks; chosen.
+// The approximate number of ranks that are simulated at the same time; chosen.
 constexpr uint32_t kMostRanks = 256;
 
-// The first groups.
+// Keeps only the first groups.
 void keep_few(std::vector<Placement>& groups) {
     const size_t most = std::max<size_t>(1, kMostRanks / groups.front().size());
     if (groups.size() > most)
@@ -46,7 +46,8 @@ ExpertOptions expert_options(const StepOptions& options) {
     return experts;
 }
 
-// Forward and backward each have a dispatch and a combine: backward they change places.
+// Forward and backward passes each have a dispatch and a combine; in the backward pass they are
+// swapped.
 Duration rehearse_deepep(const StepOptions& options, const StepPlace& place,
                          std::vector<Placement> groups, uint64_t times,
                          std::vector<RepeatedCollective>& repeated) {

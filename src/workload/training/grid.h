@@ -1,8 +1,9 @@
-// Where a rank stands in the layout: its place along each axis, and the groups that it talks in.
+// The place of a rank in the layout: its coordinate on each axis, and the groups that it belongs
+// to.
 //
-// The user says which axis is inside which: ranks that follow one another differ in the first axis
-// of the order. Experts are spread over the ranks that have the same other parameters, those of the
-// axes context and data, which are counted context first.
+// The user gives the order of the axes: consecutive ranks differ in the first axis. Experts are
+// spread over the ranks that have the same other parameters, those of the axes context and data,
+// counted context first.
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@ namespace tulle::workload {
 
 enum class Axis : uint8_t { tensor, context, pipeline, data };
 inline constexpr size_t kAxes = 4;
-using AxisOrder = std::array<Axis, kAxes>;  // the innermost first
-// As Llama 3 was trained (arXiv 2407.21783).
+using AxisOrder = std::array<Axis, kAxes>;  // innermost first
+// The order of Llama 3 (arXiv 2407.21783).
 inline constexpr AxisOrder kUsualOrder = {Axis::tensor, Axis::context, Axis::pipeline, Axis::data};
 
 std::string_view name_of(Axis axis);  // "tp"
@@ -35,18 +36,19 @@ public:
 
     uint32_t rank(const GridPlace& place) const;
 
-    // Ranks of a stage are columns; those of the same column of all stages pass activations on.
+    // A column is the number of a rank in its stage. Ranks with the same column pass activations on
+    // from stage to stage.
     uint32_t columns() const { return layout_.tensor * replicas(); }
     uint32_t replicas() const { return layout_.context * layout_.data; }
     uint32_t rank(uint32_t stage, uint32_t column) const;
 
-    // Groups of the columns of a stage, each a list of columns.
+    // Groups of columns of a stage, each a list of columns.
     using Groups = std::vector<std::vector<uint32_t>>;
     Groups tensor_groups() const;
     Groups context_groups() const;
-    // That have the same parameters, experts apart.
+    // Columns with the same parameters, except experts.
     Groups replica_groups() const;
-    // That have all experts between them, and those that have the same experts.
+    // First: columns that have all experts between them. Second: columns with the same experts.
     Groups expert_groups() const;
     Groups expert_replica_groups() const;
 

@@ -114,7 +114,7 @@ uint64_t matrices(const Model& model) {
     return model.is_gated ? 3 : 2;
 }
 
-// Of the projections, which are multiplied with each token.
+// Weights of the projections, which are multiplied with each token.
 uint64_t attention_weights(const Model& model) {
     const uint64_t h = model.hidden;
     const uint64_t a = model.heads;
@@ -129,7 +129,7 @@ uint64_t dense_weights(const Model& model) {
     return matrices(model) * times(model.hidden, model.feed_forward);
 }
 
-// Norms and biases, which no token is multiplied with in a matrix.
+// Norms and biases: parameters that are not in a matrix product.
 uint64_t small_parameters(const Model& model) {
     const uint64_t h = model.hidden;
     // GPT: two norms with a bias, and biases of q, k, v, the projection and both matrices.
@@ -197,8 +197,8 @@ uint64_t kv_bytes_per_token(const Model& model) {
     return 2 * values * model.layers;
 }
 
-// Forward two operations for each weight and token, backward twice that. Scores and their use are
-// two products of `sequence` by `sequence` for each head.
+// The forward pass has two operations per weight and token, the backward pass twice that. Scores
+// and their use are two products of `sequence` by `sequence` for each head.
 base::uint128_t flops_per_sequence(const Model& model, uint64_t sequence) {
     base::uint128_t weights = embedding_parameters(model);
     for (uint32_t layer = 0; layer < model.layers; ++layer) weights += active_weights(model, layer);

@@ -1,4 +1,4 @@
-// Models by shape, and what follows from a shape: parameters and floating point operations.
+// Models by shape, with the parameters and floating point operations that follow from it.
 //
 // Shapes are as published: Llama 3 in arXiv 2407.21783, GPT-3 as arXiv 2104.04473 trains it,
 // Mixtral and Llama 2 in the configuration files of their releases, DeepSeek-V3 in arXiv
@@ -17,22 +17,22 @@ struct Model {
     std::string_view name;
     uint32_t layers = 0;
     uint32_t hidden = 0;
-    uint32_t feed_forward = 0;  // width of the inner layer; of dense layers
+    uint32_t feed_forward = 0;  // inner width of dense layers
     uint32_t heads = 0;
     uint32_t kv_heads = 0;
     uint32_t head_size = 0;
     uint32_t vocabulary = 0;
-    uint32_t sequence = 0;  // tokens of a sample, as it was trained
-    bool is_gated = true;   // three matrices in the feed-forward layer, otherwise two
+    uint32_t sequence = 0;  // tokens of a training sample
+    bool is_gated = true;   // the feed-forward layer has three matrices, otherwise two
     // GPT: biases, learned positions, and one matrix for embedding and output.
     bool is_classic = false;
 
-    // Experts; none: all layers are dense.
+    // Experts; 0: all layers are dense.
     uint32_t experts = 0;
     uint32_t experts_of_token = 0;
     uint32_t shared_experts = 0;
     uint32_t expert_feed_forward = 0;
-    uint32_t dense_layers = 0;  // the first ones, before those with experts
+    uint32_t dense_layers = 0;  // dense layers before those with experts
 
     // Latent attention; 0: keys and values are projected directly.
     uint32_t query_rank = 0;
@@ -44,28 +44,28 @@ struct Model {
 };
 
 std::span<const Model> models();
-// Null: there is none of this name.
+// Null if the name is unknown.
 const Model* find_model(std::string_view name);
 
 // Parameters of the parts of a model.
 uint64_t expert_parameters(const Model& model);  // of one
-// Of a layer, all of its experts included.
+// Parameters of a layer, including all of its experts.
 uint64_t layer_parameters(const Model& model, uint32_t layer);
 uint64_t embedding_parameters(const Model& model);  // of one matrix
 uint64_t parameters(const Model& model);
-// That a token meets.
+// Parameters that a token uses.
 uint64_t active_parameters(const Model& model);
 
-// Of a layer: weights that a token is multiplied with.
+// Weights of a layer that a token is multiplied with.
 uint64_t active_weights(const Model& model, uint32_t layer);
-// Of a layer: multiplications of attention for each pair of tokens, scores and their use.
+// Multiplications of a layer's attention for each pair of tokens: scores and their use.
 uint64_t attention_products(const Model& model);
 
-// Bytes of keys and values that a token leaves behind, two bytes each.
+// Bytes of keys and values stored per token, two bytes each.
 uint64_t kv_bytes_per_token(const Model& model);
 
-// Floating point operations of a forward and backward pass over one sequence, two a multiplication,
-// attention counted as a full square, nothing recomputed.
+// Floating point operations of a forward and backward pass over one sequence. Each multiplication
+// counts as two, attention as a full square; nothing is recomputed.
 base::uint128_t flops_per_sequence(const Model& model, uint64_t sequence);
 
 }  // namespace tulle::workload

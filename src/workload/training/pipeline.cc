@@ -20,7 +20,7 @@ std::vector<Slot> one_forward_one_backward(const Pipeline& pipeline, uint32_t st
     return slots;
 }
 
-// Groups of as many micro-batches as there are stages pass all chunks, one after the other.
+// Groups of micro-batches, one per stage, pass through all chunks, one chunk after the other.
 std::vector<Slot> interleaved(const Pipeline& pipeline, uint32_t stage) {
     const uint32_t p = pipeline.stages;
     const uint32_t v = pipeline.chunks;
@@ -39,8 +39,8 @@ std::vector<Slot> interleaved(const Pipeline& pipeline, uint32_t stage) {
     return slots;
 }
 
-// As 1F1B, but a stage does gradients of weights as many micro-batches later as there are stages
-// before it. All stages then keep as many activations as the first.
+// As 1F1B, but a stage delays gradients of weights by as many micro-batches as there are stages
+// before it. Then all stages keep as many activations as the first.
 std::vector<Slot> zero_bubble(const Pipeline& pipeline, uint32_t stage) {
     std::vector<Slot> slots;
     uint32_t weights = 0;
@@ -55,15 +55,15 @@ std::vector<Slot> zero_bubble(const Pipeline& pipeline, uint32_t stage) {
     return slots;
 }
 
-// Follows the eight steps of DualPipe. A stage of the second half does what its mirror image does,
-// with the directions exchanged. Micro-batches of direction 1 are numbered behind those of 0.
+// The eight steps of DualPipe. A stage of the second half does the same as its mirror stage, with
+// the directions exchanged. Micro-batches of direction 1 are numbered after those of direction 0.
 class DualPipe {
 public:
     DualPipe(const Pipeline& pipeline, uint32_t stage)
         : half_(pipeline.micro_batches / 2), is_mirrored_(stage >= pipeline.stages / 2) {
         const uint32_t stages = pipeline.stages;
         const uint32_t place = std::min(stage, stages - 1 - stage);
-        const uint32_t inner = stages / 2 - place - 1;  // stages between it and the middle
+        const uint32_t inner = stages / 2 - place - 1;  // stages between this one and the middle
         repeat(2 * inner, [&] { forward(0); });
         repeat(place + 1, [&] { forward(0), forward(1); });
         repeat(inner, [&] { backward(1), forward(1); });
@@ -83,7 +83,7 @@ private:
         for (uint32_t i = 0; i < times; ++i) step();
     }
 
-    // From the middle on, gradients of weights wait.
+    // From the middle on, gradients of weights are delayed.
     void drain(uint32_t place) {
         const uint32_t turns = place + 1;
         bool waits = false;

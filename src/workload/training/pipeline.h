@@ -1,8 +1,8 @@
-// The order in which a stage of a pipeline does its work: which micro-batch of which chunk of
-// layers goes forward or backward next.
+// The order of work of a pipeline stage: which micro-batch of which chunk of layers goes forward or
+// backward next.
 //
-// 1F1B and interleaved: arXiv 2104.04473. Zero bubble: ZB-H1 of arXiv 2401.10241, which does the
-// gradients of weights later, where a stage would wait. DualPipe: arXiv 2412.19437, micro-batches
+// 1F1B and interleaved: arXiv 2104.04473. Zero bubble: ZB-H1 of arXiv 2401.10241, which delays the
+// gradients of weights until a stage would be idle. DualPipe: arXiv 2412.19437, with micro-batches
 // from both ends of the pipeline, so each stage has two parts of the model.
 #pragma once
 
@@ -21,8 +21,8 @@ struct Slot {
     enum class Kind : uint8_t {
         forward,
         backward,          // both kinds of gradients
-        input_gradients,   // what the stage before waits for
-        weight_gradients,  // what nobody else waits for
+        input_gradients,   // the previous stage waits for these
+        weight_gradients,  // no other stage waits for these
     };
     Kind kind = Kind::forward;
     uint32_t chunk = 0;
@@ -30,13 +30,13 @@ struct Slot {
     bool operator==(const Slot&) const = default;
 
     bool is_forward() const { return kind == Kind::forward; }
-    // Whether the stage before waits for it.
+    // True if the previous stage waits for it.
     bool sends_back() const { return kind == Kind::backward || kind == Kind::input_gradients; }
-    // Whether gradients of weights are complete after it.
+    // True if it completes gradients of weights.
     bool has_weights() const { return kind == Kind::backward || kind == Kind::weight_gradients; }
 };
 
-// Where a part of the model is.
+// The stage and chunk that hold a part of the model.
 struct StagePlace {
     uint32_t stage = 0;
     uint32_t chunk = 0;
@@ -46,15 +46,16 @@ struct StagePlace {
 struct Pipeline {
     PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
     uint32_t stages = 1;
-    uint32_t chunks = 1;  // of a stage; 2 of DualPipe
+    uint32_t chunks = 1;  // per stage; 2 for DualPipe
     uint32_t micro_batches = 1;
 
-    // Parts that the layers are cut into. Both chunks of DualPipe are of the same parts.
+    // The number of parts that the layers are cut into. Both chunks of DualPipe hold the same
+    // parts.
     uint32_t parts() const;
     uint32_t part_of(StagePlace place) const;
-    // Where activations go from there; none: to the loss.
+    // The place that activations go to next; nullopt: to the loss.
     std::optional<StagePlace> next(StagePlace place) const;
-    // Where gradients go; none: it has the embedding.
+    // The place that gradients go to next; nullopt: this place has the embedding.
     std::optional<StagePlace> previous(StagePlace place) const;
     std::vector<Slot> slots(uint32_t stage) const;
     // The first and last micro-batch of a chunk.

@@ -11,7 +11,7 @@ using base::uint128_t;
 constexpr uint64_t kDay = 86'400'000'000'000'000;  // picoseconds
 constexpr uint64_t kMillion = 1'000'000;
 
-// The largest whole number whose square is not more.
+// The square root, rounded down.
 uint128_t root(uint128_t value) {
     uint128_t low = 0;
     uint128_t high = uint128_t{1} << 63;
@@ -22,7 +22,7 @@ uint128_t root(uint128_t value) {
     return low;
 }
 
-// By place in the grid: so many bytes a parameter, which replicas may share out.
+// By place in the grid: `each` bytes per parameter, which replicas may divide.
 std::vector<uint64_t> bytes_of_ranks(const StepOptions& options, uint64_t each, bool is_shared) {
     const Layout& layout = options.layout;
     const Grid grid(layout, options.order);
@@ -50,7 +50,7 @@ std::vector<uint64_t> optimizer_bytes(const StepOptions& options) {
 }
 
 Duration copy_time(uint64_t bytes) {
-    // As measured between host and GPU on 8 x H200 (ml-engineering, "network").
+    // Measured between host and GPU on 8 x H200 (ml-engineering, "network").
     constexpr uint64_t kBytesPerSecond = 55'060'000'000;
     return {static_cast<int64_t>(uint128_t{bytes} * kMillion * kMillion / kBytesPerSecond)};
 }
