@@ -29,7 +29,7 @@ void store_big_endian(uint16_t value, MutableBytes bytes) {
     bytes[1] = static_cast<std::byte>(value);
 }
 
-// Takes headers off the front of a packet and leaves what it could not take in the trailer.
+// Takes headers from the front of a packet; the rest becomes the trailer.
 class Parser {
 public:
     Parser(Frame& frame, Bytes bytes, size_t original_size)
@@ -67,7 +67,7 @@ private:
 
     Frame& frame_;
     Bytes rest_;
-    size_t missing_;  // bytes on the wire that the capture does not hold
+    size_t missing_;  // bytes on the wire that were not captured
 };
 
 void Parser::ethernet() {
@@ -104,7 +104,7 @@ void Parser::mac_control() {
 
 void Parser::ipv4() {
     if (!take(frame_.ipv4)) return too_short("shorter than an IPv4 header");
-    frame_.network = Network::ipv4;
+    frame_.network = NetworkHeader::ipv4;
     const Ipv4& ip = frame_.ipv4;
     if (ip.version != 4) return malformed("an IPv4 header whose version is not 4");
     if (ip.protocol != kProtocolUdp) return foreign("IPv4, not UDP");
@@ -116,7 +116,7 @@ void Parser::ipv4() {
 
 void Parser::ipv6() {
     if (!take(frame_.grh)) return too_short("shorter than an IPv6 header");
-    frame_.network = Network::ipv6;
+    frame_.network = NetworkHeader::ipv6;
     if (frame_.grh.version != 6) return malformed("an IPv6 header whose version is not 6");
     if (frame_.grh.next_header != kProtocolUdp) return foreign("IPv6, not UDP");
     udp(Encapsulation::roce_v2_ipv6, frame_.grh.payload_length);
@@ -133,7 +133,7 @@ void Parser::udp(Encapsulation encapsulation, size_t size) {
 
 void Parser::roce_v1() {
     if (!take(frame_.grh)) return too_short("shorter than a global route header");
-    frame_.network = Network::grh;
+    frame_.network = NetworkHeader::grh;
     if (frame_.grh.next_header != kProtocolIba)
         return malformed("a global route header whose next header is not 0x1b");
     transport(Encapsulation::roce_v1, frame_.grh.payload_length);
@@ -152,7 +152,7 @@ void Parser::infiniband() {
         case NextHeader::grh: break;
     }
     if (!take(frame_.grh)) return too_short("shorter than a global route header");
-    frame_.network = Network::grh;
+    frame_.network = NetworkHeader::grh;
     if (size < Lrh::kSize + Grh::kSize)
         return malformed("a packet length below the global route header's own");
     transport(Encapsulation::infiniband_global, size - Lrh::kSize - Grh::kSize);
@@ -163,7 +163,7 @@ void Parser::flow_control() {
     end(FrameKind::flow_control, {});
 }
 
-// `size` is what the headers before say of the bytes from the BTH to the ICRC.
+// `size` is the length from the BTH to the ICRC, by the headers before.
 void Parser::transport(Encapsulation encapsulation, size_t size) {
     frame_.encapsulation = encapsulation;
     if (size > rest_.size() + missing_)
@@ -200,7 +200,7 @@ void Parser::transport(Encapsulation encapsulation, size_t size) {
     }
 }
 
-// Where the ICRC's coverage begins: RoCE does not cover the Ethernet header.
+// Where the coverage of the ICRC begins: in RoCE after the Ethernet header.
 size_t covered_begin(const Frame& frame) {
     if (frame.link == LinkLayer::infiniband) return 0;
     return Ethernet::kSize + (frame.has_vlan ? Vlan::kSize : 0);
@@ -297,13 +297,13 @@ uint16_t expected_vcrc(const Frame& frame, Bytes bytes) {
 Bits16 expected_lpcrc(const FlowControl& packet) {
     std::array<std::byte, FlowControl::kSize> bytes;
     write(packet, bytes);
-    // The layout reads the field most significant byte first; a CRC goes out the other way.
+    // The layout reads the most significant byte first; a CRC is sent in the opposite order.
     return Bits16{__builtin_bswap16(vcrc(Bytes(bytes).first(4)))};
 }
 
 void seal(const Frame& frame, MutableBytes bytes) {
     const size_t begin = covered_begin(frame);
-    if (frame.network == Network::ipv4) {
+    if (frame.network == NetworkHeader::ipv4) {
         const MutableBytes header = bytes.subspan(begin, Ipv4::kSize);
         store_big_endian(0, header.subspan(kIpv4ChecksumOffset, 2));
         store_big_endian(ipv4_checksum(header), header.subspan(kIpv4ChecksumOffset, 2));

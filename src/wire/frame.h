@@ -1,9 +1,9 @@
-// A packet as it lies on the wire, taken apart without loss.
+// A packet as on the wire, parsed without loss.
 //
-// A Frame holds every header in full, reserved bits included, so that writing what was parsed gives
-// the same bytes, even of a damaged packet. It is what captures are read into and written from, and
-// the step between a Packet (packet.h), which keeps only what matters to the fabric, and bytes.
-// Payload, pad and trailer point into the bytes that were parsed.
+// A Frame holds every header in full, reserved bits included, so that writing a parsed frame gives
+// the same bytes, even for a damaged packet. Captures are read into it and written from it. It is
+// the step between bytes and a Packet (packet.h), which keeps only what matters to the fabric.
+// Payload, pad and trailer point into the parsed bytes.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@
 
 namespace tulle::wire {
 
-// The base transport header and the extended headers; which of them are there, the opcode says.
+// The base transport header and the extended headers; the opcode says which of them are present.
 struct TransportHeaders {
     Bth bth;
     Rdeth rdeth;
@@ -43,22 +43,22 @@ enum class FrameKind : uint8_t {
     flow_control,  // InfiniBand link
     pfc,
     pause,
-    foreign,    // nothing of ours; `problem` says what it is
-    malformed,  // meant to be ours; `problem` says what is wrong
+    foreign,    // not ours; `problem` says what it is
+    malformed,  // ours, but wrong; `problem` says why
 };
 
 enum class LinkLayer : uint8_t { ethernet, infiniband };
-enum class Network : uint8_t { none, ipv4, ipv6, grh };
+enum class NetworkHeader : uint8_t { none, ipv4, ipv6, grh };
 
 struct Frame {
     FrameKind kind = FrameKind::foreign;
     LinkLayer link = LinkLayer::ethernet;
     bool has_link_header = false;  // Ethernet or LRH
     bool has_vlan = false;
-    Network network = Network::none;
+    NetworkHeader network = NetworkHeader::none;
     bool has_udp = false;
     Encapsulation encapsulation = Encapsulation::roce_v2_ipv4;  // of transport packets
-    bool cut = false;       // the capture does not hold the whole packet: no ICRC, no VCRC
+    bool cut = false;       // truncated by the capture: no ICRC, no VCRC
     bool has_vcrc = false;  // InfiniBand, and captured
     std::string_view problem;
 
@@ -66,53 +66,53 @@ struct Frame {
     Vlan vlan;
     Lrh lrh;
     Ipv4 ipv4;
-    Grh grh;  // also of IPv6
+    Grh grh;  // also IPv6
     Udp udp;
     TransportHeaders transport;
     Pfc pfc;
     Pause pause;
     FlowControl flow_control;
     Bytes payload;
-    Bytes pad;  // up to three bytes behind the payload
+    Bytes pad;  // up to three bytes after the payload
     Bits32 icrc;
     Bits16 vcrc;
-    Bytes trailer;  // what stands behind: Ethernet padding, or all that was not understood
+    Bytes trailer;  // Ethernet padding, or all that was not understood
 };
 
-// Takes a captured packet apart. Never fails: what cannot be understood is foreign or malformed,
-// with everything from there on in the trailer. `original_size` is the size on the wire, larger
-// than the bytes where the capture was cut.
+// Parses a captured packet. Never fails: what cannot be understood is foreign or malformed, and the
+// rest of its bytes is the trailer. `original_size` is the size on the wire, which is larger than
+// the bytes if the capture truncated the packet.
 Frame parse_frame(LinkLayer link, Bytes bytes, size_t original_size);
 inline Frame parse_frame(LinkLayer link, Bytes bytes) {
     return parse_frame(link, bytes, bytes.size());
 }
 
-// What a UDP socket shows of a packet: from the BTH to the ICRC. The headers before it are as in an
+// Parses what a UDP socket delivers: from the BTH to the ICRC. The headers before it stay as in an
 // empty frame; the caller knows them.
 Frame parse_datagram(Encapsulation encapsulation, Bytes bytes);
-// The reverse, without the ICRC: returns how many bytes were written.
+// The reverse, without the ICRC: returns the number of bytes written.
 size_t write_datagram(const Frame& frame, MutableBytes bytes);
 
 size_t frame_size(const Frame& frame);
 
-// Writes every header as it stands in the frame; returns frame_size(). The caller has made room.
+// Writes every header of the frame; returns frame_size(). The caller provides the room.
 size_t write_frame(const Frame& frame, MutableBytes bytes);
 
-// The ICRC that these bytes, of a transport frame that is not cut, should carry; and the VCRC.
+// The ICRC and the VCRC that these bytes, of a complete transport frame, should carry.
 uint32_t expected_icrc(const Frame& frame, Bytes bytes);
 uint16_t expected_vcrc(const Frame& frame, Bytes bytes);
 // The LPCRC that a flow-control packet should carry.
 Bits16 expected_lpcrc(const FlowControl& packet);
 
-// Puts the right IPv4 checksum, ICRC and VCRC into these bytes of a transport frame.
+// Sets the IPv4 checksum, ICRC and VCRC in these bytes of a transport frame.
 void seal(const Frame& frame, MutableBytes bytes);
 
-// Calls visit(name, header) for each header in wire order, up to the payload. The IPv6 header is
-// called "IPv6", the same structure "GRH" on InfiniBand and RoCE v1.
+// Calls visit(name, header) for each header in wire order, up to the payload. The same structure is
+// "IPv6" in RoCE v2, and "GRH" in InfiniBand and RoCE v1.
 template <class F, class Visitor>
 void for_each_header(F& frame, Visitor&& visit);
 
-// The same for the transport headers alone.
+// The same for the transport headers only.
 template <class T, class Visitor>
 void for_each_transport_header(T& headers, Visitor&& visit);
 
@@ -141,9 +141,9 @@ void for_each_header(F& frame, Visitor&& visit) {
         visit("Ethernet", frame.ethernet);
     if (frame.has_vlan) visit("802.1Q", frame.vlan);
     if (frame.has_link_header && frame.link == LinkLayer::infiniband) visit("LRH", frame.lrh);
-    if (frame.network == Network::ipv4) visit("IPv4", frame.ipv4);
-    if (frame.network == Network::ipv6) visit("IPv6", frame.grh);
-    if (frame.network == Network::grh) visit("GRH", frame.grh);
+    if (frame.network == NetworkHeader::ipv4) visit("IPv4", frame.ipv4);
+    if (frame.network == NetworkHeader::ipv6) visit("IPv6", frame.grh);
+    if (frame.network == NetworkHeader::grh) visit("GRH", frame.grh);
     if (frame.has_udp) visit("UDP", frame.udp);
     switch (frame.kind) {
         case FrameKind::transport: for_each_transport_header(frame.transport, visit); return;

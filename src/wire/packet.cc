@@ -24,8 +24,8 @@ Feth feth_of(uint32_t word) {
     return feth;
 }
 
-// Extended headers into the union and back. The branches follow the union's members: an opcode with
-// an AtomicETH uses `atomic`, with a RETH `rdma`, with an AETH `ack`, every other one `send`.
+// Converts extended headers to the union and back. The member follows from the headers: an opcode
+// with an AtomicETH uses `atomic`, with a RETH `rdma`, with an AETH `ack`, any other `send`.
 
 void pack_extended(const TransportHeaders& from, Packet& packet) {
     const uint16_t present = from.info().headers;
@@ -174,23 +174,23 @@ void set_envelope(Frame& frame, const Packet& packet, const Path& path, size_t s
         case Encapsulation::infiniband_global:
             set_lrh(frame, packet, path, Lrh::kSize + Grh::kSize + size);
             frame.lrh.next_header = NextHeader::grh;
-            frame.network = Network::grh;
+            frame.network = NetworkHeader::grh;
             frame.grh = grh_of(packet, path, kProtocolIba, size);
             return;
         case Encapsulation::roce_v1:
             set_ethernet(frame, packet, path, kEtherTypeRoceV1);
-            frame.network = Network::grh;
+            frame.network = NetworkHeader::grh;
             frame.grh = grh_of(packet, path, kProtocolIba, size);
             return;
         case Encapsulation::roce_v2_ipv4:
             set_ethernet(frame, packet, path, kEtherTypeIpv4);
-            frame.network = Network::ipv4;
+            frame.network = NetworkHeader::ipv4;
             frame.ipv4 = ipv4_of(packet, path, Udp::kSize + size);
             set_udp(frame, packet, Udp::kSize + size);
             return;
         case Encapsulation::roce_v2_ipv6:
             set_ethernet(frame, packet, path, kEtherTypeIpv6);
-            frame.network = Network::ipv6;
+            frame.network = NetworkHeader::ipv6;
             frame.grh = grh_of(packet, path, kProtocolUdp, Udp::kSize + size);
             set_udp(frame, packet, Udp::kSize + size);
             return;
@@ -240,7 +240,7 @@ Frame pfc_frame(const Packet& packet, const Path& path) {
 
 }  // namespace
 
-// PSN, what it tells, bits; most significant byte first.
+// PSN, kind and bits, most significant byte first.
 std::array<std::byte, SelectiveAck::kBytes> bytes_of(const SelectiveAck& ack) {
     const uint64_t words[] = {uint64_t{ack.first_psn} << 8 | ack.tells, ack.bits};
     std::array<std::byte, SelectiveAck::kBytes> bytes;
@@ -254,6 +254,7 @@ Frame frame_of(const Packet& packet, const Path& path, Bytes payload) {
         case PacketKind::transport: return transport_frame(packet, path, payload);
         case PacketKind::flow_control: return flow_control_frame(packet);
         case PacketKind::pfc: return pfc_frame(packet, path);
+        case PacketKind::back_pressure: break;
     }
     TULLE_CHECK(false);
 }
@@ -285,8 +286,8 @@ Packet packet_of(const Frame& frame) {
         default: TULLE_CHECK(frame.kind == FrameKind::transport);
     }
     const Bth& bth = frame.transport.bth;
-    // Each 24-bit field before its neighbour in the same word: the other order makes the CPU wait
-    // for a byte on its way to memory.
+    // Each 24-bit field is stored before its neighbour in the same word: in the other order a load
+    // has to wait for the store of the byte.
     packet.set_dest_qp(bth.dest_qp);
     packet.opcode = bth.opcode.value;
     packet.set_psn(bth.psn);
@@ -305,7 +306,7 @@ Packet packet_of(const Frame& frame) {
         frame.link == LinkLayer::infiniband ? frame.lrh.service_level : frame.vlan.priority;
     packet.virtual_lane = frame.lrh.virtual_lane;
     packet.entropy = frame.udp.source_port;
-    if (frame.network == Network::ipv4) {
+    if (frame.network == NetworkHeader::ipv4) {
         packet.traffic_class = static_cast<uint32_t>(frame.ipv4.dscp << 2 | frame.ipv4.ecn);
         packet.hop_limit = frame.ipv4.time_to_live;
     } else {
@@ -320,7 +321,7 @@ Path path_of(const Frame& frame) {
     path.encapsulation = frame.encapsulation;
     path.source = {frame.ethernet.source, frame.grh.source, frame.lrh.source};
     path.destination = {frame.ethernet.destination, frame.grh.destination, frame.lrh.destination};
-    if (frame.network == Network::ipv4) {
+    if (frame.network == NetworkHeader::ipv4) {
         path.source.gid = gid_of(frame.ipv4.source);
         path.destination.gid = gid_of(frame.ipv4.destination);
     }

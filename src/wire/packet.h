@@ -1,24 +1,26 @@
 // The packet of both clocks: 64 bytes, one cache line.
 //
-// In virtual time it is the packet; nothing is ever serialised. In real time, and for a capture,
-// encode() turns it into the bytes of any encapsulation, and packet_of() turns a parsed frame back.
-// It keeps what end points and switches act on. Addresses do not fit and are not needed: `source`
-// and `destination` index a table of end points that the owner keeps, and a Path brings them in
-// when bytes are made.
+// In virtual time this struct is the packet; nothing is serialised. In real time, and for a
+// capture, encode() turns it into the bytes of any encapsulation, and packet_of() turns a parsed
+// frame back. It keeps what end points and switches act on. Addresses do not fit and are not
+// needed: `source` and `destination` are indices into the owner's table of end points, and a Path
+// supplies the addresses when bytes are made.
 //
-// The first twenty bytes are five numbers of 24 bits with eight bits of something else beside each.
-// The extended headers share 28 bytes: those that may come together (opcode.cc) have a place each.
-// One does not fit, the datagram header of an RD atomic: it takes the place of the payload, which
-// atomics do not have.
+// The first twenty bytes are five 24-bit numbers, each with another eight-bit field. The extended
+// headers share 28 bytes: headers that may occur together (opcode.cc) have separate places. The
+// datagram header of an RD atomic does not fit; it takes the place of the payload, which atomics do
+// not have.
 #pragma once
 
 #include "wire/frame.h"
 
 namespace tulle::wire {
 
-enum class PacketKind : uint8_t { transport, flow_control, pfc };
+// The last is a word from a switch to a host (fabric/back_pressure.h). No maker says how one looks,
+// so it is never written as bytes.
+enum class PacketKind : uint8_t { transport, flow_control, pfc, back_pressure };
 
-// Where the bytes of the payload are. Modelled data is a length and nothing else.
+// Where the payload bytes are. Modelled data has only a length.
 class Payload {
 public:
     Payload() = default;  // modelled
@@ -42,7 +44,7 @@ private:
     uint64_t handle_ = 0;
 };
 
-// A 64-bit number that may lie at a multiple of four: two of them and more fit the 28 bytes.
+// A 64-bit number with an alignment of four, so that the headers fit into 28 bytes.
 struct Word64 {
     uint32_t low = 0;
     uint32_t high = 0;
@@ -52,24 +54,24 @@ struct Word64 {
     operator uint64_t() const { return uint64_t{high} << 32 | low; }
 };
 
-// What a receiver tells of 64 packets behind the first one that it misses. Not of the
-// specification: it travels as the payload of an ACK or NAK, 12 bytes, and whoever does not know it
-// ignores it.
+// What a receiver reports about the 64 packets after the first missing one. It is not in the
+// specification: it travels as the payload of an ACK or NAK, 12 bytes, and a peer that does not
+// know it ignores it.
 struct SelectiveAck {
     static constexpr uint32_t kBytes = 12;
     static constexpr uint32_t kPsns = 64;
     enum class Tells : uint8_t {
-        received,  // a bit that is set: this packet is here
-        trimmed,   // a bit that is set: of this packet only the headers came
+        received,  // set bits: these packets have arrived
+        trimmed,   // set bits: only the headers of these packets have arrived
     };
-    uint32_t first_psn : 24 = 0;  // of the lowest bit
+    uint32_t first_psn : 24 = 0;  // of bit 0
     uint32_t tells : 8 = 0;
     Word64 bits;
 
     bool tells_trimmed() const { return tells == static_cast<uint32_t>(Tells::trimmed); }
 };
 
-// As it travels.
+// In its form on the wire.
 std::array<std::byte, SelectiveAck::kBytes> bytes_of(const SelectiveAck& ack);
 
 struct Packet {
@@ -130,12 +132,12 @@ struct Packet {
     bool fecn : 1 = false;
     bool becn : 1 = false;
     bool ack_request : 1 = false;
-    bool trimmed : 1 = false;        // a switch has cut the payload off
+    bool trimmed : 1 = false;        // a switch has removed the payload
     uint32_t srq_or_ee : 24 = 0;     // XRC: the target's queue; RD: the end-to-end context
-    uint32_t service_level : 4 = 0;  // on Ethernet the priority
+    uint32_t service_level : 4 = 0;  // the priority on Ethernet
     uint32_t virtual_lane : 4 = 0;
     PKey pkey = kDefaultPKey;
-    uint16_t entropy = 0;  // what ECMP hashes: the UDP source port
+    uint16_t entropy = 0;  // input of ECMP: the UDP source port
     Payload payload;
     Extended extended;
     uint32_t payload_length = 0;
@@ -152,14 +154,14 @@ struct Packet {
 static_assert(sizeof(Packet::Extended) == 28);
 static_assert(sizeof(Packet) == 64);
 
-// A port's address in every encapsulation.
+// The address of a port in every encapsulation.
 struct Endpoint {
     MacAddress mac;
     Gid gid;  // IPv4 addresses as ::ffff:a.b.c.d
     Lid lid;
 };
 
-// What packets of one flow share, and the fabric does not look at.
+// What packets of a flow have in common, and the fabric does not look at.
 struct Path {
     Encapsulation encapsulation = Encapsulation::roce_v2_ipv4;
     Endpoint source;
@@ -170,18 +172,20 @@ struct Path {
     uint32_t flow_label = 0;  // of GRH and IPv6
 };
 
-// The frame of a packet, all lengths set, IPv4 checksum and CRCs not: they need the bytes (seal()).
-// Modelled payload becomes zeros. The frame points to `payload`, which lives elsewhere.
+// The frame of a packet, with all lengths set, but without the IPv4 checksum and CRCs, which need
+// the bytes (seal()). Modelled payload becomes zeros. The frame points to `payload`, which must
+// outlive it.
 Frame frame_of(const Packet& packet, const Path& path, Bytes payload);
 
-// The whole packet in bytes, checksums included; returns how many. A pooled payload is handed in.
+// The whole packet as bytes, checksums included; returns their number. The caller passes a pooled
+// payload.
 size_t encode(const Packet& packet, const Path& path, Bytes payload, MutableBytes bytes);
 
 inline constexpr size_t kMaxPayload = 10240;  // the largest MTU of any profile (Omni-Path)
 inline constexpr size_t kMaxEncodedSize = kMaxPayload + 128;
 
 // The reverse, for frames of kind transport, flow_control and pfc. `source` and `destination` stay
-// zero: the caller knows whose addresses they are. The payload points into the frame's bytes.
+// zero: the caller maps the addresses. The payload points into the bytes of the frame.
 Packet packet_of(const Frame& frame);
 Path path_of(const Frame& frame);
 

@@ -2,6 +2,8 @@
 // RNR NAK or a NAK, five bits give the credits, the wait, or the reason.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -32,8 +34,8 @@ constexpr uint8_t ack_code(uint8_t syndrome) {
     return syndrome & 0x1f;
 }
 
-// Both code tables of the specification count 1, 2, 3, 4, 6, 8, 12, 16, 24 ...: powers of two, and
-// half as much again between them.
+// Both code tables of the specification run 1, 2, 3, 4, 6, 8, 12, 16, 24 ...: powers of two, with
+// one and a half times each between them.
 constexpr uint32_t half_step(uint8_t code) {
     if (code < 2) return code;
     return code % 2 == 0 ? 1u << (code / 2) : 3u << ((code - 3) / 2);
@@ -43,8 +45,16 @@ constexpr uint32_t half_step(uint8_t code) {
 constexpr uint32_t credits_of(uint8_t code) {
     return half_step(code);
 }
+// The code for this number, or for the next smaller one in the table: twice the position of the
+// highest bit, plus one if the bit below it is set.
+constexpr uint8_t credit_code_of(uint32_t receives) {
+    if (receives < 2) return static_cast<uint8_t>(receives);
+    const auto highest = static_cast<uint32_t>(std::bit_width(receives)) - 1;
+    const uint32_t code = 2 * highest + (receives >> (highest - 1) & 1);
+    return static_cast<uint8_t>(std::min<uint32_t>(code, kNoCredits - 1));
+}
 
-// How long an RNR NAK asks to wait, by timer code (table 47).
+// The wait that an RNR NAK requests, by timer code (table 47).
 constexpr uint32_t rnr_wait_microseconds(uint8_t code) {
     return 10 * (code == 0 ? 65536 : half_step(code));
 }

@@ -31,5 +31,14 @@ TEST(Syndrome, credits_are_those_of_table_46) {
     EXPECT_EQ(credits_of(30), 32'768u);
 }
 
+TEST(Syndrome, a_credit_code_is_that_of_the_most_credits_that_are_not_too_many) {
+    for (uint32_t receives = 0; receives < 70'000; ++receives) {
+        uint8_t code = 0;
+        while (code + 1 < kNoCredits && credits_of(code + 1) <= receives) ++code;
+        ASSERT_EQ(credit_code_of(receives), code) << receives;
+    }
+    EXPECT_EQ(credit_code_of(UINT32_MAX), 30);
+}
+
 }  // namespace
 }  // namespace tulle::wire
