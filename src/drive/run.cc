@@ -25,7 +25,7 @@ constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 constexpr uint64_t kWindowsBetweenLooks = 64;  // at the clock
 constexpr size_t kRecordsAtATime = 1 << 15;    // chosen: some megabytes
 
-// Of the thread alone where a run has but one: others may be at work on other runs.
+// CPU time of the thread if the run has only one, because other threads may execute other runs.
 double cpu_seconds(bool is_alone) {
     rusage usage{};
     getrusage(is_alone ? RUSAGE_THREAD : RUSAGE_SELF, &usage);
@@ -41,8 +41,7 @@ uint64_t peak_rss_bytes() {
     return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-// The course of a run, with a look at the clock and at who wants to end it. One thread at a time
-// asks.
+// Drives a run, and checks the clock and the interrupt flag. Only one thread calls it at a time.
 class Conductor {
 public:
     Conductor(const sim::Setup& setup, const Options& options, Simulation& simulation)
@@ -61,7 +60,7 @@ public:
     }
 
 private:
-    // All partitions have advanced to the window that was chosen.
+    // All partitions have advanced to the chosen window.
     void hand_out_records() {
         if (!options_.on_records || is_over()) return;
         sim::Network& network = simulation_.network(workload::Tier::scale_out);
@@ -104,7 +103,7 @@ void run_alone(Simulation& simulation, Conductor& conductor) {
     for (; !conductor.is_over(); conductor.choose()) simulation.advance(0, conductor.window());
 }
 
-// There may be more partitions than threads: each thread has every so manieth of them.
+// Thread i of n advances partitions i, i + n, i + 2n and so on.
 uint32_t run_together(Simulation& simulation, Conductor& conductor) {
     const auto partitions = static_cast<uint32_t>(simulation.partitions());
     std::optional<Barrier> barrier;
@@ -123,13 +122,14 @@ uint32_t run_together(Simulation& simulation, Conductor& conductor) {
     return work_together(std::min(partitions, usable_cores()), work);
 }
 
-// Once through. A chain that is known is followed.
+// One pass. It follows the chain of causes if one is given.
 base::Result<sim::Result> run_once(const sim::Setup& setup, const Options& options,
-                                   std::vector<sim::ChainLink> chain) {
+                                   std::vector<sim::ChainLink> chain,
+                                   std::array<bool, 2> is_smooth = {}) {
     const size_t hosts = std::max<size_t>(setup.graph.host_count(), 1);
     const size_t partitions = std::clamp<size_t>(options.threads, 1, hosts);
     LargePages memory;
-    auto built = Simulation::build(setup, partitions, &memory, std::move(chain));
+    auto built = Simulation::build(setup, partitions, &memory, std::move(chain), is_smooth);
     if (!built) return built.error();
     Simulation& simulation = **built;
     if (options.on_begin) options.on_begin();
@@ -162,7 +162,7 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
                              result->end != sim::Result::End::interrupted &&
                              result->end != sim::Result::End::plugin_failed;
     if (!is_worth_it) return result;
-    // Whatever else was wanted of the run is there already.
+    // The second pass needs no records: the first has produced them.
     sim::Setup without_records;
     const bool has_records = setup.trace || !setup.taps.empty();
     if (has_records) {
@@ -172,8 +172,8 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options) {
     }
     Options without_sink = options;
     without_sink.on_records = {};
-    auto again =
-        run_once(has_records ? without_records : setup, without_sink, result->account.chain);
+    auto again = run_once(has_records ? without_records : setup, without_sink,
+                          result->account.chain, sim::is_smooth(setup, *result));
     if (again && again->end == result->end) result->account = std::move(again->account);
     return result;
 }

@@ -27,7 +27,7 @@ size_t in_tier(const Graph& graph, uint8_t tier) {
                                              [&](const Node& n) { return n.tier == tier; }));
 }
 
-// The nodes beside a node, in the order of its ports.
+// The neighbours of a node, in the order of its ports.
 std::vector<std::string> beside(const Graph& graph, const std::string& name) {
     const Ports ports(graph);
     std::vector<std::string> names;
@@ -156,7 +156,7 @@ TEST(Builders, fewer_dragonfly_groups_share_the_global_cables) {
     size_t global = 0;
     for (const Cable& cable : graph.cables)
         global += graph.nodes[cable.a.node].tier == 2 && graph.nodes[cable.b.node].tier == 2;
-    EXPECT_EQ(global, 6u);  // two for each of three pairs
+    EXPECT_EQ(global, 6u);  // two per pair of three groups
 }
 
 TEST(Builders, a_torus_closes_each_dimension_and_doubles_no_cable) {
@@ -189,7 +189,7 @@ TEST(Builders, names_what_to_write_instead) {
               "of a switch with k=8");
     EXPECT_EQ(problem("fat-tree:k=8,k=8"), "'fat-tree:k=8,k=8': k is set twice");
     EXPECT_EQ(problem("fat-tree:size=8"),
-              "'fat-tree:size=8': 'size=8' is none of its settings; they are k, tiers, "
+              "'fat-tree:size=8': 'size=8' is not one of its settings; they are k, tiers, "
               "oversubscription, each written as key=number, and uplink=800Gbps");
     EXPECT_EQ(problem("star:-1"), "'star:-1': hosts is a whole number such as hosts=4, not '-1'");
     EXPECT_EQ(problem("star:0"), "'star:0': a star of this size has no hosts; no number may be 0");

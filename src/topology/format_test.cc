@@ -39,7 +39,7 @@ std::string problem(Format format, std::string_view content) {
     return graph ? "" : graph.error().message;
 }
 
-// What every format keeps, whatever the order of nodes: a line for each cable and each host.
+// What every format keeps, independent of the order of nodes: one line per cable and host.
 std::vector<std::string> essence(const Graph& graph) {
     std::vector<std::string> lines;
     for (const Cable& cable : graph.cables) {
@@ -105,10 +105,10 @@ TEST(Yaml, says_where_and_what_is_wrong) {
     const auto yaml = [](std::string_view content) { return problem(Format::yaml, content); };
     EXPECT_EQ(yaml(""), "file:1: a fabric is written as hosts:, switches: and cables:");
     EXPECT_EQ(yaml("hosts: [a]\nlinks: []"),
-              "file:2: 'links' is not known here; what is: hosts, switches, cables");
+              "file:2: 'links' is not a key here; the keys are hosts, switches, cables");
     EXPECT_EQ(yaml("hosts:\n- a\n- a\n"), "file:3: two nodes are called a");
     EXPECT_EQ(yaml("hosts: [a, b]\ncables:\n- [a, c]"),
-              "file:3: 'c' is no node of this file, nor a port of one");
+              "file:3: 'c' is neither a node of this file nor a port of one");
     EXPECT_EQ(yaml("hosts: [a, b]\ncables:\n- [a:1, b]\n- [a:1, b]"),
               "file:4: port 1 of a is used twice");
     EXPECT_EQ(yaml("hosts: [a, b]\ncables:\n- [a:0, b]"), "file:3: ports count from 1 to 65535");
@@ -243,7 +243,7 @@ TEST(Ibnetdiscover, says_where_and_what_is_wrong) {
     };
     EXPECT_EQ(ib("\f\v\r\n"), "file: the fabric has no hosts");
     EXPECT_EQ(ib("[1] \"A\"[1]"), "file:1: a port comes before the first node");
-    EXPECT_EQ(ib("Hca 1 \"A\"\n[1] \"B\"[1]"), "file:2: node \"B\" is described nowhere");
+    EXPECT_EQ(ib("Hca 1 \"A\"\n[1] \"B\"[1]"), "file:2: node \"B\" is not described in the file");
     EXPECT_EQ(ib("Hca 1 \"A\"\n\nHca 1 \"A\""), "file:3: node \"A\" is described twice");
     EXPECT_EQ(ib("Hca 1 \"A\"\n[2] \"A\"[1]"), "file:2: port 2 of a node with 1 ports");
     EXPECT_EQ(ib("Hca 1 \"A\"\n[1] \"B\""),

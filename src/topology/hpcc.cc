@@ -48,7 +48,7 @@ private:
         return {text(name_, ":", line, ": ", what)};
     }
 
-    // The next word as a number below `limit`; a sentence with `what` in it otherwise.
+    // The next word as a number below `limit`, else an error that names `what`.
     base::Result<uint64_t> take_number(std::string_view what, uint64_t limit) {
         if (next_ == words_.size()) return wrong(text("the file ends before ", what));
         const auto number = parse_number<uint64_t>(words_[next_].text);
@@ -72,10 +72,10 @@ private:
             if (!number) return number.error();
             *value = *number;
         }
-        next_ = 0;  // what is wrong from here on is the first line
+        next_ = 0;  // errors from here on refer to the first line
         if (switches_ > nodes_)
-            return wrong(text(switches_, " switches among ", nodes_, " nodes cannot be"));
-        // Checked before anything of that size is made.
+            return wrong(text("there cannot be ", switches_, " switches among ", nodes_, " nodes"));
+        // Checked before anything of that size is allocated.
         if (words_.size() < 3 + switches_ + 5 * links_)
             return wrong(text("the file ends early: ", switches_, " switches and ", links_,
                               " links were promised"));
@@ -120,7 +120,7 @@ private:
         ++next_;
         Cable& cable = graph_.connect(static_cast<uint32_t>(*a), static_cast<uint32_t>(*b));
         cable.rate_bps = *rate;
-        // Zero would mean the delay of the profile; a picosecond is as near as can be.
+        // Zero would mean the delay of the profile; a picosecond is the closest delay.
         cable.delay = std::max(*delay, base::Duration{1});
         cable.loss_per_trillion = *loss;
         return std::nullopt;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMaxIbPorts = 254;
 
-// Walks along one line. Each step takes what it names, or nothing.
+// A cursor on one line. Each step consumes what it names, or nothing.
 class Cursor {
 public:
     explicit Cursor(std::string_view line) : rest_(line) {}
@@ -23,7 +23,7 @@ public:
     void skip_blanks() {
         rest_.remove_prefix(std::min(rest_.find_first_not_of(kBlanks), rest_.size()));
     }
-    // "node": what stands between the quotes.
+    // "node": the text between quotes.
     std::optional<std::string_view> quoted() {
         skip_blanks();
         return between('"', '"');
@@ -52,7 +52,7 @@ private:
     std::string_view rest_;
 };
 
-// What is quoted in a comment, with only characters that every other format can hold.
+// The quoted text of a comment, reduced to characters that every other format can hold.
 std::string description_in(std::string_view line) {
     const size_t comment = line.find('#');
     if (comment == std::string_view::npos) return {};
@@ -64,7 +64,7 @@ std::string description_in(std::string_view line) {
     return name;
 }
 
-// 4xQDR after the last quoted name of a comment; 0: none.
+// 4xQDR after the last quoted name of a comment; 0 if there is none.
 uint64_t speed_in(std::string_view line) {
     const size_t quote = line.rfind('"');
     for (const std::string_view word : words_of(line.substr(quote + 1)))
@@ -72,7 +72,8 @@ uint64_t speed_in(std::string_view line) {
     return 0;
 }
 
-// Which adapter of its server, by the last word of a description: 1 for HCA-2 and for mlx5_1.
+// The index of the adapter in its server, by the last word of a description: 1 for HCA-2 and for
+// mlx5_1.
 std::optional<uint16_t> rail_in(std::string_view word) {
     if (word.starts_with("HCA-")) {
         const auto number = parse_number<uint16_t>(word.substr(4));
@@ -130,8 +131,8 @@ private:
                                  "Hca, Rt, a port such as [1], a key= or #"));
     }
 
-    // switchguid=0x2c902004046a8(...): of the node that follows. That of the system image is
-    // nobody's.
+    // switchguid=0x2c902004046a8(...): the GUID of the next node. The GUID of the system image is
+    // ignored.
     std::optional<base::Error> read_guid(std::string_view word) {
         if (word.starts_with("sysimg")) return std::nullopt;
         std::string_view digits = word.substr(word.find('=') + 1);
@@ -203,7 +204,8 @@ private:
         for (const Listed& here : listed_) {
             const auto found = known_.find(here.peer);
             if (found == known_.end())
-                return wrong(here.line, text("node \"", here.peer, "\" is described nowhere"));
+                return wrong(here.line,
+                             text("node \"", here.peer, "\" is not described in the file"));
             if (found->second == kNone) continue;
             const CableEnd peer{found->second, here.peer_port};
             if (peer.port >= graph_.nodes[peer.node].port_count)
@@ -214,7 +216,7 @@ private:
                 if (ids_[here.local.node] != there.peer || here.local.port != there.peer_port)
                     return wrong(here.line, text("this port and line ", there.line,
                                                  " do not agree on the cable between them"));
-                if (there.line < here.line) continue;  // the cable is in already
+                if (there.line < here.line) continue;  // the cable was added at its other end
             }
             Cable cable;
             cable.a = here.local;
@@ -225,7 +227,7 @@ private:
         return std::nullopt;
     }
 
-    // The description where it is the only one, else with the id, which is.
+    // The description if it is unique, else the description and the id.
     void name_nodes() {
         std::map<std::string, uint32_t> count;
         for (const Node& node : graph_.nodes) ++count[node.name];
@@ -259,8 +261,8 @@ private:
     std::string_view content_;
     std::string_view name_;
     size_t line_ = 0;
-    uint64_t guid_ = 0;                                     // of the node that follows
-    bool is_left_out_ = false;                              // the node whose ports follow
+    uint64_t guid_ = 0;                                     // of the next node
+    bool is_left_out_ = false;                              // ignore the ports that follow
     std::unordered_map<std::string_view, uint32_t> known_;  // id to node; kNone: left out
     std::vector<std::string_view> ids_;                     // by node
     std::vector<Listed> listed_;

@@ -9,7 +9,7 @@
 namespace tulle::topology {
 namespace {
 
-// Slurm's names have no blanks, commas, brackets or such.
+// Names in Slurm have no blanks, commas or brackets.
 std::string plain(std::string_view name) {
     std::string out(name);
     for (char& c : out) {
@@ -20,18 +20,18 @@ std::string plain(std::string_view name) {
     return out;
 }
 
-// The digits at the end of a name, as a number; no more of them than fit.
+// The trailing digits of a name as a number, at most as many as fit.
 size_t digits_at_end(std::string_view name) {
     size_t count = 0;
     while (count < 9 && count < name.size() && name[name.size() - 1 - count] >= '0' &&
            name[name.size() - 1 - count] <= '9')
         ++count;
-    // "node007" needs its zeros, which a range of numbers does not keep.
+    // The zeros of "node007" must stay, but a range of numbers does not keep them.
     while (count > 1 && name[name.size() - count] == '0') --count;
     return count;
 }
 
-// h0, h1, h2, h7 as Slurm writes lists of names: h[0-2,7].
+// h0, h1, h2, h7 in Slurm's notation: h[0-2,7].
 std::string name_list(const std::vector<std::string>& names) {
     std::string out;
     std::vector<std::string> order;
@@ -64,7 +64,7 @@ std::string name_list(const std::vector<std::string>& names) {
     return out;
 }
 
-// Switches of one tier that have the same children, as one switch of Slurm's.
+// Switches of one tier with the same children, merged into one switch of Slurm.
 struct Merged {
     std::vector<std::string> members;
     std::vector<std::string> children;
@@ -81,12 +81,12 @@ public:
         for (const Node& node : graph_.nodes) highest = std::max(highest, node.tier);
         merged_of_.assign(graph_.nodes.size(), kNone);
         for (uint32_t tier = kLeafTier; tier <= highest; ++tier) merge(tier);
-        if (merged_.empty()) return base::Error{"hosts without a switch are no tree"};
+        if (merged_.empty()) return base::Error{"a fabric without switches is no tree"};
         return print();
     }
 
 private:
-    // One name for all adapters of a server: what their names begin with, up to a blank or a rail.
+    // One name for all adapters of a server: the beginning of their names, up to a blank or a rail.
     void name_hosts() {
         std::map<uint32_t, uint32_t> adapters;
         for (const Node& node : graph_.nodes)
@@ -112,7 +112,7 @@ private:
                 if (peer.is_host()) hosts.insert(names_[link.peer.node]);
                 if (!peer.is_host() && peer.tier < tier) below.insert(merged_of_[link.peer.node]);
             }
-            // Slurm's switches have nodes or switches, not both.
+            // A switch of Slurm has nodes or switches, not both.
             std::vector<uint32_t> key(below.begin(), below.end());
             std::vector<std::string> children(hosts.begin(), hosts.end());
             if (!hosts.empty()) {

@@ -28,7 +28,7 @@ std::string keys_of(const std::vector<Setting>& settings) {
     return keys;
 }
 
-// The words of one spec, after its name. Takes what a builder knows; finish() says what is left.
+// The words of a spec after its name. Builders take the words they know; finish() reports the rest.
 class Words {
 public:
     explicit Words(std::string_view spec) : spec_(spec) {
@@ -37,7 +37,7 @@ public:
             words_ = split(spec.substr(colon + 1), ',');
     }
 
-    // The first word where it has no key, as in `star:16`.
+    // The first word if it has no key, as in `star:16`.
     std::optional<std::string_view> take_bare() {
         if (words_.empty() || words_.front().find('=') != std::string_view::npos)
             return std::nullopt;
@@ -62,7 +62,7 @@ public:
             for (Setting& setting : settings)
                 if (setting.key == key) found = &setting;
             if (found == nullptr || equals == std::string_view::npos)
-                return wrong_spec(spec_, text("'", word, "' is none of its settings; they are ",
+                return wrong_spec(spec_, text("'", word, "' is not one of its settings; they are ",
                                               keys_of(settings),
                                               ", each written as key=number, and uplink=800Gbps"));
             if (auto error = set(*found, word.substr(equals + 1))) return error;
@@ -71,11 +71,11 @@ public:
     }
 
     std::string_view spec() const { return spec_; }
-    // Of cables between switches; 0: as others.
+    // The rate of cables between switches; 0 if not given.
     uint64_t uplink_bps() const { return uplink_bps_; }
 
 private:
-    // "800Gbps", or "800G" as people say.
+    // "800Gbps", or "800G" for short.
     std::optional<base::Error> set_uplink(std::string_view written) {
         if (uplink_bps_ != 0) return wrong_spec(spec_, "uplink is set twice");
         const bool is_short = written.ends_with('G') || written.ends_with('T');
@@ -192,7 +192,7 @@ base::Result<Graph> star(std::string_view spec) {
 
 base::Result<Graph> pair(std::string_view spec) {
     if (spec.find(':') != std::string_view::npos)
-        return wrong_spec(spec, "two hosts and a cable have no settings; write pair");
+        return wrong_spec(spec, "this topology has no settings; write pair");
     return build(BackToBack{});
 }
 
@@ -246,15 +246,15 @@ base::Result<Graph> build_spec(std::string_view spec) {
 
 std::string_view spec_help() {
     return R"(  fat-tree:k=8                        three tiers of 8-port switches, 128 hosts
-  fat-tree:k=8,oversubscription=2     half of the ways up; tiers=2 for two tiers
-  leaf-spine:leaves=4,spines=2,hosts=16  hosts a leaf; cables=2 for parallel
-  rail:servers=16,rails=8,group=8,spines=8  a leaf for each rail of a group of
-                                      servers; storage=4 for nodes with one
-                                      adapter besides
-  dragonfly:a=4,p=2,h=2               routers a group, hosts and global cables a
-                                      router; groups=9
+  fat-tree:k=8,oversubscription=2     half of the uplinks; tiers=2 for two tiers
+  leaf-spine:leaves=4,spines=2,hosts=16  hosts per leaf; cables=2 for two cables
+  rail:servers=16,rails=8,group=8,spines=8  a leaf per rail and group of
+                                      servers; storage=4 adds nodes with one
+                                      adapter
+  dragonfly:a=4,p=2,h=2               a routers per group, p hosts and h global
+                                      cables per router; groups=9
   dragonfly+:leaves=2,spines=2,hosts=2,global=1  leaves and spines; groups=3
-  torus:4x4x4,hosts=1                 hosts a switch
+  torus:4x4x4,hosts=1                 hosts per switch
   star:16  pair  ring:4,hosts=1  line:3,hosts=1
   ...,uplink=800Gbps                  the rate of cables between switches
 )";

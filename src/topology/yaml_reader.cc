@@ -16,13 +16,13 @@
 namespace tulle::topology {
 namespace {
 
-// Within this file a mistake is thrown, as the parser throws its own; read_yaml() catches both.
+// Errors within this file are thrown, as the parser throws its own; read_yaml() catches both.
 struct Mistake {
     int line;
     std::string message;
 };
 
-// Marks count from 0, and some are -1: nowhere.
+// Marks count from 0; -1 means no position.
 int line_of(const YAML::Mark& mark) {
     return std::max(mark.line, 0) + 1;
 }
@@ -93,9 +93,9 @@ private:
                 std::string all;
                 for (const std::string_view name : known)
                     all += text(all.empty() ? "" : ", ", name);
-                fail(entry.first, text("'", key, "' is not known here; what is: ", all));
+                fail(entry.first, text("'", key, "' is not a key here; the keys are ", all));
             }
-            if (!seen.insert(key).second) fail(entry.first, text("'", key, "' is there twice"));
+            if (!seen.insert(key).second) fail(entry.first, text("'", key, "' is given twice"));
         }
     }
 
@@ -138,7 +138,7 @@ private:
         }
     }
 
-    // Tiers are the file's own or found from its cables, never some of each.
+    // Tiers are all given in the file or all derived from its cables.
     void check_tier(const YAML::Node& entry, const Node& node) {
         const bool has_tier = node.tier != 0;
         if (has_tiers_.value_or(has_tier) != has_tier)
@@ -190,11 +190,11 @@ private:
         }
         const auto found = known_.find(written);
         if (found == known_.end())
-            fail(entry, text("'", written, "' is no node of this file, nor a port of one"));
+            fail(entry, text("'", written, "' is neither a node of this file nor a port of one"));
         return {found->second, kAnyPort};
     }
 
-    // Ports that the file names come first, then each other end takes the lowest free one.
+    // Ports that the file names are taken first; then each other end gets the lowest free port.
     void give_ports() {
         for (size_t i = 0; i < ends_.size(); ++i)
             if (ends_[i].port != kAnyPort) use(i, ends_[i].port);
@@ -220,9 +220,9 @@ private:
     }
 
     Graph graph_;
-    std::optional<bool> has_tiers_;  // nothing before the first switch
+    std::optional<bool> has_tiers_;  // unset before the first switch
     std::map<std::string, uint32_t> known_;
-    std::vector<End> ends_;                 // two for each cable
+    std::vector<End> ends_;                 // two per cable
     std::vector<int> lines_;                // by cable
     std::vector<std::set<uint32_t>> used_;  // by node: its ports in use
 };

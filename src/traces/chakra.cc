@@ -49,11 +49,11 @@ enum class CommType : uint8_t {
     reduce_scatter_block,
     barrier,
 };
-// What a barrier sums up: PyTorch's is an all-reduce of one element. Chosen: 8 bytes.
+// Size of a barrier: PyTorch's is an all-reduce of one element. Chosen: 8 bytes.
 constexpr uint64_t kBarrierBytes = 8;
 constexpr uint64_t kPicosecondsPerMicrosecond = 1'000'000;
 
-// An attribute of a node. A number is whatever kind of integer it was written as.
+// An attribute of a node. Integers of all types become one number.
 struct Attribute {
     std::string_view name;
     bool has_number = false;
@@ -92,7 +92,7 @@ bool parse_attribute(std::string_view bytes, Attribute& attribute) {
     return !fields.is_damaged();
 }
 
-// What a node says, before its meaning is known.
+// The fields of a node, before it is interpreted.
 struct RawNode {
     size_t position = 0;
     uint64_t id = 0;
@@ -114,7 +114,7 @@ struct RawNode {
     std::vector<uint64_t> dimensions;
 };
 
-// The ranks of a process group, from the text of a list: "[0, 1]".
+// The ranks of a process group, from a list as text: "[0, 1]".
 std::vector<uint32_t> ranks_in(std::string_view text) {
     std::vector<uint32_t> ranks;
     const size_t end = std::min(text.find(']'), text.size());
@@ -130,7 +130,7 @@ std::vector<uint32_t> ranks_in(std::string_view text) {
 
 }  // namespace
 
-// One file, while it is read.
+// The state while one file is read.
 class ChakraFile {
 public:
     ChakraFile(ChakraReader& reader, std::string_view bytes, const std::string& file)
@@ -169,7 +169,7 @@ private:
         return wrong(node.position, fmt::format("node {}: {}", node.id, sentence));
     }
 
-    // The version is a text; a node's number is a number.
+    // A version is a text, the number of a node an integer; this tells the two messages apart.
     static bool is_metadata(std::string_view message) {
         ProtoFields fields(message);
         ProtoField field;
@@ -211,7 +211,7 @@ private:
             case NodeField::inputs: return take_inputs(field, node);
             case NodeField::attribute: return take_attribute(field, node);
         }
-        return true;  // of no use here
+        return true;  // not needed
     }
 
     static bool take_inputs(const ProtoField& field, RawNode& node) {
@@ -248,8 +248,8 @@ private:
         return true;
     }
 
-    // PyTorch's node of process groups: a list of {"pg_name": "1", "ranks": [0, 1]} as text, in
-    // quotes once or twice.
+    // PyTorch's node of process groups: a list of {"pg_name": "1", "ranks": [0, 1]} as text, quoted
+    // once or twice.
     void read_groups(const RawNode& node) {
         if (node.name.find("process_group:init") == std::string_view::npos) return;
         std::string text;
@@ -273,7 +273,7 @@ private:
         Node node;
         node.id = raw.id;
         std::optional<Error> error;
-        switch (static_cast<NodeType>(raw.type)) {
+        switch (is_call(raw) ? NodeType::compute : static_cast<NodeType>(raw.type)) {
             case NodeType::compute: error = read_compute(raw, node); break;
             case NodeType::send:
             case NodeType::receive: error = read_message(raw, node); break;
@@ -292,6 +292,17 @@ private:
         needs_.insert(needs_.end(), raw.needs.begin(), raw.needs.end());
         first_need_.push_back(needs_.size());
         return std::nullopt;
+    }
+
+    // PyTorch's converter gives calls of the processor (c10d::allreduce_) the type of what they
+    // start. They say nothing of it: the kernel of the GPU does.
+    static bool is_call(const RawNode& raw) {
+        switch (static_cast<NodeType>(raw.type)) {
+            case NodeType::collective: return raw.is_cpu_op && !raw.comm_type;
+            case NodeType::send: return raw.is_cpu_op && !raw.destination;
+            case NodeType::receive: return raw.is_cpu_op && !raw.source;
+            default: return false;
+        }
     }
 
     std::optional<Error> read_compute(const RawNode& raw, Node& node) {
@@ -406,7 +417,7 @@ private:
         return std::nullopt;
     }
 
-    // Ranks that differ from this one in the dimensions that take part alone.
+    // Ranks that differ from this one only in the participating dimensions.
     std::optional<Error> ranks_of_dimensions(const RawNode& raw, std::vector<uint32_t>& ranks) {
         const std::vector<uint32_t>& sizes = reader_.options_.dimensions;
         if (sizes.size() != raw.dimensions.size())
@@ -427,7 +438,7 @@ private:
         return std::nullopt;
     }
 
-    // Nodes by number, and numbers turned into places.
+    // Sorts nodes by number, and turns numbers into indices.
     std::optional<Error> finish() {
         std::vector<uint32_t> order(nodes_.size());
         for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;

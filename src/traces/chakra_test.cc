@@ -95,6 +95,21 @@ TEST(chakra, operations_take_the_longer_of_computing_and_memory) {
     EXPECT_EQ(time_of(2'000'000, 10'000), 10'000'000);
 }
 
+// As PyTorch's converter writes them: the call of the processor has the type of the collective that
+// the kernel behind it does.
+TEST(chakra, calls_of_the_processor_are_computing) {
+    const std::string call = attribute("is_cpu_op", 1) + number(7, 85);
+    const Trace trace = trace_of(
+        chakra_head() + chakra_node(1, kCollective, {}, call) + chakra_node(2, kSend, {}, call) +
+        chakra_node(3, kCollective, {1}, attribute("is_cpu_op", 0) + attribute("comm_type", 0)));
+    const RankGraph& graph = trace.ranks[0];
+    ASSERT_EQ(graph.size(), 3u);
+    EXPECT_EQ(graph[0].kind, Node::Kind::compute);
+    EXPECT_EQ(graph[0].duration, base::Duration{85'000'000});
+    EXPECT_EQ(graph[1].kind, Node::Kind::compute);
+    EXPECT_EQ(graph[2].kind, Node::Kind::collective);
+}
+
 TEST(chakra, what_has_no_time_is_noted) {
     const Trace trace =
         trace_of(chakra_head() + chakra_node(1, kCompute, {}, attribute("num_ops", 5)));

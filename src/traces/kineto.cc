@@ -16,7 +16,7 @@ using workload::Collective;
 
 namespace {
 
-// Bytes of an element, by the name that PyTorch has for it; 0: unknown.
+// Bytes per element, by PyTorch's name of the type; 0 if unknown.
 uint64_t bytes_of_type(std::string_view name) {
     constexpr std::pair<std::string_view, uint64_t> kTypes[] = {
         {"Float", 4}, {"BFloat16", 2}, {"Half", 2}, {"Double", 8}, {"Long", 8},
@@ -52,7 +52,7 @@ std::optional<Collective> collective_named(std::string_view name) {
 
 }  // namespace
 
-// One rank, while its graph is made.
+// The state while the graph of one rank is built.
 class KinetoGraph {
 public:
     KinetoGraph(KinetoReader& reader, const std::string& file) : reader_(reader), file_(file) {}
@@ -76,7 +76,7 @@ public:
     }
 
 private:
-    // A collective that computing has not waited for yet.
+    // A collective that no computation has waited for yet.
     struct Pending {
         int64_t begin = 0;
         int64_t end = 0;
@@ -87,7 +87,7 @@ private:
         return {fmt::format("{}: event {}: {}", file_, kernel.number, sentence)};
     }
 
-    // Kernels without anything between them are one node.
+    // Kernels without a gap between them are one node.
     void flush() {
         if (open_ <= 0) return;
         Node node;
@@ -108,8 +108,8 @@ private:
         return std::nullopt;
     }
 
-    // Nothing computes until then. What ended meanwhile was waited for; the rest is the
-    // processor's time.
+    // Nothing computes until then. Collectives that ended in between were waited for; the rest is
+    // time of the processor.
     void pass_gap(int64_t until) {
         int64_t covered_to = now_;
         int64_t idle = 0;
@@ -139,6 +139,11 @@ private:
             if (auto error = read_peer(kernel, node)) return error;
         } else {
             const auto collective = collective_named(kernel.collective);
+            if (kernel.collective.empty())
+                return wrong(kernel,
+                             "nothing says which collective it is, of whom and how much; record "
+                             "with a newer PyTorch, which writes `Collective name`, `Group size` "
+                             "and `In msg nelems`");
             if (!collective)
                 return wrong(kernel,
                              fmt::format("its collective '{}' is not known; there are allreduce, "
@@ -184,7 +189,7 @@ private:
         return std::nullopt;
     }
 
-    // A list, if it is whole; otherwise start and stride.
+    // The list of ranks if it is complete, else start and stride.
     std::optional<Error> read_group(const Kernel& kernel, Node& node) {
         std::vector<uint32_t> ranks;
         if (kernel.ranks.find("...") == std::string::npos) ranks = numbers_in(kernel.ranks);
@@ -226,8 +231,8 @@ private:
     const std::string& file_;
     RankGraph graph_;
     int64_t first_ = 0;
-    int64_t now_ = 0;   // computing is told up to here
-    int64_t open_ = 0;  // of it, what is in no node yet
+    int64_t now_ = 0;   // computation is recorded up to here
+    int64_t open_ = 0;  // the part of it that is in no node yet
     std::vector<uint32_t> last_needs_;
     std::vector<Pending> pending_;
 };
@@ -253,7 +258,7 @@ std::optional<Error> KinetoReader::repeat_first() {
                                "it is a message to one rank, so the others do something else; "
                                "name the files of all ranks");
             if (node.kind == Node::Kind::collective) {
-                // A group of the same stride, at the place of this rank.
+                // A group of the same stride that contains this rank.
                 const std::vector<uint32_t>& of_first = groups[node.group].ranks;
                 const auto size = static_cast<uint32_t>(of_first.size());
                 const uint32_t stride = size > 1 ? of_first[1] - of_first[0] : 1;

@@ -47,7 +47,7 @@ TEST(kineto, computing_that_stood_still_waits_for_the_collective) {
     EXPECT_EQ(graph[1].kind, Node::Kind::collective);
     EXPECT_EQ(graph[1].bytes, 4096u);  // the larger of the two buffers
     EXPECT_EQ(graph.needs(2).size(), 2u);
-    EXPECT_EQ(graph[2].duration, base::Duration{10'000'000});  // two of them idle
+    EXPECT_EQ(graph[2].duration, base::Duration{10'000'000});  // two of these are idle
 }
 
 TEST(kineto, computing_that_went_on_does_not) {
@@ -75,6 +75,10 @@ TEST(kineto, what_is_wrong_is_one_sentence_with_its_place) {
               "export_chrome_trace()");
     EXPECT_EQ(refusal(events(R"({"ph":"X","cat":"cpu_op","name":"a","ts":1,"dur":1},)")),
               "k.json: byte 0: no event is a kernel of a GPU; record with ProfilerActivity.CUDA");
+    EXPECT_EQ(refusal(events(kernel(0, 1) + sum(1, 1, ""))),
+              "k.json: event 1: nothing says which collective it is, of whom and how much; record "
+              "with a newer PyTorch, which writes `Collective name`, `Group size` and `In msg "
+              "nelems`");
     EXPECT_NE(refusal(events(kernel(0, 1) + sum(1, 1, "gossip")))
                   .find("k.json: event 1: its collective 'gossip' is not known"),
               std::string::npos);

@@ -23,7 +23,7 @@ using workload::Purpose;
 
 constexpr uint64_t kMostRows = 1'000'000;
 constexpr uint64_t kMostNodesOfAll = 64'000'000;
-constexpr uint64_t kLeastForwardBytes = 4096;  // what SimAI and ASTRA-sim make of less
+constexpr uint64_t kLeastForwardBytes = 4096;  // SimAI and ASTRA-sim raise smaller ones to this
 
 enum class Policy : uint8_t { data, model, hybrid, micro, inference };
 
@@ -46,7 +46,7 @@ constexpr std::pair<std::string_view, Collective> kCollectives[] = {
     {"ALLTOALL", Collective::all_to_all},
 };
 
-// Which ranks do it together.
+// The ranks that take part.
 enum class Team : uint8_t { tensor, data, expert, expert_data, all };
 
 // One of the three columns of times, collectives and bytes.
@@ -64,15 +64,15 @@ struct Row {
     base::Duration update{};
 };
 
-// What the first line says.
+// The fields of the first line.
 struct Head {
     Policy policy = Policy::hybrid;
-    uint32_t tensor = 0;  // 0: not said
+    uint32_t tensor = 0;  // 0: not given
     uint32_t expert = 1;
     uint32_t pipeline = 1;
     uint32_t gpus = 0;
     std::set<uint32_t> checkpoints;
-    std::set<uint32_t> recomputing;  // layers before whose gradients the forward pass is repeated
+    std::set<uint32_t> recomputing;  // layers whose gradients need the forward pass again
 };
 
 class WorkloadReader {
@@ -110,10 +110,10 @@ private:
         return std::nullopt;
     }
 
-    // "name: value", or "checkpoints: 2 0 4".
+    // "name: value", or "checkpoints: 2 0 4". AICB writes "pp_comm 50331648" too, without a colon.
     std::optional<Error> read_word(size_t& i) {
         const std::string_view key = line_.words[i++];
-        if (!key.ends_with(':'))
+        if (!key.ends_with(':') && key != "pp_comm")
             return wrong(fmt::format("'{}' is no 'name:' of the first line", key.substr(0, 40)));
         const auto first = number(i, key);
         if (!first) return first.error();
@@ -247,7 +247,7 @@ private:
                         column + 2, line_.words[column + 1].substr(0, 40)));
     }
 
-    // Ranks count tensor first, then replicas, then stages.
+    // Ranks are numbered by tensor first, then replicas, then stages.
     std::vector<uint32_t> team_of(uint32_t rank, Team team) const {
         const uint32_t replicas = head_.gpus / head_.tensor / head_.pipeline;
         const uint32_t tensor = rank % head_.tensor;
@@ -355,7 +355,7 @@ private:
             constexpr std::string_view kNames[] = {"tensor", "data", "expert", "expert data",
                                                    "all"};
             const std::string name(kNames[static_cast<size_t>(part.team)]);
-            // Its first rank has made it.
+            // The first rank of the group has created it.
             group = ranks.front() == rank ? trace.group(name, ranks)
                                           : groups_of_first_[{part.team, ranks.front()}];
             groups_of_first_[{part.team, ranks.front()}] = group;
@@ -371,7 +371,7 @@ private:
         return true;
     }
 
-    // Behind what was added last.
+    // Appends after the nodes that were added last.
     void add(Node node) {
         node.id = graph_.size() + 1;
         graph_.add(node, last_);
@@ -387,9 +387,9 @@ private:
     Head head_;
     std::vector<Row> rows_;
     base::uint128_t total_ = 0;
-    RankGraph graph_;                 // of the rank at hand
+    RankGraph graph_;                 // of the current rank
     std::vector<uint32_t> last_;      // nodes that the next one waits for
-    std::array<uint32_t, 5> groups_;  // of the rank at hand, by Team
+    std::array<uint32_t, 5> groups_;  // of the current rank, by Team
     std::map<std::pair<Team, uint32_t>, uint32_t> groups_of_first_;
 };
 

@@ -59,6 +59,15 @@ TEST(simai, on_an_infinitely_fast_network_a_step_is_its_times) {
         EXPECT_EQ(end, base::Duration{1132 * 1000});
 }
 
+// AICB writes this one without a colon.
+TEST(simai, the_bytes_of_the_pipeline_may_lack_their_colon) {
+    const std::string row = "\n1\na -1 5 NONE 0 0 NONE 0 0 NONE 0 0\n";
+    for (const std::string word : {"pp_comm 50331648", "pp_comm: 50331648"})
+        EXPECT_EQ(workload_of("DATA " + word + row).ranks[0].size(), 1u);
+    EXPECT_EQ(complaint_of("DATA pq_comm 5" + row),
+              "w.txt:1: 'pq_comm' is no 'name:' of the first line");
+}
+
 TEST(simai, layers_are_computed_again_from_their_checkpoint) {
     const std::string rows =
         "3\na -1 10 NONE 0 1 NONE 0 1 NONE 0 0\nb -1 20 NONE 0 1 NONE 0 1 NONE 0 0\n"
