@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +25,9 @@
 extern "C" {
 #endif
 
-#define TULLE_CONGESTION_VERSION 1
+/* 2 has telemetry and `path`. An object that was made for 1 is taken too: what it knows has not
+ * moved. */
+#define TULLE_CONGESTION_VERSION 2
 
 /* What has happened. */
 enum tulle_cc_kind {
@@ -37,6 +40,15 @@ enum tulle_cc_kind {
     TULLE_CC_TIMER = 7    /* `timer_at_ps` of the decision has come */
 };
 
+/* What a switch wrote into a packet when it began to leave (in-band telemetry). */
+struct tulle_cc_hop {
+    int64_t at_ps;
+    uint64_t sent_bytes;  /* by this port before the packet; does not wrap */
+    uint64_t rate_bps;    /* of its line */
+    uint32_t queue_bytes; /* that waited at this port behind the packet */
+    uint32_t port;        /* which one; another one at the same place is another path */
+};
+
 struct tulle_cc_event {
     uint32_t kind;
     uint32_t bytes;                /* SENT: of the packet on the wire */
@@ -46,6 +58,11 @@ struct tulle_cc_event {
     uint32_t marked;               /* ACK: not zero if the network marked what it answers */
     int64_t now_ps;
     int64_t round_trip_ps; /* ACK: of the newest packet that was timed; 0: none was */
+    /* ACK, with TULLE_CC_TELEMETRY: the switches on the way of the newest packet that came before
+     * the ACK left, in their order. In `tulle run` there is none. Since version 2. */
+    const struct tulle_cc_hop* hops;
+    uint32_t hop_count;
+    uint32_t reserved;
 };
 
 /* What a flow may do; it stays so until a function changes it. At first nothing is limited. */
@@ -54,12 +71,20 @@ struct tulle_cc_decision {
     double window_packets; /* that may be in flight, at least 1; INFINITY: no window */
     int64_t next_at_ps;    /* with SENT only: when the next packet may go, instead of what the rate
                               says; 0 before each call */
-    int64_t timer_at_ps;   /* when a TIMER event is due; 0: none. It comes before any later event of
-                              the flow, with its own `now_ps`, but it wakes nobody: a packet that
-                              waits for the rate or the window waits for the next event. */
-    uint32_t probe;        /* not zero: the next packet asks for an acknowledgement, so that its
-                              round trip is measured. 0 before each SENT. */
-    uint32_t reserved;
+    int64_t
+        timer_at_ps; /* when a TIMER event is due, 1 ns later at least; 0: none. It comes before any
+                        later event of the flow, with its own `now_ps`, but it wakes nobody: a
+                        packet that waits for the rate or the window waits for the next event. */
+    uint32_t probe;  /* not zero: the next packet asks for an acknowledgement, so that its
+                        round trip is measured. 0 before each SENT. */
+    uint32_t path;   /* 0 at first; another number may be another way: switches hash it with
+                        the addresses (ECMP). Packets may come out of order then. Since
+                        version 2. */
+};
+
+/* What an algorithm asks for, in `wants`. */
+enum tulle_cc_wants {
+    TULLE_CC_TELEMETRY = 1 /* its packets ask switches for telemetry; they are longer for it */
 };
 
 /* Where it runs. */
@@ -70,7 +95,7 @@ struct tulle_cc_host {
 
 struct tulle_cc_algorithm {
     uint32_t version;      /* TULLE_CONGESTION_VERSION */
-    uint32_t reserved;     /* 0 */
+    uint32_t wants;        /* of tulle_cc_wants, or 0 */
     const char* name;      /* for sentences and the hash of a run */
     size_t settings_bytes; /* memory that all flows of a host read and none writes */
     size_t flow_bytes;     /* memory of one flow */
@@ -83,17 +108,20 @@ struct tulle_cc_algorithm {
                      struct tulle_cc_decision* decision);
 };
 
-/* What the shared object exports. Tulle refuses another version. It ends a run, which is void then,
+/* What the shared object exports. Tulle refuses a later version. It ends a run, which is void then,
  * when a rate or a window is no number, or so small that nothing is sent for 100 ms. */
 extern const struct tulle_cc_algorithm tulle_congestion;
 
-/* The value of `key` in "key=value:key=value", or `otherwise`. */
+/* The value of `key` in "key=value:key=value", or `otherwise`; NAN if it is no number. */
 static inline double tulle_cc_parameter(const char* parameters, const char* key, double otherwise) {
     const size_t length = strlen(key);
     const char* at = parameters;
     while (at != NULL && *at != '\0') {
-        if (strncmp(at, key, length) == 0 && at[length] == '=')
-            return strtod(at + length + 1, NULL);
+        if (strncmp(at, key, length) == 0 && at[length] == '=') {
+            char* end;
+            const double value = strtod(at + length + 1, &end);
+            return end != at + length + 1 && (*end == '\0' || *end == ':') ? value : NAN;
+        }
         at = strchr(at, ':');
         if (at != NULL) ++at;
     }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "transport/answer_budget.h"
 #include "transport/completer.h"
+#include "transport/credit/credit.h"
 #include "transport/failure.h"
 #include "transport/migration.h"
 #include "transport/notify.h"
@@ -13,31 +13,26 @@
 #include "transport/responder.h"
 #include "transport/responses.h"
 #include "transport/retry.h"
+#include "transport/room_budget.h"
 #include "transport/unreliable.h"
 #include "transport/xrc.h"
+#include "wire/partition_keys.h"
 
 namespace tulle::transport {
 namespace {
 
 constexpr uint32_t kMulticastQpn = 0xff'ffff;
 constexpr uint32_t kMaxEeContext = 0xff'ffff;  // 24 bits in the RDETH
-constexpr wire::PKey kMembershipBit{0x8000};
 
-// Partitions match if their numbers do and one end at least is a full member (IBTA vol 1, 10.9.3).
-bool partitions_match(wire::PKey a, wire::PKey b) {
-    const uint32_t number = 0x7fff;
-    return (a.value & number) == (b.value & number) &&
-           ((a.value | b.value) & kMembershipBit.value) != 0;
-}
-
-// A packet of a reliable connection on which no check of passes_checks() and deliver() would stop.
+// A packet of a reliable connection that passes all checks of passes_checks() and deliver().
 bool is_usual(const QueuePair& qp, const Packet& packet) {
     return qp.short_type == QpType::rc && qp.state == QpState::rts && packet.pkey == qp.pkey &&
-           qp.migration == Migration::migrated && (qp.pkey.value & kMembershipBit.value) != 0 &&
+           qp.migration == Migration::migrated && wire::is_full_member(qp.pkey) &&
            packet.source == qp.address.endpoint.value && !packet.becn && !is_marked(packet);
 }
 
-// Most packets of all have short ways: the middle of a WRITE, and an ACK in the middle of anything.
+// Fast paths for the most common packets: the middle of a WRITE, and an ACK in the middle of any
+// message.
 bool goes_short_way(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
     switch (packet.opcode) {
         case wire::opcode_of(Service::rc, wire::Operation::write_middle):
@@ -54,7 +49,7 @@ bool response_fits(const Core& core, const QueuePair& qp, uint32_t payload, uint
     return envelope + wire::Aeth::kSize + longest + payload <= room;
 }
 
-// Verbs and the wire's own negotiation know powers of two; fabrics that are modelled do not all.
+// Verbs and the wire's negotiation allow only powers of two; modelled fabrics may have other MTUs.
 bool is_mtu(uint32_t bytes, uint32_t most) {
     return bytes >= 256 && bytes % 4 == 0 && bytes <= most;
 }
@@ -80,7 +75,7 @@ bool is_legal(const Core& core, const QueuePair& qp, const QpAttributes& attribu
 Adapter::Adapter(const AdapterConfig& config) : core_(config) {}
 
 CqId Adapter::create_cq(uint32_t capacity) {
-    // Each may have raised one event that nobody has taken yet: no memory is needed by then.
+    // Each queue may have one pending event. Reserving its place here avoids a later allocation.
     while (core_.events.capacity() < core_.completion_queues.size() + 1) core_.events.grow();
     core_.completion_queues.push_back(std::make_unique<CompletionQueue>(capacity));
     return CqId{static_cast<uint32_t>(core_.completion_queues.size())};
@@ -112,7 +107,7 @@ size_t Adapter::poll_completion(CqId cq, std::span<Completion> into) {
     return queue == nullptr ? 0 : queue->poll(into);
 }
 
-// A target of XRC needs neither completion queues nor a protection domain: SRQs bring them. An
+// An XRC target needs neither completion queues nor a protection domain: SRQs have them. An
 // initiator receives nothing.
 bool Adapter::has_queues(const QpSetup& setup) {
     if (setup.type == QpType::xrc_target) return true;
@@ -122,7 +117,7 @@ bool Adapter::has_queues(const QpSetup& setup) {
 }
 
 bool Adapter::is_sane(const QpSetup& setup) {
-    if (core_.is_broken || setup.type > QpType::xrc_target) return false;  // not a user's to make
+    if (core_.is_broken || setup.type > QpType::xrc_target) return false;  // not for users
     if ((setup.type == QpType::rd) != core_.rd_domains.knows(setup.rd_domain)) return false;
     const bool is_target = setup.type == QpType::xrc_target;
     if (is_target != core_.xrc_domains.knows(setup.xrc_domain)) return false;
@@ -160,7 +155,7 @@ std::optional<Qpn> Adapter::create_qp(const QpSetup& setup) {
     return set_up(core_.add(setup.type), setup);
 }
 
-// What set_up() took.
+// Releases everything that set_up() took.
 void Adapter::release(const QueuePair& qp) {
     if (qp.pd.value != 0) core_.memory.release(qp.pd);
     if (CompletionQueue* queue = core_.completion_queue(qp.send_cq)) --queue->users;
@@ -191,7 +186,7 @@ void Adapter::forget_completions(Qpn qpn) {
         forget(core_.completion_queue(qp->send_cq));
         return forget(core_.completion_queue(qp->receive_cq));
     }
-    // Receives of its domain complete wherever their shared queues say.
+    // Its receives complete on the queues of their shared receive queues.
     for (auto& queue : core_.completion_queues) forget(queue.get());
 }
 
@@ -203,14 +198,15 @@ void Adapter::set_congestion_control(Qpn qpn, const CongestionControl& control) 
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr) return;
     qp->congestion = control;
-    if (control.algorithm == Algorithm::plugin) begin_plugin(*qp);
     core_.on_new_path(*qp);
+    if (control.algorithm == Algorithm::plugin) begin_plugin(*qp);
 }
 
-// A flow's number is the same in every run: where it is, and which of its adapter's it is.
+// A flow's number is the same in every run: the end point and the queue pair number.
 void Adapter::begin_plugin(QueuePair& qp) {
     const uint64_t number = uint64_t{core_.config.endpoint.value} << 24 | qp.number.value;
-    qp.plugin_flow = qp.congestion.plugin.begin(number);
+    qp.plugin_flow =
+        qp.congestion.plugin.begin(number, {&qp.prototype.entropy, &qp.requester.middles_left});
     qp.congestion.take_window(qp.congestion.plugin);
 }
 
@@ -227,16 +223,18 @@ const PluginFlow* Adapter::failed_plugin() {
 void Adapter::set_loss_policy(Qpn qpn, LossPolicy policy) {
     QueuePair* qp = core_.find(qpn);
     if (qp == nullptr || qp->type >= QpType::ee_requester) return;
-    // Who goes back may begin to keep books at any time; who keeps them may not throw them away.
+    // A queue pair with go-back-N may start selective repeat at any time. One with selective repeat
+    // must keep its state.
     const bool has_books = qp->early || qp->scoreboard;
     if (policy == LossPolicy::selective_repeat || !has_books) qp->loss = policy;
 }
 
-void Adapter::set_counting_answers(Qpn qpn, bool is_on) {
+void Adapter::set_sharing_rooms(Qpn qpn, bool is_on) {
     QueuePair* qp = core_.find(qpn);
-    if (qp == nullptr || qp->counts_answers == is_on) return;
-    forget_answers(core_, *qp);
-    qp->counts_answers = is_on && core_.config.max_answers_due != 0;
+    if (qp == nullptr || qp->shares_rooms == is_on) return;
+    forget_rooms(core_, *qp);
+    const bool is_connection = qp->type == QpType::rc || qp->type == QpType::xrc_initiator;
+    qp->shares_rooms = is_on && is_connection && core_.config.room_packets != 0;
 }
 
 Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mask) {
@@ -247,7 +245,7 @@ Refusal Adapter::modify_qp(Qpn qpn, const QpAttributes& attributes, uint32_t mas
         return Refusal::invalid_argument;
     apply(*qp, attributes, mask);
     if (to != qp->state) change_state(*qp, attributes);
-    // One that has nothing to send must not stand in line before those that have.
+    // A queue pair with nothing to send must not be in line before those that have something.
     const bool is_idle = qp->requester.oldest == qp->requester.end && !qp->may_answer();
     if (!is_idle || (qp->type != QpType::rc && qp->type != QpType::uc)) core_.wake(*qp);
     return Refusal::none;
@@ -314,7 +312,7 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
         const uint8_t timeout = qp.address.ack_timeout;
         qp.address = attributes.address;
         qp.address.ack_timeout = timeout;
-        // Until there is another path the peer speaks from this address alone.
+        // Without an alternate path, the peer's only address is this one.
         if (qp.state == QpState::init) qp.alternate = qp.address;
     }
     if (has(kTimeout)) qp.address.ack_timeout = attributes.address.ack_timeout;
@@ -333,7 +331,7 @@ void Adapter::apply(QueuePair& qp, const QpAttributes& attributes, uint32_t mask
     if (has(kReceivePsn)) qp.responder.expected = wire::psn_plus(attributes.receive_psn, 0);
     if (has(kSendPsn)) {
         RequesterState& r = qp.requester;
-        r.next_psn = r.send_psn = r.unacknowledged = r.sent_end =
+        r.next_psn = r.send_psn = r.unacknowledged = r.sent_end = r.asked_end =
             wire::psn_plus(attributes.send_psn, 0);
     }
 }
@@ -345,11 +343,11 @@ void Adapter::change_state(QueuePair& qp, const QpAttributes& attributes) {
         default: break;
     }
     qp.state = attributes.state;
-    if (qp.state == QpState::sqd) complete_done(core_, qp);  // nothing under way: drained at once
+    if (qp.state == QpState::sqd) complete_done(core_, qp);  // nothing in progress: drained at once
 }
 
-// Back to the beginning: what was posted is forgotten without a completion (10.3.1). What a message
-// under way had taken from a shared queue is not lost to the others.
+// Back to the initial state: posted requests are dropped without a completion (10.3.1). A message
+// in progress returns its receive to a shared queue.
 void Adapter::reset(QueuePair& qp) {
     ResponderState& responder = qp.responder;
     if (SharedReceiveQueue* shared = core_.shared_queue(qp.srq);
@@ -364,7 +362,7 @@ void Adapter::reset(QueuePair& qp) {
         for (const uint32_t place : take_back_receives(core_, qp))
             core_.receive_queue_of(qp).give_back(place);
     }
-    forget_answers(core_, qp);
+    forget_rooms(core_, qp);
     qp.state = QpState::reset;
     qp.migration = Migration::migrated;
     qp.requester = RequesterState{};
@@ -423,7 +421,11 @@ Refusal Adapter::post_receive(Qpn qpn, const ReceiveRequest& request) {
 }
 
 void Adapter::on_packet(Instant now, const Packet& packet, wire::Bytes grh) {
-    if (packet.kind != wire::PacketKind::transport) return;
+    if (packet.kind != wire::PacketKind::transport) [[unlikely]] {
+        if (packet.kind == wire::PacketKind::back_pressure)
+            on_back_pressure(core_, now, {packet.source}, packet.extended.send.immediate_or_rkey);
+        return;
+    }
     ++core_.counters.port_rcv_packets;
     core_.counters.port_rcv_data_bytes += packet.payload_length;
     QueuePair* qp = core_.find(packet.dest_qp());
@@ -452,7 +454,7 @@ void Adapter::refuse_packet(Instant now, const Packet& packet, uint8_t syndrome)
     if (passes_checks(*qp, packet)) refuse_request(core_, *qp, now, packet, syndrome);
 }
 
-// The connection that a reliable datagram came over is its EE context.
+// The connection of a reliable datagram is its EE context.
 void Adapter::deliver_rd(Instant now, const Packet& packet) {
     QueuePair* half = half_for(core_, packet);
     if (half == nullptr) {
@@ -471,8 +473,8 @@ void Adapter::deliver_multicast(Instant now, const Packet& packet, wire::Bytes g
             deliver(now, *core_.find(member.qpn), packet, grh);
 }
 
-// What every packet has to pass, whatever it asks for (9.6.1): the service fits the queue pair, it
-// receives, and the keys are right. What does not is dropped and counted.
+// The checks of every packet, whatever its operation (9.6.1): the service fits the queue pair, the
+// queue pair receives, and the keys match. Packets that fail are dropped and counted.
 bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
     const auto opcode = static_cast<uint8_t>(packet.opcode);
     if (packet.opcode != wire::kCnpOpcode &&
@@ -485,18 +487,18 @@ bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
         ++core_.counters.dropped_bad_state;
         return false;
     }
-    if (!partitions_match(packet.pkey, qp.pkey)) {
+    if (!wire::partitions_match(packet.pkey, qp.pkey)) {
         ++core_.counters.pkey_violations;
         return false;
     }
-    // That of a reliable datagram is looked at when its turn has come, and answered (rd.cc).
+    // The Q_Key of a reliable datagram is checked when its turn comes, and answered (rd.cc).
     const bool has_qkey =
         qp.type == QpType::ud && (wire::opcode_info(opcode).headers & wire::kDeth) != 0;
     if (has_qkey && packet.extended.send.qkey != qp.qkey) {
         ++core_.counters.qkey_violations;
         return false;
     }
-    // Of a connection only the peer speaks (9.6.1.4).
+    // On a connection, packets come only from the peer (9.6.1.4).
     if (qp.type != QpType::ud && packet.source != qp.address.endpoint.value &&
         packet.source != qp.alternate.endpoint.value) {
         ++core_.counters.dropped_silently;
@@ -507,11 +509,15 @@ bool Adapter::passes_checks(QueuePair& qp, const Packet& packet) {
 
 void Adapter::deliver(Instant now, QueuePair& qp, const Packet& packet, wire::Bytes grh) {
     if (!passes_checks(qp, packet)) return;
-    if (packet.opcode == wire::kCnpOpcode) return on_notified(core_, qp, now, Signal::Kind::cnp);
+    if (packet.opcode == wire::kCnpOpcode) {
+        if (packet.becn || !qp.spread || !qp.spread->credit.is_used())
+            return on_notified(core_, qp, now, Signal::Kind::cnp);
+        return on_grant(core_, qp, now, packet);
+    }
     if (is_marked(packet)) on_marked(core_, qp, now, packet);
     if (packet.becn) on_notified(core_, qp, now, Signal::Kind::becn);
     if (packet.trimmed && !qp.is_reliable()) {
-        ++core_.counters.dropped_silently;  // a gap, as if it had not come
+        ++core_.counters.dropped_silently;  // a gap, as if it were lost
         return;
     }
     if (qp.type == QpType::ud) return on_datagram(core_, qp, packet, grh);
@@ -536,7 +542,10 @@ void Adapter::on_timer(Instant now) {
 }
 
 Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Packet& packet) {
-    if (const auto payload = qp.may_answer() ? plan_response(core_, qp, now) : std::nullopt) {
+    const auto payload = qp.may_answer() ? plan_response(core_, qp, now) : std::nullopt;
+    // An acknowledgement of another lane goes when that lane accepts it (send_answer()).
+    const bool is_of_other_lane = payload == 0u && qp.in_answer_list && qp.answer_lane != qp.lane;
+    if (payload && !is_of_other_lane) {
         if (!response_fits(core_, qp, *payload, room)) return Turn::does_not_fit;
         if (*payload != 0 && qp.requester.next_allowed > now) {
             core_.wait_for_pace(qp);
@@ -544,8 +553,8 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
         }
         make_response(core_, qp, packet);
         if (packet.has_selective_ack()) {
-            core_.counters.port_xmit_data_bytes -= packet.payload_length;  // it is nobody's data
-        } else if (packet.payload_length != 0) {  // data is paced whoever asked for it
+            core_.counters.port_xmit_data_bytes -= packet.payload_length;  // not user data
+        } else if (packet.payload_length != 0) {  // data is paced, whoever requested it
             const auto opcode = static_cast<uint8_t>(packet.opcode);
             const uint32_t size = core_.config.envelope_bytes + packet.payload_length +
                                   wire::opcode_info(opcode).header_size;
@@ -561,7 +570,7 @@ Adapter::Turn Adapter::take_turn(QueuePair& qp, Instant now, uint32_t room, Pack
     if (size + plan->length > room) return Turn::does_not_fit;
     const uint32_t oldest = qp.requester.oldest;
     if (make_request(core_, qp, now, *plan, packet)) {
-        // The fabric brings it to every member but those behind the port that it came from (10.5).
+        // The fabric delivers it to all members except those behind its own port (10.5).
         if (packet.dest_qp().value == kMulticastQpn) {
             ++core_.counters.multicast_xmit_packets;
             deliver_multicast(now, packet, {});
@@ -580,8 +589,8 @@ bool Adapter::send_notification(const Lanes& lanes, Packet& packet) {
     return true;
 }
 
-// Acknowledgements and what atomics give back do not wait for the data of other queue pairs. The
-// answer to a READ is data itself, and has its turn; so has all that comes behind it.
+// Acknowledgements and results of atomics do not wait for data of other queue pairs. The answer to
+// a READ is data, and waits for its turn; so do all answers behind it.
 bool Adapter::send_answer(Instant now, const Lanes& lanes, Packet& packet) {
     uint16_t waiting = core_.answering.filled();
     while (waiting != 0) {
@@ -617,12 +626,12 @@ bool Adapter::poll_transmit(Instant now, const Lanes& lanes, Packet& packet) {
     if (core_.answering.filled() != 0 && send_answer(now, lanes, packet)) return true;
     uint16_t waiting = core_.ready.filled();
     while (waiting != 0) {
-        // The lanes take turns, beginning behind the one that sent last.
+        // The lanes take turns, starting behind the one that sent last.
         const auto rotated = std::rotr(waiting, next_lane_);
         const auto lane = static_cast<uint8_t>((std::countr_zero(rotated) + next_lane_) % kLanes);
         const uint32_t index = core_.ready.front(lane);
         QueuePair& qp = core_.at(index);
-        if (core_.lane_of(qp) != lane) {  // its level has changed since it was put here
+        if (core_.lane_of(qp) != lane) {  // its level has changed since it was queued
             core_.ready.pop(lane, core_.queue_pairs_);
             qp.in_ready_list = false;
             core_.wake(qp);

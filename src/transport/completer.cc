@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "transport/answer_budget.h"
 #include "transport/notify.h"
 #include "transport/rd.h"
 #include "transport/retry.h"
+#include "transport/room_budget.h"
 #include "transport/selective.h"
 #include "transport/transfer.h"
 #include "transport/unordered.h"
@@ -47,7 +47,7 @@ void count_failure(Counters& counters, Status status) {
     if (status == Status::rnr_retry_exceeded) ++counters.rnr_nak_retry_err;
 }
 
-// Takes the oldest request out of the queue, with a completion if one is due: always for a failure.
+// Removes the oldest request from the queue, with a completion if one is due: for a failure always.
 void complete_oldest(Core& core, QueuePair& qp, Status status) {
     RequesterState& r = qp.requester;
     const SendWork& work = (*qp.send_queue)[r.oldest];
@@ -55,8 +55,7 @@ void complete_oldest(Core& core, QueuePair& qp, Status status) {
     if (begun && work.awaits_data()) --r.awaiting_data;
     ++r.oldest;
     if (!begun) ++r.begun;
-    if (r.answers_asked != 0 && begun && work.work == Work::read)
-        on_read_ended(core, qp, work.packets);
+    if (qp.shares_rooms && begun) on_work_ended(core, qp, work);
     if (static_cast<int32_t>(r.current - r.oldest) < 0) r.current = r.oldest;
     if (qp.type == QpType::ee_requester) return finish_message(core, qp);
     if (status != Status::success) count_failure(core.counters, status);
@@ -72,7 +71,7 @@ void complete_oldest(Core& core, QueuePair& qp, Status status) {
     core.complete(qp.send_cq, completion);
 }
 
-// Says once that a send queue that shall drain has nothing under way any more (10.3.1.5).
+// Reports once that a send queue to be drained has nothing in progress any more (10.3.1.5).
 void tell_if_drained(Core& core, QueuePair& qp) {
     if (qp.state != QpState::sqd || !qp.drain_notify) return;
     if (qp.requester.oldest != qp.requester.begun) return;
@@ -80,7 +79,7 @@ void tell_if_drained(Core& core, QueuePair& qp) {
     core.raise(EventKind::sq_drained, qp.number.value);
 }
 
-// Answers are missing that should have come before what the peer says of this PSN.
+// The peer's answer about `end` shows that earlier answers are missing.
 void on_missing_answer(Core& core, QueuePair& qp, Instant now, Psn end) {
     RequesterState& r = qp.requester;
     if (!repeats_selectively(core, qp)) {
@@ -92,13 +91,13 @@ void on_missing_answer(Core& core, QueuePair& qp, Instant now, Psn end) {
     if (r.repairs_due > due) ++core.counters.implied_nak_seq_err;
 }
 
-// All of it, or done within the adapter.
+// The work is fully answered, or done within the adapter.
 bool is_answered(const RequesterState& r, const SendWork& work) {
     return work.packets == 0 ? work.is_done : !psn_before(r.unacknowledged, work.end_psn());
 }
 
-// Everything before `end` has arrived. False if that cannot be: the answer to a READ or an atomic
-// before it is missing, so it was lost, and is asked for again (9.7.5.2.8).
+// Everything before `end` has arrived. False if the answer to an earlier READ or atomic is missing:
+// then it was lost, and is requested again (9.7.5.2.8).
 bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end, bool marked) {
     RequesterState& r = qp.requester;
     const Psn before = r.unacknowledged;
@@ -127,8 +126,8 @@ bool acknowledge(Core& core, QueuePair& qp, Instant now, Psn end, bool marked) {
     return false;
 }
 
-// Before the oldest PSN without an answer: an answer that came before. Behind what was sent: a
-// ghost of an earlier connection (9.7.5.1.3).
+// Before the oldest PSN without an answer: a duplicate answer. Behind the last PSN sent: a ghost of
+// an earlier connection (9.7.5.1.3).
 bool is_awaited(const RequesterState& r, const Packet& packet) {
     return !psn_before(packet.psn(), r.unacknowledged) && psn_before(packet.psn(), r.sent_end);
 }
@@ -183,8 +182,8 @@ void on_acknowledge(Core& core, QueuePair& qp, Instant now, const Packet& packet
     }
 }
 
-// The same from a peer that keeps what comes early: it tells of packets besides, and nothing that
-// it has goes again.
+// The same from a peer that keeps early packets: its answer also reports packets, and none that it
+// has is retransmitted.
 void on_selective(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
     const Packet::Ack& ack = packet.extended.ack;
     const Psn psn = packet.psn();
@@ -202,7 +201,7 @@ void on_selective(Core& core, QueuePair& qp, Instant now, const Packet& packet) 
     repair_if_idle(core, qp, now, psn);
 }
 
-// Whether this is one of those; every other NAK ends the request.
+// Whether this is such an answer; every other NAK ends the request.
 bool is_selective(const Core& core, const QueuePair& qp, const Packet& packet) {
     if (!repeats_selectively(core, qp) || !packet.has_selective_ack()) return false;
     const uint8_t syndrome = packet.extended.ack.syndrome;
@@ -211,8 +210,8 @@ bool is_selective(const Core& core, const QueuePair& qp, const Packet& packet) {
            (kind == AckKind::nak && is_sequence_error(wire::ack_code(syndrome)));
 }
 
-// The request that this answer with data belongs to, once everything before it is acknowledged.
-// Nothing if the answer is none that is waited for now.
+// The request of this answer with data, once everything before it is acknowledged. Nothing if no
+// such answer is expected now.
 std::optional<uint32_t> answered_request(Core& core, QueuePair& qp, Instant now,
                                          const Packet& packet) {
     const Psn psn = packet.psn();
@@ -225,18 +224,18 @@ std::optional<uint32_t> answered_request(Core& core, QueuePair& qp, Instant now,
     const SendWork& work = (*qp.send_queue)[number];
     if (!work.awaits_data() || psn_before(psn, work.first_psn)) return std::nullopt;
     if (psn == r.unacknowledged || takes_early) return number;
-    // Later than the one that is due: those between are lost.
+    // Later than the expected one: those between are lost.
     on_missing_answer(core, qp, now, psn);
     return std::nullopt;
 }
 
-// An answer that makes no sense. It ends the request if it is its turn.
+// An invalid answer. It ends the request if it is the oldest.
 void refuse_answer(Core& core, QueuePair& qp, uint32_t number, Status status) {
     if (number == qp.requester.oldest) return fail_request(core, qp, number, status);
     ++core.counters.dropped_silently;
 }
 
-// What the peer has carried out, or answered, while answers before it were missing.
+// Catches up on what the peer carried out, or answered, while earlier answers were missing.
 void catch_up(Core& core, QueuePair& qp) {
     RequesterState& r = qp.requester;
     const Psn delivered = qp.scoreboard->delivered_end();
@@ -254,7 +253,7 @@ void catch_up(Core& core, QueuePair& qp) {
     }
 }
 
-// The data is in its place.
+// Called when the data is in its place.
 void finish_answer(Core& core, QueuePair& qp, Instant now, uint32_t number, const Packet& packet) {
     RequesterState& r = qp.requester;
     const Psn before = r.unacknowledged;
@@ -264,15 +263,15 @@ void finish_answer(Core& core, QueuePair& qp, Instant now, uint32_t number, cons
     } else {
         r.unacknowledged = psn_plus(packet.psn(), 1);
     }
-    // Data that came before its turn is no less an answer.
+    // Early data counts as an answer too.
     r.retries_left = qp.retry_count;
     if (r.unacknowledged != before)
         on_progress(core, qp, now, psn_distance(before, r.unacknowledged), is_marked(packet));
     complete_done(core, qp);
 }
 
-// Each answer but the last is a whole MTU, and the last brings the rest (9.7.5.2.3). Selective
-// repeat may have asked for a part, which has a last answer too.
+// Each answer but the last is a full MTU, and the last has the rest (9.7.5.2.3). Selective repeat
+// may have requested a part, which also has a last answer.
 bool has_right_size(const Core& core, const QueuePair& qp, const SendWork& work,
                     const Packet& packet) {
     const uint32_t index = psn_distance(work.first_psn, packet.psn());
@@ -284,8 +283,8 @@ bool has_right_size(const Core& core, const QueuePair& qp, const SendWork& work,
     return (last == says_last || may_end) && packet.payload_length == std::min(left, qp.mtu);
 }
 
-// A switch cut the answer's payload off. Selective repeat asks for it at once. Go-back-N does when
-// its turn comes: those before it may only have been overtaken.
+// A switch trimmed the answer's payload. Selective repeat requests it again at once. Go-back-N does
+// so at its turn, because earlier answers may just have been overtaken.
 void on_trimmed_answer(Core& core, QueuePair& qp, Instant now, Psn psn) {
     RequesterState& r = qp.requester;
     if (repeats_selectively(core, qp)) {
@@ -355,7 +354,7 @@ void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
         case Operation::atomic_acknowledge: on_atomic_response(core, qp, now, packet); break;
         default: on_read_response(core, qp, now, packet); break;
     }
-    if (qp.requester.answers_asked != 0) on_answers(core, qp, now);
+    if (qp.shares_rooms) on_arrivals(core, qp, now);
     core.wake(qp);
 }
 
@@ -373,6 +372,8 @@ bool acknowledge_middle(Core& core, QueuePair& qp, Instant now, const Packet& pa
     const uint32_t packets = psn_distance(r.unacknowledged, end);
     r.unacknowledged = end;
     on_progress(core, qp, now, packets, false);
+    if (qp.shares_rooms) [[unlikely]]
+        on_arrivals(core, qp, now);
     core.wake(qp);
     return true;
 }
@@ -396,7 +397,7 @@ void fail_request(Core& core, QueuePair& qp, uint32_t number, Status status) {
     TULLE_CHECK(number == qp.requester.oldest);
     if (qp.type == QpType::ee_requester) return abandon_message(core, qp, status);
     complete_oldest(core, qp, status);
-    // No connection ends with a datagram, reliable or not.
+    // A datagram's error does not end a connection, reliable or not.
     if (qp.is_reliable() && qp.type != QpType::rd) return enter_error(core, qp);
     qp.state = QpState::sqe;
     flush_sends(core, qp);
@@ -417,7 +418,7 @@ void flush_sends(Core& core, QueuePair& qp) {
     r.send_psn = r.unacknowledged = r.next_psn;
     r.ack_deadline = Instant::never();
     close_repairs(qp);
-    forget_answers(core, qp);
+    forget_rooms(core, qp);
 }
 
 void flush_receives(Core& core, QueuePair& qp) {
@@ -444,7 +445,7 @@ void flush_receives(Core& core, QueuePair& qp) {
     if (qp.type == QpType::rd)
         for (const uint32_t place : take_back_receives(core, qp))
             flush(core.receive_queue_of(qp), place);
-    if (qp.type == QpType::xrc_target) return;  // none of the queues is its own
+    if (qp.type == QpType::xrc_target) return;  // it owns none of the queues
     if (qp.srq.value != 0) return core.raise(EventKind::qp_last_receive_reached, qp.number.value);
     if (!qp.receive_queue) return;
     for (uint32_t place = qp.receive_queue->take(); place != ReceiveQueue::kNone;

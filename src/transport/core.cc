@@ -2,20 +2,21 @@
 
 #include <algorithm>
 
+#include "transport/credit/credit.h"
 #include "transport/retry.h"
 
 namespace tulle::transport {
 namespace {
 
-// Whose random numbers these are (base/random.h).
+// Owners of the random streams (base/random.h).
 constexpr uint32_t kStreamKeys = 0x7261'6e01;
 constexpr uint32_t kStreamNumbers = 0x7261'6e02;
 constexpr uint32_t kStreamPaths = 0x7261'6e03;
 
-// A place of the table rests while so many others are used.
+// A freed place of the table is reused only when more than this many are free.
 constexpr size_t kFreePlacesKept = 64;
 
-constexpr uint32_t kMostOutstanding = (1 << 23) - 1;  // beyond it PSNs cannot be told apart
+constexpr uint32_t kMostOutstanding = (1 << 23) - 1;  // beyond it PSNs are ambiguous
 
 }  // namespace
 
@@ -25,9 +26,9 @@ Core::Core(const AdapterConfig& adapter_config)
       memory(base::RandomStream({adapter_config.seed, kStreamKeys, adapter_config.endpoint.value})),
       queue_pairs_(kSpecialQps),
       uses_(kSpecialQps) {
-    answers.most = config.max_answers_due;
+    for (RoomBudget& room : rooms) room.most = config.room_packets;
     if (config.max_packets_outstanding == 0) config.max_packets_outstanding = kMostOutstanding;
-    // Its peer keeps no packet that is further ahead.
+    // The peer keeps no packet further ahead.
     if (config.loss == LossPolicy::selective_repeat)
         config.max_packets_outstanding =
             std::min(config.max_packets_outstanding, config.reorder_packets);
@@ -85,7 +86,8 @@ void Core::on_new_path(QueuePair& qp) {
     packet.pkey = qp.pkey;
     packet.set_dest_qp(qp.dest_qpn);
     qp.prototype = packet;
-    qp.requester.middles_left = 0;  // they were made of the old one
+    qp.answer_level = qp.address.service_level;
+    qp.requester.middles_left = 0;  // they have the old prototype
     const bool is_spread = config.delivery != Delivery::ordered && qp.type == QpType::rc &&
                            qp.loss == LossPolicy::selective_repeat;
     if (is_spread && !qp.spread)
@@ -93,6 +95,9 @@ void Core::on_new_path(QueuePair& qp) {
             config.delivery, config.paths, qp.address.entropy,
             base::StreamOwner{config.seed, kStreamPaths,
                               uint64_t{config.endpoint.value} << 32 | qp.number.value});
+    if (is_spread && config.answers_apart) qp.answer_level = config.notifications.service_level;
+    if (is_spread && config.receiver_credit != nullptr && !qp.spread->credit.is_used())
+        qp.spread->credit = SenderCredit(*config.receiver_credit);
 }
 
 uint8_t Core::level_of_datagram(const QueuePair& qp) {
@@ -101,8 +106,8 @@ uint8_t Core::level_of_datagram(const QueuePair& qp) {
     return waits ? (*qp.send_queue)[r.current].datagram.service_level : qp.address.service_level;
 }
 
-// A queue pair has one timer that counts, the earliest asked for; those asked for before it that
-// are later stay in the heap and find nothing to do.
+// A queue pair has one valid timer, the earliest requested. Later ones, requested before, stay in
+// the heap and do nothing when they expire.
 void Core::look_again(QueuePair& qp, Instant at) {
     if (at >= qp.timer_at) return;
     qp.timer_at = at;
@@ -110,8 +115,8 @@ void Core::look_again(QueuePair& qp, Instant at) {
     std::push_heap(timers_.begin(), timers_.end());
 }
 
-// Of a slow queue pair each packet asks for an answer: the next one that does otherwise might come
-// too late for the timer, and slowness is not silence.
+// Each packet of a slow queue pair asks for an answer. Otherwise the next packet that asks might
+// come too late for the timer: slowness is not loss.
 void Core::wait_for_pace(QueuePair& qp) {
     if (qp.waits_for_pace) return;
     RequesterState& r = qp.requester;
@@ -130,13 +135,26 @@ void Core::wait_for_pace(QueuePair& qp) {
 
 void Core::wake_paced(Instant now) {
     while (next_pace() <= now) {
-        QueuePair* qp = queue_pairs_[paced_.front().index].get();
+        const uint32_t index = paced_.front().index;
         std::pop_heap(paced_.begin(), paced_.end());
         paced_.pop_back();
+        if (index == kPacerIndex) {
+            pacer->is_armed = false;
+            grant_credit(*this, now);
+            continue;
+        }
+        QueuePair* qp = queue_pairs_[index].get();
         if (qp == nullptr || !qp->waits_for_pace) continue;
         qp->waits_for_pace = false;
         wake(*qp);
     }
+}
+
+void Core::arm_pacer(Instant now) {
+    if (pacer->is_armed || !pacer->has_clients()) return;
+    pacer->is_armed = true;
+    paced_.push_back({std::max(now, pacer->next_at()), kPacerIndex});
+    std::push_heap(paced_.begin(), paced_.end());
 }
 
 QueuePair* Core::pop_due(Instant now) {

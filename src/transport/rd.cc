@@ -12,7 +12,7 @@ using wire::psn_before;
 using wire::psn_plus;
 using Message = ResponderState::Message;
 
-// The message that ends and the one that begins; a message is one request.
+// The message that ends and the next one; a message is one request.
 constexpr uint32_t kPlaces = 2;
 
 EndToEnd& context_of(Core& core, const QueuePair& half) {
@@ -26,7 +26,7 @@ struct Source {
     Qpn qpn;
 };
 
-// The datagram header; where it lies depends on what else the packet has (wire/packet.h).
+// The datagram header; its place depends on the packet's other headers (wire/packet.h).
 Source source_of(const Packet& packet) {
     const uint16_t headers = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers;
     if ((headers & wire::kAtomicEth) != 0)
@@ -36,7 +36,7 @@ Source source_of(const Packet& packet) {
     return {packet.extended.send.qkey, packet.extended.send.source_qp};
 }
 
-// Why the request cannot go over this EE context (11.6.2).
+// Why this EE context cannot carry the request (11.6.2).
 Status why_not(const QueuePair& qp, const EndToEnd* ee) {
     if (ee == nullptr) return Status::invalid_ee_context;
     if (ee->domain != qp.rd_domain) return Status::local_rdd_violation;
@@ -44,7 +44,7 @@ Status why_not(const QueuePair& qp, const EndToEnd* ee) {
     return Status::success;
 }
 
-// The queue pair of the message under way, which is under way no more.
+// Ends the current message, and returns its queue pair.
 QueuePair& release_carried(Core& core, EndToEnd& ee) {
     QueuePair* qp = core.find(ee.carried);
     TULLE_CHECK(qp != nullptr);
@@ -58,8 +58,8 @@ void fail_oldest(Core& core, QueuePair& qp, Status status) {
     fail_request(core, qp, qp.requester.oldest, status);
 }
 
-// The requester half forgets its message. If some of it has gone out, the peer does not know what
-// to expect next: RESYNC will tell.
+// The requester half drops its message. If part of it was sent, the peer does not know what to
+// expect next, so RESYNC is due.
 void drop_message(EndToEnd& ee) {
     RequesterState& r = ee.requester->requester;
     Psn next = r.next_psn;
@@ -72,7 +72,7 @@ void drop_message(EndToEnd& ee) {
     const RequesterState old = r;
     r = RequesterState{};
     r.oldest = r.begun = r.current = r.end = old.end;
-    r.next_psn = r.send_psn = r.unacknowledged = r.sent_end = next;
+    r.next_psn = r.send_psn = r.unacknowledged = r.sent_end = r.asked_end = next;
     r.messages_begun = old.messages_begun;
     r.next_allowed = old.next_allowed;
     r.retries_left = ee.requester->retry_count;
@@ -97,7 +97,7 @@ SendRequest request_of(const QueuePair& qp) {
     return request;
 }
 
-// The queue of the half takes any request of this queue pair.
+// The queue of the half can hold any request of this queue pair.
 void make_room(QueuePair& half, const SendQueueSize& size) {
     if (half.send_queue && half.send_size.sges >= size.sges &&
         half.send_size.inline_bytes >= size.inline_bytes)
@@ -132,17 +132,17 @@ void load_request(EndToEnd& ee, const QueuePair& qp) {
     half.pd = qp.pd;
     half.qkey = qp.qkey;
     half.dest_qpn = request.datagram.qpn;
-    // A message that was suspended has spent some of its retries.
+    // A suspended message has already spent some retries.
     const bool is_fresh = qp.requester.wait_until == Instant{};
     half.requester.rnr_retries_left = is_fresh ? half.rnr_retry : qp.requester.rnr_retries_left;
 }
 
-// Everyone who waits here fails.
+// Fails all requests that wait here.
 void dismiss_waiting(Core& core, EndToEnd& ee, Status status) {
     while (!ee.waiting.empty()) fail_oldest(core, *core.find(ee.waiting.pop_front()), status);
 }
 
-// The receive of the message that comes in, if it has taken one, ends with this status.
+// Completes the receive of the incoming message, if it has one, with this status.
 void end_receive(Core& core, QueuePair& half, Status status) {
     ResponderState& r = half.responder;
     r.message = Message::none;
@@ -161,7 +161,7 @@ void end_receive(Core& core, QueuePair& half, Status status) {
     core.complete(core.receive_cq_of(half), completion);
 }
 
-// Into a state in which nothing is carried: what is under way fails, and who waits too.
+// Enters a state in which nothing is carried: the current message and all waiting ones fail.
 void stop(Core& core, EndToEnd& ee, QpState state, Status of_waiting) {
     ee.requester->state = ee.responder->state = state;
     drop_message(ee);
@@ -184,7 +184,7 @@ void forget(EndToEnd& ee) {
     ee.refused.reset();
 }
 
-// From here on the message is the destination's: its memory, its rights and its receives.
+// From here on the message uses the destination's memory, rights and receives.
 void take_destination(QueuePair& half, const QueuePair& qp, Qpn source) {
     half.owner = qp.number;
     half.dest_qpn = source;
@@ -193,12 +193,12 @@ void take_destination(QueuePair& half, const QueuePair& qp, Qpn source) {
     half.srq = qp.srq;
     half.receive_cq = qp.receive_cq;
     half.min_rnr_timer = qp.min_rnr_timer;
-    // One message at a time: the answers of those before it were all received.
+    // One message at a time: all answers before it were received.
     half.responder.answers.clear();
 }
 
-// The peer gave up the message under way, or what it may have sent of it: it continues
-// behind this PSN. The acknowledgement counts RESYNC as a message.
+// The peer abandoned the current message, or what it sent of it, and continues behind this PSN. The
+// acknowledgement counts RESYNC as a message.
 void on_resync(Core& core, EndToEnd& ee, const Packet& packet) {
     QueuePair& half = *ee.responder;
     ResponderState& r = half.responder;
@@ -272,7 +272,7 @@ void on_rd_packet(Core& core, QueuePair& half, Instant now, const Packet& packet
     EndToEnd& ee = context_of(core, half);
     const auto operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
     if (operation == wire::Operation::resync) return on_resync(core, ee, packet);
-    // What was refused stays refused until RESYNC comes; the NAK may have been lost.
+    // A refused message stays refused until RESYNC; the NAK may have been lost.
     if (ee.refused && packet.psn() == half.responder.expected)
         return answer_with(core, half, packet.psn(), *ee.refused);
     on_request(core, half, now, packet);
@@ -334,8 +334,8 @@ void load_message(Core& core, QueuePair& half) {
     if (!ee.waiting.empty()) load_request(ee, *core.find(ee.waiting.pop_front()));
 }
 
-// RESYNC counts as one message. If the peer counts another, that is the one that was suspended: it
-// was sent again and arrived before the word that the receiver was not ready came here.
+// RESYNC counts as one message. If the peer counts one more, it is the suspended message: it was
+// retransmitted, and arrived before its RNR NAK arrived here.
 void finish_message(Core& core, QueuePair& half) {
     EndToEnd& ee = context_of(core, half);
     core.wake(half);
@@ -352,8 +352,8 @@ void finish_message(Core& core, QueuePair& half) {
 void abandon_message(Core& core, QueuePair& half, Status status) {
     EndToEnd& ee = context_of(core, half);
     if (ee.carried.value == 0) {
-        // It was RESYNC. Who waits was told of an end-to-end context that stands; it does not
-        // respond, which is nobody's state and no request's own retries (11.6.2).
+        // It was RESYNC. Waiting requests were queued at a valid end-to-end context that does not
+        // respond. That is not an error of state, nor of a request's own retries (11.6.2).
         core.raise(EventKind::ee_context_error, ee.number.value);
         return stop(
             core, ee, QpState::error,
@@ -388,29 +388,29 @@ void set_rd_headers(const QueuePair& half, QKey qkey, Packet& packet) {
     }
 }
 
-// 9.7: the destination is there and receives, is of the same RD domain as the EE
-// context, and the Q_Key is its own. A message keeps the one that it began with.
-Verdict check_rd_destination(Core& core, QueuePair& half, const Packet& packet) {
+// 9.7: the destination exists and receives, has the RD domain of the EE context, and its Q_Key
+// matches. All packets of a message have the same destination.
+Ruling check_rd_destination(Core& core, QueuePair& half, const Packet& packet) {
     const EndToEnd& ee = context_of(core, half);
     const Source source = source_of(packet);
     const QueuePair* qp = core.find(packet.dest_qp());
     if (qp == nullptr || qp->type != QpType::rd || !qp->receives() || qp->rd_domain != ee.domain)
-        return Verdict::invalid_rd_request;
+        return Ruling::invalid_rd_request;
     if (source.qkey != qp->qkey) {
         ++core.counters.qkey_violations;
-        return Verdict::invalid_rd_request;
+        return Ruling::invalid_rd_request;
     }
     if (half.responder.message == Message::none) {
         take_destination(half, *qp, source.qpn);
-        return Verdict::accept;
+        return Ruling::accept;
     }
     const bool same = half.owner == qp->number && half.dest_qpn == source.qpn;
-    return same ? Verdict::accept : Verdict::invalid_request;
+    return same ? Ruling::accept : Ruling::invalid_request;
 }
 
-// An error of its receive is the destination's own (9.9), every other one is the
-// sender's, who will give the message up.
-void refuse_message(Core& core, QueuePair& half, Verdict verdict) {
+// An error of its receive is the destination's own (9.9); every other error is the sender's, which
+// will abandon the message.
+void refuse_message(Core& core, QueuePair& half, Ruling verdict) {
     ResponderState& r = half.responder;
     context_of(core, half).refused = r.ack_syndrome;
     r.nak_sent = true;

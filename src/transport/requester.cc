@@ -4,10 +4,11 @@
 
 #include "base/guarded_copy.h"
 #include "base/hot.h"
-#include "transport/answer_budget.h"
 #include "transport/completer.h"
+#include "transport/credit/credit.h"
 #include "transport/rd.h"
 #include "transport/retry.h"
+#include "transport/room_budget.h"
 #include "transport/selective.h"
 #include "transport/transfer.h"
 #include "transport/unordered.h"
@@ -21,7 +22,7 @@ using wire::psn_distance;
 using wire::psn_plus;
 
 constexpr uint32_t kSequenceMask = 0xff'ffff;  // SSN, LSN and MSN count in 24 bits
-constexpr uint32_t kPsnsApart = 0x80'0000;     // so many PSNs on, before and behind look the same
+constexpr uint32_t kPsnsApart = 0x80'0000;     // at this distance, before and behind are ambiguous
 
 bool is_local(Work work) {
     return work == Work::local_invalidate || work == Work::bind_window;
@@ -32,8 +33,8 @@ bool takes_receive(Work work) {
            work == Work::send_with_invalidate || work == Work::write_with_immediate;
 }
 
-// The peer has said how many messages it has receives for. Where none is left one message may go
-// all the same, alone, to learn whether that has changed (9.7.7.2.5).
+// The peer has reported how many messages it has receives for. If none is left, a single message
+// may still be sent, to learn whether that has changed (9.7.7.2.5).
 bool has_credit(const QueuePair& qp, const SendWork& work) {
     const RequesterState& r = qp.requester;
     if (!r.has_credits || !takes_receive(work.work)) return true;
@@ -42,8 +43,8 @@ bool has_credit(const QueuePair& qp, const SendWork& work) {
     return !beyond || r.unacknowledged == r.next_psn;
 }
 
-// A fence waits for the READs and atomics before it (10.8.3.3); so does everything where the peer
-// takes no more of them at a time.
+// A fence waits for the READs and atomics before it (10.8.3.3). READs and atomics also wait at the
+// peer's limit.
 bool may_begin(const QueuePair& qp, const SendWork& work) {
     const RequesterState& r = qp.requester;
     if ((work.flags & kFence) != 0 && r.awaiting_data != 0) return false;
@@ -51,21 +52,21 @@ bool may_begin(const QueuePair& qp, const SendWork& work) {
     return has_credit(qp, work);
 }
 
-// Work that sends nothing is done when everything before it is done: what it takes away may still
-// be in use (10.6.7.2.5).
+// Work that sends nothing is carried out when everything before it is done: what it invalidates may
+// still be in use (10.6.7.2.5).
 Status do_local(Core& core, QueuePair& qp, const SendWork& work) {
     if (work.work == Work::bind_window) return core.memory.bind_type2(work.binding, qp.asker());
     const bool done = core.memory.invalidate(work.rkey, qp.asker());
     return done ? Status::success : Status::local_qp_operation_error;
 }
 
-// Requests complete in order: this one fails when those before it are done.
+// Requests complete in order: this one fails once those before it are done.
 bool fail_in_turn(Core& core, QueuePair& qp, uint32_t number, Status status) {
     if (number == qp.requester.oldest) fail_request(core, qp, number, status);
     return false;
 }
 
-// Gives the next request its PSNs. False if it has to wait.
+// Assigns PSNs to the next request. False if it has to wait.
 bool begin(Core& core, QueuePair& qp, Instant now, uint32_t number) {
     RequesterState& r = qp.requester;
     SendWork& work = (*qp.send_queue)[number];
@@ -82,21 +83,20 @@ bool begin(Core& core, QueuePair& qp, Instant now, uint32_t number) {
             fail_request(core, qp, number, status);
         return true;
     }
-    // A queue pair that may have none under way would wait for ever.
+    // A queue pair with a limit of zero would wait for ever.
     if (qp.is_reliable() && work.awaits_data() && qp.max_reads == 0)
         return fail_in_turn(core, qp, number, Status::local_qp_operation_error);
     const uint32_t packets = packets_of(work, qp.mtu);
     if (packets >= kPsnsApart) return fail_in_turn(core, qp, number, Status::local_length_error);
     if (psn_distance(r.unacknowledged, r.next_psn) + packets >= kPsnsApart) return false;
     if (!may_begin(qp, work)) return false;
-    const bool is_read = work.work == Work::read;
-    if (is_read && !may_ask(core, qp, now, packets)) return false;
+    if (qp.shares_rooms && !has_room(core, qp, now, work, packets)) return false;
     work.packets = packets;
     r.next_psn = psn_plus(r.next_psn, work.packets);
     r.begun = number + 1;
     r.messages_begun = (r.messages_begun + 1) & kSequenceMask;
     if (work.awaits_data()) ++r.awaiting_data;
-    if (is_read) on_read_begun(core, qp, now, packets);
+    if (qp.shares_rooms) on_work_begun(core, qp, now, work, packets);
     return true;
 }
 
@@ -134,8 +134,8 @@ Operation operation_of(const SendWork& work, bool first, bool last) {
     }
 }
 
-// A Q_Key with its highest bit set stands for the queue pair's own, which only privileged users can
-// have set (10.2.5).
+// A Q_Key with its highest bit set stands for the queue pair's own Q_Key, which only privileged
+// users can set (10.2.5).
 QKey qkey_of(const QueuePair& qp, const SendWork& work) {
     return work.datagram.qkey.value >> 31 != 0 ? qp.qkey : work.datagram.qkey;
 }
@@ -150,7 +150,7 @@ void set_extended(const QueuePair& qp, const SendWork& work, const RequestPlan& 
         packet.extended.atomic = {work.remote_address, swap ? work.swap : work.compare_or_add,
                                   swap ? work.compare_or_add : 0, RKey{work.rkey}};
     } else if ((headers & wire::kReth) != 0) {
-        // A READ that is asked for again names only what is still missing.
+        // A repeated READ requests only the missing part.
         const uint32_t feth = static_cast<uint32_t>(work.flush_selectivity << 4) |
                               static_cast<uint32_t>(work.flush_placement);
         packet.extended.rdma = {work.remote_address + plan.offset,
@@ -165,7 +165,7 @@ void set_extended(const QueuePair& qp, const SendWork& work, const RequestPlan& 
     if ((headers & wire::kRdeth) != 0) set_rd_headers(qp, qkey_of(qp, work), packet);
 }
 
-// A datagram says itself where it goes, and in which class of traffic.
+// A datagram has its own destination and traffic class.
 void set_target(const QueuePair& qp, const DatagramTarget& target, Packet& packet) {
     packet.destination = target.endpoint.value & 0xff'ffff;
     packet.hop_limit = target.hop_limit;
@@ -175,7 +175,7 @@ void set_target(const QueuePair& qp, const DatagramTarget& target, Packet& packe
     packet.set_dest_qp(target.qpn);
 }
 
-// Where the payload lies. A message that lies in one piece is checked once, as a whole.
+// The location of the payload. A message in one piece is checked once, as a whole.
 std::optional<wire::Payload> payload_of(Core& core, QueuePair& qp, const SendWork& work,
                                         const RequestPlan& plan) {
     if (work.is_inline())
@@ -192,14 +192,14 @@ std::optional<wire::Payload> payload_of(Core& core, QueuePair& qp, const SendWor
         r.is_granted = true;
     }
     if (r.grant.host == nullptr) return wire::Payload();
-    // A program may have unmapped it meanwhile. What goes on by the short way is not looked at: the
-    // owner of such memory loses that packet, and it comes here when it is sent again.
+    // A program may have unmapped it meanwhile. The fast path does not check this: the owner of
+    // such memory loses that packet, and its retransmission comes here.
     if (!base::is_readable_now(r.grant.host + plan.offset, plan.length)) return std::nullopt;
     return wire::Payload::memory(r.grant.host + plan.offset);
 }
 
-// Whether and how the message goes on by the short way after this packet: data in one piece that is
-// checked as a whole, and middle packets to come.
+// Whether the message continues on the fast path after this packet: its data is in one piece,
+// checked as a whole, and middle packets follow. Sets up the stream.
 void keep_stream(QueuePair& qp, const SendWork& work, const RequestPlan& plan,
                  const Packet& packet) {
     RequesterState& r = qp.requester;
@@ -215,14 +215,14 @@ void keep_stream(QueuePair& qp, const SendWork& work, const RequestPlan& plan,
     r.stream_psn = psn_plus(plan.psn, 1);
 }
 
-// Packets of this queue pair that may be in flight: as the adapter and its congestion control say.
+// The window of this queue pair: the limit of the adapter and of congestion control.
 uint32_t window_of(const Core& core, const QueuePair& qp) {
     return std::min(core.config.max_packets_outstanding, qp.congestion.window_packets);
 }
 
-// Whether the window lets this new packet go. What selective repeat knows to be here, or lost, is
-// not in flight; but a receiver keeps no packet that is too far ahead of one that is missing.
-bool window_allows(const Core& core, const QueuePair& qp, Psn psn) {
+// Whether this new packet fits into the window. Packets that selective repeat knows as received or
+// lost are not in flight. But a receiver keeps no packet too far ahead of a missing one.
+bool fits_window(const Core& core, const QueuePair& qp, Psn psn) {
     const uint32_t ahead = psn_distance(qp.requester.unacknowledged, psn);
     if (!qp.requester.repairing) [[likely]]
         return ahead < window_of(core, qp);
@@ -230,9 +230,24 @@ bool window_allows(const Core& core, const QueuePair& qp, Psn psn) {
            ahead < core.config.reorder_packets;
 }
 
-// What goes again is in flight again. Over many paths congestion control counts it, or trimmed
-// packets go round and round. But the oldest goes whatever else is in flight, as that may wait for
-// it; and after a timeout nobody knows what is in flight.
+// When a congestion window shrinks, all packets in flight may be ones that asked for no answer,
+// because they fitted when they were sent. No answer would ever come, so one more packet is sent
+// that asks.
+[[gnu::noinline]] bool awaits_nothing(const QueuePair& qp, Psn psn) {
+    const RequesterState& r = qp.requester;
+    return qp.congestion.has_window() && !qp.requester.repairing && psn != r.unacknowledged &&
+           !psn_before(r.unacknowledged, r.asked_end);
+}
+
+bool window_allows(const Core& core, const QueuePair& qp, Psn psn) {
+    if (fits_window(core, qp, psn)) [[likely]]
+        return true;
+    return awaits_nothing(qp, psn);
+}
+
+// A retransmitted packet is in flight again. With several paths, congestion control counts it;
+// otherwise trimmed packets would circulate. But the oldest is always sent, because packets in
+// flight may wait for it; and after a timeout, the number in flight is unknown.
 bool may_repair(const Core& core, const QueuePair& qp) {
     const RequesterState& r = qp.requester;
     return !qp.spread || r.retries_left < qp.retry_count ||
@@ -240,17 +255,17 @@ bool may_repair(const Core& core, const QueuePair& qp) {
            qp.scoreboard->first_lost(r.sent_end) == r.unacknowledged;
 }
 
-// Packets come in any order, so something always seems to be missing; and a window that is smaller
-// than a few packets would wait for answers that nobody asked for.
+// Packets arrive in any order, so something always seems to be missing; and a window of only a few
+// packets would wait for answers that nobody asked for.
 bool asks_when_spread(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     const Psn next = psn_plus(psn, 1);
     const uint32_t every = std::max(1u, std::min(core.config.ack_every, window_of(core, qp) / 4));
-    return next == work.end_psn() || !window_allows(core, qp, next) || qp.congestion.probes ||
+    return next == work.end_psn() || !fits_window(core, qp, next) || qp.congestion.probes ||
            psn_distance(work.first_psn, next) % every == 0;
 }
 
-// A window of congestion control may shrink to less than is in flight, and must not wait then for
-// answers that nobody asked for: every second packet asks, so that one at most goes without.
+// A congestion window may shrink to less than is in flight, and must not then wait for answers that
+// nobody asked for: every second packet asks, so at most one does not.
 bool asks_now_and_then(const Core& core, const QueuePair& qp, const SendWork& work, Psn psn) {
     const Psn next = psn_plus(psn, 1);
     const bool has_window = qp.congestion.has_window();
@@ -258,7 +273,7 @@ bool asks_now_and_then(const Core& core, const QueuePair& qp, const SendWork& wo
     const uint32_t every =
         has_window ? std::min(core.config.ack_every, kWindowAcknowledgeAt) : core.config.ack_every;
     const bool fills_window =
-        !window_allows(core, qp, next) && !(has_window && window_of(core, qp) >= every);
+        !fits_window(core, qp, next) && !(has_window && window_of(core, qp) >= every);
     return next == work.end_psn() || qp.requester.repairing || fills_window ||
            psn_distance(work.first_psn, next) % every == 0 || qp.congestion.probes;
 }
@@ -276,12 +291,13 @@ void time_round_trip(QueuePair& qp, Instant now, const Packet& packet) {
     r.timed_at = now;
 }
 
-void move_on(QueuePair& qp, const RequestPlan& plan) {
+void move_on(QueuePair& qp, const RequestPlan& plan, bool asks) {
     RequesterState& r = qp.requester;
     const SendWork& work = (*qp.send_queue)[plan.number];
     const bool one_request = work.awaits_data();  // answers take the other PSNs
     const Psn next = one_request ? work.end_psn() : psn_plus(plan.psn, 1);
     if (psn_before(r.sent_end, next)) r.sent_end = next;
+    if ((asks || one_request) && psn_before(r.asked_end, next)) r.asked_end = next;
     if (plan.is_repair) return on_repair_sent(qp, plan);
     r.send_psn = next;
     if (next == work.end_psn()) r.current = plan.number + 1;
@@ -343,6 +359,7 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
         offer_request(core, qp);
         return std::nullopt;
     }
+    if (qp.spread && waits_for_credit(core, qp, now)) return std::nullopt;
     if (r.repairs_due != 0) {
         if (!may_repair(core, qp)) return std::nullopt;
         return plan_repair(qp);
@@ -351,7 +368,7 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
         const uint32_t number = r.current;
         if (number != r.begun) {
             if (!window_allows(core, qp, r.send_psn)) return std::nullopt;
-            // Work within the adapter that was begun once needs nothing more.
+            // Work within the adapter that has begun needs nothing more.
             if ((*qp.send_queue)[number].packets == 0) {
                 ++r.current;
                 continue;
@@ -364,7 +381,7 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
     return std::nullopt;
 }
 
-// The order is that of plan_request(); what is in the way for longer comes first.
+// Same order as plan_request(); longer waits are checked first.
 Standing standing_of(const Core& core, const QueuePair& qp, Instant now) {
     const RequesterState& r = qp.requester;
     if (!qp.send_queue || (qp.state != QpState::rts && qp.state != QpState::sqd))
@@ -373,6 +390,7 @@ Standing standing_of(const Core& core, const QueuePair& qp, Instant now) {
     if (r.current == r.end && r.repairs_due == 0)
         return r.oldest == r.end ? Standing::idle : Standing::answers;
     if (r.next_allowed > now) return Standing::paced;
+    if (lacks_credit(qp, now)) return Standing::congestion_window;
     if (r.repairs_due != 0)
         return may_repair(core, qp) ? Standing::ready : Standing::congestion_window;
     if (r.current != r.begun) {
@@ -400,7 +418,7 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
     }
     set_extended(qp, work, plan, packet);
     packet.ack_request = asks_for_ack(core, qp, work, plan.psn) || qp.requester.asks_next;
-    if (qp.spread) spread_request(qp, now, work, plan, packet);
+    if (qp.spread) spread_request(core, qp, now, work, plan, packet);
     packet.solicited_event = (work.flags & kSolicited) != 0 && takes_receive(work.work) &&
                              psn_plus(plan.psn, 1) == work.end_psn();
 
@@ -408,7 +426,7 @@ bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& pla
     r.asks_next = false;
     time_round_trip(qp, now, packet);
     if (psn_before(plan.psn, r.sent_end)) core.counters.count_again(plan.length);
-    move_on(qp, plan);
+    move_on(qp, plan, packet.ack_request);
     if (!plan.is_repair && !work.awaits_data()) keep_stream(qp, work, plan, packet);
     const uint32_t bytes = core.config.envelope_bytes + plan.length +
                            wire::opcode_info(static_cast<uint8_t>(packet.opcode)).header_size;
@@ -448,7 +466,7 @@ bool continue_message(Core& core, QueuePair& qp, Instant now, uint32_t room, Pac
     if (!qp.is_reliable())
         complete_sent(core, qp);
     else if (packet.ack_request)
-        expect_answer(core, qp, now);
+        r.asked_end = next, expect_answer(core, qp, now);
     return true;
 }
 

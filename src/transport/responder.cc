@@ -42,7 +42,7 @@ bool ends(Position position) {
     return position == Position::last || position == Position::only;
 }
 
-// The packet needs a receive that was posted: the first of a SEND, the last of a WRITE with
+// Whether the packet needs a posted receive: the first of a SEND, the last of a WRITE with
 // immediate data.
 bool needs_receive(const Packet& packet) {
     const Operation operation = operation_of(packet);
@@ -51,27 +51,27 @@ bool needs_receive(const Packet& packet) {
            operation == Operation::write_only_with_immediate;
 }
 
-// Services whose packets say more of where they go than the queue pair.
-Verdict check_destination(Core& core, QueuePair& qp, const Packet& packet) {
+// Services whose packets carry more of a destination than the queue pair.
+Ruling check_destination(Core& core, QueuePair& qp, const Packet& packet) {
     if (qp.type == QpType::xrc_target) return check_xrc_srq(core, qp, packet);
     if (qp.type == QpType::ee_responder) return check_rd_destination(core, qp, packet);
-    return Verdict::accept;
+    return Ruling::accept;
 }
 
-// C9-60: within a message only its own middle and last packets may come, and none without one.
-Verdict check_opcode_order(const QueuePair& qp, const Packet& packet) {
+// C9-60: within a message only its own middle and last packets may come; outside, neither.
+Ruling check_opcode_order(const QueuePair& qp, const Packet& packet) {
     const Operation operation = operation_of(packet);
     const Message message = qp.responder.message;
     const bool fits_under_way = (message == Message::send && is_send(operation)) ||
                                 (message == Message::write && is_write(operation));
     if (begins(info_of(packet).position))
-        return message == Message::none ? Verdict::accept : Verdict::invalid_request;
-    return fits_under_way ? Verdict::accept : Verdict::invalid_request;
+        return message == Message::none ? Ruling::accept : Ruling::invalid_request;
+    return fits_under_way ? Ruling::accept : Ruling::invalid_request;
 }
 
-// C9-62: the queue pair offers the operation to its peer.
-Verdict check_operation_allowed(const QueuePair& qp, const Packet& packet) {
-    if (!info_of(packet).known) return Verdict::invalid_request;
+// C9-62: the queue pair allows its peer the operation.
+Ruling check_operation_allowed(const QueuePair& qp, const Packet& packet) {
+    if (!info_of(packet).known) return Ruling::invalid_request;
     const Operation operation = operation_of(packet);
     uint32_t needed = 0;
     if (is_write(operation) || operation == Operation::atomic_write) needed = kRemoteWrite;
@@ -81,62 +81,61 @@ Verdict check_operation_allowed(const QueuePair& qp, const Packet& packet) {
         needed = packet.extended.rdma.immediate_or_flush == 0 ? 0u : kFlushGlobal;
     const bool allowed = (qp.access & needed) == needed ||
                          (operation == Operation::flush && (qp.access & kFlushPersistent) != 0);
-    return allowed ? Verdict::accept : Verdict::invalid_request;
+    return allowed ? Ruling::accept : Ruling::invalid_request;
 }
 
-// C9-75, C9-76: no more READs and atomics than were agreed upon. Those that were answered once do
-// not count, even while a late copy has them answered again.
-Verdict check_answers(const QueuePair& qp, const Packet& packet) {
-    if (!awaits_answer(operation_of(packet))) return Verdict::accept;
+// C9-75, C9-76: no more READs and atomics than negotiated. Requests already answered do not count,
+// even while a late copy is answered again.
+Ruling check_answers(const QueuePair& qp, const Packet& packet) {
+    if (!awaits_answer(operation_of(packet))) return Ruling::accept;
     const auto& answers = qp.responder.answers;
     const auto waiting = std::count_if(answers.begin(), answers.end(),
                                        [](const Answer& answer) { return !answer.was_given; });
-    return waiting < qp.max_incoming_reads ? Verdict::accept : Verdict::invalid_request;
+    return waiting < qp.max_incoming_reads ? Ruling::accept : Ruling::invalid_request;
 }
 
-// C9-65 to C9-70: packets that are not the last are whole MTUs, and a WRITE has the length that it
-// said.
-Verdict check_length(const QueuePair& qp, const Packet& packet) {
+// C9-65 to C9-70: all packets but the last are full MTUs, and a WRITE has its announced length.
+Ruling check_length(const QueuePair& qp, const Packet& packet) {
     const Position position = info_of(packet).position;
     const uint32_t length = packet.payload_length;
-    if (!ends(position) && length != qp.mtu) return Verdict::invalid_request;
+    if (!ends(position) && length != qp.mtu) return Ruling::invalid_request;
     if (position == Position::last && (length == 0 || length > qp.mtu))
-        return Verdict::invalid_request;
-    if (position == Position::only && length > qp.mtu) return Verdict::invalid_request;
+        return Ruling::invalid_request;
+    if (position == Position::only && length > qp.mtu) return Ruling::invalid_request;
     const Operation operation = operation_of(packet);
     const ResponderState& r = qp.responder;
     const uint64_t received = uint64_t{begins(position) ? 0 : r.received} + length;
     if (is_write(operation)) {
         const uint32_t announced =
             begins(position) ? packet.extended.rdma.dma_length : r.write_length;
-        if (announced > kMaxMessage || received > announced) return Verdict::invalid_request;
-        if (ends(position) && received != announced) return Verdict::invalid_request;
+        if (announced > kMaxMessage || received > announced) return Ruling::invalid_request;
+        if (ends(position) && received != announced) return Ruling::invalid_request;
     }
     if (operation == Operation::read_request && packet.extended.rdma.dma_length > kMaxMessage)
-        return Verdict::invalid_request;
+        return Ruling::invalid_request;
     if (operation == Operation::atomic_write &&
         (length != kAtomicSize || packet.extended.rdma.virtual_address % kAtomicSize != 0))
-        return Verdict::invalid_request;
+        return Ruling::invalid_request;
     if (is_atomic(operation) && packet.extended.atomic.virtual_address % kAtomicSize != 0)
-        return Verdict::invalid_request;  // C9-86
-    return received <= kMaxMessage ? Verdict::accept : Verdict::invalid_request;
+        return Ruling::invalid_request;  // C9-86
+    return received <= kMaxMessage ? Ruling::accept : Ruling::invalid_request;
 }
 
-// C9-77: a receive is there for it.
-Verdict check_receive(Core& core, QueuePair& qp, const Packet& packet) {
+// C9-77: a receive is available.
+Ruling check_receive(Core& core, QueuePair& qp, const Packet& packet) {
     if (!needs_receive(packet) || qp.responder.receive_place != ReceiveQueue::kNone)
-        return Verdict::accept;
-    if (core.has_broken_receives(qp)) return Verdict::receives_broken;
+        return Ruling::accept;
+    if (core.has_broken_receives(qp)) return Ruling::receives_broken;
     qp.responder.receive_place = core.receive_queue_of(qp).take();
-    return qp.responder.receive_place != ReceiveQueue::kNone ? Verdict::accept
-                                                             : Verdict::receiver_not_ready;
+    return qp.responder.receive_place != ReceiveQueue::kNone ? Ruling::accept
+                                                             : Ruling::receiver_not_ready;
 }
 
 Asker asker_for(Core& core, const QueuePair& qp, const Packet& packet) {
     return qp.type == QpType::xrc_target ? xrc_asker(core, qp, packet) : qp.asker();
 }
 
-// What a request asks of memory.
+// The memory access that a request needs.
 struct KeyUse {
     uint32_t rkey = 0;
     uint64_t address = 0;
@@ -160,31 +159,31 @@ KeyUse key_use_of(const Packet& packet) {
 
 std::optional<Grant> grant_for(Core& core, QueuePair& qp, const Packet& packet) {
     const KeyUse use = key_use_of(packet);
-    // C9-88: without data the key is not looked at.
+    // C9-88: without data the key is not checked.
     if (use.length == 0) return Grant{};
     return core.memory.check(use.rkey, asker_for(core, qp, packet), use.address, use.length,
                              use.access);
 }
 
-// C9-79 to C9-85: the key, its rights and its range. A WRITE is checked whole with its first
-// packet; its other packets only ask whether that still holds.
-Verdict check_remote_key(Core& core, QueuePair& qp, const Packet& packet) {
+// C9-79 to C9-85: the key, its rights and its range. The first packet of a WRITE is checked for the
+// whole message; its other packets only check that the grant stands.
+Ruling check_remote_key(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     const Operation operation = operation_of(packet);
     const bool names_memory = awaits_answer(operation) || is_write(operation);
-    if (!names_memory) return Verdict::accept;
+    if (!names_memory) return Ruling::accept;
     if (is_write(operation) && !begins(info_of(packet).position)) {
         const bool stands = r.write_length == 0 || core.memory.stands(r.write_grant);
-        return stands ? Verdict::accept : Verdict::remote_access_error;
+        return stands ? Ruling::accept : Ruling::remote_access_error;
     }
     const auto grant = grant_for(core, qp, packet);
-    if (!grant) return Verdict::remote_access_error;
-    // A zero-based window may begin anywhere: the address is aligned, the memory is not.
+    if (!grant) return Ruling::remote_access_error;
+    // A zero-based window may begin anywhere: the address is aligned, but the memory may not be.
     const bool is_word = is_atomic(operation) || operation == Operation::atomic_write;
     if (is_word && reinterpret_cast<uintptr_t>(grant->host) % kAtomicSize != 0)
-        return Verdict::invalid_request;
+        return Ruling::invalid_request;
     r.write_grant = *grant;
-    return Verdict::accept;
+    return Ruling::accept;
 }
 
 void complete_receive(Core& core, QueuePair& qp, const Packet& packet, Status status) {
@@ -227,7 +226,7 @@ void end_message(Core& core, QueuePair& qp, const Packet& packet) {
     if (r.receive_place != ReceiveQueue::kNone) complete_receive(core, qp, packet, Status::success);
 }
 
-Verdict carry_out_send(Core& core, QueuePair& qp, const Packet& packet) {
+Ruling carry_out_send(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     const Position position = info_of(packet).position;
     if (begins(position)) r.received = 0;
@@ -236,25 +235,25 @@ Verdict carry_out_send(Core& core, QueuePair& qp, const Packet& packet) {
     r.received += packet.payload_length;
     if (result == Scatter::too_long) {
         complete_receive(core, qp, packet, Status::local_length_error);
-        return Verdict::receive_too_short;
+        return Ruling::receive_too_short;
     }
     if (result == Scatter::not_allowed) {
         complete_receive(core, qp, packet, Status::local_protection_error);
-        return Verdict::remote_operational_error;
+        return Ruling::remote_operational_error;
     }
     r.message = Message::send;
-    if (!ends(position)) return Verdict::accept;
+    if (!ends(position)) return Ruling::accept;
     // C9-91: the key is invalidated before the receive completes.
     if ((info_of(packet).headers & wire::kIeth) != 0 &&
         !core.memory.invalidate(packet.extended.send.immediate_or_rkey,
                                 asker_for(core, qp, packet))) {
-        return Verdict::remote_access_error;
+        return Ruling::remote_access_error;
     }
     end_message(core, qp, packet);
-    return Verdict::accept;
+    return Ruling::accept;
 }
 
-Verdict carry_out_write(Core& core, QueuePair& qp, const Packet& packet) {
+Ruling carry_out_write(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     const Position position = info_of(packet).position;
     if (begins(position)) {
@@ -262,14 +261,14 @@ Verdict carry_out_write(Core& core, QueuePair& qp, const Packet& packet) {
         r.received = 0;
         r.write_length = packet.extended.rdma.dma_length;
     }
-    if (!store(r.write_grant, r.received, packet)) return Verdict::remote_access_error;
+    if (!store(r.write_grant, r.received, packet)) return Ruling::remote_access_error;
     r.received += packet.payload_length;
     r.message = Message::write;
     if (ends(position)) end_message(core, qp, packet);
-    return Verdict::accept;
+    return Ruling::accept;
 }
 
-// C9-87: one operation, not to be divided, on memory that others may use at the same time.
+// C9-87: one atomic operation, on memory that others may use at the same time.
 uint64_t carry_out_atomic(std::byte* host, const Packet& packet) {
     if (host == nullptr) return 0;
     auto* word = reinterpret_cast<uint64_t*>(host);
@@ -320,7 +319,7 @@ void carry_out_with_answer(Core& core, QueuePair& qp, const Packet& packet) {
 // It was named to be told of the data, and there is none.
 void end_receive_of_write(Core& core, QueuePair& qp, const Packet& packet) {
     if (!is_write(operation_of(packet)) || !needs_receive(packet)) return;
-    if (check_receive(core, qp, packet) == Verdict::accept)
+    if (check_receive(core, qp, packet) == Ruling::accept)
         complete_receive(core, qp, packet, Status::local_access_error);
 }
 
@@ -364,81 +363,81 @@ void note_key(Core& core, const QueuePair& qp, const Packet& packet, Objection& 
                                                   use.address, use.length, use.access));
 }
 
-Objection::Cause cause_of(const QueuePair& qp, const Packet& packet, Verdict verdict) {
+Objection::Cause cause_of(const QueuePair& qp, const Packet& packet, Ruling verdict) {
     using Cause = Objection::Cause;
     switch (verdict) {
-        case Verdict::receive_too_short: return Cause::receive_too_short;
-        case Verdict::remote_operational_error: return Cause::receive_wrong;
-        case Verdict::receives_broken: return Cause::receives_broken;
+        case Ruling::receive_too_short: return Cause::receive_too_short;
+        case Ruling::remote_operational_error: return Cause::receive_wrong;
+        case Ruling::receives_broken: return Cause::receives_broken;
         default: break;
     }
-    if (check_opcode_order(qp, packet) != Verdict::accept) return Cause::malformed;
-    if (check_operation_allowed(qp, packet) != Verdict::accept) return Cause::not_offered;
-    if (check_answers(qp, packet) != Verdict::accept) return Cause::too_many_reads;
+    if (check_opcode_order(qp, packet) != Ruling::accept) return Cause::malformed;
+    if (check_operation_allowed(qp, packet) != Ruling::accept) return Cause::not_offered;
+    if (check_answers(qp, packet) != Ruling::accept) return Cause::too_many_reads;
     return Cause::malformed;
 }
 
-void note_objection(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
-    if (verdict == Verdict::receiver_not_ready) return;
+void note_objection(Core& core, QueuePair& qp, const Packet& packet, Ruling verdict) {
+    if (verdict == Ruling::receiver_not_ready) return;
     core.objection = {};
     core.objection.qpn = qp.number;
     core.objection.work = work_of(operation_of(packet));
     core.objection.length = qp.responder.received;
-    if (verdict == Verdict::remote_access_error)
+    if (verdict == Ruling::remote_access_error)
         note_key(core, qp, packet, core.objection);
     else
         core.objection.cause = cause_of(qp, packet, verdict);
 }
 
 // C9-111: the objection goes back; but for a receiver that is not ready the connection ends.
-void object(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
+void object(Core& core, QueuePair& qp, const Packet& packet, Ruling verdict) {
     using wire::NakCode;
     note_objection(core, qp, packet, verdict);
     switch (verdict) {
-        case Verdict::accept: return;
-        case Verdict::receiver_not_ready:
+        case Ruling::accept: return;
+        case Ruling::receiver_not_ready:
             ++core.counters.out_of_buffer;
             qp.responder.nak_sent = true;
             return answer_with(core, qp, packet.psn(),
                                wire::syndrome_of(wire::AckKind::rnr_nak, qp.min_rnr_timer));
-        // Table 58: a SEND longer than its receive is a length error as those of WRITEs are.
-        case Verdict::receive_too_short:
-        case Verdict::invalid_request:
+        // Table 58: a SEND longer than its receive is a length error, like those of WRITEs.
+        case Ruling::receive_too_short:
+        case Ruling::invalid_request:
             answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::invalid_request));
             break;
-        case Verdict::invalid_rd_request:
+        case Ruling::invalid_rd_request:
             answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::invalid_rd_request));
             break;
-        case Verdict::remote_access_error:
+        case Ruling::remote_access_error:
             ++core.counters.resp_remote_access_errors;
             answer_with(core, qp, packet.psn(), wire::syndrome_of(NakCode::remote_access_error));
             break;
-        case Verdict::receives_broken:
-        case Verdict::remote_operational_error:
+        case Ruling::receives_broken:
+        case Ruling::remote_operational_error:
             answer_with(core, qp, packet.psn(),
                         wire::syndrome_of(NakCode::remote_operational_error));
             break;
     }
     if (qp.type == QpType::ee_responder) return refuse_message(core, qp, verdict);
-    if (verdict == Verdict::invalid_request)
+    if (verdict == Ruling::invalid_request)
         core.raise(EventKind::qp_request_error, qp.number.value);
-    if (verdict == Verdict::receives_broken) core.raise(EventKind::qp_fatal, qp.number.value);
-    if (verdict == Verdict::remote_access_error) {
+    if (verdict == Ruling::receives_broken) core.raise(EventKind::qp_fatal, qp.number.value);
+    if (verdict == Ruling::remote_access_error) {
         core.raise(EventKind::qp_access_error, qp.number.value);
         end_receive_of_write(core, qp, packet);
     }
     enter_error(core, qp);
 }
 
-// Acknowledges the newest request once more. A NAK that waits says as much and more: it stays.
+// Repeats the acknowledgement of the newest request. A pending NAK says as much and more: it stays.
 void acknowledge_again(Core& core, QueuePair& qp) {
     const ResponderState& r = qp.responder;
     if (r.ack_pending && wire::ack_kind(r.ack_syndrome) != wire::AckKind::ack) return;
     answer_with(core, qp, psn_plus(r.expected, wire::kPsnMask), ack_syndrome(core, qp));
 }
 
-// A part of a READ: selective repeat asks for several at a time. The rest of one is what go-back-N
-// asks for, and the answer goes on from there.
+// Queues a part of a READ again: selective repeat asks for several parts at a time. Go-back-N asks
+// for the rest of a READ, and the original answer continues from there.
 void read_again(Core& core, QueuePair& qp, const Answer& answer, const Packet& packet) {
     Answer again = answer;
     again.next_psn = again.burst_psn = packet.psn();
@@ -448,7 +447,7 @@ void read_again(Core& core, QueuePair& qp, const Answer& answer, const Packet& p
     core.wake(qp);
 }
 
-// Whether a READ asks for what is left of an earlier one, or for whole packets of it.
+// Whether a READ requests the rest of an earlier one, or whole packets of it.
 bool is_part_of(const QueuePair& qp, const Answer& answer, const Packet& packet) {
     const Packet::Rdma& rdma = packet.extended.rdma;
     const uint64_t skipped = uint64_t{psn_distance(answer.first_psn, packet.psn())} * qp.mtu;
@@ -458,8 +457,8 @@ bool is_part_of(const QueuePair& qp, const Answer& answer, const Packet& packet)
     return end == answer.length || (end < answer.length && is_inside);
 }
 
-// C9-105: an old request again. A READ is read again, an atomic's answer was kept, everything else
-// is acknowledged once more.
+// C9-105: a duplicate request. A READ is executed again, an atomic's answer was kept, everything
+// else is acknowledged again.
 void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.duplicate_request;
     const Operation operation = operation_of(packet);
@@ -484,7 +483,7 @@ void on_duplicate(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.dropped_silently;
 }
 
-// Names the PSN that is missing, once for each gap.
+// Reports the missing PSN, once for each gap.
 void ask_again(Core& core, QueuePair& qp) {
     if (qp.responder.nak_sent) return;
     qp.responder.nak_sent = true;
@@ -492,8 +491,8 @@ void ask_again(Core& core, QueuePair& qp) {
                 wire::syndrome_of(wire::NakCode::psn_sequence_error));
 }
 
-// Where packets take several paths one that is missing is late, until one has come that is so far
-// behind it that it must be lost.
+// With several paths, a missing packet may just be late. It must be lost once a packet far enough
+// behind it has arrived.
 bool may_be_late(const Core& core, const QueuePair& qp) {
     if (!qp.early || qp.early->empty()) return false;
     const Psn furthest = qp.early->bitmap.furthest();
@@ -505,8 +504,8 @@ ReorderBuffer& early_packets(Core& core, QueuePair& qp) {
     return *qp.early;
 }
 
-// Keeps the packet for its turn. Where what is missing must be lost, each that comes early tells
-// which are here; where it may be late, only those that ask for an answer do.
+// Keeps the packet for its turn. If the missing packet must be lost, each early packet causes an
+// answer that reports what was received; if it may be late, only packets that ask for an answer do.
 void keep_early(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     if (early_packets(core, qp).keep(packet, r.expected) == Arrival::too_far)
@@ -516,7 +515,7 @@ void keep_early(Core& core, QueuePair& qp, const Packet& packet) {
     if (!is_late || packet.ack_request) acknowledge_again(core, qp);
 }
 
-// C9-66: a gap. It is told once; by the loss policy the packet is kept for its turn.
+// C9-66: a gap. It is reported once; with selective repeat the packet is kept for its turn.
 void on_gap(Core& core, QueuePair& qp, const Packet& packet) {
     ++core.counters.out_of_sequence;
     if (repeats_selectively(core, qp)) return keep_early(core, qp, packet);
@@ -526,9 +525,9 @@ void on_gap(Core& core, QueuePair& qp, const Packet& packet) {
 void on_expected(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     r.nak_sent = false;
-    Verdict verdict = judge(core, qp, packet);
-    if (verdict == Verdict::accept) verdict = carry_out(core, qp, packet);
-    if (verdict != Verdict::accept) return object(core, qp, packet, verdict);
+    Ruling verdict = judge(core, qp, packet);
+    if (verdict == Ruling::accept) verdict = carry_out(core, qp, packet);
+    if (verdict != Ruling::accept) return object(core, qp, packet, verdict);
     r.expected = psn_plus(r.expected, psns_of(qp, packet));
     if (awaits_answer(operation_of(packet)))
         core.wake(qp);
@@ -536,7 +535,7 @@ void on_expected(Core& core, QueuePair& qp, const Packet& packet) {
         answer_with(core, qp, packet.psn(), ack_syndrome(core, qp));
 }
 
-// What came before its turn, whose turn it is now; and the next gap, if there is one.
+// Processes early packets whose turn has come, and reports the next gap, if there is one.
 void on_early(Core& core, QueuePair& qp) {
     ResponderState& r = qp.responder;
     while (qp.early && qp.receives() && !r.nak_sent) {
@@ -548,42 +547,42 @@ void on_early(Core& core, QueuePair& qp) {
     if (has_more && !may_be_late(core, qp)) ask_again(core, qp);
 }
 
-// The turn of a packet that is known to be lost: nothing behind it is needed to see the gap.
+// The turn of a packet known to be lost: the gap is visible without a later packet.
 void on_trimmed_turn(Core& core, QueuePair& qp) {
     ResponderState& r = qp.responder;
     std::erase_if(r.trimmed, [&](Psn psn) { return psn_before(psn, r.expected); });
     if (r.trimmed.empty() || r.trimmed.front() != r.expected || !qp.receives()) return;
     ask_again(core, qp);
-    // All from here on goes again but for selective repeat, which sends this one.
+    // Go-back-N retransmits everything from here on; selective repeat only this packet.
     if (core.config.loss == LossPolicy::go_back_n) r.trimmed.clear();
 }
 
-// Selective repeat sends it again now, whenever its turn is.
+// Selective repeat retransmits it at once, whatever its turn.
 void tell_trimmed(Core& core, QueuePair& qp, Psn psn) {
     ReceiveBitmap& bitmap = early_packets(core, qp).bitmap;
     if (!bitmap.has(psn)) bitmap.note_trimmed(psn);
     acknowledge_again(core, qp);
 }
 
-// A switch had no room for the payload and sent the headers on. The PSN is lost; but the headers
-// may have overtaken packets that are not, so that go-back-N is told when its turn comes.
+// A switch had no room for the payload and forwarded the headers. The PSN is lost. But the headers
+// may have overtaken packets that are not lost, so go-back-N is told when its turn comes.
 void on_trimmed(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     if (psn_before(packet.psn(), r.expected)) return acknowledge_again(core, qp);
     const auto place = std::ranges::lower_bound(r.trimmed, packet.psn(), psn_before);
     if (place == r.trimmed.end() || *place != packet.psn()) r.trimmed.insert(place, packet.psn());
-    if (packet.psn() == r.expected) r.nak_sent = false;  // it went again, and is lost again
+    if (packet.psn() == r.expected) r.nak_sent = false;  // it was retransmitted, and is lost again
     if (repeats_selectively(core, qp)) tell_trimmed(core, qp, packet.psn());
     on_trimmed_turn(core, qp);
 }
 
-// What the responder would have found for this to be its answer.
-Verdict verdict_of(uint8_t syndrome) {
-    if (wire::ack_kind(syndrome) == wire::AckKind::rnr_nak) return Verdict::receiver_not_ready;
+// The verdict that leads to this syndrome.
+Ruling verdict_of(uint8_t syndrome) {
+    if (wire::ack_kind(syndrome) == wire::AckKind::rnr_nak) return Ruling::receiver_not_ready;
     switch (static_cast<wire::NakCode>(wire::ack_code(syndrome))) {
-        case wire::NakCode::remote_access_error: return Verdict::remote_access_error;
-        case wire::NakCode::remote_operational_error: return Verdict::remote_operational_error;
-        default: return Verdict::invalid_request;
+        case wire::NakCode::remote_access_error: return Ruling::remote_access_error;
+        case wire::NakCode::remote_operational_error: return Ruling::remote_operational_error;
+        default: return Ruling::invalid_request;
     }
 }
 
@@ -595,27 +594,27 @@ uint32_t psns_of(const QueuePair& qp, const Packet& packet) {
     return std::max(1u, length / qp.mtu + (length % qp.mtu != 0 ? 1 : 0));
 }
 
-Verdict judge(Core& core, QueuePair& qp, const Packet& packet) {
-    if (Verdict v = check_destination(core, qp, packet); v != Verdict::accept) return v;
-    if (Verdict v = check_opcode_order(qp, packet); v != Verdict::accept) return v;
-    if (Verdict v = check_operation_allowed(qp, packet); v != Verdict::accept) return v;
-    if (Verdict v = check_answers(qp, packet); v != Verdict::accept) return v;
-    if (Verdict v = check_length(qp, packet); v != Verdict::accept) return v;
-    if (Verdict v = check_remote_key(core, qp, packet); v != Verdict::accept) return v;
+Ruling judge(Core& core, QueuePair& qp, const Packet& packet) {
+    if (Ruling v = check_destination(core, qp, packet); v != Ruling::accept) return v;
+    if (Ruling v = check_opcode_order(qp, packet); v != Ruling::accept) return v;
+    if (Ruling v = check_operation_allowed(qp, packet); v != Ruling::accept) return v;
+    if (Ruling v = check_answers(qp, packet); v != Ruling::accept) return v;
+    if (Ruling v = check_length(qp, packet); v != Ruling::accept) return v;
+    if (Ruling v = check_remote_key(core, qp, packet); v != Ruling::accept) return v;
     return check_receive(core, qp, packet);
 }
 
-Verdict carry_out(Core& core, QueuePair& qp, const Packet& packet) {
+Ruling carry_out(Core& core, QueuePair& qp, const Packet& packet) {
     const Operation operation = operation_of(packet);
     if (is_send(operation)) return carry_out_send(core, qp, packet);
     if (is_write(operation)) return carry_out_write(core, qp, packet);
     carry_out_with_answer(core, qp, packet);
-    return Verdict::accept;
+    return Ruling::accept;
 }
 
 bool continue_write(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
-    // The first packet was judged for the whole message; this is all that could still be wrong.
+    // The first packet was judged for the whole message; only this can still be wrong.
     const bool in_turn = packet.psn() == r.expected && r.message == Message::write &&
                          (qp.access & kRemoteWrite) != 0 && packet.payload_length == qp.mtu &&
                          r.received + qp.mtu < r.write_length && core.memory.stands(r.write_grant);
@@ -628,9 +627,9 @@ bool continue_write(Core& core, QueuePair& qp, const Packet& packet) {
     return true;
 }
 
-void on_request(Core& core, QueuePair& qp, Instant, const Packet& packet) {
+void on_request(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
     ResponderState& r = qp.responder;
-    if (qp.spread) return on_unordered_request(core, qp, packet);
+    if (qp.spread) return on_unordered_request(core, qp, now, packet);
     if (packet.trimmed) return on_trimmed(core, qp, packet);
     if (packet.psn() == r.expected) {
         on_expected(core, qp, packet);
@@ -649,7 +648,7 @@ void carry_out_in_turn(Core& core, QueuePair& qp, const Packet& packet) {
     on_expected(core, qp, packet);
 }
 
-void refuse(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
+void refuse(Core& core, QueuePair& qp, const Packet& packet, Ruling verdict) {
     object(core, qp, packet, verdict);
 }
 
@@ -677,9 +676,9 @@ void refuse_request(Core& core, QueuePair& qp, Instant now, const Packet& packet
     qp.responder.nak_sent = false;
     if (syndrome == wire::syndrome_of(wire::NakCode::psn_sequence_error))
         return ask_again(core, qp);
-    const Verdict verdict = verdict_of(syndrome);
+    const Ruling verdict = verdict_of(syndrome);
     object(core, qp, packet, verdict);
-    if (verdict != Verdict::receiver_not_ready) core.objection.cause = Objection::Cause::ordered;
+    if (verdict != Ruling::receiver_not_ready) core.objection.cause = Objection::Cause::ordered;
 }
 
 }  // namespace tulle::transport

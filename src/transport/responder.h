@@ -1,8 +1,8 @@
-// The responder: requests of the peer, judged and carried out (IBTA vol 1, 9.7.4, figure 93).
+// The responder: judges the peer's requests and carries them out (IBTA vol 1, 9.7.4, figure 93).
 //
-// judge() reads like the specification: a chain of small checks, each with its clause, the first
-// that objects decides. What it accepts carry_out() does; what is to be answered waits in the queue
-// pair until responses.h makes a packet of it.
+// judge() reads like the specification: a chain of small checks, each with its clause; the first
+// that fails decides. carry_out() executes what judge() accepts. Answers wait in the queue pair
+// until responses.h makes packets of them.
 #pragma once
 
 #include "transport/core.h"
@@ -11,7 +11,7 @@ namespace tulle::transport {
 
 inline constexpr uint32_t kMaxMessage = 1u << 31;  // bytes
 
-// What the opcode of a packet says of it.
+// The properties of a packet's opcode.
 inline const wire::OpcodeInfo& info_of(const Packet& packet) {
     return wire::opcode_info(static_cast<uint8_t>(packet.opcode));
 }
@@ -28,55 +28,55 @@ inline bool is_write(wire::Operation operation) {
            operation <= wire::Operation::write_only_with_immediate;
 }
 
-enum class Verdict : uint8_t {
+enum class Ruling : uint8_t {
     accept,
     receiver_not_ready,
     invalid_request,
     remote_access_error,
     remote_operational_error,
     receive_too_short,  // of a SEND; the receive has completed
-    receives_broken,    // the shared queue that would have had one
+    receives_broken,    // the shared receive queue is broken
     invalid_rd_request,
 };
 
-// What is wrong is the receive that the message got, or would have got: the receiver's own.
-constexpr bool is_of_receive(Verdict verdict) {
-    return verdict == Verdict::remote_operational_error || verdict == Verdict::receive_too_short ||
-           verdict == Verdict::receives_broken;
+// The error is in the receive that the message took, or needed: it is the receiver's own.
+constexpr bool is_of_receive(Ruling verdict) {
+    return verdict == Ruling::remote_operational_error || verdict == Ruling::receive_too_short ||
+           verdict == Ruling::receives_broken;
 }
 
 // A request packet for a queue pair of a reliable connection.
 void on_request(Core& core, QueuePair& qp, Instant now, const Packet& packet);
 
-// The same, but if the request's turn has come the responder answers with this syndrome and takes
-// nothing of it, as if it had cause to: for owners who make faults.
+// The same, but if it is the request's turn, the responder refuses it with this syndrome and
+// ignores its content: for owners that inject faults.
 void refuse_request(Core& core, QueuePair& qp, Instant now, const Packet& packet, uint8_t syndrome);
 
-// The short way for the middle of a WRITE, which is most packets of all: true if the packet was in
-// turn and its data is in place. False if anything is out of the ordinary; on_request() then does
-// all. The caller has made sure that the packet is the peer's.
+// Fast path for a middle packet of a WRITE, the most common packet: true if the packet was in order
+// and its data is in place. False if anything is unusual; on_request() then handles the packet. The
+// caller has checked that the packet is from the peer.
 bool continue_write(Core& core, QueuePair& qp, const Packet& packet);
 
-// Whether this packet, whose PSN is right, may be carried out.
-Verdict judge(Core& core, QueuePair& qp, const Packet& packet);
+// Whether this packet, whose PSN is the expected one, may be carried out.
+Ruling judge(Core& core, QueuePair& qp, const Packet& packet);
 
-// Carries out what was accepted. An objection that shows only now, of the memory that the receiver
-// itself named, comes back as a verdict.
-Verdict carry_out(Core& core, QueuePair& qp, const Packet& packet);
+// Carries out an accepted packet. An error that shows only now, in the memory that the receiver
+// itself named, is returned.
+Ruling carry_out(Core& core, QueuePair& qp, const Packet& packet);
 
-// PSNs that a request takes: one, but for READs one for each response.
+// The PSNs that a request takes: one, but a READ takes one for each response.
 uint32_t psns_of(const QueuePair& qp, const Packet& packet);
 
-// Steps of the ordered responder that the unordered one takes too (unordered.h).
+// Steps of the ordered responder that the unordered one shares (unordered.h).
 namespace steps {
 
-// The packet's turn has come: it is judged, carried out, and answered if it asks.
+// Judges the packet, whose turn has come, carries it out, and answers if it asks.
 void carry_out_in_turn(Core& core, QueuePair& qp, const Packet& packet);
-// The objection goes back; the packet's turn has come.
-void refuse(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict);
+// Sends the objection to the packet, whose turn has come.
+void refuse(Core& core, QueuePair& qp, const Packet& packet, Ruling verdict);
 void answer_duplicate(Core& core, QueuePair& qp, const Packet& packet);
 void acknowledge_newest(Core& core, QueuePair& qp);
-// The receive in ResponderState::receive_place ends, with ResponderState::received bytes.
+// Completes the receive in ResponderState::receive_place, with ResponderState::received bytes.
 void end_receive(Core& core, QueuePair& qp, const Packet& packet, Status status);
 ReorderBuffer& reorder_buffer(Core& core, QueuePair& qp);
 

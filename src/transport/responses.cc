@@ -15,8 +15,8 @@ using wire::Operation;
 using wire::psn_distance;
 using wire::psn_plus;
 
-// Answers go while the queue pair receives; and, where a NAK has ended the connection, those to
-// requests before it, for the NAK says that they were carried out.
+// Answers are sent while the queue pair receives. If a NAK has ended the connection, answers to
+// requests before it are still sent, because the NAK says that they were carried out.
 bool answers_go(const QueuePair& qp) {
     if (qp.receives()) return true;
     const ResponderState& r = qp.responder;
@@ -37,7 +37,7 @@ bool may_be_read(const Core& core, const QueuePair& qp, const Answer& answer) {
     return payload_of(qp, answer) == 0 || core.memory.stands(answer.grant);
 }
 
-// The first part that selective repeat has asked for again.
+// The first part that selective repeat has requested again.
 Answer* waiting_again(const Core& core, QueuePair& qp) {
     auto& again = qp.responder.again;
     const auto is_done = [&](const Answer& answer) {
@@ -47,8 +47,8 @@ Answer* waiting_again(const Core& core, QueuePair& qp) {
     return again.empty() ? nullptr : &again.front();
 }
 
-// An answer that is given again, for a late copy of its request, is given up if its memory is gone:
-// the requester has it, for otherwise nobody may take the memory away.
+// An answer repeated for a late copy of its request is dropped if its memory is gone: the requester
+// has the first answer, for otherwise the memory could not have been revoked.
 TULLE_HOT Answer* waiting_answer(const Core& core, QueuePair& qp) {
     if (!qp.responder.again.empty()) [[unlikely]]
         if (Answer* answer = waiting_again(core, qp)) return answer;
@@ -72,20 +72,20 @@ void begin_packet(QueuePair& qp, Psn psn, Operation operation, Packet& packet) {
     packet = qp.prototype;
     packet.set_psn(psn);
     packet.opcode = wire::opcode_of(qp.service(), operation);
-    // An EE context answers whoever asked.
+    // An EE context answers the requesting queue pair.
     if (qp.type == QpType::ee_responder) packet.set_dest_qp(qp.dest_qpn);
     packet.srq_or_ee = qp.dest_ee.value;
     packet.becn = qp.responder.echoes_mark;
     qp.responder.echoes_mark = false;
 }
 
-// A NAK after which the requester sends again: it wants to know what it need not send.
+// A NAK that causes retransmission: the requester wants to know what it need not retransmit.
 bool asks_for_more(uint8_t syndrome) {
     return wire::ack_kind(syndrome) == wire::AckKind::rnr_nak ||
            syndrome == wire::syndrome_of(wire::NakCode::psn_sequence_error);
 }
 
-// Which packets behind a gap are here. There may be more to tell than one answer can.
+// Adds which packets behind a gap were received. One answer may not be enough for all.
 void add_selective_ack(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
     ReceiveBitmap& bitmap = qp.early->bitmap;
@@ -97,11 +97,19 @@ void add_selective_ack(Core& core, QueuePair& qp, Packet& packet) {
     r.ack_syndrome = ack_syndrome(core, qp);
 }
 
+// Acknowledgements of a spread queue pair may have a lane of their own.
+void choose_answer_lane(const Core& core, const QueuePair& qp, Packet& packet) {
+    if (!qp.spread || !core.config.answers_apart) return;
+    packet.service_level = qp.answer_level & 0xf;
+    packet.traffic_class = core.config.notifications.traffic_class;
+}
+
 void make_ack(Core& core, QueuePair& qp, Packet& packet) {
     ResponderState& r = qp.responder;
     const Psn psn = psn_plus(r.ack_psn, wire::kPsnMask + 1 - r.acks_before);
     begin_packet(qp, psn, Operation::acknowledge, packet);
     packet.extended.ack = {0, r.msn, r.ack_syndrome, {}};
+    choose_answer_lane(core, qp, packet);
     r.ack_pending = r.acks_before != 0;
     if (r.ack_pending) --r.acks_before;
     const bool tells = qp.early && !r.ack_pending &&
@@ -109,7 +117,7 @@ void make_ack(Core& core, QueuePair& qp, Packet& packet) {
                         asks_for_more(r.ack_syndrome));
     if (tells) [[unlikely]] {
         add_selective_ack(core, qp, packet);
-        if (qp.spread) qp.spread->echo(packet);
+        if (qp.spread) qp.spread->echo(packet);  // over the path of the packet that it answers
     }
 }
 
@@ -127,12 +135,11 @@ void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome) {
 }
 
 uint8_t ack_syndrome(Core& core, QueuePair& qp) {
-    // End-to-end credits are for queue pairs of RC with receives of their own (9.7.7.2).
+    // End-to-end credits are for RC queue pairs with their own receives (9.7.7.2).
     const bool tells = core.config.grants_credits && qp.type == QpType::rc && qp.srq.value == 0;
     if (!tells) return wire::syndrome_of(wire::AckKind::ack, wire::kNoCredits);
     const uint32_t waiting = qp.receive_queue ? qp.receive_queue->waiting() : 0;
-    uint8_t code = 0;
-    while (code + 1 < wire::kNoCredits && wire::credits_of(code + 1) <= waiting) ++code;
+    const uint8_t code = wire::credit_code_of(waiting);
     return wire::syndrome_of(wire::AckKind::ack, code);
 }
 
@@ -168,10 +175,10 @@ void make_response(Core& core, QueuePair& qp, Packet& packet) {
                     wire::syndrome_of(wire::NakCode::remote_access_error));
         answer.next_psn = answer.end_psn;
         if (qp.type == QpType::ee_responder) {
-            refuse_message(core, qp, Verdict::remote_access_error);
+            refuse_message(core, qp, Ruling::remote_access_error);
         } else {
             core.raise(EventKind::qp_access_error, qp.number.value);
-            r.answers.clear();  // those before it are given
+            r.answers.clear();  // those before it have been sent
             r.again.clear();
             enter_error(core, qp);
         }

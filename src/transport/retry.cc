@@ -13,24 +13,24 @@ namespace {
 
 using wire::psn_before;
 
-constexpr int64_t kPatientLooks = 512;  // while a receiver is not ready, within the patience
-constexpr uint32_t kMostDoublings = 6;  // chosen: of a timeout in time units
+constexpr int64_t kPatientLooks = 512;  // retries of a not-ready receiver within the patience
+constexpr uint32_t kMostDoublings = 6;  // chosen; limit of a timeout's exponential backoff
 
-// Sets the requester's place back to this PSN.
+// Sets the requester's position back to this PSN.
 void go_back(QueuePair& qp, Psn psn) {
     RequesterState& r = qp.requester;
     r.current = request_of(qp, psn);
     r.send_psn = psn;
     close_repairs(qp);
     r.trimmed.reset();
-    r.timed.reset();  // an answer might be to the packet before or to its copy
+    r.timed.reset();  // an answer might be to the earlier packet or to its copy
 }
 
 bool is_outstanding(const QueuePair& qp) {
     return qp.requester.unacknowledged != qp.requester.sent_end;
 }
 
-// One retry less. False if there is none left and the connection is given up.
+// Spends a retry. False if none was left and the connection has failed.
 bool spend_retry(Core& core, QueuePair& qp) {
     RequesterState& r = qp.requester;
     if (r.retries_left > 0) {
@@ -57,6 +57,12 @@ void on_silence(Core& core, QueuePair& qp, Instant now) {
     else
         go_back(qp, qp.requester.unacknowledged);
     start_timer(core, qp, now);
+}
+
+void return_telemetry(const Core& core, QueuePair& qp, Signal& signal) {
+    signal.telemetry = core.telemetry;
+    signal.telemetry_before = qp.told.get();
+    if (!qp.told) qp.told = std::make_unique<wire::Telemetry>();
 }
 
 }  // namespace
@@ -92,7 +98,7 @@ uint32_t request_of(const QueuePair& qp, Psn psn) {
 void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn, bool is_named) {
     RequesterState& r = qp.requester;
     if (r.recovering) {
-        // The timer that watches the first retry goes on, so that this ends some time.
+        // The timer of the first retry keeps running, so that this ends at some time.
         if (!is_named || !psn_before(psn, r.send_psn)) return;
         go_back(qp, psn);
         return core.wake(qp);
@@ -126,7 +132,7 @@ void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint
     else
         go_back(qp, psn);
     r.wait_until = now + wait;
-    // The peer is alive: silence counts from when the wait is over.
+    // The peer is alive: the timeout starts when the wait is over.
     r.ack_deadline = Instant::never();
     core.look_again(qp, r.wait_until);
 }
@@ -142,13 +148,17 @@ void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool 
             signal.round_trip = Duration{now.ps - r.timed_at.ps};
             r.timed.reset();
         }
+        if (core.telemetry != nullptr) [[unlikely]]
+            return_telemetry(core, qp, signal);
         on_signal(qp.congestion, now, signal);
+        if (signal.telemetry != nullptr) [[unlikely]]
+            *qp.told = *signal.telemetry;
     }
     r.retries_left = qp.retry_count;
     r.rnr_retries_left = qp.rnr_retry;
     r.not_ready_since = Instant::never();
     r.recovering = false;
-    // What was acknowledged need not be sent again, wherever the place was set back to.
+    // Acknowledged packets need not be retransmitted, wherever the position was set back to.
     if (psn_before(r.send_psn, r.unacknowledged)) {
         r.send_psn = r.unacknowledged;
         r.current = request_of(qp, r.send_psn);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "transport/credit/credit.h"
 #include "transport/responder.h"
 #include "transport/responses.h"
 #include "transport/retry.h"
@@ -37,7 +38,7 @@ uint32_t offset_in_message(const QueuePair& qp, const Packet& packet) {
     return packet.srq_or_ee * qp.mtu;
 }
 
-// Packets that are not the last are whole MTUs, and a WRITE has the length that it said.
+// All packets but the last are full MTUs, and a WRITE has its announced length.
 bool fits_its_message(const QueuePair& qp, const Packet& packet) {
     const uint32_t length = packet.payload_length;
     if (uint64_t{packet.srq_or_ee} * qp.mtu + length > kMaxMessage) return false;
@@ -47,67 +48,68 @@ bool fits_its_message(const QueuePair& qp, const Packet& packet) {
            uint64_t{offset_in_message(qp, packet)} + length == packet.extended.rdma.dma_length;
 }
 
-// The data of a WRITE goes where its packet says.
-Verdict place_write(Core& core, QueuePair& qp, const Packet& packet) {
-    if ((qp.access & kRemoteWrite) == 0) return Verdict::invalid_request;
-    if (packet.payload_length == 0) return Verdict::accept;
+// The data of a WRITE goes to the address in its packet.
+Ruling place_write(Core& core, QueuePair& qp, const Packet& packet) {
+    if ((qp.access & kRemoteWrite) == 0) return Ruling::invalid_request;
+    if (packet.payload_length == 0) return Ruling::accept;
     const Packet::Rdma& rdma = packet.extended.rdma;
     const auto grant = core.memory.check(rdma.rkey.value, qp.asker(), rdma.virtual_address,
                                          packet.payload_length, kRemoteWrite);
-    return grant && store(*grant, 0, packet) ? Verdict::accept : Verdict::remote_access_error;
+    return grant && store(*grant, 0, packet) ? Ruling::accept : Ruling::remote_access_error;
 }
 
-Verdict take_receive_for(Core& core, QueuePair& qp, PartialMessage& message) {
-    if (message.receive_place != ReceiveQueue::kNone) return Verdict::accept;
-    if (core.has_broken_receives(qp)) return Verdict::receives_broken;
+Ruling take_receive_for(Core& core, QueuePair& qp, PartialMessage& message) {
+    if (message.receive_place != ReceiveQueue::kNone) return Ruling::accept;
+    if (core.has_broken_receives(qp)) return Ruling::receives_broken;
     message.receive_place = core.receive_queue_of(qp).take();
-    return message.receive_place != ReceiveQueue::kNone ? Verdict::accept
-                                                        : Verdict::receiver_not_ready;
+    return message.receive_place != ReceiveQueue::kNone ? Ruling::accept
+                                                        : Ruling::receiver_not_ready;
 }
 
-// The data of a SEND goes into the receive that its message has taken: the first of its packets
-// that comes takes it, so messages take receives in the order in which they begin to come.
-Verdict place_send(Core& core, QueuePair& qp, const Packet& packet) {
+// The data of a SEND goes into the receive of its message. The first packet to arrive takes the
+// receive, so messages take receives in the order in which they begin to arrive.
+Ruling place_send(Core& core, QueuePair& qp, const Packet& packet) {
     PartialMessage& message = qp.spread->messages.of(first_of(packet));
-    if (const Verdict v = take_receive_for(core, qp, message); v != Verdict::accept) {
+    if (const Ruling v = take_receive_for(core, qp, message); v != Ruling::accept) {
         qp.spread->messages.forget(message);
         return v;
     }
     const auto sges = core.receive_queue_of(qp).sges(message.receive_place);
     switch (scatter(core, sges, core.receive_pd_of(qp), offset_in_message(qp, packet), packet)) {
         case Scatter::done: break;
-        case Scatter::too_long: return Verdict::receive_too_short;
-        case Scatter::not_allowed: return Verdict::remote_operational_error;
+        case Scatter::too_long: return Ruling::receive_too_short;
+        case Scatter::not_allowed: return Ruling::remote_operational_error;
     }
-    return Verdict::accept;
+    return Ruling::accept;
 }
 
-Verdict place(Core& core, QueuePair& qp, const Packet& packet) {
-    if (!fits_its_message(qp, packet)) return Verdict::invalid_request;
+Ruling place(Core& core, QueuePair& qp, const Packet& packet) {
+    if (!fits_its_message(qp, packet)) return Ruling::invalid_request;
     return brings_write(packet) ? place_write(core, qp, packet) : place_send(core, qp, packet);
 }
 
-// All packets of the message are here, and its receive.
-Verdict complete_message(Core& core, QueuePair& qp, PartialMessage& message) {
+// All packets of the message have arrived, and it has a receive.
+Ruling complete_message(Core& core, QueuePair& qp, PartialMessage& message) {
     ResponderState& r = qp.responder;
     Packet last = message.last;
-    // The last packet of a long WRITE has its immediate data where its opcode knows of no address.
+    // The last packet of a long WRITE has an opcode without an address, so its immediate data must
+    // move.
     if (brings_write(last) && (info_of(last).headers & wire::kReth) == 0)
         last.extended.send = {{}, {}, last.extended.rdma.immediate_or_flush};
     const bool invalidates = (info_of(last).headers & wire::kIeth) != 0;
     if (invalidates && !core.memory.invalidate(last.extended.send.immediate_or_rkey, qp.asker()))
-        return Verdict::remote_access_error;
+        return Ruling::remote_access_error;
     if (brings_write(last)) ++core.counters.rx_write_requests;
     r.receive_place = message.receive_place;
     r.received = message.bytes;
     r.msn = (r.msn + 1) & 0xff'ffff;
     qp.spread->messages.forget(message);
     if (r.receive_place != ReceiveQueue::kNone) steps::end_receive(core, qp, last, Status::success);
-    return Verdict::accept;
+    return Ruling::accept;
 }
 
-// The packet counts for its message, which may be whole now.
-Verdict count(Core& core, QueuePair& qp, const Packet& packet) {
+// Counts the packet for its message, which may now be whole.
+Ruling count(Core& core, QueuePair& qp, const Packet& packet) {
     PartialMessage& message = qp.spread->messages.of(first_of(packet));
     const uint32_t packets_before = message.packets;
     ++message.here;
@@ -116,13 +118,13 @@ Verdict count(Core& core, QueuePair& qp, const Packet& packet) {
         message.packets = packet.srq_or_ee + 1;
         message.last = packet;
     }
-    if (!message.is_whole()) return Verdict::accept;
-    Verdict verdict = Verdict::accept;
+    if (!message.is_whole()) return Ruling::accept;
+    Ruling verdict = Ruling::accept;
     const bool needs_receive =
         brings_write(message.last) && (info_of(message.last).headers & wire::kImmDt) != 0;
     if (needs_receive) verdict = take_receive_for(core, qp, message);
-    if (verdict == Verdict::accept) verdict = complete_message(core, qp, message);
-    if (verdict != Verdict::accept) {  // as if this packet had not come
+    if (verdict == Ruling::accept) verdict = complete_message(core, qp, message);
+    if (verdict != Ruling::accept) {  // as if this packet had not arrived
         --message.here;
         message.bytes -= packet.payload_length;
         message.packets = packets_before;
@@ -130,22 +132,22 @@ Verdict count(Core& core, QueuePair& qp, const Packet& packet) {
     return verdict;
 }
 
-// Of a SEND whose receive is wrong the receive completes, with what is wrong.
-void end_wrong_receive(Core& core, QueuePair& qp, const Packet& packet, Verdict verdict) {
+// If a SEND's receive is at fault, that receive completes with the error.
+void end_wrong_receive(Core& core, QueuePair& qp, const Packet& packet, Ruling verdict) {
     if (!brings_send(packet) ||
-        (verdict != Verdict::receive_too_short && verdict != Verdict::remote_operational_error))
+        (verdict != Ruling::receive_too_short && verdict != Ruling::remote_operational_error))
         return;
     PartialMessage& message = qp.spread->messages.of(first_of(packet));
     qp.responder.receive_place = message.receive_place;
     qp.responder.received = message.bytes + packet.payload_length;
     qp.spread->messages.forget(message);
     steps::end_receive(core, qp, packet,
-                       verdict == Verdict::receive_too_short ? Status::local_length_error
-                                                             : Status::local_protection_error);
+                       verdict == Ruling::receive_too_short ? Status::local_length_error
+                                                            : Status::local_protection_error);
 }
 
-// Whether the packet is taken as it comes; others wait for their turn. A key that is to go may be
-// that of data which is still on its way.
+// Whether the packet is processed on arrival; others wait for their turn. A key to be invalidated
+// may belong to data still in flight.
 bool goes_early(const QueuePair& qp, const Packet& packet) {
     const bool invalidates = (info_of(packet).headers & wire::kIeth) != 0;
     return brings_write(packet) ||
@@ -158,17 +160,17 @@ void take_in_turn(Core& core, QueuePair& qp, const Packet& packet, bool is_place
     if (!brings_write(packet) && !brings_send(packet))
         return steps::carry_out_in_turn(core, qp, packet);
     const bool is_counted = is_placed && qp.spread->delivery == Delivery::unordered;
-    Verdict verdict = is_placed ? Verdict::accept : place(core, qp, packet);
-    if (verdict == Verdict::accept && !is_counted) verdict = count(core, qp, packet);
-    if (verdict != Verdict::accept) {
+    Ruling verdict = is_placed ? Ruling::accept : place(core, qp, packet);
+    if (verdict == Ruling::accept && !is_counted) verdict = count(core, qp, packet);
+    if (verdict != Ruling::accept) {
         end_wrong_receive(core, qp, packet, verdict);
         return steps::refuse(core, qp, packet, verdict);
     }
     r.expected = psn_plus(r.expected, 1);
 }
 
-// A SEND that takes a receive before its turn leaves one for each packet that is missing before it.
-// Otherwise those who come later might hold all receives, and wait for one who comes before them.
+// A SEND that takes a receive before its turn leaves one for each packet missing before it.
+// Otherwise later messages could hold all receives, and wait for an earlier one.
 bool leaves_receives(Core& core, QueuePair& qp, const Packet& packet) {
     if (!brings_send(packet)) return true;
     uint32_t missing = 0;
@@ -177,7 +179,7 @@ bool leaves_receives(Core& core, QueuePair& qp, const Packet& packet) {
     return core.receive_queue_of(qp).waiting() > missing;
 }
 
-// What cannot be taken now is kept, and judged again when its turn comes.
+// Packets that cannot be processed now are kept, and judged again at their turn.
 void take_early(Core& core, QueuePair& qp, const Packet& packet) {
     ResponderState& r = qp.responder;
     ++core.counters.out_of_sequence;
@@ -186,9 +188,9 @@ void take_early(Core& core, QueuePair& qp, const Packet& packet) {
         return;
     }
     bool is_placed = goes_early(qp, packet) && leaves_receives(core, qp, packet) &&
-                     place(core, qp, packet) == Verdict::accept;
+                     place(core, qp, packet) == Ruling::accept;
     if (is_placed && qp.spread->delivery == Delivery::unordered)
-        is_placed = count(core, qp, packet) == Verdict::accept;
+        is_placed = count(core, qp, packet) == Ruling::accept;
     steps::reorder_buffer(core, qp).keep(packet, r.expected, is_placed);
 }
 
@@ -206,7 +208,7 @@ bool is_here(const QueuePair& qp, Psn psn) {
     return psn_before(psn, qp.responder.expected) || qp.early->bitmap.has(psn);
 }
 
-// A switch cut the payload off: the sender is told at once.
+// A switch trimmed the payload: the sender is told at once.
 void on_cut_packet(Core& core, QueuePair& qp, const Packet& packet) {
     if (!is_here(qp, packet.psn())) qp.early->bitmap.note_trimmed(packet.psn());
     steps::acknowledge_newest(core, qp);
@@ -219,8 +221,8 @@ void on_known(Core& core, QueuePair& qp, const Packet& packet) {
     steps::acknowledge_newest(core, qp);
 }
 
-// At once if the packet asks, or was marked. One that came early and asked is answered once more
-// when nothing is missing any more: the sender waits for the count.
+// At once if the packet asks, or was marked. If an early packet asked, it is answered again when
+// nothing is missing any more: the sender waits for the cumulative acknowledgement.
 void acknowledge_if_due(Core& core, QueuePair& qp, const Packet& packet) {
     const bool has_own_answer = !brings_write(packet) && !brings_send(packet);
     const bool asks = packet.ack_request || qp.responder.echoes_mark;
@@ -236,17 +238,23 @@ uint32_t received_ahead(const QueuePair& qp) {
 
 }  // namespace
 
-void spread_request(QueuePair& qp, Instant now, const SendWork& work, const RequestPlan& plan,
-                    Packet& packet) {
+void spread_request(Core& core, QueuePair& qp, Instant now, const SendWork& work,
+                    const RequestPlan& plan, Packet& packet) {
     Spread& spread = *qp.spread;
     packet.entropy = spread.paths.next(now);
     spread.flights.note(plan.psn, qp.requester.unacknowledged, now, packet.entropy);
     packet.ack_request = packet.ack_request || plan.is_repair;
-    if (work.awaits_data()) return;
-    packet.srq_or_ee = psn_distance(work.first_psn, plan.psn);
-    if (work.work > Work::write_with_immediate) return;
-    packet.extended.rdma = {
-        work.remote_address + plan.offset, RKey{work.rkey}, work.length, work.immediate, {}, {}};
+    if (!work.awaits_data()) {
+        packet.srq_or_ee = psn_distance(work.first_psn, plan.psn);
+        if (work.work <= Work::write_with_immediate)
+            packet.extended.rdma = {work.remote_address + plan.offset,
+                                    RKey{work.rkey},
+                                    work.length,
+                                    work.immediate,
+                                    {},
+                                    {}};
+    }
+    if (spread.credit.is_used()) spend_credit(core, qp, now, plan, packet);
 }
 
 SpreadAnswer begin_spread_answer(QueuePair& qp, Instant now, const Packet& packet) {
@@ -254,12 +262,14 @@ SpreadAnswer begin_spread_answer(QueuePair& qp, Instant now, const Packet& packe
     SpreadAnswer answer{qp.requester.unacknowledged, received_ahead(qp), {}};
     const wire::SelectiveAck& told = packet.extended.ack.selective;
     answer.signal.marked = packet.becn;
+    if (spread.credit.is_used()) spread.credit.on_answer(now);
     if (told.tells_trimmed())
         answer.signal.trimmed_packets = static_cast<uint32_t>(std::popcount(uint64_t{told.bits}));
     const Psn caused_by{packet.srq_or_ee};
     const auto round_trip = spread.flights.arrived(caused_by, packet.entropy, now);
     if (!round_trip) return answer;
     if (answer.signal.trimmed_packets != 0) {
+        answer.signal.trimmed_round_trip = *round_trip;
         spread.paths.on_trimmed(packet.entropy);
     } else {
         answer.signal.round_trip = *round_trip;
@@ -270,18 +280,20 @@ SpreadAnswer begin_spread_answer(QueuePair& qp, Instant now, const Packet& packe
 
 void end_spread_answer(Core& core, QueuePair& qp, Instant now, SpreadAnswer answer) {
     Signal& signal = answer.signal;
-    // Fewer are here than before where a receiver that is not ready gives a packet up again.
+    // The count falls if a receiver that is not ready gives up a packet that it had.
     const uint32_t here =
         psn_distance(answer.oldest, qp.requester.unacknowledged) + received_ahead(qp);
     signal.acknowledged_packets = here - std::min(here, answer.received);
     signal.packets_in_flight = packets_in_flight(qp);
-    const bool tells = signal.acknowledged_packets != 0 || signal.trimmed_packets != 0;
+    const bool tells =
+        signal.acknowledged_packets != 0 || signal.trimmed_packets != 0 || signal.marked;
     if (tells && qp.congestion.algorithm != Algorithm::none) on_signal(qp.congestion, now, signal);
     core.wake(qp);
 }
 
-void on_unordered_request(Core& core, QueuePair& qp, const Packet& packet) {
+void on_unordered_request(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
     ResponderState& r = qp.responder;
+    if (qp.spread->credit.is_used()) hear_demand(core, qp, now, packet);
     steps::reorder_buffer(core, qp);
     const bool is_known = !packet.trimmed && is_here(qp, packet.psn());
     if (packet.trimmed || is_known || packet.ack_request || r.echoes_mark) {

@@ -1,19 +1,19 @@
-// Reliable transport whose packets come in any order: over several paths, with data that goes to
-// its place as it comes. Ultra Ethernet's RUD, SRD, and RC with out-of-order placement are settings
-// of it: Delivery (loss/loss.h), PathSettings (paths/path_settings.h), and what selective repeat
-// takes (AdapterConfig).
+// Reliable transport that takes packets in any order: over several paths, with data placed on
+// arrival. Ultra Ethernet's RUD, SRD, and RC with out-of-order placement are settings of it:
+// Delivery (loss/loss.h), PathSettings (paths/path_settings.h), and the settings of selective
+// repeat (AdapterConfig).
 //
-// The seam is what a packet says besides RC's headers:
+// The seam is what a packet carries besides RC's headers:
 //   a request   which packet of its message it is (`srq_or_ee`), and for a WRITE where its data
 //               goes (`extended.rdma`), in each packet. Its entropy value is its path.
 //   an answer   which packet caused it (`srq_or_ee`) and that one's entropy value; always a
 //               selective acknowledgement.
-// In bytes these have no place in RoCE's headers, so captures of such a run show RoCE; what the
-// headers of a fabric take on the wire is a setting of its framing.
+// RoCE's headers have no room for these fields, so captures of such a run show plain RoCE. The
+// bytes that a fabric's headers take on the wire are a setting of its framing.
 //
-// WRITEs and SENDs are taken as they come. READs, atomics and others wait for their turn. What is
-// wrong with a packet that came early is said when its turn comes, so a NAK is always about the
-// oldest packet, as RC's is. A requester completes work in the order in which it was posted.
+// WRITEs and SENDs are processed on arrival. READs, atomics and others wait for their turn. An
+// error in a packet that came early is reported when its turn comes, so a NAK is always about the
+// oldest packet, as with RC. A requester completes work in the order of posting.
 #pragma once
 
 #include "transport/congestion/signal.h"
@@ -21,12 +21,12 @@
 
 namespace tulle::transport {
 
-// The sender. This request packet goes: it gets its path, and says where it belongs.
-void spread_request(QueuePair& qp, Instant now, const SendWork& work, const RequestPlan& plan,
-                    Packet& packet);
+// The sender. Chooses the path of this request packet, and writes into it where it belongs.
+void spread_request(Core& core, QueuePair& qp, Instant now, const SendWork& work,
+                    const RequestPlan& plan, Packet& packet);
 
-// An answer came: what is known before it is taken, and after. Congestion control hears of each
-// answer, with its round trip, its mark, and how many packets are known to be there because of it.
+// An answer came: the state before it is processed, and after. Congestion control is told of each
+// answer, with its round trip, its mark, and how many packets it newly reports as received.
 struct SpreadAnswer {
     Psn oldest{};
     uint32_t received = 0;
@@ -36,6 +36,6 @@ SpreadAnswer begin_spread_answer(QueuePair& qp, Instant now, const Packet& packe
 void end_spread_answer(Core& core, QueuePair& qp, Instant now, SpreadAnswer answer);
 
 // The receiver.
-void on_unordered_request(Core& core, QueuePair& qp, const Packet& packet);
+void on_unordered_request(Core& core, QueuePair& qp, Instant now, const Packet& packet);
 
 }  // namespace tulle::transport

@@ -11,7 +11,7 @@ namespace {
 
 using wire::Position;
 
-// The message under way is lost. Its receive waits for the next one (9.8.2.2.2).
+// The message in progress is lost. Its receive is kept for the next one (9.8.2.2.2).
 void lose_message(Core& core, QueuePair& qp) {
     ResponderState& r = qp.responder;
     r.message = ResponderState::Message::none;
@@ -43,11 +43,10 @@ void complete_datagram(Core& core, QueuePair& qp, const Packet& packet, uint32_t
     core.watch_limit(qp.srq);
 }
 
-// The peer learns nothing, and the queue pair is over: what is wrong is the user's own receive
-// (10.10.2.2). Everything else that is wrong with a message is its sender's, and the next may be
-// better.
-void on_bad_receive(Core& core, QueuePair& qp, Verdict verdict) {
-    if (verdict == Verdict::receives_broken) core.raise(EventKind::qp_fatal, qp.number.value);
+// The peer is told nothing, and the queue pair fails: the error is in the user's own receive
+// (10.10.2.2). All other errors of a message are its sender's, and the next one may be valid.
+void on_bad_receive(Core& core, QueuePair& qp, Ruling verdict) {
+    if (verdict == Ruling::receives_broken) core.raise(EventKind::qp_fatal, qp.number.value);
     enter_error(core, qp);
 }
 
@@ -64,11 +63,11 @@ void on_uc_request(Core& core, QueuePair& qp, const Packet& packet) {
         ++core.counters.out_of_sequence;
         return;
     }
-    Verdict verdict = judge(core, qp, packet);
-    if (verdict == Verdict::accept) verdict = carry_out(core, qp, packet);
-    if (verdict == Verdict::accept) return;
+    Ruling verdict = judge(core, qp, packet);
+    if (verdict == Ruling::accept) verdict = carry_out(core, qp, packet);
+    if (verdict == Ruling::accept) return;
     if (is_of_receive(verdict)) return on_bad_receive(core, qp, verdict);
-    if (verdict == Verdict::receiver_not_ready) ++core.counters.out_of_buffer;
+    if (verdict == Ruling::receiver_not_ready) ++core.counters.out_of_buffer;
     ++core.counters.dropped_silently;
     lose_message(core, qp);
 }
@@ -80,10 +79,10 @@ void on_datagram(Core& core, QueuePair& qp, const Packet& packet, wire::Bytes gr
         return;
     }
     ReceiveQueue& queue = core.receive_queue_of(qp);
-    if (core.has_broken_receives(qp)) return on_bad_receive(core, qp, Verdict::receives_broken);
+    if (core.has_broken_receives(qp)) return on_bad_receive(core, qp, Ruling::receives_broken);
     const uint32_t place = queue.take();
     if (place == ReceiveQueue::kNone) {
-        ++core.counters.out_of_buffer;  // C9-140: dropped without a word
+        ++core.counters.out_of_buffer;  // C9-140: dropped silently
         return;
     }
     const auto sges = queue.sges(place);

@@ -2,14 +2,14 @@
 
 namespace tulle::transport {
 
-Verdict check_xrc_srq(Core& core, QueuePair& qp, const Packet& packet) {
+Ruling check_xrc_srq(Core& core, QueuePair& qp, const Packet& packet) {
     const SrqId named{packet.srq_or_ee};
     const SharedReceiveQueue* shared = core.shared_queue(named);
-    if (shared == nullptr || shared->xrc_domain != qp.xrc_domain) return Verdict::invalid_request;
+    if (shared == nullptr || shared->xrc_domain != qp.xrc_domain) return Ruling::invalid_request;
     const bool under_way = qp.responder.message != ResponderState::Message::none;
-    if (under_way && named != qp.srq) return Verdict::invalid_request;
+    if (under_way && named != qp.srq) return Ruling::invalid_request;
     qp.srq = named;
-    return Verdict::accept;
+    return Ruling::accept;
 }
 
 Asker xrc_asker(Core& core, const QueuePair& qp, const Packet& packet) {

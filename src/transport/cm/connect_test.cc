@@ -101,6 +101,43 @@ TEST(CmConnect, a_request_that_nobody_answers_is_given_up_after_its_retries) {
     EXPECT_EQ(pair.client.manager.ready(handle), CmStatus::no_such_connection);
 }
 
+TEST(CmConnect, what_is_lost_is_sent_once_more_before_its_time_if_that_is_wanted) {
+    const base::Duration early = 10_us;
+    for (const uint16_t lost : {wire::kCmReq, wire::kCmRep}) {
+        CmPair pair({.early_repeat = early});
+        pair.drop_nth(lost, 1);
+        ASSERT_EQ(pair.server.manager.listen(kService).status, CmStatus::ok);
+        ConnectRequest request = sample_request();
+        request.endpoint = 2;
+        (void)pair.client.manager.connect(pair.now(), request);
+        while (pair.server.events.empty()) pair.run_for(1_us);
+        const CmHandle server = pair.server.take<CmRequestArrived>().first.handle;
+        EXPECT_EQ(pair.server.manager.accept(pair.now(), server, sample_reply()), CmStatus::ok);
+        while (pair.client.events.empty()) pair.run_for(1_us);
+        EXPECT_LT(pair.now(), base::Instant{} + early + 10_us);
+        EXPECT_LT(pair.now(), base::Instant{} + kOneTry);
+        EXPECT_GE(pair.sent(lost), 2) << lost;
+    }
+}
+
+TEST(CmConnect, an_early_repeat_is_one_beside_the_retries) {
+    CmPair pair({.early_repeat = 10_us});
+    pair.drop_all(wire::kCmReq);
+    (void)pair.client.manager.connect(pair.now(), sample_request());
+    pair.run_until_idle();
+    pair.client.take<CmUnreachable>();
+    EXPECT_EQ(pair.sent(wire::kCmReq), 2 + kRetries);
+    EXPECT_EQ(pair.now(), base::Instant{} + (1 + kRetries) * kOneTry + 1_us);
+}
+
+TEST(CmConnect, a_peer_that_asks_for_time_gets_no_early_repeat) {
+    CmPair pair({.early_repeat = 20_us});
+    const auto handles = pair.request();
+    EXPECT_EQ(pair.server.manager.prepare(handles.server, kResponse + 4), CmStatus::ok);
+    pair.run_for(kOneTry);
+    EXPECT_EQ(pair.sent(wire::kCmReq), 1);
+}
+
 TEST(CmConnect, giving_up_tells_the_peer_by_a_reject_with_our_guid) {
     CmPair pair;
     const auto handles = pair.request();

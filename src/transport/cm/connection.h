@@ -1,8 +1,8 @@
-// One connection as its manager remembers it, and the tables by which messages find it.
+// One connection as its manager stores it, and the tables that find it for a message.
 //
-// Two messages are kept: the last one that waits for an answer (REQ, REP, DREQ, LAP, SIDR_REQ),
-// because it may have to be sent again when time is up, and the last answer (MRA, RTU, REJ, APR,
-// SIDR_REP), because it is given again when its question comes twice.
+// Two messages are kept. The last one that waits for an answer (REQ, REP, DREQ, LAP, SIDR_REQ) may
+// have to be retransmitted after a timeout. The last answer (MRA, RTU, REJ, APR, SIDR_REP) is
+// repeated if its question comes twice.
 #pragma once
 
 #include <compare>
@@ -20,9 +20,8 @@
 
 namespace tulle::transport::cm {
 
-// The states of the figures in 12.9.5 and 12.9.6, and at the end those of 12.11. Two of the
-// figures' are not here: whether a peer has asked for time by MRA shows in the deadline, nowhere
-// else.
+// The states of the figures in 12.9.5 and 12.9.6, and at the end those of 12.11. Two states of the
+// figures are missing: whether a peer has asked for time by MRA shows only in the deadline.
 enum class State : uint8_t {
     req_sent,
     redirected,    // the owner has to follow()
@@ -32,22 +31,22 @@ enum class State : uint8_t {
     established,
     dreq_sent,
     time_wait,
-    refused,  // we said REJ; kept for a while to say it again
+    refused,  // we sent REJ; kept for a while to repeat it
     sidr_sent,
     sidr_received,
-    sidr_answered,  // kept for a while to answer again
+    sidr_answered,  // kept for a while to repeat the answer
 };
 
 struct Connection {
     CmHandle self;
     State state = State::req_sent;
     bool active = false;     // we sent the REQ
-    bool abandoned = false;  // the owner does not want to hear of it
-    bool end_told = false;   // the owner knows that it is disconnected
+    bool abandoned = false;  // the owner wants no more events of it
+    bool end_told = false;   // the owner was told that it is disconnected
     bool has_remote = false;
     bool peer_to_peer = false;
     uint8_t redirections = 0;
-    CmListener backlog;  // in whose it is, if it waits in one
+    CmListener backlog;  // the listener in whose backlog it waits, if any
 
     uint32_t local_id = 0;
     uint32_t remote_id = 0;
@@ -57,17 +56,18 @@ struct Connection {
 
     uint32_t endpoint = 0;
     wire::Qpn cm_qpn{1};             // of the peer's manager
-    wire::Key64 transaction_id;      // of the exchange under way
-    wire::Key64 establishment;       // of the REQ that began it all
+    wire::Key64 transaction_id;      // of the current exchange
+    wire::Key64 establishment;       // of the first REQ
     wire::Key64 service_id;          // of a SIDR_REQ that we answer, or of our own REQ
-    base::Duration response_time{};  // how long the peer may take, both ways included
-    base::Duration peer_patience{};  // after what time the peer sends again
+    base::Duration response_time{};  // how long the peer may take, round trip included
+    base::Duration peer_patience{};  // the time after which the peer retransmits
     base::Duration round_trip_time{};
     base::Duration time_wait_time{};
     uint8_t max_retries = 0;
 
     uint8_t retries_left = 0;
     base::Duration wait{};
+    base::Duration wait_after_early{};  // the early repeat comes first; zero: sent, or none
     base::Instant deadline = base::Instant::never();
     CmDatagram question{};
     CmDatagram answer{};
@@ -76,8 +76,8 @@ struct Connection {
     Ids ids() const { return {local_id, remote_id}; }
 };
 
-// All the memory that a connection needs is taken when it is opened: only open() may find that
-// there is none, and then nothing has happened.
+// All memory of a connection is allocated when it is opened, so only open() may fail for lack of
+// it, and then without effect.
 class ConnectionTable {
 public:
     ConnectionTable(const CmConfig& config, base::RandomStream random)
@@ -86,7 +86,7 @@ public:
           id_value_(config.id_value),
           random_(random) {}
 
-    // A new connection with a local ID that no other has; nullptr if there is no room.
+    // A new connection with a unique local ID; nullptr if there is no room.
     Connection* open();
     void close(Connection& connection);
 
@@ -96,10 +96,10 @@ public:
     Connection* by_remote_qpn(uint32_t endpoint, wire::Guid guid, wire::Qpn qpn);
     Connection* by_request_id(uint32_t endpoint, uint32_t request_id);
 
-    // Those whose peer is there.
+    // Connections whose peer is at this end point.
     std::vector<CmHandle> at_endpoint(uint32_t endpoint) const;
 
-    // From here on the connection is found under its remote ID, its remote QPN, its request ID.
+    // Makes the connection findable by its remote ID, its remote QPN, its request ID.
     void index_remote_id(const Connection& connection);
     void index_remote_qpn(const Connection& connection);
     void index_request_id(const Connection& connection);
@@ -114,8 +114,8 @@ public:
 
 private:
     using Pool = base::Pool<Connection>;
-    // What a peer calls its own: several processes share a GUID, and one that takes the place of
-    // another may use its numbers again.
+    // A number together with its owner. Several processes share a GUID, and a process that replaces
+    // another may reuse its numbers.
     struct Key {
         uint32_t endpoint = 0;
         wire::Guid guid;

@@ -1,24 +1,22 @@
-// Being sent elsewhere: a REJ that names another port (reason 25) or another manager (reason 24) is
-// followed, and who asks for our ClassPortInfo learns that we send nobody elsewhere (16.7.3).
+// Redirection. A REJ that names another port (reason 25) or another manager (reason 24) is
+// followed. Our own ClassPortInfo says that we redirect nobody (16.7.3).
 //
-// The manager cannot follow alone: which way leads to a GID is the owner's knowledge. It keeps the
-// request, tells where to, and goes on when the owner has found the path.
+// The manager cannot follow alone, because only the owner knows the path to a GID. It keeps the
+// request, reports the new destination, and continues when the owner has found the path.
 #include <algorithm>
 
 #include "transport/cm/connection_manager.h"
 #include "transport/cm/messages.h"
+#include "transport/cm/roles.h"
 #include "transport/cm/times.h"
 
-namespace tulle::transport {
-
-using base::Instant;
-
+namespace tulle::transport::cm {
 namespace {
 
 constexpr uint8_t kMaxRedirections = 8;  // two managers may name each other
 constexpr uint8_t kResponseTime = 18;    // time code, about a second: an owner may be slow
 
-// Of our ClassPortInfo (16.7.3.1).
+// Bits of our ClassPortInfo (16.7.3.1).
 constexpr uint16_t kReliableConnections = 1 << 9;
 constexpr uint16_t kUnreliableConnections = 1 << 12;
 constexpr uint16_t kServiceResolution = 1 << 13;
@@ -43,35 +41,19 @@ std::optional<CmRedirected> target_of(const wire::CmRej& rej) {
 
 }  // namespace
 
-bool ConnectionManager::is_redirected(Connection& c, const wire::CmRej& rej) {
+bool is_redirected(Desk& desk, Connection& c, const wire::CmRej& rej) {
     if (c.state != State::req_sent || c.redirections == kMaxRedirections) return false;
     const auto target = target_of(rej);
     if (!target) return false;
     ++c.redirections;
     c.state = State::redirected;
     c.cm_qpn = target->cm_qpn.value == 0 ? wire::Qpn{1} : target->cm_qpn;
-    stop_waiting(c);
-    tell(c, *target);
+    desk.stop_waiting(c);
+    desk.tell(c, *target);
     return true;
 }
 
-// The same REQ, over another path and in an exchange of its own.
-CmStatus ConnectionManager::follow(Instant now, CmHandle handle, uint32_t endpoint,
-                                   const CmPath& path) {
-    Connection* c = owned(handle);
-    if (c == nullptr) return CmStatus::no_such_connection;
-    if (c->state != State::redirected) return CmStatus::wrong_state;
-    if (!cm::is_path(path)) return CmStatus::invalid;
-    auto req = *wire::parse<wire::CmReq>(wire::Bytes(c->question).subspan(wire::kCmDataOffset));
-    req.primary = cm::req_path(path, config_.ack_delay);
-    c->endpoint = endpoint;
-    c->state = State::req_sent;
-    c->establishment = c->transaction_id = table_.new_transaction_id();
-    ask(now, *c, cm::datagram(req, c->transaction_id), c->response_time);
-    return CmStatus::ok;
-}
-
-void ConnectionManager::on_get(const Arrival& from, uint16_t attribute) {
+void on_get(Desk& desk, const Arrival& from, uint16_t attribute) {
     wire::MadHeader header;
     header.base_version = wire::kMadBaseVersion;
     header.management_class.value = wire::kClassCommunication;
@@ -92,7 +74,29 @@ void ConnectionManager::on_get(const Arrival& from, uint16_t attribute) {
         header.status.value = wire::kStatusMethodAttributeUnsupported;
     }
     wire::write(header, mad);
-    send(from.endpoint, from.qpn, mad);
+    desk.send(from.endpoint, from.qpn, mad);
+}
+
+}  // namespace tulle::transport::cm
+
+namespace tulle::transport {
+
+using base::Instant;
+
+// Sends the same REQ over another path, as a new exchange.
+CmStatus ConnectionManager::follow(Instant now, CmHandle handle, uint32_t endpoint,
+                                   const CmPath& path) {
+    Connection* c = desk_.owned(handle);
+    if (c == nullptr) return CmStatus::no_such_connection;
+    if (c->state != State::redirected) return CmStatus::wrong_state;
+    if (!cm::is_path(path)) return CmStatus::invalid;
+    auto req = *wire::parse<wire::CmReq>(wire::Bytes(c->question).subspan(wire::kCmDataOffset));
+    req.primary = cm::req_path(path, desk_.config.ack_delay);
+    c->endpoint = endpoint;
+    c->state = State::req_sent;
+    c->establishment = c->transaction_id = desk_.table.new_transaction_id();
+    desk_.ask(now, *c, cm::datagram(req, c->transaction_id), c->response_time);
+    return CmStatus::ok;
 }
 
 }  // namespace tulle::transport

@@ -1,6 +1,6 @@
-// What the owner of a connection manager hands in: who to connect to, how to answer, how long to
-// wait. Times are codes as messages carry them, 4.096 us * 2^n (see times.h). Private data and
-// additional information are read during the call and may go away after it.
+// The arguments of a connection manager's calls: who to connect to, how to answer, how long to
+// wait. Times are codes as in messages, 4.096 us * 2^n (times.h). Private data and additional
+// information are read during the call and need not outlive it.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/time.h"
 #include "transport/cm/ip_addresses.h"
 #include "wire/ids.h"
 #include "wire/layout.h"
@@ -29,12 +30,12 @@ struct CmListener {
 
 enum class [[nodiscard]] CmStatus : uint8_t{
     ok,
-    no_such_connection,  // never existed, is over, or was given up
-    wrong_state,         // not now: a later or an earlier call is due
-    no_room,             // as many connections or listeners as the configuration allows
+    no_such_connection,  // never existed, is over, or was abandoned
+    wrong_state,         // not now: another call must come first, or is too late
+    no_room,             // the configured limit of connections or listeners is reached
     too_long,            // private data or additional information does not fit the message
-    invalid,             // a number that the message cannot carry
-    in_use,              // somebody listens there already
+    invalid,             // a value that the message cannot carry
+    in_use,              // another listener has this service ID
 };
 
 struct [[nodiscard]] CmOpened {
@@ -49,7 +50,7 @@ struct [[nodiscard]] CmListening {
 
 enum class CmTransport : uint8_t { rc, uc, xrc };
 
-// A path as seen from the side that uses it. On Ethernet the LIDs are permissive.
+// A path as seen from its user. On Ethernet the LIDs are permissive.
 struct CmPath {
     wire::Gid local_gid = {};
     wire::Gid remote_gid = {};
@@ -66,7 +67,7 @@ struct CmPath {
 };
 
 struct ConnectRequest {
-    uint32_t endpoint = 0;  // where datagrams to the peer go: the owner's table
+    uint32_t endpoint = 0;  // the peer's index in the owner's table
     CmPath path = {};
     std::optional<CmPath> alternate = {};
     wire::Key64 service_id = {};         // service_id_of() of wire/mad/ip_cm.h for an IP port
@@ -75,7 +76,7 @@ struct ConnectRequest {
     uint8_t path_mtu = 3;  // MtuCode, 1 to 5
     CmTransport transport = CmTransport::rc;
     wire::Qpn qpn = {};
-    wire::Psn starting_psn = {};  // where the peer is to begin to send (12.7)
+    wire::Psn starting_psn = {};  // the first PSN that the peer is to send (12.7)
     bool srq = false;
     bool end_to_end_flow_control = false;
     uint8_t responder_resources = 0;
@@ -86,7 +87,7 @@ struct ConnectRequest {
     uint8_t local_cm_response_timeout = 20;   // how long we may take
     uint8_t max_cm_retries = 15;
     bool peer_to_peer = false;      // the other side may connect to us at the same time
-    wire::Bytes private_data = {};  // 92 bytes, 56 behind IP addresses
+    wire::Bytes private_data = {};  // 92 bytes, 56 with IP addresses
 };
 
 struct AcceptReply {
@@ -95,7 +96,7 @@ struct AcceptReply {
     uint8_t responder_resources = 0;
     uint8_t initiator_depth = 0;
     uint8_t rnr_retry_count = 7;
-    uint8_t failover_accepted = 0;  // 0: the alternate path is taken or there is none
+    uint8_t failover_accepted = 0;  // 0: the alternate path is accepted, or there is none
     bool srq = false;
     bool end_to_end_flow_control = false;
     wire::Bytes private_data = {};  // 196 bytes
@@ -107,7 +108,7 @@ struct Rejection {
     wire::Bytes private_data = {};     // 148 bytes
 };
 
-struct ServiceRequest {  // which QP serves this service's datagrams?
+struct ServiceRequest {  // asks which QP serves this service's datagrams
     uint32_t endpoint = 0;
     wire::Key64 service_id = {};
     std::optional<IpAddresses> ip = {};
@@ -115,7 +116,7 @@ struct ServiceRequest {  // which QP serves this service's datagrams?
     uint8_t packet_lifetime = 16;
     uint8_t response_timeout = 20;
     uint8_t max_cm_retries = 15;
-    wire::Bytes private_data = {};  // 216 bytes, 180 behind IP addresses
+    wire::Bytes private_data = {};  // 216 bytes, 180 with IP addresses
 };
 
 struct ServiceAnswer {
@@ -128,26 +129,30 @@ struct ServiceAnswer {
 
 struct CmConfig {
     wire::Guid ca_guid = {};
-    uint8_t ack_delay = 15;  // time code: how long our adapter takes to acknowledge
+    uint8_t ack_delay = 15;  // time code: ACK delay of our adapter
     uint32_t max_connections = 65'536;
     uint32_t max_listeners = 1'024;
-    uint8_t max_peer_time = 24;  // time code: a peer that wants longer waits gets this (69 s)
-    // Bits of communication IDs that are the same in all of them: whom a message is for, where
-    // several managers share an address.
+    uint8_t max_peer_time = 24;  // time code: limit of a wait that the peer asks for (69 s)
+    // Bits that are the same in all communication IDs of this manager. They identify the recipient
+    // of a message if several managers share an address.
     uint32_t id_mask = 0;
     uint32_t id_value = 0;
-    uint32_t max_waiting = 65'536;  // datagrams or events not polled: beyond, arrivals are lost
+    // A message without an answer after this time is sent once more, in addition to the retries;
+    // zero: it is not. A response timeout is usually seconds, because programs take time to answer.
+    // A lost message need not wait that long.
+    base::Duration early_repeat{};
+    uint32_t max_waiting = 65'536;  // datagrams or events not polled; beyond, drops arrivals
 };
 
 struct CmStats {
     uint64_t received = 0;
     uint64_t sent = 0;        // answers to duplicates and retries included
-    uint64_t retries = 0;     // sent again because no answer came in time
+    uint64_t retries = 0;     // retransmitted because no answer came in time
     uint64_t duplicates = 0;  // received again
-    uint64_t malformed = 0;   // no message of this class and version, or impossible numbers
+    uint64_t malformed = 0;   // not a message of this class and version, or invalid values
     uint64_t unknown = 0;     // for a communication ID that is not ours
     uint64_t wrong_state = 0;
-    uint64_t overload = 0;  // lost because the owner did not poll
+    uint64_t overload = 0;  // dropped because the owner did not poll
 };
 
 using CmDatagram = std::array<std::byte, wire::kMadSize>;

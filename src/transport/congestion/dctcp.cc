@@ -12,6 +12,7 @@ void Dctcp::on_signal(base::Instant, const Signal& signal) {
             return on_acknowledged(signal.acknowledged_packets, signal.packets_in_flight);
         case Signal::Kind::loss: return on_loss(signal.packets_in_flight);
         case Signal::Kind::timeout: return on_timeout();
+        case Signal::Kind::back_pressure: return;
     }
 }
 
@@ -27,7 +28,7 @@ void Dctcp::on_acknowledged(uint32_t packets, uint32_t in_flight) {
     is_marked_ = false;
 }
 
-// RFC 8257, 3.3: alpha follows the part of each window that was marked.
+// RFC 8257, 3.3: alpha follows the fraction of each window that was marked.
 void Dctcp::observe(uint32_t packets, uint32_t in_flight) {
     seen_ += packets;
     if (is_marked_) seen_marked_ += packets;
@@ -39,7 +40,7 @@ void Dctcp::observe(uint32_t packets, uint32_t in_flight) {
     observed_end_ = acknowledged_ + in_flight;
 }
 
-// Of a window that is not used nothing is learned, so it does not grow (RFC 7661).
+// A window that is not fully used shows nothing, so it does not grow (RFC 7661).
 void Dctcp::grow(uint32_t packets, uint32_t in_flight) {
     const uint64_t used = (uint64_t{in_flight} + packets) * kDctcpOne;
     const bool is_slow_start = window_ < threshold_;
@@ -49,7 +50,7 @@ void Dctcp::grow(uint32_t packets, uint32_t in_flight) {
     window_ = std::min(window_, uint64_t{UINT32_MAX});
 }
 
-// Once for all that is in flight (RFC 3168, 6.1.2).
+// Once per window in flight (RFC 3168, 6.1.2).
 void Dctcp::shrink_to(uint64_t window, uint32_t in_flight) {
     window_ = std::max(window, uint64_t{kLeast} * kDctcpOne);
     threshold_ = window_;

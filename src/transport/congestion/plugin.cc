@@ -1,8 +1,11 @@
 #include "transport/congestion/plugin.h"
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <limits>
+
+#include "wire/telemetry.h"
 
 namespace tulle::transport {
 namespace {
@@ -11,10 +14,13 @@ using base::Duration;
 using base::Instant;
 
 constexpr uint64_t kBitPicoseconds = 8'000'000'000'000;
-// A run in which nothing moves for so long has ended (sim/course.cc).
+// A run without any event for this long has ended (sim/course.cc).
 constexpr Duration kLongestWait{100'000'000'000};
-// A rest of a second with a tick each 100 ns. Chosen: more often than that nobody needs.
+// Chosen: a rest of one second with a tick each 100 ns. Nobody needs more ticks.
 constexpr uint32_t kMostTicks = 10'000'000;
+// Chosen: with shorter ticks a run would do nothing else.
+constexpr Duration kShortestTick{1'000};
+constexpr size_t kLongestSentence = 200;
 constexpr size_t kMostBytes = 1 << 20;  // chosen
 constexpr double kMostRate = 1e18;
 
@@ -27,6 +33,15 @@ std::string printed_value(double value) {
     char room[40];
     std::snprintf(room, sizeof room, "%.6g", value);
     return room;
+}
+
+// A plug-in's text, as part of a sentence on one line.
+std::string one_line(std::string_view text) {
+    std::string line;
+    for (const char c : text.substr(0, kLongestSentence))
+        line.push_back(c >= ' ' && c != '\x7f' ? c : ' ');
+    if (text.size() > kLongestSentence) line += "...";
+    return line.empty() ? "it does not say why" : line;
 }
 
 const char* event_name(uint32_t kind) {
@@ -49,14 +64,15 @@ uint32_t kind_of(Signal::Kind kind) {
         case Signal::Kind::ack: return TULLE_CC_ACK;
         case Signal::Kind::loss: return TULLE_CC_NACK;
         case Signal::Kind::timeout: return TULLE_CC_TIMEOUT;
+        case Signal::Kind::back_pressure: break;  // not reported to plug-ins
     }
     return TULLE_CC_ACK;
 }
 
-// What is wrong with the table; nothing if it can be called.
+// What is wrong with the function table; empty if it can be called.
 std::string wrong_with(const PluginCode& code) {
     const tulle_cc_algorithm& f = code.functions;
-    if (f.version != TULLE_CONGESTION_VERSION)
+    if (f.version == 0 || f.version > TULLE_CONGESTION_VERSION)
         return "is made for version " + std::to_string(f.version) +
                " of tulle/congestion.h, and this is version " +
                std::to_string(TULLE_CONGESTION_VERSION) + "; compile it again";
@@ -81,7 +97,7 @@ bool is_plugin_source(std::string_view text) {
 
 LoadedPlugin::LoadedPlugin(PluginCode code, std::string parameters)
     : code_(std::move(code)),
-      name_(code_.functions.name),
+      name_(one_line(code_.functions.name)),
       parameters_(std::move(parameters)),
       memory_(words_of(code_.functions.settings_bytes)) {}
 
@@ -94,12 +110,12 @@ base::Result<std::shared_ptr<const LoadedPlugin>> LoadedPlugin::configure(Plugin
     auto made = std::make_shared<LoadedPlugin>(std::move(code), std::move(parameters));
     const tulle_cc_host host{line_rate_bps, made->parameters_.c_str()};
     if (const char* wrong = made->functions().configure(made->memory_.data(), &host))
-        return base::Error{file + " refuses '" + made->parameters_ + "': " + wrong};
+        return base::Error{file + " refuses '" + made->parameters_ + "': " + one_line(wrong)};
     return std::shared_ptr<const LoadedPlugin>(std::move(made));
 }
 
-PluginFlow::PluginFlow(const LoadedPlugin& plugin, uint64_t flow_number)
-    : plugin_(plugin), decision_{}, memory_(words_of(plugin.functions().flow_bytes)) {
+PluginFlow::PluginFlow(const LoadedPlugin& plugin, uint64_t flow_number, PluginPath path)
+    : plugin_(plugin), decision_{}, path_(path), memory_(words_of(plugin.functions().flow_bytes)) {
     decision_.rate_bps = decision_.window_packets = std::numeric_limits<double>::infinity();
     plugin.functions().start(plugin.settings(), memory_.data(), flow_number, &decision_);
     take({});
@@ -115,6 +131,13 @@ void PluginFlow::on_signal(Instant now, const Signal& signal) {
     event.marked = signal.marked ? 1 : 0;
     event.now_ps = now.ps;
     event.round_trip_ps = signal.round_trip.ps;
+    std::array<tulle_cc_hop, wire::Telemetry::kMaxHops> hops;
+    if (signal.telemetry != nullptr) {
+        for (const wire::HopTelemetry& hop : signal.telemetry->hops())
+            hops[event.hop_count++] = {hop.at.ps, hop.sent_bytes, hop.rate.whole_bits_per_second(),
+                                       hop.queue_bytes, hop.port};
+        event.hops = hops.data();
+    }
     tell(event);
 }
 
@@ -139,7 +162,7 @@ Instant PluginFlow::on_sent(Instant now, uint32_t bytes) {
     return now;
 }
 
-// Each tick at its own instant, and before whatever happens later.
+// Each tick at its own instant, before later events.
 void PluginFlow::run_timers(Instant now) {
     uint32_t ticks = 0;
     while (!fault_ && decision_.timer_at_ps != 0 && decision_.timer_at_ps <= now.ps) {
@@ -160,7 +183,7 @@ void PluginFlow::tell(tulle_cc_event event) {
     take(event);
 }
 
-// Comparisons are such that what is no number is wrong.
+// The comparisons reject NaN.
 void PluginFlow::take(const tulle_cc_event& event) {
     const double rate = decision_.rate_bps;
     const double window = decision_.window_packets;
@@ -169,8 +192,21 @@ void PluginFlow::take(const tulle_cc_event& event) {
     if (decision_.timer_at_ps != 0 && decision_.timer_at_ps <= event.now_ps)
         return fail(event, "set its timer to", static_cast<double>(decision_.timer_at_ps) * 1e-6,
                     "us, which is not later");
+    if (decision_.timer_at_ps != 0 && decision_.timer_at_ps - event.now_ps < kShortestTick.ps)
+        return fail(event, "set its timer to",
+                    static_cast<double>(decision_.timer_at_ps - event.now_ps) * 1e-3,
+                    "ns from then on; 1 ns is the least");
     rate_ = rate < kMostRate ? static_cast<uint64_t>(rate) : 0;
     window_ = window < UINT32_MAX ? static_cast<uint32_t>(window) : UINT32_MAX;
+    take_path();
+}
+
+void PluginFlow::take_path() {
+    const uint32_t chosen = plugin_.functions().version > 1 ? decision_.path : 0;
+    if (chosen == chosen_path_ || path_.entropy == nullptr) return;
+    *path_.entropy = static_cast<uint16_t>(*path_.entropy + chosen - chosen_path_);
+    *path_.middles_left = 0;
+    chosen_path_ = chosen;
 }
 
 void PluginFlow::fail(const tulle_cc_event& event, const char* what, double value,
@@ -187,8 +223,8 @@ void PluginFlow::fail(const tulle_cc_event& event, const char* what, double valu
     plugin_.count_fault();
 }
 
-std::unique_ptr<PluginFlow> Plugin::begin(uint64_t flow_number) {
-    auto flow = std::make_unique<PluginFlow>(*plugin_, flow_number);
+std::unique_ptr<PluginFlow> Plugin::begin(uint64_t flow_number, PluginPath path) {
+    auto flow = std::make_unique<PluginFlow>(*plugin_, flow_number, path);
     flow_ = flow.get();
     return flow;
 }

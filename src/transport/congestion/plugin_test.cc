@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include "transport/congestion/congestion.h"
+#include "wire/telemetry.h"
 
 namespace tulle::transport {
 namespace {
@@ -25,9 +28,11 @@ struct Answers {
     int64_t next_after_ps = 0;
     int64_t timer_every_ps = 0;
     uint32_t probe = 0;
+    uint32_t path = 0;
 };
 Answers next_answers;
 Heard last_heard;
+std::array<tulle_cc_hop, 2> last_hops;
 
 const char* configure(void* settings, const tulle_cc_host* host) {
     *static_cast<Answers*>(settings) = next_answers;
@@ -48,6 +53,8 @@ void on_event(const void* settings, void* flow, const tulle_cc_event* event,
     }
     decision->rate_bps = answers.rate_bps;
     decision->window_packets = answers.window_packets;
+    decision->path = answers.path;
+    std::copy_n(event->hops, event->hop_count, last_hops.begin());
     if (answers.next_after_ps != 0) decision->next_at_ps = event->now_ps + answers.next_after_ps;
     if (answers.timer_every_ps != 0 && decision->timer_at_ps == 0)
         decision->timer_at_ps = event->now_ps + answers.timer_every_ps;
@@ -161,6 +168,7 @@ TEST(Plugin, what_makes_no_sense_is_a_fault_and_the_flow_asks_no_more) {
         {{.window_packets = 0}, "asked for a window of 0 packets"},
         {{.next_after_ps = 200'000'000'000}, "let the next packet wait for 0.2 s"},
         {{.timer_every_ps = -5}, "set its timer to"},
+        {{.timer_every_ps = 999}, "set its timer to 0.999 ns from then on; 1 ns is the least"},
     };
     for (const auto& [answers, sentence] : wrongs) {
         PluggedFlow one(answers);
@@ -177,7 +185,7 @@ TEST(Plugin, what_makes_no_sense_is_a_fault_and_the_flow_asks_no_more) {
 }
 
 TEST(Plugin, a_timer_that_never_ends_is_a_fault) {
-    PluggedFlow one({.timer_every_ps = 1});
+    PluggedFlow one({.timer_every_ps = 1'000});
     on_sent(one.control, Instant{1}, 1'000);
     on_sent(one.control, Instant{1'000'000'000'000}, 1'000);
     EXPECT_NE(one.fault().find("let its timer tick more than 1e+07 times"), std::string::npos)
@@ -192,7 +200,7 @@ TEST(Plugin, a_table_that_cannot_be_called_is_refused_with_a_sentence) {
         return made ? "" : made.error().message;
     };
     EXPECT_EQ(refusal([](auto& f) { f.version = 9; }),
-              "./test.so is made for version 9 of tulle/congestion.h, and this is version 1; "
+              "./test.so is made for version 9 of tulle/congestion.h, and this is version 2; "
               "compile it again");
     EXPECT_EQ(refusal([](auto& f) { f.on_event = nullptr; }),
               "./test.so has no function on_event; set tulle_congestion.on_event");
@@ -202,6 +210,35 @@ TEST(Plugin, a_table_that_cannot_be_called_is_refused_with_a_sentence) {
               "./test.so asks for more than 1 MiB of memory for its settings or for a flow");
     EXPECT_EQ(refusal([](auto&) {}, "bad"), "./test.so refuses 'bad': it is bad");
     EXPECT_EQ(refusal([](auto&) {}), "");
+}
+
+TEST(Plugin, telemetry_is_handed_over_and_a_path_taken_from_version_two_on) {
+    for (const uint32_t version : {1u, 2u}) {
+        PluginCode code = plugin_code();
+        code.functions.version = version;
+        code.functions.wants = TULLE_CC_TELEMETRY;
+        next_answers = {.path = 3};
+        const auto made = LoadedPlugin::configure(code, "", 100'000'000'000);
+        ASSERT_TRUE(made.ok());
+        EXPECT_EQ((*made)->wants_telemetry(), version == 2);
+        uint16_t entropy = 100;
+        uint32_t middles_left = 5;
+        PluginFlow flow(**made, 1, {&entropy, &middles_left});
+        EXPECT_EQ(entropy, 100);
+        wire::Telemetry told;
+        told.add({Instant{11}, 12, 13, 14, base::Rate::bits_per_second(100'000'000'000)});
+        told.add({Instant{21}, 22, 23, 24, base::Rate::bits_per_second(100'000'000'000)});
+        flow.on_signal(Instant{99}, {.kind = Signal::Kind::ack, .telemetry = &told});
+        ASSERT_EQ(last_heard.last.hop_count, 2u);
+        EXPECT_EQ(last_hops[1].at_ps, 21);
+        EXPECT_EQ(last_hops[1].sent_bytes, 22u);
+        EXPECT_EQ(last_hops[1].queue_bytes, 23u);
+        EXPECT_EQ(last_hops[1].port, 24u);
+        EXPECT_EQ(last_hops[1].rate_bps, 100'000'000'000u);
+        EXPECT_EQ(entropy, version == 2 ? 103 : 100);
+        EXPECT_EQ(middles_left, version == 2 ? 0u : 5u);
+    }
+    next_answers = {};
 }
 
 TEST(Plugin, a_file_is_known_by_its_name) {

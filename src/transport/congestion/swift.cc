@@ -5,7 +5,7 @@
 namespace tulle::transport {
 namespace {
 
-// The whole part of a root, by halving what it may be.
+// The integer square root, by bisection.
 uint64_t root_of(uint64_t square) {
     uint64_t low = 0;
     uint64_t high = uint64_t{1} << 32;
@@ -16,9 +16,9 @@ uint64_t root_of(uint64_t square) {
     return low;
 }
 
-// One over the root of a window, in 28 bits; windows are in parts of a packet.
+// One over the root of a window, in 28 bits; windows are in fractions of a packet.
 int64_t one_over_root(uint64_t window) {
-    const uint64_t root = root_of(window * kSwiftOne);  // in parts of one
+    const uint64_t root = root_of(window * kSwiftOne);  // in fractions of one
     return static_cast<int64_t>((uint64_t{1} << 44) / std::max<uint64_t>(1, root));
 }
 
@@ -30,8 +30,8 @@ Swift::Swift(const SwiftSettings& settings)
       scaling_high_(one_over_root(settings.scaling_least)),
       scaling_low_(one_over_root(uint64_t{settings.scaling_most} * kSwiftOne)) {}
 
-// Flow scaling: what is added falls with the root of the window, from all of the range at the least
-// window to nothing at the most.
+// Flow scaling: the addition to the target falls with the root of the window, from the whole range
+// at the least window to zero at the most.
 base::Duration Swift::target() const {
     const int64_t here = std::clamp(one_over_root(window_), scaling_low_, scaling_high_);
     const int64_t nanoseconds = settings_->scaling_range.ps / 1000;
@@ -43,7 +43,8 @@ void Swift::on_signal(base::Instant now, const Signal& signal) {
     if (signal.round_trip.ps > 0) round_trip_ = signal.round_trip;
     switch (signal.kind) {
         case Signal::Kind::cnp:
-        case Signal::Kind::becn: return;
+        case Signal::Kind::becn:
+        case Signal::Kind::back_pressure: return;
         case Signal::Kind::ack: return acknowledge(now, signal.acknowledged_packets);
         case Signal::Kind::loss: timeouts_ = 0; return cut(now, settings_->most_cut);
         case Signal::Kind::timeout:

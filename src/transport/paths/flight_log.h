@@ -1,5 +1,5 @@
-// When each packet in flight went, and with which entropy value: a ring by PSN. An answer names the
-// packet that it answers and echoes its value; the log turns that into a round trip, once.
+// Send time and entropy value of each packet in flight: a ring by PSN. An answer names the packet
+// that it answers and echoes its value; the log turns that into a round trip, once per packet.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,21 @@ namespace tulle::transport {
 
 class FlightLog {
 public:
-    // A packet goes; all from `oldest` on are remembered.
+    // A packet is sent; keeps all from `oldest` on.
     void note(wire::Psn psn, wire::Psn oldest, base::Instant now, uint16_t entropy) {
         make_room(oldest, wire::psn_distance(oldest, psn) + 1);
         Flight& flight = at(psn);
-        const bool is_again = flight.psn == psn.value && flight.is_under_way;
-        flight = {now, psn.value, entropy, true, is_again};
+        flight = {now, psn.value, entropy, true, flight.psn == psn.value};
     }
 
-    // The value that this packet went with last, if it is remembered.
+    // The entropy value of this packet's last copy, if it is stored.
     std::optional<uint16_t> entropy_of(wire::Psn psn) const {
         if (flights_.empty() || at(psn).psn != psn.value) return std::nullopt;
         return at(psn).entropy;
     }
 
-    // The packet arrived, as an answer with this value says. Nothing if that was told before, or if
-    // the answer may be to an earlier copy.
+    // An answer with this value reports the packet: returns its round trip, or zero if it may be
+    // that of an earlier copy. Nothing if the arrival was known, or the value is another copy's.
     std::optional<base::Duration> arrived(wire::Psn psn, uint16_t entropy, base::Instant now) {
         if (flights_.empty()) return std::nullopt;
         Flight& flight = at(psn);
@@ -48,7 +47,9 @@ private:
         uint32_t psn = UINT32_MAX;
         uint16_t entropy = 0;
         bool is_under_way = false;
-        bool is_again = false;  // it went before: its round trip may be that of the first copy
+        // It is a retransmission. Its round trip may be that of the first copy, even if one answer
+        // to that has arrived: another may repeat it.
+        bool is_again = false;
     };
 
     Flight& at(wire::Psn psn) { return flights_[psn.value & (flights_.size() - 1)]; }
