@@ -6,7 +6,9 @@ namespace tulle::fabric {
 namespace {
 
 constexpr uint32_t kPauseFrameBytes = 64;
-constexpr uint64_t kQuantumBytes = 512 / 8;  // as many bit times of the line that is paused
+constexpr uint32_t kWarningBytes = 64;       // chosen: no maker publishes the size
+constexpr uint8_t kWarning = 1;              // in `hops` of a control packet
+constexpr uint64_t kQuantumBytes = 512 / 8;  // 512 bit times of the paused line
 
 Duration pause_time(Rate rate, uint32_t quanta) {
     return rate.time_for(quanta * kQuantumBytes);
@@ -20,10 +22,10 @@ Cabling::Cabling(const Settings& settings, uint32_t lanes, size_t partitions,
       crossings(partitions),
       settings_(settings),
       has_credits_(settings.flow_control == FlowControl::credits),
-      unit_(settings.credits.unit_bytes),
+      scale_(settings.credits.unit_bytes, settings.credits.counter_bits),
       lanes_(lanes),
-      capacity_blocks_(unit_.whole_blocks(settings.credits.lane_buffer_bytes)),
-      update_blocks_(std::max(1u, unit_.whole_blocks(settings.credits.update_bytes))),
+      capacity_blocks_(scale_.whole_blocks(settings.credits.lane_buffer_bytes)),
+      update_blocks_(std::max(1u, scale_.whole_blocks(settings.credits.update_bytes))),
       ports_(memory),
       lines_(memory),
       outs_(memory),
@@ -31,7 +33,9 @@ Cabling::Cabling(const Settings& settings, uint32_t lanes, size_t partitions,
       ins_(memory),
       inbound_(memory),
       nodes_(memory),
-      counters_(memory) {}
+      counters_(memory) {
+    if (settings.telemetry) telemetry.emplace();
+}
 
 void Cabling::reserve(size_t ports) {
     ports_.reserve(ports);
@@ -51,6 +55,8 @@ uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors
     lines_.emplace_back(rate);
     ports_.back().has_errors = !errors.is_clean();
     ports_.back().spends_credits = has_credits_;
+    ports_.back().writes_telemetry = telemetry && !port.is_host;
+    ports_.back().takes_long_ways = !settings_.short_ways;
     ports_.back().settle();
     error_places_.push_back(static_cast<uint32_t>(errors_.size()));
     if (!errors.is_clean()) errors_.push_back(errors);
@@ -61,9 +67,8 @@ uint32_t Cabling::add_port(const Port& port, Rate rate, const ErrorModel& errors
     outs_.resize(outs_.size() + lanes_);
     waits_.resize(waits_.size() + lanes_);
     ins_.resize(ins_.size() + lanes_);
-    // Both ends know each other's buffer when the link is up (the first credit packets).
-    const auto limit =
-        static_cast<uint16_t>(std::min(capacity_blocks_, kMaxCreditBlocks) & kCreditMask);
+    // When the link comes up, both ends know each other's buffer (the first credit packets).
+    const uint16_t limit = scale_.wrapped(std::min(capacity_blocks_, scale_.most_blocks()));
     for (uint32_t lane = 0; lane < lanes_; ++lane) {
         out(p, lane).credits.credit_limit = limit;
         in(p, lane).credits.last_limit = limit;
@@ -88,23 +93,28 @@ void Cabling::put(const Port& from, uint32_t index, bool is_control) {
     if (!from.peer_is_elsewhere) return put_here(from.peer, index, is_control);
     std::unique_ptr<PacketAccount> account;
     if ((store[index].flags & Transit::kWatched) != 0) account = journal->take(index);
-    crossings[from.peer_partition].push_back(
-        {from.peer, is_control, store[index], store.packet(index), std::move(account)});
+    std::unique_ptr<wire::Telemetry> told;
+    if (telemetry && !is_control) told = std::make_unique<wire::Telemetry>(telemetry->of(index));
+    crossings[from.peer_partition].push_back({from.peer, is_control, store[index],
+                                              store.packet(index), std::move(account),
+                                              std::move(told)});
     store.give_back(index);
 }
 
-// What does not happen to most packets: errors, a capture, a peer that cuts through or is
-// elsewhere, a rate whose bytes do not take whole picoseconds, somebody who asks why.
+// Handles what most packets do not meet: errors, a capture, telemetry, a peer that cuts through or
+// is in another partition, a rate whose bytes do not take whole picoseconds, or a journal.
 Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
     Port& from = ports_[p];
     Transit& transit = store[index];
+    if (from.writes_telemetry && (transit.flags & Transit::kData) != 0)
+        telemetry->of(index).add({now, from.wire_bytes, from.queued_bytes, place(p), rate(p)});
     Instant end = occupy(p, now, transit.wire_bytes);
     const Instant without_errors = end;
     if (from.has_errors) end = survive_errors(p, transit, end);
     if (from.is_tapped) capture(from, end, store.packet(index), &transit);
     transit.at = end + from.arrival_delay;
     if (from.peer_cuts_through) {
-        // The switch knows where to once it has the headers, not before.
+        // The switch knows the output port only once it has the headers.
         constexpr uint32_t kHeaderBytes = 64;
         const uint32_t head = std::min<uint32_t>(transit.wire_bytes, kHeaderBytes);
         const Duration rest = line_time(p, transit.wire_bytes) - line_time(p, head);
@@ -116,7 +126,7 @@ Instant Cabling::transmit_unusual(uint32_t p, uint32_t index, Instant now) {
     return end;
 }
 
-// For the journal: who goes this way, and what it took.
+// For the journal: whose message goes this way, and how long that took.
 void Cabling::note(uint32_t p, uint32_t index, Instant begin, Instant end, Duration retries) {
     const Port& from = ports_[p];
     const Transit& transit = store[index];
@@ -145,8 +155,8 @@ uint64_t Cabling::held_ps(uint32_t p, uint32_t lane, Instant now) const {
     return waiting.held_ps + static_cast<uint64_t>((now - waiting.held_since).ps);
 }
 
-// Why the buffer of a lane is full: the port that its packets wait for; or, if that was held itself
-// for a good part of the time since, whatever held it. A host is its own reason.
+// Why the buffer of a lane is full: the port that its packets wait for. If that port itself was
+// held for a good part of the time since, the reason is what held it. A host is its own reason.
 Place Cabling::root_of(uint32_t p, uint32_t lane, Instant now) const {
     const LaneIn& input = ins_[p * lanes_ + lane];
     if (journal == nullptr || input.blocker == UINT32_MAX) return kNowhere;
@@ -170,8 +180,8 @@ Place Cabling::credit_root_of(uint32_t p, uint32_t lane) const {
     return ports_[p].is_host ? place(p) : journal->credit_root(p * lanes_ + lane);
 }
 
-// What bit errors do: FEC corrects them, the link sends the packet again, or it arrives damaged and
-// is thrown away there.
+// What bit errors do: FEC corrects them, the link sends the packet again, or the packet arrives
+// damaged and is dropped there.
 Instant Cabling::survive_errors(uint32_t p, Transit& transit, Instant end) {
     if (!errors_[error_places_[p]].hits(transit.wire_bytes)) return end;
     switch (settings_.link.bit_errors) {
@@ -182,8 +192,8 @@ Instant Cabling::survive_errors(uint32_t p, Transit& transit, Instant end) {
     return end;
 }
 
-// Go-back-N of one hop. The request comes back after a round trip; what went out meanwhile is
-// thrown away, so the line is lost for that long and nothing overtakes. A copy may be hit like any
+// Go-back-N on one hop. The request comes back after a round trip. What was sent meanwhile is
+// discarded, so the line is lost for that long and nothing overtakes. A copy may be hit like any
 // packet.
 Instant Cabling::replay(uint32_t p, Transit& transit, Instant end) {
     const LinkRetry& retry = settings_.link.retry;
@@ -209,12 +219,17 @@ Instant Cabling::transmit_owed(uint32_t p, Instant now) {
         const auto lane = static_cast<uint8_t>(std::countr_zero(from.owed.credits));
         from.owed.credits = static_cast<uint16_t>(from.owed.credits & (from.owed.credits - 1));
         CreditsGiven& given = in(p, lane).credits;
-        given.last_limit = given.limit(capacity_blocks_);
+        given.last_limit = given.limit(capacity_blocks_, scale_);
         transit.lane = lane;
         transit.tail_ps = credit_root_of(p, lane);
         transit.destination = given.last_limit;
         transit.flow = out(p, lane).credits.total_sent;
         bytes = settings_.credits.packet_bytes;
+    } else if (from.owed.warnings != 0) {
+        bytes = make_warning(p, transit);
+        // Control packets do not overtake one another.
+        if (!has_credits_) response = settings_.pfc.response_time;
+        --from.flow_control_packets;  // a warning is not flow control
     } else {
         transit.destination = from.owed.pause | uint32_t{from.owed.resume} << 16;
         transit.flow = settings_.pfc.quanta;
@@ -227,10 +242,26 @@ Instant Cabling::transmit_owed(uint32_t p, Instant now) {
     ++from.flow_control_packets;
     transit.wire_bytes = static_cast<uint16_t>(bytes);
     const Instant end = occupy(p, now, bytes);
-    if (from.is_tapped) capture(from, end, flow_control_packet(transit), nullptr);
+    if (from.is_tapped && transit.hops != kWarning)
+        capture(from, end, flow_control_packet(transit), nullptr);
     transit.at = end + from.delay + response;
     put(from, index, true);
     return end;
+}
+
+void Cabling::warn(uint32_t p, Warning warning) {
+    warnings_[p].push_back(warning);
+    ++ports_[p].owed.warnings;
+}
+
+uint32_t Cabling::make_warning(uint32_t p, Transit& transit) {
+    std::deque<Warning>& waiting = warnings_.at(p);
+    transit.destination = waiting.front().port;
+    transit.flow = waiting.front().begins ? 1 : 0;
+    transit.hops = kWarning;
+    waiting.pop_front();
+    --ports_[p].owed.warnings;
+    return kWarningBytes + settings_.link.gap_bytes;
 }
 
 Cabling::ControlEffect Cabling::on_control(uint32_t p, Instant now) {
@@ -239,6 +270,8 @@ Cabling::ControlEffect Cabling::on_control(uint32_t p, Instant now) {
     store.prefetch_behind(inbound_[p].control.head);
     store.give_back(index);
     if (!ports_[p].is_up) return {};
+    if (transit.hops == kWarning)
+        return {.warning = Warning{static_cast<uint16_t>(transit.destination), transit.flow != 0}};
     if (has_credits_) {
         if (journal != nullptr) wait(p, transit.lane).root = transit.tail_ps;
         out(p, transit.lane).credits.credit_limit = static_cast<uint16_t>(transit.destination);
@@ -274,7 +307,7 @@ void Cabling::let_go(uint32_t p, uint32_t lane, Instant now) {
 }
 
 void Cabling::release_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
-    in(p, lane).credits.release(unit_.blocks_of(bytes));
+    in(p, lane).credits.release(scale_.blocks_of(bytes));
     note_news(p, lane);
 }
 
@@ -285,11 +318,12 @@ void Cabling::drop(Instant now, uint32_t p, uint32_t index, Drop cause) {
     store.give_back(index);
 }
 
-void Cabling::accept(Crossing&& crossing) {
+void Cabling::take_over(Crossing&& crossing) {
     const uint32_t index = store.take();
     store[index] = crossing.transit;
     store.packet(index) = crossing.packet;
     if (crossing.account != nullptr) journal->put(index, std::move(crossing.account));
+    if (crossing.telemetry != nullptr) telemetry->of(index) = *crossing.telemetry;
     put_here(crossing.port, index, crossing.is_control);
 }
 
@@ -316,6 +350,7 @@ wire::Packet Cabling::flow_control_packet(const Transit& transit) const {
 
 void Cabling::capture(const Port& port, Instant at, const wire::Packet& packet,
                       const Transit* transit) {
+    if (packet.kind == wire::PacketKind::back_pressure) return;
     captured.push_back({at, port.cable, port.is_a, packet});
     wire::Packet& kept = captured.back().packet;
     if (transit == nullptr) return;

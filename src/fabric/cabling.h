@@ -1,34 +1,42 @@
 // The cables of a partition and what is on them: ports, lanes, and the packets in flight.
 //
-// A port that sends puts the packet at the end of the list of the port at the other end, with the
-// instant at which the node there acts on it. That instant is later by the delay of the cable at
-// least; whoever advances nodes by windows no longer than the shortest delay may therefore take
-// them in any order. Nodes that had nothing to do and now have are noted in woken().
+// A sending port appends the packet to the list of the port at the other end, with the instant at
+// which the node there acts on it. That instant is later by at least the delay of the cable. If
+// nodes advance by windows no longer than the shortest delay, they may therefore run in any order.
+// `woken` lists the nodes that now have something to do earlier than before.
 //
-// Flow-control packets go by a list of their own: they are acted on as they come in, while packets
-// pass the switch's pipeline first. In their Transit `destination` and `flow` are
-//     PFC      lanes to stop | lanes to go on << 16, and the quanta of the pause
-//     credits  the credit limit (FCCL), and the blocks sent (FCTBS); the lane in `lane`
+// Flow-control packets have a list of their own: nodes act on them on arrival, while packets first
+// pass the switch's pipeline. In their Transit, `destination` and `flow` are
+//     PFC      lanes to pause | lanes to resume << 16, and the quanta of the pause
+//     credits  the credit limit (FCCL), and the blocks sent (FCTBS); the lane is in `lane`
+//     warnings the port that is full, and whether the warning begins; `hops` is kWarning
 // and `tail_ps` is the port at the root of what filled the buffer.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <deque>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "fabric/journal.h"
 #include "fabric/port.h"
+#include "fabric/telemetry.h"
+#include "fabric/tenancy.h"
+#include "fabric/warnings.h"
 
 namespace tulle::fabric {
 
 // A packet that leaves the partition.
 struct Crossing {
-    uint32_t port = 0;  // where it arrives
+    uint32_t port = 0;  // the port where it arrives
     bool is_control = false;
     Transit transit;
     wire::Packet packet;
-    std::unique_ptr<PacketAccount> account;  // of one that is watched
+    std::unique_ptr<PacketAccount> account;      // if the packet is watched
+    std::unique_ptr<wire::Telemetry> telemetry;  // where senders ask for it
 };
 
 struct Captured {
@@ -38,7 +46,8 @@ struct Captured {
     wire::Packet packet;
 };
 
-// What was lost after each of some instants, up to the next one.
+// Losses in successive periods. Each period begins at one of the given instants and ends at the
+// next.
 struct LossPeriods {
     std::vector<Instant> begin;
     std::vector<std::array<uint64_t, kDropCauses>> lost;
@@ -64,7 +73,8 @@ public:
     Cabling(const Settings& settings, uint32_t lanes, size_t partitions,
             std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
-    // Setting up: ports are numbered as they are added, a node's ports one after another.
+    // Setup: ports are numbered in the order in which they are added, a node's ports one after
+    // another.
     void reserve(size_t ports);
     void add_node() { due_.push_back(Instant::never()); }
     uint32_t add_port(const Port& port, Rate rate, const ErrorModel& errors, uint32_t node);
@@ -73,20 +83,21 @@ public:
     bool has_credits() const { return has_credits_; }
     Port& port(uint32_t p) { return ports_[p]; }
     Rate rate(uint32_t p) const { return lines_[p].rate(); }
-    PortCounters& counters(uint32_t p) { return counters_[p]; }
+    PortEvents& counters(uint32_t p) { return counters_[p]; }
     LaneOut& out(uint32_t p, uint32_t lane) { return outs_[p * lanes_ + lane]; }
     LaneWait& wait(uint32_t p, uint32_t lane) { return waits_[p * lanes_ + lane]; }
     LaneIn& in(uint32_t p, uint32_t lane) { return ins_[p * lanes_ + lane]; }
     Inbound& inbound(uint32_t p) { return inbound_[p]; }
     size_t ports() const { return ports_.size(); }
-    CreditUnit credit_unit() const { return unit_; }
+    CreditScale credit_scale() const { return scale_; }
     uint32_t capacity_blocks() const { return capacity_blocks_; }
 
-    // Calls visit(port) for each of the node's ports to which something new came first.
+    // Calls visit(port) for each of the node's ports where a packet has joined an empty list since
+    // the last call.
     template <class Visitor>
     void take_fresh(uint32_t first_port, uint32_t count, Visitor&& visit);
 
-    // Whether anything new came first to this port.
+    // The same for one port: whether a packet has joined an empty list.
     bool take_fresh(uint32_t p) {
         const uint64_t bit = uint64_t{1} << (p % 64);
         if ((fresh_[p / 64] & bit) == 0) return false;
@@ -96,57 +107,62 @@ public:
 
     // Puts a packet on the line at `now`; returns when the line is free again.
     Instant transmit(Port& from, uint32_t index, Instant now);
-    // How long the line is busy with so many bytes, if it was idle.
+    // How long an idle line takes to send `bytes`.
     Duration line_time(uint32_t p, uint32_t bytes) const;
-    // Puts the flow-control packet that is owed on the line.
+    // Sends the flow-control packet that the port owes.
     Instant transmit_owed(uint32_t p, Instant now);
 
-    // Takes the flow-control packet that came first; what it says of our lanes.
+    // Takes the first flow-control packet that has arrived, and returns its effect on our lanes.
     struct ControlEffect {
         uint16_t opened = 0;
         uint16_t paused = 0;
-        Instant until{};  // the pause ends by itself
+        Instant until{};  // when the pause expires
+        std::optional<Warning> warning{};
     };
     ControlEffect on_control(uint32_t p, Instant now);
-    // Half of a pause that began then is over: time to say it again.
+    // Queues a warning of a long queue for the neighbour of a port.
+    void warn(uint32_t p, Warning warning);
+    // When a pause sent at `told_at` must be refreshed: after half of its time.
     Instant told_again_at(uint32_t p, Instant told_at) const;
 
-    // The lane may not send, or may again.
+    // hold() stops the lane from sending, let_go() lets it send again.
     void hold(uint32_t p, uint32_t lane, Instant now);
     void let_go(uint32_t p, uint32_t lane, Instant now);
 
-    // Credits: a packet has come, a packet has left the buffer.
+    // Credits: accounts for a packet that has arrived, and for one that has left the buffer.
     void receive_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
-        in(p, lane).credits.receive(unit_.blocks_of(bytes));
-        // Of a buffer larger than credits can say, more may be granted now.
-        if (capacity_blocks_ > kMaxCreditBlocks) note_news(p, lane);
+        in(p, lane).credits.receive(scale_.blocks_of(bytes), scale_);
+        // If the buffer is larger than credits can express, more may be granted now.
+        if (capacity_blocks_ > scale_.most_blocks()) note_news(p, lane);
     }
     void release_blocks(uint32_t p, uint32_t lane, uint32_t bytes);
 
-    // A credit packet is owed once the limit has moved far enough.
+    // A credit packet is owed once the limit has moved by update_blocks_.
     void note_news(uint32_t p, uint32_t lane) {
-        if (in(p, lane).credits.news(capacity_blocks_) >= update_blocks_)
+        if (in(p, lane).credits.news(capacity_blocks_, scale_) >= update_blocks_)
             ports_[p].owed.credits |= static_cast<uint16_t>(1u << lane);
     }
 
     void drop(Instant now, uint32_t p, uint32_t index, Drop cause);
 
-    // The port as a place of the whole network.
+    // The port as a place in the whole network.
     Place place(uint32_t p) const { return place_of(ports_[p].cable, ports_[p].is_a); }
-    // For the journal: a packet of the buffer of an input has left by a port.
+    // For the journal: a packet in the buffer of an input has left through port `p`.
     void note_left(uint32_t input, uint32_t in_lane, uint32_t p, uint32_t lane, Instant now);
-    // How long the lane has been held with packets waiting, until now.
+    // How long the lane has been held with packets waiting, in total until `now`.
     uint64_t held_ps(uint32_t p, uint32_t lane, Instant now) const;
 
     // A packet from another partition arrives.
-    void accept(Crossing&& crossing);
+    void take_over(Crossing&& crossing);
 
     TransitStore store;
-    std::vector<uint32_t> woken;                   // nodes of the partition
+    std::vector<uint32_t> woken;                   // nodes with an earlier due time
     std::vector<std::vector<Crossing>> crossings;  // by partition
     std::vector<Captured> captured;
     LossPeriods losses;
-    Journal* journal = nullptr;  // of a run that is explained
+    std::map<RefusedPair, uint64_t> refused;  // packets refused by tenancy
+    Journal* journal = nullptr;               // only in explained runs
+    std::optional<TelemetryTable> telemetry;  // where senders ask for it
 
     Instant due(uint32_t node) const { return due_[node]; }
     void set_due(uint32_t node, Instant at) { due_[node] = at; }
@@ -167,12 +183,13 @@ private:
     void note(uint32_t p, uint32_t index, Instant begin, Instant end, Duration retries);
     Place root_of(uint32_t p, uint32_t lane, Instant now) const;
     Place credit_root_of(uint32_t p, uint32_t lane) const;
+    uint32_t make_warning(uint32_t p, Transit& transit);
     wire::Packet flow_control_packet(const Transit& transit) const;
     void capture(const Port& port, Instant at, const wire::Packet& packet, const Transit* transit);
 
     const Settings settings_;
     bool has_credits_;
-    CreditUnit unit_;
+    CreditScale scale_;
     uint32_t lanes_;
     uint32_t capacity_blocks_;
     uint32_t update_blocks_;
@@ -182,12 +199,13 @@ private:
     std::pmr::vector<LaneWait> waits_;
     std::pmr::vector<LaneIn> ins_;
     std::pmr::vector<Inbound> inbound_;
-    std::pmr::vector<uint32_t> nodes_;  // by port, of the partition
-    std::pmr::vector<PortCounters> counters_;
-    std::vector<ErrorModel> errors_;  // of ports that have any, as Port::has_errors says
+    std::pmr::vector<uint32_t> nodes_;  // by port: its node in the partition
+    std::pmr::vector<PortEvents> counters_;
+    std::vector<ErrorModel> errors_;  // only of ports with Port::has_errors
     std::vector<uint32_t> error_places_;
     std::vector<uint64_t> fresh_;
     std::vector<Instant> due_;
+    std::map<uint32_t, std::deque<Warning>> warnings_;  // by port: for its neighbour
 };
 
 template <class Visitor>
@@ -223,14 +241,15 @@ inline Instant Cabling::transmit(Port& from, uint32_t index, Instant now) {
     ++from.packets[transit.flags & Transit::kCounted];
     if (from.is_unusual) [[unlikely]] {
         if (from.spends_credits && transit.lane != kManagementLane)
-            out(number_of(from), transit.lane).credits.spend(unit_.blocks_of(transit.wire_bytes));
+            out(number_of(from), transit.lane)
+                .credits.spend(scale_.blocks_of(transit.wire_bytes), scale_);
         if (from.is_special || journal_wants(transit))
             return transmit_unusual(number_of(from), index, now);
     }
     return transmit_usual(from, index, now);
 }
 
-// It is followed, or the first packet of a message.
+// True for a watched packet, and for the first packet of a message if the journal notes crossings.
 inline bool Cabling::journal_wants(const Transit& transit) const {
     const bool is_first = (transit.flags & Transit::kCounted) == Transit::kCounted;
     return (transit.flags & Transit::kWatched) != 0 ||

@@ -1,19 +1,23 @@
-// Addresses that name several ports at once, in switches that compute, as NVSwitch does for SHARP.
+// Addresses that name several ports at once, for switches that compute, as NVSwitch does for SHARP.
 //
-// A destination with kGroupBit is a place in a table that the switch has of its own.
+// A destination with kGroupBit is an index into the switch's own table of groups.
 //
-//   reduce     Each contributor sends the same messages by a queue pair of its own, from the same
+//   reduce     Each contributor sends the same messages on a queue pair of its own, from the same
 //              first PSN on: packets of one PSN are the operands of one sum. All but the last to
-//              come end here, the last one goes on to the owner and stands for the sum.
-//   multicast  A packet goes on to each member, to the sender too where it is one.
+//              arrive end here. The last one goes on to the owner and stands for the sum.
+//   multicast  A packet goes on to each member, also to its sender if that is a member.
+//   tree       Switches between servers (InfiniBand's SHARP): each adds up what is below it and
+//              sends the sum up as one more contribution. The root copies the sum to all. A sum
+//              with several members is both at once. reduction_trees.h finds the switches.
 //
-// To its members a group is the peer: what comes out of it has its address as source, a queue pair
-// and a key of theirs as destination, and they are connected to that address. Services that answer
-// cannot use it, so it is for UC on links that lose nothing.
+// Members see the group as their peer. Packets from it carry its address as source, and a queue
+// pair and a key of the member as destination. The queue pairs are connected to that address.
+// Services that answer cannot use it, so it is for UC on lossless links.
 //
-// Contributions of one sender come in order, so what a sum waits for is how far each has come, and
-// not a counter for each PSN: a sender may be ahead of another by any number of packets. Once a
-// contribution turns out to be lost, no sum is made of what came before: the owner sees a gap.
+// Contributions of one sender arrive in order. The progress of each contributor therefore tells
+// when a sum is complete, and no counter per PSN is needed: a sender may be ahead of another by any
+// number of packets. Once a contribution turns out to be lost, no sum is made of earlier PSNs: the
+// owner sees a gap.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +32,23 @@ namespace tulle::fabric {
 inline constexpr uint32_t kGroupBit = 1u << 23;  // the highest of an address in a wire::Packet
 
 struct Group {
+    static constexpr uint16_t kByRoute = UINT16_MAX;
+
     struct Member {
-        uint32_t endpoint = 0;
+        uint32_t endpoint = 0;  // or a group of the next switch of a tree
         wire::Qpn qpn{};
-        wire::RKey rkey{};  // of its memory; senders know the addresses in it, not the key
+        wire::RKey rkey{};         // of its memory; senders know addresses in it, not the key
+        uint16_t port = kByRoute;  // to the next switch
     };
-    // Where packets go: the owner of a sum, or the members of a multicast group. They hang on the
-    // switch itself.
+    // The receivers of packets: the owner of a sum, all who are to have the sum, or the members of
+    // a multicast group. They are hosts of this switch, or groups of other switches of the same
+    // tree.
     std::vector<Member> members;
-    // Of a sum: the endpoints that take part. Empty: a multicast group.
+    // The contributors of a sum: endpoints, or the `source` of other switches. Empty: a multicast
+    // group.
     std::vector<uint32_t> contributors;
+    // The source address of packets that leave the group; 0: the group's own.
+    uint32_t source = 0;
     wire::Psn first_psn{};
 
     bool is_reduction() const { return !contributors.empty(); }
@@ -52,30 +63,32 @@ public:
     Reductions() = default;
     explicit Reductions(const Groups& groups);
 
-    // Whether the packet is the last of its PSN. Nothing for one whose sender does not take part.
+    // Whether the packet is the last contribution of its PSN. No value if its sender does not take
+    // part.
     std::optional<bool> completes(const Group& group, uint32_t number, const wire::Packet& packet);
 
 private:
     struct Sum {
-        uint32_t first = 0;       // into next_
+        uint32_t first = 0;       // index into next_
         uint64_t lost_until = 0;  // PSNs before this one lack a contribution
     };
     std::vector<Sum> sums_;       // by group
-    std::vector<uint64_t> next_;  // by contributor: its next PSN, which does not wrap here
+    std::vector<uint64_t> next_;  // by contributor: its next PSN, counted without wrapping
 };
 
-// Packets that are in an input buffer once and in several queues: the room is free when the last
-// copy has left. They are named by numbers beyond those of the ports, in place of an input.
+// Packets that are stored once in an input buffer and wait in several queues. Their room is free
+// when the last copy has left. Rooms are numbered after the ports, and take the place of an input
+// port.
 class SharedRooms {
 public:
-    // What is taken out of a buffer once nothing of the packet is left.
+    // Freed in the buffer of `in_port` when no copies are left.
     struct Room {
         uint32_t copies = 0;
         uint16_t in_port = 0;
     };
 
     uint16_t take(uint16_t in_port, uint32_t copies);
-    // One copy has left; the input port, if it was the last.
+    // One copy has left. Returns the input port if it was the last.
     std::optional<uint16_t> release(uint16_t room);
     uint16_t input_of(uint16_t room) const { return rooms_[room].in_port; }
 

@@ -62,6 +62,44 @@ TEST(Groups, a_sum_goes_on_with_its_last_contribution_and_the_others_end) {
     EXPECT_EQ(sum.source, kSum);
 }
 
+// A switch between hosts 0 and 1 and the root of a tree, which is behind port 3.
+TEST(Groups, what_a_switch_has_added_up_goes_to_the_next_one_in_its_name) {
+    BenchOptions options = with_groups(FlowControl::credits);
+    options.groups[0].contributors = {0, 1};
+    options.groups[0].members = {{kGroupBit | 9, {}, {}, 3}};
+    options.groups[0].source = kGroupBit | 1234;
+    SwitchBench bench(4, options);
+    contribute(bench, kStart + 100_ns, 0, 0);
+    contribute(bench, kStart + 200_ns, 1, 0);
+    bench.run();
+    const auto sent = bench.sent_packets(3);
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].source, kGroupBit | 1234);
+    EXPECT_EQ(sent[0].destination, kGroupBit | 9);
+    EXPECT_EQ(bench.cabling().store.live(), 0u);
+}
+
+// Host 0 hangs on the root, and another switch sends what it has added up, through port 3.
+TEST(Groups, a_sum_for_several_goes_to_each_of_them) {
+    BenchOptions options = with_groups(FlowControl::credits);
+    options.groups[0].contributors = {0, kGroupBit | 1234};
+    options.groups[0].members = {{0, {10}, {}}, {kGroupBit | 5, {}, {}, 3}};
+    SwitchBench bench(4, options);
+    contribute(bench, kStart + 100_ns, 0, 0);
+    EXPECT_TRUE(bench.sent(0).empty());
+    bench.arrive(kStart + 200_ns, 3, {.destination = kSum, .source = kGroupBit | 1234, .psn = 0});
+    bench.run();
+    const auto here = bench.sent_packets(0);
+    const auto there = bench.sent_packets(3);
+    ASSERT_EQ(here.size(), 1u);
+    ASSERT_EQ(there.size(), 1u);
+    EXPECT_EQ(here[0].dest_qp(), wire::Qpn{10});
+    EXPECT_EQ(here[0].source, kSum);
+    EXPECT_EQ(there[0].destination, kGroupBit | 5);
+    for (const uint16_t port : {0, 3})
+        EXPECT_EQ(bench.cabling().in(port, 0).credits.used_blocks, 0u) << port;
+}
+
 TEST(Groups, a_contributor_may_be_ahead_by_any_number_of_packets) {
     SwitchBench bench(4, with_groups(FlowControl::none));
     constexpr uint32_t kMany = 5'000;

@@ -21,7 +21,7 @@ Intake::Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, u
       first_port_(first_port),
       ports_(ports),
       full_blocks_(
-          std::min(cabling.credit_unit().blocks_of(kLargePacketBytes), cabling.capacity_blocks())),
+          std::min(cabling.credit_scale().blocks_of(kLargePacketBytes), cabling.capacity_blocks())),
       free_blocks_(std::min(4 * full_blocks_, cabling.capacity_blocks() / 2)),
       buffer_(settings, shared_bytes) {}
 
@@ -44,7 +44,7 @@ void Intake::resume_peer(Instant now, uint16_t in, uint8_t lane) {
     port.owed.resume |= bit_of(lane);
 }
 
-// Before the pause that the peer was told of runs out.
+// Repeats a pause before the one that the peer was told of runs out.
 void Intake::on_pause_again(Instant now, uint16_t in, uint8_t lane) {
     LaneIn& input = cabling_.in(first_port_ + in, lane);
     input.has_timer = false;
@@ -82,7 +82,7 @@ void Intake::end_storm(Instant now, uint16_t in) {
 
 uint16_t Intake::culprit_of(uint8_t lane) const {
     uint16_t culprit = 0;
-    // Where nothing is queued yet, the line that is busy longest.
+    // If nothing is queued yet, the port whose line is busy longest.
     const auto load = [&](uint16_t port) {
         return std::pair(cabling_.out(first_port_ + port, lane).bytes,
                          cabling_.port(first_port_ + port).busy_until);

@@ -1,10 +1,10 @@
-// Follows some packets through the fabric and accounts for their time; also notes who crosses which
-// port. A run that wants to know why it took so long is run once more with a journal in each
-// partition; without one none of this costs anything.
+// Follows watched packets through the fabric and accounts for their time. It also notes whose
+// messages cross which port. To explain why a run took so long, the run is repeated with a journal
+// in each partition. Without a journal, none of this costs anything.
 //
-// Each hop adds what it took: bits on the line, the cable, the next switch's pipeline, and before
-// them what the packet waited for. A cut-through switch passes the head on before the tail is here,
-// so of such a line only the head's bits count.
+// Each hop adds the time that it took: bits on the line, the cable, the pipeline of the next
+// switch, and before them the packet's wait. A cut-through switch forwards the head before the tail
+// has arrived, so only the head's bits count on the line to it.
 #pragma once
 
 #include <map>
@@ -17,19 +17,20 @@
 
 namespace tulle::fabric {
 
-// A port that was held for one part in so many of a time passes the reason on: what waits for it
-// would have gone otherwise. Chosen: a port that is only full itself is held for less.
+// A port that was held for at least 1/kPassedOn of a time passes the blame on: otherwise the
+// packets that wait for it would have left. Chosen: a port that is only full itself is held for
+// less.
 inline constexpr uint64_t kPassedOn = 5;
 
 struct PacketAccount {
     Story::Mark story;  // of its sender, until the packet left
-    Shares journey;     // since then
-    Instant at{};       // accounted for until here
+    Shares journey;     // since the packet left
+    Instant at{};       // its time is accounted for until here
     Place marked_at = kNowhere;
-    uint32_t connection = 0;                     // as whoever watches numbers it
+    uint32_t connection = 0;                     // as the watcher numbers it
     Rate first_rate = Rate::bits_per_second(1);  // of its sender's line
-    // While it is in the queue of a switch.
-    uint64_t held_ps = 0;          // of its lane, when it came
+    // While the packet is in the queue of a switch.
+    uint64_t held_ps = 0;          // of its lane, when the packet arrived
     uint32_t own_bytes_ahead = 0;  // of its own connection
     bool found_idle = false;       // nothing was ahead of it, and the line was free
 };
@@ -41,7 +42,7 @@ struct LossRecord {
     auto operator<=>(const LossRecord&) const = default;
 };
 
-// Somebody's messages went through a port.
+// Messages from `source` to `destination` went through a port.
 struct CrossingRecord {
     Place place = kNowhere;
     uint32_t source = 0;  // endpoints
@@ -51,7 +52,9 @@ struct CrossingRecord {
 
 class Journal {
 public:
-    explicit Journal(bool notes_crossings) : notes_crossings_(notes_crossings) {}
+    // `is_smooth`: see sim/time_account.h.
+    explicit Journal(bool notes_crossings, bool is_smooth = false)
+        : notes_crossings_(notes_crossings), is_smooth_(is_smooth) {}
 
     // What one port did with a packet.
     struct Hop {
@@ -59,31 +62,33 @@ public:
         Rate rate = Rate::bits_per_second(1);
         Instant begin{};  // of its bits on the line
         Instant end{};
-        Duration retries{};  // of them, those that the link sent again
-        Duration tail{};     // that a cut-through switch does not wait for
+        Duration retries{};  // of that time, what the link's repeats took
+        Duration tail{};     // what a cut-through switch does not wait for
         Duration cable{};
-        Duration pipeline{};    // of the switch behind it
+        Duration pipeline{};    // of the next switch
         uint64_t held_ps = 0;   // of its lane, until now
         Place root = kNowhere;  // of what held its lane last
     };
 
-    // A packet is watched from here on (Transit::kWatched). Others have no account, or that of
-    // somebody before them.
+    // Watches a packet from here on (Transit::kWatched). Other packets have no account, or a stale
+    // one of an earlier packet.
     PacketAccount& open(uint32_t index);
     PacketAccount& account(uint32_t index) { return *accounts_[index]; }
     std::unique_ptr<PacketAccount> take(uint32_t index) { return std::move(accounts_[index]); }
     void put(uint32_t index, std::unique_ptr<PacketAccount> account);
     void copy(uint32_t from, uint32_t to);
-    // Its memory is used again.
+    // Keeps the account's memory for reuse.
     void give_back(std::unique_ptr<PacketAccount> account) { spare_.push_back(std::move(account)); }
 
     void leave(uint32_t index, const Hop& hop);
     void lose(uint32_t index, Place place, Drop cause);
     bool notes_crossings() const { return notes_crossings_; }
+    bool is_smooth() const { return is_smooth_; }
     void cross(Place place, uint32_t source, uint32_t destination);
 
-    // Credits: why the buffer of a lane has room again only now. A packet of it has left by a port
-    // which, since the last one, was held itself for `held_ps` in all; or which had others to send.
+    // Credits: notes why the buffer of a lane has room again only now. A packet of it has left
+    // through a port. The reason is the root of what held that port, if it was held for a good part
+    // of the time since its last packet, or else the port itself. `held_ps` is its total so far.
     struct Leaving {
         uint32_t port = 0;  // of the cabling, with its place
         Place place = kNowhere;
@@ -108,6 +113,7 @@ private:
     }
 
     bool notes_crossings_;
+    bool is_smooth_;
     std::vector<std::unique_ptr<PacketAccount>> accounts_;  // by packet of the store
     std::vector<std::unique_ptr<PacketAccount>> spare_;
     struct LastLeft {
@@ -118,7 +124,7 @@ private:
     std::vector<Place> credit_roots_;  // by input and lane, as the cabling numbers them
     std::map<LossRecord, uint64_t> losses_;
     std::set<CrossingRecord> crossings_;
-    // Of those, some by a hash: most messages go where one went before.
+    // A cache of some of them by hash: most messages go where an earlier one went.
     std::vector<CrossingRecord> recent_ = std::vector<CrossingRecord>(1 << 14);
 };
 

@@ -1,16 +1,16 @@
 #include "fabric/switch.h"
 
-#include "base/hash.h"
 #include "fabric/marking.h"
-#include "fabric/spray.h"
+#include "fabric/trimming.h"
 #include "wire/opcode.h"
 
 namespace tulle::fabric {
 namespace {
 
 constexpr uint8_t kMaxHops = 64;
-constexpr size_t kFlowlets = 1024;  // places of the flowlet table, as switch chips have them
 constexpr uint32_t kSwitchStream = 1;
+// The most switches of its own group that a dragonfly's packet passes before it leaves.
+constexpr uint32_t kHopsInGroup = 2;
 
 constexpr uint16_t bit_of(uint32_t lane) {
     return static_cast<uint16_t>(1u << lane);
@@ -32,16 +32,20 @@ Switch::Switch(const Settings& settings, Cabling& cabling, SwitchPlan plan)
       intake_(settings, cabling, timers_, plan_.first_port, plan_.port_count,
               settings.node.buffer_bytes),
       random_({plan_.seed, kSwitchStream, plan_.node}),
-      hash_seed_(random_.next()),
+      chooser_(settings.route, plan_.node, plan_.port_count, random_.next(), plan_.dragonfly,
+               plan_.neighbours),
+      back_pressure_(settings.back_pressure, plan_.port_count),
       lanes_(cabling.lanes()),
       has_credits_(cabling.has_credits()),
       uses_lifetime_(settings.credits.head_of_queue_lifetime.ps != 0),
       cuts_through_(settings.node.forwarding == Forwarding::cut_through),
       marks_at_dequeue_(settings.marking == Marking::ecn && settings.ecn.at_dequeue),
       marks_at_enqueue_(settings.marking != Marking::none && !marks_at_dequeue_),
+      watches_queues_(marks_at_enqueue_ || back_pressure_.is_used() ||
+                      chooser_.warnings().is_used()),
+      watches_heads_(uses_lifetime_ || chooser_.warnings().is_used()),
       is_simple_(!has_credits_ && !cuts_through_) {
     if (settings.arbitration == Arbitration::vl_tables) rounds_.resize(plan_.port_count);
-    if (settings.route.choice == PathChoice::flowlet) flowlets_.resize(kFlowlets);
     if (!plan_.changes.empty()) rare_.set(change_source(), plan_.changes.front().at);
 }
 
@@ -51,6 +55,7 @@ void Switch::begin() {
     ins_ = &cabling_.in(plan_.first_port, 0);
     inbound_ = &cabling_.inbound(plan_.first_port);
     routes_row_ = plan_.routes->row(plan_.node);
+    chooser_.begin(cabling_, plan_.first_port, ports_);
     if (plan_.groups != nullptr) reductions_ = Reductions(*plan_.groups);
     for (uint16_t port = 0; port < plan_.port_count; ++port) settle(ports_[port]);
 }
@@ -79,7 +84,7 @@ void Switch::prefetch_tables() const {
     rare_.prefetch();
 }
 
-// Packets that come first, and one that goes first.
+// Prefetches the first packet to arrive at each port, and one that is first to leave.
 void Switch::prefetch_first() const {
     for (uint16_t port = 0; port < plan_.port_count; ++port) {
         cabling_.store.prefetch(inbound_[port].packets.head);
@@ -90,7 +95,7 @@ void Switch::prefetch_first() const {
     }
 }
 
-// Those behind them. From then on each packet asks for the next but one.
+// Prefetches the packets behind those. From then on each packet prefetches the next but one.
 void Switch::prefetch_second() const {
     for (uint16_t port = 0; port < plan_.port_count; ++port) {
         cabling_.store.prefetch_behind(inbound_[port].packets.head);
@@ -112,7 +117,7 @@ Instant Switch::act(Instant until) {
     });
     const uint64_t limit = TimeTree::key_of(until, 0);
     for (;; ++events_) {
-        // At one instant: what is rare first, then packets, then lines; each by port.
+        // At one instant, rare events come first, then packets, then lines; each by port.
         const uint64_t packet = packets_.first_key();
         const uint64_t line = lines_.first_key();
         const bool is_packet = packet <= TimeTree::end_of_instant(line);
@@ -170,18 +175,35 @@ void Switch::on_odd_packet(Instant now, uint32_t in, uint32_t index) {
     const Port& from = ports_[in];
     Transit& transit = cabling_.store[index];
     if (const auto flaw = flaw_of(from, transit)) return drop_arriving(now, in, index, *flaw);
+    if (from.is_guarded && refuses_from(in, index)) return refuse(now, in, index, true);
     if (from.is_behind_dateline && transit.lane == 0) transit.lane = 1;
-    if (transit.destination >= kGroupBit && !leaves_group(now, in, index)) return;
+    if (from.raises_lane && transit.lane + 1u < std::min(lanes_, kManagementLane)) ++transit.lane;
     uint16_t to = kNoPort;
-    if ((transit.flags & Transit::kFixedPath) != 0)
-        to = fixed_port(transit);
-    else if (!choose(now, transit, index, to))
-        to = kNoPort;
+    if (transit.destination >= kGroupBit && !leaves_group(now, in, index, to)) return;
+    if (to == kNoPort) to = way_of(now, from, index);
     if (to == kNoPort) return drop_arriving(now, in, index, Drop::no_route);
+    if (from.is_guarded && refuses_to(to, index)) return refuse(now, to, index, false);
+    if (from.maps_lanes && transit.lane != kManagementLane)
+        transit.lane = mapped_lane(in, to, index);
     forward<true>(now, in, to, index, spends_credits(transit));
 }
 
-// To the port that it leaves by: on the line at once, or into a queue.
+uint16_t Switch::way_of(Instant now, const Port& from, uint32_t index) {
+    const Transit& transit = cabling_.store[index];
+    if ((transit.flags & Transit::kFixedPath) != 0) return fixed_port(transit);
+    if (from.offers_detours && transit.hops <= kHopsInGroup)
+        return chooser_.choose_ugal(ask(now, ports_to(transit.destination), index));
+    uint16_t to = kNoPort;
+    return choose(now, transit, index, to) ? to : kNoPort;
+}
+
+uint8_t Switch::mapped_lane(uint32_t in, uint16_t out, uint32_t index) const {
+    const uint32_t ports = plan_.port_count + 1u;
+    const uint64_t map = plan_.lanes[(in + 1) * ports + out + 1];
+    return static_cast<uint8_t>(map >> (4 * cabling_.store.packet(index).service_level) & 15);
+}
+
+// Moves a packet to its output port: onto the line at once, or into a queue.
 template <bool kIsOdd>
 void Switch::forward(Instant now, uint32_t in, uint32_t to, uint32_t index, bool spends) {
     const Port& from = ports_[in];
@@ -203,6 +225,7 @@ void Switch::forward(Instant now, uint32_t in, uint32_t to, uint32_t index, bool
 
 void Switch::on_control(Instant now, uint16_t port) {
     const Cabling::ControlEffect effect = cabling_.on_control(global(port), now);
+    if (effect.warning) chooser_.warnings().hear(port, *effect.warning);
     const Fifo& control = inbound_[port].control;
     rare_.set(port, control.empty() ? Instant::never() : cabling_.store[control.head].at);
     for (uint16_t lanes = effect.paused; lanes != 0; lanes &= static_cast<uint16_t>(lanes - 1))
@@ -225,13 +248,13 @@ void Switch::on_line_free(Instant now, uint32_t port) {
         free_buffer(now, port);
         if (to.is_awaited) return;
     }
-    // Whoever waited is gone, and another packet went straight.
+    // The packet that waited is gone, and another one went straight onto the line.
     if (now < to.busy_until) return await_line(port);
     use_line<kCredits>(now, port);
     if (!to.is_awaited) lines_.clear(port);
 }
 
-// The packet that was on the line has left whole.
+// The last bit of the packet on the line has left.
 void Switch::free_buffer(Instant now, uint32_t port) {
     Port& to = ports_[port];
     const uint32_t bytes = to.sending_bytes;
@@ -245,12 +268,19 @@ void Switch::free_buffer(Instant now, uint32_t port) {
 
 // Groups.
 
-bool Switch::leaves_group(Instant now, uint16_t in, uint32_t index) {
+bool Switch::leaves_group(Instant now, uint16_t in, uint32_t index, uint16_t& to) {
     const uint32_t number = cabling_.store[index].destination & ~kGroupBit;
     const Group* group = plan_.groups != nullptr && number < plan_.groups->size()
                              ? &(*plan_.groups)[number]
                              : nullptr;
-    if (group != nullptr && group->is_reduction()) return completes(now, in, index, *group, number);
+    if (group != nullptr && group->is_reduction()) {
+        if (!completes(now, in, index, *group, number)) return false;
+        if (group->members.size() == 1) {
+            readdress(index, *group, number, group->members.front());
+            to = group->members.front().port;
+            return true;
+        }
+    }
     if (group != nullptr && !group->members.empty())
         replicate(now, in, index, *group, number);
     else
@@ -266,10 +296,7 @@ bool Switch::completes(Instant now, uint16_t in, uint32_t index, const Group& gr
         drop_arriving(now, in, index, Drop::no_route);
         return false;
     }
-    if (*is_last) {
-        readdress(index, number, group.members.front());
-        return true;
-    }
+    if (*is_last) return true;
     const Transit transit = cabling_.store[index];
     ++cabling_.counters(global(in)).reduced;
     cabling_.store.give_back(index);
@@ -278,8 +305,8 @@ bool Switch::completes(Instant now, uint16_t in, uint32_t index, const Group& gr
     return false;
 }
 
-// Where nothing may be lost the packet is in the input's buffer once, as its sender counts on,
-// until the last copy has left. Elsewhere each copy may find room or not.
+// In lossless traffic the packet is in the input's buffer once, as its sender expects, until the
+// last copy has left. Elsewhere each copy needs room of its own.
 void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& group,
                        uint32_t number) {
     Transit original = cabling_.store[index];
@@ -294,23 +321,23 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
     }
     cabling_.counters(global(in)).replicated += group.members.size() - 1;
     for (const Group::Member& member : group.members) {
-        // The packet itself goes last: its account is copied before it goes on.
+        // The packet itself goes last, because its account must be copied before it is sent.
         const uint32_t copy = &member == &group.members.back() ? index : cabling_.store.take();
         cabling_.store[copy] = original;
         cabling_.store.packet(copy) = packet;
         if ((original.flags & Transit::kWatched) != 0) cabling_.journal->copy(index, copy);
-        readdress(copy, number, member);
-        enqueue_copy(now, in, copy);
+        if (cabling_.telemetry) cabling_.telemetry->copy(index, copy);
+        readdress(copy, group, number, member);
+        enqueue_copy(now, in, copy, member.port);
     }
     if (spends) intake_.watch_credits(now, in, original.in_lane);
     if (ports_[in].owed.any()) start(now, in);
 }
 
-void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index) {
+void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index, uint16_t to) {
     const Transit& transit = cabling_.store[index];
     const bool is_stored = transit.in_port >= plan_.port_count;
-    uint16_t to = kNoPort;
-    const bool has_way = choose(now, transit, index, to) && ports_[to].is_up;
+    const bool has_way = (to != kNoPort || choose(now, transit, index, to)) && ports_[to].is_up;
     if (has_way && (is_stored || admit_lossy(to, index))) {
         note_arrival(now, to, index);
         return enqueue(now, to, index);
@@ -323,9 +350,10 @@ void Switch::enqueue_copy(Instant now, uint16_t in, uint32_t index) {
     cabling_.drop(now, global(at), index, cause);
 }
 
-void Switch::readdress(uint32_t index, uint32_t number, const Group::Member& to) {
+void Switch::readdress(uint32_t index, const Group& group, uint32_t number,
+                       const Group::Member& to) {
     wire::Packet& packet = cabling_.store.packet(index);
-    packet.source = kGroupBit | number;
+    packet.source = group.source != 0 ? group.source : kGroupBit | number;
     packet.destination = to.endpoint;
     packet.set_dest_qp(to.qpn);
     if ((wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers & wire::kReth) != 0)
@@ -347,19 +375,40 @@ std::optional<Drop> Switch::flaw_of(const Port& from, const Transit& transit) co
     return std::nullopt;
 }
 
+bool Switch::refuses_from(uint32_t in, uint32_t index) const {
+    const uint32_t host = plan_.hosts[in];
+    return host != SwitchPlan::kNoHost &&
+           !plan_.tenancy->lets_in(host, cabling_.store.packet(index));
+}
+
+bool Switch::refuses_to(uint32_t out, uint32_t index) const {
+    const uint32_t host = plan_.hosts[out];
+    return host != SwitchPlan::kNoHost &&
+           !plan_.tenancy->lets_out(host, cabling_.store.packet(index));
+}
+
+void Switch::refuse(Instant now, uint32_t port, uint32_t index, bool as_sent) {
+    const wire::Packet& packet = cabling_.store.packet(index);
+    ++cabling_.refused[{.port = global(port),
+                        .source = packet.source,
+                        .destination = packet.destination,
+                        .as_sent = as_sent}];
+    drop_arriving(now, port, index, Drop::other_tenant);
+}
+
 uint16_t Switch::fixed_port(const Transit& transit) const {
     const auto& path = (*plan_.paths)[transit.flow];
     return transit.hops <= path.size() ? path[transit.hops - 1u] : kNoPort;
 }
 
 bool Switch::choose(Instant now, const Transit& transit, uint32_t index, uint16_t& to) {
-    const PortList ports = plan_.routes->ports_of_row(routes_row_, plan_.node, transit.destination);
+    const PortList ports = ports_to(transit.destination);
     if (ports.size() == 1) {
         to = ports[0];
         return true;
     }
-    if (settings_.route.choice == PathChoice::ecmp && !ports.empty()) {
-        to = ports[scale(base::mix64(transit.flow ^ hash_seed_), ports.size())];
+    if (chooser_.is_by_hash() && !ports.empty()) {
+        to = chooser_.by_hash(ports, transit.flow);
         return true;
     }
     to = choose_otherwise(now, ports, index);
@@ -367,68 +416,7 @@ bool Switch::choose(Instant now, const Transit& transit, uint32_t index, uint16_
 }
 
 uint16_t Switch::choose_otherwise(Instant now, PortList ports, uint32_t index) {
-    if (ports.empty()) return kNoPort;
-    const Transit& transit = cabling_.store[index];
-    const uint64_t flow = base::mix64(transit.flow ^ hash_seed_);
-    switch (settings_.route.choice) {
-        case PathChoice::ecmp: break;
-        case PathChoice::destination:
-            return plan_.routes->port_of(plan_.node, transit.destination, ports);
-        case PathChoice::adaptive: return choose_shortest(now, ports, draw_of(flow, index));
-        case PathChoice::flowlet: return choose_flowlet(now, ports, flow, draw_of(flow, index));
-        case PathChoice::spray: return choose_sprayed(now, ports, flow, index);
-    }
-    return kNoPort;
-}
-
-// Of this packet and no other.
-uint64_t Switch::draw_of(uint64_t flow, uint32_t index) {
-    return base::mix64(flow + cabling_.store.packet(index).psn().value);
-}
-
-// Acknowledgements of what came early repeat one PSN; each of them draws by when it comes. A port
-// that is down leaves its packets to the next.
-uint16_t Switch::choose_sprayed(Instant now, PortList ports, uint64_t flow, uint32_t index) {
-    const Transit& transit = cabling_.store[index];
-    const uint32_t psn = cabling_.store.packet(index).psn().value;
-    const bool is_data = (transit.flags & Transit::kData) != 0;
-    const size_t place =
-        is_data ? spray_place(psn, flow, transit.hops, ports.size())
-                : scale(base::mix64(flow + static_cast<uint64_t>(now.ps)), ports.size());
-    for (size_t i = 0; i < ports.size(); ++i) {
-        const uint16_t port = ports[(place + i) % ports.size()];
-        if (ports_[port].is_up) return port;
-    }
-    return ports[place];
-}
-
-// The search begins at a place that each packet draws, so that all empty queues are used.
-uint16_t Switch::choose_shortest(Instant now, PortList ports, uint64_t draw) {
-    const size_t first = scale(draw, ports.size());
-    uint16_t best = ports[first];
-    uint64_t shortest = UINT64_MAX;
-    for (size_t i = 0; i < ports.size(); ++i) {
-        const uint16_t port = ports[(first + i) % ports.size()];
-        const Port& candidate = ports_[port];
-        if (!candidate.is_up) continue;
-        const int64_t rest = std::max<int64_t>((candidate.busy_until - now).ps, 0);
-        const uint64_t waits =
-            static_cast<uint64_t>(rest) + uint64_t{candidate.queued_bytes} * candidate.ps_per_byte;
-        if (waits >= shortest) continue;
-        shortest = waits;
-        best = port;
-    }
-    return best;
-}
-
-uint16_t Switch::choose_flowlet(Instant now, PortList ports, uint64_t flow, uint64_t draw) {
-    Flowlet& flowlet = flowlets_[flow % kFlowlets];
-    const bool is_close = flowlet.last.ps != 0 && now - flowlet.last <= settings_.route.flowlet_gap;
-    const bool goes_on = is_close && std::ranges::find(ports, flowlet.port) != ports.end() &&
-                         ports_[flowlet.port].is_up;
-    if (!goes_on) flowlet.port = choose_shortest(now, ports, draw);
-    flowlet.last = now;
-    return flowlet.port;
+    return chooser_.choose(ask(now, ports, index));
 }
 
 // Storage.
@@ -451,19 +439,16 @@ bool Switch::admit_lossy(uint32_t to, uint32_t index) {
     return settings_.overflow == Overflow::trim && admit_trimmed(to, index);
 }
 
-// Without its payload there may be room, in the lane of those that are cut.
+// Without its payload the packet may find room, in the lane of trimmed packets.
 bool Switch::admit_trimmed(uint32_t to, uint32_t index) {
     Transit& transit = cabling_.store[index];
-    const uint32_t payload = (cabling_.store.packet(index).payload_length + 3) & ~3u;
-    if (payload == 0 || (transit.flags & Transit::kTrimmed) != 0) return false;
-    const uint32_t smallest = settings_.framing.minimum_bytes + settings_.link.gap_bytes;
-    const uint32_t bytes = std::max(transit.wire_bytes - payload, smallest);
+    const auto bytes = trimmed_bytes(settings_, transit, cabling_.store.packet(index));
     const uint8_t lane = settings_.qos.trimmed_lane;
-    if (!intake_.admit_lossy(out(to, lane).bytes, bytes)) return false;
-    transit.lane = lane;
-    transit.wire_bytes = static_cast<uint16_t>(bytes);
-    transit.flags |= Transit::kTrimmed;
+    if (!bytes || !intake_.admit_lossy(out(to, lane).bytes, *bytes)) return false;
+    trim(transit, *bytes, lane);
     ++cabling_.counters(global(to)).trimmed;
+    if ((transit.flags & Transit::kWatched) != 0)
+        cabling_.journal->lose(index, cabling_.place(global(to)), Drop::buffer_full);
     return true;
 }
 
@@ -482,7 +467,7 @@ void Switch::enqueue(Instant now, uint32_t port, uint32_t index) {
     const uint16_t bit = bit_of(transit.lane);
     if ((to.storming & bit) != 0 && now < wait(port, transit.lane).storm_until)
         return drop_stored(now, port, index, Drop::watchdog);
-    if (marks_at_enqueue_) mark(now, port, index);
+    if (watches_queues_) watch_queue(now, port, index);
     LaneOut& lane = out(port, transit.lane);
     if (lane.bytes == 0 && (uses_lifetime_ || (to.held & bit) != 0))
         wait(port, transit.lane).held_since = wait(port, transit.lane).head_since = now;
@@ -499,13 +484,13 @@ void Switch::enqueue(Instant now, uint32_t port, uint32_t index) {
         start_idle(now, port);
 }
 
-// Nobody waits, and nothing stands in the way: it would be stored and taken out at once.
+// Nothing waits or is in the way: the packet would be stored and taken out at once.
 bool Switch::can_go_straight(Instant now, const Port& to) const {
     return now >= to.busy_until && (to.filled | to.held | to.storming) == 0 && !to.owed.any() &&
            to.lets_through;
 }
 
-// For the journal: what a packet finds before it.
+// For the journal: what is ahead of a packet that arrives.
 void Switch::note_arrival(Instant now, uint32_t port, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     if ((transit.flags & Transit::kWatched) == 0) return;
@@ -514,7 +499,7 @@ void Switch::note_arrival(Instant now, uint32_t port, uint32_t index) {
     account.held_ps = cabling_.held_ps(global(port), transit.lane, now);
     account.found_idle = lane.bytes == 0 && ports_[port].busy_until <= now && cuts_through_ &&
                          (ports_[port].held >> transit.lane & 1) == 0;
-    // Only where the line is slower than the sender's it matters whose packets are ahead.
+    // Whose packets are ahead matters only if the line is slower than the sender's.
     const bool is_slower = cabling_.rate(global(port)) < account.first_rate;
     account.own_bytes_ahead = is_slower ? own_bytes_ahead(lane, index) : 0;
 }
@@ -549,6 +534,67 @@ void Switch::mark(Instant now, uint32_t port, uint32_t index) {
     sample(TraceSample::Kind::mark, now, port, transit.lane, 1);
     if ((transit.flags & Transit::kWatched) != 0)
         cabling_.journal->account(index).marked_at = cabling_.place(global(port));
+}
+
+// A packet has entered a queue.
+void Switch::watch_queue(Instant now, uint32_t port, uint32_t index) {
+    if (marks_at_enqueue_) mark(now, port, index);
+    if (back_pressure_.is_used() && ports_[port].leads_to_host) hold_up_source(now, port, index);
+    if (chooser_.warnings().is_used())
+        warn(now, port, ports_[port].queued_bytes + cabling_.store[index].wire_bytes);
+}
+
+// A packet has left a queue.
+void Switch::watch_head(Instant now, uint32_t port, uint32_t lane) {
+    if (uses_lifetime_) wait(port, lane).head_since = now;
+    if (chooser_.warnings().is_used()) warn(now, port, ports_[port].queued_bytes);
+}
+
+// Warns neighbours that the queue of a port has become long, or is long no more.
+void Switch::warn(Instant now, uint32_t port, uint32_t queued_bytes) {
+    const auto warning = chooser_.warnings().look(static_cast<uint16_t>(port), queued_bytes);
+    if (!warning) return;
+    for (uint32_t to = 0; to < plan_.port_count; ++to) {
+        if (to == port || !ports_[to].is_up || ports_[to].leads_to_host) continue;
+        cabling_.warn(global(to), *warning);
+        // The line does not start at once: a packet may be in the middle of leaving by another
+        // port.
+        if (ports_[to].is_awaited) continue;
+        ports_[to].is_awaited = true;
+        lines_.set_near(to, std::max(now, ports_[to].busy_until));
+    }
+}
+
+// Tells a source that fills the port of a host how many share it. The message is routed like any
+// packet, in a lane that may lose it, and is stored as if it had come in with the packet.
+void Switch::hold_up_source(Instant now, uint32_t port, uint32_t index) {
+    const Transit cause = cabling_.store[index];
+    const BackPressureSettings& settings = back_pressure_.settings();
+    const wire::Packet& packet = cabling_.store.packet(index);
+    const uint32_t source = packet.source;
+    if ((cause.flags & Transit::kData) == 0 || source >= kGroupBit) return;
+    // In a lossless lane, the neighbour would be paused for what it did not send.
+    if ((ports_[cause.in_port].lossless & bit_of(settings.lane)) != 0) return;
+    const auto sharers =
+        back_pressure_.note(now, static_cast<uint16_t>(port), source, ports_[port].queued_bytes);
+    if (!sharers) return;
+    wire::Packet word;
+    word.kind = wire::PacketKind::back_pressure;
+    word.source = packet.destination;
+    word.destination = source;
+    word.extended.send = {{}, {}, *sharers};
+    const uint32_t copy = cabling_.store.take();
+    cabling_.store.packet(copy) = word;
+    Transit& transit = cabling_.store[copy];
+    transit = {};
+    transit.at = now;
+    transit.destination = source;
+    transit.flow = cause.flow;
+    transit.wire_bytes = static_cast<uint16_t>(settings.frame_bytes + settings_.link.gap_bytes);
+    transit.in_port = cause.in_port;
+    transit.lane = transit.in_lane = settings.lane;
+    ++cabling_.counters(global(port)).words;
+    enqueue_copy(now, cause.in_port, copy, kNoPort);
 }
 
 void Switch::drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause) {
@@ -605,7 +651,7 @@ void Switch::use_line(Instant now, uint32_t port) {
     await_next(port);
 }
 
-// Whose first packet goes now. None: something else has gone, or nothing may.
+// The lane whose first packet is sent now. kNoLane: something else was sent, or nothing may be.
 uint32_t Switch::lane_to_send(Instant now, uint32_t port) {
     Port& to = ports_[port];
     const auto eligible = static_cast<uint32_t>(to.filled & ~to.held);
@@ -636,7 +682,7 @@ void Switch::send(Instant now, uint32_t port, uint32_t index) {
     ports_[port].busy_until = cabling_.transmit(ports_[port], index, now);
 }
 
-// Of several lanes with packets. Those without credits for their first packet are held.
+// Chooses among the lanes with packets. Lanes without credits for their first packet are held.
 uint32_t Switch::pick(Instant now, uint32_t port) {
     Port& to = ports_[port];
     auto eligible = static_cast<uint16_t>(to.filled & ~to.held);
@@ -646,7 +692,8 @@ uint32_t Switch::pick(Instant now, uint32_t port) {
         const LaneOut& waiting = out(port, lane);
         head_bytes[lane] = cabling_.store[waiting.queue.head].wire_bytes;
         if (!has_credits_ || lane == kManagementLane ||
-            waiting.credits.allow(cabling_.credit_unit().blocks_of(head_bytes[lane])))
+            waiting.credits.allow(cabling_.credit_scale().blocks_of(head_bytes[lane]),
+                                  cabling_.credit_scale()))
             continue;
         eligible = static_cast<uint16_t>(eligible & ~bit_of(lane));
         cabling_.hold(global(port), lane, now);
@@ -661,7 +708,8 @@ uint32_t Switch::pick(Instant now, uint32_t port) {
     if (!is_several(eligible)) return static_cast<uint32_t>(std::countr_zero(eligible));
     if (settings_.arbitration == Arbitration::vl_tables)
         return pick_vl(settings_.vl_arbitration, rounds_[port], eligible, head_bytes);
-    return pick_ets(plan_.ets, to, std::span(&wait(port, 0), lanes_), eligible, head_bytes);
+    const EtsSettings& ets = plan_.port_ets.empty() ? plan_.ets : plan_.port_ets[port];
+    return pick_ets(ets, to, std::span(&wait(port, 0), lanes_), eligible, head_bytes);
 }
 
 uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
@@ -671,7 +719,7 @@ uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
     const uint32_t bytes = cabling_.store[index].wire_bytes;
     from.bytes -= bytes;
     to.queued_bytes -= bytes;
-    if (uses_lifetime_) wait(port, lane).head_since = now;
+    if (watches_heads_) watch_head(now, port, lane);
     if (from.bytes != 0) return index;
     to.filled = static_cast<uint16_t>(to.filled & ~bit_of(lane));
     sample(TraceSample::Kind::queue_bytes, now, port, lane, 0);
@@ -680,7 +728,7 @@ uint32_t Switch::take_first(Instant now, uint32_t port, uint32_t lane) {
     return index;
 }
 
-// Cut-through to a faster line: it would run dry if it began before enough has come in.
+// Cut-through to a faster line: the line would run dry if it began before enough has arrived.
 bool Switch::must_wait_for_tail(Instant now, uint32_t port, const Transit& transit) {
     const Instant tail = transit.at + Duration{transit.tail_ps};
     const Duration takes = cabling_.line_time(global(port), transit.wire_bytes);

@@ -1,13 +1,13 @@
 // A switch: packets in, a queue for each output port and lane, packets out.
 //
-// It acts on what its cables brought, on its own lines that fall free, and on timers, one instant
-// after the other; what it sends is acted on by others a cable's delay later.
+// It acts on packets that its cables bring, on its lines when they fall free, and on timers, in
+// order of time. Other nodes act on what it sends a cable's delay later.
 //
 // Storage is counted at the input that a packet came through, whichever queue it waits in. On
-// Ethernet it is free again when the packet begins to leave, so that one that does not wait is not
-// counted, and a line that nobody waits for falls free without anyone noticing: most packets are
-// one event. Credits are for the whole packet in the buffer, and come back when its last bit has
-// left.
+// Ethernet the room is free again when the packet begins to leave. A packet that does not wait is
+// therefore not counted, and a line that nobody waits for falls free without an event: most packets
+// are one event. Credits are for the whole packet in the buffer, and come back when its last bit
+// has left.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,11 @@
 #include "base/hot.h"
 #include "base/random.h"
 #include "fabric/arbitration.h"
+#include "fabric/back_pressure.h"
 #include "fabric/cabling.h"
 #include "fabric/groups.h"
 #include "fabric/intake.h"
+#include "fabric/port_choice.h"
 #include "fabric/routes.h"
 #include "fabric/time_tree.h"
 #include "fabric/timers.h"
@@ -28,7 +30,7 @@ namespace tulle::fabric {
 // The output ports of fixed paths, hop by hop; Transit::flow is the index.
 using FixedPaths = std::vector<std::vector<uint16_t>>;
 
-// An entry of a switch's table that its own agent writes: a list of ports of its Routes.
+// An entry that a switch's own agent writes into its table: a list of ports of its Routes.
 struct RouteEntry {
     uint32_t target = 0;
     uint32_t list = 0;
@@ -36,12 +38,13 @@ struct RouteEntry {
 
 // Something that happens to a node from outside, at a known time.
 struct NodeChange {
-    enum class Kind : uint8_t { port_down, port_up, routes, entries };
+    enum class Kind : uint8_t { port_down, port_up, routes, entries, lanes };
     Instant at{};
     Kind kind = Kind::port_down;
     uint16_t port = 0;
     const Routes* routes = nullptr;
     std::span<const RouteEntry> entries{};
+    std::span<const uint64_t> lanes{};
 };
 
 struct TraceSample {
@@ -63,24 +66,34 @@ struct SwitchPlan {
     uint64_t seed = 0;
     const Routes* routes = nullptr;
     const FixedPaths* paths = nullptr;
-    const Groups* groups = nullptr;  // of this switch, complete when it begins; null: none
+    const Groups* groups = nullptr;  // of this switch, complete before begin(); null: none
+    GroupPlan dragonfly;             // without ways if there is none
     EtsSettings ets;
+    std::vector<EtsSettings> port_ets;   // by port, as DCBX negotiated it; empty: `ets` for all
     const Settings* settings = nullptr;  // of this switch; null: the fabric's
     std::vector<EcnSettings> ecn;        // by port; empty: that of the settings for all
     std::vector<NodeChange> changes;     // by time
+    // SL to VL: by input and output port, port 0 included, with four bits per service level. Empty:
+    // packets stay on their lane.
+    std::span<const uint64_t> lanes;
     std::vector<TraceSample>* trace = nullptr;
+    const Tenancy* tenancy = nullptr;  // checked by ports of hosts; null: none
+    std::vector<uint32_t> hosts;       // by port: the end point at it, or kNoHost
+    std::vector<uint32_t> neighbours;  // by port: the node there, if switches warn each other
+
+    static constexpr uint32_t kNoHost = UINT32_MAX;
 };
 
 class Switch {
 public:
     Switch(const Settings& settings, Cabling& cabling, SwitchPlan plan);
-    // The cabling is complete.
+    // Call when the cabling is complete.
     void begin();
 
-    // Acts on everything before `until`; returns when there is more to do.
+    // Acts on everything before `until`; returns when it has to act next.
     Instant advance(Instant until);
 
-    // What the object points to, what that points to, and so on; see cluster::Partition.
+    // Prefetches what the object points to, what that points to, and so on; see cluster::Partition.
     void prefetch(uint32_t depth) const;
 
     uint64_t events() const { return events_; }
@@ -88,13 +101,14 @@ public:
     uint32_t first_port() const { return plan_.first_port; }
     uint16_t port_count() const { return plan_.port_count; }
     const Intake& intake() const { return intake_; }
-    // The input whose buffer a packet lies in, of what its transit says; copies share one place.
+    bool has_been_warned() const { return chooser_.warnings().has_heard(); }
+    // The input whose buffer has a packet with this Transit::in_port; copies share one room.
     uint16_t input_of(uint16_t in_port) const {
         return in_port < plan_.port_count
                    ? in_port
                    : shared_rooms_.input_of(static_cast<uint16_t>(in_port - plan_.port_count));
     }
-    // Settles what is under way, for the report.
+    // Ends what is under way, for the report.
     void finish(Instant now);
 
 private:
@@ -104,7 +118,7 @@ private:
     void prefetch_first() const;
     void prefetch_second() const;
 
-    // Settles a port that has come up, or gone down.
+    // Updates the flags of a port that has come up or gone down.
     void settle(Port& port) const;
 
     uint32_t global(uint32_t port) const { return plan_.first_port + port; }
@@ -115,12 +129,12 @@ private:
     }
     LaneWait& wait(uint32_t port, uint32_t lane) { return cabling_.wait(global(port), lane); }
 
-    // What is neither a packet nor a line: control packets of any port, timers, changes.
+    // Sources of rare_: control packets of any port, timers, changes.
     uint32_t timer_source() const { return plan_.port_count; }
     uint32_t change_source() const { return timer_source() + 1u; }
     void on_rare(Instant now);
 
-    // What every packet takes is there twice, with credits and without.
+    // The path of every packet is compiled twice: with credits and without.
     template <bool kCredits>
     Instant act(Instant until);
     template <bool kCredits>
@@ -136,23 +150,34 @@ private:
     void on_change(Instant now);
     void write(std::span<const RouteEntry> entries);
 
-    // A packet to a group: true if it goes on from here, to a member, as any other packet.
-    bool leaves_group(Instant now, uint16_t in, uint32_t index);
+    // For a packet to a group: true if it goes on to a member like any other packet. `to` is its
+    // port if the member is behind another switch.
+    bool leaves_group(Instant now, uint16_t in, uint32_t index, uint16_t& to);
     bool completes(Instant now, uint16_t in, uint32_t index, const Group& group, uint32_t number);
     void replicate(Instant now, uint16_t in, uint32_t index, const Group& group, uint32_t number);
-    void enqueue_copy(Instant now, uint16_t in, uint32_t index);
-    void readdress(uint32_t index, uint32_t number, const Group::Member& to);
+    // Through port `to`; with kNoPort by its route.
+    void enqueue_copy(Instant now, uint16_t in, uint32_t index, uint16_t to);
+    void readdress(uint32_t index, const Group& group, uint32_t number, const Group::Member& to);
     void release_shared(Instant now, uint16_t room, uint8_t lane, uint32_t bytes);
 
     std::optional<Drop> flaw_of(const Port& from, const Transit& transit) const;
+    // At a guarded port: checks the tenants of sender and receiver.
+    bool refuses_from(uint32_t in, uint32_t index) const;
+    bool refuses_to(uint32_t out, uint32_t index) const;
+    void refuse(Instant now, uint32_t port, uint32_t index, bool as_sent);
     uint16_t fixed_port(const Transit& transit) const;
-    // False: there is no way.
+    uint8_t mapped_lane(uint32_t in, uint16_t out, uint32_t index) const;
+    // Chooses the output port. False: there is no way.
     TULLE_HOT bool choose(Instant now, const Transit& transit, uint32_t index, uint16_t& to);
-    uint16_t choose_otherwise(Instant now, PortList ports, uint32_t index);
-    uint16_t choose_shortest(Instant now, PortList ports, uint64_t draw);
-    uint16_t choose_flowlet(Instant now, PortList ports, uint64_t flow, uint64_t draw);
-    uint16_t choose_sprayed(Instant now, PortList ports, uint64_t flow, uint32_t index);
-    uint64_t draw_of(uint64_t flow, uint32_t index);
+    [[gnu::noinline]] uint16_t choose_otherwise(Instant now, PortList ports, uint32_t index);
+    uint16_t way_of(Instant now, const Port& from, uint32_t index);
+    PortList ports_to(uint32_t destination) const {
+        return plan_.routes->ports_of_row(routes_row_, plan_.node, destination);
+    }
+    PortChooser::Question ask(Instant now, PortList ports, uint32_t index) {
+        return {now, *plan_.routes, ports, cabling_.store[index],
+                cabling_.store.packet(index).psn().value};
+    }
 
     bool spends_credits(const Transit& transit) const {
         return has_credits_ && transit.in_lane != kManagementLane;
@@ -168,12 +193,16 @@ private:
     void note_arrival(Instant now, uint32_t port, uint32_t index);
     uint32_t own_bytes_ahead(const LaneOut& lane, uint32_t index);
     void mark(Instant now, uint32_t port, uint32_t index);
+    [[gnu::noinline]] void watch_queue(Instant now, uint32_t port, uint32_t index);
+    [[gnu::noinline]] void watch_head(Instant now, uint32_t port, uint32_t lane);
+    void warn(Instant now, uint32_t port, uint32_t queued_bytes);
+    void hold_up_source(Instant now, uint32_t port, uint32_t index);
     void drop_arriving(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_stored(Instant now, uint32_t port, uint32_t index, Drop cause);
     void drop_first(Instant now, uint16_t port, uint32_t lane, Drop cause);
     void drop_lane(Instant now, uint16_t port, uint32_t lane, Drop cause);
 
-    // Something waits for the line: it goes now, or when the line is free.
+    // Something waits for the line: sends it now, or when the line is free.
     void start(Instant now, uint32_t port) {
         if (ports_[port].is_awaited) return;
         if (now < ports_[port].busy_until)
@@ -185,7 +214,7 @@ private:
         ports_[port].is_awaited = true;
         lines_.set_near(port, ports_[port].busy_until);
     }
-    // The line is busy now: somebody may wait for its end.
+    // The line is busy now: asks for an event at its end if something waits for it.
     void await_next(uint32_t port) {
         const Port& to = ports_[port];
         if (!to.is_awaited && (to.filled != 0 || to.sending_bytes != 0 || to.owed.any()))
@@ -213,15 +242,10 @@ private:
     void keep_sample(TraceSample::Kind kind, Instant now, uint32_t port, uint32_t lane,
                      uint64_t value);
 
-    struct Flowlet {
-        Instant last{};
-        uint16_t port = 0;
-    };
-
     const Settings& settings_;
     Cabling& cabling_;
     SwitchPlan plan_;
-    TimeTree packets_;  // by port: the first packet that comes
+    TimeTree packets_;  // by port: when its next packet arrives
     TimeTree lines_;    // by port: when the line falls free
     TimeTree rare_;
     NodeTimers timers_;
@@ -229,24 +253,26 @@ private:
     Reductions reductions_;
     SharedRooms shared_rooms_;
     base::RandomStream random_;
-    uint64_t hash_seed_;
+    PortChooser chooser_;
+    BackPressure back_pressure_;
     size_t next_change_ = 0;
     uint64_t events_ = 0;
-    Port* ports_ = nullptr;  // of the cabling, from this switch's first on
+    Port* ports_ = nullptr;  // in the cabling, from this switch's first port on
     LaneOut* outs_ = nullptr;
     LaneIn* ins_ = nullptr;
     Cabling::Inbound* inbound_ = nullptr;
-    const uint32_t* routes_row_ = nullptr;  // of this node in the tables
+    const uint32_t* routes_row_ = nullptr;  // this node's row in the tables
     uint32_t lanes_;
     bool has_credits_;
     bool uses_lifetime_;  // of the head of a queue
     bool cuts_through_;
     bool marks_at_dequeue_;
     bool marks_at_enqueue_;
-    bool is_simple_;  // a free line is all that a packet needs
+    bool watches_queues_;  // something acts on packets that enter queues, ...
+    bool watches_heads_;   // ... or that leave them
+    bool is_simple_;       // a packet needs only a free line
     std::vector<VlRound> rounds_;
-    std::vector<Flowlet> flowlets_;
-    std::vector<uint32_t> own_row_;  // instead of that of the tables, once something was written
+    std::vector<uint32_t> own_row_;  // replaces the tables' row once an entry was written
 };
 
 }  // namespace tulle::fabric

@@ -109,12 +109,8 @@ TEST(Paths, a_second_tier_spreads_evenly_what_one_port_of_the_first_sent_it) {
     }
 }
 
-TEST(Paths, adaptive_takes_the_shortest_queue) {
-    BenchOptions options = choosing(PathChoice::adaptive);
-    options.settings.flow_control = FlowControl::pfc;
-    options.settings.pfc.priorities = 1;
-    Leaf leaf(options);
-    // Three ways are stopped; their queues grow until each is as long as the fourth, which moves.
+// Three ways are stopped; their queues grow until each is as long as the fourth, which moves.
+void expect_equal_queues(Leaf& leaf) {
     for (const uint16_t port : {4, 5, 7}) leaf.pause(kStart, port, 1, 0xffff);
     for (int i = 0; i < 40; ++i) leaf.arrive(kStart + 1_us, 0, {.destination = 5, .flow = 1});
     leaf.run(kStart + 1_us + 1_ps);
@@ -122,11 +118,124 @@ TEST(Paths, adaptive_takes_the_shortest_queue) {
         const uint32_t on_the_line = leaf.port(port).busy_until > kStart + 1_us ? 1000 : 0;
         EXPECT_EQ(leaf.port(port).queued_bytes + on_the_line, 10'000u);
     }
+}
+
+TEST(Paths, adaptive_takes_the_shortest_queue) {
+    BenchOptions options = choosing(PathChoice::adaptive);
+    options.settings.flow_control = FlowControl::pfc;
+    options.settings.pfc.priorities = 1;
+    Leaf leaf(options);
+    expect_equal_queues(leaf);
     // From now on each packet that leaves makes room for one.
     for (int i = 0; i < 100; ++i)
         leaf.arrive(kStart + 2_us + i * 21_ns, 0, {.destination = 5, .flow = 2});
     leaf.run(kStart + 5_us);
     EXPECT_EQ(leaf.taken()[2], (std::array{0, 0, 100, 0}));
+}
+
+// At 600/11 Gb/s a byte takes 146 2/3 ps.
+TEST(Paths, adaptive_sees_queues_of_lines_whose_bytes_take_no_whole_picoseconds) {
+    BenchOptions options = choosing(PathChoice::adaptive);
+    options.settings.link.rate = Rate::bits_per_second(600'000'000'000, 11);
+    options.settings.flow_control = FlowControl::pfc;
+    options.settings.pfc.priorities = 1;
+    Leaf leaf(options);
+    expect_equal_queues(leaf);
+}
+
+// Two ways with short queues and two with long ones, so far apart that a coarse grade tells.
+TEST(Paths, adaptive_with_grades_takes_queues_of_one_grade_for_equal) {
+    BenchOptions options = choosing(PathChoice::adaptive);
+    options.settings.flow_control = FlowControl::pfc;
+    options.settings.pfc.priorities = 1;
+    options.settings.route.load_step_bytes = 8'000;
+    Leaf leaf(options);
+    for (const uint16_t port : kUplinks) leaf.pause(kStart, port, 1, 0xffff);
+    for (uint32_t i = 0; i < 40; ++i)
+        leaf.arrive(kStart + 1_us, 0, {.destination = 5, .flow = 1, .psn = i});
+    leaf.run(kStart + 1_us + 1_ps);
+    // Each grade is filled before the next one begins, at random within.
+    std::set<uint32_t> lengths;
+    for (const uint16_t port : kUplinks) {
+        lengths.insert(leaf.port(port).queued_bytes);
+        EXPECT_GE(leaf.port(port).queued_bytes, 8'000u);
+        EXPECT_LE(leaf.port(port).queued_bytes, 16'000u);
+    }
+    EXPECT_GT(lengths.size(), 1u) << "as even as with exact loads";
+}
+
+TEST(Paths, adaptive_with_a_period_sees_loads_as_they_were) {
+    BenchOptions options = choosing(PathChoice::adaptive);
+    options.settings.flow_control = FlowControl::pfc;
+    options.settings.pfc.priorities = 1;
+    options.settings.route.load_period = 1_us;
+    Leaf leaf(options);
+    for (const uint16_t port : kUplinks) leaf.pause(kStart, port, 1, 0xffff);
+    // All of one period find the ports empty, and draw.
+    for (uint32_t i = 0; i < 10; ++i)
+        leaf.arrive(kStart + 1_us + i * 1_ns, 0, {.destination = 5, .flow = 1, .psn = i});
+    leaf.run(kStart + 1_us + 10_ns);
+    uint16_t fullest = kUplinks[0];
+    for (const uint16_t port : kUplinks)
+        if (leaf.port(port).queued_bytes > leaf.port(fullest).queued_bytes) fullest = port;
+    const uint32_t before = leaf.port(fullest).queued_bytes;
+    EXPECT_GE(before, 3'000u);
+    // In the next one they are seen.
+    for (uint32_t i = 0; i < 10; ++i)
+        leaf.arrive(kStart + 2_us + i * 1_ns, 0, {.destination = 5, .flow = 1, .psn = 10 + i});
+    leaf.run(kStart + 2_us + 10_ns);
+    EXPECT_EQ(leaf.port(fullest).queued_bytes, before);
+}
+
+BenchOptions warning(uint64_t above) {
+    BenchOptions options = choosing(PathChoice::adaptive);
+    options.settings.route.warn_above_bytes = above;
+    // By the names of the graph: hosts 0 to 7, leaves 8 and 9, spines 10 to 13.
+    options.neighbours = {0, 1, 2, 3, 10, 11, 12, 13};
+    options.ports_to_hosts = {0, 1, 2, 3};
+    return options;
+}
+
+TEST(Paths, a_way_whose_next_switch_is_full_there_is_left_alone_until_it_says_otherwise) {
+    Leaf leaf(warning(50'000));
+    // The port of the first two spines to the other leaf, which is their second.
+    for (const uint16_t port : {4, 5}) leaf.warn(kStart, port, 1, true);
+    send_flow(leaf, 1, 400);
+    leaf.run();
+    auto taken = leaf.taken()[1];
+    EXPECT_EQ(taken[0] + taken[1], 0);
+    leaf.warn(kStart + 1_ms, 4, 1, false);
+    for (uint32_t i = 0; i < 400; ++i)
+        leaf.arrive(kStart + 2_ms + i * 1_us, 0, {.destination = 5, .flow = 1, .psn = i});
+    leaf.run();
+    taken = leaf.taken()[1];
+    EXPECT_NEAR(taken[0], 133, 50);
+    EXPECT_EQ(taken[1], 0);
+}
+
+TEST(Paths, where_all_ways_are_full_the_shortest_queue_decides_again) {
+    Leaf leaf(warning(50'000));
+    for (const uint16_t port : kUplinks) leaf.warn(kStart, port, 1, true);
+    send_flow(leaf, 1, 400);
+    leaf.run();
+    for (const int count : leaf.taken()[1]) EXPECT_NEAR(count, 100, 40);
+}
+
+// Of a full port to a host the neighbours hear once, and once that it is free.
+TEST(Paths, a_switch_warns_its_neighbours_of_a_full_port_and_takes_it_back) {
+    Leaf leaf(warning(50'000));
+    for (uint32_t i = 0; i < 100; ++i)
+        leaf.arrive(kStart + 1_us, static_cast<uint16_t>(1 + i % 3), {.destination = 0, .psn = i});
+    leaf.run();
+    for (const uint16_t port : kUplinks) {
+        const auto told = leaf.told(port);
+        ASSERT_EQ(told.size(), 2u) << port;
+        EXPECT_EQ(told[0].destination, 0u);
+        EXPECT_EQ(told[0].flow, 1u);
+        EXPECT_EQ(told[1].flow, 0u);
+        EXPECT_LT(told[0].at, told[1].at);
+    }
+    EXPECT_TRUE(leaf.told(1).empty()) << "hosts hear nothing";
 }
 
 TEST(Paths, a_flowlet_stays_on_its_way_within_the_gap_and_may_leave_behind_it) {

@@ -235,8 +235,9 @@ TEST(Switch, grants_all_of_a_buffer_that_is_larger_than_a_limit_can_say) {
     for (int i = 0; i < 256; ++i) bench.arrive(kStart + 1_us + i * kPacket, 0, {.destination = 1});
     bench.cabling().out(1, 0).credits.credit_limit = 0;  // nothing leaves
     bench.run();
-    uint32_t granted = kMaxCreditBlocks;
-    for (const Transit& told : bench.told(0)) granted += (told.destination - granted) & kCreditMask;
+    constexpr CreditScale kScale(kBlockBytes);
+    uint32_t granted = kScale.most_blocks();
+    for (const Transit& told : bench.told(0)) granted += kScale.wrapped(told.destination - granted);
     EXPECT_EQ(granted, 4096u);
 }
 

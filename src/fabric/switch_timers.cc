@@ -1,10 +1,11 @@
-// What a switch does by the clock, and what happens to it from outside.
+// The timers of a switch, and changes to it from outside.
 #include "fabric/switch.h"
 
 namespace tulle::fabric {
 
-// One timer of a kind waits for a lane at a time; it asks when it is due whether there is a reason.
-// A packet that was at the head of its queue for too long before it was held is due at once.
+// A lane has at most one pending timer of a kind. When due, it checks whether it still has a
+// reason. A packet that was first in its queue for too long before its lane was held is due at
+// once.
 void Switch::add_timer(NodeTimer::Kind kind, Instant at, uint16_t port, uint32_t lane) {
     LaneWait& waiting = wait(port, lane);
     const auto bit = static_cast<uint8_t>(1u << static_cast<uint8_t>(kind));
@@ -83,6 +84,10 @@ void Switch::on_change(Instant now) {
         return;
     }
     if (change.kind == NodeChange::Kind::entries) return write(change.entries);
+    if (change.kind == NodeChange::Kind::lanes) {
+        plan_.lanes = change.lanes;
+        return;
+    }
     Port& port = ports_[change.port];
     port.is_up = change.kind == NodeChange::Kind::port_up;
     settle(port);
@@ -90,8 +95,12 @@ void Switch::on_change(Instant now) {
         if (!port.is_up) drop_lane(now, change.port, lane, Drop::link_down);
         cabling_.let_go(global(change.port), lane, now);
     }
-    if (!port.is_up) return;
+    if (!port.is_up) return chooser_.warnings().forget(change.port);
     intake_.tell_all(change.port);
+    if (!port.leads_to_host)
+        chooser_.warnings().for_each_full([&](Warning full) {
+            if (full.port != change.port) cabling_.warn(global(change.port), full);
+        });
     start(now, change.port);
 }
 

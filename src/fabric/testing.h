@@ -17,6 +17,8 @@ struct BenchOptions {
     uint32_t headroom_bytes = 0;
     std::vector<NodeChange> changes{};
     Groups groups{};
+    std::vector<uint32_t> neighbours{};      // where switches warn each other
+    std::vector<uint16_t> ports_to_hosts{};  // where they hold up sources
 };
 
 struct Arriving {
@@ -53,6 +55,7 @@ public:
         plan.ets = options_.settings.ets;
         plan.changes = options_.changes;
         plan.trace = &trace;
+        plan.neighbours = options_.neighbours;
         switch_ = std::make_unique<Switch>(options_.settings, cabling_, plan);
         switch_->begin();
     }
@@ -72,7 +75,7 @@ public:
         whole.payload_length = packet.bytes - 100u;
         whole.source = packet.source;
         whole.set_psn({packet.psn});
-        cabling_.accept({port, false, transit, whole, {}});
+        cabling_.take_over({port, false, transit, whole, {}, {}});
     }
     // Control packets as Cabling describes them.
     void pause(Instant at, uint16_t port, uint16_t lanes, uint32_t quanta) {
@@ -83,6 +86,10 @@ public:
     }
     void grant(Instant at, uint16_t port, uint8_t lane, uint32_t limit) {
         control(at, port, lane, limit, 0);
+    }
+
+    void warn(Instant at, uint16_t port, uint32_t full, bool begins) {
+        control(at, port, 0, full, begins ? 1 : 0, 1);
     }
 
     void run(Instant until = Instant::never()) { switch_->advance(until); }
@@ -117,6 +124,8 @@ private:
     void add_port(bool outside, uint16_t p) {
         const Settings& s = options_.settings;
         Port port(s.link.rate);
+        port.leads_to_host = !outside && std::ranges::find(options_.ports_to_hosts, p) !=
+                                             options_.ports_to_hosts.end();
         port.peer = outside ? p : ports_ + p;
         port.headroom_bytes = options_.headroom_bytes;
         if (s.flow_control == FlowControl::pfc)
@@ -124,13 +133,15 @@ private:
         port.settle();
         cabling_.add_port(port, s.link.rate, {0, 0, base::RandomStream({})}, outside ? 1 : 0);
     }
-    void control(Instant at, uint16_t port, uint8_t lane, uint32_t what, uint32_t amount) {
+    void control(Instant at, uint16_t port, uint8_t lane, uint32_t what, uint32_t amount,
+                 uint8_t hops = 0) {
         Transit transit;
+        transit.hops = hops;
         transit.at = at;
         transit.lane = lane;
         transit.destination = what;
         transit.flow = amount;
-        cabling_.accept({port, true, transit, wire::Packet(), {}});
+        cabling_.take_over({port, true, transit, wire::Packet(), {}, {}});
     }
     std::vector<Transit> take(Fifo& list) {
         std::vector<Transit> taken;
