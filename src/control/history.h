@@ -1,14 +1,15 @@
 // What a control plane did to the forwarding tables of a fabric, and when.
 //
-// Messages of a control plane travel over the same cables as data, with their delay and the time
-// that a switch takes for each, but do not compete with data for the lines. What a control plane
-// does therefore depends on the fabric and on what breaks, not on traffic. So it is run first, by
-// itself, and its history is what the switches of a simulation live through: each gets its own
-// writes, at the time at which its own agent made them. That is the same for any number of threads.
+// Messages of a control plane travel over the same cables as data, with the delay of the cable and
+// the processing time of each switch, but do not compete with data for the lines. So the work of a
+// control plane depends on the fabric and its failures, not on traffic. It therefore runs first, by
+// itself, and a simulation replays its history: each switch applies its own writes at the times at
+// which its agent made them. The result is the same for any number of threads.
 //
-// Time begins when the fabric has come up: bring-up is before the run.
+// Time begins when the fabric is up; bring-up comes before the run.
 #pragma once
 
+#include <array>
 #include <map>
 #include <span>
 #include <string>
@@ -27,11 +28,11 @@ struct Disturbance {
     uint32_t subject = 0;  // a cable or a node of the graph
 };
 
-// Lists of ports, each kept once and known by its number.
+// Distinct lists of ports, each identified by a number.
 class PortLists {
 public:
     static constexpr uint32_t kEmpty = 0;
-    static constexpr uint32_t kHere = 0xffff'ffff;  // in a table: the hosts of the target are here
+    static constexpr uint32_t kHere = 0xffff'ffff;  // in a table: the target is at this switch
 
     PortLists() { number_of({}); }
     uint32_t number_of(const std::vector<uint16_t>& ports) {
@@ -55,32 +56,55 @@ struct TableWrite {
     uint32_t list = PortLists::kEmpty;
 };
 
-// What followed a disturbance, up to the next one.
+// What happened between a disturbance and the next one.
 struct Repair {
     Disturbance cause;
     uint64_t messages = 0;
     uint64_t writes = 0;  // of table entries
-    // Of ordered pairs of hosts that working cables join: those that had packets with nowhere to
-    // go when it happened, and those that still had when the next thing happened.
+    // Ordered pairs of hosts that working cables join and that had no route: right after this
+    // disturbance, and still when the next one happened.
     uint64_t broken_pairs = 0;
     uint64_t unserved_pairs = 0;
-    // From here on every pair that cables join was served; never: not before the next disturbance.
+    // When every pair that cables join had a route again; never: not before the next disturbance.
     base::Instant repaired = base::Instant::never();
-    uint64_t cut_off_pairs = 0;       // that no cable joins any more
-    std::vector<uint32_t> cut_off{};  // endpoints that are outside the largest piece
+    uint64_t cut_off_pairs = 0;       // no working cables join them any more
+    std::vector<uint32_t> cut_off{};  // endpoints outside the largest connected piece
 
     bool is_repaired() const { return repaired != base::Instant::never(); }
 };
 
-// A cable that came back and may be used, some time after it has light.
+// A cable that came back may be used from this time on, some time after it has light.
 struct CableReady {
     base::Instant at{};
     uint32_t cable = 0;
 };
 
+// Virtual lanes that prevent credit loops, for routes that need more than one lane. A sender keeps
+// the service level that it learned when its connection was made.
+struct HistoryOfLanes {
+    // By input and output port of a switch, port 0 included: four bits for each service level.
+    using Map = std::vector<uint64_t>;
+    struct Write {
+        base::Instant at{};
+        uint32_t node = 0;
+        Map map;
+    };
+    uint8_t count = 1;
+    uint32_t endpoints = 0;
+    std::vector<uint8_t> service_levels;  // by sender and receiver; empty: one lane suffices
+    std::array<uint8_t, 16> of_hosts{};   // by service level: the lane that hosts send on
+    std::vector<Map> maps;                // by node, when the run begins
+    std::vector<Write> writes;            // by time
+
+    bool are_used() const { return !service_levels.empty(); }
+    uint8_t level(uint32_t from, uint32_t to) const {
+        return service_levels[size_t{from} * endpoints + to];
+    }
+};
+
 struct History {
     std::string way;            // the protocol or the engine
-    base::Duration bring_up{};  // from nothing to tables that serve everybody
+    base::Duration bring_up{};  // until the first tables reach every host
     uint64_t bring_up_messages = 0;
     std::vector<uint32_t> target_of;  // by endpoint: hosts with one target share table entries
     uint32_t target_count = 0;
@@ -88,7 +112,8 @@ struct History {
     std::vector<uint32_t> tables;    // by node and target, when the run begins
     std::vector<TableWrite> writes;  // by time
     std::vector<CableReady> ready;   // by time; cables that are not here are ready at once
-    std::vector<Repair> repairs;     // one a disturbance, by time
+    HistoryOfLanes lanes;
+    std::vector<Repair> repairs;  // one for each disturbance, by time
 
     uint32_t& table(uint32_t node, uint32_t target) {
         return tables[size_t{node} * target_count + target];

@@ -13,12 +13,13 @@ using topology::Ports;
 
 class Judge {
 public:
-    Judge(const Graph& graph, const History& history)
+    Judge(const Graph& graph, const History& history, bool avoids_dead_ports)
         : graph_(graph),
           ports_(graph),
           history_(history),
           tables_(history.tables),
           endpoints_(graph.endpoints()),
+          avoids_dead_ports_(avoids_dead_ports),
           cable_down_(graph.cables.size()),
           node_down_(graph.nodes.size()),
           hosts_of_target_(history.target_count) {
@@ -26,7 +27,7 @@ public:
             hosts_of_target_[history.target_of[i]].push_back(endpoints_[i]);
     }
 
-    // All writes from `first` on that come before `end`; returns the place of the next one.
+    // Applies all writes from `first` on that come before `end`; returns the index of the next one.
     size_t live_through(const Disturbance& cause, size_t first, Instant end, Repair& repair) {
         apply(cause);
         const uint64_t joined = joined_pairs();
@@ -73,10 +74,10 @@ private:
     bool has_light(uint32_t host) const { return works(ports_.at({host, 0}).cable); }
     uint32_t switch_of(uint32_t host) const { return ports_.at({host, 0}).peer.node; }
 
-    // Whether whatever a switch may choose brings a packet to the target.
+    // Whether a packet reaches the target by any choice that the switches may make.
     bool follow(uint32_t node, uint32_t target) {
         Way& way = ways_[node];
-        if (way != Way::unknown) return way == Way::good;  // a circle is not good
+        if (way != Way::unknown) return way == Way::good;  // a loop is not good
         const uint32_t list = table(node, target);
         if (list == PortLists::kHere) {
             way = Way::good;
@@ -84,13 +85,20 @@ private:
         }
         way = Way::being_followed;
         const auto ports = history_.lists.ports(list);
-        const bool is_good = !ports.empty() && std::ranges::all_of(ports, [&](uint16_t port) {
+        const auto is_dead = [&](uint16_t port) {
             const Ports::Link& link = ports_.at({node, port});
-            if (!link.is_cabled() || !works(link.cable)) return false;
-            if (!graph_.nodes[link.peer.node].is_host()) return follow(link.peer.node, target);
-            return std::ranges::find(hosts_of_target_[target], link.peer.node) !=
-                   hosts_of_target_[target].end();
-        });
+            return !link.is_cabled() || !works(link.cable);
+        };
+        const bool is_some = avoids_dead_ports_ ? !std::ranges::all_of(ports, is_dead)
+                                                : std::ranges::none_of(ports, is_dead);
+        const bool is_good =
+            !ports.empty() && is_some && std::ranges::all_of(ports, [&](uint16_t port) {
+                if (is_dead(port)) return true;  // the switch skips it
+                const Ports::Link& link = ports_.at({node, port});
+                if (!graph_.nodes[link.peer.node].is_host()) return follow(link.peer.node, target);
+                return std::ranges::find(hosts_of_target_[target], link.peer.node) !=
+                       hosts_of_target_[target].end();
+            });
         ways_[node] = is_good ? Way::good : Way::bad;
         return is_good;
     }
@@ -104,7 +112,7 @@ private:
             for (uint32_t node = 0; node < senders.size(); ++node)
                 if (senders[node] != 0 && follow(node, target)) sources += senders[node];
             for (const uint32_t host : hosts_of_target_[target])
-                if (has_light(host))  // and not from itself
+                if (has_light(host))  // minus the host itself
                     served += sources - (follow(switch_of(host), target) ? 1 : 0);
         }
         return served;
@@ -117,7 +125,7 @@ private:
         return senders;
     }
 
-    // When the last write was made without which somebody of those who can be served would not be.
+    // The time of the last write that some pair needed in order to be served.
     Instant served_since(size_t first, size_t end, const std::vector<uint32_t>& before) {
         std::vector<std::vector<size_t>> writes_of(history_.target_count);
         for (size_t i = first; i < end; ++i) writes_of[history_.writes[i].target].push_back(i);
@@ -159,7 +167,7 @@ private:
         return served;
     }
 
-    // Hosts by the piece of the fabric that they are in: the first node of it.
+    // By host: its connected piece of the fabric, named by the piece's first node.
     std::vector<uint32_t> pieces() const {
         std::vector<uint32_t> first(graph_.nodes.size());
         std::iota(first.begin(), first.end(), 0);
@@ -205,6 +213,7 @@ private:
     const History& history_;
     std::vector<uint32_t> tables_;
     std::vector<uint32_t> endpoints_;
+    bool avoids_dead_ports_;
     std::vector<bool> cable_down_;
     std::vector<bool> node_down_;
     std::vector<std::vector<uint32_t>> hosts_of_target_;  // nodes
@@ -213,8 +222,8 @@ private:
 
 }  // namespace
 
-void judge_repairs(const Graph& graph, History& history) {
-    Judge judge(graph, history);
+void judge_repairs(const Graph& graph, History& history, bool avoids_dead_ports) {
+    Judge judge(graph, history, avoids_dead_ports);
     size_t next = 0;
     for (size_t i = 0; i < history.repairs.size(); ++i) {
         Repair& repair = history.repairs[i];

@@ -1,12 +1,13 @@
-// Follows tables and tells for how long after each disturbance somebody had no route. It trusts no
-// control plane: it looks at tables and cables alone.
+// Measures from tables and cables alone how long after each disturbance some pair had no route. It
+// trusts no control plane.
 #pragma once
 
 #include "control/history.h"
 
 namespace tulle::control {
 
-// Fills in what `history.repairs` says of pairs and times; their causes are there, by time.
-void judge_repairs(const topology::Graph& graph, History& history);
+// Fills in the pair counts and times of `history.repairs`. Its causes must be set, ordered by time.
+// With `avoids_dead_ports`, a switch skips ports of a list that have no light.
+void judge_repairs(const topology::Graph& graph, History& history, bool avoids_dead_ports = false);
 
 }  // namespace tulle::control

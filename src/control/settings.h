@@ -1,4 +1,4 @@
-// How control planes are set up, as plain values.
+// Settings of control planes, as plain values.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +18,44 @@ struct SpeakerSettings {
     uint8_t bfd_multiplier = 3;                // FRR bfd.h: BFD_DEFDETECTMULT
 };
 
+// The rapid spanning tree protocol (IEEE 802.1D-2004, 17.14, table 17-1: recommended values).
+struct BridgeSettings {
+    base::Duration hello{2'000'000'000'000};
+    base::Duration max_age{20'000'000'000'000};
+    base::Duration forward_delay{15'000'000'000'000};
+    base::Duration migrate{3'000'000'000'000};  // also how long a port waits before it is an edge
+    uint8_t hold_count = 6;                     // BPDUs that a port sends in a second
+};
+
+// The protocol that switches speak when no manager directs them.
+enum class Protocol : uint8_t { bgp, spanning_tree };
+
 enum class SystemScheme : uint8_t { by_tier, by_switch };
 
 struct DistributedSettings {
+    Protocol protocol = Protocol::bgp;
     SpeakerSettings speaker{};
+    BridgeSettings bridge{};
     SystemScheme systems = SystemScheme::by_tier;
-    // From a cable's loss of light to the speaker's knowing it; zero: nobody tells, timers have to
-    // find out. Chosen.
+    // How long a speaker takes to notice that a cable lost light. Zero: it is not told, and has to
+    // wait for its timers. Chosen.
     base::Duration light{1'000'000'000};     // 1 ms
     base::Duration handle{50'000'000};       // 50 us
     base::Duration route{10'000'000};        // 10 us
     base::Duration send{10'000'000};         // 10 us
     base::Duration install{50'000'000};      // 50 us
-    base::Duration resend{200'000'000'000};  // TCP sends again what was lost (Linux: TCP_RTO_MIN)
+    base::Duration resend{200'000'000'000};  // TCP's retransmit timeout (Linux: TCP_RTO_MIN)
 };
 
 enum class SweepEngine : uint8_t { by_shape, min_hop, up_down };
 
 struct SweepSettings {
-    uint32_t manager = 0;                // the endpoint that it lives at
-    uint32_t standby = topology::kNone;  // another one: takes over where the manager is gone
+    uint32_t manager = 0;                // the endpoint that it runs at
+    uint32_t standby = topology::kNone;  // of the manager that takes over from the first
     SweepEngine engine = SweepEngine::by_shape;
-    base::Duration light{1'000'000'000};  // as above; zero: at once
-    base::Duration route{50'000};  // 50 ns for each entry of a table, when the manager routes
+    base::Duration light{1'000'000'000};  // until the ends notice a change of light; zero: at once
+    base::Duration route{50'000};         // 50 ns for each table entry that the manager computes
+    bool adaptive = false;                // groups of equally good ports, besides the tables
 };
 
 }  // namespace tulle::control

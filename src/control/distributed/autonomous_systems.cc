@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "control/adaptive_groups.h"
+
 namespace tulle::control {
 namespace {
 
@@ -10,15 +12,7 @@ using topology::Graph;
 
 constexpr uint32_t kFirstPrivate = 4'200'000'000;  // RFC 6996: private numbers of four bytes
 
-bool has_tiers(const Graph& graph) {
-    return std::ranges::all_of(graph.cables, [&](const topology::Cable& cable) {
-        const int a = graph.nodes[cable.a.node].tier;
-        const int b = graph.nodes[cable.b.node].tier;
-        return a + 1 == b || b + 1 == a;
-    });
-}
-
-// By node: the first node of the piece that cables up to this tier make.
+// By node: the first node of its connected piece, over cables up to this tier.
 std::vector<uint32_t> pieces_up_to(const Graph& graph, uint8_t tier) {
     std::vector<uint32_t> first(graph.nodes.size());
     std::iota(first.begin(), first.end(), 0);

@@ -1,15 +1,18 @@
-// Routing that nobody directs: what switches that speak BGP do to their tables while things break.
+// Routing without a manager: what switches with BGP or a spanning tree do to their tables while
+// parts of the fabric fail and come back.
 #pragma once
 
 #include "base/result.h"
-#include "control/distributed/fabric_of_speakers.h"
 #include "control/history.h"
+#include "control/settings.h"
 
 namespace tulle::control {
 
-// `delays`: of each cable. `disturbances` are by time. Wrong where routes do not settle.
+// `delays` and `rates_bps`: one for each cable; a spanning tree prefers fast ones. `disturbances`
+// are ordered by time. An error if routes do not settle.
 base::Result<History> run_distributed(const topology::Graph& graph,
                                       const std::vector<base::Duration>& delays,
+                                      const std::vector<uint64_t>& rates_bps,
                                       const DistributedSettings& settings,
                                       const std::vector<Disturbance>& disturbances);
 

@@ -15,9 +15,14 @@ bool is_hello(const BgpMessage& message) {
     return message.kind == BgpMessage::Kind::keepalive || message.kind == BgpMessage::Kind::bfd;
 }
 
-// What a session that still stands sends again; all else is of no use later.
+// Messages that TCP retransmits while the session exists; others are useless later.
 bool is_sent_again(const BgpMessage& message) {
     return message.kind == BgpMessage::Kind::keepalive || message.kind == BgpMessage::Kind::update;
+}
+
+// The number of BGP messages that it stands for.
+uint32_t updates_of(const BgpMessage& message) {
+    return message.kind == BgpMessage::Kind::update ? message.updates : 1;
 }
 
 }  // namespace
@@ -31,12 +36,10 @@ FabricOfSpeakers::FabricOfSpeakers(const Graph& graph, std::vector<Duration> del
       systems_(autonomous_systems(graph, settings.systems)),
       own_prefix_(graph.nodes.size(), kNoPrefix),
       free_at_(graph.nodes.size()),
+      waiting_(graph.nodes.size()),
       installed_at_(graph.nodes.size()),
       timer_(graph.nodes.size(), Instant::never()),
-      cable_up_(graph.cables.size(), true),
-      node_up_(graph.nodes.size(), true),
-      works_(graph.cables.size(), true),
-      outages_(graph.cables.size()),
+      states_(topology_),
       is_unsettled_(graph.cables.size()),
       directions_(2 * graph.cables.size()) {
     for (const uint32_t host : graph.endpoints()) {
@@ -48,7 +51,7 @@ FabricOfSpeakers::FabricOfSpeakers(const Graph& graph, std::vector<Duration> del
     for (uint32_t node = 0; node < graph.nodes.size(); ++node)
         if (!graph.nodes[node].is_host()) make_speaker(node);
     for (uint32_t cable = 0; cable < graph.cables.size(); ++cable) {
-        if (!is_between_switches(cable)) continue;
+        if (!states_.is_between_switches(cable)) continue;
         for (const CableEnd end : {graph.cables[cable].a, graph.cables[cable].b}) {
             speakers_[end.node]->on_link(now_, end.port, true);
             note_session(end.node, end.port);
@@ -64,21 +67,16 @@ void FabricOfSpeakers::make_speaker(uint32_t node) {
                                                 own_prefix_[node], paths_);
 }
 
-bool FabricOfSpeakers::is_between_switches(uint32_t cable) const {
-    return !topology_.nodes[topology_.cables[cable].a.node].is_host() &&
-           !topology_.nodes[topology_.cables[cable].b.node].is_host();
-}
-
 // --- cables and switches -------------------------------------------------------------------------
 
 void FabricOfSpeakers::set_cable(uint32_t cable, bool is_up) {
-    cable_up_[cable] = is_up;
+    states_.set_cable(cable, is_up);
     change_cable(cable);
 }
 
 void FabricOfSpeakers::set_switch(uint32_t node, bool is_up) {
-    if (node_up_[node] == is_up) return;
-    node_up_[node] = is_up;
+    if (states_.is_up(node) == is_up) return;
+    states_.set_node(node, is_up);
     if (is_up) {
         make_speaker(node);
         timer_[node] = Instant::never();
@@ -91,62 +89,47 @@ void FabricOfSpeakers::set_switch(uint32_t node, bool is_up) {
     if (is_up && settings_.light.ps == 0) start_sessions(node);
 }
 
-// Of a switch whose ports say nothing of light.
+// For a switch whose ports do not report light.
 void FabricOfSpeakers::start_sessions(uint32_t node) {
     for (uint16_t port = 0; port < topology_.nodes[node].port_count; ++port)
         if (const auto& link = ports_.at({node, port});
-            link.is_cabled() && is_between_switches(link.cable))
+            link.is_cabled() && states_.is_between_switches(link.cable))
             speakers_[node]->on_link(now_, port, true);
     drain(node);
 }
 
-// Light that is lost is noticed even where it is back before anybody looks.
+// A switch notices lost light even if it is back before the notice arrives.
 void FabricOfSpeakers::change_cable(uint32_t cable) {
-    const CableEnd a = topology_.cables[cable].a;
-    const CableEnd b = topology_.cables[cable].b;
-    const bool works = cable_up_[cable] && node_up_[a.node] && node_up_[b.node];
-    if (works == works_[cable]) return;
-    works_[cable] = works;
-    if (!works) ++outages_[cable];
-    if (!is_between_switches(cable)) return;
-    for (const CableEnd end : {a, b}) {
+    if (!states_.update(cable) || !states_.is_between_switches(cable)) return;
+    const bool works = states_.works(cable);
+    for (const CableEnd end : {topology_.cables[cable].a, topology_.cables[cable].b}) {
         note_session(end.node, end.port);
         if (settings_.light.ps > 0)
-            push({.at = now_ + settings_.light,
-                  .kind = Kind::light,
-                  .is_up = works,
-                  .node = end.node,
-                  .port = end.port});
+            agenda_.add({.at = now_ + settings_.light,
+                         .kind = Kind::light,
+                         .is_up = works,
+                         .node = end.node,
+                         .port = end.port});
         else if (works)
-            push({.at = now_ + settings_.resend,
-                  .kind = Kind::resume,
-                  .node = end.node,
-                  .port = end.port});
+            agenda_.add({.at = now_ + settings_.resend,
+                         .kind = Kind::resume,
+                         .node = end.node,
+                         .port = end.port});
     }
 }
 
 // --- events --------------------------------------------------------------------------------------
 
-void FabricOfSpeakers::push(Event event) {
-    event.order = ++order_;
-    queue_.push(event);
-}
-
 void FabricOfSpeakers::run_until(Instant limit) {
-    while (!queue_.empty() && queue_.top().at <= limit) {
-        const Event event = queue_.top();
-        queue_.pop();
-        handle(event);
-    }
+    while (const auto event = agenda_.take_until(limit)) handle(*event);
     now_ = std::max(now_, limit);
 }
 
 bool FabricOfSpeakers::run_until_settled(Instant limit) {
     while (under_way_ != 0 || unsettled_ != 0) {
-        if (queue_.empty() || queue_.top().at > limit) return false;
-        const Event event = queue_.top();
-        queue_.pop();
-        handle(event);
+        const auto event = agenda_.take_until(limit);
+        if (!event) return false;
+        handle(*event);
     }
     return true;
 }
@@ -158,36 +141,40 @@ void FabricOfSpeakers::handle(const Event& event) {
         case Kind::handled: {
             const BgpMessage message = std::move(pool_[event.message]);
             free_.push_back(event.message);
-            if (!is_hello(message)) --under_way_;
-            if (!node_up_[event.node]) return;
+            if (!is_hello(message)) {
+                --under_way_;
+                --waiting_[event.node];
+            }
+            if (!states_.is_up(event.node)) return;
             speakers_[event.node]->on_message(now_, event.port, message);
+            if (waiting_[event.node] == 0) speakers_[event.node]->settle();
             break;
         }
         case Kind::timer:
             timer_[event.node] = Instant::never();
-            if (!node_up_[event.node]) return;
+            if (!states_.is_up(event.node)) return;
             speakers_[event.node]->on_timer(now_);
             break;
         case Kind::light: {
-            if (!node_up_[event.node]) return;
-            // A loss first, where light is back already: the session ends all the same.
+            if (!states_.is_up(event.node)) return;
+            // A loss is reported even if light is back already, so the session ends in any case.
             speakers_[event.node]->on_link(now_, event.port, event.is_up);
             break;
         }
         case Kind::resume: return resume({event.node, event.port});
     }
     drain(event.node);
-    // Timers are of all sessions; all else changes that of its port alone.
+    // A timer may change all sessions; any other event changes only that of its port.
     if (event.kind != Kind::timer) return note_session(event.node, event.port);
     for (uint16_t port = 0; port < topology_.nodes[event.node].port_count; ++port)
         note_session(event.node, port);
 }
 
-// The cable may have broken while the message was on it.
+// The message is lost if the cable broke meanwhile.
 void FabricOfSpeakers::arrive(const Event& event) {
     const topology::Ports::Link& link = ports_.at({event.node, event.port});
     BgpMessage& message = pool_[event.message];
-    if (!works_[link.cable] || outages_[link.cable] != event.outages) {
+    if (!states_.works(link.cable) || states_.outages(link.cable) != event.outages) {
         if (!is_hello(message)) --under_way_;
         if (is_sent_again(message)) lose(link.peer, event.number, std::move(message));
         free_.push_back(event.message);
@@ -195,22 +182,24 @@ void FabricOfSpeakers::arrive(const Event& event) {
     }
     Event handled = event;
     handled.kind = Kind::handled;
-    const Duration cost =
-        is_hello(message)
-            ? Duration{}
-            : settings_.handle + settings_.route * static_cast<int64_t>(message.routes());
+    const Duration cost = is_hello(message)
+                              ? Duration{}
+                              : settings_.handle * int64_t{updates_of(message)} +
+                                    settings_.route * static_cast<int64_t>(message.routes.size());
     handled.at = free_at_[event.node] = std::max(free_at_[event.node], now_) + cost;
-    push(handled);
+    if (!is_hello(message)) ++waiting_[event.node];
+    agenda_.add(handled);
 }
 
-// Takes from a switch what it has to send and to write.
+// Takes messages to send and entries to write from a switch.
 void FabricOfSpeakers::drain(uint32_t node) {
     Speaker& speaker = *speakers_[node];
     while (const auto port = speaker.poll_reset()) forget_lost({node, *port});
-    while (const auto out = speaker.poll_transmit()) {
+    while (auto out = speaker.poll_transmit()) {
         if (!is_hello(out->message))
-            free_at_[node] = std::max(free_at_[node], now_) + settings_.send;
-        transmit(std::max(free_at_[node], now_), node, *out);
+            free_at_[node] =
+                std::max(free_at_[node], now_) + settings_.send * int64_t{updates_of(out->message)};
+        transmit(std::max(free_at_[node], now_), node, std::move(*out));
     }
     while (const auto entry = speaker.poll_table()) {
         installed_at_[node] = std::max(installed_at_[node], now_) + settings_.install;
@@ -220,14 +209,14 @@ void FabricOfSpeakers::drain(uint32_t node) {
     set_timer(node);
 }
 
-void FabricOfSpeakers::transmit(Instant at, uint32_t node, const BgpOut& out) {
-    if (!is_hello(out.message)) ++messages_;
+void FabricOfSpeakers::transmit(Instant at, uint32_t node, BgpOut&& out) {
+    if (!is_hello(out.message)) messages_ += updates_of(out.message);
     const CableEnd from{node, out.port};
     Direction& there = direction(from);
     const uint64_t number = ++there.sent;
-    if (works_[ports_.at(from).cable] && (there.lost.empty() || !is_sent_again(out.message)))
-        return deliver(at, from, number, out.message);
-    if (is_sent_again(out.message)) lose(from, number, out.message);
+    if (states_.works(ports_.at(from).cable) && (there.lost.empty() || !is_sent_again(out.message)))
+        return hand_over(at, from, number, std::move(out.message));
+    if (is_sent_again(out.message)) lose(from, number, std::move(out.message));
 }
 
 void FabricOfSpeakers::lose(CableEnd from, uint64_t number, BgpMessage message) {
@@ -241,23 +230,23 @@ void FabricOfSpeakers::forget_lost(CableEnd from) {
     direction(from).lost.clear();
 }
 
-void FabricOfSpeakers::deliver(Instant at, CableEnd from, uint64_t number, BgpMessage message) {
+void FabricOfSpeakers::hand_over(Instant at, CableEnd from, uint64_t number, BgpMessage message) {
     const topology::Ports::Link& link = ports_.at(from);
     if (!is_hello(message)) ++under_way_;
-    push({.at = at + delays_[link.cable],
-          .kind = Kind::arrival,
-          .node = link.peer.node,
-          .port = link.peer.port,
-          .number = number,
-          .outages = outages_[link.cable],
-          .message = keep(std::move(message))});
+    agenda_.add({.at = at + delays_[link.cable],
+                 .kind = Kind::arrival,
+                 .node = link.peer.node,
+                 .port = link.peer.port,
+                 .number = number,
+                 .outages = states_.outages(link.cable),
+                 .message = keep(std::move(message))});
 }
 
 void FabricOfSpeakers::resume(CableEnd from) {
-    if (!works_[ports_.at(from).cable]) return;
-    const std::map<uint64_t, BgpMessage> lost = direction(from).lost;
+    if (!states_.works(ports_.at(from).cable)) return;
+    std::map<uint64_t, BgpMessage> lost = direction(from).lost;
     forget_lost(from);
-    for (const auto& [number, message] : lost) deliver(now_, from, number, message);
+    for (auto& [number, message] : lost) hand_over(now_, from, number, std::move(message));
 }
 
 uint32_t FabricOfSpeakers::keep(BgpMessage message) {
@@ -271,13 +260,13 @@ uint32_t FabricOfSpeakers::keep(BgpMessage message) {
     return place;
 }
 
-// Both ends of a cable that works have a session, and neither of one that does not.
+// A cable is settled when both ends have a session if it works, and neither has one if it does not.
 void FabricOfSpeakers::note_session(uint32_t node, uint16_t port) {
     const topology::Ports::Link& link = ports_.at({node, port});
-    if (!link.is_cabled() || !is_between_switches(link.cable)) return;
+    if (!link.is_cabled() || !states_.is_between_switches(link.cable)) return;
     const auto is_as_wanted = [&](CableEnd end) {
-        return !node_up_[end.node] ||
-               speakers_[end.node]->is_established(end.port) == works_[link.cable];
+        return !states_.is_up(end.node) ||
+               speakers_[end.node]->is_established(end.port) == states_.works(link.cable);
     };
     const bool is_unsettled = !is_as_wanted({node, port}) || !is_as_wanted(link.peer);
     if (is_unsettled == is_unsettled_[link.cable]) return;
@@ -289,7 +278,7 @@ void FabricOfSpeakers::set_timer(uint32_t node) {
     const Instant next = speakers_[node]->next_deadline();
     if (next == Instant::never() || next >= timer_[node]) return;
     timer_[node] = next;
-    push({.at = std::max(next, now_), .kind = Kind::timer, .node = node});
+    agenda_.add({.at = std::max(next, now_), .kind = Kind::timer, .node = node});
 }
 
 // --- out -----------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 #include "control/distributed/speaker.h"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 namespace tulle::control {
 
@@ -22,10 +22,12 @@ Speaker::Speaker(const SpeakerSettings& settings, uint32_t system, uint16_t port
       own_(own),
       paths_(paths),
       sessions_(port_count),
+      heard_(size_t{prefix_count} * port_count, kNoPath),
+      told_(heard_),
       best_(prefix_count),
       table_(prefix_count),
       is_touched_(prefix_count) {
-    if (own != kNoPrefix) best_[own] = {kOwnPath, 0};
+    if (own != kNoPrefix) best_[own] = {kOwnPath, paths.prepend(system, kOwnPath), 0};
 }
 
 // --- sessions ------------------------------------------------------------------------------------
@@ -43,16 +45,15 @@ void Speaker::on_link(Instant now, uint16_t port, bool is_up) {
 void Speaker::begin(Instant now, uint16_t port) {
     Session& session = sessions_[port];
     session.state = State::open_sent;
-    session.start_at = now + settings_.retry;  // again, if nobody answers
+    session.start_at = now + settings_.retry;  // retry if nobody answers
     set_deadline(session.start_at);
-    send(port,
-         {.kind = BgpMessage::Kind::open, .system = system_, .withdrawn = {}, .announced = {}});
+    send(port, {.kind = BgpMessage::Kind::open});
 }
 
 void Speaker::reset(Instant now, uint16_t port) {
     Session& session = sessions_[port];
-    for (Prefix prefix = 0; prefix < session.heard.size(); ++prefix)
-        if (session.heard[prefix] != kNoPath) touch(prefix);
+    for (Prefix prefix = 0; prefix < best_.size(); ++prefix)
+        if (std::exchange(heard(port, prefix), kNoPath) != kNoPath) touch(prefix);
     if (session.state != State::idle) resets_.push_back(port);
     const bool has_light = session.has_light;
     session = {};
@@ -80,11 +81,9 @@ void Speaker::on_message(Instant now, uint16_t port, const BgpMessage& message) 
                 session.bfd_until = now + settings_.bfd * settings_.bfd_multiplier;
             break;
     }
-    settle();
 }
 
-// Both ends may begin; whoever hears an OPEN in the middle of a session has a neighbour that began
-// anew.
+// Both ends may open a session. An OPEN during a session means that the neighbour has restarted.
 void Speaker::on_open(Instant now, uint16_t port) {
     Session& session = sessions_[port];
     if (session.state == State::established || session.state == State::open_confirm)
@@ -94,7 +93,7 @@ void Speaker::on_open(Instant now, uint16_t port) {
     session.start_at = Instant::never();
     session.hold_until = now + settings_.hold;
     set_deadline(session.hold_until);
-    send(port, {.kind = BgpMessage::Kind::keepalive, .withdrawn = {}, .announced = {}});
+    send(port, {.kind = BgpMessage::Kind::keepalive});
 }
 
 void Speaker::on_keepalive(Instant now, uint16_t port) {
@@ -110,9 +109,10 @@ void Speaker::on_keepalive(Instant now, uint16_t port) {
         session.bfd_until = now + settings_.bfd * settings_.bfd_multiplier;
         set_deadline(session.bfd_at);
     }
-    session.heard.assign(best_.size(), kNoPath);
-    session.told.assign(best_.size(), kNoPath);
-    for (Prefix prefix = 0; prefix < best_.size(); ++prefix) note_news(port, prefix);
+    for (Prefix prefix = 0; prefix < best_.size(); ++prefix) {
+        told(port, prefix) = kNoPath;
+        note_news(port, prefix);
+    }
 }
 
 void Speaker::on_timer(Instant now) {
@@ -125,16 +125,16 @@ void Speaker::run_timers(Instant now, uint16_t port) {
     Session& session = sessions_[port];
     if (session.start_at <= now) begin(now, port);
     if (session.hold_until <= now || session.bfd_until <= now) {
-        send(port, {.kind = BgpMessage::Kind::notification, .withdrawn = {}, .announced = {}});
+        send(port, {.kind = BgpMessage::Kind::notification});
         reset(now, port);
     }
     if (session.keepalive_at <= now) {
         session.keepalive_at = now + settings_.keepalive;
-        send(port, {.kind = BgpMessage::Kind::keepalive, .withdrawn = {}, .announced = {}});
+        send(port, {.kind = BgpMessage::Kind::keepalive});
     }
     if (session.bfd_at <= now) {
         session.bfd_at = now + settings_.bfd;
-        send(port, {.kind = BgpMessage::Kind::bfd, .withdrawn = {}, .announced = {}});
+        send(port, {.kind = BgpMessage::Kind::bfd});
     }
     set_deadline(std::min({session.start_at, session.hold_until, session.keepalive_at,
                            session.bfd_at, session.bfd_until}));
@@ -144,7 +144,7 @@ void Speaker::send(uint16_t port, BgpMessage message) {
     switch (message.kind) {
         case BgpMessage::Kind::open: ++counters_.opens; break;
         case BgpMessage::Kind::keepalive: ++counters_.keepalives; break;
-        case BgpMessage::Kind::update: ++counters_.updates; break;
+        case BgpMessage::Kind::update: counters_.updates += message.updates; break;
         case BgpMessage::Kind::notification: ++counters_.notifications; break;
         case BgpMessage::Kind::bfd: ++counters_.bfd; break;
     }
@@ -154,17 +154,17 @@ void Speaker::send(uint16_t port, BgpMessage message) {
 // --- routes --------------------------------------------------------------------------------------
 
 void Speaker::on_update(uint16_t port, const BgpMessage& update) {
-    std::vector<PathId>& heard = sessions_[port].heard;
-    const auto hear = [&](Prefix prefix, PathId path) {
-        if (heard[prefix] == path) return;
-        heard[prefix] = path;
-        touch(prefix);
-    };
-    for (const Prefix prefix : update.withdrawn) hear(prefix, kNoPath);
-    // RFC 4271, 9.1.2: a path that has been here leads in a circle.
-    const bool is_looped = !update.announced.empty() && paths_.contains(update.path, system_);
-    if (is_looped) counters_.looped += update.announced.size();
-    for (const Prefix prefix : update.announced) hear(prefix, is_looped ? kNoPath : update.path);
+    for (const BgpRoute& route : update.routes) {
+        PathId path = route.path;
+        // RFC 4271, 9.1.2: a path with the own system in it is a loop.
+        if (path != kNoPath && paths_.contains(path, system_)) {
+            ++counters_.looped;
+            path = kNoPath;
+        }
+        if (heard(port, route.prefix) == path) continue;
+        heard(port, route.prefix) = path;
+        touch(route.prefix);
+    }
 }
 
 void Speaker::touch(Prefix prefix) {
@@ -173,7 +173,6 @@ void Speaker::touch(Prefix prefix) {
     touched_.push_back(prefix);
 }
 
-// After whatever was heard: decides anew, and tells neighbours what is news to them.
 void Speaker::settle() {
     std::ranges::sort(touched_);
     for (const Prefix prefix : touched_) {
@@ -185,64 +184,72 @@ void Speaker::settle() {
     send_news();
 }
 
-// Of equally short paths the one of the lowest port is told to others. True if that is another one.
+// Of equally short paths, the previous best one is announced if it is still among them (RFC 5004),
+// else that of the lowest port. True if the best one changed.
 bool Speaker::decide(Prefix prefix) {
     if (prefix == own_) return false;
     Best best;
-    std::vector<uint16_t> ports;
     uint32_t shortest = UINT32_MAX;
+    equal_.clear();
+    const PathId* own = &heard(0, prefix);
     for (uint16_t port = 0; port < sessions_.size(); ++port) {
-        const Session& session = sessions_[port];
-        if (session.state != State::established || session.heard[prefix] == kNoPath) continue;
-        const uint32_t length = paths_.length(session.heard[prefix]);
+        if (own[port] == kNoPath) continue;
+        const uint32_t length = paths_.length(own[port]);
         if (length > shortest) continue;
-        if (length < shortest) {
-            ports.clear();
-            best = {session.heard[prefix], port};
-            shortest = length;
-        }
-        ports.push_back(port);
+        const bool is_shorter = length < shortest;
+        if (is_shorter) equal_.clear();
+        if (is_shorter || port == best_[prefix].port) best = {own[port], kNoPath, port};
+        shortest = length;
+        equal_.push_back(port);
     }
-    if (ports != table_[prefix]) {
-        table_[prefix] = ports;
-        entries_.push_back({prefix, std::move(ports)});
+    if (best.path != kNoPath)
+        best.told = best.path == best_[prefix].path ? best_[prefix].told
+                                                    : paths_.prepend(system_, best.path);
+    if (equal_ != table_[prefix]) {
+        table_[prefix] = equal_;
+        entries_.push_back({prefix, equal_});
     }
     const bool is_news = best != best_[prefix];
     best_[prefix] = best;
     return is_news;
 }
 
-// A route is not told to whom it was learned from.
+// A route is not announced to the neighbour that it came from.
 void Speaker::note_news(uint16_t port, Prefix prefix) {
-    Session& session = sessions_[port];
-    if (session.state != State::established) return;
+    if (sessions_[port].state != State::established) return;
     const Best& best = best_[prefix];
     const bool is_theirs = prefix != own_ && best.port == port;
-    const PathId wanted =
-        best.path == kNoPath || is_theirs ? kNoPath : paths_.prepend(system_, best.path);
-    if (session.told[prefix] == wanted) return;
-    session.told[prefix] = wanted;
-    news_.push_back({port, wanted, prefix});
+    const PathId wanted = is_theirs ? kNoPath : best.told;
+    if (told(port, prefix) == wanted) return;
+    told(port, prefix) = wanted;
+    sessions_[port].news.push_back({prefix, wanted});
 }
 
-// Routes of one path go together (RFC 4271, 4.3). FRR waits for nothing between two UPDATEs
-// (bgpd.h: BGP_DEFAULT_EBGP_ROUTEADV 0).
+// FRR does not wait between two UPDATEs (bgpd.h: BGP_DEFAULT_EBGP_ROUTEADV 0).
 void Speaker::send_news() {
-    std::ranges::sort(
-        news_, {}, [](const News& news) { return std::tuple(news.port, news.path, news.prefix); });
-    for (size_t i = 0; i < news_.size();) {
-        BgpMessage update;
-        update.kind = BgpMessage::Kind::update;
-        const News first = news_[i];
-        std::vector<Prefix>& list = first.path == kNoPath ? update.withdrawn : update.announced;
-        update.path = first.path;
-        for (; i < news_.size() && news_[i].port == first.port && news_[i].path == first.path &&
-               list.size() < kMostRoutes;
-             ++i)
-            list.push_back(news_[i].prefix);
-        send(first.port, std::move(update));
+    for (uint16_t port = 0; port < sessions_.size(); ++port)
+        if (!sessions_[port].news.empty()) send_news(port);
+}
+
+// Routes with one path share an UPDATE (RFC 4271, 4.3).
+void Speaker::send_news(uint16_t port) {
+    BgpMessage message{.kind = BgpMessage::Kind::update};
+    message.routes = std::exchange(sessions_[port].news, {});
+    std::ranges::sort(message.routes, {}, [](const BgpRoute& route) {
+        return uint64_t{route.path} << 32 | route.prefix;
+    });
+    size_t of_path = 0;
+    PathId path = kNoPath;
+    for (const BgpRoute& route : message.routes) {
+        const bool is_next = message.updates == 0 || route.path != path || of_path == kMostRoutes;
+        if (is_next) {
+            ++message.updates;
+            of_path = 0;
+        }
+        path = route.path;
+        ++of_path;
     }
-    news_.clear();
+    send(port, std::move(message));
 }
 
 // --- out -----------------------------------------------------------------------------------------

@@ -1,47 +1,17 @@
 // Stories of switches that speak BGP: what they tell each other, and what their tables say.
 #include <gtest/gtest.h>
 
-#include "control/distributed/distributed.h"
-#include "control/subnet/testing.h"
+#include "control/distributed/fabric_of_speakers.h"
+#include "control/distributed/testing.h"
 
 namespace tulle::control {
 namespace {
 
-using base::Duration;
-using base::Instant;
-using testing::graph_of;
-using testing::stream_of;
-
-constexpr Duration kMicrosecond{1'000'000};
-constexpr Duration kMillisecond{1'000'000'000};
-constexpr Duration kSecond{1'000'000'000'000};
-
-uint32_t node_named(const topology::Graph& graph, std::string_view name) {
-    for (uint32_t i = 0; i < graph.nodes.size(); ++i)
-        if (graph.nodes[i].name == name) return i;
-    ADD_FAILURE() << "no node " << name;
-    return 0;
-}
-
-uint32_t cable_between(const topology::Graph& graph, std::string_view one, std::string_view other) {
-    const uint32_t a = node_named(graph, one);
-    const uint32_t b = node_named(graph, other);
-    for (uint32_t i = 0; i < graph.cables.size(); ++i) {
-        const topology::Cable& cable = graph.cables[i];
-        if ((cable.a.node == a && cable.b.node == b) || (cable.a.node == b && cable.b.node == a))
-            return i;
-    }
-    ADD_FAILURE() << "no cable between " << one << " and " << other;
-    return 0;
-}
-
-std::vector<Duration> delays_of(const topology::Graph& graph) {
-    return std::vector<Duration>(graph.cables.size(), Duration{135'000});
-}
+using namespace testing;
 
 FabricOfSpeakers settled(const topology::Graph& graph, DistributedSettings settings = {}) {
     FabricOfSpeakers fabric(graph, delays_of(graph), settings);
-    EXPECT_TRUE(fabric.run_until_settled(Instant{} + 60 * kSecond));
+    EXPECT_TRUE(fabric.run_until_settled(Instant{} + 60 * kWholeSecond));
     return fabric;
 }
 
@@ -49,15 +19,6 @@ const std::vector<uint16_t>& table_of(const FabricOfSpeakers& fabric, const topo
                                       std::string_view at, uint32_t endpoint) {
     return fabric.speaker(node_named(graph, at)).table(fabric.prefix_of()[endpoint]);
 }
-
-History history_of(const topology::Graph& graph, std::vector<Disturbance> disturbances,
-                   DistributedSettings settings = {}) {
-    auto history = run_distributed(graph, delays_of(graph), settings, disturbances);
-    EXPECT_TRUE(history.ok());
-    return std::move(*history);
-}
-
-using Kind = Disturbance::Kind;
 
 TEST(Speakers, learn_all_equally_short_ways) {
     const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
@@ -91,13 +52,13 @@ TEST(Speakers, take_a_dead_link_out_of_their_sets) {
     const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
     auto fabric = settled(graph);
     fabric.set_cable(cable_between(graph, "leaf0", "spine1"), false);
-    ASSERT_TRUE(fabric.run_until_settled(fabric.now() + 10 * kSecond));
+    ASSERT_TRUE(fabric.run_until_settled(fabric.now() + 10 * kWholeSecond));
     EXPECT_EQ(table_of(fabric, graph, "leaf0", 7).size(), 2u);  // by loss of light
     EXPECT_EQ(table_of(fabric, graph, "leaf3", 0).size(), 2u);  // by a withdrawal
     EXPECT_EQ(table_of(fabric, graph, "leaf3", 2).size(), 3u);  // others as before
     EXPECT_TRUE(table_of(fabric, graph, "spine1", 0).empty());  // a leaf does not lead up again
     fabric.set_cable(cable_between(graph, "leaf0", "spine1"), true);
-    ASSERT_TRUE(fabric.run_until_settled(fabric.now() + 60 * kSecond));
+    ASSERT_TRUE(fabric.run_until_settled(fabric.now() + 60 * kWholeSecond));
     EXPECT_EQ(table_of(fabric, graph, "leaf3", 0).size(), 3u);
 }
 
@@ -131,15 +92,15 @@ TEST(Speakers, repair_a_dead_link_within_milliseconds_of_its_light) {
     EXPECT_EQ(repair.broken_pairs, 2u * 2 * 6);  // between the two hosts of leaf0 and six others
     EXPECT_EQ(repair.unserved_pairs, 0u);
     EXPECT_EQ(repair.cut_off_pairs, 0u);
-    EXPECT_GT(history.bring_up, kSecond);  // FRR waits for a second before it begins
+    EXPECT_GT(history.bring_up, kWholeSecond);  // FRR waits for a second before it begins
 }
 
 TEST(Speakers, wait_for_the_hold_timer_where_no_light_is_lost) {
     const auto graph = graph_of("leaf-spine:leaves=2,spines=2,hosts=1");
     DistributedSettings settings;
     settings.light = {};
-    settings.speaker.keepalive = 3 * kSecond;
-    settings.speaker.hold = 9 * kSecond;
+    settings.speaker.keepalive = 3 * kWholeSecond;
+    settings.speaker.hold = 9 * kWholeSecond;
     const auto cable = cable_between(graph, "leaf0", "spine1");
     const auto repaired_after = [&] {
         const History history =
@@ -148,8 +109,8 @@ TEST(Speakers, wait_for_the_hold_timer_where_no_light_is_lost) {
         return history.repairs[0].repaired - history.repairs[0].cause.at;
     };
     const Duration by_hold_timer = repaired_after();
-    EXPECT_GT(by_hold_timer, 6 * kSecond);
-    EXPECT_LT(by_hold_timer, 10 * kSecond);
+    EXPECT_GT(by_hold_timer, 6 * kWholeSecond);
+    EXPECT_LT(by_hold_timer, 10 * kWholeSecond);
     settings.speaker.bfd = 300 * kMillisecond;
     const Duration by_bfd = repaired_after();
     EXPECT_GT(by_bfd, 500 * kMillisecond);
@@ -168,9 +129,9 @@ TEST(Speakers, forget_nothing_over_an_outage_that_nobody_noticed) {
         history_of(graph,
                    {{Kind::cable_down, Instant{} + kMillisecond, cable},
                     {Kind::switch_down, Instant{} + 2 * kMillisecond, node_named(graph, "leaf2")},
-                    {Kind::cable_up, Instant{} + 5 * kSecond, cable},
-                    {Kind::cable_down, Instant{} + 6 * kSecond, other},
-                    {Kind::cable_up, Instant{} + 7 * kSecond, other}},
+                    {Kind::cable_up, Instant{} + 5 * kWholeSecond, cable},
+                    {Kind::cable_down, Instant{} + 6 * kWholeSecond, other},
+                    {Kind::cable_up, Instant{} + 7 * kWholeSecond, other}},
                    quick);
     EXPECT_EQ(history.repairs.back().unserved_pairs, 0u);
 }
@@ -207,56 +168,6 @@ TEST(Speakers, relearn_all_that_a_switch_forgot) {
     EXPECT_GT(history.repairs[1].writes, 0u);
 }
 
-// Switches joined by a tree and more cables, a host or two on each.
-topology::Graph random_fabric(uint64_t seed) {
-    auto random = stream_of(seed, 3);
-    topology::Graph graph;
-    const uint64_t switches = 2 + random.below(9);
-    const auto add = [&](std::string name, topology::NodeKind kind) {
-        topology::Node node;
-        node.name = std::move(name);
-        node.kind = kind;
-        return graph.add(std::move(node));
-    };
-    for (uint64_t i = 0; i < switches; ++i)
-        add("s" + std::to_string(i), topology::NodeKind::switch_node);
-    for (uint32_t i = 1; i < switches; ++i)
-        graph.connect(i, static_cast<uint32_t>(random.below(i)));
-    for (uint64_t i = random.below(2 * switches); i > 0; --i) {
-        const auto a = static_cast<uint32_t>(random.below(switches));
-        const auto b = static_cast<uint32_t>(random.below(switches));
-        if (a != b) graph.connect(a, b);
-    }
-    for (uint32_t i = 0; i < switches; ++i)
-        for (uint64_t h = random.below(3) + (i == 0); h > 0; --h)
-            graph.connect(add("h" + std::to_string(graph.nodes.size()), topology::NodeKind::host),
-                          i);
-    return graph;
-}
-
-// Cables and switches go and come back, faster than routes settle.
-std::vector<Disturbance> random_disturbances(const topology::Graph& graph, uint64_t seed) {
-    auto random = stream_of(seed, 4);
-    std::vector<Disturbance> all;
-    Instant at = Instant{} + kMillisecond;
-    std::vector<bool> cable_down(graph.cables.size());
-    std::vector<bool> node_down(graph.nodes.size());
-    for (uint64_t i = 1 + random.below(12); i > 0; --i) {
-        at = at + Duration{static_cast<int64_t>(random.below(2'000'000'000))};
-        if (random.chance(1, 4)) {
-            const auto node = static_cast<uint32_t>(random.below(graph.nodes.size()));
-            if (graph.nodes[node].is_host()) continue;
-            node_down[node] = !node_down[node];
-            all.push_back({node_down[node] ? Kind::switch_down : Kind::switch_up, at, node});
-        } else {
-            const auto cable = static_cast<uint32_t>(random.below(graph.cables.size()));
-            cable_down[cable] = !cable_down[cable];
-            all.push_back({cable_down[cable] ? Kind::cable_down : Kind::cable_up, at, cable});
-        }
-    }
-    return all;
-}
-
 TEST(Speakers, serve_every_pair_that_can_talk_whatever_broke_meanwhile) {
     for (uint64_t seed = 1; seed <= 300; ++seed) {
         const auto graph = random_fabric(seed);
@@ -265,8 +176,8 @@ TEST(Speakers, serve_every_pair_that_can_talk_whatever_broke_meanwhile) {
         DistributedSettings settings;
         if (seed % 3 == 0) {
             settings.light = {};
-            settings.speaker.keepalive = 3 * kSecond;
-            settings.speaker.hold = 9 * kSecond;
+            settings.speaker.keepalive = 3 * kWholeSecond;
+            settings.speaker.hold = 9 * kWholeSecond;
         }
         const History history = history_of(graph, disturbances, settings);
         ASSERT_EQ(history.repairs.back().unserved_pairs, 0u) << "seed " << seed;

@@ -1,5 +1,7 @@
 #include "control/subnet/subnet.h"
 
+#include <algorithm>
+
 #include "topology/text.h"
 
 namespace tulle::control {
@@ -18,7 +20,7 @@ bool is_down(const std::vector<bool>& cable_down, uint32_t cable) {
 
 }  // namespace
 
-base::Result<LidOwners> assign_lids(const Graph& graph) {
+base::Result<LidOwners> assign_lids(const Graph& graph, uint8_t lmc) {
     const Ports ports(graph);
     LidOwners owners{{kNone, 0}};
     for (uint32_t node = 0; node < graph.nodes.size(); ++node) {
@@ -28,7 +30,10 @@ base::Result<LidOwners> assign_lids(const Graph& graph) {
         }
         const auto links = ports.of(node);
         for (uint16_t port = 0; port < links.size(); ++port)
-            if (links[port].is_cabled()) owners.push_back({node, port});
+            if (links[port].is_cabled()) {
+                while ((owners.size() & ((1u << lmc) - 1)) != 0) owners.push_back({kNone, 0});
+                owners.insert(owners.end(), 1u << lmc, {node, port});
+            }
     }
     if (owners.size() - 1 > kMaxUnicastLid)
         return base::Error{text("the fabric needs ", owners.size() - 1,
@@ -95,7 +100,11 @@ void Subnet::add_places(const LidOwners& owners, const Ports& ports,
         }
         if (place.home == kNone) continue;
         ++count[place.home];
-        hosts_at_[place.home] += place.port != kSwitchItself;
+        if (place.port == kSwitchItself) continue;
+        if (places_[lid - 1].owner == place.owner)
+            place.path = static_cast<uint8_t>(places_[lid - 1].path + 1);
+        paths_ = std::max<uint8_t>(paths_, place.path + 1);
+        hosts_at_[place.home] += place.path == 0;
     }
     first_lid_.push_back(0);
     for (const uint32_t here : count) first_lid_.push_back(first_lid_.back() + here);

@@ -27,10 +27,14 @@ const RoutingEngine* engine_of(SweepEngine engine) {
 class Sweeper {
 public:
     Sweeper(const topology::Graph& graph, const std::vector<Duration>& delays,
-            const SweepSettings& settings)
+            const SweepSettings& settings, const std::vector<std::array<uint64_t, 2>>& losses,
+            uint64_t seed)
         : graph_(graph), settings_(settings), endpoints_(graph.endpoints()), world_(graph, [&] {
               WorldSettings world;
               world.cables = delays;
+              world.losses = losses;
+              world.seed = seed;
+              world.keeps_lane_writes = true;
               world.light = settings.light;
               world.route = settings.route;
               return world;
@@ -41,7 +45,7 @@ public:
         if (!world_.run_until_settled(Instant{} + kMostBringUp) ||
             !world_.run_until_at_rest(Instant{} + kMostBringUp))
             return base::Error{"the subnet manager does not bring the fabric up in ten minutes"};
-        history_.way = world_.manager(0).engine_name();
+        history_.way = world_.manager(0).plan().engine_name();
         history_.bring_up = world_.now() - Instant{};
         history_.bring_up_messages = world_.smps();
         if (settings_.standby != kNone) {
@@ -49,9 +53,10 @@ public:
             world_.run_until_at_rest(world_.now() + kMostBringUp);
         }
         begin_ = world_.now();
-        world_.take_block_writes();
+        world_.take_writes();
         world_.take_ready();
         take_tables();
+        take_lanes();
         return std::nullopt;
     }
 
@@ -73,7 +78,7 @@ public:
                 world_.run_until(end);
             history_.repairs.back().messages = world_.smps() - sent;
         }
-        take_writes();
+        take_writes(world_.take_writes());
         judge_repairs(graph_, history_);
         heed_activation();
         for (const auto& [place, at] : taken_over_) history_.repairs[place].repaired = at;
@@ -103,7 +108,7 @@ private:
         }
     }
 
-    // The manager dies; the standby, if there is one, has taken over once it has swept.
+    // Kills the manager. A standby, if there is one, has taken over once it has completed a sweep.
     void change_manager(Instant end) {
         if (world_.is_alive(0)) world_.kill_manager(0);
         const bool is_taken_over = settings_.standby != kNone && world_.run_until_settled(end);
@@ -113,7 +118,7 @@ private:
 
     Instant in_the_run(Instant at) const { return Instant{} + (at - begin_); }
 
-    // The LIDs of hosts stay as they are once the fabric is up.
+    // Copies the first tables. The LIDs of hosts do not change once the fabric is up.
     void take_tables() {
         history_.target_count = static_cast<uint32_t>(endpoints_.size());
         history_.tables.assign(graph_.nodes.size() * endpoints_.size(), PortLists::kEmpty);
@@ -128,13 +133,61 @@ private:
         }
     }
 
+    // Copies the service levels that hosts learn from path queries, and the lane maps of switches.
+    void take_lanes() {
+        const SubnetPlan& plan = world_.manager(0).plan();
+        const Subnet& subnet = plan.subnet();
+        HistoryOfLanes& lanes = history_.lanes;
+        bool are_needed = !plan.routing().lanes.rule.empty();
+        std::vector<uint8_t> levels;
+        for (const uint32_t from : endpoints_)
+            for (const uint32_t to : endpoints_) {
+                const uint32_t home = subnet.place(world_.agent(from).port(1).lid.value).home;
+                levels.push_back(plan.routing().lanes.service_level(
+                    home, world_.agent(to).port(1).lid.value, subnet.switch_count()));
+                are_needed |= levels.back() > 0;
+            }
+        if (!are_needed) return;
+        lanes.endpoints = static_cast<uint32_t>(endpoints_.size());
+        lanes.service_levels = std::move(levels);
+        for (uint8_t level = 0; level < kServiceLevels; ++level)
+            lanes.of_hosts[level] = world_.agent(endpoints_[0]).tables().lane(1, 1, level);
+        lanes.count = *std::ranges::max_element(lanes.of_hosts);
+        for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
+            auto& map = lanes.maps.emplace_back();
+            if (graph_.nodes[node].is_host()) continue;
+            map = world_.agent(node).tables().lane_maps();
+            lanes.count = std::max(lanes.count, highest_lane(map));
+        }
+        ++lanes.count;
+    }
+
+    static uint8_t highest_lane(const HistoryOfLanes::Map& map) {
+        uint8_t highest = 0;
+        for (uint64_t packed : map)
+            for (; packed != 0; packed >>= 4)
+                highest = std::max(highest, static_cast<uint8_t>(packed & 15));
+        return highest;
+    }
+
+    void take_lane_writes(std::vector<LaneWrite>& writes) {
+        if (!history_.lanes.are_used()) return;
+        for (LaneWrite& write : writes) {
+            const auto lanes = static_cast<uint8_t>(highest_lane(write.maps) + 1);
+            history_.lanes.count = std::max(history_.lanes.count, lanes);
+            history_.lanes.writes.push_back(
+                {in_the_run(write.at), write.node, std::move(write.maps)});
+        }
+    }
+
     uint32_t list_of(uint8_t port) {
         if (port == kNoPort || port == kSwitchItself) return PortLists::kEmpty;
         return history_.lists.number_of({static_cast<uint16_t>(port - 1)});
     }
 
-    // Entries that differ from what the switch had, and all of a switch that came back empty.
-    void take_writes() {
+    // Records entries that differ from the previous ones of the switch; a restarted one has none.
+    void take_writes(TableWrites writes) {
+        take_lane_writes(writes.lanes);
         std::vector<uint32_t> now = history_.tables;
         const auto write = [&](Instant at, uint32_t node, uint32_t endpoint, uint32_t list) {
             uint32_t& had = now[size_t{node} * history_.target_count + endpoint];
@@ -142,10 +195,9 @@ private:
             had = list;
             history_.writes.push_back({at, node, endpoint, list});
         };
-        const std::vector<BlockWrite> blocks = world_.take_block_writes();
-        auto block = blocks.begin();
+        auto block = writes.blocks.begin();
         const auto write_blocks = [&](Instant until) {
-            for (; block != blocks.end() && in_the_run(block->at) < until; ++block)
+            for (; block != writes.blocks.end() && in_the_run(block->at) < until; ++block)
                 for (uint32_t i = 0; i < kLidsOfBlock; ++i) {
                     const uint32_t lid = block->block * kLidsOfBlock + i;
                     if (lid < endpoint_of_lid_.size() && endpoint_of_lid_[lid] != kNone)
@@ -162,7 +214,7 @@ private:
         write_blocks(Instant::never());
     }
 
-    // A cable that came back carries data once the manager has made its ports active.
+    // A cable that came back carries data once the manager has activated its ports.
     void heed_activation() {
         history_.ready = world_.take_ready();
         for (CableReady& ready : history_.ready) ready.at = in_the_run(ready.at);
@@ -186,15 +238,16 @@ private:
     History history_;
     Instant begin_{};
     std::vector<uint32_t> endpoint_of_lid_;
-    std::vector<std::pair<size_t, Instant>> taken_over_;  // repairs of a manager's death
+    std::vector<std::pair<size_t, Instant>> taken_over_;  // repairs of manager failures
 };
 
 }  // namespace
 
 base::Result<History> run_sweep(const topology::Graph& graph, const std::vector<Duration>& delays,
                                 const SweepSettings& settings,
-                                const std::vector<Disturbance>& disturbances) {
-    Sweeper sweeper(graph, delays, settings);
+                                const std::vector<Disturbance>& disturbances,
+                                const std::vector<std::array<uint64_t, 2>>& losses, uint64_t seed) {
+    Sweeper sweeper(graph, delays, settings, losses, seed);
     if (auto error = sweeper.bring_up()) return *error;
     sweeper.live_through(disturbances);
     return std::move(sweeper).take();

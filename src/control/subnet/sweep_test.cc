@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "control/subnet/testing.h"
 
 namespace tulle::control {
@@ -103,6 +105,65 @@ TEST(Sweep, rewrites_all_of_a_switch_that_came_back) {
     EXPECT_TRUE(history.repairs[0].is_repaired());
     EXPECT_TRUE(history.repairs[1].is_repaired());
     EXPECT_EQ(history.repairs.back().unserved_pairs, 0u);
+}
+
+// Cables and switches come and go, the first manager dies amid it all, and cables lose MADs: once
+// the standby has taken over and swept, whoever cables join has a route.
+TEST(Sweep, serves_every_pair_that_can_talk_whatever_broke_meanwhile) {
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+        auto random = testing::stream_of(seed, 9);
+        const auto graph = testing::random_graph(seed);
+        const auto hosts = static_cast<uint32_t>(graph.endpoints().size());
+        const uint64_t loss = random.below(10) * 1'000'000'000;  // up to one percent
+        std::vector<Disturbance> story;
+        Instant at{};
+        std::vector<bool> is_down(graph.cables.size());
+        for (int i = 0; i < 6; ++i) {
+            at = at + Duration{static_cast<int64_t>(random.below(30'000'000'000))};
+            const auto cable = static_cast<uint32_t>(random.below(graph.cables.size()));
+            const topology::Cable& chosen = graph.cables[cable];
+            if (graph.nodes[chosen.a.node].is_host() || graph.nodes[chosen.b.node].is_host())
+                continue;
+            is_down[cable] = !is_down[cable];
+            story.push_back({is_down[cable] ? Kind::cable_down : Kind::cable_up, at, cable});
+        }
+        story.push_back({Kind::manager_down, at + Duration{1}, 0});
+        for (uint32_t cable = 0; cable < graph.cables.size(); ++cable)
+            if (is_down[cable]) story.push_back({Kind::cable_up, at + 60 * kOneSecond, cable});
+        const auto history = run_sweep(
+            graph, std::vector<Duration>(graph.cables.size(), Duration{135'000}),
+            {.standby = hosts - 1}, story,
+            std::vector<std::array<uint64_t, 2>>(graph.cables.size(), {loss, loss}), seed);
+        ASSERT_TRUE(history.ok()) << "seed " << seed;
+        EXPECT_EQ(history->repairs.back().unserved_pairs, 0u) << "seed " << seed;
+    }
+}
+
+TEST(Sweep, takes_longer_where_cables_lose_mads) {
+    const auto graph = graph_of("leaf-spine:leaves=4,spines=3,hosts=2");
+    const std::vector<Duration> delays(graph.cables.size(), Duration{135'000});
+    const auto clean = run_sweep(graph, delays, {}, {});
+    const std::vector<std::array<uint64_t, 2>> losses(graph.cables.size(),
+                                                      {20'000'000'000, 20'000'000'000});
+    const auto lossy = run_sweep(graph, delays, {}, {}, losses);
+    ASSERT_TRUE(clean.ok() && lossy.ok());
+    EXPECT_GT(lossy->bring_up_messages, clean->bring_up_messages);
+    EXPECT_GT(lossy->bring_up, clean->bring_up + 100 * kOneMillisecond);  // a timeout at least
+}
+
+// By dimension order a ring needs two lanes; a tree one.
+TEST(Sweep, tells_hosts_and_switches_the_lanes_of_the_engine) {
+    const auto ring = graph_of("ring:6,hosts=2");
+    const History history = swept(ring, {});
+    EXPECT_EQ(history.way, "dimension-order");
+    ASSERT_TRUE(history.lanes.are_used());
+    EXPECT_EQ(history.lanes.count, 2);
+    EXPECT_EQ(history.lanes.of_hosts[1], 0);
+    bool has_second = false;
+    for (const auto& maps : history.lanes.maps)
+        for (const uint64_t map : maps) has_second |= (map >> 4 & 15) == 1;
+    EXPECT_TRUE(has_second);
+    EXPECT_FALSE(swept(graph_of("leaf-spine:leaves=2,spines=2,hosts=2"), {}).lanes.are_used());
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// What routing is for: the port by which each switch passes on a packet for each LID, and the lanes
-// that keep packets from waiting for one another in a circle.
+// The result of routing: the port through which each switch forwards packets to each LID, and the
+// lanes that prevent credit loops.
 //
-// A packet's service level is chosen by its sender, for the path that it takes. At each switch the
-// lane of its next link follows from the port where it came in, the port where it leaves and its
-// service level (IBTA vol 1, 7.6.6, SLtoVLMappingTable).
+// The sender of a packet chooses its service level for the path that it takes. Each switch derives
+// the next lane from the input port, the output port and the service level (IBTA vol 1, 7.6.6,
+// SLtoVLMappingTable).
 #pragma once
 
 #include <array>
@@ -17,11 +17,12 @@
 
 namespace tulle::control {
 
-inline constexpr uint32_t kLidsOfBlock = 64;  // that one SMP sets
+inline constexpr uint32_t kLidsOfBlock = 64;  // one SMP sets this many
 inline constexpr uint32_t kServiceLevels = 16;
+inline constexpr uint8_t kMostLanes = 15;  // for data; lane 15 is for management
 
-// Kept by LID, then by switch: engines work one destination at a time. A switch's own agent asks
-// for blocks of 64 LIDs.
+// Stored by LID, then by switch, because engines work on one destination at a time. The agent of a
+// switch asks for blocks of 64 LIDs.
 class ForwardingTables {
 public:
     ForwardingTables() = default;
@@ -36,7 +37,7 @@ public:
     void set(uint32_t s, uint32_t lid, uint8_t port) {
         ports_[size_t{lid} * switch_count_ + s] = port;
     }
-    // The ports of all switches for one LID.
+    // The ports of all switches towards one LID.
     std::span<uint8_t> row(uint32_t lid) {
         return std::span(ports_).subspan(size_t{lid} * switch_count_, switch_count_);
     }
@@ -59,8 +60,8 @@ private:
     std::vector<uint8_t> ports_;  // by LID and switch
 };
 
-// How a switch chooses the lane: by the classes of two ports and the service level. Without classes
-// the lane is the service level.
+// How a switch chooses the lane: by the classes of both ports and the service level. Without
+// classes the lane is the service level.
 struct LaneRule {
     uint8_t class_count = 0;
     std::vector<uint8_t> port_class;  // by Subnet::port_index
@@ -89,11 +90,11 @@ struct Lanes {
 struct Routing {
     ForwardingTables tables;
     Lanes lanes;
-    bool is_deadlock_free = false;  // by construction; the checker looks for itself
-    // Of engines that go up and down: the switches, the highest first, so that a repair keeps it.
+    bool is_deadlock_free = false;  // by construction; check/credit_loops.h verifies it
+    // For engines that go up and down: the switches, highest first. A repair keeps this order.
     std::vector<uint32_t> order;
     bool has_detours = false;  // some paths to or from a switch leave that order
-    std::string note;          // why the engine did not do what its name says; empty: it did
+    std::string note;          // why the engine did not route as its name says; empty: it did
 };
 
 }  // namespace tulle::control

@@ -76,6 +76,17 @@ TEST(credit_loops, are_found_on_the_lane_that_service_levels_lead_to) {
     for (const CreditLoop::Part& part : loop->parts) EXPECT_EQ(part.lane, 1);
 }
 
+TEST(credit_loops, are_found_on_the_last_lane_that_there_can_be) {
+    const Subnet subnet = subnet_of("ring:5");
+    const Routing routing = route_min_hop(subnet, {});
+    Lanes lanes;
+    lanes.count = kMostLanes;
+    lanes.service_levels.assign(size_t{subnet.switch_count()} * subnet.lid_end(), kMostLanes - 1);
+    const auto loop = find_credit_loop(subnet, routing.tables, lanes);
+    ASSERT_TRUE(loop);
+    EXPECT_EQ(loop->parts[0].lane, kMostLanes - 1);
+}
+
 TEST(credit_loops, are_found_where_a_dragonfly_stays_on_one_lane) {
     const Subnet subnet = subnet_of("dragonfly:a=4,p=2,h=2");
     Routing routing = route_dragonfly(subnet, {});

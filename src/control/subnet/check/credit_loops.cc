@@ -2,30 +2,25 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "control/subnet/routing/lanes.h"
+#include "control/subnet/routing/link_pairs.h"
 
 namespace tulle::control {
 namespace {
 
-constexpr uint32_t kMostLanes = 8;  // so that the lanes of two links are 64 pairs
-
 class LoopFinder {
 public:
     LoopFinder(const Subnet& subnet, const ForwardingTables& tables, const Lanes& lanes)
-        : subnet_(subnet), tables_(tables), lanes_(lanes) {
-        TULLE_CHECK(lanes.count <= kMostLanes);
-        first_.push_back(0);
-        for (uint32_t id = 0; id < subnet.link_count(); ++id)
-            first_.push_back(first_.back() +
-                             static_cast<uint32_t>(subnet.links_of(subnet.link(id).to).size()));
-        pairs_.assign(first_.back(), 0);
-    }
+        : subnet_(subnet),
+          tables_(tables),
+          lanes_(lanes),
+          pairs_(subnet),
+          needed_(size_t{pairs_.count()} * lanes.count * lanes.count) {}
 
     std::optional<CreditLoop> find() {
         for_each_path([this](uint32_t source, uint32_t lid) {
             walk(source, lid, [this](uint32_t in, uint8_t in_lane, uint32_t out, uint8_t out_lane) {
-                pairs_[number(in, out)] |= bit(in_lane, out_lane);
+                needed_[number(in, in_lane, out, out_lane)] = true;
             });
             return false;
         });
@@ -36,14 +31,11 @@ public:
     }
 
 private:
-    static uint64_t bit(uint8_t in_lane, uint8_t out_lane) {
-        return uint64_t{1} << (in_lane * kMostLanes + out_lane);
-    }
-    uint32_t number(uint32_t in, uint32_t out) const {
-        return first_[in] + out - subnet_.first_link(subnet_.link(in).to);
+    size_t number(uint32_t in, uint8_t in_lane, uint32_t out, uint8_t out_lane) const {
+        return (size_t{pairs_.number(in, out)} * lanes_.count + in_lane) * lanes_.count + out_lane;
     }
 
-    // Until `visit` says that it has seen enough.
+    // Visits paths until `visit` returns true.
     template <class Visit>
     void for_each_path(Visit&& visit) {
         for (uint32_t lid = 0; lid < subnet_.lid_end(); ++lid) {
@@ -60,7 +52,7 @@ private:
         uint32_t in = subnet_.link_at(source, row[source]);
         if (in == kNone) return;
         uint8_t in_lane = lane(source, kSwitchItself, row[source], level);
-        // A path that is longer than this goes in circles, which the check of reach reports.
+        // A longer path has a forwarding loop, which the check of reach reports.
         for (uint32_t hops = 0; hops < subnet_.switch_count(); ++hops) {
             const Subnet::Link& link = subnet_.link(in);
             const uint32_t out = subnet_.link_at(link.to, row[link.to]);
@@ -77,17 +69,17 @@ private:
     }
 
     enum Visit : uint8_t { kNew, kOpen, kDone };
-    // A link on a lane, and the link and lane after it that are to be looked at, as one number.
+    // A link on a lane, and the next link and lane to visit after it, as one number.
     struct Open {
         uint32_t link = 0;
         uint8_t lane = 0;
         uint32_t next = 0;
     };
-    Visit& visit(uint32_t link, uint8_t lane) { return visit_[size_t{link} * kMostLanes + lane]; }
+    Visit& visit(uint32_t link, uint8_t lane) { return visit_[size_t{link} * lanes_.count + lane]; }
 
-    // Depth first over links with their lanes.
+    // Searches depth first over links with their lanes.
     CreditLoop find_circle() {
-        visit_.assign(size_t{subnet_.link_count()} * kMostLanes, kNew);
+        visit_.assign(size_t{subnet_.link_count()} * lanes_.count, kNew);
         CreditLoop loop;
         for (uint32_t link = 0; link < subnet_.link_count(); ++link)
             for (uint8_t lane = 0; lane < lanes_.count; ++lane) {
@@ -106,22 +98,22 @@ private:
     void step(CreditLoop& loop) {
         Open& top = stack_.back();
         const uint32_t s = subnet_.link(top.link).to;
-        const uint32_t out = subnet_.first_link(s) + top.next / kMostLanes;
-        const auto out_lane = static_cast<uint8_t>(top.next % kMostLanes);
+        const uint32_t out = subnet_.first_link(s) + top.next / lanes_.count;
+        const auto out_lane = static_cast<uint8_t>(top.next % lanes_.count);
         if (out == subnet_.end_link(s)) {
             visit(top.link, top.lane) = kDone;
             stack_.pop_back();
             return;
         }
         ++top.next;
-        if ((pairs_[number(top.link, out)] & bit(top.lane, out_lane)) == 0) return;
+        if (!needed_[number(top.link, top.lane, out, out_lane)]) return;
         if (visit(out, out_lane) == kNew)
             open(out, out_lane);
         else if (visit(out, out_lane) == kOpen)
             close(out, out_lane, loop);
     }
 
-    // The loop is the end of the stack from this link on.
+    // The loop is the top of the stack, from this link on.
     void close(uint32_t link, uint8_t lane, CreditLoop& loop) const {
         size_t first = stack_.size() - 1;
         while (stack_[first].link != link || stack_[first].lane != lane) --first;
@@ -129,7 +121,7 @@ private:
             loop.parts.push_back({stack_[i].link, stack_[i].lane, 0, 0});
     }
 
-    // A path for each part; there is one, or the dependency would not be.
+    // Finds a path for each part. There is one, because each dependency comes from a path.
     void add_examples(CreditLoop& loop) {
         std::vector<bool> known(loop.parts.size());
         size_t missing = loop.parts.size();
@@ -154,9 +146,9 @@ private:
     const Subnet& subnet_;
     const ForwardingTables& tables_;
     const Lanes& lanes_;
-    std::vector<uint32_t> first_;  // by link: the first of its dependencies
-    std::vector<uint64_t> pairs_;  // by dependency: which pairs of lanes
-    std::vector<Visit> visit_;     // by link and lane
+    LinkPairs pairs_;
+    std::vector<bool> needed_;  // by pair of links, and the lane of each
+    std::vector<Visit> visit_;  // by link and lane
     std::vector<Open> stack_;
 };
 

@@ -80,11 +80,13 @@ private:
     void count(uint32_t s, uint32_t lid, End end) {
         const bool is_host = subnet_.is_host(lid);
         const uint64_t hosts = subnet_.hosts_at(s);
-        const uint64_t pairs = is_host ? hosts - (subnet_.place(lid).home == s) : 0;
+        // Further LIDs of a host do not add pairs.
+        const bool is_first = subnet_.place(lid).path == 0;
+        const uint64_t pairs = is_host && is_first ? hosts - (subnet_.place(lid).home == s) : 0;
         reach_.host_pairs += pairs;
         if (end == End::arrives) return;
         const bool loops = end == End::loops;
-        const uint64_t other = is_host ? 1 : hosts;
+        const uint64_t other = (is_host ? 1 : hosts) + (is_first ? 0 : hosts);
         (loops ? reach_.looping_host_pairs : reach_.lost_host_pairs) += pairs;
         (loops ? reach_.looping_other : reach_.lost_other) += other;
         if (!is_host && hosts == 0)

@@ -11,7 +11,7 @@ std::vector<uint16_t> hosts_in_tree_order(const Subnet& subnet) {
     std::vector<uint16_t> hosts;
     for (const uint32_t home : homes_in_tree_order(subnet))
         for (const uint16_t lid : subnet.lids_at(home))
-            if (subnet.is_host(lid)) hosts.push_back(lid);
+            if (subnet.is_host(lid) && subnet.place(lid).path == 0) hosts.push_back(lid);
     return hosts;
 }
 

@@ -1,51 +1,33 @@
 #include "control/subnet/manager/manager.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <utility>
 
-#include "base/hash.h"
-#include "control/subnet/routing/repair.h"
-#include "topology/text.h"
+#include "control/subnet/agent/node_tables.h"
 #include "wire/mad/notice.h"
 #include "wire/mad/smp_tables.h"
 
 namespace tulle::control {
 namespace {
 
-using topology::text;
 using wire::PortInfo;
 
 constexpr uint64_t kGidPrefix = 0xfe80'0000'0000'0000;  // the default one
+constexpr uint8_t kMostLaneRounds = 3;                  // all ports, each output port, single maps
 
-bool is_up(const PortInfo& info) {
-    return info.port_state >= wire::kPortInitialize;
-}
-
-// The same switches and LIDs, and no link that was not there.
-bool has_only_lost_links(const Subnet& before, const Subnet& after) {
-    if (before.switch_count() != after.switch_count() || before.lid_end() != after.lid_end())
-        return false;
-    for (uint32_t id = 0; id < after.link_count(); ++id) {
-        const Subnet::Link& link = after.link(id);
-        const uint32_t was = before.link_at(link.from, link.port);
-        if (was == kNone || before.link(was).to != link.to ||
-            before.link(was).to_port != link.to_port)
-            return false;
-    }
-    for (uint32_t lid = 0; lid < after.lid_end(); ++lid) {
-        const Subnet::Place& is = after.place(lid);
-        const Subnet::Place& was = before.place(lid);
-        if (is.home != kNone && (is.home != was.home || is.port != was.port)) return false;
-    }
-    return true;
+// Separates blocks of congestion control from SMPs with the same attribute number.
+uint16_t written_as(const SmpRequest& request) {
+    return static_cast<uint16_t>(request.attribute | (request.is_congestion ? 0x8000 : 0));
 }
 
 }  // namespace
 
 Manager::Manager(ManagerSettings settings, LidsByGuid lids)
-    : settings_(settings), lids_(std::move(lids)) {}
+    : settings_(std::move(settings)),
+      lids_(std::move(lids)),
+      window_({settings_.window, settings_.retries, settings_.timeout}),
+      plan_(settings_) {}
 
 wire::SmInfo Manager::info() const {
     wire::SmInfo info;
@@ -65,50 +47,43 @@ void Manager::begin_sweep(base::Instant) {
     ++counters_.sweeps;
     phase_ = Phase::discover;
     is_dirty_ = false;
+    lane_rounds_ = 0;
     poll_at_ = base::Instant::never();
-    nodes_.clear();
-    by_guid_.clear();
+    fabric_.clear();
     managers_.clear();
-    queue_.clear();
-    pending_.clear();
-    deadlines_.clear();
-    resend_.clear();
+    window_.clear();
     repress_.clear();
-    ask({.attribute = wire::kSmpNodeInfo});
+    window_.ask({.attribute = wire::kSmpNodeInfo});
 }
 
 // --- sending -------------------------------------------------------------------------------------
 
-std::optional<SmpBytes> Manager::poll_transmit(base::Instant now) {
+std::optional<ManagerMad> Manager::poll_transmit(base::Instant now) {
+    SmpRequest request;
+    ManagerMad out;
     if (!repress_.empty()) {
-        const uint32_t node = repress_.front();
+        const Repress repress = repress_.front();
         repress_.pop_front();
-        ++counters_.sent;
-        ++counters_.sent_of[wire::kSmpNotice];
-        return bytes_of({.node = node, .attribute = wire::kSmpNotice}, 0);
+        request = {.node = repress.node, .attribute = wire::kSmpNotice};
+        out.mad = directed(request, repress.trap.transaction());
+        std::ranges::copy(repress.trap.data(), out.mad.data().begin());
+    } else if (const auto next = window_.poll(now)) {
+        request = next->request;
+        if (request.is_congestion) {
+            out.to = lid_of(fabric_[request.node], lids_);
+            out.mad = congestion_mad(request, next->transaction);
+        } else {
+            out.mad = directed(request, next->transaction);
+        }
+    } else {
+        return std::nullopt;
     }
-    while (!resend_.empty()) {
-        const uint32_t number = resend_.front();
-        resend_.pop_front();
-        const auto found = pending_.find(number);
-        if (found == pending_.end()) continue;
-        ++counters_.sent;
-        ++counters_.sent_of[found->second.request.attribute];
-        return bytes_of(found->second.request, number);
-    }
-    if (queue_.empty() || pending_.size() >= settings_.window) return std::nullopt;
-    const Request request = queue_.front();
-    queue_.pop_front();
-    const uint32_t transaction = ++transaction_;
-    const base::Instant deadline = now + settings_.timeout;
-    pending_[transaction] = {request, deadline, 0};
-    deadlines_[{deadline, transaction}] = transaction;
     ++counters_.sent;
-    ++counters_.sent_of[request.attribute];
-    return bytes_of(request, transaction);
+    ++counters_.sent_of[counter_key(request.attribute, request.is_congestion)];
+    return out;
 }
 
-SmpBytes Manager::bytes_of(const Request& request, uint32_t transaction) const {
+MadBytes Manager::directed(const SmpRequest& request, uint64_t transaction) const {
     wire::DirectedSmp smp;
     smp.header.base_version = smp.header.class_version = 1;
     smp.header.management_class.value = wire::kClassSubnetDirectedRoute;
@@ -124,111 +99,122 @@ SmpBytes Manager::bytes_of(const Request& request, uint32_t transaction) const {
     const std::vector<uint8_t> none;
     const std::vector<uint8_t>& path = is_poll                 ? master_path_
                                        : request.node == kNone ? none
-                                                               : nodes_[request.node].path;
+                                                               : fabric_[request.node].path;
     size_t hops = 0;
     for (const uint8_t port : path) smp.paths.initial_path[++hops] = port;
     if (request.behind != 0) smp.paths.initial_path[++hops] = request.behind;
     smp.header.hop_count = static_cast<uint8_t>(hops);
-    SmpBytes bytes;
+    MadBytes bytes;
     wire::write(smp, bytes.bytes());
-    fill_data(request, bytes);
+    if (request.is_set) fill_data(request, bytes);
     return bytes;
 }
 
-void Manager::fill_data(const Request& request, SmpBytes& smp) const {
-    if (!request.is_set) return;
+MadBytes Manager::congestion_mad(const SmpRequest& request, uint64_t transaction) const {
+    wire::CongestionMad mad;
+    mad.header.base_version = 1;
+    mad.header.class_version = 2;
+    mad.header.management_class.value = wire::kClassCongestionControl;
+    mad.header.method.value = wire::kMethodSet;
+    mad.header.transaction_id.value = transaction;
+    mad.header.attribute_id.value = request.attribute;
+    mad.header.attribute_modifier.value = request.modifier;
+    mad.congestion.cc_key.value = settings_.congestion->key;
+    MadBytes bytes;
+    wire::write(mad, bytes.bytes());
+    std::ranges::copy(plan_.congestion_data(request),
+                      bytes.bytes().subspan(wire::kCongestionDataOffset).begin());
+    return bytes;
+}
+
+void Manager::fill_data(const SmpRequest& request, MadBytes& smp) const {
     switch (request.attribute) {
         case wire::kSmpPortInfo: wire::write(wanted_port(request), smp.data()); break;
         case wire::kSmpSmInfo: wire::write(info(), smp.data()); break;
         case wire::kSmpSwitchInfo: {
-            wire::SwitchInfo wanted = nodes_[request.node].switch_info;
-            wanted.port_state_change = phase_ == Phase::discover;  // a one takes the mark away
+            wire::SwitchInfo wanted = fabric_[request.node].switch_info;
+            wanted.port_state_change = phase_ == Phase::discover;  // a one clears the mark
             if (phase_ != Phase::discover)
-                wanted.linear_top = static_cast<uint16_t>(subnet_->lid_end() - 1);
+                wanted.linear_top = static_cast<uint16_t>(plan_.subnet().lid_end() - 1);
             wire::write(wanted, smp.data());
             break;
         }
-        case wire::kSmpLinearForwardingTable: {
-            const auto block = routing_.tables.block(switch_of_.at(request.node), request.modifier);
-            std::transform(block.begin(), block.end(), smp.data().begin(),
-                           [](uint8_t port) { return std::byte{port}; });
-            break;
-        }
-        case wire::kSmpSlToVlMappingTable: {
-            const uint32_t s = switch_of_.at(request.node);
-            const auto in = static_cast<uint8_t>(request.modifier >> 8);
-            const auto out = static_cast<uint8_t>(request.modifier);
-            wire::SlToVlMappingTable map;
-            for (uint8_t level = 0; level < kServiceLevels; ++level)
-                map.vl_of_sl[level] = routing_.lanes.rule.lane(subnet_->port_index(s, in),
-                                                               subnet_->port_index(s, out), level);
-            wire::write(map, smp.data());
-            break;
-        }
-        default: break;
+        default: std::ranges::copy(plan_.block(fabric_, request), smp.data().begin());
     }
 }
 
-// What the manager wants of a port: its settings, and one step towards Active.
-PortInfo Manager::wanted_port(const Request& request) const {
-    const Found& found = nodes_[request.node];
+// The wanted PortInfo of a port: its settings, and one step towards Active.
+PortInfo Manager::wanted_port(const SmpRequest& request) const {
+    const FoundNode& found = fabric_[request.node];
     const auto number = static_cast<uint8_t>(request.modifier);
     PortInfo wanted = found.ports[number].info;
     const auto own = lids_.find(settings_.port_guid);
     wanted.m_key.value = settings_.m_key;
+    wanted.m_key_lease_period = settings_.m_key_lease_period;
+    wanted.m_key_protect_bits = settings_.m_key_protection_level;
     wanted.gid_prefix.value = kGidPrefix;
     wanted.master_sm_lid.value = own == lids_.end() ? uint16_t{0} : own->second;
     wanted.neighbor_mtu = wanted.mtu_capability;
-    wanted.operational_vls = wanted.vl_capability;
+    if (const FoundPort* const peer = number == 0 ? nullptr : fabric_.peer_of(request.node, number);
+        peer != nullptr && peer->is_known)
+        wanted.neighbor_mtu = std::min(wanted.mtu_capability, peer->info.mtu_capability);
+    wanted.operational_vls = plan_.operational_lanes(fabric_, request.node, number);
+    wanted.vl_high_limit = plan_.high_limit(found.is_switch);
+    wanted.inbound_enforcement = wanted.outbound_enforcement =
+        plan_.enforces_partitions(fabric_, request.node, number);
     const bool has_lid = !found.is_switch || number == 0;
-    wanted.lid.value = has_lid ? lid_of(found) : uint16_t{0};
+    wanted.lid.value = has_lid ? lid_of(found, lids_) : uint16_t{0};
+    wanted.lmc = found.is_switch ? uint8_t{0} : settings_.lmc;
     wanted.port_state = request.wanted_state;
     wanted.physical_state = wire::kPhysicalNoChange;
     return wanted;
 }
 
-uint16_t Manager::lid_of(const Found& found) const {
-    const auto lid = lids_.find(found.port_guid);
-    return lid == lids_.end() ? uint16_t{0} : lid->second;
-}
-
 // --- receiving -----------------------------------------------------------------------------------
 
-void Manager::on_smp(base::Instant now, const SmpBytes& smp) {
-    if (smp.method() == wire::kMethodTrap) {
-        ++counters_.traps;
-        if (state_ != wire::kSmMaster) return;
-        repress(smp);
-        is_dirty_ = true;
-        if (phase_ == Phase::idle) poll_at_ = now;  // sweeps, once the trap is repressed
-        return;
-    }
-    if (smp.method() != wire::kMethodGetResp) return;
-    const auto found = pending_.find(static_cast<uint32_t>(smp.transaction()));
-    if (found == pending_.end()) return;  // an answer to one that was repeated or given up
-    const Pending pending = found->second;
-    deadlines_.erase({pending.deadline, found->first});
-    pending_.erase(found);
+void Manager::on_mad(base::Instant now, const MadBytes& mad) {
+    if (mad.is_smp() && mad.method() == wire::kMethodTrap) return take_trap(now, mad);
+    if (mad.method() != wire::kMethodGetResp) return;
+    const auto request = window_.take_answered(static_cast<uint32_t>(mad.transaction()));
+    if (!request) return;
     ++counters_.answered;
-    take(now, pending.request, smp);
+    take(now, *request, mad);
     next_phase(now);
 }
 
-void Manager::take(base::Instant now, const Request& request, const SmpBytes& smp) {
-    if (smp.status() != wire::kStatusOk) {
-        // A port that went down in between refuses a state; the next sweep sees it.
-        if (request.attribute != wire::kSmpSmInfo) is_dirty_ = true;
+void Manager::take_trap(base::Instant now, const MadBytes& smp) {
+    ++counters_.traps;
+    if (state_ != wire::kSmMaster) return;
+    const auto notice = *wire::parse<wire::Notice>(smp.data());
+    for (uint32_t node = 0; node < fabric_.size(); ++node)
+        if (lid_of(fabric_[node], lids_) == notice.issuer_lid.value)
+            repress_.push_back({node, smp});
+    if (notice.trap_number == wire::kTrapBadMKey) {
+        ++counters_.bad_key_traps;
         return;
     }
-    if (request.is_set) return take_set(now, request, smp);
+    is_dirty_ = true;
+    // A manager appeared or left: it may have written.
+    other_wrote_ |= notice.trap_number == wire::kTrapCapabilityChanged;
+    if (phase_ == Phase::idle) poll_at_ = now;  // sweep after the trap is repressed
+}
+
+void Manager::take(base::Instant now, const SmpRequest& request, const MadBytes& mad) {
+    if (mad.status() != wire::kStatusOk) {
+        // A port that went down meanwhile refuses a state; the next sweep sees it. A node without
+        // congestion control answers with an error, which is expected.
+        if (request.attribute != wire::kSmpSmInfo && !request.is_congestion) is_dirty_ = true;
+        return;
+    }
+    if (request.is_set) return take_set(now, request, mad);
     switch (request.attribute) {
-        case wire::kSmpNodeInfo: take_node(request, smp); break;
-        case wire::kSmpPortInfo: take_port(request, smp); break;
-        case wire::kSmpSmInfo: take_manager(request, smp); break;
-        case wire::kSmpSwitchInfo: take_switch(now, request, smp); break;
+        case wire::kSmpNodeInfo: take_node(request, mad); break;
+        case wire::kSmpPortInfo: take_port(request, mad); break;
+        case wire::kSmpSmInfo: take_manager(request, mad); break;
+        case wire::kSmpSwitchInfo: take_switch(request, mad); break;
         case wire::kSmpNodeDescription: {
-            const auto description = *wire::parse<wire::NodeDescription>(smp.data());
-            nodes_[request.node].description =
+            const auto description = *wire::parse<wire::NodeDescription>(mad.data());
+            fabric_[request.node].description =
                 std::string(description.text.begin(),
                             std::find(description.text.begin(), description.text.end(), '\0'));
             break;
@@ -237,28 +223,51 @@ void Manager::take(base::Instant now, const Request& request, const SmpBytes& sm
     }
 }
 
-void Manager::take_set(base::Instant now, const Request& request, const SmpBytes& smp) {
-    if (request.attribute == wire::kSmpLinearForwardingTable) {
-        auto& table = written_[nodes_[request.node].guid];
-        const auto block = routing_.tables.block(switch_of_.at(request.node), request.modifier);
-        const size_t first = size_t{request.modifier} * kLidsOfBlock;
-        if (table.size() < first + kLidsOfBlock) table.resize(first + kLidsOfBlock, kNoPort);
-        std::copy(block.begin(), block.end(), table.begin() + static_cast<ptrdiff_t>(first));
-    } else if (request.attribute == wire::kSmpPortInfo) {
-        take_port(request, smp);
-    } else if (request.attribute == wire::kSmpSwitchInfo && phase_ == Phase::discover) {
-        ask_ports(request.node);
-    } else if (request.attribute == wire::kSmpSmInfo) {
-        state_ = wire::kSmStandby;  // the other one took over
-        poll_at_ = now + settings_.poll_interval;
+void Manager::take_set(base::Instant now, const SmpRequest& request, const MadBytes& mad) {
+    switch (request.is_congestion ? 0 : request.attribute) {
+        case wire::kSmpPortInfo: take_port(request, mad); break;
+        case wire::kSmpSwitchInfo:
+            if (phase_ == Phase::discover) ask_ports(request.node);
+            break;
+        case wire::kSmpSmInfo:
+            state_ = wire::kSmStandby;  // the other manager took over
+            poll_at_ = now + settings_.poll_interval;
+            break;
+        case wire::kSmpSlToVlMappingTable: note_lanes(request); break;
+        default: {
+            const uint64_t hash = request.is_congestion ? hash_of(plan_.congestion_data(request))
+                                                        : hash_of(plan_.block(fabric_, request));
+            written_.note(fabric_[request.node].port_guid(), written_as(request), request.modifier,
+                          hash);
+        }
     }
 }
 
-// A switch marks that one of its links changed. The mark is taken away before its ports are read,
-// so that a change after that is seen by the next look. A manager that is not master yet leaves it
-// to the master, unless nobody has ever written to the switch.
-void Manager::take_switch(base::Instant, const Request& request, const SmpBytes& smp) {
-    Found& found = nodes_[request.node];
+// Records a map like the agent does: it may apply to many ports.
+void Manager::note_lanes(const SmpRequest& request) {
+    const FoundNode& found = fabric_[request.node];
+    const uint64_t map = plan_.lane_map(fabric_, request.node, request.modifier);
+    std::vector<uint64_t>& known = written_.lanes(found.port_guid());
+    if (!found.is_switch) {
+        known.assign(1, map);
+        return;
+    }
+    const uint32_t ports = found.port_count() + 1u;
+    if (known.empty()) known.assign(size_t{ports} * ports, ~uint64_t{0});
+    const bool all_in = (request.modifier & kAllInputPorts) != 0;
+    const bool all_out = (request.modifier & kAllOutputPorts) != 0;
+    for (uint32_t in = 0; in < ports; ++in)
+        for (uint32_t out = 0; out < ports; ++out)
+            if ((all_in || in == (request.modifier >> 8 & 0xff)) &&
+                (all_out || out == (request.modifier & 0xff)))
+                known[size_t{in} * ports + out] = map;
+}
+
+// A switch marks that one of its links changed. The mark is cleared before the ports are read, so
+// that the next look sees any later change. A manager that is not master yet leaves the mark to the
+// master, unless nobody has ever written to the switch.
+void Manager::take_switch(const SmpRequest& request, const MadBytes& smp) {
+    FoundNode& found = fabric_[request.node];
     found.switch_info = *wire::parse<wire::SwitchInfo>(smp.data());
     if (phase_ == Phase::idle) {
         is_dirty_ |= found.switch_info.port_state_change;
@@ -267,7 +276,7 @@ void Manager::take_switch(base::Instant, const Request& request, const SmpBytes&
     const bool is_mine = state_ == wire::kSmMaster || found.switch_info.linear_top == 0;
     if (!found.switch_info.port_state_change) return ask_ports(request.node);
     if (is_mine) {
-        ask({.node = request.node, .attribute = wire::kSmpSwitchInfo, .is_set = true});
+        window_.ask({.node = request.node, .attribute = wire::kSmpSwitchInfo, .is_set = true});
         return;
     }
     is_dirty_ = true;
@@ -275,77 +284,54 @@ void Manager::take_switch(base::Instant, const Request& request, const SmpBytes&
 }
 
 void Manager::ask_ports(uint32_t node) {
-    for (uint32_t port = 0; port <= nodes_[node].port_count; ++port)
-        ask({.node = node, .attribute = wire::kSmpPortInfo, .modifier = port});
+    for (uint32_t port = 0; port <= fabric_[node].port_count(); ++port)
+        window_.ask({.node = node, .attribute = wire::kSmpPortInfo, .modifier = port});
 }
 
-void Manager::repress(const SmpBytes& trap) {
-    const auto notice = *wire::parse<wire::Notice>(trap.data());
-    for (uint32_t node = 0; node < nodes_.size(); ++node)
-        if (nodes_[node].is_switch && lid_of(nodes_[node]) == notice.issuer_lid.value)
-            repress_.push_back(node);
-}
-
-void Manager::take_node(const Request& request, const SmpBytes& smp) {
+void Manager::take_node(const SmpRequest& request, const MadBytes& smp) {
     const auto info = *wire::parse<wire::NodeInfo>(smp.data());
-    // No node that there can be is none.
-    if (info.port_count == 0 || info.port_count > kMaxPort || info.local_port > info.port_count)
+    const bool is_switch = info.node_type == wire::kNodeSwitch;
+    // Ignores a node that cannot exist.
+    if (info.port_count == 0 || info.port_count > kMaxPort || info.local_port > info.port_count ||
+        (!is_switch && info.local_port == 0))
         return;
-    const auto [known, is_new] = by_guid_.try_emplace(
-        info.node_type == wire::kNodeSwitch ? info.node_guid.value : info.port_guid.value,
-        static_cast<uint32_t>(nodes_.size()));
-    if (is_new) add_node(request, info);
-    if (request.node != kNone) join(request.node, request.behind, known->second, info.local_port);
-}
-
-// A port of a channel adapter is a node of its own here: it has its own LID and its own cable.
-void Manager::add_node(const Request& request, const wire::NodeInfo& info) {
-    Found found;
-    found.guid = info.node_guid.value;
-    found.port_guid = info.port_guid.value;
-    found.is_switch = info.node_type == wire::kNodeSwitch;
-    found.port_count = info.port_count;
-    if (request.node != kNone) {
-        found.path = nodes_[request.node].path;
-        found.path.push_back(request.behind);
-        found.entry_port = info.local_port;
+    uint32_t node = fabric_.node_of(info.port_guid.value);
+    if (node == kNone) {
+        FoundNode found;
+        found.info = info;
+        found.is_switch = is_switch;
+        if (request.node != kNone) {
+            found.path = fabric_[request.node].path;
+            found.path.push_back(request.behind);
+            found.entry_port = info.local_port;
+        }
+        found.ports.resize(size_t{info.port_count} + 1);
+        node = fabric_.add(std::move(found));
+        window_.ask({.node = node, .attribute = wire::kSmpNodeDescription});
+        if (is_switch)
+            window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo});
+        else
+            window_.ask(
+                {.node = node, .attribute = wire::kSmpPortInfo, .modifier = info.local_port});
     }
-    found.ports.resize(size_t{info.port_count} + 1);
-    const auto node = static_cast<uint32_t>(nodes_.size());
-    const uint8_t own_port = info.local_port;
-    const bool is_switch = found.is_switch;
-    nodes_.push_back(std::move(found));
-    ask({.node = node, .attribute = wire::kSmpNodeDescription});
-    if (!is_switch) {
-        ask({.node = node, .attribute = wire::kSmpPortInfo, .modifier = own_port});
-        return;
-    }
-    ask({.node = node, .attribute = wire::kSmpSwitchInfo});
+    if (request.node != kNone) fabric_.join(request.node, request.behind, node, info.local_port);
 }
 
-void Manager::join(uint32_t node, uint8_t port, uint32_t peer, uint8_t peer_port) {
-    if (port >= nodes_[node].ports.size() || peer_port >= nodes_[peer].ports.size()) return;
-    nodes_[node].ports[port].peer = peer;
-    nodes_[node].ports[port].peer_port = peer_port;
-    nodes_[peer].ports[peer_port].peer = node;
-    nodes_[peer].ports[peer_port].peer_port = port;
-}
-
-void Manager::take_port(const Request& request, const SmpBytes& smp) {
-    Found& found = nodes_[request.node];
+void Manager::take_port(const SmpRequest& request, const MadBytes& smp) {
+    FoundNode& found = fabric_[request.node];
     const auto number = static_cast<uint8_t>(request.modifier);
-    Port& port = found.ports[number];
+    FoundPort& port = found.ports[number];
     port.info = *wire::parse<PortInfo>(smp.data());
     port.is_known = true;
-    if (phase_ != Phase::discover || number == 0 || !is_up(port.info)) return;
-    // What is behind it was found already where the other end asked first.
+    if (phase_ != Phase::discover || number == 0 || !port.is_up()) return;
+    // If the other end was asked first, the peer of this port is known already.
     const bool is_own_port = !found.is_switch && !found.path.empty();
     const bool is_too_far = found.path.size() >= wire::kSmpMaxHops;
     if (port.peer == kNone && number != found.entry_port && !is_own_port && !is_too_far)
-        ask({.node = request.node, .behind = number, .attribute = wire::kSmpNodeInfo});
+        window_.ask({.node = request.node, .behind = number, .attribute = wire::kSmpNodeInfo});
 }
 
-void Manager::take_manager(const Request& request, const SmpBytes& smp) {
+void Manager::take_manager(const SmpRequest& request, const MadBytes& smp) {
     const auto other = *wire::parse<wire::SmInfo>(smp.data());
     if (phase_ == Phase::idle) {
         polls_lost_ = 0;
@@ -358,31 +344,16 @@ void Manager::take_manager(const Request& request, const SmpBytes& smp) {
 // --- timers --------------------------------------------------------------------------------------
 
 base::Instant Manager::next_deadline() const {
-    base::Instant next = poll_at_;
-    if (!deadlines_.empty()) next = std::min(next, deadlines_.begin()->first.first);
-    return next;
+    return std::min(poll_at_, window_.next_deadline());
 }
 
 void Manager::on_timer(base::Instant now) {
-    while (!deadlines_.empty() && deadlines_.begin()->first.first <= now) {
-        const uint32_t transaction = deadlines_.begin()->second;
-        deadlines_.erase(deadlines_.begin());
-        const Pending pending = pending_.at(transaction);
-        pending_.erase(transaction);
-        if (pending.tries < settings_.retries) {
-            // Repeated at the end of the queue, under another number: an old answer is no answer.
-            ++counters_.repeated;
-            Request again = pending.request;
-            const uint32_t number = ++transaction_;
-            const base::Instant deadline = now + settings_.timeout;
-            pending_[number] = {again, deadline, static_cast<uint8_t>(pending.tries + 1)};
-            deadlines_[{deadline, number}] = number;
-            resend_.push_back(number);
-        } else {
-            ++counters_.given_up;
-            give_up(pending.request);
-        }
+    // A lost request calls for another sweep, but a manager that does not answer is ignored.
+    for (const SmpRequest& request : window_.on_timer(now)) {
+        ++counters_.given_up;
+        if (request.attribute != wire::kSmpSmInfo) is_dirty_ = true;
     }
+    counters_.repeated = window_.repeated();
     if (now >= poll_at_ && phase_ == Phase::idle) {
         if (state_ == wire::kSmStandby) {
             poll_at_ = now + settings_.poll_interval;
@@ -391,73 +362,87 @@ void Manager::on_timer(base::Instant now) {
                 state_ = wire::kSmDiscovering;
                 return begin_sweep(now);
             }
-            ask({.attribute = wire::kSmpSmInfo});
+            window_.ask({.attribute = wire::kSmpSmInfo});
         } else if (state_ == wire::kSmMaster) {
             if (is_dirty_ || ++looks_ >= settings_.looks_a_sweep) return begin_sweep(now);
             poll_at_ = now + settings_.look_interval;
-            look_around();
+            // A light sweep: did a switch mark a change, or has one gone?
+            for (uint32_t node = 0; node < fabric_.size(); ++node)
+                if (fabric_[node].is_switch)
+                    window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo});
         }
     }
     next_phase(now);
 }
 
-// A light sweep: has a switch marked a change, or is one gone?
-void Manager::look_around() {
-    for (uint32_t node = 0; node < nodes_.size(); ++node)
-        if (nodes_[node].is_switch) ask({.node = node, .attribute = wire::kSmpSwitchInfo});
-}
-
-void Manager::give_up(const Request& request) {
-    // What was lost has to be looked at again; a manager that does not answer is none.
-    if (request.attribute != wire::kSmpSmInfo) is_dirty_ = true;
-}
-
 void Manager::on_control(base::Instant now, uint32_t request) {
     if (request == wire::kSmHandover && state_ == wire::kSmStandby) {
-        state_ = wire::kSmMaster;
+        become_master();
         begin_sweep(now);
+    } else if (request == wire::kSmHandover && state_ == wire::kSmMaster) {
+        other_wrote_ = is_dirty_ = true;  // there were two masters, and this one stays
+        next_phase(now);
     }
     if (request == wire::kSmDisable) state_ = wire::kSmNotActive;
+}
+
+void Manager::set_groups(base::Instant now, std::vector<MulticastGroup> groups) {
+    if (groups_ == groups) return;
+    groups_ = std::move(groups);
+    groups_changed_ = true;
+    next_phase(now);
 }
 
 // --- the phases of a sweep -----------------------------------------------------------------------
 
 void Manager::next_phase(base::Instant now) {
-    if (phase_ == Phase::idle && state_ == wire::kSmMaster && is_dirty_ && queue_.empty() &&
-        pending_.empty() && repress_.empty())
-        return begin_sweep(now);
-    while (phase_ != Phase::idle && queue_.empty() && pending_.empty()) {
+    if (phase_ == Phase::idle && state_ == wire::kSmMaster && window_.is_empty() &&
+        repress_.empty()) {
+        if (is_dirty_) return begin_sweep(now);
+        if (groups_changed_ && plan_.is_made()) enter(Phase::write_groups, now);
+    }
+    while (phase_ != Phase::idle && window_.is_empty()) {
         switch (phase_) {
-            case Phase::discover:
-                phase_ = Phase::ask_managers;
-                ask_managers();
-                break;
+            case Phase::discover: enter(Phase::ask_managers, now); break;
             case Phase::ask_managers: decide(now); break;
-            case Phase::configure:
-                phase_ = Phase::write_tables;
-                route();
-                write_tables();
+            case Phase::configure: enter(Phase::write_tables, now); break;
+            case Phase::write_tables: enter(Phase::write_lanes, now); break;
+            case Phase::write_lanes:
+                if (!write_lanes()) enter(Phase::arm, now);
                 break;
-            case Phase::write_tables:
-                phase_ = Phase::arm;
-                set_states(wire::kPortArmed);
-                break;
-            case Phase::arm:
-                phase_ = Phase::activate;
-                set_states(wire::kPortActive);
-                break;
+            case Phase::arm: enter(Phase::activate, now); break;
+            case Phase::activate: enter(Phase::control_congestion, now); break;
             case Phase::hand_over:
-                if (state_ == wire::kSmMaster) return begin_sweep(now);  // nobody took it
+                if (state_ == wire::kSmMaster) return begin_sweep(now);  // the handover failed
                 phase_ = Phase::idle;
                 break;
-            case Phase::activate: return end_sweep(now);
+            case Phase::control_congestion: return end_sweep(now);
+            case Phase::write_groups: phase_ = Phase::idle; break;
             case Phase::idle: break;
         }
     }
 }
 
+void Manager::enter(Phase phase, base::Instant) {
+    phase_ = phase;
+    switch (phase) {
+        case Phase::ask_managers: ask_managers(); break;
+        case Phase::write_tables:
+            plan_.make(fabric_, lids_);
+            write_tables();
+            write_groups();
+            break;
+        case Phase::arm: set_states(wire::kPortArmed); break;
+        case Phase::activate: set_states(wire::kPortActive); break;
+        case Phase::control_congestion: control_congestion(); break;
+        case Phase::write_groups: write_groups(); break;
+        default: break;
+    }
+}
+
 void Manager::end_sweep(base::Instant now) {
     phase_ = Phase::idle;
+    complete_ = fabric_;
     ++activity_;
     looks_ = 0;
     poll_at_ = now + settings_.look_interval;
@@ -465,12 +450,12 @@ void Manager::end_sweep(base::Instant now) {
 }
 
 void Manager::ask_managers() {
-    for (uint32_t node = 0; node < nodes_.size(); ++node) {
-        if (nodes_[node].port_guid == settings_.port_guid) continue;
-        for (const Port& port : nodes_[node].ports)
+    for (uint32_t node = 0; node < fabric_.size(); ++node) {
+        if (fabric_[node].port_guid() == settings_.port_guid) continue;
+        for (const FoundPort& port : fabric_[node].ports)
             if (port.is_known && (port.info.capability_mask.value & wire::kPortIsSm) != 0 &&
-                !nodes_[node].is_switch) {
-                ask({.node = node, .attribute = wire::kSmpSmInfo});
+                !fabric_[node].is_switch) {
+                window_.ask({.node = node, .attribute = wire::kSmpSmInfo});
                 break;
             }
     }
@@ -481,231 +466,171 @@ bool Manager::outranks(const wire::SmInfo& other) const {
     return settings_.port_guid < other.guid.value;
 }
 
-// 14.4.1: a master that meets a standby of higher rank hands over; one that is still looking steps
-// back for a master, and for anybody of higher rank.
+// 14.4.1: a master that finds a standby of higher rank hands over to it. A manager that is still
+// discovering yields to any master, and to any manager of higher rank.
 void Manager::decide(base::Instant now) {
     for (const auto& [node, other] : managers_) {
-        // An adapter with two ports is met twice: it may be this one.
+        // An adapter with two ports is found twice: this may be the manager itself.
         if (other.state == wire::kSmNotActive || other.guid.value == settings_.port_guid) continue;
         const bool is_better = !outranks(other);
+        other_wrote_ |= other.state == wire::kSmMaster;
         if (state_ == wire::kSmMaster && is_better) {
             phase_ = Phase::hand_over;
-            master_path_ = nodes_[node].path;
-            ask({.node = node,
-                 .attribute = wire::kSmpSmInfo,
-                 .modifier = wire::kSmHandover,
-                 .is_set = true});
+            master_path_ = fabric_[node].path;
+            window_.ask({.node = node,
+                         .attribute = wire::kSmpSmInfo,
+                         .modifier = wire::kSmHandover,
+                         .is_set = true});
             poll_at_ = now + settings_.poll_interval;
             return;
         }
         if (state_ == wire::kSmDiscovering && (other.state == wire::kSmMaster || is_better)) {
             state_ = wire::kSmStandby;
             phase_ = Phase::idle;
-            master_path_ = nodes_[node].path;
+            master_path_ = fabric_[node].path;
             polls_lost_ = 0;
             poll_at_ = now + settings_.poll_interval;
             return;
         }
     }
-    state_ = wire::kSmMaster;
+    become_master();
     phase_ = Phase::configure;
     configure();
 }
 
-// LIDs that are known stay; those that ports have already stay where nobody else has them.
-void Manager::assign_lids() {
-    std::set<uint16_t> taken;
-    for (const auto& [guid, lid] : lids_) taken.insert(lid);
-    for (const Found& found : nodes_) {
-        if (lids_.contains(found.port_guid)) continue;
-        uint16_t lid = 0;
-        for (const Port& port : found.ports)
-            if (port.is_known && port.info.lid.value != 0) lid = port.info.lid.value;
-        if (lid != 0 && lid <= kMaxUnicastLid && taken.insert(lid).second)
-            lids_[found.port_guid] = lid;
-    }
-    uint16_t next = 1;
-    for (const Found& found : nodes_) {
-        if (lids_.contains(found.port_guid)) continue;
-        while (taken.contains(next)) ++next;
-        if (next > kMaxUnicastLid) return;
-        taken.insert(next);
-        lids_[found.port_guid] = next;
-    }
-}
-
 template <class Visit>
 void Manager::for_each_link_port(Visit&& visit) {
-    for (uint32_t node = 0; node < nodes_.size(); ++node) {
-        const Found& found = nodes_[node];
+    for (uint32_t node = 0; node < fabric_.size(); ++node) {
+        const FoundNode& found = fabric_[node];
         for (uint32_t number = 0; number < found.ports.size(); ++number)
-            if (found.ports[number].is_known && (number == 0 || is_up(found.ports[number].info)))
+            if (found.ports[number].is_known && (number == 0 || found.ports[number].is_up()))
                 visit(node, static_cast<uint8_t>(number), found.ports[number].info);
     }
 }
 
-// A switch that knows no manager came up anew, with empty tables. That is seen before its ports are
-// told of this one.
-void Manager::forget_new_switches() {
-    for (const Found& found : nodes_) {
-        if (!found.is_switch || !found.ports[0].is_known ||
-            found.ports[0].info.master_sm_lid.value != 0)
-            continue;
-        written_.erase(found.guid);
-        written_maps_.erase(found.guid);
+// Forgets tables that a node may have lost. A restarted node has empty tables. It knows no master,
+// unless this manager has written to it since. In that case, a switch has no highest LID, or all
+// its links are still in the state in which links come up. Another manager may have written to a
+// node that a sweep missed, or to all nodes if a port has a LID that this manager did not assign.
+// The states used here were read before this sweep wrote any port.
+void Manager::forget_lost_tables() {
+    const uint16_t own = lids_[settings_.port_guid];
+    std::set<uint64_t> trusted;
+    for (const FoundNode& found : fabric_.nodes()) {
+        const FoundPort& port = found.ports[found.own_port()];
+        const uint16_t lid = port.info.lid.value;
+        other_wrote_ |= port.is_known && lid != 0 && lid != lid_of(found, lids_);
+        const auto was_told = [](const FoundPort& each) {
+            return each.is_known && each.info.port_state > wire::kPortInitialize;
+        };
+        const bool is_new_switch =
+            found.is_switch && (found.switch_info.linear_top == 0 ||
+                                std::none_of(found.ports.begin() + 1, found.ports.end(), was_told));
+        if (port.is_known && !is_new_switch && port.info.master_sm_lid.value == own)
+            trusted.insert(found.port_guid());
     }
+    written_.keep_only(std::exchange(other_wrote_, false) ? std::set<uint64_t>{} : trusted);
+}
+
+// A new master does not know what another master has written.
+void Manager::become_master() {
+    other_wrote_ |= state_ != wire::kSmMaster;
+    state_ = wire::kSmMaster;
 }
 
 void Manager::configure() {
-    assign_lids();
-    forget_new_switches();
+    assign_lids(fabric_, settings_.lmc, lids_);
+    forget_lost_tables();
     for_each_link_port([this](uint32_t node, uint8_t number, const PortInfo& now) {
-        const Request request{.node = node,
-                              .attribute = wire::kSmpPortInfo,
-                              .modifier = number,
-                              .is_set = true,
-                              .wanted_state = wire::kPortNoChange};
+        const SmpRequest request{.node = node,
+                                 .attribute = wire::kSmpPortInfo,
+                                 .modifier = number,
+                                 .is_set = true,
+                                 .wanted_state = wire::kPortNoChange};
         const PortInfo wanted = wanted_port(request);
-        const bool is_as_wanted = wanted.lid.value == now.lid.value &&
-                                  wanted.master_sm_lid.value == now.master_sm_lid.value &&
-                                  wanted.m_key.value == now.m_key.value &&
-                                  wanted.operational_vls == now.operational_vls &&
-                                  wanted.neighbor_mtu == now.neighbor_mtu;
-        if (!is_as_wanted) ask(request);
+        const bool is_as_wanted =
+            wanted.lid == now.lid && wanted.lmc == now.lmc &&
+            wanted.master_sm_lid == now.master_sm_lid && wanted.m_key.value == now.m_key.value &&
+            wanted.m_key_lease_period == now.m_key_lease_period &&
+            wanted.m_key_protect_bits == now.m_key_protect_bits &&
+            wanted.operational_vls == now.operational_vls &&
+            wanted.neighbor_mtu == now.neighbor_mtu && wanted.vl_high_limit == now.vl_high_limit &&
+            wanted.inbound_enforcement == now.inbound_enforcement;
+        if (!is_as_wanted) window_.ask(request);
     });
 }
 
-// The fabric as it was found, for the engines: a port of an adapter is a host. Nodes stand in the
-// order of their LIDs, which stay: so a switch has the same number after each sweep.
-void Manager::route() {
-    topology::Graph graph;
-    LidOwners owners(lids_.empty() ? 0 : highest_lid() + 1u, {kNone, 0});
-    switch_nodes_.clear();
-    switch_of_.clear();
-    std::vector<uint32_t> order(nodes_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::stable_sort(order, {}, [this](uint32_t node) { return lid_of(nodes_[node]); });
-    std::vector<uint32_t> place(nodes_.size());
-    for (const uint32_t node : order) {
-        const Found& found = nodes_[node];
-        topology::Node entry;
-        entry.name = text("n", node);
-        entry.kind = found.is_switch ? topology::NodeKind::switch_node : topology::NodeKind::host;
-        entry.port_count = found.port_count;
-        place[node] = graph.add(std::move(entry));
-        const uint16_t lid = lid_of(found);
-        uint16_t port = 0;
-        for (uint32_t number = 1; number < found.ports.size() && !found.is_switch; ++number)
-            if (found.ports[number].peer != kNone) port = static_cast<uint16_t>(number - 1);
-        if (lid != 0) owners[lid] = {place[node], port};
-        if (!found.is_switch) continue;
-        switch_of_[node] = static_cast<uint32_t>(switch_nodes_.size());
-        switch_nodes_.push_back(node);
-    }
-    for (const uint32_t node : order) add_cables(node, place, graph);
-    ++routings_;
-    std::optional<Subnet> before = std::exchange(subnet_, std::move(*Subnet::make(graph, owners)));
-    std::vector<uint64_t> switches;
-    for (const uint32_t node : switch_nodes_) switches.push_back(nodes_[node].guid);
-    const bool is_known = std::exchange(routed_switches_, switches) == switches;
-    if (is_known && before && has_only_lost_links(*before, *subnet_))
-        routing_ = repair(*before, *subnet_, *engine_, settings_.routing, routing_).routing;
-    else
-        route_anew();
-}
-
-void Manager::route_anew() {
-    if (settings_.engine != nullptr) {
-        routing_ = settings_.engine->route(*subnet_, settings_.routing);
-        engine_ = settings_.engine;
-    } else {
-        ChosenRouting chosen = route_by_shape(*subnet_, settings_.routing);
-        routing_ = std::move(chosen.routing);
-        engine_ = chosen.engine;
-    }
-    engine_name_ = engine_->name;
-}
-
-uint16_t Manager::highest_lid() const {
-    uint16_t highest = 0;
-    for (const auto& [guid, lid] : lids_) highest = std::max(highest, lid);
-    return highest;
-}
-
-void Manager::add_cables(uint32_t node, const std::vector<uint32_t>& place,
-                         topology::Graph& graph) const {
-    for (uint32_t number = 1; number < nodes_[node].ports.size(); ++number) {
-        const Port& port = nodes_[node].ports[number];
-        const bool is_mine =
-            port.peer != kNone &&
-            std::pair(node, number) < std::pair(port.peer, uint32_t{port.peer_port});
-        if (!is_mine || port.peer_port == 0) continue;
-        // Both ends have to say so: a node that lies joins nobody.
-        const Port& other = nodes_[port.peer].ports[port.peer_port];
-        if (other.peer != node || other.peer_port != number) continue;
-        topology::Cable cable;
-        cable.a = {place[node], static_cast<uint16_t>(number - 1)};
-        cable.b = {place[port.peer], static_cast<uint16_t>(port.peer_port - 1)};
-        graph.cables.push_back(cable);
-    }
-}
-
-// Blocks that differ from what was written last; all of a switch that is new.
+// Writes blocks that differ from what was written last, and all blocks of a new node.
 void Manager::write_tables() {
-    const uint32_t blocks = (subnet_->lid_end() + kLidsOfBlock - 1) / kLidsOfBlock;
-    for (uint32_t s = 0; s < switch_nodes_.size(); ++s) {
-        const uint32_t node = switch_nodes_[s];
-        const Found& found = nodes_[node];
-        if (found.switch_info.linear_top != subnet_->lid_end() - 1)
-            ask({.node = node, .attribute = wire::kSmpSwitchInfo, .is_set = true});
-        const std::vector<uint8_t>& before = written_[found.guid];
-        for (uint32_t n = 0; n < blocks; ++n) {
-            const auto block = routing_.tables.block(s, n);
-            const bool is_same =
-                before.size() >= (n + 1) * kLidsOfBlock &&
-                std::equal(block.begin(), block.end(), before.begin() + n * kLidsOfBlock);
-            if (!is_same)
-                ask({.node = node,
-                     .attribute = wire::kSmpLinearForwardingTable,
-                     .modifier = n,
-                     .is_set = true});
-        }
+    std::vector<SmpRequest> sets;
+    for (uint32_t node = 0; node < fabric_.size(); ++node) {
+        const FoundNode& found = fabric_[node];
+        if (found.is_switch && found.switch_info.linear_top != plan_.subnet().lid_end() - 1)
+            window_.ask({.node = node, .attribute = wire::kSmpSwitchInfo, .is_set = true});
+        sets.clear();
+        plan_.list_tables(fabric_, node, sets);
+        ask_unless_written(sets);
     }
-    if (routing_.lanes.count > 1) write_lanes();
 }
 
-// After all tables: a packet without a route is worse off than one in a wrong lane.
-void Manager::write_lanes() {
-    for (uint32_t s = 0; s < switch_nodes_.size(); ++s) {
-        const uint32_t node = switch_nodes_[s];
-        const Found& found = nodes_[node];
-        base::Hash hash;
-        for (uint32_t in = 0; in <= found.port_count; ++in)
-            for (uint32_t out = 1; out <= found.port_count; ++out)
-                for (uint8_t level = 0; level < kServiceLevels; ++level)
-                    hash.add(routing_.lanes.rule.lane(
-                        subnet_->port_index(s, static_cast<uint8_t>(in)),
-                        subnet_->port_index(s, static_cast<uint8_t>(out)), level));
-        const auto known = written_maps_.find(found.guid);
-        if (known != written_maps_.end() && known->second == hash.value()) continue;
-        written_maps_[found.guid] = hash.value();
-        for (uint32_t in = 0; in <= found.port_count; ++in)
-            for (uint32_t out = 1; out <= found.port_count; ++out)
-                ask({.node = node,
-                     .attribute = wire::kSmpSlToVlMappingTable,
-                     .modifier = in << 8 | out,
-                     .is_set = true});
+void Manager::ask_unless_written(const std::vector<SmpRequest>& sets) {
+    for (const SmpRequest& set : sets) {
+        const uint64_t hash = set.is_congestion ? hash_of(plan_.congestion_data(set))
+                                                : hash_of(plan_.block(fabric_, set));
+        if (!written_.has(fabric_[set.node].port_guid(), written_as(set), set.modifier, hash))
+            window_.ask(set);
     }
+}
+
+// Lanes come after all tables, because a missing route is worse than a wrong lane. True: there are
+// maps to write.
+bool Manager::write_lanes() {
+    if (!plan_.wants_lanes() || lane_rounds_ == kMostLaneRounds) return false;
+    ++lane_rounds_;
+    for (uint32_t node = 0; node < fabric_.size(); ++node)
+        for (const SmpRequest& set :
+             plan_.lane_sets(fabric_, node, written_.lanes(fabric_[node].port_guid())))
+            window_.ask(set);
+    return !window_.is_empty();
+}
+
+// Blocks of removed groups are written once more, empty.
+void Manager::write_groups() {
+    groups_changed_ = false;
+    plan_.make_trees(fabric_, groups_);
+    std::vector<SmpRequest> sets;
+    for (uint32_t node = 0; node < fabric_.size(); ++node) {
+        if (!fabric_[node].is_switch) continue;
+        sets.clear();
+        plan_.list_groups(node, sets);
+        for (const uint32_t modifier :
+             written_.modifiers(fabric_[node].port_guid(), wire::kSmpMulticastForwardingTable)) {
+            const auto same = [&](const SmpRequest& set) { return set.modifier == modifier; };
+            if (std::ranges::none_of(sets, same))
+                sets.push_back({.node = node,
+                                .attribute = wire::kSmpMulticastForwardingTable,
+                                .modifier = modifier,
+                                .is_set = true});
+        }
+        ask_unless_written(sets);
+    }
+}
+
+void Manager::control_congestion() {
+    std::vector<SmpRequest> sets;
+    for (uint32_t node = 0; node < fabric_.size(); ++node)
+        plan_.list_congestion(fabric_, node, sets);
+    ask_unless_written(sets);
 }
 
 void Manager::set_states(wire::PortState state) {
     for_each_link_port([&](uint32_t node, uint8_t number, const PortInfo& now) {
         if (number == 0 || now.port_state + 1 != state) return;
-        ask({.node = node,
-             .attribute = wire::kSmpPortInfo,
-             .modifier = number,
-             .is_set = true,
-             .wanted_state = state});
+        window_.ask({.node = node,
+                     .attribute = wire::kSmpPortInfo,
+                     .modifier = number,
+                     .is_set = true,
+                     .wanted_state = state});
     });
 }
 

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
+#include "control/subnet/check/spread.h"
 #include "control/subnet/routing/tree_order.h"
 
 namespace tulle::control {
 namespace {
 
-constexpr unsigned kSwitchBits = 20;  // of a key; LIDs leave no more than 49,151 switches
+constexpr unsigned kSwitchBits = 20;  // of a key; LIDs allow at most 49,151 switches
 constexpr uint64_t kSwitchMask = (uint64_t{1} << kSwitchBits) - 1;
 
 }  // namespace
@@ -21,7 +23,12 @@ Balance::Balance(const Subnet& subnet)
       load_(subnet.link_count()),
       key_(subnet.switch_count()),
       chosen_(subnet.switch_count()),
-      flow_(subnet.switch_count()) {}
+      flow_(subnet.switch_count()),
+      lids_down_(subnet.link_count()),
+      lids_from_(subnet.switch_count()),
+      is_on_way_(subnet.switch_count()),
+      strays_(subnet.switch_count()),
+      taken_(subnet.switch_count()) {}
 
 void Balance::choose(uint32_t lid, const Ways& ways, ForwardingTables& tables) {
     const Subnet::Place& place = subnet_.place(lid);
@@ -43,6 +50,82 @@ void Balance::choose(uint32_t lid, const Ways& ways, ForwardingTables& tables) {
         key_[step.from] = goes_up ? best : (best & ~kSwitchMask) | place_[step.from];
     }
     if (place.port != kSwitchItself) add_loads(lid, ways);
+}
+
+// The switch of the highest tier whose links down to the home carry the fewest LIDs. Ties go to the
+// one from which the fewest LIDs come down, then to the first in the order of planes. chosen_ holds
+// its way.
+uint32_t Balance::find_top(uint32_t home, const Ways& ways) {
+    constexpr uint64_t kNoWay = ~uint64_t{0};
+    std::ranges::fill(key_, kNoWay);
+    key_[home] = 0;
+    uint32_t top = home;
+    auto least = std::tuple(0u, kNoWay, kNoWay, kNone);  // compares the highest tier first
+    for (const Ways::Step& step : ways.steps()) {
+        for (const Ways::Way& way : ways.ways(step)) {
+            const bool goes_down = rank_[way.to] < rank_[step.from];
+            if (!goes_down || key_[way.to] == kNoWay) continue;
+            const uint64_t key = key_[way.to] + lids_down_[way.link];
+            if (key >= key_[step.from]) continue;
+            key_[step.from] = key;
+            chosen_[step.from] = way.link;
+        }
+        if (key_[step.from] == kNoWay) continue;
+        const auto cost = std::tuple(~rank_[step.from], key_[step.from], lids_from_[step.from],
+                                     place_[step.from]);
+        if (top != home && cost >= least) continue;
+        least = cost;
+        top = step.from;
+    }
+    return top;
+}
+
+void Balance::choose_from_above(uint32_t lid, const Ways& ways, ForwardingTables& tables) {
+    const Subnet::Place& place = subnet_.place(lid);
+    if (place.port == kSwitchItself) return choose(lid, ways, tables);
+    const uint32_t top = find_top(place.home, ways);
+    is_on_way_.assign(is_on_way_.size(), false);
+    for (uint32_t s = top; s != place.home; s = subnet_.link(chosen_[s]).to) {
+        is_on_way_[s] = true;
+        ++lids_down_[chosen_[s]];
+    }
+    ++lids_from_[top];
+    const auto row = tables.row(lid);
+    row[place.home] = place.port;
+    key_[place.home] = 0;
+    strays_[place.home] = 0;
+    for (const Ways::Step& step : ways.steps()) {
+        auto best = std::tuple(uint8_t{255}, ~uint64_t{0});
+        Ways::Way taken{};
+        for (const Ways::Way& way : ways.ways(step)) {
+            // The way down has one link, even if several join two switches.
+            const bool leaves_way = is_on_way_[step.from] && chosen_[step.from] != way.link;
+            const bool comes_down = rank_[way.to] < rank_[step.from] && !is_on_way_[step.from];
+            const auto strays =
+                static_cast<uint8_t>(strays_[way.to] | (leaves_way || comes_down ? 1 : 0));
+            const auto cost = std::tuple(strays, key_[way.to] + load_[way.link]);
+            if (cost >= best) continue;
+            best = cost;
+            taken = way;
+        }
+        strays_[step.from] = std::get<0>(best);
+        key_[step.from] = std::get<1>(best);
+        taken_[step.from] = taken.link;
+        row[step.from] = subnet_.link(taken.link).port;
+    }
+    chosen_.swap(taken_);
+    add_loads(lid, ways);
+}
+
+bool Balance::is_tree() const {
+    for (uint32_t id = 0; id < subnet_.link_count(); ++id)
+        if (rank_[subnet_.link(id).from] == rank_[subnet_.link(id).to]) return false;
+    return true;
+}
+
+uint64_t conflicts_of_shifts(const Subnet& subnet, const ForwardingTables& tables) {
+    constexpr uint32_t kShifts = 64;  // a sample; all shifts if there are no more hosts
+    return measure_shifts(subnet, tables, kShifts).sum_of_most;
 }
 
 void Balance::add_loads(uint32_t lid, const Ways& ways) {
@@ -102,8 +185,8 @@ std::vector<uint32_t> homes_in_order(const Subnet& subnet) {
     return homes;
 }
 
-// Round by round: a switch joins where it has neighbours that joined in rounds before. Only
-// switches that are left are looked at, so this costs little where few are.
+// Works in rounds: a switch joins if a neighbour joined in an earlier round. Only the remaining
+// switches are examined, so this costs little if few remain.
 Detours add_detours(const Subnet& subnet, uint32_t home, Ways& ways) {
     Detours found;
     if (ways.steps().size() + 1 == subnet.switch_count()) return found;

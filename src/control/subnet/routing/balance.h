@@ -1,14 +1,20 @@
-// Spreads LIDs over the ways that an engine allows: one tree of next hops for each LID, each tree
-// where the trees before it left most room.
+// Spreads LIDs over the ways that an engine allows. Each LID gets one tree of next hops, placed
+// where the earlier trees left the most room.
 //
-// The cost of a way is the load of its links so far, summed up to the home; a load is the number of
-// pairs of hosts whose path crosses the link. Loads count what really passes, so a spine spreads
-// the LIDs that leaves send through it, and not all LIDs. On a full fat tree this gives what
-// d-mod-k gives (Zahavi, "Fat-trees routing and node ordering providing contention free traffic for
-// MPI global collectives", 2011). On other fabrics it is the single-source shortest paths of
-// Hoefler, Schneider and Lumsdaine ("Optimized routing for large-scale InfiniBand networks", 2009),
-// for any set of allowed ways. Equal ways are told apart by the highest switch that they lead over,
-// so that all leaves choose the same one and a LID comes down one way.
+// The cost of a way is the sum of the loads of its links, up to the home. A load is the number of
+// pairs of hosts whose path crosses the link. Loads count actual paths, so a spine spreads the LIDs
+// that leaves send through it, and not all LIDs. On a full fat tree the result equals d-mod-k
+// (Zahavi, "Fat-trees routing and node ordering providing contention free traffic for MPI global
+// collectives", 2011). On other fabrics it is the single-source shortest paths of Hoefler,
+// Schneider and Lumsdaine ("Optimized routing for large-scale InfiniBand networks", 2009), for any
+// set of allowed ways. Ties are broken by the highest switch on the way, so that all leaves choose
+// the same one and a LID comes down one way.
+//
+// A tree that lost cables is not even. A leaf that lost one soon chooses differently from the
+// others, and flows of a shift collide. So a second set of tables gives each LID one switch to come
+// down from, which all leaves use that can; the better set is taken (30 cables of 648 gone from a
+// fat tree of 648 hosts: 2.8 flows on the busiest link of a shift, 3.0 by loads alone, 3.4 by
+// choosing twice).
 #pragma once
 
 #include <cstdint>
@@ -23,15 +29,19 @@ class Balance {
 public:
     explicit Balance(const Subnet& subnet);
 
-    // Writes the ports of all switches of `ways`, and of the home, for one LID at the home.
+    // Writes the ports for one LID at all switches of `ways` and at the home.
     void choose(uint32_t lid, const Ways& ways, ForwardingTables& tables);
-    // Takes back what choose() added to loads for a LID.
+    // The same for a tree: all paths come down from one switch, if they can.
+    void choose_from_above(uint32_t lid, const Ways& ways, ForwardingTables& tables);
+    // Subtracts the loads that choose() added for a LID.
     void remove(uint32_t lid, const Ways& ways, const ForwardingTables& tables);
-    // All links between two tiers carry the same, or the fabric is a tree.
+    // Whether all links between any two tiers have equal loads.
     bool is_even() const;
+    bool is_tree() const;  // no link joins two switches of one tier
 
 private:
     void add_loads(uint32_t lid, const Ways& ways);
+    uint32_t find_top(uint32_t home, const Ways& ways);
 
     const Subnet& subnet_;
     std::vector<uint32_t> rank_;    // by switch
@@ -39,10 +49,16 @@ private:
     std::vector<uint64_t> load_;    // by link
     std::vector<uint64_t> key_;     // by switch: cost to the home, then the highest switch
     std::vector<uint32_t> chosen_;  // by switch: a link
-    std::vector<uint64_t> flow_;    // by switch: hosts whose packets pass
+    std::vector<uint64_t> flow_;    // by switch: number of hosts whose packets pass
+    // For LIDs that come down from one switch.
+    std::vector<uint64_t> lids_down_;  // by link: number of LIDs that come down it
+    std::vector<uint64_t> lids_from_;  // by switch: number of LIDs that come down from it
+    std::vector<bool> is_on_way_;      // by switch: it is on the LID's way down
+    std::vector<uint8_t> strays_;      // by switch: its path comes down elsewhere
+    std::vector<uint32_t> taken_;      // by switch: a link
 };
 
-// Which paths had to leave the ways of an engine, so that connected switches reach each other.
+// Which paths leave the ways of an engine, so that connected switches reach each other.
 struct Detours {
     bool joins_hosts = false;  // from a switch with hosts to another one
     bool joins_any = false;    // a path with a host at one end
@@ -53,54 +69,105 @@ struct Detours {
     }
 };
 
-// All LIDs of a subnet, home by home in the order given, each by the ways that `engine` finds.
-// Switches that it leaves out, though they are connected, join the nearest one that it did not.
-// Unless told not to, each LID chooses once more where links are not used evenly, now that it knows
-// all others. Trees choose once: what gains a little there is lost in shifts (30 cables of 648 gone
-// from a fat tree of 648 hosts: 3.0 flows on the busiest link of a shift, or 3.4 by choosing
-// twice).
-enum class Passes : uint8_t { one, two };
+// Fills the tables for all LIDs of a subnet, home by home in the given order, by the ways that
+// `engine` finds. Connected switches that it leaves out join the nearest switch that has a way. If
+// links are not used evenly, each LID then chooses again, now that all others are known: once in a
+// tree, several times elsewhere. `Passes::one` prevents this. Of all these tables, those with the
+// fewest collisions of shifts are taken.
+enum class Passes : uint8_t { one, several };
+inline constexpr int kMostPasses = 5;  // chosen: on tori, more passes gain nothing
 struct Filled {
     ForwardingTables tables;
     Detours detours{};
-    std::vector<uint32_t> detoured;  // LIDs to which such paths lead
+    std::vector<uint32_t> detoured;  // LIDs with such paths
 };
 template <class Engine>
 Filled fill(const Subnet& subnet, Engine&& engine, const std::vector<uint32_t>& homes,
-            Passes passes = Passes::two);
+            Passes passes = Passes::several);
 
-// The switches by the lowest LID of their hosts, then those without hosts.
+// The switches in the order of the lowest LID of their hosts, then those without hosts.
 std::vector<uint32_t> homes_in_order(const Subnet& subnet);
 
 // ---------------------------------------------------------------------------------------------
 
-// Adds steps for connected switches that have none.
+// Adds steps for connected switches that have no way.
 Detours add_detours(const Subnet& subnet, uint32_t home, Ways& ways);
+
+// Visits the LIDs of one path at a home. Each path begins with another host, so that the LIDs of
+// one host are spread over links like the hosts of a switch.
+template <class Visit>
+void for_each_lid(const Subnet& subnet, uint32_t home, uint8_t path, Visit&& visit) {
+    const auto lids = subnet.lids_at(home);
+    if (subnet.paths() == 1) {
+        for (const uint16_t lid : lids) visit(lid);
+        return;
+    }
+    std::vector<uint16_t> hosts;
+    for (const uint16_t lid : lids)
+        if (subnet.place(lid).path == path) {
+            if (subnet.is_host(lid))
+                hosts.push_back(lid);
+            else
+                visit(lid);
+        }
+    for (size_t i = 0; i < hosts.size(); ++i) visit(hosts[(i + path) % hosts.size()]);
+}
+
+// Visits all LIDs, each with the ways to its home.
+template <class Engine, class Visit>
+void for_each_lid_with_ways(const Subnet& subnet, Engine& engine,
+                            const std::vector<uint32_t>& homes, Visit&& visit) {
+    Ways ways;
+    for (uint8_t path = 0; path < subnet.paths(); ++path)
+        for (const uint32_t home : homes) {
+            engine.find(home, ways);
+            const Detours detours = add_detours(subnet, home, ways);
+            for_each_lid(subnet, home, path, [&](uint16_t lid) { visit(lid, ways, detours); });
+        }
+}
+
+// How much flows of shifts collide, to compare tables of one subnet.
+uint64_t conflicts_of_shifts(const Subnet& subnet, const ForwardingTables& tables);
 
 template <class Engine>
 Filled fill(const Subnet& subnet, Engine&& engine, const std::vector<uint32_t>& homes,
             Passes passes) {
     Filled filled{ForwardingTables(subnet.switch_count(), subnet.lid_end()), {}, {}};
     Balance balance(subnet);
-    Ways ways;
-    for (const uint32_t home : homes) {
-        engine.find(home, ways);
-        const Detours detours = add_detours(subnet, home, ways);
-        filled.detours |= detours;
-        if (detours.joins_any)
-            for (const uint16_t lid : subnet.lids_at(home)) filled.detoured.push_back(lid);
-        for (const uint16_t lid : subnet.lids_at(home)) balance.choose(lid, ways, filled.tables);
-    }
+    for_each_lid_with_ways(subnet, engine, homes,
+                           [&](uint16_t lid, const Ways& ways, const Detours& detours) {
+                               filled.detours |= detours;
+                               if (detours.joins_any) filled.detoured.push_back(lid);
+                               balance.choose(lid, ways, filled.tables);
+                           });
     if (passes == Passes::one || balance.is_even()) return filled;
-    for (const uint32_t home : homes) {
-        if (subnet.hosts_at(home) == 0) continue;
-        engine.find(home, ways);
-        add_detours(subnet, home, ways);
-        for (const uint16_t lid : subnet.lids_at(home)) {
-            balance.remove(lid, ways, filled.tables);
-            balance.choose(lid, ways, filled.tables);
-        }
+    ForwardingTables tables = filled.tables;
+    uint64_t least = conflicts_of_shifts(subnet, filled.tables);
+    const auto keep_if_better = [&](const ForwardingTables& other, bool if_as_good = false) {
+        const uint64_t conflicts = conflicts_of_shifts(subnet, other);
+        if (conflicts > least || (conflicts == least && !if_as_good)) return;
+        least = conflicts;
+        filled.tables = other;
+    };
+    const bool is_tree = balance.is_tree();
+    for (int pass = 0; pass < (is_tree ? 1 : kMostPasses); ++pass) {
+        for_each_lid_with_ways(subnet, engine, homes,
+                               [&](uint16_t lid, const Ways& ways, const Detours&) {
+                                   if (subnet.hosts_at(subnet.place(lid).home) == 0) return;
+                                   balance.remove(lid, ways, tables);
+                                   balance.choose(lid, ways, tables);
+                               });
+        if (!is_tree) keep_if_better(tables, true);
     }
+    if (!is_tree) return filled;
+    ForwardingTables from_above = filled.tables;
+    Balance other(subnet);
+    for_each_lid_with_ways(subnet, engine, homes,
+                           [&](uint16_t lid, const Ways& ways, const Detours&) {
+                               other.choose_from_above(lid, ways, from_above);
+                           });
+    keep_if_better(from_above);
+    keep_if_better(tables);
     return filled;
 }
 

@@ -3,32 +3,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "control/subnet/routing/link_pairs.h"
+
 namespace tulle::control {
 namespace {
 
-// One lane's dependencies. A dependency is a pair of links, the first into a switch and the second
-// out of it; it has a number, and a count of the paths that need it.
+// The dependencies of one lane: pairs of links, each with the number of paths that need it.
 class Dependencies {
 public:
-    explicit Dependencies(const Subnet& subnet) : subnet_(subnet) {
-        first_.reserve(subnet.link_count() + 1);
-        first_.push_back(0);
-        for (uint32_t id = 0; id < subnet.link_count(); ++id)
-            first_.push_back(first_.back() +
-                             static_cast<uint32_t>(subnet.links_of(subnet.link(id).to).size()));
-    }
-    void empty() { count_.assign(first_.back(), 0); }
-    void add(uint32_t in, uint32_t out) { ++count_[number(in, out)]; }
-    void remove(uint32_t in, uint32_t out) { --count_[number(in, out)]; }
-    uint32_t count(uint32_t in, uint32_t out) const { return count_[number(in, out)]; }
+    explicit Dependencies(const Subnet& subnet) : pairs_(subnet) {}
+    void empty() { count_.assign(pairs_.count(), 0); }
+    void add(uint32_t in, uint32_t out) { ++count_[pairs_.number(in, out)]; }
+    void remove(uint32_t in, uint32_t out) { --count_[pairs_.number(in, out)]; }
+    uint32_t count(uint32_t in, uint32_t out) const { return count_[pairs_.number(in, out)]; }
 
 private:
-    uint32_t number(uint32_t in, uint32_t out) const {
-        return first_[in] + out - subnet_.first_link(subnet_.link(in).to);
-    }
-
-    const Subnet& subnet_;
-    std::vector<uint32_t> first_;  // by link
+    LinkPairs pairs_;
     std::vector<uint32_t> count_;
 };
 
@@ -43,8 +33,8 @@ public:
         if (levels_.empty()) levels_.assign(size_t{subnet.switch_count()} * subnet.lid_end(), 0);
     }
 
-    // Puts the paths to a LID that go up after they went down on lane 1, where they are on none
-    // yet.
+    // Puts those paths to a LID that go up after going down on lane 1, unless they are on a higher
+    // lane. Other paths go on lane 0.
     void separate(uint32_t lid, const std::vector<uint32_t>& place) {
         for (uint32_t s = 0; s < subnet_.switch_count(); ++s) {
             if (!path_counts(subnet_, s, lid)) continue;
@@ -54,13 +44,13 @@ public:
         }
     }
 
-    // Lanes below `first` are known to have no circle.
+    // Lanes below `first` must have no cycle.
     std::optional<Lanes> assign(uint8_t first, uint8_t max_lanes) {
         if (lane_count_ > max_lanes) return std::nullopt;
+        max_lanes_ = max_lanes;
         for (uint8_t lane = first; lane < lane_count_; ++lane) {
-            if (lane >= max_lanes) return std::nullopt;
             count_paths(lane);
-            break_circles(lane);
+            if (!break_circles(lane)) return std::nullopt;
         }
         Lanes lanes;
         lanes.count = lane_count_;
@@ -72,25 +62,16 @@ private:
     enum class Visit : uint8_t { none, open, done };
     struct Open {
         uint32_t link = 0;
-        uint32_t next = 0;  // link to look at
+        uint32_t next = 0;  // the link to visit next
     };
 
     uint8_t& level(uint32_t lid, uint32_t source) {
         return levels_[size_t{lid} * subnet_.switch_count() + source];
     }
 
-    // Calls take(in, out) for each dependency of a path; the tables have no loops.
     template <class Take>
     void walk(uint32_t lid, uint32_t source, Take&& take) const {
-        const auto row = tables_.row(lid);
-        uint32_t in = subnet_.link_at(source, row[source]);
-        while (in != kNone) {
-            const uint32_t s = subnet_.link(in).to;
-            const uint32_t out = subnet_.link_at(s, row[s]);
-            if (out == kNone) return;
-            take(in, out);
-            in = out;
-        }
+        for_each_dependency(subnet_, tables_, lid, source, take);
     }
 
     bool is_legal(uint32_t lid, uint32_t source, const std::vector<uint32_t>& place) const {
@@ -105,7 +86,7 @@ private:
     void count_paths(uint8_t lane) {
         dependencies_.empty();
         for (uint32_t lid = 0; lid < subnet_.lid_end(); ++lid) {
-            // Most LIDs have no path on a higher lane: one look at the row tells.
+            // Most LIDs have no path on a higher lane: a scan of the row shows it.
             if (subnet_.place(lid).home == kNone ||
                 std::memchr(&level(lid, 0), lane, subnet_.switch_count()) == nullptr)
                 continue;
@@ -115,14 +96,17 @@ private:
         }
     }
 
-    // Depth first. What is done stays so, since dependencies only go away.
-    void break_circles(uint8_t lane) {
+    // Searches depth first. Finished links stay finished, since dependencies only disappear. False:
+    // a cycle remains, and there is no lane to move its paths to.
+    bool break_circles(uint8_t lane) {
         visit_.assign(subnet_.link_count(), Visit::none);
         for (uint32_t link = 0; link < subnet_.link_count(); ++link) {
             if (visit_[link] != Visit::none) continue;
             open(link);
-            while (!stack_.empty()) step(lane);
+            while (!stack_.empty())
+                if (!step(lane)) return false;
         }
+        return true;
     }
 
     void open(uint32_t link) {
@@ -130,22 +114,25 @@ private:
         stack_.push_back({link, subnet_.first_link(subnet_.link(link).to)});
     }
 
-    void step(uint8_t lane) {
+    bool step(uint8_t lane) {
         Open& top = stack_.back();
         if (top.next == subnet_.end_link(subnet_.link(top.link).to)) {
             visit_[top.link] = Visit::done;
             stack_.pop_back();
-            return;
+            return true;
         }
         const uint32_t next = top.next++;
-        if (dependencies_.count(top.link, next) == 0 || visit_[next] == Visit::done) return;
-        if (visit_[next] == Visit::none)
+        if (dependencies_.count(top.link, next) == 0 || visit_[next] == Visit::done) return true;
+        if (visit_[next] == Visit::none) {
             open(next);
-        else
-            break_circle(lane, next);
+            return true;
+        }
+        if (lane + 1 == max_lanes_) return false;
+        break_circle(lane, next);
+        return true;
     }
 
-    // The circle is the end of the stack from `link` on, and back to it.
+    // The cycle is the top of the stack, from `link` on, and back to it.
     void break_circle(uint8_t lane, uint32_t link) {
         size_t first = stack_.size() - 1;
         while (stack_[first].link != link) --first;
@@ -195,6 +182,7 @@ private:
     Dependencies dependencies_;
     std::vector<uint8_t> levels_;  // by LID and switch
     uint8_t lane_count_;
+    uint8_t max_lanes_ = 0;
     std::vector<Visit> visit_;  // by link
     std::vector<Open> stack_;
 };

@@ -1,13 +1,13 @@
-// Gives paths service levels, one lane each, so that on no lane packets can wait for one another in
-// a circle (Domke, Hoefler and Nagel, 2011).
+// Assigns service levels to paths, one for each lane, so that no lane has a credit loop (Domke,
+// Hoefler and Nagel, 2011).
 //
-// A packet that holds a buffer behind one link and wants another makes the first depend on the
-// second. All paths begin on lane 0. Where dependencies close a circle, the one of them that fewest
-// paths need is given up: those paths move to the next lane. Once a lane has no circle the next one
-// is looked at.
+// A packet that holds a buffer behind one link and waits for another link makes the first depend on
+// the second. All paths begin on lane 0. While dependencies form a cycle, the one that the fewest
+// paths need is removed: those paths move to the next lane. Once a lane has no cycle, the next one
+// is treated.
 //
-// A path counts where a host is at one end; what a switch sends to a switch itself is management,
-// which has a lane of its own. The sender is known by its switch: hosts of one switch share paths.
+// A path counts if a host is at one end. Traffic between switches is management, which has its own
+// lane. A sender is identified by its switch: hosts of one switch share paths.
 #pragma once
 
 #include <optional>
@@ -16,14 +16,14 @@
 
 namespace tulle::control {
 
-// Nothing where more than `max_lanes` were needed. `now` are lanes to begin with, whose paths move
-// only where they have to; their rule is empty.
+// Nothing if it needs more than `max_lanes`. `now` are lanes to begin with; their paths move only
+// if they must. Their rule is empty.
 std::optional<Lanes> assign_lanes(const Subnet& subnet, const ForwardingTables& tables,
                                   uint8_t max_lanes, const Lanes& now = {});
 
-// For tables that go up and down in an order, the highest switch first, but for some paths to some
-// LIDs: `detoured` names these. Legal paths close no circle, so they stay on lane 0, and only the
-// others are looked at.
+// For tables that go up and down in an order, highest switch first, except for some paths to the
+// LIDs in `detoured`. Legal paths form no cycle, so they stay on lane 0, and only the others are
+// examined.
 std::optional<Lanes> assign_lanes_to_detours(const Subnet& subnet, const ForwardingTables& tables,
                                              const std::vector<uint32_t>& order,
                                              const std::vector<uint32_t>& detoured,
@@ -32,6 +32,22 @@ std::optional<Lanes> assign_lanes_to_detours(const Subnet& subnet, const Forward
 // Whether the path from a switch to a LID is one that counts.
 inline bool path_counts(const Subnet& subnet, uint32_t source, uint32_t lid) {
     return subnet.is_host(lid) || subnet.hosts_at(source) > 0;
+}
+
+// Calls take(in, out) for each dependency of the path from a switch to a LID. Requires tables
+// without loops.
+template <class Take>
+void for_each_dependency(const Subnet& subnet, const ForwardingTables& tables, uint32_t lid,
+                         uint32_t source, Take&& take) {
+    const auto row = tables.row(lid);
+    uint32_t in = subnet.link_at(source, row[source]);
+    while (in != kNone) {
+        const uint32_t s = subnet.link(in).to;
+        const uint32_t out = subnet.link_at(s, row[s]);
+        if (out == kNone) return;
+        take(in, out);
+        in = out;
+    }
 }
 
 }  // namespace tulle::control

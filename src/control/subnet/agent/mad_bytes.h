@@ -1,5 +1,5 @@
-// A subnet management packet as it travels: 256 bytes. What every hop looks at is read and written
-// in place; attributes go through the field lists of wire/mad.
+// A management datagram as sent: 256 bytes. Fields that every hop needs are read and written in
+// place; attributes go through the field lists of wire/mad.
 #pragma once
 
 #include <array>
@@ -11,19 +11,22 @@
 namespace tulle::control {
 
 inline constexpr uint16_t kPermissiveLid = 0xffff;
+inline constexpr uint8_t kManagementLane = 15;  // for SMPs; all other MADs use data lanes
 
-class SmpBytes {
+class MadBytes {
 public:
     wire::Bytes bytes() const { return bytes_; }
     wire::MutableBytes bytes() { return bytes_; }
 
+    uint8_t management_class() const { return at(1); }
     bool is_directed() const { return at(1) == wire::kClassSubnetDirectedRoute; }
     uint8_t method() const { return at(3); }
+    bool is_smp() const { return is_directed() || at(1) == wire::kClassSubnetLidRouted; }
     bool is_returning() const { return (at(4) & 0x80) != 0; }
     uint8_t hop_pointer() const { return at(6); }
     void set_hop_pointer(uint8_t hop) { put(6, hop); }
     uint8_t hop_count() const { return at(7); }
-    // Entries 1 to 63; others are those of an SMP that is wrong, which nobody sends on.
+    // Entries 1 to 63. Only a wrong SMP names others, and it is never sent on.
     uint8_t initial_path(uint8_t hop) const { return at(kInitialPath + hop % 64); }
     uint8_t return_path(uint8_t hop) const { return at(kReturnPath + hop % 64); }
     void set_return_path(uint8_t hop, uint8_t port) { put(kReturnPath + hop % 64, port); }
@@ -40,9 +43,11 @@ public:
         return wire::MutableBytes(bytes_).subspan(wire::kSmpDataOffset, wire::kSmpDataSize);
     }
 
-    // Turns a request into its answer, which goes back the way that it came.
+    // Turns a request into its answer, which takes the same path back.
     void answer(uint16_t status) {
-        put(3, wire::kMethodGetResp);
+        const bool is_set = method() == wire::kMethodSet;
+        put(3, is_set ? uint8_t{wire::kMethodGetResp}
+                      : static_cast<uint8_t>(method() | wire::kMethodResponse));
         const uint8_t direction = is_directed() ? 0x80 : 0;
         put(4, static_cast<uint8_t>(direction | (status >> 8 & 0x7f)));
         put(5, static_cast<uint8_t>(status));
@@ -61,6 +66,6 @@ private:
 
     std::array<std::byte, wire::kMadSize> bytes_{};
 };
-static_assert(sizeof(SmpBytes) == wire::kMadSize);
+static_assert(sizeof(MadBytes) == wire::kMadSize);
 
 }  // namespace tulle::control
