@@ -1,5 +1,4 @@
-// How many bytes a packet takes on the wire, and what a switch has to know of it: by opcode, from
-// a table.
+// How many bytes a packet takes on the wire, and its flags for switches: by opcode, from a table.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +21,10 @@ public:
             whole_ = settings.node.reduction_denominator;
         }
         const fabric::FramingSettings& framing = settings.framing;
-        const uint32_t around = framing.fixed_header_bytes != 0
-                                    ? framing.fixed_header_bytes - uint32_t{wire::Bth::kSize}
-                                    : framing.envelope_bytes;
+        const uint32_t telemetry = settings.telemetry ? framing.telemetry_bytes : 0;
+        const uint32_t around = telemetry + (framing.fixed_header_bytes != 0
+                                                 ? framing.fixed_header_bytes - wire::Bth::kSize
+                                                 : framing.envelope_bytes);
         adapter_envelope_ = around + gap_;
         for (size_t opcode = 0; opcode < kinds_.size(); ++opcode) {
             const wire::OpcodeInfo& info = wire::opcode_info(static_cast<uint8_t>(opcode));
@@ -38,21 +38,22 @@ public:
             if (is_data && framing.fixed_header_bytes != 0)
                 kind.overhead = framing.fixed_header_bytes;
             if (!is_data && framing.fixed_ack_bytes != 0) kind.overhead = framing.fixed_ack_bytes;
+            if (opcode != wire::kCnpOpcode) kind.overhead += telemetry;
             if (info.header_size != 0 && kind.overhead > around + info.header_size)
                 shortfall_ = std::max(shortfall_, kind.overhead - around - info.header_size);
         }
         shortfall_ += kMaxPadding;
     }
 
-    // What an adapter takes a packet to have around its headers and payload.
+    // The bytes that an adapter assumes around a packet's headers and payload.
     uint32_t adapter_envelope() const { return adapter_envelope_; }
-    // An adapter knows neither padding nor the least size of a packet. Of so many bytes that a line
-    // takes, it may use this many, and will not go beyond, whichever packet it sends.
+    // An adapter ignores padding and the minimum size of a packet. If a line has room for `bytes`,
+    // an adapter that is given the result stays within them, whichever packet it sends.
     uint32_t room_for_adapter(uint32_t bytes) const {
         bytes = static_cast<uint32_t>(uint64_t{bytes} * part_ / whole_);
         return bytes < minimum_ + gap_ || bytes < shortfall_ ? 0 : bytes - shortfall_;
     }
-    // Bytes in which an adapter finds room for any packet of this payload.
+    // Bytes on the line that have room for any packet of this payload.
     uint32_t room_for_any(uint32_t payload) const {
         constexpr uint32_t kLongestHeaders = wire::Bth::kSize + wire::AtomicEth::kSize;
         return stretched(
@@ -75,7 +76,7 @@ private:
     };
     static constexpr uint32_t kMaxPadding = 3;
 
-    // Packets to groups move at a part of the line's rate: they take more of it.
+    // Packets to groups move at a fraction of the line's rate, so they take more of it.
     uint32_t stretched(uint32_t bytes) const { return (bytes * whole_ + part_ - 1) / part_; }
 
     std::array<Kind, 256> kinds_{};

@@ -46,7 +46,7 @@ public:
           routes_(fabric::Routes::compute(graph_, fabric::RouteKind::shortest)),
           partition_(settings_, 1, 1, kDelay),
           groups_(2 * kGpus) {
-        if (is_watched) partition_.keep_journal(false);
+        if (is_watched) partition_.keep_journal(false, false);
         partition_.cabling().reserve(2 * kGpus);
         for (uint32_t gpu = 0; gpu < kGpus; ++gpu) add_gpu(gpu);
         add_switch();
@@ -104,7 +104,7 @@ private:
     // A queue pair whose peer is the group: it sends to that, and takes what comes out of it.
     transport::Qpn connect(uint32_t gpu, uint32_t group) {
         using namespace transport;
-        Host& host = partition_.hosts()[gpu];
+        HostNode& host = partition_.hosts()[gpu];
         QpSetup setup{
             .type = QpType::uc, .pd = host.pd(), .send_cq = host.cq(), .receive_cq = host.cq()};
         setup.send.requests = setup.receive_requests = kPieces;
@@ -123,13 +123,13 @@ private:
         return qpn;
     }
     void expect_messages(uint32_t gpu, transport::Qpn qpn) {
-        Host& host = partition_.hosts()[gpu];
+        HostNode& host = partition_.hosts()[gpu];
         host.expect_completions(kPieces);
         for (uint32_t i = 0; i < kPieces; ++i)
             EXPECT_EQ(host.adapter().post_receive(qpn, {}), transport::Refusal::none);
     }
     void send_pieces(uint32_t gpu, transport::Qpn qpn) {
-        Host& host = partition_.hosts()[gpu];
+        HostNode& host = partition_.hosts()[gpu];
         host.expect_completions(kPieces);
         for (uint32_t i = 0; i < kPieces; ++i)
             host.add(Posting{.qpn = qpn,
@@ -186,7 +186,7 @@ Count count(Partition& partition) {
         if (partition.cabling().port(p).is_host)
             count.sent += partition.cabling().port(p).data_packets();
     }
-    for (const Host& host : partition.hosts()) {
+    for (const HostNode& host : partition.hosts()) {
         const transport::Counters& counters = host.adapter().counters();
         count.delivered += host.delivered();
         count.refused += counters.dropped_silently + counters.dropped_bad_state +
@@ -208,7 +208,7 @@ TEST_P(InSwitch, sums_and_copies_reach_their_queue_pairs_and_no_packet_is_forgot
     EXPECT_EQ(found.delivered, found.sent + found.replicated - found.reduced);
     EXPECT_EQ(found.refused, 0u);
     EXPECT_EQ(server.partition().cabling().store.live(), 0u);
-    for (Host& host : server.partition().hosts())  // all receives were used up
+    for (HostNode& host : server.partition().hosts())  // all receives were used up
         EXPECT_EQ(host.adapter().counters().rx_write_requests, (kGpus + 1) * kPieces);
     for (uint32_t p = 0; p < server.partition().cabling().ports(); ++p) {
         EXPECT_EQ(server.partition().cabling().in(p, 0).credits.used_blocks, 0u);

@@ -11,19 +11,23 @@ namespace {
 
 using fabric::Transit;
 
-constexpr uint64_t kMemoryBytes = uint64_t{1} << 46;  // modelled: an address is all there is
+constexpr uint64_t kMemoryBytes = uint64_t{1} << 46;  // modelled: only addresses exist
 constexpr uint16_t kOnlyPort = 0;
-constexpr uint64_t kTask = uint64_t{1} << 32;  // in the name of a request: it belongs to a program
+constexpr uint64_t kTask = uint64_t{1} << 32;  // in the id of a request: it belongs to a program
 
-// By time, and what comes at one instant by its number, whoever was first to say so.
+// Orders by time, and at one instant by number, in whatever order postings were added.
 bool is_later(const Posting& a, const Posting& b) {
     return a.at != b.at ? a.at > b.at : a.id > b.id;
 }
 
+uint64_t peer_key(uint32_t endpoint, transport::Qpn qpn) {
+    return uint64_t{endpoint} << 32 | qpn.value;
+}
+
 }  // namespace
 
-Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cabling& cabling,
-           HostPlan plan, const transport::AdapterConfig& adapter)
+HostNode::HostNode(const fabric::Settings& settings, const Framing& framing,
+                   fabric::Cabling& cabling, HostPlan plan, const transport::AdapterConfig& adapter)
     : settings_(settings),
       framing_(framing),
       cabling_(cabling),
@@ -44,7 +48,7 @@ Host::Host(const fabric::Settings& settings, const Framing& framing, fabric::Cab
     for (uint32_t lane = 0; lane < cabling.lanes(); ++lane) update_room(lane);
 }
 
-void Host::begin() {
+void HostNode::begin() {
     port_ = &cabling_.port(plan_.port);
     wire::Packet smallest;
     smallest.opcode = wire::opcode_of(wire::Service::rc, wire::Operation::acknowledge);
@@ -55,21 +59,22 @@ void Host::begin() {
     set_up(plan_.send_toll, sender_);
     set_up(plan_.receive_toll, receiver_);
     receives_at_once_ = plan_.receive_latency.ps == 0 && !memory_.rate;
-    is_observed_ = plan_.trace != nullptr || account_ != nullptr;
+    is_observed_ =
+        plan_.trace != nullptr || account_ != nullptr || plan_.has_tenants || cabling_.telemetry;
     room_for_completions_ = completions_;
     TULLE_CHECK(adapter_.resize_cq(cq_, completions_) == transport::Refusal::none);
     if (!plan_.changes.empty()) set(kChange, plan_.changes.front().at);
 }
 
-// An event is one packet or timer, and what it completes is collected before the next.
-void Host::make_room_for(uint32_t count) {
-    constexpr uint32_t kReceives = 16;  // that an error returns at once
+// An event is one packet or timer, and its completions are collected before the next event.
+void HostNode::make_room_for(uint32_t count) {
+    constexpr uint32_t kReceives = 16;  // returned at once by an error
     if (count + kReceives <= room_for_completions_) return;
     room_for_completions_ = std::max(completions_, count + kReceives);
     TULLE_CHECK(adapter_.resize_cq(cq_, room_for_completions_) == transport::Refusal::none);
 }
 
-void Host::prefetch(uint32_t depth) const {
+void HostNode::prefetch(uint32_t depth) const {
     const uint32_t& first = cabling_.inbound(plan_.port).packets.head;
     adapter_.prefetch(depth);
     switch (depth) {
@@ -86,7 +91,7 @@ void Host::prefetch(uint32_t depth) const {
     }
 }
 
-Instant Host::advance(Instant until, Ends& ends) {
+Instant HostNode::advance(Instant until, Ends& ends) {
     if (cabling_.take_fresh(plan_.port)) {
         const fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
         if (!inbound.packets.empty()) next_[kPackets] = cabling_.store[inbound.packets.head].at;
@@ -96,7 +101,7 @@ Instant Host::advance(Instant until, Ends& ends) {
 }
 
 template <bool kHasAccount>
-Instant Host::act(Instant until, Ends& ends) {
+Instant HostNode::act(Instant until, Ends& ends) {
     for (;; ++events_) {
         const auto first = std::ranges::min_element(next_);
         const Instant now = *first;
@@ -115,7 +120,7 @@ Instant Host::act(Instant until, Ends& ends) {
     }
 }
 
-void Host::on_rare(Instant now, Ends& ends) {
+void HostNode::on_rare(Instant now, Ends& ends) {
     switch (std::ranges::min_element(rare_) - rare_.begin()) {
         case kControl: return on_control(now);
         case kReceived: return on_received(now, ends);
@@ -128,7 +133,7 @@ void Host::on_rare(Instant now, Ends& ends) {
 
 // In.
 
-void Host::on_packet(Instant now, Ends& ends) {
+void HostNode::on_packet(Instant now, Ends& ends) {
     fabric::Cabling::Inbound& inbound = cabling_.inbound(plan_.port);
     const uint32_t index = inbound.packets.pop(cabling_.store);
     next_[kPackets] = Instant::never();
@@ -152,12 +157,12 @@ void Host::on_packet(Instant now, Ends& ends) {
     }
     if (receiver_) return store(now, index);
     if (has_credits) intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
-    accept(now, index, ends);
+    process(now, index, ends);
 }
 
-// It is out of the link's buffer; the adapter takes its time.
-void Host::accept(Instant now, uint32_t index, Ends& ends) {
-    if (receives_at_once_) return deliver(now, index, ends);
+// The packet is out of the link's buffer, and its time in the adapter begins.
+void HostNode::process(Instant now, uint32_t index, Ends& ends) {
+    if (receives_at_once_) return hand_to_adapter(now, index, ends);
     cabling_.store[index].at = stored_at(now, index);
     if (processed_.empty()) set(kProcessed, cabling_.store[index].at);
     processed_.push(cabling_.store, index);
@@ -165,19 +170,19 @@ void Host::accept(Instant now, uint32_t index, Ends& ends) {
 }
 
 // Writes to memory stay in order, so a short packet waits for the long one before it.
-Instant Host::stored_at(Instant now, uint32_t index) {
+Instant HostNode::stored_at(Instant now, uint32_t index) {
     const uint32_t payload = cabling_.store.packet(index).payload_length;
     const Duration takes = plan_.receive_latency + memory_.store(payload);
     return last_stored_ = std::max(last_stored_, now + takes);
 }
 
-void Host::on_processed(Instant now, Ends& ends) {
+void HostNode::on_processed(Instant now, Ends& ends) {
     const uint32_t index = processed_.pop(cabling_.store);
     set(kProcessed, processed_.empty() ? Instant::never() : cabling_.store[processed_.head].at);
-    deliver(now, index, ends);
+    hand_to_adapter(now, index, ends);
 }
 
-void Host::deliver(Instant now, uint32_t index, Ends& ends) {
+void HostNode::hand_to_adapter(Instant now, uint32_t index, Ends& ends) {
     wire::Packet& packet = cabling_.store.packet(index);
     fabric::apply_marks(cabling_.store[index], settings_.marking, packet);
     if (is_observed_) [[unlikely]]
@@ -190,18 +195,42 @@ void Host::deliver(Instant now, uint32_t index, Ends& ends) {
     attend(now);
 }
 
-void Host::receive_observed(Instant now, uint32_t index) {
+void HostNode::receive_observed(Instant now, uint32_t index) {
     if (account_ != nullptr && (cabling_.store[index].flags & Transit::kWatched) != 0)
         account_->receive(now, index);
     const wire::Packet& packet = cabling_.store.packet(index);
-    adapter_.on_packet(now, packet);
+    const uint64_t violations = adapter_.counters().pkey_violations;
+    take_packet(now, index);
+    if (adapter_.counters().pkey_violations != violations)
+        ++cabling_.refused[{
+            .port = plan_.port, .source = packet.source, .destination = packet.destination}];
     if (plan_.trace != nullptr) sample_rate(now, packet);
 }
 
-// For timelines: how fast a queue pair may send, as it is when an answer or a notification comes.
-// One that has a window has no rate.
-void Host::sample_rate(Instant now, const wire::Packet& packet) {
-    if ((framing_.flags(packet) & Transit::kData) != 0) return;
+// A data packet leaves its telemetry here for the next answer; an answer brings some back.
+void HostNode::take_packet(Instant now, uint32_t index) {
+    const wire::Packet& packet = cabling_.store.packet(index);
+    if (!cabling_.telemetry) return adapter_.on_packet(now, packet);
+    const wire::Telemetry& told = cabling_.telemetry->of(index);
+    if (!is_data(packet)) return adapter_.on_telling_packet(now, packet, told);
+    if (const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp()))
+        to_return_[peer_key(packet.source, qp->dest_qpn)] = told;
+    adapter_.on_packet(now, packet);
+}
+
+void HostNode::begin_telemetry(uint32_t index) {
+    const wire::Packet& packet = cabling_.store.packet(index);
+    wire::Telemetry& telemetry = cabling_.telemetry->of(index);
+    telemetry.clear();
+    if (is_data(packet)) return;
+    const auto found = to_return_.find(peer_key(packet.destination, packet.dest_qp()));
+    if (found != to_return_.end()) telemetry = found->second;
+}
+
+// For timelines: the rate at which a queue pair may send when an answer or a notification arrives.
+// A queue pair with a window has no rate.
+void HostNode::sample_rate(Instant now, const wire::Packet& packet) {
+    if (is_data(packet)) return;
     const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp());
     if (qp == nullptr || qp->congestion.algorithm == transport::Algorithm::none ||
         qp->congestion.has_window())
@@ -215,8 +244,8 @@ void Host::sample_rate(Instant now, const wire::Packet& packet) {
                             packet.dest_qp().value, packet.source});
 }
 
-// A receiver that is slow: the adapter's buffer fills, and the link is paused.
-void Host::store(Instant now, uint32_t index) {
+// If the receiver is slow, the adapter's buffer fills, and the link is paused.
+void HostNode::store(Instant now, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     const fabric::Port& port = cabling_.port(plan_.port);
     if (cabling_.has_credits() && transit.in_lane != fabric::kManagementLane) {
@@ -239,26 +268,26 @@ void Host::store(Instant now, uint32_t index) {
     start(now);
 }
 
-// A slow receiver is slow about whole packets. What goes to memory is payload, and it goes as it
-// comes, so the toll is under way when the last bit is here.
-Instant Host::pay(Instant now, uint32_t index) {
+// A slow receiver takes time for whole packets. Otherwise only payload goes to memory. It goes
+// there as it arrives, so the toll is under way when the last bit is here.
+Instant HostNode::pay(Instant now, uint32_t index) {
     const uint32_t wire_bytes = cabling_.store[index].wire_bytes;
     if (is_slow_receiver_) return receiver_->pay(now, wire_bytes);
     const Instant first_bit = now - cabling_.rate(plan_.port).time_for(wire_bytes);
     return std::max(now, receiver_->pay(first_bit, cabling_.store.packet(index).payload_length));
 }
 
-void Host::on_received(Instant now, Ends& ends) {
+void HostNode::on_received(Instant now, Ends& ends) {
     const uint32_t index = waiting_.pop(cabling_.store);
     const Transit transit = cabling_.store[index];
     Instant next = Instant::never();
     if (!waiting_.empty()) next = pay(now, waiting_.head);
     set(kReceived, next);
     intake_.release(now, kOnlyPort, transit.in_lane, transit.wire_bytes);
-    accept(now, index, ends);
+    process(now, index, ends);
 }
 
-void Host::on_control(Instant now) {
+void HostNode::on_control(Instant now) {
     const fabric::Cabling::ControlEffect effect = cabling_.on_control(plan_.port, now);
     const fabric::Fifo& control = cabling_.inbound(plan_.port).control;
     set(kControl, control.empty() ? Instant::never() : cabling_.store[control.head].at);
@@ -279,13 +308,13 @@ void Host::on_control(Instant now) {
     attend(now);
 }
 
-void Host::collect(Instant now, Ends& ends) {
+void HostNode::collect(Instant now, Ends& ends) {
     std::array<transport::Completion, 16> completions;
     while (const size_t count = adapter_.poll_completion(cq_, completions))
         for (size_t i = 0; i < count; ++i) note(now, completions[i], ends);
 }
 
-void Host::note(Instant now, const transport::Completion& completion, Ends& ends) {
+void HostNode::note(Instant now, const transport::Completion& completion, Ends& ends) {
     using transport::CompletionKind;
     const bool has_arrived = completion.kind == CompletionKind::receive_write_with_immediate;
     if (has_arrived || completion.kind == CompletionKind::receive) ++messages_received_;
@@ -303,17 +332,18 @@ void Host::note(Instant now, const transport::Completion& completion, Ends& ends
 
 // Out.
 
-void Host::update_room(uint32_t lane) {
+void HostNode::update_room(uint32_t lane) {
     const bool is_held = (cabling_.port(plan_.port).held >> lane & 1) != 0;
     const uint32_t held_room = plan_.answers_pass_pauses ? answer_bytes_ : 0;
     uint32_t room = is_held ? held_room : UINT32_MAX;
     if (cabling_.has_credits() && lane != fabric::kManagementLane)
-        room = framing_.room_for_adapter(cabling_.out(plan_.port, lane).credits.blocks() *
-                                         cabling_.credit_unit().bytes());
+        room = framing_.room_for_adapter(
+            cabling_.out(plan_.port, lane).credits.blocks(cabling_.credit_scale()) *
+            cabling_.credit_scale().bytes());
     room_.room_bytes[lane] = room;
 }
 
-void Host::start(Instant now) {
+void HostNode::start(Instant now) {
     if (port_->is_awaited) return;
     if (now < port_->busy_until) return await_line();
     if (!port_->is_up) return;
@@ -329,7 +359,7 @@ void Host::start(Instant now) {
     await_line();
 }
 
-void Host::transmit(Instant now, uint32_t index) {
+void HostNode::transmit(Instant now, uint32_t index) {
     const wire::Packet& packet = cabling_.store.packet(index);
     Transit& transit = cabling_.store[index];
     transit.destination = packet.destination;
@@ -352,7 +382,8 @@ void Host::transmit(Instant now, uint32_t index) {
     if (cabling_.has_credits()) update_room(lane);
 }
 
-Instant Host::transmit_observed(Instant now, uint32_t index) {
+Instant HostNode::transmit_observed(Instant now, uint32_t index) {
+    if (cabling_.telemetry) begin_telemetry(index);
     if (account_ == nullptr) return cabling_.transmit(*port_, index, now);
     const bool is_blind = account_->is_blind(now);
     if (!is_blind && account_->begin_packet(now, index))
@@ -366,7 +397,7 @@ Instant Host::transmit_observed(Instant now, uint32_t index) {
 }
 
 // What ECMP hashes: addresses and the UDP source port; the other ports are the same for all.
-uint32_t Host::flow_of(const wire::Packet& packet, uint8_t& flags) const {
+uint32_t HostNode::flow_of(const wire::Packet& packet, uint8_t& flags) const {
     for (const FixedPath& path : paths_) {
         if (path.endpoint != packet.destination || path.entropy != packet.entropy) continue;
         flags |= Transit::kFixedPath;
@@ -377,16 +408,16 @@ uint32_t Host::flow_of(const wire::Packet& packet, uint8_t& flags) const {
     return static_cast<uint32_t>(base::mix64(tuple) >> 32);
 }
 
-void Host::on_line_free(Instant now, Ends& ends) {
+void HostNode::on_line_free(Instant now, Ends& ends) {
     port_->is_awaited = false;
     next_[kLine] = Instant::never();
     if (plan_.completes_when_sent) collect(now, ends);
     attend(now);
 }
 
-// When the first packet of what is posted is in the adapter. A READ has none to fetch here, and the
+// When the first packet of a posting is in the adapter. A READ has nothing to fetch here. The
 // requests of a queue pair stay in order.
-Instant Host::fetched_at(const Posting& posting) {
+Instant HostNode::fetched_at(const Posting& posting) {
     Instant at = posting.at + plan_.send_latency;
     if (memory_.is_free()) return at;
     if (posting.work != transport::Work::read && posting.bytes > memory_.max_inline)
@@ -396,7 +427,7 @@ Instant Host::fetched_at(const Posting& posting) {
     return last_fetched_[place] = std::max(last_fetched_[place], at);
 }
 
-Instant Host::add(Posting posting) {
+Instant HostNode::add(Posting posting) {
     posting.at = fetched_at(posting);
     postings_.push_back(posting);
     std::ranges::push_heap(postings_, is_later);
@@ -404,7 +435,7 @@ Instant Host::add(Posting posting) {
     return posting.at;
 }
 
-void Host::on_posting(Instant now) {
+void HostNode::on_posting(Instant now) {
     std::ranges::pop_heap(postings_, is_later);
     const Posting& posting = postings_.back();
     if (account_ != nullptr)
@@ -415,7 +446,7 @@ void Host::on_posting(Instant now) {
     attend(now);
 }
 
-void Host::post(const Posting& posting) {
+void HostNode::post(const Posting& posting) {
     uint64_t left = posting.bytes;
     do {
         const uint64_t bytes = std::min(left, kMessageBytes);
@@ -434,9 +465,9 @@ void Host::post(const Posting& posting) {
     } while (left != 0);
 }
 
-// By the clock, and from outside.
+// Timers, and changes from outside.
 
-void Host::on_timer(Instant now) {
+void HostNode::on_timer(Instant now) {
     const fabric::NodeTimer timer = timers_.pop();
     switch (timer.kind) {
         case fabric::NodeTimer::Kind::pause_ends:
@@ -458,7 +489,7 @@ void Host::on_timer(Instant now) {
     attend(now);
 }
 
-void Host::on_change(Instant now) {
+void HostNode::on_change(Instant now) {
     const HostChange& change = plan_.changes[next_change_++];
     set(kChange,
         next_change_ < plan_.changes.size() ? plan_.changes[next_change_].at : Instant::never());
@@ -474,7 +505,7 @@ void Host::on_change(Instant now) {
             if (port.is_up) intake_.tell_all(kOnlyPort);
             break;
         case HostChange::Kind::pause_storm:
-            if (port.lossless == 0) break;  // there is nothing that it could pause
+            if (port.lossless == 0) break;  // there is no priority to pause
             is_storming_ = true;
             intake_.begin_storm(now, kOnlyPort);
             timers_.push({now, fabric::NodeTimer::Kind::pause_storm, 0, kOnlyPort});
@@ -493,7 +524,7 @@ void Host::on_change(Instant now) {
     attend(now);
 }
 
-HostAccount& Host::account() {
+HostAccount& HostNode::account() {
     if (account_ == nullptr)
         account_ = std::make_unique<HostAccount>(
             adapter_, cabling_, plan_.port, plan_.receive_latency, memory_, sender_.has_value());
@@ -501,7 +532,7 @@ HostAccount& Host::account() {
     return *account_;
 }
 
-void Host::finish(Instant now) {
+void HostNode::finish(Instant now) {
     if (account_ != nullptr) account_->finish(now);
     intake_.finish(now);
     for (uint32_t lane = 0; lane < cabling_.lanes(); ++lane) cabling_.let_go(plan_.port, lane, now);

@@ -1,10 +1,11 @@
-// A host: an RDMA adapter behind a port, and what its user does. Packets that the adapter has go
-// out when line, lane and pace allow; packets that come in go to the adapter.
+// A host: an RDMA adapter behind a port, and the actions of its user. The adapter's packets leave
+// when line, lane and pace allow. Packets that arrive go to the adapter.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/hot.h"
@@ -21,10 +22,10 @@ namespace tulle::cluster {
 using base::Duration;
 using base::Instant;
 
-inline constexpr uint64_t kMessageBytes = uint64_t{1} << 30;  // longer flows are several messages
+inline constexpr uint64_t kMessageBytes = uint64_t{1} << 30;  // longer flows are split
 
-// A message that the host's user posts at a given time, on a queue pair that is connected. One of a
-// program tells whoever receives it a number.
+// A message that the host's user posts at a given time on a connected queue pair. A message of a
+// program tells its receiver a number (`arrives_as`).
 struct Posting {
     Instant at{};
     uint32_t id = 0;  // flow or task
@@ -43,7 +44,7 @@ struct FlowEnd {
     Instant at{};
 };
 
-// What the host's user saw of a task: that its own message is done, or that one has arrived.
+// What the host's user saw of a task: its own message is done, or a message has arrived.
 struct Sighting {
     Instant at{};
     uint32_t task = 0;
@@ -64,7 +65,7 @@ struct HostChange {
     std::optional<base::Rate> rate;
 };
 
-// Paths that are fixed: which one the packets to a queue pair take.
+// Fixed paths: the one that packets with this entropy take to an endpoint.
 struct FixedPath {
     uint32_t endpoint = 0;
     uint16_t entropy = 0;
@@ -75,26 +76,29 @@ struct HostPlan {
     uint32_t node = 0;  // of the graph
     uint32_t port = 0;  // of the cabling
     uint64_t receive_buffer_bytes = 1 << 20;
-    Duration send_latency{};  // from the doorbell to the first bit, or to its fetch
+    Duration send_latency{};  // from the doorbell to the first bit, or to the fetch of payload
     Duration receive_latency{};
     uint32_t mtu = 4096;
-    bool completes_when_sent = false;  // its queue pairs wait for no answer
+    bool completes_when_sent = false;  // its queue pairs do not wait for answers
     bool answers_pass_pauses = false;  // a paused lane still sends acknowledgements
-    TollPlan send_toll;                // paid with payload
+    TollPlan send_toll;                // paid for payload
     TollPlan receive_toll;
     std::vector<HostChange> changes;  // by time
     std::vector<fabric::TraceSample>* trace = nullptr;
+    bool has_tenants = false;  // packets of other tenants are counted by sender
+    // The lane of each service level, written by a subnet manager; null: as the settings say.
+    const std::array<uint8_t, 16>* lane_of_level = nullptr;
 };
 
-class Host {
+class HostNode {
 public:
-    Host(const fabric::Settings& settings, const Framing& framing, fabric::Cabling& cabling,
-         HostPlan plan, const transport::AdapterConfig& adapter);
+    HostNode(const fabric::Settings& settings, const Framing& framing, fabric::Cabling& cabling,
+             HostPlan plan, const transport::AdapterConfig& adapter);
 
     transport::Adapter& adapter() { return adapter_; }
     const transport::Adapter& adapter() const { return adapter_; }
     transport::PdId pd() const { return pd_; }
-    // Of reliable datagrams; made when it is first asked for.
+    // State of reliable datagrams; created on first use.
     Datagrams& datagrams() {
         if (datagrams_ == nullptr) datagrams_ = std::make_unique<Datagrams>(adapter_);
         return *datagrams_;
@@ -102,35 +106,36 @@ public:
     bool has_datagrams() const { return datagrams_ != nullptr; }
     transport::CqId cq() const { return cq_; }
     uint32_t key() const { return key_; }
-    // Setting up. Everything that is posted, receives too, may complete, and at the same instant.
-    // Also later, for a time that has not come. Returns when the adapter has it: the time of the
-    // posting is that of the doorbell.
+    // Adds a posting, at setup or later for a future time. Everything that is posted, receives too,
+    // may complete at the same instant: see expect_completions(). Returns when the adapter has the
+    // posting; the posting's own time is that of the doorbell.
     Instant add(Posting posting);
     void expect_completions(uint32_t count) { completions_ += count; }
-    // The same of a queue pair that was connected later, which may complete so much at an instant;
-    // others do so at another one.
+    // The same for a queue pair that is connected later and may complete this much at one instant;
+    // others complete at another.
     void make_room_for(uint32_t count);
     void add(const FixedPath& path) { paths_.push_back(path); }
     void begin();
 
     Instant advance(Instant until, Ends& ends);
 
-    // What the object points to, what that points to, and so on; see Partition.
+    // Prefetches what the object points to, what that points to, and so on; see Partition.
     void prefetch(uint32_t depth) const;
 
     uint32_t node() const { return plan_.node; }
     uint32_t port() const { return plan_.port; }
     uint64_t events() const { return events_; }
     uint64_t delivered() const { return delivered_; }
-    // That its user posted, and that it saw come.
+    // Messages that its user posted, and messages that arrived for it.
     uint64_t messages_sent() const { return messages_sent_; }
     uint64_t messages_received() const { return messages_received_; }
     const fabric::Intake& intake() const { return intake_; }
-    // Where the time of its queue pairs goes; there from the first call on.
+    // Where the time of its queue pairs goes; created by the first call.
     HostAccount& account();
     const HostAccount* find_account() const { return account_.get(); }
-    // By what switches trust: the DSCP, or the service level.
+    // The lane, by what switches trust: the DSCP or the service level.
     uint8_t lane_of(uint8_t traffic_class, uint8_t service_level) const {
+        if (plan_.lane_of_level != nullptr) return (*plan_.lane_of_level)[service_level];
         return settings_.qos.trust == fabric::Trust::dscp
                    ? settings_.qos.lane_of_dscp[traffic_class >> 2]
                    : settings_.qos.lane_of_level[service_level];
@@ -138,11 +143,12 @@ public:
     void finish(Instant now);
 
 private:
-    // What happens next: four instants, looked at one by one. Of what is rare, the first.
+    // The next instant of each source: four, checked one by one. kRare is the first of the rare
+    // ones.
     enum Source : uint32_t { kRare, kPackets, kLine, kDeadline, kSources };
     enum Rare : uint32_t {
         kControl,
-        kReceived,   // a receiver that is slow has taken a packet
+        kReceived,   // a slow receiver has taken a packet
         kProcessed,  // the adapter's latency is over
         kPosting,
         kTimer,
@@ -162,16 +168,19 @@ private:
     void on_line_free(Instant now, Ends& ends);
     void on_received(Instant now, Ends& ends);
     void on_processed(Instant now, Ends& ends);
-    TULLE_HOT void accept(Instant now, uint32_t index, Ends& ends);
+    TULLE_HOT void process(Instant now, uint32_t index, Ends& ends);
     Instant stored_at(Instant now, uint32_t index);
     Instant fetched_at(const Posting& posting);
     void on_posting(Instant now);
     void on_timer(Instant now);
     void on_change(Instant now);
 
-    TULLE_HOT void deliver(Instant now, uint32_t index, Ends& ends);
-    // Where somebody looks: an account, or a timeline.
+    TULLE_HOT void hand_to_adapter(Instant now, uint32_t index, Ends& ends);
+    // These run only if something is observed: an account, a timeline, tenants, or telemetry for
+    // senders.
     void receive_observed(Instant now, uint32_t index);
+    void take_packet(Instant now, uint32_t index);
+    void begin_telemetry(uint32_t index);
     Instant transmit_observed(Instant now, uint32_t index);
     void store(Instant now, uint32_t index);
     void collect(Instant now, Ends& ends);
@@ -184,6 +193,9 @@ private:
     }
     TULLE_HOT void transmit(Instant now, uint32_t index);
     void post(const Posting& posting);
+    bool is_data(const wire::Packet& packet) const {
+        return (framing_.flags(packet) & fabric::Transit::kData) != 0;
+    }
     uint32_t flow_of(const wire::Packet& packet, uint8_t& flags) const;
     // The adapter's deadline may have moved, and it may have something to send.
     void attend(Instant now) {
@@ -209,22 +221,24 @@ private:
     transport::CqId cq_;
     uint32_t key_ = 0;
     transport::Lanes room_;
-    uint32_t answer_bytes_;          // what an adapter takes an acknowledgement to have
+    uint32_t answer_bytes_;          // what the adapter assumes for an acknowledgement
     std::vector<Posting> postings_;  // a heap, the next one first
     uint32_t completions_ = 1;
     uint32_t room_for_completions_ = 0;
     size_t next_change_ = 0;
     std::vector<FixedPath> paths_;
-    std::optional<Toll> sender_;    // one that is slower than the line
-    std::optional<Toll> receiver_;  // the same, or a slow receiver
+    std::optional<Toll> sender_;    // only if slower than the line
+    std::optional<Toll> receiver_;  // the same, or for a slow receiver
     bool is_slow_receiver_ = false;
     fabric::Fifo waiting_;    // packets for the receiver
-    fabric::Fifo processed_;  // packets on their way through the adapter and into memory
+    fabric::Fifo processed_;  // packets in the adapter, or on their way into memory
     Instant last_stored_{};
-    std::vector<Instant> last_fetched_;  // of each queue pair, by its place in the adapter
+    std::vector<Instant> last_fetched_;  // by queue pair, as the adapter numbers them
     bool is_storming_ = false;
-    bool receives_at_once_ = false;  // neither the adapter nor memory takes time
+    bool receives_at_once_ = false;  // the adapter and memory take no time
     bool is_observed_ = false;
+    // By peer: telemetry of the latest data packet of each connection, for the next answer.
+    std::unordered_map<uint64_t, wire::Telemetry> to_return_;
     std::unique_ptr<HostAccount> account_;
     std::unique_ptr<Datagrams> datagrams_;
     uint64_t events_ = 0;

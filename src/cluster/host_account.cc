@@ -16,16 +16,21 @@ bool is_answer(const wire::Packet& packet) {
            wire::opcode_info(static_cast<uint8_t>(packet.opcode)).response;
 }
 
-// The wait ends with something else than an answer, such as the next message. An answer that has
-// not come in half of the timeout is lost, or what it would be to.
+bool ends_message(const wire::Packet& packet) {
+    const wire::Position position = wire::opcode_info(packet.opcode).position;
+    return position == wire::Position::only || position == wire::Position::last;
+}
+
+// For a wait that ends with something other than an answer, such as the next message. If no answer
+// has come in half of the timeout, the answer is lost, or the packet that it was for.
 bool is_overdue(const transport::QueuePair& qp, Duration wait, bool is_answered) {
     const uint8_t code = qp.address.ack_timeout;
     return !is_answered && code != 0 && 2 * wait >= Duration{int64_t{4'096'000} << code};
 }
 
-// What its packets met lately is still the reason for its pace. Chosen: long enough for an
-// algorithm to recover from what slowed it. Without one, packets that are still on their way count:
-// none of them, as a rule, is so for longer than a message behind it takes as a whole.
+// What its packets met recently is still the reason for its pace. Chosen: long enough for an
+// algorithm to recover from what slowed it. Without an algorithm, packets in flight count: as a
+// rule, none is in flight for longer than a message behind it takes in total.
 Duration watched_before(const transport::QueuePair& qp, const Span& span) {
     constexpr Duration kRecovery{1'000'000'000};
     constexpr Duration kMostOnTheWay{100'000'000};
@@ -50,7 +55,7 @@ void HostAccount::watch(const WatchedQp& qp, const Span& span) {
     blind_until_ = Instant{};
 }
 
-// Its place stays, for others are known by theirs.
+// Its slot stays, because others are known by their numbers.
 void HostAccount::forget(transport::Qpn qpn) {
     const auto known =
         std::ranges::find_if(qps_, [&](const Watched& one) { return one.id.qpn == qpn; });
@@ -64,7 +69,7 @@ bool HostAccount::is_in_sight(Watched& qp, Instant now) {
     while (qp.span < qp.spans.size() && qp.spans[qp.span].until < now) ++qp.span;
     const bool is_now = qp.span < qp.spans.size() && qp.spans[qp.span].from <= now;
     if (is_now && !qp.is_in_sight) {
-        // The story goes on here. What it did meanwhile belongs to nothing that is asked about.
+        // The story goes on here. The time until now belongs to no wanted message.
         qp.since = now;
         qp.reason = Reason::nothing;
         qp.was_resending = transport::is_resending(*qp.qp);
@@ -83,7 +88,7 @@ bool HostAccount::looks_up(Instant now) {
     return false;
 }
 
-// Packets say whom they are for, not whom they are from; a connection is between two.
+// A packet names its receiver, not its sender; the receiver alone identifies the connection.
 HostAccount::Watched* HostAccount::watched(Instant now, const wire::Packet& packet) {
     for (Watched& qp : qps_)
         if (qp.qp != nullptr && qp.qp->address.endpoint.value == packet.destination &&
@@ -107,6 +112,10 @@ bool HostAccount::begin_packet(Instant now, uint32_t index) {
     wake(*qp);
     sends_answer_ = is_answer(packet);
     if (sends_answer_ && !qp->is_asked) return false;
+    if (!sends_answer_ && cabling_.journal->is_smooth() && !ends_message(packet)) {
+        close(*qp, now);
+        return false;
+    }
     PacketAccount& account = cabling_.journal->open(index);
     account.connection = qp->id.connection;
     account.first_rate = cabling_.rate(port_);
@@ -120,7 +129,7 @@ bool HostAccount::begin_packet(Instant now, uint32_t index) {
     } else {
         close(*qp, now);
         if (sends_again_) {
-            // The bits that went before went for nothing.
+            // The earlier transmission of these bits was wasted.
             const Duration bits = cabling_.line_time(port_, cabling_.store[index].wire_bytes);
             qp->story.add(ShareKind::serialization, here(), Duration{-bits.ps});
             qp->story.add(ShareKind::loss, fabric::kNowhere, bits);
@@ -131,7 +140,7 @@ bool HostAccount::begin_packet(Instant now, uint32_t index) {
     return true;
 }
 
-// From here to the end of its bits nothing else can be the reason.
+// Until its last bit is sent, its own bits are the only reason.
 void HostAccount::end_packet(Instant now, Instant line_end) {
     const uint64_t retransmitted = adapter_.counters().retransmitted_packets;
     const bool is_again = retransmitted != retransmitted_;
@@ -168,7 +177,8 @@ void HostAccount::receive(Instant now, uint32_t index) {
     if (qp == nullptr) return;
     wake(*qp);
     if (!is_answer(packet)) {
-        // An answer speaks of the newest packet; a READ is answered for long, of the first.
+        // An answer is about the newest packet. A READ is answered for long, and its answers are
+        // about the first packet.
         const bool is_reading =
             qp->is_asked && !qp->qp->responder.answers.empty() &&
             qp->qp->responder.answers.back().next_psn != qp->qp->responder.answers.back().end_psn;
@@ -205,7 +215,8 @@ void HostAccount::note(MessageNote::Kind kind, Instant now, uint32_t id, bool is
     } else if (qp != nullptr) {
         close(*qp, now);
         note.story = qp->story.mark().shares();
-        // Its line is told of until the end of the packet on it.
+        // The story already counts the packet on the line until its end: subtract what is still to
+        // come.
         if (now < qp->since) note.story.add(ShareKind::serialization, here(), now - qp->since);
     } else {
         return;
@@ -228,7 +239,7 @@ HostAccount::Reason HostAccount::reason_of(const Watched& qp, Instant now) const
     return reason_on_line(qp, now);
 }
 
-// It has something to send, and the adapter would let it go.
+// The queue pair has something to send, and the adapter would send it.
 HostAccount::Reason HostAccount::reason_on_line(const Watched& qp, Instant now) const {
     const fabric::Port& port = cabling_.port(port_);
     if ((port.held >> qp.id.lane & 1) != 0) return Reason::held;
@@ -245,8 +256,8 @@ void HostAccount::look_at(Watched& qp, Instant now) {
     if (qp.is_asked && qp.qp->may_answer()) look_at_answer(qp, now);
 }
 
-// It has nothing to send and owes no answer: so it is with most of them, until something is posted
-// or comes.
+// The queue pair has nothing to send and owes no answer. Most are so until something is posted or
+// arrives.
 bool HostAccount::is_at_rest(const Watched& qp) {
     const transport::RequesterState& r = qp.qp->requester;
     return qp.reason == Reason::nothing && !qp.was_resending && r.oldest == r.end &&
@@ -318,7 +329,8 @@ void HostAccount::add(To& to, const Watched& qp, Reason reason, Instant since,
     }
 }
 
-// Time that a queue pair waited for an answer that opened its window, or for one that never came.
+// Accounts for time in which a queue pair waited for an answer that opened its window, or for one
+// that never came.
 void HostAccount::close_round_trip(Watched& qp, Duration wait, ShareKind rest) {
     const bool goes_again = sends_again_ || (transport::is_resending(*qp.qp) && !qp.was_resending);
     if (goes_again || qp.has_resent || is_overdue(*qp.qp, wait, triggered_ == &qp))

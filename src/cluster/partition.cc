@@ -21,7 +21,7 @@ void Partition::add_switch(fabric::SwitchPlan plan) {
 void Partition::begin() {
     constexpr size_t kFewNodes = 512;  // some megabytes
     outgrows_cache_ = nodes_.size() > kFewNodes;
-    for (Host& host : hosts_) host.begin();
+    for (HostNode& host : hosts_) host.begin();
     for (fabric::Switch& node : switches_) node.begin();
     for (uint32_t place = 0; place < nodes_.size(); ++place) {
         const Node node = nodes_[place];
@@ -49,7 +49,7 @@ void Partition::advance(uint64_t window) {
     for (auto& crossings : cabling_.crossings) crossings.clear();
     const Instant until{static_cast<int64_t>(window + 1) * window_.ps};
     wheel_.take(window, acting_);
-    if (outgrows_cache_) std::ranges::sort(acting_);  // as they lie in memory
+    if (outgrows_cache_) std::ranges::sort(acting_);  // in the order of memory
     for (size_t i = 0; i < acting_.size(); ++i) {
         const uint32_t place = acting_[i];
         if (outgrows_cache_)
@@ -65,8 +65,8 @@ void Partition::advance(uint64_t window) {
     }
 }
 
-// A node is in memory, not in the cache, when its turn comes: it is asked for while others act.
-// First the object, a turn later what it points to, which can then be read, and so on.
+// When a node's turn comes, it is in memory, not in the cache. It is therefore prefetched while
+// others act: first the object, a turn later what it points to, which can then be read, and so on.
 void Partition::prefetch(size_t turn, uint32_t depth) const {
     if (turn >= acting_.size()) return;
     const Node node = nodes_[acting_[turn]];
@@ -76,8 +76,8 @@ void Partition::prefetch(size_t turn, uint32_t depth) const {
         prefetch(switches_[node.index], depth);
 }
 
-void Partition::accept(std::vector<fabric::Crossing>& crossings) {
-    for (fabric::Crossing& crossing : crossings) cabling_.accept(std::move(crossing));
+void Partition::take_over(std::vector<fabric::Crossing>& crossings) {
+    for (fabric::Crossing& crossing : crossings) cabling_.take_over(std::move(crossing));
     note_woken();
 }
 

@@ -1,10 +1,10 @@
-// Part of a cluster: nodes, their cables, and what each has to do when.
+// Part of a cluster: nodes, their cables, and when each node acts next.
 //
-// Time advances by windows that are no longer than the shortest cable takes. Whatever a node does
-// in a window reaches another one in a later window, so nodes act one after the other, each through
-// the whole window, and the order among them is of no consequence: neither is it for partitions,
-// which may run at the same time. Nodes that have nothing to do cost nothing, and windows in which
-// nobody has are skipped.
+// Time advances by windows that are no longer than the delay of the shortest cable. What a node
+// does in a window reaches other nodes in a later window. Nodes therefore act one after the other,
+// each through the whole window, and their order does not matter. For the same reason partitions
+// may run at the same time. Nodes with nothing to do cost nothing, and windows in which no node has
+// anything to do are skipped.
 #pragma once
 
 #include <deque>
@@ -28,35 +28,35 @@ public:
           cabling_(settings, lanes, partitions, memory),
           window_(window) {}
 
-    // Setting up. A node's ports are added to the cabling right before the node.
+    // Setup. A node's ports are added to the cabling right before the node.
     uint32_t next_place() const { return static_cast<uint32_t>(nodes_.size()); }
     void add_host(HostPlan plan, const transport::AdapterConfig& adapter);
     void add_switch(fabric::SwitchPlan plan);
     void begin();
-    // Packets of watched queue pairs are followed. Before anything happens.
-    void keep_journal(bool notes_crossings) {
-        cabling_.journal = &journal_.emplace(notes_crossings);
+    // Follows packets of watched queue pairs. To be called before anything happens.
+    void keep_journal(bool notes_crossings, bool is_smooth) {
+        cabling_.journal = &journal_.emplace(notes_crossings, is_smooth);
     }
     const std::optional<fabric::Journal>& journal() const { return journal_; }
 
     fabric::Cabling& cabling() { return cabling_; }
     const Framing& framing() const { return framing_; }
-    std::deque<Host>& hosts() { return hosts_; }
+    std::deque<HostNode>& hosts() { return hosts_; }
     std::deque<fabric::Switch>& switches() { return switches_; }
 
     uint64_t first_window() const { return wheel_.first(); }
-    // Everything of this window, which must not lie behind first_window().
+    // Does everything in this window, which must not be later than first_window().
     void advance(uint64_t window);
-    // What others have sent here, once all have advanced.
-    void accept(std::vector<fabric::Crossing>& crossings);
+    // Takes what others have sent here, once all have advanced.
+    void take_over(std::vector<fabric::Crossing>& crossings);
 
-    // When the last window ended in which a node did anything.
+    // The end of the last window in which a node did anything.
     Instant acted_until() const { return acted_until_; }
 
-    // A message for a window that has not come.
+    // Adds a message for a future window.
     void post(uint32_t host, const Posting& posting);
 
-    Ends ends;  // of flows that this partition's hosts began, and what they saw of tasks
+    Ends ends;  // of flows that began here, and what hosts here saw of tasks
 
 private:
     struct Node {
@@ -82,7 +82,7 @@ private:
     std::optional<fabric::Journal> journal_;
     Duration window_;
     std::vector<Node> nodes_;
-    std::deque<Host> hosts_;
+    std::deque<HostNode> hosts_;
     std::vector<uint32_t> host_places_;  // in nodes_
     std::deque<fabric::Switch> switches_;
     WindowWheel wheel_;
