@@ -57,7 +57,7 @@ void JobBuilder::launch(base::Duration duration) {
     for (uint32_t i = 0; i < placement_.size(); ++i) entry_[i] = add(task, i, i, {});
 }
 
-// Whether one of the tasks is done by the member in this phase, and so after its entry.
+// True if the member does one of these tasks in this phase, and so after its entry.
 bool JobBuilder::is_entered(uint32_t member, std::span<const uint32_t> needs) const {
     return std::any_of(needs.begin(), needs.end(), [&](uint32_t need) {
         return need >= phase_begin_ && member_of_[need - phase_begin_] == member;
@@ -70,7 +70,7 @@ uint32_t JobBuilder::add(Task task, uint32_t member, uint32_t peer, std::span<co
     task.rank = placement_[member].rank;
     task.peer = placement_[peer].rank;
     task.phase = phase_;
-    if (task.kind != Task::Kind::compute) {  // whose channel names a device of its rank
+    if (task.kind != Task::Kind::compute) {  // the channel of computing names a device of its rank
         task.channel = static_cast<uint16_t>(task.channel + first_channel_);
         end_channel_ = std::max<uint16_t>(end_channel_, static_cast<uint16_t>(task.channel + 1));
     }
@@ -87,7 +87,7 @@ uint32_t JobBuilder::add(Task task, uint32_t member, uint32_t peer, std::span<co
     return program_.add(task, needs_);
 }
 
-// For each member, what it sees in this phase and no later task of its own waits for.
+// For each member, the tasks of this phase that it sees and that none of its later tasks waits for.
 std::vector<std::vector<uint32_t>> JobBuilder::last_tasks() const {
     const uint32_t end = program_.size();
     std::vector<uint8_t> waited_by_doer(end - phase_begin_);
@@ -110,6 +110,10 @@ std::vector<std::vector<uint32_t>> JobBuilder::last_tasks() const {
                 last[placement_.first_of(server) + j].push_back(t);
             continue;
         }
+        if (task.kind == Task::Kind::sum_for_all) {
+            last[member_of_[i]].push_back(task.reduction);
+            continue;
+        }
         if (waited_by_doer[i] == 0) last[member_of_[i]].push_back(t);
         const bool arrives = task.kind == Task::Kind::send ||
                              (task.kind == Task::Kind::contribute && task.reduction == t);
@@ -122,7 +126,7 @@ void JobBuilder::end() {
     if (!in_phase_) return;
     Task wait;
     wait.kind = Task::Kind::compute;
-    // A phase in which there is nothing to do takes no time, but has a beginning and an end.
+    // An empty phase takes no time, but has a beginning and an end.
     if (program_.size() == phase_begin_)
         for (uint32_t i = 0; i < placement_.size(); ++i) add(wait, i, i, {});
     const std::vector<std::vector<uint32_t>> last = last_tasks();

@@ -49,8 +49,7 @@ TEST(jobs, a_rank_begins_a_phase_when_it_has_ended_those_before) {
                 for (uint32_t t = 0; t < program.size(); ++t) {
                     const Task& other = program[t];
                     if (other.phase >= task.phase) break;
-                    if (other.kind == Task::Kind::contribute && other.reduction != t &&
-                        other.rank != task.rank)
+                    if (other.is_part_of_sum() && other.reduction != t && other.rank != task.rank)
                         continue;  // only the first of a reduction is seen by its owner
                     if (!is_seen_in(placement, other, task.rank)) continue;
                     ASSERT_TRUE(model.has_seen(task.rank, t)) << started << " before " << t;

@@ -104,13 +104,14 @@ std::optional<base::Error> Program::check_generated(uint32_t ranks) const {
     return std::nullopt;
 }
 
-// Through a switch that computes, whoever is in the server may see it: where servers end is known
-// to those who place the ranks.
+// For messages through switches that compute, this function does not know the participants: only
+// the code that places ranks does. So any rank may see them.
 bool is_seen_by(const Task& task, uint32_t rank) {
     switch (task.kind) {
         case Task::Kind::send: return rank == task.rank || rank == task.peer;
         case Task::Kind::contribute: return rank == task.rank || rank == task.peer;
-        case Task::Kind::multicast: return true;
+        case Task::Kind::multicast:
+        case Task::Kind::sum_for_all: return true;
         case Task::Kind::read:
         case Task::Kind::compute: return rank == task.rank;
     }

@@ -1,9 +1,9 @@
-// What ranks do, as a graph: messages and stretches of time, each of which waits for others. Small
-// graphs are stored, large ones are phases that are generated while they run.
+// The work of ranks as a graph: messages and computing, with dependencies. Small graphs are stored;
+// large ones consist of phases that are generated while they run.
 //
-// A rank knows what it did itself and what it received, and nothing else. So a task may wait for
-// tasks of its own rank and for messages to its rank. Tasks are listed in an order in which they
-// could be done, each after those that it waits for, hence a program always comes to its end.
+// A rank knows only what it did itself and what it received. So a task may wait for tasks of its
+// own rank and for messages to its rank. Each task is listed after those that it waits for, so a
+// program always terminates.
 #pragma once
 
 #include <cstdint>
@@ -27,37 +27,43 @@ enum class Tier : uint8_t { scale_out, scale_up };
 
 struct Task {
     enum class Kind : uint8_t {
-        send,     // a message to `peer`: seen there when it has arrived, here when it is known to
-        read,     // fetches from `peer`: seen here when all of it is here
-        compute,  // a time passes
-        // Through a switch that computes, inside a server. Each rank of the server, `peer` among
-        // them, contributes its part; what `peer` sees is one message, named by `reduction`.
+        send,     // a message to `peer`: seen there on arrival, here when acknowledged
+        read,     // fetches from `peer`: seen here when all of it has arrived
+        compute,  // only time passes
+        // A sum in a switch inside a server. Each rank of the server, `peer` included, contributes
+        // its part. `peer` sees one message, named by `reduction`.
         contribute,
-        // One message out, and one in at every rank of the server, the sender included.
+        // One message out, and one in at each rank of the server, including the sender.
         multicast,
+        // A sum in switches between servers (SHARP). Each rank of a group contributes its part and
+        // sees the sum: one message, named by `reduction`. `peer` is the first rank of the group.
+        sum_for_all,
     };
     Kind kind = Kind::send;
     Tier tier = Tier::scale_out;
-    uint16_t channel = 0;  // messages of a channel from one rank to another stay in order
-    uint32_t rank = 0;     // who does it
+    uint16_t channel = 0;  // messages between two ranks on one channel stay in order
+    uint32_t rank = 0;     // the rank that does it
     uint32_t peer = 0;
     uint32_t phase = 0;  // of Program::phases
     uint64_t bytes = 0;  // of a message
-    // Of computing. Of a message: what software takes before it is posted; zero: hosts.reaction.
+    // The time of computing. For a message: software time before it is posted; zero:
+    // hosts.reaction.
     base::Duration duration{};
-    uint32_t reduction = kNoTask;  // of a contribution: the first task of the same reduction
-    bool is_launch = false;        // computing that is a library's, not the job's
-    bool is_in_turn = false;       // its software waits for that of the message before it on the
-                                   // same connection
-    // Bits, of tasks of a job that decides while it runs (serving/run.h).
-    static constexpr uint8_t kGated = 1;     // begins when its job says so, with the amount it says
-    static constexpr uint8_t kReported = 2;  // its job is told when it has ended
-    static constexpr uint8_t kRecycled = 4;  // begins any number of times; nobody counts it
+    uint32_t reduction = kNoTask;  // for a contribution: the first task of the same reduction
+    bool is_launch = false;        // computing of a library, not of the job
+    bool is_in_turn = false;  // its software waits for that of the message before it on the same
+                              // connection
+    // Bits of `mark`, for tasks of a job that decides while it runs (serving/run.h).
+    static constexpr uint8_t kGated = 1;  // begins when its job says so, with the amount given then
+    static constexpr uint8_t kReported = 2;  // its job is told when it ends
+    static constexpr uint8_t kRecycled = 4;  // begins any number of times; not counted
     uint8_t mark = 0;
 
     bool is_gated() const { return (mark & kGated) != 0; }
     bool is_reported() const { return (mark & kReported) != 0; }
     bool is_recycled() const { return (mark & kRecycled) != 0; }
+    // True for one of several parts that together make one message.
+    bool is_part_of_sum() const { return kind == Kind::contribute || kind == Kind::sum_for_all; }
 };
 
 enum class Collective : uint8_t {
@@ -73,7 +79,7 @@ enum class Collective : uint8_t {
 
 // What a phase of a training step or of serving is for.
 enum class Purpose : uint8_t {
-    general,  // of neither
+    general,  // neither training nor serving
     compute,
     tensor,
     context,
@@ -83,12 +89,12 @@ enum class Purpose : uint8_t {
     gradients,
     optimizer,
     serving,
-    traced,  // of a file that says what ranks did
+    traced,  // from a file that records what ranks did
 };
 inline constexpr size_t kPurposes = 11;
 std::string_view name_of(Purpose purpose);
 
-// How long a library expects a collective to take; no name: nothing was estimated.
+// The time that a library expects a collective to take; without a name there is no estimate.
 struct Estimate {
     std::string name{};  // algorithm and protocol
     base::Duration time{};
@@ -98,13 +104,13 @@ struct Estimate {
 struct Phase {
     std::string name;
     Collective collective = Collective::all_reduce;
-    std::string algorithm{};  // as the scenario names it
-    uint64_t bytes = 0;  // as nccl-tests counts them: of the larger of the two buffers of a rank
-    uint32_t ranks = 0;  // that take part
-    uint32_t job = 0;    // of Program::jobs
+    std::string algorithm{};    // as the scenario names it
+    uint64_t bytes = 0;         // as nccl-tests counts them: of the larger of a rank's two buffers
+    uint32_t ranks = 0;         // participating ranks
+    uint32_t job = 0;           // of Program::jobs
     std::string protocol{};     // LL, LL128 or Simple; empty: bare messages
-    uint32_t channels = 0;      // of the library; 0: not said
-    bool is_automatic = false;  // the algorithm was chosen, not asked for
+    uint32_t channels = 0;      // of the library; 0: not known
+    bool is_automatic = false;  // the algorithm was chosen automatically
     Estimate predicted{};
     Estimate next_best{};
     Purpose purpose = Purpose::general;
@@ -119,26 +125,27 @@ struct Job {
     base::Instant start{};
     uint8_t service_level = 0;
     uint8_t traffic_class = 0;                      // DSCP << 2 | ECN-capable
-    std::shared_ptr<const TrainingJob> training{};  // null: it is no step of training
-    std::shared_ptr<const ServingJob> serving{};    // null: it serves no requests
-    std::shared_ptr<const TraceJob> trace{};        // null: it was not read from a trace
+    std::shared_ptr<const TrainingJob> training{};  // null: not a training step
+    std::shared_ptr<const ServingJob> serving{};    // null: not serving
+    std::shared_ptr<const TraceJob> trace{};        // null: not read from a trace
 };
 
 class Placement;
 class Schedule;
 
-// A phase whose tasks are computed when their turn comes (schedule.h), and those of its tasks that
-// are no messages: each member may compute before it sends anything.
+// A phase whose messages are computed when their turn comes (schedule.h). Before its messages, each
+// member may compute.
 struct GeneratedPhase {
     uint32_t phase = 0;  // of Program::phases
     std::shared_ptr<const Placement> placement;
     std::shared_ptr<const Schedule> schedule;  // null: no messages
     base::Duration computing{};
     bool is_launch = false;      // the computing is a library's
-    uint16_t first_channel = 0;  // what the schedule calls 0
-    // Others of Program::generated. A rank begins when it has ended those that it takes part in.
+    uint16_t first_channel = 0;  // the schedule's channel 0
+    // Indices into Program::generated. A rank begins after it has ended those that it takes part
+    // in.
     std::vector<uint32_t> after;
-    // Computing has the numbers [first_number, + members), messages those behind.
+    // Task numbers: computing has [first_number, + members), messages have those after it.
     uint64_t first_number = 0;
     uint64_t tasks = 0;
 };
@@ -149,17 +156,17 @@ public:
     std::vector<Job> jobs;
     std::vector<GeneratedPhase> generated;
 
-    // Numbers of generated tasks are not below; those of stored ones are.
+    // Generated tasks are numbered from here; numbers of stored tasks are smaller.
     static constexpr uint64_t kFirstGenerated = uint64_t{1} << 32;
-    // Fills in its number of tasks and their numbers; returns its index.
+    // Fills in the phase's number of tasks and their numbers. Returns its index.
     uint32_t add(GeneratedPhase phase);
     // Stored and generated.
     uint64_t task_count() const;
 
-    // What it waits for must have been added before; returns its number.
+    // Adds a task and returns its number. The tasks that it waits for must have been added before.
     uint32_t add(const Task& task, std::span<const uint32_t> needs);
 
-    // Those that are stored.
+    // The number of stored tasks.
     uint32_t size() const { return static_cast<uint32_t>(tasks_.size()); }
     bool empty() const { return tasks_.empty() && generated.empty(); }
     const Task& operator[](uint32_t task) const { return tasks_[task]; }
@@ -170,8 +177,8 @@ public:
     }
     size_t need_count() const { return needs_.size(); }
 
-    // What is wrong with it, in one sentence: a rank or phase that is not there, a message to
-    // oneself, a need that a rank cannot know of.
+    // The first mistake, in one sentence: an unknown rank or phase, a message to oneself, or a need
+    // that the rank cannot see.
     std::optional<base::Error> check(uint32_t ranks) const;
 
 private:
@@ -182,10 +189,10 @@ private:
     std::vector<uint32_t> needs_;
 };
 
-// What one rank says to another in a phase, on one channel: a stored message, or a stream of
+// The traffic from one rank to another in a phase, on one channel: a stored message, or a stream of
 // generated ones.
 struct Traffic {
-    Task::Kind kind = Task::Kind::send;  // not computing
+    Task::Kind kind = Task::Kind::send;  // never compute
     uint32_t rank = 0;
     uint32_t peer = 0;
     uint32_t phase = 0;
@@ -196,7 +203,7 @@ struct Traffic {
 };
 void visit_traffic(const Program& program, const std::function<void(const Traffic&)>& visit);
 
-// Whether a rank sees it when a task ends: whoever does it, and whoever a message arrives at.
+// Whether a rank sees the end of a task: the rank that does it, and the receivers of its messages.
 bool is_seen_by(const Task& task, uint32_t rank);
 
 }  // namespace tulle::workload

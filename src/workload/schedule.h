@@ -1,22 +1,22 @@
 // A collective whose messages are computed when their turn comes.
 //
-// What a member does in a phase is a set of streams. A stream is what it sends to one peer on one
-// channel, in order. Message k of a stream is a closed form of (member, stream, k): its bytes, and
-// the messages to this member that it waits for. So a message that is not under way needs no
-// memory, and a phase of any size is a few tables.
+// A member's work in a phase is a set of streams. A stream is the sequence of messages to one peer
+// on one channel. Message k of a stream is a closed form of (member, stream, k): its bytes, and the
+// messages that it waits for. So a message that is not in flight needs no memory, and a phase of
+// any size is a few tables.
 //
-// A stream may have a gate: it opens when a turn of the same member ends, so that an all-to-all has
+// A stream may have a gate: it opens when a turn of the same member ends. So an all-to-all has only
 // a few streams open at a time.
 //
 // The stored form (Exchange) lists the same messages for all members at once. A message's number is
-// its place in that list, so things of one instant have the same order in both and a run finds the
-// same to the last bit: schedule_test.cc compares the messages, sim/rank_streams_test.cc runs. The
-// stored form takes some 215 bytes a task; a schedule takes a few tables, which repetitions of the
-// phase share.
+// its place in that list, so simultaneous events have the same order in both, and a run gives the
+// same results to the last bit: schedule_test.cc compares the messages, sim/rank_streams_test.cc
+// the runs. The stored form takes some 215 bytes a task. A schedule takes a few tables, which
+// repetitions of the phase share.
 //
-// Two levels, sums in switches, and halving and doubling have no schedule yet. A generated
-// phase names its ranks and the phases that a rank has to have ended before it
-// (GeneratedPhase::after): phases may be on parts of the ranks and overlap.
+// Two levels, sums in switches, and halving and doubling have no schedule yet. A generated phase
+// names its ranks and the phases that a rank must have ended before it (GeneratedPhase::after),
+// because phases may use subsets of the ranks and overlap.
 #pragma once
 
 #include <array>
@@ -36,13 +36,13 @@ struct Stream {
     uint32_t peer = 0;  // a member
     Tier tier = Tier::scale_out;
     uint16_t channel = 0;
-    // Where its messages arrive: an inlet of the peer, which it has for nobody else.
+    // The inlet of the peer where its messages arrive; no other stream uses it.
     uint32_t inlet = 0;
     uint64_t messages = 0;
-    // Message k waits until message k - window is known to have arrived; 0: it does not.
+    // Message k waits until message k - window is known to have arrived; 0: no limit.
     uint32_t window = 0;
-    // It opens when the turn `gate` of the same member ends: with the last message of the stream
-    // that has it as its `turn`.
+    // The stream opens when turn `gate` of the same member ends. A turn ends with the last message
+    // of the stream whose `turn` it is.
     uint32_t gate = kNoTurn;
     uint32_t turn = kNoTurn;
 };
@@ -51,14 +51,14 @@ struct Stream {
 struct StreamMessage {
     struct Need {
         uint32_t inlet = 0;
-        uint32_t place = 0;  // among its needs
+        uint32_t place = 0;  // index among its needs
         uint64_t message = 0;
     };
     static constexpr size_t kMostNeeds = 4;
 
-    uint64_t number = 0;     // its place among all messages of the phase; some numbers are not used
+    uint64_t number = 0;     // index among all messages of the phase; some are unused
     uint64_t bytes = 0;      // of data
-    bool continues = false;  // the step of the message before it
+    bool continues = false;  // belongs to the step of the message before it
     uint32_t need_count = 0;
     std::array<Need, kMostNeeds> needs{};
 
@@ -68,8 +68,8 @@ struct StreamMessage {
     }
 };
 
-// Messages [first, end) of a stream are alike, `period` apart, up to a byte of their size: what
-// each of them waits for, and what waits for it. No period: nothing repeats.
+// Messages [first, end) of a stream repeat with this period: they have the same dependencies in
+// both directions, and sizes within a byte. Period 0: nothing repeats.
 struct Repetition {
     uint64_t period = 0;
     uint64_t first = 0;
@@ -78,82 +78,86 @@ struct Repetition {
 
 class Schedule {
 public:
-    // None where there is no closed form: there is one for rings, chains, trees, and for everybody
-    // to everybody, unless so few bytes are sent that some messages would be empty.
-    // The options are in order, and nothing in them is automatic.
+    // Null if there is no closed form. There is one for rings, chains, trees, and for all-to-all
+    // patterns, unless they send so few bytes that some messages would be empty. The options must
+    // be valid, with nothing automatic left.
     static std::shared_ptr<const Schedule> make(const CollectiveOptions& options,
                                                 std::shared_ptr<const Placement> placement);
 
     const Placement& placement() const { return *placement_; }
     const CollectiveOptions& options() const { return options_; }
 
-    // Streams of each member; some may have no messages. Those without a gate come first.
+    // The number of streams of each member; some may have no messages. Those without a gate come
+    // first.
     uint32_t stream_count() const { return streams_; }
     Stream stream(uint32_t member, uint32_t index) const;
     StreamMessage message(uint32_t member, uint32_t index, uint64_t k) const;
-    // Streams of the member that open when a turn of it ends: from the first up to the second.
+    // The streams [first, second) of the member that open when a turn of it ends.
     std::pair<uint32_t, uint32_t> opened_by(uint32_t member, uint32_t turn) const;
-    // The stream with whose last message a turn of the member ends.
+    // The stream whose last message ends a turn of the member.
     uint32_t ends_turn(uint32_t member, uint32_t turn) const;
-    // Whose messages arrive at an inlet.
+    // The stream whose messages arrive at an inlet.
     struct Source {
         uint32_t member = 0;
         uint32_t stream = 0;
     };
     Source source(uint32_t member, uint32_t inlet) const;
-    // What message k of a stream is part of: steps of a ring, pieces of a chain or tree. Streams of
-    // all members repeat in the same way, if one does.
+    // The repetition that message k of a stream belongs to: steps of a ring, pieces of a chain or
+    // tree. Streams of all members repeat in the same way, if one does.
     Repetition repetition(uint32_t index, uint64_t k) const;
-    // Whether all streams of the other one repeat in the same way: rings and chains of as many
-    // members and the same sizes.
+    // Whether all streams of the other schedule repeat in the same way: rings and chains with
+    // equally many members and the same sizes.
     bool repeats_like(const Schedule& other) const;
+    // Whether all messages of all streams are alike: pieces of chains and trees.
+    bool repeats_throughout() const {
+        return kind_ == Kind::chain || kind_ == Kind::tree || kind_ == Kind::broadcast;
+    }
     // Whether messages of a stream may wait for what arrives at an inlet of the same member.
     bool may_feed(uint32_t inlet, uint32_t index) const;
-    // Of data, in all of its messages.
+    // Bytes of data in all messages of the stream.
     uint64_t stream_bytes(uint32_t member, uint32_t index) const;
-    // Messages of a stream that may be under way at once.
+    // The most messages of a stream that may be in flight.
     uint64_t most_under_way() const;
-    // Inlets whose messages somebody may wait for; 0: they are only counted.
+    // The number of inlets whose messages others may wait for; 0: messages are only counted.
     uint32_t inlet_count() const { return inlets_; }
-    // Messages to a member.
+    // The number of messages to a member.
     uint64_t arrivals(uint32_t member) const;
-    // All messages, of all members.
+    // The number of messages of all members.
     uint64_t messages() const { return messages_; }
-    // All numbers are below.
+    // All message numbers are below this.
     uint64_t numbers() const { return numbers_; }
 
-    // As the library sends it.
+    // The size of a message on the wire, with the library's flags.
     uint64_t wire_bytes(uint64_t bytes) const { return options_.software.wire_bytes(bytes); }
     base::Duration software(Tier tier, const StreamMessage& message) const {
         return options_.software.before(tier, message.bytes,
                                         message.continues && options_.software.passes_on_lines);
     }
-    // Of what software takes before any message; zero: nothing, hosts.reaction counts.
+    // The least software time before any message; zero: none, so hosts.reaction applies.
     base::Duration least_software() const;
 
 private:
     enum class Kind : uint8_t { ring, chain, tree, broadcast, direct, rails };
 
-    // Part of a ring's data that goes round before the next begins.
+    // A part of a ring's data. It goes round completely before the next part begins.
     struct Turn {
-        uint64_t first = 0;  // message of a stream
+        uint64_t first = 0;  // index of its first message in a stream
         Range data;
         uint64_t pieces = 1;
-        uint64_t bytes = 0;  // of all blocks
+        uint64_t bytes = 0;  // of all blocks together
     };
     // One channel of a ring or chain.
     struct Ring {
         std::vector<uint32_t> order;
-        std::vector<uint32_t> position;  // of each member in it
+        std::vector<uint32_t> position;  // by member
         std::vector<Turn> turns;
         uint64_t messages = 0;  // of a stream
-        uint64_t base = 0;      // its first number
+        uint64_t base = 0;      // number of its first message
     };
     struct Tree {
         static constexpr uint32_t kMostChildren = 2;
         std::vector<uint32_t> parents;
-        std::vector<uint32_t>
-            depth_order;  // place of each node among all, nearest to the root first
+        std::vector<uint32_t> depth_order;  // position of each node, nearest to the root first
         std::vector<std::array<uint32_t, kMostChildren>> children;
         std::vector<uint32_t> child_count;
         std::vector<uint32_t> index_at_parent;
@@ -163,13 +167,13 @@ private:
             return node;
         }
     };
-    // Where a member is in a channel's trees.
+    // The position of a member in a channel's trees.
     struct TreePlace {
         uint32_t server = 0;
-        uint32_t chain = 0;   // its place in the server's chain
+        uint32_t chain = 0;   // position in the server's chain
         uint32_t length = 0;  // of the chain
     };
-    // The same in those of a broadcast: a node of the tree, or the root's server.
+    // The same for a broadcast: in a node of the tree, or in the root's server.
     struct BroadcastPlace {
         bool is_home = false;
         uint32_t node = 0;
@@ -196,12 +200,12 @@ private:
 
     uint32_t ring_steps() const;
     Range ring_block(const Turn& turn, uint32_t position, uint16_t channel) const;
-    // Where message k of a channel is: pieces of each block go round in batches.
+    // The position of message k of a channel. Pieces of each block go round in batches.
     struct RingPlace {
         const Turn& turn;
-        uint64_t first = 0;   // message of the batch
-        uint64_t begin = 0;   // and its first piece, ...
-        uint64_t length = 0;  // ... of so many
+        uint64_t first = 0;   // the batch's first message
+        uint64_t begin = 0;   // its first piece
+        uint64_t length = 0;  // its number of pieces
     };
     RingPlace ring_place(uint16_t channel, uint64_t k) const;
     Stream ring_stream(uint32_t member, uint16_t channel) const;
@@ -233,7 +237,7 @@ private:
     StreamMessage broadcast_message(uint32_t member, uint32_t index, uint64_t k) const;
     Source broadcast_source(uint32_t member, uint32_t inlet) const;
 
-    // Members that a member serves without waiting, then the others in its order.
+    // First the peers that a member serves without waiting, then the others in the member's order.
     struct DirectPeer {
         uint32_t member = 0;
         uint32_t position = 0;  // in the list of distances
@@ -246,7 +250,7 @@ private:
     StreamMessage direct_message(uint32_t member, uint32_t index, uint64_t k) const;
     uint32_t window_between(uint32_t from, uint32_t to) const;
 
-    // A stream of PXN: inside a server, or to the same place of another one.
+    // A stream of PXN: inside a server, or to the same place of another server.
     struct RailStream {
         bool leaves = false;
         uint16_t channel = 0;
@@ -254,7 +258,7 @@ private:
         uint32_t server = 0;
         uint32_t peer = 0;    // a member
         uint32_t turn = 0;    // if it leaves
-        uint32_t offset = 0;  // otherwise: so many places further
+        uint32_t offset = 0;  // otherwise: distance in places
     };
     struct RailData {
         uint32_t from = 0;
@@ -268,7 +272,7 @@ private:
     uint64_t rail_number(uint32_t member, const RailStream& stream, uint32_t segment) const;
     StreamMessage rail_message(uint32_t member, uint32_t index, uint64_t k) const;
     uint64_t rail_bytes(uint32_t member, uint32_t index) const;
-    // Streams of a member before those that take turns.
+    // The number of a member's streams before those that take turns.
     uint32_t streams_inside(uint32_t member) const;
 
     CollectiveOptions options_;
@@ -283,11 +287,11 @@ private:
 
     std::vector<Ring> rings_;  // by channel
     std::array<Tree, 2> trees_;
-    std::vector<uint64_t> tree_base_;   // by channel: the first number
-    std::vector<uint64_t> chain_base_;  // of a broadcast, by node: its first edge
-    uint32_t servers_ = 0;              // of PXN, ...
-    uint32_t places_ = 0;               // ... and members of each
-    uint64_t most_pieces_ = 1;          // from one to another, of everybody to everybody
+    std::vector<uint64_t> tree_base_;   // by channel: number of the first message
+    std::vector<uint64_t> chain_base_;  // for a broadcast, by node: number of its first edge
+    uint32_t servers_ = 0;              // of PXN
+    uint32_t places_ = 0;               // of PXN: members of each server
+    uint64_t most_pieces_ = 1;          // for all-to-all: pieces from one member to another
 };
 
 }  // namespace tulle::workload

@@ -179,6 +179,40 @@ INSTANTIATE_TEST_SUITE_P(All, SchedulesOf,
                                            std::pair(Collective::all_gather, Algorithm::direct),
                                            std::pair(Collective::all_to_all, Algorithm::direct)));
 
+bool is_same(const Task& a, const Task& b) {
+    return a.kind == b.kind && a.tier == b.tier && a.channel == b.channel && a.rank == b.rank &&
+           a.peer == b.peer && a.bytes == b.bytes && a.duration == b.duration &&
+           a.is_launch == b.is_launch && a.is_in_turn == b.is_in_turn;
+}
+
+TEST(Schedule, of_rings_that_gather_and_that_scatter_is_the_same_if_blocks_are) {
+    base::RandomStream random({.seed = 16});
+    uint32_t alike = 0;
+    for (uint32_t i = 0; i < 200; ++i) {
+        const auto placement =
+            testing::servers(static_cast<uint32_t>(1 + random.below(5)),
+                             static_cast<uint32_t>(1 + random.below(4)), random.chance(1, 2));
+        if (placement.size() < 2) continue;
+        CollectiveOptions gather =
+            random_options(Collective::all_gather, Algorithm::ring, random, placement);
+        if (gather.channels == 0) continue;
+        if (random.chance(3, 4))
+            gather.bytes -= gather.bytes % (placement.size() * gather.channels);
+        CollectiveOptions scatter = gather;
+        scatter.collective = Collective::reduce_scatter;
+        if (gather.bytes == 0 || !sends_alike(gather, scatter, placement.size())) continue;
+        ++alike;
+        const Stored a(gather, placement);
+        const Stored b(scatter, placement);
+        ASSERT_EQ(a.program.size(), b.program.size());
+        for (uint32_t task = 0; task < a.program.size(); ++task) {
+            ASSERT_TRUE(is_same(a.program[task], b.program[task]));
+            ASSERT_TRUE(std::ranges::equal(a.program.needs(task), b.program.needs(task)));
+        }
+    }
+    EXPECT_GT(alike, 50u);
+}
+
 TEST(Schedule, is_not_there_for_what_has_no_closed_form) {
     const auto placement = std::make_shared<const Placement>(testing::servers(2, 4));
     CollectiveOptions options;

@@ -43,7 +43,7 @@ public:
         for (uint32_t t = 0; t < program_.size(); ++t) {
             waits_[t] = program_.needs(t).size();
             for (const uint32_t need : program_.needs(t)) waiters_[need].push_back(t);
-            if (program_[t].kind == Task::Kind::contribute) ++missing_[program_[t].reduction];
+            if (program_[t].is_part_of_sum()) ++missing_[program_[t].reduction];
             if (waits_[t] == 0) events_.push_back({t, Event::start});
         }
         while (!events_.empty()) {
@@ -90,6 +90,10 @@ private:
         if (task.kind == Task::Kind::contribute) {
             events_.push_back({t, Event::complete});
             if (--missing_[task.reduction] == 0) events_.push_back({task.reduction, Event::arrive});
+        } else if (task.kind == Task::Kind::sum_for_all) {
+            // The first part is named as the sum is, and ends with it.
+            if (t != task.reduction) events_.push_back({t, Event::complete});
+            if (--missing_[task.reduction] == 0) events_.push_back({task.reduction, Event::arrive});
         } else if (task.kind == Task::Kind::send || task.kind == Task::Kind::multicast) {
             events_.push_back({t, Event::arrive});
         } else {
@@ -112,7 +116,10 @@ private:
         EXPECT_FALSE(arrived_[t]);
         arrived_[t] = true;
         const Content& content = ledger_[t];
-        if (task.kind == Task::Kind::contribute) {
+        if (task.kind == Task::Kind::sum_for_all) {
+            bring_sum(t);
+            events_.push_back({t, Event::complete});
+        } else if (task.kind == Task::Kind::contribute) {
             std::vector<Contributions> sum(snapshots_[t].size());
             for (uint32_t other = t; other < program_.size(); ++other) {
                 if (program_[other].reduction != t) continue;
@@ -139,6 +146,23 @@ private:
             events_.push_back({t, Event::complete});
         }
         wake(t, [&](uint32_t rank) { return rank != task.rank; });
+    }
+
+    // To each who has a part in it, in place of that part.
+    void bring_sum(uint32_t t) {
+        const Range range = ledger_[t].range;
+        std::vector<Contributions> sum(snapshots_[t].size());
+        std::vector<uint32_t> ranks;
+        for (uint32_t other = t; other < program_.size(); ++other) {
+            if (program_[other].reduction != t) continue;
+            EXPECT_EQ(snapshots_[other], bytes_of(other)) << "a part is changed meanwhile";
+            ranks.push_back(program_[other].rank);
+            for (size_t i = 0; i < sum.size(); ++i) {
+                EXPECT_EQ(sum[i] & snapshots_[other][i], 0u);
+                sum[i] |= snapshots_[other][i];
+            }
+        }
+        for (const uint32_t rank : ranks) write(rank, range, Content::Effect::copy, sum);
     }
 
     void complete(uint32_t t) {

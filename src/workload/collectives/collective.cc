@@ -13,8 +13,9 @@ namespace {
 constexpr uint64_t kLeastBytesOfChannel = 32 << 10;
 constexpr uint32_t kMostChannels = 1024;
 
-constexpr std::array kAllReduce = {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
-                                   Algorithm::two_level, Algorithm::in_switch};
+constexpr std::array kAllReduce = {
+    Algorithm::ring,      Algorithm::tree,      Algorithm::halving_doubling,
+    Algorithm::two_level, Algorithm::in_switch, Algorithm::in_network};
 constexpr std::array kScatterOrGather = {Algorithm::ring, Algorithm::direct, Algorithm::two_level};
 constexpr std::array kAllToAll = {Algorithm::direct};
 constexpr std::array kBroadcast = {Algorithm::ring, Algorithm::tree};
@@ -42,9 +43,14 @@ uint64_t plus(uint64_t a, uint64_t b) {
 }
 
 std::string algorithm_text(const CollectiveOptions& options) {
-    if (options.algorithm != Algorithm::two_level || !options.in_switch)
-        return std::string(name_of(options.algorithm));
-    return fmt::format("two_level in_switch, {} between", name_of(options.between));
+    std::string text(name_of(options.algorithm));
+    if (options.algorithm == Algorithm::two_level && options.in_switch) text += " in_switch";
+    if (options.algorithm == Algorithm::two_level &&
+        (options.in_switch || options.between == Algorithm::in_network))
+        text += fmt::format(", {} between", name_of(options.between));
+    if (is_in_network(options)) text += options.streams ? " (streaming tree)" : " (latency tree)";
+    if (options.lacks_tree) text += " (no tree of switches is free)";
+    return text;
 }
 
 std::string_view protocol_text(Protocol protocol) {
@@ -56,7 +62,7 @@ std::string_view protocol_text(Protocol protocol) {
     }
 }
 
-// The order of a broadcast: the ring, begun at its root.
+// The order of a broadcast: the ring, starting at the root.
 std::vector<uint32_t> order_from(const Placement& placement, uint32_t root, uint16_t channel) {
     std::vector<uint32_t> order = ring_order(placement, channel);
     std::rotate(order.begin(), std::find(order.begin(), order.end(), root), order.end());
@@ -83,6 +89,9 @@ void append_all_reduce(Exchange& exchange, const CollectiveOptions& options, Ran
         return tree_all_reduce(exchange, tree_chains(placement, channel), data, channel);
     std::vector<uint32_t> members;
     for (uint32_t i = 0; i < placement.size(); ++i) members.push_back(i);
+    if (options.algorithm == Algorithm::in_network)
+        return in_network_all_reduce(exchange, members, data,
+                                     tree_channel(channel, options.streams));
     halving_doubling(exchange, members, data, channel);
 }
 
@@ -100,6 +109,7 @@ void append_two_level(Exchange& exchange, const CollectiveOptions& options, Rang
     two_level.between = options.between;
     two_level.in_switch = options.in_switch || options.algorithm == Algorithm::in_switch;
     two_level.channels = options.channels;
+    two_level.streams = options.streams;
     if (options.collective == Collective::all_reduce)
         return two_level_all_reduce(exchange, two_level, range);
     if (options.collective == Collective::reduce_scatter)
@@ -136,6 +146,7 @@ std::string_view name_of(Algorithm algorithm) {
         case Algorithm::two_level: return "two_level";
         case Algorithm::in_switch: return "in_switch";
         case Algorithm::direct: return "direct";
+        case Algorithm::in_network: return "in_network";
         case Algorithm::automatic: return "auto";
     }
     return "";
@@ -155,6 +166,14 @@ std::string_view name_of(Collective collective) {
     return "";
 }
 
+std::vector<std::vector<uint32_t>> tree_members(const CollectiveOptions& options,
+                                                const Placement& placement) {
+    const bool by_rails = options.algorithm == Algorithm::two_level;
+    std::vector<std::vector<uint32_t>> trees(by_rails ? placement.count_of(0) : 1);
+    for (uint32_t i = 0; i < placement.size(); ++i) trees[i % trees.size()].push_back(i);
+    return trees;
+}
+
 std::span<const Algorithm> algorithms_of(Collective collective) {
     switch (collective) {
         case Collective::all_reduce: return kAllReduce;
@@ -164,6 +183,18 @@ std::span<const Algorithm> algorithms_of(Collective collective) {
         case Collective::broadcast: return kBroadcast;
         default: return {};
     }
+}
+
+bool sends_alike(const CollectiveOptions& a, const CollectiveOptions& b, uint32_t members) {
+    const auto goes_round_once = [](const CollectiveOptions& options) {
+        return options.algorithm == Algorithm::ring &&
+               (options.collective == Collective::all_gather ||
+                options.collective == Collective::reduce_scatter);
+    };
+    return goes_round_once(a) && goes_round_once(b) && a.bytes == b.bytes &&
+           a.channels == b.channels && a.channels != 0 &&
+           a.bytes % (uint64_t{members} * a.channels) == 0 && a.chunking == b.chunking &&
+           a.protocol == b.protocol && a.software == b.software;
 }
 
 uint16_t usual_channels(const CollectiveOptions& options, const Placement& placement) {
@@ -194,12 +225,18 @@ std::optional<base::Error> check(const CollectiveOptions& options, const Placeme
         return base::Error{
             "in_switch reduces inside one server; between servers write algorithm: two_level and "
             "in_switch: yes"};
+    if (is_in_network(options) && placement.server_count() < 2 && placement.size() > 1)
+        return base::Error{"in_network adds up between servers, and there is only one"};
+    if (options.algorithm == Algorithm::in_network && placement.server_count() != placement.size())
+        return base::Error{
+            "in_network takes one rank of each server; with several write algorithm: two_level "
+            "and between: in_network"};
     if (options.root >= placement.size()) return base::Error{"the root is not one of the ranks"};
     return std::nullopt;
 }
 
-// Each formula counts the messages of the algorithm with rounded-up numbers of pieces; a task more
-// for each member ends the phase.
+// Each formula counts the messages of the algorithm with rounded-up numbers of pieces, plus one
+// task per member that ends the phase.
 uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement) {
     const uint64_t n = placement.size();
     const uint64_t servers = placement.server_count();
@@ -210,7 +247,13 @@ uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement
     const auto pieces = [&](uint64_t parts) {
         return parts_of(data / parts + 1, options.chunking.chunk);
     };
+    const auto tree_pieces = [&](uint64_t parts) {
+        const uint64_t piece = options.chunking.tree_piece;
+        return parts_of(data / parts + 1, piece != 0 ? std::min(piece, options.chunking.chunk)
+                                                     : options.chunking.chunk);
+    };
     const auto all_reduce = [&](Algorithm algorithm, uint64_t members, uint64_t parts) {
+        if (algorithm == Algorithm::in_network) return times(2 * members, tree_pieces(parts));
         if (algorithm == Algorithm::ring)
             return times(2 * members, times(members, plus(1, pieces(parts * members))));
         if (algorithm == Algorithm::tree) return times(4 * members, pieces(2 * parts));
@@ -219,6 +262,7 @@ uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement
     uint64_t tasks = 0;
     switch (options.algorithm) {
         case Algorithm::direct: tasks = times(2 * n, times(n, pieces(n))); break;
+        case Algorithm::in_network: tasks = times(2 * n, tree_pieces(1)); break;
         case Algorithm::two_level:
         case Algorithm::in_switch:
             if (options.collective != Collective::all_reduce) {

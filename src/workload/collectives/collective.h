@@ -1,5 +1,4 @@
-// A collective operation as a phase of a job: which algorithms there are for it, and what they may
-// be given.
+// A collective operation as a phase of a job: its algorithms and their options.
 #pragma once
 
 #include <cstdint>
@@ -19,40 +18,55 @@ struct CollectiveOptions {
     Collective collective = Collective::all_reduce;
     uint64_t bytes = 0;  // as Phase counts them
     Algorithm algorithm = Algorithm::ring;
-    Algorithm between = Algorithm::ring;  // of two_level: from server to server
-    bool in_switch = false;               // of two_level: inside servers
-    bool pxn = false;                     // of all_to_all: by way of the receiver's rail
+    Algorithm between = Algorithm::ring;  // of two_level: between servers
+    bool in_switch = false;               // of two_level: switches inside servers add up
+    bool streams = false;                 // of in_network: through trees for long messages
+    bool lacks_tree = false;              // in_network was requested, but no tree was free
+    bool pxn = false;                     // of all_to_all: forward on the receiver's rail
     uint16_t channels = 0;                // 0: usual_channels()
     Chunking chunking{};
-    uint32_t peers = 8;  // of direct: others that a member serves at once; 0: all
+    uint32_t peers = 8;  // of direct: peers that a member serves at once; 0: all
     uint32_t root = 0;   // of broadcast: a member
 
     Protocol protocol = Protocol::bare;
-    bool chunk_is_asked = false;  // tune() leaves the chunk as it is
-    // What tune() found; nothing where it was not asked.
+    bool chunk_is_asked = false;  // tune() does not change the chunk
+    // Results of tune(); empty if it was not called.
     Software software{};
-    uint32_t library_channels = 0;  // of the library; `channels` are those of the simulation
-    bool is_automatic = false;      // the algorithm was chosen
+    uint32_t library_channels = 0;  // of the library; `channels` counts those of the simulation
+    bool is_automatic = false;      // the algorithm was chosen automatically
     Estimate predicted{};
     Estimate next_best{};
 };
 
 std::string_view name_of(Algorithm algorithm);
+
+// True if switches between servers add up.
+inline bool is_in_network(const CollectiveOptions& options) {
+    return options.algorithm == Algorithm::in_network ||
+           (options.algorithm == Algorithm::two_level && options.between == Algorithm::in_network);
+}
+// The members of each tree of a collective in the network: one list for each tree of a channel.
+std::vector<std::vector<uint32_t>> tree_members(const CollectiveOptions& options,
+                                                const Placement& placement);
 std::string_view name_of(Collective collective);
 
-// The algorithms of a collective, the usual one first.
+// True if each member sends the same messages in both: rings that gather and rings that scatter
+// blocks of one size. Nothing in the options may be automatic.
+bool sends_alike(const CollectiveOptions& a, const CollectiveOptions& b, uint32_t members);
+
+// The algorithms of a collective, the default first.
 std::span<const Algorithm> algorithms_of(Collective collective);
-// A ring for each rail, but not for a few bytes each: NCCL gives a channel 32 KiB at least.
+// One ring for each rail, but fewer for small messages: NCCL gives a channel 32 KiB at least.
 uint16_t usual_channels(const CollectiveOptions& options, const Placement& placement);
 
-// What does not go together, in one sentence.
+// The first incompatible option, in one sentence.
 std::optional<base::Error> check(const CollectiveOptions& options, const Placement& placement);
-// At least as many as tasks would be made; saturates.
+// An upper bound on the number of tasks; saturates.
 uint64_t most_tasks(const CollectiveOptions& options, const Placement& placement);
 
-// What reports say of it; job and ranks are left open.
+// The phase as reports show it; job and ranks are not filled in.
 Phase phase_of(const std::string& name, const CollectiveOptions& options);
-// Adds it as the job's next phase. The options are in order, and nothing in them is automatic.
+// Adds it as the job's next phase. The options must be valid, with nothing automatic left.
 void append(JobBuilder& job, const std::string& name, const CollectiveOptions& options);
 
 }  // namespace tulle::workload

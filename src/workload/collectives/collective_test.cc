@@ -153,8 +153,16 @@ void try_at_random(Collective collective, Algorithm algorithm, uint64_t seed) {
     Placement placement = random_placement(random, by_rails);
     if (algorithm == Algorithm::in_switch)
         placement = servers(1, static_cast<uint32_t>(1 + random.below(8)));
+    if (algorithm == Algorithm::in_network)
+        placement = servers(static_cast<uint32_t>(2 + random.below(7)), 1, false);
     if (algorithm == Algorithm::two_level && placement.has_scale_up())
         options.in_switch = random.chance(1, 2);
+    const bool has_rails = placement.server_count() > 1;
+    if (algorithm == Algorithm::two_level && collective == Collective::all_reduce && has_rails &&
+        random.chance(1, 4))
+        options.between = Algorithm::in_network;
+    options.chunking.tree_piece = one_of<uint64_t>(random, {0, 1, 7});
+    options.chunking.tree_window = one_of<uint32_t>(random, {0, 1, 2});
     options.root = static_cast<uint32_t>(random.below(placement.size()));
     SCOPED_TRACE(describe(options, placement) + ", seed " + std::to_string(seed));
     ASSERT_FALSE(check(options, placement)) << check(options, placement)->message;

@@ -7,10 +7,10 @@
 namespace tulle::workload {
 namespace {
 
-constexpr uint32_t kServer = 0xff'ffff;  // as the receiver of a multicast
+constexpr uint32_t kServer = 0xff'ffff;  // stands for the receivers of a multicast
 
-// Which network it takes follows from the two ends, and who sends more than one thing at a time to
-// another does so on different channels.
+// The two ends determine the network. A sender with several parallel messages to one receiver uses
+// different channels for them.
 uint64_t connection(uint32_t from, uint32_t to, uint16_t channel) {
     TULLE_CHECK(from < kServer && to <= kServer);
     return uint64_t{from} << 40 | uint64_t{to} << 16 | channel;
@@ -50,8 +50,8 @@ uint32_t Exchange::send(Content::Effect effect, uint32_t from, uint32_t to, Rang
     return add(transfer);
 }
 
-// The owner comes last: the first contribution names what it receives, and what it does itself has
-// to have another name.
+// The owner contributes last. The first contribution names the message that the owner receives, so
+// the owner's own task needs another name.
 void Exchange::reduce_in_switch(uint32_t owner, Range range, uint16_t channel) {
     const uint32_t server = placement().server_of(owner);
     const uint32_t first = placement().first_of(server);
@@ -69,6 +69,24 @@ void Exchange::reduce_in_switch(uint32_t owner, Range range, uint16_t channel) {
         add(transfer);
     }
     holdings_[owner].replace(range, transfer.reduction, lists_);
+}
+
+// The first contribution names the message that all receive.
+void Exchange::sum_in_network(std::span<const uint32_t> members, Range range, uint16_t channel) {
+    if (range.is_empty() || members.size() < 2) return;
+    Transfer transfer;
+    transfer.kind = Task::Kind::sum_for_all;
+    transfer.effect = Content::Effect::reduce;
+    transfer.to = members.front();
+    transfer.range = range;
+    transfer.channel = channel;
+    transfer.reduction = job_.program().size();
+    for (const uint32_t member : members) {
+        transfer.from = member;
+        add(transfer);
+    }
+    for (const uint32_t member : members)
+        holdings_[member].replace(range, transfer.reduction, lists_);
 }
 
 void Exchange::multicast(uint32_t owner, Range range, uint16_t channel) {
@@ -94,6 +112,7 @@ uint32_t Exchange::ready_after(uint32_t member, Range range) {
 uint32_t Exchange::window_of(const Transfer& transfer) const {
     uint32_t window = 0;
     if (transfer.kind == Task::Kind::contribute) window = chunking_.sum_window;
+    if (transfer.kind == Task::Kind::sum_for_all) window = chunking_.tree_window;
     if (transfer.kind == Task::Kind::send &&
         placement().tier(transfer.from, transfer.to) == Tier::scale_up)
         window = chunking_.inside_window;
@@ -115,7 +134,8 @@ void Exchange::remember(const Transfer& transfer, uint32_t task) {
     const uint64_t key = connection(transfer.from, transfer.to, transfer.channel);
     const auto [entry, is_new] = last_on_.try_emplace(key, task);
     before_on_its_connection_.push_back(is_new ? kNoTask : entry->second);
-    entry->second = task;
+    // A rank's part leaves long before the sum arrives.
+    entry->second = transfer.kind == Task::Kind::sum_for_all ? transfer.reduction : task;
 }
 
 uint32_t Exchange::add(const Transfer& transfer) {
@@ -125,6 +145,7 @@ uint32_t Exchange::add(const Transfer& transfer) {
     Task task;
     task.kind = transfer.kind;
     task.tier = in_switch ? Tier::scale_up : placement().tier(transfer.from, peer);
+    if (transfer.kind == Task::Kind::sum_for_all) task.tier = Tier::scale_out;
     task.channel = transfer.channel;
     task.bytes = software_.wire_bytes(transfer.range.size());
     const bool continues = continues_ && software_.passes_on_lines;

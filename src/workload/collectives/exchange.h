@@ -1,9 +1,9 @@
-// One phase of a job as a list of transfers between members of it.
+// One phase of a job as a list of transfers between its members.
 //
-// An algorithm says who sends which bytes to whom, in an order in which that could be done. What
-// each transfer waits for follows from the data: the messages that made those bytes what they are
-// at the sender (holdings.h), and the one `window` messages before it on the same connection, which
-// has to be known to have arrived: NCCL's buffer of 8 steps.
+// An algorithm lists transfers in an order in which they could be done. Their dependencies follow
+// from the data. A transfer waits for the messages that produced its bytes at the sender
+// (holdings.h). It also waits until the message `window` places before it on the same connection is
+// known to have arrived: NCCL's buffer of 8 steps.
 #pragma once
 
 #include <cstdint>
@@ -19,45 +19,59 @@
 namespace tulle::workload {
 
 struct Chunking {
-    uint64_t chunk = 512 << 10;  // bytes of a message at most
-    uint32_t window = 8;         // messages of a connection on their way at most; 0: any number
-    // The same of contributions to a sum in a switch; 0: as the window.
+    uint64_t chunk = 512 << 10;  // most bytes of a message
+    uint32_t window = 8;         // most messages in flight on a connection; 0: no limit
+    // The same for contributions to a sum in a switch; 0: as `window`.
     uint32_t sum_window = 0;
-    // The same of messages inside a server; 0: as the window. NCCL's threads store into the memory
-    // of the neighbour themselves: a channel copies one slice after the other.
+    // The same for sums in switches between servers; 0: as `window`.
+    uint32_t tree_window = 0;
+    // The same for messages inside a server; 0: as `window`. NCCL's threads store directly into the
+    // neighbour's memory, so a channel copies one slice after the other.
     uint32_t inside_window = 0;
-    // Pieces of a block that a ring has on its way at once; 0: as the window.
+    // Pieces of a block that a ring has in flight at once; 0: as `window`.
     uint32_t slices = 0;
+    // Most bytes that switches between servers add up at a time; 0: a chunk.
+    uint64_t tree_piece = 0;
 
     uint32_t at_once() const { return slices != 0 ? slices : window; }
+    bool operator==(const Chunking&) const = default;
 };
 
 class Exchange {
 public:
-    // Of the phase that the job is in.
+    // For the phase that the job is in.
     Exchange(JobBuilder& job, const Chunking& chunking, const Software& software = {});
 
     const Placement& placement() const { return job_.placement(); }
     const Chunking& chunking() const { return chunking_; }
 
-    // Members send what they hold of the range. Nothing is sent of an empty one: kNoTask then.
-    // The task also waits for `after`, which is one of the sender's own.
+    // The sender sends its data of the range; an empty range sends nothing and returns kNoTask. The
+    // task also waits for `after`, a task of the sender.
     uint32_t copy(uint32_t from, uint32_t to, Range range, uint16_t channel,
                   uint32_t after = kNoTask);
     uint32_t reduce(uint32_t from, uint32_t to, Range range, uint16_t channel,
                     uint32_t after = kNoTask);
-    // The messages to come are of the same step as those before them, or of a new one.
+    // Sets whether the next messages belong to the step of those before them, or to a new one.
     void continue_step(bool continues) { continues_ = continues; }
-    // All of the owner's server give their part to the switch, and the owner gets the sum.
+    // All members of the owner's server give their part to the switch, and the owner receives the
+    // sum.
     void reduce_in_switch(uint32_t owner, Range range, uint16_t channel);
-    // All of the owner's server get what it holds.
+    // Those members give their part to the switches between servers, and each receives the sum.
+    void sum_in_network(std::span<const uint32_t> members, Range range, uint16_t channel);
+    // All members of the owner's server receive its data.
     void multicast(uint32_t owner, Range range, uint16_t channel);
 
-    // The last message that the range waits for at a member: what is ready earlier has less.
+    // The last message that the range waits for at a member. Ranges that are ready earlier have a
+    // smaller one.
     uint32_t ready_after(uint32_t member, Range range);
 
-    // The range in equal pieces of a chunk at most.
+    // The number of equal pieces of at most a chunk that the range is cut into.
     uint64_t piece_count(Range range) const { return parts_of(range.size(), chunking_.chunk); }
+    // The same for the pieces that switches between servers add up.
+    uint64_t tree_piece_count(Range range) const {
+        const uint64_t most = chunking_.tree_piece != 0 ? chunking_.tree_piece : chunking_.chunk;
+        return parts_of(range.size(), std::min(most, chunking_.chunk));
+    }
 
 private:
     struct Transfer {
@@ -84,9 +98,9 @@ private:
     uint32_t begin_;
     Holdings::Lists lists_;
     std::vector<Holdings> holdings_;                  // of each member
-    std::unordered_map<uint64_t, uint32_t> last_on_;  // connection: its last message
+    std::unordered_map<uint64_t, uint32_t> last_on_;  // by connection: its last message
     std::vector<uint32_t> before_on_its_connection_;  // of each task
-    std::vector<uint32_t> needs_;                     // of the transfer at hand
+    std::vector<uint32_t> needs_;                     // of the current transfer
 };
 
 }  // namespace tulle::workload

@@ -1,8 +1,9 @@
-// What a collective library adds to the messages of an algorithm, and what it knows of the machine.
+// The costs that a collective library adds to the messages of an algorithm, and its view of the
+// machine.
 //
-// A library such as NCCL starts a kernel, then polls flags and copies. How long that takes depends
-// on the protocol: LL puts a flag of 4 bytes beside each 4 bytes of data, LL128 one of 8 beside
-// each 120, and Simple one beside a whole chunk, after a fence.
+// A library such as NCCL starts a kernel, polls flags and copies. The time depends on the protocol.
+// LL puts a flag of 4 bytes beside each 4 bytes of data, and LL128 one of 8 beside each 120. Simple
+// puts one beside a whole chunk, after a fence.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace tulle::workload {
 
-// `bare`: no library. A message is posted `hosts.reaction` after what it waits for.
+// `bare`: no library. A message is posted `hosts.reaction` after its dependencies are met.
 enum class Protocol : uint8_t { bare, automatic, simple, ll, ll128 };
 
 enum class Generation : uint8_t { volta, ampere, hopper, blackwell };
@@ -23,40 +24,42 @@ enum class Generation : uint8_t { volta, ampere, hopper, blackwell };
 std::string_view name_of(Protocol protocol);
 std::string_view name_of(Generation generation);
 
-// What is the same for all collectives of a cluster.
+// The properties that all collectives of a cluster share.
 struct Machine {
-    struct Network {
+    struct NetworkSpeed {
         uint64_t mbps = 0;  // of a GPU's port, or of an adapter: 10^6 bytes a second
-        // Of the smallest message between neighbours on an idle network, without software.
+        // The latency of the smallest message between neighbours on an idle network, without
+        // software.
         base::Duration latency{};
-        // No message is posted sooner after what it waits for.
+        // The least time from the dependencies of a message to its post.
         base::Duration reaction{};
     };
     Generation generation = Generation::hopper;
-    std::array<Network, 2> networks;  // by Tier
-    uint32_t adapters = 1;            // of a server
-    uint32_t gpus = 0;                // of a server; 0: servers differ
-    bool reduces = false;             // the switches inside servers add up
+    std::array<NetworkSpeed, 2> networks;  // by Tier
+    uint32_t adapters = 1;                 // of a server
+    uint32_t gpus = 0;                     // of a server; 0: servers differ
+    bool reduces = false;                  // the switches inside servers add up
 
-    const Network& network(Tier tier) const { return networks[static_cast<size_t>(tier)]; }
-    Network& network(Tier tier) { return networks[static_cast<size_t>(tier)]; }
+    const NetworkSpeed& network(Tier tier) const { return networks[static_cast<size_t>(tier)]; }
+    NetworkSpeed& network(Tier tier) { return networks[static_cast<size_t>(tier)]; }
 };
 
-// What a library spends on one collective, by Tier where the network matters.
+// The time that a library spends on one collective, by Tier where the network matters.
 struct Software {
     base::Duration launch{};                // once, before a rank's first message
     std::array<base::Duration, 2> step{};   // before each message; zero: hosts.reaction
-    std::array<base::Duration, 2> least{};  // of what is before any message
-    std::array<uint64_t, 2> copy_fs{};      // and for each of its bytes, femtoseconds
-    // A channel copies one message after the other: this is not only how long a message is
-    // delayed, but how far apart two of them are at least.
+    std::array<base::Duration, 2> least{};  // the least time before any message
+    std::array<uint64_t, 2> copy_fs{};      // added for each byte, in femtoseconds
+    // A channel copies one message after the other. So this is a delay of each message and also the
+    // least distance between two messages.
     std::array<bool, 2> is_in_turn{};
-    bool passes_on_lines = false;  // messages of a step are pieces of it, not steps of their own
-    uint32_t payload = 1;          // bytes of data ...
-    uint32_t line = 1;             // ... in so many bytes of a message
+    bool passes_on_lines = false;  // messages are pieces of one step, not steps of their own
+    uint32_t payload = 1;          // this many bytes of data ...
+    uint32_t line = 1;             // ... take this many bytes of a message
+    bool operator==(const Software&) const = default;
 
     uint64_t wire_bytes(uint64_t bytes) const { return (bytes * line + payload - 1) / payload; }
-    // A message that continues the one before it is of the same step.
+    // A message that `continues` belongs to the same step as the one before it.
     base::Duration before(Tier tier, uint64_t bytes, bool continues = false) const {
         const auto i = static_cast<size_t>(tier);
         const base::Duration copy{static_cast<int64_t>(copy_fs[i] * bytes / 1000)};

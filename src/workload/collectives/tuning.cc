@@ -18,30 +18,31 @@ constexpr Way kRingsAndTrees[] = {{nccl::tree, nccl::ll},     {nccl::tree, nccl:
                                   {nccl::tree, nccl::simple}, {nccl::ring, nccl::ll},
                                   {nccl::ring, nccl::ll128},  {nccl::ring, nccl::simple}};
 
-// What sums in a switch take before the first one, beyond NCCL's own figure of 25 us. Fitted: to
-// the rows from 64 KiB to 8 MiB of Azure's table for H100 in tests/collectives.
+// The time before the first sum in a switch, beyond NCCL's own figure of 25 us. Fitted to the rows
+// from 64 KiB to 8 MiB of Azure's table for H100 in tests/collectives.
 constexpr Duration kStartOfSums{10'600'000};
-// What a loop of sums in a switch takes besides the links, and is not hidden by the loops around
-// it. Fitted: on Hopper to the slopes between 4 MiB and 1 GiB of Azure's table for H100, where it
-// is two of Simple's steps of 3.4 us; on Blackwell to the same slopes of the table for 8 x B200.
+// The time of a loop of sums in a switch, besides the links, that the loops around it do not hide.
+// On Hopper fitted to the slopes between 4 MiB and 1 GiB of Azure's table for H100: two of Simple's
+// steps of 3.4 us. On Blackwell fitted to the same slopes of the table for 8 x B200.
 constexpr Duration kLoopHopper{6'800'000};
 constexpr Duration kLoopBlackwell{11'500'000};
-// And what more, where trees of three and more servers join the sums. Fitted: to 32 to 128 MiB of
+// The additional time if trees of three and more servers join the sums. Fitted to 32 to 128 MiB of
 // the tables for four and eight servers of H100.
 constexpr Duration kLoopOfTrees{11'200'000};
 
-// Where NCCL's figures are not what GPUs reach inside a server. They still choose the way, as in
-// NCCL. All are fitted to tables in tests/collectives.
+// Corrections where GPUs inside a server do not reach NCCL's figures. The choice of algorithm and
+// protocol still uses NCCL's figures. All corrections are fitted to tables in tests/collectives.
 //
-// LL, before a message goes on: what a rank does for each block of the ring that is not empty, to
-// 8 to 128 B on a DGX H100; and one channel's copying, to 16 to 128 KiB there.
+// LL: the time of a rank for each block of the ring that is not empty, before a message goes on,
+// fitted to 8 to 128 B on a DGX H100; and the copy rate of one channel, fitted to 16 to 128 KiB
+// there.
 constexpr Duration kTurnLl{200'000};
 constexpr uint64_t kChannelLl = 15'000;  // 10^6 bytes a second
 constexpr uint64_t kLeastBlock = 16;     // src/device/all_reduce.h: blocks are multiples of it
-// LL on Blackwell, to 128 B to 8 KiB on 8 x B200.
+// LL on Blackwell, fitted to 128 B to 8 KiB on 8 x B200.
 constexpr int64_t kLlBlackwell = 155;  // percent of NCCL's latencies
-// Rings on Ampere, to Azure's table for A100: LL128 to 2 to 16 MiB, and each slice of Simple, which
-// is read from the neighbour there (src/graph/paths.cc) and not written by it, to 32 to 128 MiB.
+// Rings on Ampere, fitted to Azure's table for A100. LL128: 2 to 16 MiB. Each slice of Simple: 32
+// to 128 MiB; there it is read from the neighbour (src/graph/paths.cc), not written by it.
 constexpr uint64_t kLl128Ampere = 125'000;  // 10^6 bytes a second on the bus
 constexpr Duration kReadAmpere{2'600'000};
 
@@ -55,7 +56,7 @@ std::string_view text_of(Proto proto) {
     return kNames[proto];
 }
 
-// As reports call it.
+// The name in reports.
 std::string text_of(Way way) {
     constexpr std::string_view kNames[] = {"tree", "ring", "in_switch", "two_level in_switch"};
     return fmt::format("{} {}", kNames[way.kind], text_of(way.proto));
@@ -97,7 +98,7 @@ private:
                is_of_all_gpus();
     }
 
-    // What NCCL would choose from.
+    // The candidates that NCCL would choose from.
     std::vector<Way> ways() const {
         std::vector<Way> found;
         const bool sums = options_.collective == Collective::all_reduce;
@@ -113,7 +114,7 @@ private:
         return found;
     }
 
-    // LL128 needs stores of 128 bytes that stay together, which PCI Express does not promise.
+    // LL128 needs atomic stores of 128 bytes, which PCI Express does not guarantee.
     bool has_protocol(Proto proto) const {
         const Protocol asked = options_.protocol;
         const bool is_torn = proto == nccl::ll128 && model_.per_server() > 1 && model_.has_pci();
@@ -143,7 +144,7 @@ private:
         if (options_.collective == Collective::all_to_all) options_.algorithm = Algorithm::direct;
     }
 
-    // The way of the algorithm, by the best of its protocols.
+    // The requested algorithm with its best protocol.
     Way way_taken() const {
         std::vector<Way> found = ways();
         const Kind kind = kind_of_algorithm();
@@ -153,7 +154,7 @@ private:
         return {nccl::ring, other_protocol()};
     }
 
-    // Whether NCCL has it, too.
+    // True if NCCL has it too.
     bool is_known() const {
         return options_.algorithm == Algorithm::ring ||
                options_.algorithm == Algorithm::in_switch ||
@@ -169,7 +170,7 @@ private:
         return placement_.server_count() == 1 ? nccl::nvls : nccl::nvls_tree;
     }
 
-    // NCCL takes LL for messages of its own up to 16 KiB, and Simple for larger ones.
+    // NCCL uses LL for its own messages up to 16 KiB, and Simple for larger ones.
     Proto other_protocol() const {
         if (options_.protocol == Protocol::ll) return nccl::ll;
         if (options_.protocol == Protocol::ll128) return nccl::ll128;
@@ -189,7 +190,8 @@ private:
 
     Estimate estimate(Way way) const { return {text_of(way), model_.time(way, bytes_)}; }
 
-    // The simulated channels: one for each rail, which stands for all that NCCL has on it.
+    // The number of simulated channels: one for each rail, which stands for all of NCCL's channels
+    // on it.
     uint16_t channels(Way way) const {
         const uint16_t usual = usual_channels(options_, placement_);
         if (options_.protocol == Protocol::bare || !is_known()) return usual;
@@ -216,15 +218,16 @@ private:
         return way.proto == nccl::ll128 ? merged * nccl::kStepLl128 : usual;
     }
 
-    // Channels of NCCL that a simulated one stands for; a tree has one of each pair.
+    // The number of NCCL's channels per simulated one. A simulated channel of trees counts as two,
+    // one per tree.
     uint64_t merged(Way way) const {
         const uint64_t mine = way.kind == nccl::tree ? 2 * options_.channels : options_.channels;
         return std::max<uint64_t>(1, model_.channels(way, bytes_) / mine);
     }
 
     // A channel of NCCL is a block of threads, which does one thing after the other. With Simple,
-    // two slices of a chunk are on their way, each of which is waited for, copied at the speed of
-    // the link, fenced and announced. To another server there is a buffer of four slices.
+    // two slices of a chunk are in flight. Each slice is waited for, copied at the speed of the
+    // link, fenced and announced. To another server there is a buffer of four slices.
     void take_turns(Way way) {
         if (way.proto == nccl::simple) {
             if (model_.servers() == 1) options_.chunking.inside_window = 1;
@@ -237,7 +240,8 @@ private:
         }
     }
 
-    // Of a ring: bytes of a member's block, where one turn has so many of a channel at most.
+    // Bytes of a member's block in a ring, if one turn has at most `most` bytes per member and
+    // channel.
     uint64_t block(uint64_t most) const {
         const uint64_t data = bytes_ / options_.channels + 1;
         return data / (parts_of(data, most * model_.ranks()) * model_.ranks()) + 1;
@@ -253,7 +257,7 @@ private:
         return std::clamp(block(step) / 8 + 1, most / 4, most);
     }
 
-    // How NCCL cuts, in calcCollChunking of src/enqueue.cc: smaller where there would be few.
+    // Chunk sizes as in calcCollChunking of src/enqueue.cc: smaller if there would be few chunks.
     uint64_t heads() const { return std::min(model_.per_server(), nccl::kMostNvlsHeads); }
     uint64_t nvls_chunk(uint64_t at_once) const {
         uint64_t chunk = nccl::kNvlsChunk;
@@ -262,8 +266,8 @@ private:
         if (bytes_ < 2 * at_once * chunk) chunk = std::min<uint64_t>(chunk, 16 << 10);
         return chunk;
     }
-    // ncclNvlsTuning of src/transport/nvls.cc: for Blackwell by the speed of an adapter, which is
-    // on the GPU's own PCIe switch.
+    // As ncclNvlsTuning of src/transport/nvls.cc: for Blackwell by the speed of an adapter, which
+    // is on the GPU's own PCIe switch.
     uint64_t most_nvls_tree_chunk() const {
         const uint64_t adapter = machine_.network(Tier::scale_out).mbps;
         if (machine_.generation != Generation::blackwell || adapter < 48'000)
@@ -280,7 +284,7 @@ private:
     }
     uint64_t ll128_chunk(uint64_t channels) const {
         const uint64_t height = std::bit_width(uint64_t{model_.servers()}) - 1;
-        const uint64_t tenths = 10 + 10 * height + model_.per_server();  // of a step
+        const uint64_t tenths = 10 + 10 * height + model_.per_server();  // length of a step
         const auto is_few = [&](uint64_t chunk, uint64_t times) {
             return bytes_ / (channels * chunk) * 10 * model_.per_server() < tenths * times;
         };
@@ -300,7 +304,7 @@ private:
         return model_.servers() > 2 ? alone + kLoopOfTrees : alone;
     }
 
-    // What a message takes, and what is before the first one.
+    // The latency of a message, and the time before the first one.
     CostModel::Latency latency(Way way) const {
         CostModel::Latency latency = model_.latency(way, bytes_);
         if (way.proto != nccl::ll || model_.servers() > 1) return latency;
@@ -316,7 +320,7 @@ private:
         return latency;
     }
 
-    // What all channels together reach.
+    // The bandwidth of all channels together.
     uint64_t mbps_reached(Way way) const {
         const uint64_t modelled = std::max<uint64_t>(1, model_.bandwidth(way, bytes_));
         const bool is_slower = is_of_ampere(way) && way.proto == nccl::ll128;
@@ -334,7 +338,7 @@ private:
         software.launch = latency.base;
         const bool in_switch = is_in_switch(way);
         const auto rest = [&](Tier tier, Duration whole) {
-            const Machine::Network& network = machine_.network(tier);
+            const Machine::NetworkSpeed& network = machine_.network(tier);
             return std::max(network.reaction, whole - network.latency);
         };
         const auto up = static_cast<size_t>(Tier::scale_up);
@@ -342,7 +346,7 @@ private:
         software.step[out] = rest(Tier::scale_out, latency.between);
         software.step[up] =
             in_switch ? loop_of_sums() : rest(Tier::scale_up, of_message(way, latency));
-        // What NCCL reckons for sums in a switch is for the way there and back together.
+        // NCCL's figure for sums in a switch covers both directions.
         if (in_switch) {
             const Duration there = machine_.network(Tier::scale_up).latency + software.step[up];
             software.launch = std::max(Duration{}, latency.inside - there * 2);
@@ -359,7 +363,7 @@ private:
         return software;
     }
 
-    // Femtoseconds of a byte on a link that all channels share.
+    // Femtoseconds per byte on a link that all channels share.
     uint64_t shared_line(Tier tier, const Software& software, uint64_t sharers) const {
         const uint64_t rate = machine_.network(tier).mbps;
         return rate == 0 ? 0 : 1'000'000'000 * sharers * software.line / (software.payload * rate);
@@ -367,27 +371,28 @@ private:
 
     bool is_ring_between(Way way) const { return way.kind == nccl::ring && model_.servers() > 1; }
 
-    // NCCL's figure inside one server is of a message, and that of rings through several servers,
-    // with three posts to adapters, of a chunk: two slices.
+    // Inside one server, NCCL's figure is for a message. For rings through several servers, with
+    // three posts to adapters, it is for a chunk of two slices.
     Duration of_message(Way way, const CostModel::Latency& latency) const {
         if (way != Way{nccl::ring, nccl::simple} || model_.servers() == 1) return latency.inside;
         const Duration alone{nccl::kNvlink[nccl::ring][nccl::simple] * 1000};
         return std::max(std::min(alone, latency.inside), latency.inside / nccl::kSlices);
     }
 
-    // Threads copy words with flags slower than links carry them, and a step is passed on once it
-    // is copied. What NCCL's bandwidth says beyond the time on the line is spent in each step.
+    // Threads copy words with flags more slowly than links carry them, and forward a step after it
+    // is copied. Each step spends the time that NCCL's bandwidth implies beyond the time on the
+    // link.
     void add_copying(Way way, Software& software) const {
         const CostModel::Steps steps = model_.steps(way);
         const auto hops = static_cast<uint64_t>(std::max<int64_t>(1, steps.inside + steps.between));
-        // Of a channel, in each step; a channel has two trees.
+        // Parts of the data per channel and step; a channel has two trees.
         const uint64_t parts =
             way.kind == nccl::tree ? 2 * options_.channels : options_.channels * model_.ranks();
         uint64_t whole = 1'000'000'000 * parts / (mbps_reached(way) * hops);  // femtoseconds a byte
         if (way == Way{nccl::ring, nccl::ll} && model_.servers() == 1)
             whole = std::max(whole, 1'000'000'000 / (kChannelLl * merged(way)));
-        // Rings of LL128 pass on line by line, so all channels have their share of the link. With
-        // Simple a channel between servers is as fast as NCCL's search found it.
+        // Rings of LL128 forward line by line, so all channels have their share of the link. With
+        // Simple, a channel between servers is as fast as NCCL's search found it.
         if (way.kind == nccl::ring && way.proto != nccl::ll) {
             const bool has_lines = way.proto == nccl::ll128;
             software.copy_fs = {whole, whole};
@@ -406,8 +411,9 @@ private:
         }
     }
 
-    // A step of several pieces ends after its last one, and begins with the next one's first, which
-    // has come long before: the wire, which NCCL's figure has in it, is then no part of the run.
+    // A step of several pieces ends after its last piece. It begins with the first piece of the
+    // next one, which arrived long before. So the run does not include the wire time that NCCL's
+    // figure includes.
     void add_wire(Way way, Software& software) const {
         if (block(UINT32_MAX) <= options_.chunking.chunk) return;
         const Duration whole = model_.latency(way, bytes_).inside;

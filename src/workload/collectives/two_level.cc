@@ -1,8 +1,9 @@
-// Two levels: each member of a server owns a part of the data and reduces it for its server, all
-// members of one place reduce it along their rail, and each gives the result to its server.
+// Two levels: each member of a server owns a part of the data and reduces it for its server. The
+// members at one place of all servers reduce it along their rail, and each gives the result to its
+// server.
 //
-// The three overlap. What goes along a rail is cut into turns, as in a ring, and a server begins
-// with the pieces that its place in the ring sends first.
+// The three stages overlap. Data of a rail are cut into turns, as in a ring, and a server begins
+// with the pieces that its position in the ring sends first.
 #include <algorithm>
 #include <numeric>
 
@@ -31,7 +32,7 @@ public:
         }
     }
 
-    // Blocks of a rail are those of its members, wherever they are in the buffer.
+    // Blocks of a rail are those of its members, anywhere in the buffer.
     void reduce_scatter(Range range, uint16_t channel) {
         for (uint32_t step = 0; step < servers_; ++step)
             for (uint32_t server = 0; server < servers_; ++server)
@@ -79,8 +80,8 @@ private:
         return blocks;
     }
 
-    // Owners of a server, at each distance from those who send to them. A switch that computes
-    // takes all that is for an owner at once.
+    // Visits the owners of a server, at each distance from their senders. A switch that computes
+    // takes all parts for an owner at once.
     template <class Visit>
     void each_place(Visit&& visit) const {
         const uint32_t distances = options_.in_switch ? std::min(2u, places_) : places_;
@@ -101,7 +102,7 @@ private:
         }
     }
 
-    // On channels of its own, so that it does not wait behind what is reduced for later turns.
+    // Uses separate channels, so that copies do not wait behind reductions of later turns.
     void copy_inside(uint32_t server, uint32_t owner, uint32_t distance, Range range,
                      uint16_t channel) {
         const auto its_channel = static_cast<uint16_t>(options_.channels + channel);
@@ -141,7 +142,7 @@ private:
         }
     }
 
-    // The piece with the block that a ring over the servers begins with.
+    // The piece with the first block of a ring over the servers.
     uint64_t first_piece(uint32_t server, uint64_t pieces) const {
         if (options_.between != Algorithm::ring) return 0;
         return (servers_ - server) % servers_ * pieces / servers_;
@@ -158,7 +159,7 @@ private:
         return order;
     }
 
-    // Each piece that a server has added up is halved between the two trees.
+    // For trees, each piece that a server has summed is halved between the two trees.
     void reduce_between(uint32_t place, Range range, uint64_t pieces, uint16_t channel) {
         const std::vector<uint32_t> members = rail(place);
         switch (options_.between) {
@@ -171,6 +172,9 @@ private:
             }
             case Algorithm::halving_doubling:
                 return halving_doubling(exchange_, members, range, channel);
+            case Algorithm::in_network:
+                return in_network_all_reduce(exchange_, members, range,
+                                             tree_channel(channel, options_.streams));
             default: return ring_all_reduce(exchange_, members, range, channel);
         }
     }
@@ -182,6 +186,13 @@ private:
 };
 
 }  // namespace
+
+void in_network_all_reduce(Exchange& exchange, std::span<const uint32_t> members, Range range,
+                           uint16_t channel) {
+    const uint64_t pieces = exchange.tree_piece_count(range);
+    for (uint64_t piece = 0; piece < pieces; ++piece)
+        exchange.sum_in_network(members, part(range, pieces, piece), channel);
+}
 
 void two_level_all_reduce(Exchange& exchange, const TwoLevel& options, Range range) {
     Levels(exchange, options).all_reduce(range);

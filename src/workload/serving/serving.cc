@@ -15,9 +15,9 @@ namespace {
 using base::Duration;
 using base::uint128_t;
 
-constexpr uint64_t kControlBytes = 64;  // chosen: of a message that only says something
+constexpr uint64_t kControlBytes = 64;  // chosen: size of a control message
 constexpr uint64_t kTokenIdBytes = 4;
-// Of a GPU's memory, as vLLM does without being told.
+// The usable share of a GPU's memory; the default of vLLM.
 constexpr uint64_t kUsableMemoryPermille = 900;
 
 ServingCosts costs_of(const ServingOptions& options, const ServingGroup& group) {
@@ -89,7 +89,7 @@ private:
         }
     }
 
-    // Tokens that a step may have at most.
+    // The most tokens of a step.
     uint64_t most_tokens(const ServingInstance& instance) const {
         if (!instance.computes_prompts) return job_->options.most_sequences;
         uint64_t most = job_->options.step_tokens;
@@ -119,7 +119,7 @@ private:
                 options.protocol = Protocol::automatic;
                 options.bytes = 2 * tokens * costs.model.hidden;
                 const std::vector<Placement> groups = tensors_of(instance);
-                return rehearse_(groups, tune(options, groups.front(), place_.machine));
+                return rehearse_(groups, tune(options, groups.front(), place_.machine)).time;
             });
         if (costs.expert < 2) return;
         const auto exchange = [&](uint64_t bytes) {
@@ -129,7 +129,7 @@ private:
             options.peers = 0;
             options.bytes = bytes;
             const std::vector<Placement> all{Placement(instance.members, place_.scale_up)};
-            return rehearse_(all, options);
+            return rehearse_(all, options).time;
         };
         const uint64_t copies = costs.model.experts_of_token;
         instance.dispatch = times(instance, [&](uint64_t tokens) {
@@ -140,7 +140,7 @@ private:
         });
     }
 
-    // One of them if all are inside servers, otherwise all, which meet on the way.
+    // One tensor group if all are inside servers; otherwise all, because they share the network.
     std::vector<Placement> tensors_of(const ServingInstance& instance) const {
         std::vector<Placement> groups;
         bool leaves = false;
@@ -209,7 +209,7 @@ private:
             add_compute(answering(i).members[0], phase, Task::kGated, {}, {});
     }
 
-    // Who receives a part of a cache tells the scheduler, which waits for all of them.
+    // Each receiver of a part of a cache tells the scheduler, which waits for all parts.
     void add_caches(uint32_t count) {
         const uint32_t phase = add_phase("KV cache");
         job_->first_kv = program_.size();

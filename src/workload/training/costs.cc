@@ -37,7 +37,7 @@ LayerCost layer_cost(const Model& model, const Layout& layout, const Engine& eng
     return cost;
 }
 
-// The output layer, on the rank that has the last layer.
+// Adds the output layer, on the rank that has the last layer.
 void add_output(const Model& model, const Layout& layout, const Engine& engine, LayerCost& last) {
     const Duration product =
         engine.time_for(2 * tokens_of(layout) * embedding_parameters(model) / layout.tensor);
@@ -61,11 +61,14 @@ std::vector<std::vector<LayerCost>> part_costs(const Model& model, const Layout&
                                                const Engine& engine, uint32_t parts) {
     std::vector<std::vector<LayerCost>> costs(parts);
     for (uint32_t layer = 0; layer < model.layers; ++layer)
-        costs[uint64_t{layer} * parts / model.layers].push_back(
+        costs[part_of_layer(layer, model.layers, parts)].push_back(
             layer_cost(model, layout, engine, layer));
+    // With chunks of one layer, a part may have only the embedding or the output (layout.h).
+    for (auto* ends : {&costs.front(), &costs.back()})
+        if (ends->empty()) ends->emplace_back().is_layer = false;
     const uint64_t embedding = divided(embedding_parameters(model), layout.tensor);
     costs.front().front().common_parameters += embedding;
-    // GPT has one matrix for both, of which the last stage has a copy if it is another one.
+    // GPT uses one matrix for both; if the last stage is not also the first, it has a copy.
     if (!model.is_classic || layout.pipeline > 1)
         costs.back().back().common_parameters += embedding;
     add_output(model, layout, engine, costs.back().back());

@@ -16,10 +16,10 @@ uint64_t divided(uint64_t a, uint64_t b) {
     return (a + b - 1) / b;
 }
 
-// Layers of a stage: chunks of all stages take turns.
+// True if a layer belongs to a stage: chunks of all stages alternate.
 bool is_of_stage(uint32_t layer, uint32_t stage, const Model& model, const Layout& layout) {
     const uint32_t parts = layout.pipeline * layout.chunks;
-    return uint64_t{layer} * parts / model.layers % layout.pipeline == stage;
+    return part_of_layer(layer, model.layers, parts) % layout.pipeline == stage;
 }
 
 uint32_t layers_of(uint32_t stage, const Model& model, const Layout& layout) {
@@ -33,16 +33,16 @@ uint64_t tokens_of_rank(const Layout& layout) {
     return uint64_t{layout.micro_batch} * layout.sequence / layout.context;
 }
 
-// Of one layer and micro-batch: 34 bytes a token and unit of the hidden layer, and five a head and
-// pair of tokens unless attention is recomputed. The 34 are GPT's, whose feed-forward layer is four
-// times as wide; they stand for other models too.
+// Activations of one layer and micro-batch: 34 bytes per token and unit of the hidden layer, and
+// five per head and pair of tokens unless attention is recomputed. The 34 are those of GPT, whose
+// feed-forward layer is four times as wide; other models use them too.
 uint64_t activations_of_layer(const Model& model, const Layout& layout) {
     const uint64_t units = tokens_of_rank(layout) * model.hidden;
     const uint64_t pairs =
         layout.recompute == Recompute::none
             ? 5 * uint64_t{model.heads} * tokens_of_rank(layout) * layout.sequence
             : 0;
-    // What is kept is the input of the layer, of which a rank has a part with sequence parallelism.
+    // Only the input of the layer is kept. With sequence parallelism a rank has a part of it.
     if (layout.recompute == Recompute::full)
         return layout.is_sequence_parallel ? divided(2 * units, layout.tensor) : 2 * units;
     const uint64_t split = layout.is_sequence_parallel ? 34 : 24;
@@ -50,15 +50,28 @@ uint64_t activations_of_layer(const Model& model, const Layout& layout) {
     return whole * units + (split * units + pairs) / layout.tensor;
 }
 
-// Micro-batches whose activations the first stage keeps, in layers of a micro-batch: a pipeline
-// that is full, and with chunks the first ones of the next round (arXiv 2104.04473).
-uint64_t layers_kept(const Model& model, const Layout& layout) {
-    const uint64_t layers = layers_of(0, model, layout);
-    if (layout.is_dual) return layers * (layout.pipeline + 1);
-    if (layout.chunks == 1) return layers * std::min(layout.pipeline, layout.micro_batches);
-    const uint64_t chunks = uint64_t{layout.pipeline} * layout.chunks + layout.pipeline - 1;
+// The most layers of micro-batches whose activations a stage keeps: when the pipeline behind it is
+// full, and with chunks, when the first ones of the next round have begun (arXiv 2104.04473).
+uint64_t layers_kept(const Model& model, const Layout& layout, uint32_t stage) {
+    const uint64_t layers = layers_of(stage, model, layout);
+    if (layout.is_dual)
+        return (layers + layers_of(layout.pipeline - 1 - stage, model, layout)) *
+               (layout.pipeline + 1) / 2;
+    const uint64_t behind = layout.pipeline - 1 - stage;
+    if (layout.chunks == 1) return layers * std::min<uint64_t>(behind + 1, layout.micro_batches);
+    const uint64_t chunks = 2 * behind + uint64_t{layout.pipeline} * (layout.chunks - 1) + 1;
     const uint64_t most = uint64_t{layout.chunks} * layout.micro_batches;
     return divided(layers * std::min(chunks, most), layout.chunks);
+}
+
+// Activations of the output layer: the input of its norm and its own input, two bytes each, and
+// four bytes per logit (arXiv 2205.05198, 4.3). They are of one micro-batch, whose backward pass
+// follows at once.
+uint64_t activations_of_output(const Model& model, const Layout& layout) {
+    const uint64_t tokens = tokens_of_rank(layout);
+    const uint64_t inputs = 4 * tokens * model.hidden;
+    return (layout.is_sequence_parallel ? divided(inputs, layout.tensor) : inputs) +
+           divided(4 * tokens * model.vocabulary, layout.tensor);
 }
 
 std::string gigabytes(uint64_t bytes) {
@@ -68,6 +81,18 @@ std::string gigabytes(uint64_t bytes) {
 
 }  // namespace
 
+uint32_t part_of_layer(uint32_t layer, uint32_t layers, uint32_t parts) {
+    const uint32_t most = (layers + parts - 1) / parts;
+    const uint32_t missing = most * parts - layers;
+    const uint32_t at_front = missing / 2;  // parts with one layer less
+    const uint32_t at_back = missing - at_front;
+    const uint32_t first_full = at_front * (most - 1);
+    const uint32_t end_of_full = layers - at_back * (most - 1);
+    if (layer < first_full) return layer / (most - 1);
+    if (layer < end_of_full) return at_front + (layer - first_full) / most;
+    return parts - at_back + (layer - end_of_full) / (most - 1);
+}
+
 std::optional<base::Error> check(const Layout& layout, const Model& model) {
     const auto divides = [](uint64_t a, uint64_t b) { return a != 0 && b % a == 0; };
     if (layout.gpus() == 0 || layout.micro_batches == 0 || layout.micro_batch == 0)
@@ -76,7 +101,9 @@ std::optional<base::Error> check(const Layout& layout, const Model& model) {
     if (!divides(layout.tensor, model.heads))
         return base::Error{fmt::format("tp: {} does not divide the {} heads of {}", layout.tensor,
                                        model.heads, model.name)};
-    if (uint64_t{layout.pipeline} * layout.chunks > model.layers)
+    const uint64_t parts = uint64_t{layout.pipeline} * layout.chunks;
+    const uint64_t ends = layout.chunks > 1 ? 2 : 0;  // parts with only the embedding or the output
+    if (parts > model.layers + ends)
         return base::Error{
             fmt::format("pp: {} stages of {} chunks are more than the {} layers of {}",
                         layout.pipeline, layout.chunks, model.layers, model.name)};
@@ -115,7 +142,7 @@ RankParameters rank_parameters(const Model& model, const Layout& layout, uint32_
     const bool is_last = stage + 1 == layout.pipeline;
     const uint64_t embedding = divided(embedding_parameters(model), layout.tensor);
     if (is_first) found.common += embedding;
-    // GPT has one matrix for both, of which the last stage has a copy if it is another one.
+    // GPT uses one matrix for both; if the last stage is not also the first, it has a copy.
     if (is_last && !(model.is_classic && is_first)) found.common += embedding;
     return found;
 }
@@ -133,8 +160,9 @@ Memory memory_of(const Model& model, const Layout& layout) {
         one.parameters = shared(kValueBytes, 3);
         one.gradients = shared(kGradientBytes, 2);
         if (!layout.optimizer_is_elsewhere) one.optimizer = shared(kOptimizerBytes, 1);
-        if (stage == 0)
-            one.activations = layers_kept(model, layout) * activations_of_layer(model, layout);
+        one.activations = layers_kept(model, layout, stage) * activations_of_layer(model, layout);
+        const bool has_output = stage + 1 == layout.pipeline || (layout.is_dual && stage == 0);
+        if (has_output) one.activations += activations_of_output(model, layout);
         if (one.total() > most.total()) most = one;
     }
     return most;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "workload/collectives/tuning.h"
 #include "workload/training/deepep.h"
+#include "workload/training/samples.h"
 #include "workload/training/teams.h"
 
 namespace tulle::workload {
@@ -18,9 +19,9 @@ using Kind = Teams::Kind;
 
 constexpr uint64_t kValueBytes = 2;
 constexpr uint64_t kGradientBytes = 4;
-constexpr uint64_t kTokenBytes = 8;  // of a message that says only that a rank is there
+constexpr uint64_t kTokenBytes = 8;  // of a message that only signals a rank's arrival
 
-// Layers of a part that are gathered and added up together: [first, end).
+// Layers of a part that are gathered and summed together: [first, end).
 struct Bucket {
     uint32_t first = 0;
     uint32_t end = 0;
@@ -43,14 +44,6 @@ std::vector<Bucket> buckets_of(const std::vector<LayerCost>& layers, uint64_t le
     return buckets;
 }
 
-// What `bytes` take, on the line through two smaller sizes.
-Duration on_line(Duration small_time, uint64_t small, Duration large_time, uint64_t large,
-                 uint64_t bytes) {
-    const auto more = static_cast<uint64_t>((large_time - small_time).ps);
-    return large_time + Duration{static_cast<int64_t>(base::uint128_t{more} * (bytes - large) /
-                                                      (large - small))};
-}
-
 class StepBuilder {
 public:
     StepBuilder(Program& program, const Job& job, const StepOptions& options,
@@ -58,25 +51,27 @@ public:
     void build();
 
 private:
-    // One micro-batch of a part on a stage.
+    // One micro-batch of a part on one stage.
     struct Turn {
         uint32_t stage = 0;
         Slot slot;
         StagePlace place;
         uint32_t part = 0;
     };
-    // Times that the layers of a stretch spend on what they say, if it is repeated.
+    // The repeated communication times of the layers of a stretch.
     struct Said {
         Duration tensor{};
         Duration context{};
         Duration expert{};
     };
 
+    void choose_columns();
     uint32_t phase(Purpose purpose);
     uint32_t meet(Purpose purpose, uint32_t rank, uint32_t a, uint32_t b);
     void rehearse_all();
     Duration rehearse_one(const Teams::Order& order, uint64_t times);
-    Duration sample_time(const Teams::Order& order);
+    RepeatedCollective& remember(const Teams::Order& order, const Rehearsed& found, uint64_t times);
+    void add_doubt();
     void prepare_messages();
     void rehearse_messages();
     Duration rehearse_message(const std::vector<Placement>& pairs, uint64_t bytes);
@@ -119,32 +114,32 @@ private:
     const StepPlace& place_;
     const Pipeline pipeline_;
     const Grid grid_;
+    std::vector<uint32_t> columns_;  // columns in the program; see folded_replicas()
     const std::vector<std::vector<LayerCost>> parts_;
     const Rehearse& rehearse_;
     uint32_t job_;
     std::shared_ptr<TrainingJob> training_;
     Teams teams_;
+    Samples samples_;
     std::array<uint32_t, kPurposes> phase_{};     // kNoTask: none yet
     std::vector<std::vector<Bucket>> buckets_;    // by part
     std::array<Duration, 2> message_software_{};  // by Tier
-    std::array<Duration, 2> message_wait_{};      // what a repeated one takes besides a short one
+    std::array<Duration, 2> message_wait_{};      // of a repeated message beyond a short one
     bool repeats_messages_ = false;
 
-    // Of repeated collectives, one each.
+    // The times of repeated collectives, one each.
     Duration tensor_time_{};
     Duration context_time_{};
     Duration context_back_time_{};
     Duration expert_time_{};
-    // What replicas exchange, by kind, collective and bytes: which of TrainingJob::repeated.
+    // Exchanges of replicas, by kind, collective and bytes: index into TrainingJob::repeated.
     std::map<std::tuple<Kind, Collective, uint64_t>, size_t> replica_times_;
-    // By kind, collective and bytes: what was simulated.
-    std::map<std::tuple<Kind, Collective, uint64_t>, Duration> sample_times_;
 
     std::vector<std::vector<Slot>> slots_;  // by stage
     std::vector<size_t> position_;
-    std::vector<Columns> main_;       // by stage: the last task of the stream of computing
-    std::vector<Columns> before_;     // and the one that ended the stretch before
-    std::vector<Columns> exchanged_;  // by stage: the last of what replicas exchanged
+    std::vector<Columns> main_;       // by stage: the last task of the computing stream
+    std::vector<Columns> before_;     // by stage: the task that ended the stretch before
+    std::vector<Columns> exchanged_;  // by stage: the last exchange of replicas
     std::vector<std::vector<std::pair<Bucket, std::string>>> postponed_;  // by stage
     std::array<std::vector<uint32_t>, 2> messages_;
 };
@@ -160,7 +155,8 @@ StepBuilder::StepBuilder(Program& program, const Job& job, const StepOptions& op
       rehearse_(rehearse),
       job_(static_cast<uint32_t>(program.jobs.size())),
       training_(std::make_shared<TrainingJob>()),
-      teams_(program, job_, options_, place) {
+      teams_(program, job_, options_, place),
+      samples_(options_, teams_, rehearse) {
     program.jobs.push_back(job);
     program.jobs.back().training = training_;
     const Layout& layout = options_.layout;
@@ -170,6 +166,7 @@ StepBuilder::StepBuilder(Program& program, const Job& job, const StepOptions& op
                             layout.micro_batches * layout.micro_batch;
     for (const Member& one : place.members) training_->ranks.push_back(one.rank);
     training_->streams.resize(place.members.size());
+    choose_columns();
     for (const auto& [purpose, kind] : {std::pair{Purpose::tensor, Kind::tensor},
                                         {Purpose::context, Kind::context},
                                         {Purpose::expert, Kind::expert},
@@ -184,7 +181,20 @@ StepBuilder::StepBuilder(Program& program, const Job& job, const StepOptions& op
     prepare_messages();
 }
 
-// All that has this purpose and is no collective of its own.
+void StepBuilder::choose_columns() {
+    const Layout& layout = options_.layout;
+    training_->stands_for.assign(place_.members.size(), 0);
+    const std::vector<uint32_t> replicas = folded_replicas(options_, place_);
+    for (uint32_t column = 0; column < grid_.columns(); ++column) {
+        const uint32_t replica = replicas[column / layout.tensor];
+        const uint32_t in_program = replica * layout.tensor + column % layout.tensor;
+        if (in_program == column) columns_.push_back(column);
+        for (uint32_t stage = 0; stage < layout.pipeline; ++stage)
+            ++training_->stands_for[member(stage, in_program)];
+    }
+}
+
+// The phase of all tasks of this purpose that are not collectives of their own.
 uint32_t StepBuilder::phase(Purpose purpose) {
     uint32_t& number = phase_[static_cast<size_t>(purpose)];
     if (number != kNoTask) return number;
@@ -199,7 +209,7 @@ uint32_t StepBuilder::phase(Purpose purpose) {
     return number;
 }
 
-// A task that takes no time and waits for both; the other one where one is none.
+// Returns a task that takes no time and waits for both; if one is kNoTask, the other one.
 uint32_t StepBuilder::meet(Purpose purpose, uint32_t rank, uint32_t a, uint32_t b) {
     if (a == b || b == kNoTask) return a;
     if (a == kNoTask) return b;
@@ -207,36 +217,30 @@ uint32_t StepBuilder::meet(Purpose purpose, uint32_t rank, uint32_t a, uint32_t 
     task.kind = Task::Kind::compute;
     task.rank = task.peer = rank;
     task.phase = phase(purpose);
-    const uint32_t needs[] = {a, b};
-    return program_.add(task, needs);
-}
-
-// What a collective takes by itself; each is simulated once.
-Duration StepBuilder::sample_time(const Teams::Order& order) {
-    const auto [entry, is_new] =
-        sample_times_.try_emplace({order.kind, order.collective, order.bytes});
-    if (!is_new) return entry->second;
-    const std::vector<Placement> samples = teams_.samples(order.kind);
-    entry->second = rehearse_(samples, teams_.tuned(order, samples.front()));
-    return entry->second;
+    return program_.add(task, std::array{a, b});
 }
 
 Duration StepBuilder::rehearse_one(const Teams::Order& order, uint64_t times) {
     if (teams_.is_alone(order.kind) || times == 0) return {};
-    const std::vector<Placement> samples = teams_.samples(order.kind);
-    const CollectiveOptions tuned = teams_.tuned(order, samples.front());
+    return remember(order, samples_.of(order), times).time;
+}
+
+RepeatedCollective& StepBuilder::remember(const Teams::Order& order, const Rehearsed& found,
+                                          uint64_t times) {
+    const Placement sample = teams_.samples(order.kind).front();
+    const Phase phase = phase_of("", teams_.tuned(order, sample));
     RepeatedCollective one;
     one.purpose = order.purpose;
     one.collective = order.collective;
     one.bytes = order.bytes;
-    one.ranks = samples.front().size();
-    one.time = sample_time(order);
+    one.ranks = sample.size();
+    one.time = found.time;
+    one.doubt = found.doubt;
     one.times = times;
-    const Phase phase = phase_of("", tuned);
     one.way = phase.protocol.empty() ? phase.algorithm : phase.algorithm + " " + phase.protocol;
     one.leaves_server = teams_.leaves_server(order.kind);
-    training_->repeated.push_back(one);
-    return one.time;
+    training_->repeated.push_back(std::move(one));
+    return training_->repeated.back();
 }
 
 void StepBuilder::rehearse_all() {
@@ -248,7 +252,7 @@ void StepBuilder::rehearse_all() {
         uint64_t experts = 0;
         for (uint32_t chunk = 0; chunk < pipeline_.chunks; ++chunk)
             for (const LayerCost& layer : parts_[pipeline_.part_of({stage, chunk})]) {
-                ++own;
+                own += layer.is_layer ? 1 : 0;
                 experts += layer.has_experts ? 1 : 0;
             }
         layers = std::max(layers, own);
@@ -256,7 +260,7 @@ void StepBuilder::rehearse_all() {
     }
     const uint64_t batches = pipeline_.schedule == PipelineSchedule::dual ? layout.micro_batches / 2
                                                                           : layout.micro_batches;
-    // Two forward, two backward, and those of the forward pass again where it is recomputed.
+    // Two forward, two backward, and the two forward again if they are recomputed.
     const uint64_t of_tensor = (layout.recompute == Recompute::full ? 6 : 4) * layers * batches;
     Teams::Order order{Kind::tensor,
                        Purpose::tensor,
@@ -288,7 +292,7 @@ void StepBuilder::rehearse_all() {
         expert_time_ = rehearse_one(order, 4 * with_experts * batches);
 }
 
-// What a library takes before a message between stages: as before one of an exchange of two ranks.
+// The library's time before a message between stages: as for an exchange between two ranks.
 void StepBuilder::prepare_messages() {
     const size_t size = size_t{pipeline_.stages} * pipeline_.chunks *
                         options_.layout.micro_batches * grid_.columns();
@@ -311,7 +315,7 @@ void StepBuilder::prepare_messages() {
     if (repeats_messages_) rehearse_messages();
 }
 
-// All messages at one boundary of stages that take the same network, at the same time.
+// Simulates all messages at one boundary of stages that use the same network, at the same time.
 void StepBuilder::rehearse_messages() {
     std::array<bool, 2> is_known{};
     for (uint32_t stage = 0; stage + 1 < pipeline_.stages; ++stage) {
@@ -332,7 +336,7 @@ void StepBuilder::rehearse_messages() {
     }
 }
 
-// As one message to one other rank.
+// Simulated as one message to one other rank.
 Duration StepBuilder::rehearse_message(const std::vector<Placement>& pairs, uint64_t bytes) {
     constexpr uint64_t kSmall = 2 << 20;
     constexpr uint64_t kLarge = 8 << 20;
@@ -343,7 +347,7 @@ Duration StepBuilder::rehearse_message(const std::vector<Placement>& pairs, uint
         options.protocol = Protocol::bare;
         options.channels = 1;
         options.chunking.chunk = options.bytes = size;
-        return rehearse_(pairs, options);
+        return rehearse_(pairs, options).time;
     };
     if (bytes <= kLarge) return time_of(bytes);
     const Duration large = time_of(kLarge);
@@ -361,7 +365,7 @@ void StepBuilder::build() {
     postponed_.resize(stages);
     for (uint32_t stage = 0; stage < stages; ++stage)
         if (!options_.overlaps_parameters) gather_all(stage);
-    // Each stage goes on as far as what it waits for is there.
+    // Each stage continues as long as its dependencies are met.
     for (bool goes_on = true; goes_on;) {
         goes_on = false;
         for (uint32_t stage = 0; stage < stages; ++stage)
@@ -377,6 +381,7 @@ void StepBuilder::build() {
         TULLE_CHECK(position_[stage] == slots_[stage].size());
         finish(stage);
     }
+    add_doubt();
 }
 
 StepBuilder::Turn StepBuilder::turn_of(uint32_t stage, size_t position) const {
@@ -419,7 +424,7 @@ bool StepBuilder::reduces(const Turn& turn) const {
            turn.slot.micro_batch == pipeline_.last_micro_batch(turn.slot.chunk);
 }
 
-// A slot is cut where parameters come or gradients go; otherwise it is one piece.
+// A slot is cut if parameters are gathered or gradients are sent; otherwise it is one piece.
 std::vector<Bucket> StepBuilder::pieces_of(const Turn& turn) const {
     if (!gathers(turn) && !reduces(turn))
         return {Bucket{0, static_cast<uint32_t>(parts_[turn.part].size()), 0, 0}};
@@ -432,7 +437,7 @@ void StepBuilder::emit(const Turn& turn) {
     const Slot& slot = turn.slot;
     Columns needs = none();
     if (source_of(turn))
-        for (uint32_t column = 0; column < grid_.columns(); ++column)
+        for (const uint32_t column : columns_)
             needs[column] = message(slot.is_forward(), turn.place, slot.micro_batch, column);
     const std::vector<Bucket> pieces = pieces_of(turn);
     for (size_t i = 0; i < pieces.size(); ++i) {
@@ -449,27 +454,38 @@ void StepBuilder::emit(const Turn& turn) {
     send(turn);
 }
 
-// Large ones are on a line through two smaller ones: the network is the same, and has settled.
 Duration StepBuilder::replica_time(uint32_t stage, const Teams::Order& order) {
-    constexpr uint64_t kSmall = 16 << 20;
-    constexpr uint64_t kLarge = 64 << 20;
     const auto [entry, is_new] = replica_times_.try_emplace(
         {order.kind, order.collective, order.bytes}, training_->repeated.size());
     if (!is_new) {
         RepeatedCollective& known = training_->repeated[entry->second];
-        if (stage == 0) ++known.times;  // they are counted by rank
+        if (stage == 0) ++known.times;  // the count is per rank
         return known.time;
     }
-    Teams::Order sample = order;
-    sample.bytes = std::min(order.bytes, kLarge);
-    const Duration large = rehearse_one(sample, 1);
-    RepeatedCollective& one = training_->repeated.back();
-    if (order.bytes <= kLarge) return large;
-    sample.bytes = kSmall;
-    const Duration small = sample_time(sample);
-    one.bytes = order.bytes;
-    one.time = on_line(small, kSmall, large, kLarge, order.bytes);
-    return one.time;
+    return remember(order, samples_.of_any_size(order), 1).time;
+}
+
+// If an exchange and a message share a link, each may take longer by the other's time to send.
+void StepBuilder::add_doubt() {
+    training_->expected = samples_.expected();
+    training_->taken = samples_.taken();
+    Duration exchanges{};
+    for (const RepeatedCollective& one : training_->repeated) {
+        const auto times = static_cast<int64_t>(one.times);
+        training_->doubt += one.doubt * times;
+        const bool is_of_replicas =
+            one.purpose == Purpose::parameters || one.purpose == Purpose::gradients;
+        if (is_of_replicas && one.leaves_server) exchanges += one.time * times;
+    }
+    const int64_t messages = int64_t{2} * options_.layout.micro_batches * pipeline_.chunks;
+    const bool leaves = training_->leaves_server[static_cast<size_t>(Purpose::pipeline)];
+    if (!options_.repeats_replicas || !leaves) return;
+    const uint64_t rate = place_.machine.network(Tier::scale_out).mbps;
+    const uint64_t bytes = pipeline_bytes(options_.model, options_.layout);
+    const Duration alone{static_cast<int64_t>(bytes * 1'000'000 / std::max<uint64_t>(1, rate))};
+    const Duration wait =
+        repeats_messages_ ? message_wait_[static_cast<size_t>(Tier::scale_out)] : alone;
+    training_->doubt += std::min(exchanges, wait * messages);
 }
 
 Columns StepBuilder::exchange_replicas(uint32_t stage, const Teams::Order& order,
@@ -482,7 +498,7 @@ Columns StepBuilder::exchange_replicas(uint32_t stage, const Teams::Order& order
     task.duration = replica_time(stage, order);
     task.phase = phase(order.purpose);
     Columns ends = starts;
-    for (uint32_t column = 0; column < grid_.columns(); ++column) {
+    for (const uint32_t column : columns_) {
         task.rank = task.peer = rank(stage, column);
         const bool waits = starts[column] != kNoTask;
         ends[column] = program_.add(task, std::span(&starts[column], waits ? 1 : 0));
@@ -501,20 +517,20 @@ Columns StepBuilder::exchange_parameters(uint32_t stage, const Bucket& bucket,
     return ends;
 }
 
-// Parameters are there one piece ahead: a gather waits for the piece before the last one.
+// Parameters arrive one piece ahead: a gather waits for the piece before the last one.
 void StepBuilder::gather(const Turn& turn, const Bucket& bucket, Columns& needs) {
     Columns starts = exchanged_[turn.stage];
     if (options_.layout.zero == 3)
-        for (uint32_t column = 0; column < grid_.columns(); ++column)
+        for (const uint32_t column : columns_)
             starts[column] = meet(Purpose::parameters, rank(turn.stage, column),
                                   before_[turn.stage][column], starts[column]);
     exchanged_[turn.stage] = exchange_parameters(turn.stage, bucket, starts);
-    for (uint32_t column = 0; column < grid_.columns(); ++column)
+    for (const uint32_t column : columns_)
         needs[column] = meet(Purpose::parameters, rank(turn.stage, column), needs[column],
                              exchanged_[turn.stage][column]);
 }
 
-// Nothing is computed before all parameters are there.
+// Computing begins when all parameters have arrived.
 void StepBuilder::gather_all(uint32_t stage) {
     const Layout& layout = options_.layout;
     if (layout.replicas() == 1 || layout.zero == 0 || layout.zero == 3) return;
@@ -526,7 +542,7 @@ void StepBuilder::gather_all(uint32_t stage) {
 
 void StepBuilder::reduce(uint32_t stage, const Bucket& bucket, const std::string& name) {
     Columns starts = exchanged_[stage];
-    for (uint32_t column = 0; column < grid_.columns(); ++column)
+    for (const uint32_t column : columns_)
         starts[column] =
             meet(Purpose::gradients, rank(stage, column), main_[stage][column], starts[column]);
     Teams::Order order{
@@ -560,9 +576,9 @@ void StepBuilder::compute(const Turn& turn, const Bucket& piece, const Columns& 
     before_[turn.stage] = was;
 }
 
-// All ranks of a stage spend so long.
+// All ranks of a stage spend `time`.
 void StepBuilder::add_stretch(uint32_t stage, uint32_t phase, Duration time, const Columns& needs) {
-    for (uint32_t column = 0; column < grid_.columns(); ++column) {
+    for (const uint32_t column : columns_) {
         Task task;
         task.kind = Task::Kind::compute;
         task.rank = task.peer = rank(stage, column);
@@ -585,8 +601,9 @@ StepBuilder::Said StepBuilder::said_by(const Turn& turn, const Bucket& piece) co
     const bool recomputes = !is_forward && options_.layout.recompute == Recompute::full;
     for (uint32_t i = piece.first; i < piece.end; ++i) {
         const LayerCost& layer = parts_[turn.part][i];
+        if (!layer.is_layer) continue;
         Duration tensor = (recomputes ? 4 : 2) * tensor_time_;
-        // Products hide all but the first of as many pieces as there are ranks.
+        // Products hide all pieces but the first; there are as many pieces as ranks.
         if (options_.overlaps_tensor)
             tensor =
                 std::max(tensor / options_.layout.tensor, tensor - time_of(layer, turn.slot.kind));
@@ -618,7 +635,7 @@ void StepBuilder::compute_repeated(const Turn& turn, const Bucket& piece, const 
     if (said.expert.ps > 0) add_stretch(turn.stage, phase(Purpose::expert), said.expert, none());
 }
 
-// Each rank tells the others of its tensor that it is there.
+// Each rank signals the others of its tensor that it has arrived.
 Columns StepBuilder::wait_for_tensor(uint32_t stage) {
     const uint32_t tensor = phase(Purpose::tensor);
     const auto told = [&](uint32_t column, uint32_t other) {
@@ -634,12 +651,13 @@ Columns StepBuilder::wait_for_tensor(uint32_t stage) {
         return program_.add(task, std::span(&main_[stage][column], 1));
     };
     std::vector<std::vector<uint32_t>> heard(grid_.columns());
-    for (const std::vector<uint32_t>& group : grid_.tensor_groups())
-        for (const uint32_t column : group)
-            for (const uint32_t other : group)
-                if (column != other) heard[other].push_back(told(column, other));
+    for (const uint32_t column : columns_)
+        for (uint32_t i = 0; i < options_.layout.tensor; ++i) {
+            const uint32_t other = column / options_.layout.tensor * options_.layout.tensor + i;
+            if (column != other) heard[other].push_back(told(column, other));
+        }
     Columns all_there = none();
-    for (uint32_t column = 0; column < grid_.columns(); ++column) {
+    for (const uint32_t column : columns_) {
         Task meeting;
         meeting.kind = Task::Kind::compute;
         meeting.rank = meeting.peer = rank(stage, column);
@@ -658,12 +676,12 @@ void StepBuilder::exchange_in_layer(const Turn& turn, Kind kind, Collective coll
     main_[turn.stage] = teams_.exchange(turn.stage, order, main_[turn.stage]);
 }
 
-// Half of a layer is attention, half the rest; each ends with a sum among the ranks of a tensor.
+// Attention and the rest are each half of a layer; a sum among the ranks of a tensor ends each.
 void StepBuilder::compute_layer(const Turn& turn, const LayerCost& layer, Columns& needs) {
     const Layout& layout = options_.layout;
     const uint32_t computing = phase(Purpose::compute);
     const Duration time = time_of(layer, turn.slot.kind);
-    if (turn.slot.kind == Slot::Kind::weight_gradients) {
+    if (turn.slot.kind == Slot::Kind::weight_gradients || !layer.is_layer) {
         add_stretch(turn.stage, computing, time, needs);
         needs = none();
         return;
@@ -692,7 +710,7 @@ void StepBuilder::compute_layer(const Turn& turn, const LayerCost& layer, Column
                                   ? Collective::all_gather
                                   : Collective::reduce_scatter,
                               context);
-            for (uint32_t column = 0; column < grid_.columns(); ++column)
+            for (const uint32_t column : columns_)
                 main_[turn.stage][column] = meet(Purpose::context, rank(turn.stage, column),
                                                  computed[column], main_[turn.stage][column]);
         } else {
@@ -727,7 +745,7 @@ void StepBuilder::send(const Turn& turn) {
     if (is_forward) to = pipeline_.next(turn.place);
     if (slot.sends_back()) to = pipeline_.previous(turn.place);
     if (!to) return;
-    for (uint32_t column = 0; column < grid_.columns(); ++column) {
+    for (const uint32_t column : columns_) {
         const Member& from = place_.members[member(turn.stage, column)];
         const Member& peer = place_.members[member(to->stage, column)];
         Task task;
@@ -749,7 +767,7 @@ void StepBuilder::send(const Turn& turn) {
     }
 }
 
-// What was left for the end, and then the optimizer, once all gradients are there.
+// Does the postponed exchanges, then runs the optimizer when all gradients have arrived.
 void StepBuilder::finish(uint32_t stage) {
     for (const auto& [bucket, name] : postponed_[stage]) reduce(stage, bucket, name);
     uint64_t common = 0;

@@ -1,8 +1,10 @@
-// What does not go together in a step, how large its program is, and what a step takes where
-// nothing else takes time.
+// Checks of a step's options, the size of its program, and its time if only computing takes time.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
 
 #include "workload/training/step.h"
 
@@ -45,16 +47,57 @@ uint64_t expert_bytes(const StepOptions& options) {
            options.layout.tensor;
 }
 
-// Messages of replicas are cut into chunks of 512 KiB or more, those of layers too.
+std::vector<uint32_t> folded_replicas(const StepOptions& options, const StepPlace& place) {
+    const Layout& layout = options.layout;
+    const auto replicas = static_cast<uint32_t>(layout.replicas());
+    std::vector<uint32_t> same(replicas);
+    std::iota(same.begin(), same.end(), 0);
+    if (!options.folds_replicas || !options.repeats || !options.repeats_replicas ||
+        !options.repeats_messages || !place.way_between)
+        return same;
+    const Grid grid(layout, options.order);
+    const auto member = [&](uint32_t stage, uint32_t replica, uint32_t tensor) {
+        return place.members[grid.rank(stage, replica * layout.tensor + tensor)];
+    };
+    std::map<std::vector<uint64_t>, uint32_t> known;
+    for (uint32_t replica = 0; replica < replicas; ++replica) {
+        std::vector<uint64_t> ways;
+        const auto add = [&](const Member& from, const Member& to) {
+            const bool is_up = tier_between(from, to, place.scale_up) == Tier::scale_up;
+            ways.push_back(is_up ? 0 : place.way_between(from.rank, to.rank));
+        };
+        for (uint32_t stage = 0; stage < layout.pipeline; ++stage)
+            for (uint32_t tensor = 0; tensor < layout.tensor; ++tensor) {
+                const Member from = member(stage, replica, tensor);
+                const uint32_t next = (stage + 1) % layout.pipeline;
+                if (next != stage) add(from, member(next, replica, tensor));
+                for (uint32_t other = 0; other < layout.tensor; ++other)
+                    if (other != tensor) add(from, member(stage, replica, other));
+            }
+        same[replica] = known.try_emplace(std::move(ways), replica).first->second;
+    }
+    return same;
+}
+
+uint64_t pipeline_bytes_of_all(const StepOptions& options) {
+    const Layout& layout = options.layout;
+    const uint64_t borders = options.pipeline().parts() - 1;
+    const uint64_t batches = layout.micro_batches * layout.tensor * layout.replicas();
+    return saturating_product(2 * borders * batches, pipeline_bytes(options.model, layout));
+}
+
+// Messages of replicas and of layers are cut into chunks of at least 512 KiB.
 uint64_t most_tasks(const StepOptions& options, const StepPlace& place) {
     constexpr uint64_t kLeastChunk = 512 << 10;
     const Layout& layout = options.layout;
-    const uint64_t ranks = place.members.size();
+    const std::vector<uint32_t> replicas = folded_replicas(options, place);
+    const std::set<uint32_t> different(replicas.begin(), replicas.end());
+    const uint64_t ranks = uint64_t{layout.tensor} * layout.pipeline * different.size();
     const bool splits_backward = options.schedule == PipelineSchedule::zero_bubble ||
                                  options.schedule == PipelineSchedule::dual;
     const uint64_t slots =
         (splits_backward ? uint64_t{3} : uint64_t{2}) * layout.micro_batches * layout.chunks;
-    uint64_t own = 0;  // of a rank
+    uint64_t own = 0;  // tasks of one rank
     const uint64_t layers = options.model.layers / layout.pipeline + 1;
     uint64_t most_parameters = 0;
     for (uint32_t stage = 0; stage < layout.pipeline; ++stage)

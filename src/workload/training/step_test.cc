@@ -298,10 +298,12 @@ TEST(repeated_collectives, take_as_long_as_the_one_that_was_simulated) {
         EXPECT_EQ(groups.size(), 1u);  // none leaves its server
         return Duration{1000};
     });
-    EXPECT_EQ(asked, 2u);  // gather and scatter
+    EXPECT_EQ(asked, 1u);  // gather and scatter send the same
     const TrainingJob& job = *program.jobs.front().training;
     ASSERT_EQ(job.repeated.size(), 2u);
     EXPECT_EQ(job.repeated[0].times, 4u * 4 * 3);
+    EXPECT_EQ(job.repeated[1].collective, Collective::reduce_scatter);
+    EXPECT_EQ(job.repeated[1].time, Duration{1000});
     Duration tensor{};
     for (const uint32_t task : job.streams[0])
         if (program.phases[program[task].phase].purpose == Purpose::tensor)
@@ -311,7 +313,7 @@ TEST(repeated_collectives, take_as_long_as_the_one_that_was_simulated) {
 
 TEST(repeated_collectives, of_replicas_are_on_a_line_through_two_sizes) {
     StepOptions options = without_output(options_of(even_model(4)));
-    options.layout.data = 4;
+    options.layout.data = 256;
     options.layout.zero = 1;
     options.repeats_replicas = true;
     options.bucket_parameters = 1;
@@ -324,7 +326,74 @@ TEST(repeated_collectives, of_replicas_are_on_a_line_through_two_sizes) {
         EXPECT_EQ(one.time.ps, static_cast<int64_t>(1000 + one.bytes));
         EXPECT_EQ(one.times, 4u);
     }
-    EXPECT_EQ(sent_by(program, 4).size(), 0u);
+    EXPECT_EQ(sent_by(program, 256).size(), 0u);
+}
+
+TEST(repeated_collectives, say_by_how_much_they_may_be_wrong) {
+    StepOptions options = without_output(options_of(even_model(4)));
+    options.layout.data = 256;  // 64 MiB of each are simulated
+    options.layout.zero = 1;
+    options.repeats_replicas = true;
+    options.checks = true;
+    options.bucket_parameters = 100'000'000;
+    const Duration doubt{10};
+    const Program program = program_of(options, [&](const auto&, const auto& asked) {
+        const bool is_third = asked.bytes > (64 << 20);  // of the line, 1 % slower than it
+        const int64_t time = 1000 + static_cast<int64_t>(asked.bytes);
+        return Rehearsed(Duration{is_third ? time * 101 / 100 : time}, doubt);
+    });
+    const TrainingJob& job = *program.jobs.front().training;
+    ASSERT_EQ(job.repeated.size(), 2u);
+    Duration all{};
+    for (const RepeatedCollective& one : job.repeated) {
+        ASSERT_GT(one.bytes, uint64_t{64} << 20);
+        EXPECT_EQ(one.time.ps, static_cast<int64_t>(1000 + one.bytes));
+        // That of the larger size, and of both where the line goes on.
+        const uint64_t beyond = (one.bytes - (64 << 20)) / (48 << 20) + 1;
+        EXPECT_EQ(one.doubt, doubt + 2 * static_cast<int64_t>(beyond) * doubt);
+        all += one.doubt * static_cast<int64_t>(one.times);
+    }
+    EXPECT_EQ(job.doubt, all);
+    EXPECT_EQ(job.expected.ps, 1000 + (128 << 20));
+    EXPECT_EQ(job.taken.ps, (1000 + (128 << 20)) * int64_t{101} / 100);
+}
+
+// Four replicas, of which the first two have short ways between their stages, the others long ones.
+TEST(replicas, that_find_the_same_have_one_of_them_in_the_program) {
+    StepOptions options = without_output(options_of(even_model(4)));
+    options.layout.tensor = 2;
+    options.layout.pipeline = 2;
+    options.layout.data = 4;
+    options.layout.zero = 1;
+    options.layout.micro_batches = 3;
+    options.repeats_replicas = true;
+    options.repeats_messages = true;
+    StepPlace place = place_of(options, 2);
+    place.protocol = Protocol::simple;
+    const auto program_with = [&](bool folds) {
+        options.folds_replicas = folds;
+        Program program;
+        append_step(program, Job{"step"}, options, place, no_time);
+        EXPECT_FALSE(program.check(16));
+        return program;
+    };
+    const Program all = program_with(true);
+    EXPECT_EQ(all.tasks().size(), program_with(false).tasks().size()) << "ways are not known";
+    place.way_between = [](uint32_t from, uint32_t) { return from < 8 ? 1 : 2; };
+    EXPECT_EQ(folded_replicas(options, place), (std::vector<uint32_t>{0, 1, 2, 3}));
+    const Program folded = program_with(true);
+    EXPECT_EQ(folded_replicas(options, place), (std::vector<uint32_t>{0, 0, 2, 2}));
+    EXPECT_EQ(2 * folded.tasks().size(), all.tasks().size());
+    const TrainingJob& job = *folded.jobs.front().training;
+    EXPECT_EQ(job.stands_for,
+              (std::vector<uint32_t>{2, 2, 2, 2, 0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 0, 0}));
+    const auto every_end = ideal_ends(all, 0, 16);
+    const auto ends = ideal_ends(folded, 0, 16);
+    for (size_t i = 0; i < job.ranks.size(); ++i) {
+        const Duration expected = job.stands_for[i] == 0 ? Duration{} : every_end[job.ranks[i]];
+        EXPECT_EQ(ends[job.ranks[i]], expected);
+    }
+    EXPECT_EQ(most_tasks(options, place), most_tasks(options, place_of(options, 2)) / 2);
 }
 
 TEST(ranks, are_counted_in_the_order_that_was_asked_for) {

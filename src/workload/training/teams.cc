@@ -5,7 +5,7 @@
 namespace tulle::workload {
 namespace {
 
-// Below are those of messages between stages and of ranks that wait for each other.
+// Lower channels are for messages between stages and for ranks that wait for each other.
 constexpr uint16_t kFirstTeamChannel = 8;
 constexpr uint16_t kChannelsOfKind = 300;
 static_assert(kFirstTeamChannel + 5 * kChannelsOfKind < kStepChannels);
@@ -78,6 +78,17 @@ CollectiveOptions Teams::tuned(const Order& order, const Placement& placement) c
     return tune(options, placement, place_.machine);
 }
 
+CollectiveOptions Teams::tuned_part(const Order& order, const Placement& placement,
+                                    uint64_t bytes) const {
+    const CollectiveOptions whole = tuned(order, placement);
+    CollectiveOptions part;
+    part.collective = order.collective;
+    part.bytes = bytes;
+    part.algorithm = whole.algorithm;
+    part.protocol = whole.protocol;
+    return tune(part, placement, place_.machine);
+}
+
 const CollectiveOptions& Teams::remembered(uint32_t stage, size_t team, const Order& order,
                                            const Placement& placement) {
     const auto [entry, is_new] =
@@ -113,7 +124,7 @@ bool Teams::leaves_server(Kind kind) const {
 
 std::vector<Placement> Teams::samples(Kind kind) const {
     std::vector<Placement> all;
-    const bool all_of_them = leaves_server(kind);
+    const bool all_of_them = leaves_server(kind) || !options_.reuses;
     for (uint32_t stage = 0; stage < options_.layout.pipeline; ++stage)
         for (const std::vector<uint32_t>& group : groups(kind)) {
             all.push_back(placement_of(stage, group));

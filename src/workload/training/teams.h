@@ -1,4 +1,4 @@
-// Groups of ranks of a training step that do collectives together, a stage at a time.
+// Groups of ranks of a training step that do collectives together, one stage at a time.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace tulle::workload {
 
-// By column of a stage: what has to end first, and afterwards what says that it has. kNoTask:
-// nothing.
+// By column of a stage: the task that must end first, or afterwards the task whose end completes
+// the exchange. kNoTask: nothing.
 using Columns = std::vector<uint32_t>;
 
 class Teams {
@@ -27,13 +27,18 @@ public:
         uint64_t bytes = 0;
         std::string name{};
     };
-    // Each group of a stage does it. Where groups have one member nothing happens.
+    // Each group of a stage does the collective. Groups with one member do nothing.
     Columns exchange(uint32_t stage, const Order& order, const Columns& starts);
-    bool is_alone(Kind kind) const;  // groups have one member
-    // The groups that are simulated to know all of them: one, if none leaves its server.
+    bool is_alone(Kind kind) const;  // each group has one member
+    // The groups that are simulated in place of all: one, if no group leaves its server and results
+    // are reused.
     std::vector<Placement> samples(Kind kind) const;
     bool leaves_server(Kind kind) const;
     CollectiveOptions tuned(const Order& order, const Placement& placement) const;
+    // The same for fewer bytes, with the algorithm and protocol for all bytes, cut for the fewer
+    // ones.
+    CollectiveOptions tuned_part(const Order& order, const Placement& placement,
+                                 uint64_t bytes) const;
 
 private:
     struct Team {

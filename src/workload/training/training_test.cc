@@ -1,6 +1,7 @@
 // Models, GPUs and layouts against figures that their papers print.
 #include <gtest/gtest.h>
 
+#include "workload/training/costs.h"
 #include "workload/training/layout.h"
 
 namespace tulle::workload {
@@ -75,6 +76,59 @@ TEST(Layouts, of_llama_405b_say_what_its_paper_says) {
     EXPECT_EQ(context_bytes(model, layout), 67'108'864u);
 }
 
+// A layer less at either end, as in its paper, and no stage without layers.
+TEST(Layouts, have_fewer_layers_at_the_ends_where_they_are_not_equal) {
+    const auto sizes = [](uint32_t layers, uint32_t parts) {
+        std::vector<uint32_t> of_part(parts);
+        uint32_t last = 0;
+        for (uint32_t layer = 0; layer < layers; ++layer) {
+            const uint32_t part = part_of_layer(layer, layers, parts);
+            EXPECT_GE(part, last);
+            last = part;
+            ++of_part.at(part);
+        }
+        return of_part;
+    };
+    EXPECT_EQ(sizes(126, 16),
+              (std::vector<uint32_t>{7, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 7}));
+    EXPECT_EQ(sizes(13, 4), (std::vector<uint32_t>{3, 4, 3, 3}));
+    EXPECT_EQ(sizes(16, 4), (std::vector<uint32_t>{4, 4, 4, 4}));
+    EXPECT_EQ(sizes(5, 5), (std::vector<uint32_t>{1, 1, 1, 1, 1}));
+    EXPECT_EQ(sizes(61, 16).front(), 3u);
+    for (uint32_t layers = 1; layers < 60; ++layers)
+        for (uint32_t parts = 1; parts <= layers; ++parts) {
+            const std::vector<uint32_t> of_part = sizes(layers, parts);
+            for (const uint32_t count : of_part) {
+                EXPECT_GE(count, layers / parts);
+                EXPECT_LE(count, (layers + parts - 1) / parts);
+            }
+        }
+}
+
+// Llama 3 ran it on 80 GB with nothing recomputed but attention (arXiv 2407.21783).
+TEST(Layouts, of_llama_405b_fit_as_it_was_trained) {
+    const Model& model = *find_model("llama3-405b");
+    Layout layout = llama_405b();
+    layout.recompute = Recompute::selective;
+    EXPECT_FALSE(check_memory(model, layout, *find_gpu("h100")));
+    // Chunks of one layer: the first one is the embedding alone, the last one the output.
+    layout.chunks = 8;
+    EXPECT_FALSE(check(layout, model));
+    EXPECT_FALSE(check_memory(model, layout, *find_gpu("h100")));
+    const auto parts = part_costs(model, layout, {*find_gpu("h100")}, 128);
+    EXPECT_FALSE(parts.front().front().is_layer);
+    EXPECT_EQ(parts.front().front().forward.ps, 0);
+    EXPECT_EQ(parts.front().front().common_parameters, embedding_parameters(model) / 8);
+    EXPECT_FALSE(parts.back().back().is_layer);
+    EXPECT_GT(parts.back().back().forward.ps, 0);
+    for (size_t i = 1; i < 127; ++i) {
+        ASSERT_EQ(parts[i].size(), 1u);
+        EXPECT_TRUE(parts[i].front().is_layer);
+    }
+    layout.chunks = 9;
+    EXPECT_TRUE(check(layout, model));
+}
+
 TEST(Layouts, share_out_what_zero_says) {
     const Model& model = *find_model("llama3-8b");
     Layout layout;
@@ -86,13 +140,33 @@ TEST(Layouts, share_out_what_zero_says) {
                                  {2 * all, 4 * all, 12 * all / 8},
                                  {2 * all, 4 * all / 8, 12 * all / 8},
                                  {2 * all / 8, 4 * all / 8, 12 * all / 8}};
+    const uint64_t output = uint64_t{4} * 8192 * (4096 + 128'256);
     for (layout.zero = 0; layout.zero < 4; ++layout.zero) {
         const Memory memory = memory_of(model, layout);
         EXPECT_EQ(memory.parameters, bytes[layout.zero][0]);
         EXPECT_EQ(memory.gradients, bytes[layout.zero][1]);
         EXPECT_EQ(memory.optimizer, bytes[layout.zero][2]);
-        EXPECT_EQ(memory.activations, 32u * 2 * 8192 * 4096);
+        EXPECT_EQ(memory.activations, 32u * 2 * 8192 * 4096 + output);
     }
+}
+
+// In the first stage are most micro-batches, in the last one the output: which is more depends on
+// the vocabulary.
+TEST(Layouts, keep_the_logits_of_a_micro_batch) {
+    Model model = *find_model("llama3-8b");
+    Layout layout;
+    layout.sequence = 8192;
+    layout.pipeline = 4;
+    layout.tensor = 2;
+    layout.micro_batches = 8;
+    layout.recompute = Recompute::full;
+    const uint64_t layer = 2 * 8192 * 4096 / 2;
+    const auto logits = [&] { return uint64_t{4} * 8192 * (4096 + model.vocabulary) / 2; };
+    EXPECT_EQ(memory_of(model, layout).activations, 8 * layer + logits());
+    model.vocabulary = 1024;
+    EXPECT_EQ(memory_of(model, layout).activations, 4 * 8 * layer);
+    model.vocabulary = 1'000'000;
+    EXPECT_EQ(memory_of(model, layout).activations, 8 * layer + logits());
 }
 
 // Between layers a rank has its part of the sequence, and that is what is kept (arXiv 2205.05198).
@@ -102,9 +176,12 @@ TEST(Layouts, keep_a_part_of_the_inputs_with_sequence_parallelism_and_full_recom
     layout.sequence = 8192;
     layout.tensor = 8;
     layout.recompute = Recompute::full;
-    EXPECT_EQ(memory_of(model, layout).activations, 32u * 2 * 8192 * 4096 / 8);
+    const uint64_t logits = uint64_t{4} * 8192 * 128'256 / 8;
+    EXPECT_EQ(memory_of(model, layout).activations,
+              32u * 2 * 8192 * 4096 / 8 + 4 * 8192 * 4096 / 8 + logits);
     layout.is_sequence_parallel = false;
-    EXPECT_EQ(memory_of(model, layout).activations, 32u * 2 * 8192 * 4096);
+    EXPECT_EQ(memory_of(model, layout).activations,
+              32u * 2 * 8192 * 4096 + 4 * 8192 * 4096 + logits);
 }
 
 TEST(Layouts, that_do_not_fit_are_refused_with_the_sum) {
@@ -118,7 +195,7 @@ TEST(Layouts, that_do_not_fit_are_refused_with_the_sum) {
     ASSERT_TRUE(error);
     EXPECT_EQ(error->message,
               "llama3-70b does not fit into the 80.0 GB of h100: parameters 17.6 GB + gradients "
-              "35.3 GB + optimizer 105.8 GB + activations 22.8 GB = 181.6 GB; take more tp, pp or "
+              "35.3 GB + optimizer 105.8 GB + activations 23.4 GB = 182.1 GB; take more tp, pp or "
               "cp, a higher zero, or recompute");
     layout.pipeline = 4;
     layout.zero = 1;
