@@ -19,7 +19,7 @@ public:
         if (scale_up != nullptr) keep(Tier::scale_up, scale_up->notes());
     }
 
-    // Goes along the chain; `now_` is how far it is accounted for.
+    // Accounts for one link of the chain; `now_` is the end of what is accounted for.
     void follow(const ChainLink& link) {
         if (!link.is_task) return follow_flow(static_cast<uint32_t>(link.id));
         const ChainTask task = ranks_.task_of(link);
@@ -31,7 +31,7 @@ public:
     }
 
     TimeAccount finish(std::vector<ChainLink> chain) {
-        // A message that has come may have to be copied into its GPU.
+        // A message that has arrived may still be copied into its GPU.
         if (!chain.empty() && chain.back().is_task && ranks_.last().at > now_)
             pass(ShareKind::software, ranks_.last().rank, ranks_.last().at);
         TimeAccount account;
@@ -61,7 +61,7 @@ private:
         follow_message({number, false, false}, message);
     }
 
-    // From its posting to its end, as its packets tell.
+    // Accounts for a message from its posting to its end, from the notes on its packets.
     void follow_message(const ChainLink& link, const ChainTask& task) {
         const Tier tier = task.tier;
         const auto posted =
@@ -77,7 +77,7 @@ private:
         for (const fabric::Share& share : shares.all())
             add(share.kind, tier, share.place, kNobody, share.time);
         now_ += shares.total();
-        // What is not in its story was not seen.
+        // The rest of the time has no notes.
         pass(ShareKind::unexplained, kNobody, end->second.at);
     }
 
@@ -98,6 +98,29 @@ private:
 };
 
 }  // namespace
+
+namespace {
+
+bool lets_answers_be(const HostSettings& host) {
+    return host.loss == transport::LossPolicy::go_back_n && host.window_packets == 0 &&
+           host.congestion == transport::Algorithm::none;
+}
+
+bool is_smooth_inside(const Setup& setup, const Result& result) {
+    const Totals& totals = result.totals;
+    return totals.retransmitted == 0 && totals.trimmed == 0 &&
+           std::ranges::count(totals.dropped, 0u) == std::ssize(totals.dropped) &&
+           lets_answers_be(setup.host) &&
+           std::ranges::all_of(setup.host_overrides, lets_answers_be, &HostOverride::host);
+}
+
+}  // namespace
+
+std::array<bool, 2> is_smooth(const Setup& setup, const Result& result) {
+    const bool inside =
+        setup.scale_up && result.scale_up && is_smooth_inside(*setup.scale_up, *result.scale_up);
+    return {is_smooth_inside(setup, result), inside};
+}
 
 TimeAccount account_for(const Setup& setup, const std::vector<ChainLink>& chain, const Ranks& ranks,
                         const Network& network, const Network* scale_up) {

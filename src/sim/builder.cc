@@ -6,6 +6,8 @@
 #include "sim/cables.h"
 #include "sim/connector.h"
 #include "sim/control_plane.h"
+#include "sim/partitioning.h"
+#include "topology/groups.h"
 
 namespace tulle::sim {
 namespace {
@@ -37,6 +39,9 @@ base::Result<std::unique_ptr<Network>> Builder::build() {
         host_rate_ = cable_rate(setup_, link.cable);
     endpoint_of_.assign(setup_.graph.nodes.size(), topology::kNone);
     for (uint32_t i = 0; i < endpoints_.size(); ++i) endpoint_of_[endpoints_[i]] = i;
+    const fabric::RouteSettings& route = setup_.fabric.route;
+    if (route.choice == fabric::PathChoice::ugal || route.group_lanes)
+        groups_ = topology::dragonfly_groups(setup_.graph);
     if (auto error = check_paths()) return *error;
 
     auto history = run_control(setup_);
@@ -44,23 +49,28 @@ base::Result<std::unique_ptr<Network>> Builder::build() {
     network_.reset(new Network(setup_));
     network_->history_ = *history;
     network_->traces_.resize(partition_count_);
+    if (!groups_.empty())
+        for (const uint32_t node : endpoints_)
+            network_->group_of_endpoint_.push_back(groups_[node]);
     network_->groups_.resize(setup_.graph.nodes.size());
     changes_.resize(setup_.graph.nodes.size());
     host_changes_.resize(setup_.graph.nodes.size());
     ets_.assign(setup_.graph.nodes.size(), setup_.fabric.ets);
     for (const QosOverride& qos : setup_.qos) ets_[qos.node] = qos.ets;
+    add_tenants();
     add_routes();
     add_changes();
     fix_paths();
-    add_nodes();
+    const Negotiation negotiation(setup_);
+    add_nodes(negotiation);
     connect_ports();
-    settle_qos();
+    settle_qos(negotiation);
     add_work();
     for (auto& partition : network_->partitions_) partition->begin();
     return std::move(network_);
 }
 
-// What cannot work.
+// Checks of the setup.
 
 std::optional<Error> Builder::check() const {
     for (const Node& node : setup_.graph.nodes) {
@@ -91,13 +101,19 @@ std::optional<Error> Builder::check_fabric() const {
                          base::bytes_to_string(reserved_bytes(node)) + " of it: give it more"};
     }
     const fabric::Settings& f = setup_.fabric;
+    if (f.back_pressure.above_bytes != 0 && (f.flow_control == fabric::FlowControl::credits ||
+                                             (f.flow_control == fabric::FlowControl::pfc &&
+                                              (f.pfc.priorities >> f.back_pressure.lane & 1) != 0)))
+        return Error{
+            "the words of fabric.back_pressure would have to wait for room: its lane has "
+            "to be one that may lose packets"};
     if (f.flow_control != fabric::FlowControl::credits) return std::nullopt;
     const uint32_t any = cluster::Framing(f).room_for_any(setup_.host.mtu);
-    const fabric::CreditUnit unit(f.credits.unit_bytes);
-    const uint32_t packet = unit.blocks_of(any) * unit.bytes();
-    if (packet + f.credits.update_bytes > unit.most_bytes())
+    const fabric::CreditScale scale(f.credits.unit_bytes, f.credits.counter_bits);
+    const uint32_t packet = scale.blocks_of(any) * scale.bytes();
+    if (packet + f.credits.update_bytes > scale.most_bytes())
         return Error{"a credit update after " + base::bytes_to_string(f.credits.update_bytes) +
-                     " never comes: no more than " + base::bytes_to_string(unit.most_bytes()) +
+                     " never comes: no more than " + base::bytes_to_string(scale.most_bytes()) +
                      " are given at a time, packets included"};
     if (f.credits.lane_buffer_bytes < packet + f.credits.update_bytes)
         return Error{"a virtual lane's buffer of " +
@@ -179,8 +195,8 @@ Duration shortest_cable(const Setup& setup) {
     return shortest + setup.fabric.link.fec_delay;
 }
 
-// What may arrive after a pause was decided: a packet that is being sent at either end, the frame
-// itself, what is on the cable both ways, and what the peer sends until it reacts.
+// The bytes that may arrive after a pause was decided: a packet that is being sent at either end,
+// the pause frame, the bytes on the cable both ways, and what the peer sends until it reacts.
 uint32_t Builder::headroom_of(const Cable& cable, uint32_t node) const {
     const bool at_host = setup_.graph.nodes[node].is_host();
     const fabric::Settings& f = settings_of(node);
@@ -194,7 +210,8 @@ uint32_t Builder::headroom_of(const Cable& cable, uint32_t node) const {
     const bool has_errors =
         f.link.error_rate_e18 != 0 || cable.loss_per_trillion != 0 || !setup_.cable_errors.empty();
     if (has_errors && f.link.bit_errors == fabric::BitErrors::retransmitted) {
-        // The frame waits for a packet that is sent again, at the worst as often as may be.
+        // The pause frame waits for a packet that the link retransmits, at worst the maximum number
+        // of times.
         const fabric::LinkRetry& retry = f.link.retry;
         away += int64_t{retry.replays} * (2 * delay_of(cable) + retry.response);
         packets += retry.replays;
@@ -223,11 +240,17 @@ fabric::Port Builder::port_of(uint32_t node, uint16_t number) const {
     port.peer_cuts_through = !peer.is_host() && there.forwarding == fabric::Forwarding::cut_through;
     port.whole_nanoseconds = f.link.whole_nanoseconds;
     port.is_watched = share_.is_explained;
+    port.is_guarded = is_guarded(node, number);
+    port.leads_to_host = !port.is_host && peer.is_host();
     port.headroom_bytes = headroom_of(cable, node);
     if (settings_of(node).node.alpha_by_rate) port.alpha_doublings = alpha_doublings(cable);
     port.is_tapped =
         std::ranges::any_of(setup_.taps, [&](const Tap& tap) { return tap.cable == link.cable; });
     // A ring's dateline is the cable that closes it: from the last switch to the first.
+    port.raises_lane = f.route.group_lanes && !port.is_host && crosses_groups(cable);
+    port.maps_lanes = has_lanes() && !setup_.graph.nodes[node].is_host();
+    port.offers_detours = f.route.choice == fabric::PathChoice::ugal && !groups_.empty() &&
+                          !port.is_host && !crosses_groups(cable);
     port.is_behind_dateline = f.route.dateline_lanes &&
                               std::min(node, link.peer.node) == first_switch() &&
                               std::max(node, link.peer.node) == setup_.graph.nodes.size() - 1;
@@ -257,13 +280,13 @@ fabric::ErrorModel Builder::errors_of(uint32_t node, uint16_t port) const {
     return errors;
 }
 
-// Switches that are set up differently.
+// Switches with their own settings.
 
 const fabric::Settings& Builder::settings_of(uint32_t node) const {
     return switches_[node] != nullptr ? switches_[node]->settings : setup_.fabric;
 }
 
-// What the ports of a switch keep for themselves, of one priority each.
+// The bytes that the ports of a switch reserve, for one priority each.
 uint64_t Builder::reserved_bytes(uint32_t node) const {
     uint64_t bytes = 0;
     for (const topology::Ports::Link& link : cables_.of(node))
@@ -283,22 +306,25 @@ const fabric::Settings* Builder::own_settings(uint32_t node) {
 
 std::vector<fabric::EcnSettings> Builder::marking_of(uint32_t node) const {
     std::vector<fabric::EcnSettings> ecn;
-    if (setup_.marking_of_rate.empty()) return ecn;
+    const fabric::EcnSettings& usual = settings_of(node).ecn;
+    if (setup_.marking_of_rate.empty() && usual.at_hosts) return ecn;
     for (const topology::Ports::Link& link : cables_.of(node)) {
         const uint64_t rate = link.is_cabled() ? setup_.graph.cables[link.cable].rate_bps : 0;
         const auto found = std::ranges::find(setup_.marking_of_rate, rate, &RateMarking::rate_bps);
-        ecn.push_back(found != setup_.marking_of_rate.end() ? found->ecn : setup_.fabric.ecn);
+        ecn.push_back(found != setup_.marking_of_rate.end() ? found->ecn : usual);
+        const bool leads_to_host = link.is_cabled() && setup_.graph.nodes[link.peer.node].is_host();
+        if (leads_to_host && !usual.at_hosts) ecn.back().kmin_bytes = UINT64_MAX;
     }
     return ecn;
 }
 
-// Until alpha is one.
+// How often alpha is doubled for a port faster than a host's; at most until alpha is one.
 uint8_t Builder::alpha_doublings(const Cable& cable) const {
     const fabric::PfcSettings& pfc = setup_.fabric.pfc;
     const base::Rate rate = cable_rate(setup_, cable);
     uint8_t doublings = 0;
     const auto is_faster = [&](uint8_t than) {
-        // Rates are times: picoseconds a byte.
+        // Rates are kept as times: picoseconds per byte.
         return rate.numerator() * host_rate_.denominator() << than <
                host_rate_.numerator() * rate.denominator();
     };
@@ -316,6 +342,7 @@ uint32_t Builder::first_switch() const {
 
 uint32_t Builder::lanes_needed() const {
     const fabric::Settings& f = setup_.fabric;
+    if (has_lanes()) return network_->lanes()->count;
     uint32_t highest = f.route.dateline_lanes ? 1 : 0;
     const auto use = [&](uint8_t level, uint8_t traffic_class) {
         const uint8_t lane = lane_of_level()[level_of(setup_.fabric, level, traffic_class) & 0xf];
@@ -328,63 +355,29 @@ uint32_t Builder::lanes_needed() const {
     if (share_.opened_later != nullptr)
         for (const Connection& connection : *share_.opened_later)
             use(connection.service_level, connection.traffic_class);
-    if (f.marking != fabric::Marking::none)
+    if (f.marking != fabric::Marking::none || setup_.host.answers_apart ||
+        setup_.host.receiver_credit() != nullptr)
         use(setup_.host.notifications.service_level, setup_.host.notifications.traffic_class);
     if (f.overflow == fabric::Overflow::trim)
         highest = std::max<uint32_t>(highest, f.qos.trimmed_lane);
+    if (f.back_pressure.above_bytes != 0)
+        highest = std::max<uint32_t>(highest, f.back_pressure.lane);
+    // A shortest path crosses between groups at most twice, a detour once more.
+    if (f.route.group_lanes && !groups_.empty())
+        highest = std::max(highest, std::min(highest + 3, fabric::kManagementLane - 1));
     return highest + 1;
 }
 
-// Hosts in equal runs, or as is said; a switch goes where most of its neighbours below it are, and
-// where they are everywhere, to whoever has least.
-std::vector<uint32_t> Builder::partition_of_nodes() const {
-    constexpr uint32_t kNowhere = UINT32_MAX;
-    const auto& nodes = setup_.graph.nodes;
-    std::vector<uint32_t> where(nodes.size(), kNowhere);
-    std::vector<uint32_t> layer;
-    for (uint32_t i = 0; i < endpoints_.size(); ++i) {
-        where[endpoints_[i]] =
-            !share_.home.empty()
-                ? share_.home[i]
-                : static_cast<uint32_t>(uint64_t{i} * partition_count_ / endpoints_.size());
-        layer.push_back(endpoints_[i]);
-    }
-    std::vector<uint64_t> ports(partition_count_);
-    while (!layer.empty()) {
-        std::vector<uint32_t> next;
-        for (const uint32_t node : layer)
-            for (const auto& link : cables_.of(node))
-                if (link.is_cabled() && where[link.peer.node] == kNowhere)
-                    next.push_back(link.peer.node);
-        std::ranges::sort(next);
-        next.erase(std::unique(next.begin(), next.end()), next.end());
-        for (const uint32_t node : next) {
-            std::vector<uint64_t> neighbours(partition_count_);
-            for (const auto& link : cables_.of(node))
-                if (link.is_cabled() && where[link.peer.node] != kNowhere)
-                    ++neighbours[where[link.peer.node]];
-            uint32_t best = 0;
-            for (uint32_t p = 1; p < partition_count_; ++p)
-                if (neighbours[p] > neighbours[best] ||
-                    (neighbours[p] == neighbours[best] && ports[p] < ports[best]))
-                    best = p;
-            where[node] = best;
-            ports[best] += nodes[node].port_count;
-        }
-        layer = std::move(next);
-    }
-    return where;
-}
-
-void Builder::add_nodes() {
-    const std::vector<uint32_t> where = partition_of_nodes();
+void Builder::add_nodes(const Negotiation& negotiation) {
+    const std::vector<uint32_t> where =
+        partition_of_nodes(setup_.graph, cables_, share_.home, partition_count_);
     lanes_ = lanes_needed();
     for (size_t p = 0; p < partition_count_; ++p)
         network_->partitions_.push_back(std::make_unique<cluster::Partition>(
             setup_.fabric, lanes_, partition_count_, share_.window, share_.memory));
     if (share_.is_explained)
         for (auto& partition : network_->partitions_)
-            partition->keep_journal(share_.notes_crossings);
+            partition->keep_journal(share_.notes_crossings, share_.is_smooth);
     if (network_->history_)
         for (auto& partition : network_->partitions_)
             for (const control::Repair& repair : network_->history_->repairs)
@@ -410,6 +403,7 @@ void Builder::add_nodes() {
         } else {
             location.place = static_cast<uint32_t>(partition.switches().size());
             fabric::SwitchPlan plan = switch_plan(node, first);
+            plan.port_ets = negotiation.ets_of(node, cables_);
             if (setup_.trace) plan.trace = &network_->traces_[where[node]];
             partition.add_switch(std::move(plan));
         }
@@ -437,38 +431,17 @@ void Builder::connect_ports() {
         }
 }
 
-// DCBX when a link comes up: each end says what it does. A willing end takes what the other says;
-// two ends that disagree keep their own, and pauses that one sends mean nothing to the other.
-void Builder::settle_qos() {
-    const uint16_t own = setup_.fabric.flow_control == fabric::FlowControl::pfc
-                             ? setup_.fabric.pfc.priorities
-                             : uint16_t{0};
-    const auto override_of = [&](uint32_t node) -> const QosOverride* {
-        const auto found = std::ranges::find(setup_.qos, node, &QosOverride::node);
-        return found == setup_.qos.end() ? nullptr : &*found;
-    };
-    for (uint32_t c = 0; c < setup_.graph.cables.size(); ++c) {
-        const Cable& cable = setup_.graph.cables[c];
-        const QosOverride* a = override_of(cable.a.node);
-        const QosOverride* b = override_of(cable.b.node);
-        uint16_t a_mask = a != nullptr ? a->pfc_priorities : own;
-        uint16_t b_mask = b != nullptr ? b->pfc_priorities : own;
-        if (a_mask != b_mask && a != nullptr && a->willing)
-            a_mask = b_mask;
-        else if (a_mask != b_mask && b != nullptr && b->willing)
-            b_mask = a_mask;
-        fabric::Port& a_port = port_at(cable.a.node, cable.a.port);
-        fabric::Port& b_port = port_at(cable.b.node, cable.b.port);
-        // Priorities that nobody uses have no lane, and are never paused.
-        const auto used = static_cast<uint16_t>((1u << lanes_) - 1);
-        a_port.lossless = a_port.honours_pause = a_mask & used;
-        b_port.lossless = b_port.honours_pause = b_mask & used;
-        if (a_mask == b_mask) continue;
-        const auto name = [&](uint32_t node) { return setup_.graph.nodes[node].name; };
-        network_->disagreements_.push_back(
-            {c, "PFC is on for different priorities at " + name(cable.a.node) + " and " +
-                    name(cable.b.node) + ": pauses that one sends mean nothing to the other"});
-    }
+// Priorities that no flow uses have no lane, and are never paused.
+void Builder::settle_qos(const Negotiation& negotiation) {
+    const auto used = static_cast<uint16_t>((1u << lanes_) - 1);
+    for (uint32_t c = 0; c < setup_.graph.cables.size(); ++c)
+        for (const bool is_a : {true, false}) {
+            const topology::CableEnd end =
+                is_a ? setup_.graph.cables[c].a : setup_.graph.cables[c].b;
+            fabric::Port& port = port_at(end.node, end.port);
+            port.lossless = port.honours_pause = negotiation.priorities(c, is_a) & used;
+        }
+    network_->disagreements_ = negotiation.disagreements();
 }
 
 fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
@@ -484,7 +457,75 @@ fabric::SwitchPlan Builder::switch_plan(uint32_t node, uint32_t first_port) {
     plan.settings = own_settings(node);
     plan.ecn = marking_of(node);
     plan.changes = changes_[node];
+    if (has_lanes()) plan.lanes = network_->lanes()->maps[node];
+    plan.tenancy = network_->tenancy();
+    if (plan.tenancy != nullptr) plan.hosts = guarded_hosts(node);
+    if (setup_.fabric.route.choice == fabric::PathChoice::ugal && !groups_.empty())
+        plan.dragonfly = group_plan(node);
+    if (setup_.fabric.route.warn_above_bytes != 0)
+        for (const topology::Ports::Link& link : cables_.of(node))
+            plan.neighbours.push_back(link.is_cabled() ? link.peer.node : node);
     return plan;
+}
+
+bool Builder::crosses_groups(const Cable& cable) const {
+    return !groups_.empty() && groups_[cable.a.node] != groups_[cable.b.node];
+}
+
+fabric::GroupPlan Builder::group_plan(uint32_t node) const {
+    fabric::GroupPlan plan;
+    plan.group = groups_[node];
+    plan.of_endpoint = &network_->group_of_endpoint_;
+    for (uint16_t port = 0; port < setup_.graph.nodes[node].port_count; ++port)
+        if (const auto link = cables_.at({node, port});
+            link.is_cabled() && groups_[link.peer.node] != plan.group)
+            plan.ways.push_back({port, groups_[link.peer.node]});
+    return plan;
+}
+
+// Tenants.
+
+void Builder::add_tenants() {
+    if (setup_.tenants.empty()) return;
+    constexpr uint16_t kDefaultVlan = 1;
+    using Means = fabric::Tenancy::Means;
+    const bool has_keys = wire::is_infiniband(setup_.fabric.framing.encapsulation);
+    fabric::Tenancy& tenancy =
+        network_->tenancy_.emplace(has_keys ? Means::partitions : Means::vlans, endpoints_.size());
+    for (const Tenant& tenant : setup_.tenants) {
+        const uint16_t number = has_keys ? tenant.pkey : tenant.vlan;
+        for (const uint32_t endpoint : tenant.full)
+            tenancy.add(endpoint, {static_cast<uint16_t>(number | wire::kFullMember)});
+        for (const uint32_t endpoint : tenant.limited) tenancy.add(endpoint, {number});
+    }
+    tenancy.set_default(has_keys
+                            ? wire::kDefaultPKey
+                            : wire::PKey{static_cast<uint16_t>(kDefaultVlan | wire::kFullMember)});
+}
+
+// By port of a switch: the host there whose tenants the port checks, or none. Empty: the switch
+// checks nothing.
+std::vector<uint32_t> Builder::guarded_hosts(uint32_t node) const {
+    const bool by_key = network_->tenancy_->means() == fabric::Tenancy::Means::partitions;
+    if (by_key && !settings_of(node).node.enforces_partitions) return {};
+    std::vector<uint32_t> hosts;
+    bool is_any = false;
+    for (const topology::Ports::Link& link : cables_.of(node)) {
+        const bool is_host = link.is_cabled() && setup_.graph.nodes[link.peer.node].is_host();
+        hosts.push_back(is_host ? endpoint_of_[link.peer.node] : fabric::SwitchPlan::kNoHost);
+        is_any |= is_host;
+    }
+    if (!is_any) hosts.clear();
+    return hosts;
+}
+
+// Ethernet checks packets that come from a host; InfiniBand also packets to a host, from any port.
+bool Builder::is_guarded(uint32_t node, uint16_t port) const {
+    if (!network_->tenancy_ || setup_.graph.nodes[node].is_host()) return false;
+    const std::vector<uint32_t> hosts = guarded_hosts(node);
+    if (hosts.empty()) return false;
+    return network_->tenancy_->means() == fabric::Tenancy::Means::partitions ||
+           hosts[port] != fabric::SwitchPlan::kNoHost;
 }
 
 cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
@@ -496,11 +537,14 @@ cluster::HostPlan Builder::host_plan(uint32_t node, uint32_t port) {
     plan.send_latency = host.send_latency;
     plan.receive_latency = host.receive_latency;
     plan.mtu = host.mtu;
-    plan.completes_when_sent = setup_.host.service == Service::unreliable;
+    const bool has_groups = share_.groups != nullptr && !share_.groups->empty();
+    plan.completes_when_sent = setup_.host.service == Service::unreliable || has_groups;
     plan.answers_pass_pauses = setup_.host.answers_pass_pauses;
     plan.send_toll = {host.send_toll.per_packet, host.send_toll.rate};
     plan.receive_toll = {host.receive_toll.per_packet, host.receive_toll.rate};
     plan.changes = host_changes_[node];
+    plan.has_tenants = network_->tenancy_.has_value();
+    if (has_lanes()) plan.lane_of_level = &network_->lanes()->of_hosts;
     return plan;
 }
 
@@ -518,8 +562,10 @@ transport::AdapterConfig Builder::adapter_config(uint32_t node) const {
     adapter.delivery = setup_.host.delivery;
     adapter.paths = setup_.host.paths;
     adapter.timeouts = setup_.host.timeouts;
+    adapter.receiver_credit = setup_.host_of(node).receiver_credit();
+    adapter.answers_apart = setup_.host.answers_apart;
     adapter.coalesces_acks = setup_.host.coalesce_acks;
-    // Receives of a connection are posted again at once, so senders need not wait for credits.
+    // Receives of a connection are reposted at once, so senders need not wait for credits.
     const auto has = [](const auto* list) { return list != nullptr && !list->empty(); };
     adapter.grants_credits = !has(share_.connections) && !has(share_.opened_later);
     if (setup_.host.window_packets != 0)
@@ -532,37 +578,53 @@ transport::AdapterConfig Builder::adapter_config(uint32_t node) const {
     return adapter;
 }
 
-// An adapter knows the lane of a packet by its service level. Where switches trust the DSCP
+// An adapter derives the lane of a packet from its service level. Where switches trust the DSCP
 // instead, the level is the lane.
 std::array<uint8_t, 16> Builder::lane_of_level() const {
+    if (has_lanes()) return network_->lanes()->of_hosts;
     if (setup_.fabric.qos.trust != fabric::Trust::dscp) return setup_.fabric.qos.lane_of_level;
     return transport::AdapterConfig{}.lane_of_level;
 }
 
 // Work.
 
-cluster::Host& Builder::host(uint32_t endpoint) {
+cluster::HostNode& Builder::host(uint32_t endpoint) {
     const Network::Location& location = network_->hosts_[endpoint];
     return network_->partitions_[location.partition]->hosts()[location.place];
 }
 
 void Builder::add_work() {
     const Connector connector(
-        setup_, [this](uint32_t endpoint) -> cluster::Host& { return host(endpoint); });
+        setup_, network_->tenancy(), network_->lanes(),
+        [this](uint32_t endpoint) -> cluster::HostNode& { return host(endpoint); });
     for (uint32_t i = 0; i < setup_.flows.size(); ++i) {
         const transport::Qpn qpn = connector.add_flow(i);
         if (share_.is_explained) network_->flow_qpns_.push_back(qpn);
     }
     if (share_.groups != nullptr)
-        for (SwitchGroup& group : *share_.groups)
-            connector.add_group(group, network_->groups_[switch_of(group.members.front())]);
+        for (SwitchGroup& group : *share_.groups) add_group(connector, group);
     if (share_.connections == nullptr) return;
     for (Connection& connection : *share_.connections) {
         if (connection.group == topology::kNone)
             connector.connect(connection);
         else
-            connector.join(connection, (*share_.groups)[connection.group]);
+            join(connector, connection);
     }
+}
+
+void Builder::add_group(const Connector& connector, SwitchGroup& group) {
+    if (group.tree == nullptr)
+        return connector.add_group(group, network_->groups_[switch_of(group.members.front())]);
+    connector.add_tree(
+        group, [&](uint32_t node) -> fabric::Groups& { return network_->groups_[node]; },
+        [&](uint32_t endpoint) { return switch_of(endpoint); });
+}
+
+// In a tree each host knows the switch to which it is attached.
+void Builder::join(const Connector& connector, Connection& connection) const {
+    SwitchGroup& group = (*share_.groups)[connection.group];
+    if (group.tree != nullptr) group.address = group.address_at.at(switch_of(connection.source));
+    connector.join(connection, group);
 }
 
 uint32_t Builder::switch_of(uint32_t endpoint) const {

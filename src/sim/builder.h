@@ -1,9 +1,12 @@
-// From a setup to partitions with nodes, cables, routes, queue pairs and work.
+// Builds a network from a setup: partitions with nodes, cables, routes, queue pairs and work.
 #pragma once
 
+#include "sim/negotiation.h"
 #include "sim/network.h"
 
 namespace tulle::sim {
+
+class Connector;
 
 class Builder {
 public:
@@ -24,13 +27,16 @@ private:
     std::optional<base::Error> check_faults() const;
     std::optional<base::Error> check_paths() const;
 
+    void add_group(const Connector& connector, SwitchGroup& group);
+    void join(const Connector& connector, Connection& connection) const;
     uint32_t first_switch() const;
     uint32_t lanes_needed() const;
     std::array<uint8_t, 16> lane_of_level() const;
+    // Whether a subnet manager decides the lane of each path.
+    bool has_lanes() const { return network_->lanes() != nullptr; }
     Duration delay_of(const topology::Cable& cable) const;
-    std::vector<uint32_t> partition_of_nodes() const;
 
-    void add_nodes();
+    void add_nodes(const Negotiation& negotiation);
     fabric::Port port_of(uint32_t node, uint16_t port) const;
     base::Rate line_rate(uint32_t node, uint16_t port) const;
     fabric::ErrorModel errors_of(uint32_t node, uint16_t port) const;
@@ -41,7 +47,10 @@ private:
     std::vector<fabric::EcnSettings> marking_of(uint32_t node) const;
     uint8_t alpha_doublings(const topology::Cable& cable) const;
     void connect_ports();
-    void settle_qos();
+    void settle_qos(const Negotiation& negotiation);
+    void add_tenants();
+    std::vector<uint32_t> guarded_hosts(uint32_t node) const;
+    bool is_guarded(uint32_t node, uint16_t port) const;
     void add_routes();
     void write_tables();
     void write_entries(const std::vector<uint32_t>& lists);
@@ -56,11 +65,13 @@ private:
     void reroute_after_delay();
     void fix_paths();
     fabric::SwitchPlan switch_plan(uint32_t node, uint32_t first_port);
+    bool crosses_groups(const topology::Cable& cable) const;
+    fabric::GroupPlan group_plan(uint32_t node) const;
     cluster::HostPlan host_plan(uint32_t node, uint32_t port);
     transport::AdapterConfig adapter_config(uint32_t node) const;
     void add_work();
     uint32_t switch_of(uint32_t endpoint) const;
-    cluster::Host& host(uint32_t endpoint);
+    cluster::HostNode& host(uint32_t endpoint);
     fabric::Port& port_at(uint32_t node, uint16_t port);
 
     const Setup& setup_;
@@ -73,8 +84,10 @@ private:
     std::vector<std::vector<fabric::NodeChange>> changes_;  // by node
     std::vector<std::vector<cluster::HostChange>> host_changes_;
     std::vector<fabric::EtsSettings> ets_;         // by node
-    std::vector<const SwitchOverride*> switches_;  // by node; null: as the fabric
+    std::vector<const SwitchOverride*> switches_;  // by node; null: settings of the fabric
     base::Rate host_rate_;                         // of the first host's cable
+    std::vector<uint32_t>
+        groups_;  // of a dragonfly, by node; empty: there are none, or they are not needed
     std::unique_ptr<Network> network_;
 };
 

@@ -1,4 +1,4 @@
-// Routes and faults: what tables switches begin with, and what happens to them on the way.
+// Routes and faults: the first tables of switches, and how they change during the run.
 #include <algorithm>
 #include <map>
 
@@ -17,7 +17,7 @@ void Builder::add_routes() {
         network_->routes_.push_back(compute_routes({}, {}));
 }
 
-// Tables as the control plane left them when the fabric had come up, and what it wrote later.
+// Tables as the control plane left them when the fabric had come up, and its later writes.
 void Builder::write_tables() {
     const control::History& history = *network_->history_;
     fabric::RouteWriter writer(setup_.graph, history.target_of, history.target_count);
@@ -34,10 +34,13 @@ void Builder::write_tables() {
                     node, target,
                     as_written(history.tables[size_t{node} * history.target_count + target]));
     write_entries(lists);
+    for (const control::HistoryOfLanes::Write& write : history.lanes.writes)
+        changes_[write.node].push_back(
+            {.at = write.at, .kind = fabric::NodeChange::Kind::lanes, .lanes = write.map});
     network_->routes_.push_back(std::move(writer).finish());
 }
 
-// What a switch writes at one instant is one change.
+// All writes of a switch at one instant are one change.
 void Builder::write_entries(const std::vector<uint32_t>& lists) {
     std::map<std::pair<uint32_t, Instant>, std::vector<fabric::RouteEntry>> of_node;
     for (const control::TableWrite& write : network_->history_->writes)
@@ -58,7 +61,7 @@ fabric::Routes Builder::compute_routes(const std::vector<bool>& cable_down,
     return fabric::Routes::compute(setup_.graph, route.kind, cable_down, node_down, spread);
 }
 
-// Both ends of a cable see it go and come back at once; tables that heed it come a while later.
+// Both ends of a cable see at once that it fails or comes back; new tables come a while later.
 void Builder::add_changes() {
     change_cables();
     change_hosts();
@@ -79,7 +82,7 @@ void Builder::change_port(topology::CableEnd end, Instant at, bool is_up) {
             {at, is_up ? NodeKind::port_up : NodeKind::port_down, end.port, nullptr, {}});
 }
 
-// By time. A cable works if it does itself and both its ends do.
+// By time. A cable works if the cable itself and both of its ends work.
 std::vector<Builder::CableChange> Builder::cable_changes() const {
     std::vector<bool> cable_down(setup_.graph.cables.size());
     std::vector<bool> node_down(setup_.graph.nodes.size());
@@ -123,7 +126,7 @@ void Builder::change_cables() {
     }
 }
 
-// A subnet manager has to make the ports of a cable that came back active.
+// When a cable that came back is usable: a subnet manager must first make its ports active.
 Instant Builder::usable_from(uint32_t cable, Instant up, Instant down_again) const {
     if (setup_.control.kind != ControlSettings::Kind::sweep) return up;
     for (const control::CableReady& ready : network_->history_->ready)
@@ -143,7 +146,7 @@ void Builder::change_hosts() {
     }
 }
 
-// Tables that are given: all switches have new ones at once, route.reroute_delay after the fault.
+// Tables are given: all switches get new ones at once, route.reroute_delay after the fault.
 void Builder::reroute_after_delay() {
     std::vector<bool> cable_down(setup_.graph.cables.size());
     std::vector<bool> node_down(setup_.graph.nodes.size());

@@ -1,4 +1,4 @@
-// From the state of all partitions at the end of a run to a Result.
+// Makes a Result from the state of all partitions at the end of a run.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -25,6 +25,7 @@ public:
         for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) take_node(node);
         take_totals();
         result_.disagreements = network_.disagreements_;
+        take_violations();
         if (network_.history_) take_control(*network_.history_);
         if (!all_ended_) take_deadlock();
         Records records = network_.take_records(Instant::never());
@@ -64,9 +65,9 @@ private:
         if (!all_ended_ || result_.end != Result::End::done) result_.time = settled_;
     }
 
-    // What is under way lasts until now, which may be later than the last flow's end.
+    // Pauses and work that are under way last until now, which may be after the last flow's end.
     void settle(cluster::Partition& partition) {
-        for (cluster::Host& host : partition.hosts()) host.finish(settled_);
+        for (cluster::HostNode& host : partition.hosts()) host.finish(settled_);
         for (fabric::Switch& node : partition.switches()) node.finish(settled_);
     }
 
@@ -95,7 +96,7 @@ private:
         if (port.cable == topology::kNone) return;
         const topology::Cable& cable = setup_.graph.cables[port.cable];
         const topology::CableEnd peer = port.is_a ? cable.b : cable.a;
-        const fabric::PortCounters& counters = cabling.counters(p);
+        const fabric::PortEvents& counters = cabling.counters(p);
         LinkResult link;
         link.node = node;
         link.port = number;
@@ -117,6 +118,7 @@ private:
         result_.links.push_back(link);
         result_.totals.reduced += counters.reduced;
         result_.totals.replicated += counters.replicated;
+        result_.totals.words += counters.words;
         result_.totals.trimmed += counters.trimmed;
         result_.totals.watchdog_fired += counters.watchdog_fired;
     }
@@ -149,7 +151,7 @@ private:
             totals.control_packets += link.control_packets;
         }
         for (auto& partition : network_.partitions_)
-            for (const cluster::Host& host : partition->hosts()) {
+            for (const cluster::HostNode& host : partition->hosts()) {
                 totals.delivered += host.delivered();
                 totals.retransmitted += host.adapter().counters().retransmitted_packets;
                 totals.cnps += host.adapter().counters().np_cnp_sent;
@@ -157,8 +159,8 @@ private:
             }
     }
 
-    // What hosts did, each packet as often as it went, and what that cost their processors.
-    void take_work(const cluster::Host& host) {
+    // The work of a host, with every transmission of a packet, and its CPU time.
+    void take_work(const cluster::HostNode& host) {
         const CpuCost& cost = setup_.host.cpu;
         const transport::Counters& did = host.adapter().counters();
         result_.payload_bytes += did.port_xmit_data_bytes - did.retransmitted_bytes;
@@ -175,8 +177,8 @@ private:
         result_.cpu += Duration{static_cast<int64_t>(bytes_e18 / 1'000'000)};
     }
 
-    // Packets that were neither delivered nor dropped are somewhere: on a cable, in a queue, at a
-    // slow receiver. Lists of flow-control packets are not counted.
+    // A packet that was neither delivered nor dropped must be on a cable, in a queue or at a slow
+    // receiver. Lists of flow-control packets are not counted.
     void check_conservation() {
         Totals& totals = result_.totals;
         uint64_t in_flight = 0;
@@ -191,8 +193,28 @@ private:
         totals.in_flight = in_flight;
         uint64_t dropped = 0;
         for (const uint64_t count : totals.dropped) dropped += count;
-        TULLE_CHECK(totals.data_packets + totals.control_packets + totals.replicated ==
+        TULLE_CHECK(totals.data_packets + totals.control_packets + totals.replicated +
+                        totals.words ==
                     totals.delivered + dropped + totals.reduced + totals.in_flight);
+    }
+
+    // Turns ports of the cabling into those of the graph, so that the order is that of the graph.
+    void take_violations() {
+        if (!network_.tenancy_) return;
+        for (uint32_t node = 0; node < setup_.graph.nodes.size(); ++node) {
+            const Network::Location& location = network_.locations_[node];
+            const uint32_t end = location.first_port + setup_.graph.nodes[node].port_count;
+            const auto& refused = cabling_of(node).refused;
+            for (auto one = refused.lower_bound({.port = location.first_port});
+                 one != refused.end() && one->first.port < end; ++one)
+                result_.violations.push_back(
+                    {one->first.source, one->first.destination, node,
+                     static_cast<uint16_t>(one->first.port - location.first_port),
+                     one->first.as_sent, one->second});
+        }
+        std::ranges::stable_sort(result_.violations, {}, [](const Violation& one) {
+            return std::tuple(one.source, one.destination);
+        });
     }
 
     void take_control(const control::History& history) {
@@ -242,7 +264,8 @@ private:
         }
     }
 
-    // Packets at `there` that came through its port and lane, and the held lanes they wait in.
+    // Packets at `there` that came through its port and lane, and the held lanes in which they
+    // wait.
     template <class Numbers>
     void add_waits(topology::CableEnd there, WaitGraph::Lane& lane, const Numbers& numbers) {
         fabric::Cabling& cabling = cabling_of(there.node);
@@ -274,7 +297,7 @@ private:
     const Setup& setup_;
     Result result_;
     bool all_ended_;     // flows and the program
-    Instant settled_{};  // nothing happened later
+    Instant settled_{};  // the time of the last event
 };
 
 Result Network::finish(Result::End end, bool program_is_done) {

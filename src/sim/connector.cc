@@ -1,6 +1,7 @@
 #include "sim/connector.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/random.h"
 
@@ -13,19 +14,26 @@ using transport::Qpn;
 constexpr uint32_t kFlowStream = 3;
 constexpr uint32_t kConnectionStream = 5;
 constexpr uint16_t kFirstEntropy = 0xc000;  // UDP source ports of RoCE v2 (IBTA annex A17)
-// Receives that wait on a connection. The host posts them again at once, but what was lost and is
-// sent again may end several messages that came after it.
+// Receives that wait on a connection. The host reposts them at once, but one retransmitted packet
+// may complete several messages that came after it.
 constexpr uint32_t kReceives = 16;
-// Room for messages that are under way as a rule; a collective may have some hundred, and hardly
-// ever has. Chosen.
+// Room for the usual number of messages under way. A collective may have some hundred, but hardly
+// ever does. Chosen.
 constexpr uint32_t kSendsAtFirst = 8;
-constexpr uint8_t kRnrTimer = 12;  // 0.64 ms, as NCCL has it (net_ib)
+constexpr uint8_t kRnrTimer = 12;  // 0.64 ms, the value of NCCL (net_ib)
 
 uint16_t draw_entropy(base::RandomStream& random) {
     return static_cast<uint16_t>(kFirstEntropy + random.below(0x4000));
 }
 
-void post_receives(cluster::Host& host, Qpn qpn) {
+// On Ethernet every packet has the default key: switches handle VLANs.
+wire::PKey pkey_of(const fabric::Tenancy* tenancy, uint32_t from, uint32_t to) {
+    if (tenancy == nullptr || tenancy->means() != fabric::Tenancy::Means::partitions)
+        return wire::kDefaultPKey;
+    return tenancy->key_for(from, to);
+}
+
+void post_receives(cluster::HostNode& host, Qpn qpn) {
     host.expect_completions(kReceives);
     for (uint32_t i = 0; i < kReceives; ++i) host.adapter().post_receive(qpn, {});
 }
@@ -37,10 +45,17 @@ uint8_t level_of(const fabric::Settings& fabric, uint8_t service_level, uint8_t 
     return qos.trust == fabric::Trust::dscp ? qos.lane_of_dscp[traffic_class >> 2] : service_level;
 }
 
-Qpn Connector::create(cluster::Host& host, uint32_t sends, uint32_t receives) const {
+uint8_t Connector::level_for(uint32_t from, uint32_t to, uint8_t service_level,
+                             uint8_t traffic_class) const {
+    return lanes_ == nullptr ? level_of(setup_.fabric, service_level, traffic_class)
+                             : lanes_->level(from, to);
+}
+
+Qpn Connector::create(cluster::HostNode& host, uint32_t sends, uint32_t receives,
+                      Service service) const {
     constexpr transport::QpType kTypes[] = {transport::QpType::rc, transport::QpType::uc,
                                             transport::QpType::rd};
-    transport::QpSetup setup{.type = kTypes[static_cast<size_t>(setup_.host.service)],
+    transport::QpSetup setup{.type = kTypes[static_cast<size_t>(service)],
                              .pd = host.pd(),
                              .send_cq = host.cq(),
                              .receive_cq = host.cq()};
@@ -57,8 +72,10 @@ transport::QpAttributes Connector::attributes_for(const End& from, const End& to
     using namespace transport;
     QpAttributes attributes;
     attributes.access = kRemoteWrite | kRemoteRead;
+    attributes.pkey = pkey_of(tenancy_, from.endpoint, to.endpoint);
     attributes.address.endpoint = {to.endpoint};
-    attributes.address.service_level = level_of(setup_.fabric, service_level, traffic_class);
+    attributes.address.service_level =
+        level_for(from.endpoint, to.endpoint, service_level, traffic_class);
     attributes.address.traffic_class = traffic_class;
     if (setup_.fabric.marking == fabric::Marking::ecn)
         attributes.address.traffic_class =
@@ -74,16 +91,16 @@ transport::QpAttributes Connector::attributes_for(const End& from, const End& to
 }
 
 void Connector::connect(const End& from, const End& to, uint8_t service_level,
-                        uint8_t traffic_class) const {
+                        uint8_t traffic_class, Service service) const {
     using namespace transport;
     QpAttributes attributes = attributes_for(from, to, service_level, traffic_class);
-    if (setup_.host.service == Service::datagram) return connect_datagrams(from, to, attributes);
+    if (service == Service::datagram) return connect_datagrams(from, to, attributes);
     const auto step = [&](QpState state, uint32_t mask) {
         attributes.state = state;
         TULLE_CHECK(from.host.adapter().modify_qp(from.qpn, attributes, mask | kState) ==
                     Refusal::none);
     };
-    const bool is_reliable = setup_.host.service == Service::reliable;
+    const bool is_reliable = service == Service::reliable;
     constexpr uint32_t kAnswering = kMaxIncomingReads | kMinRnrTimer;
     constexpr uint32_t kRetrying = kTimeout | kRetryCount | kRnrRetry | kMaxReads;
     step(QpState::init, kPkeyIndex | kPort | kAccessFlags);
@@ -99,7 +116,7 @@ cluster::Datagrams::Peer peer_of(uint32_t endpoint, const transport::QpAttribute
     return {endpoint, attributes.address.service_level, attributes.address.traffic_class};
 }
 
-void connect_context(cluster::Host& host, wire::EeContext own, wire::EeContext peer,
+void connect_context(cluster::HostNode& host, wire::EeContext own, wire::EeContext peer,
                      transport::QpAttributes attributes) {
     using namespace transport;
     attributes.dest_ee = peer;
@@ -133,15 +150,17 @@ void Connector::connect_datagrams(const End& from, const End& to,
 void Connector::open_contexts(const End& from, const End& to,
                               const transport::QpAttributes& attributes) const {
     const wire::EeContext own = from.host.datagrams().open(peer_of(to.endpoint, attributes));
-    const wire::EeContext other = to.host.datagrams().open(peer_of(from.endpoint, attributes));
-    connect_context(from.host, own, other, attributes);
     transport::QpAttributes back = attributes;
     back.address.endpoint = {from.endpoint};
     back.address.entropy = to.entropy;
+    if (lanes_ != nullptr) back.address.service_level = lanes_->level(to.endpoint, from.endpoint);
+    back.pkey = pkey_of(tenancy_, to.endpoint, from.endpoint);
+    const wire::EeContext other = to.host.datagrams().open(peer_of(from.endpoint, back));
+    connect_context(from.host, own, other, attributes);
     connect_context(to.host, other, own, back);
 }
 
-void Connector::control_congestion(cluster::Host& host, Qpn qpn) const {
+void Connector::control_congestion(cluster::HostNode& host, Qpn qpn) const {
     const HostSettings& own = setup_.host_of(host.node());
     if (own.congestion == transport::Algorithm::none) return;
     host.adapter().set_congestion_control(
@@ -156,12 +175,13 @@ Qpn Connector::add_flow(uint32_t number) const {
     End to{host_(flow.destination), flow.destination};
     from.entropy = flow.port != 0 ? flow.port : draw_entropy(random);
     to.entropy = draw_entropy(random);
-    from.qpn = create(from.host, messages, messages);
-    to.qpn = create(to.host, messages, messages);
-    connect(from, to, flow.service_level, flow.traffic_class);
-    connect(to, from, flow.service_level, flow.traffic_class);
+    from.qpn = create(from.host, messages, messages, setup_.host.service);
+    to.qpn = create(to.host, messages, messages, setup_.host.service);
+    const Service service = setup_.host.service;
+    connect(from, to, flow.service_level, flow.traffic_class, service);
+    connect(to, from, flow.service_level, flow.traffic_class, service);
     from.host.expect_completions(messages);
-    if (flow.operation == Operation::send) {
+    if (flow.operation == Verb::send) {
         to.host.expect_completions(messages);
         const auto bytes = static_cast<uint32_t>(std::min(flow.bytes, kMessageBytes));
         const transport::Sge sge{0, bytes, to.host.key()};
@@ -191,10 +211,11 @@ void Connector::connect(Connection& connection) const {
     End to{host_(connection.destination), connection.destination};
     from.entropy = draw_entropy(random);
     to.entropy = draw_entropy(random);
-    from.qpn = create(from.host, connection.messages, 1);
-    to.qpn = create(to.host, 1, kReceives);
-    connect(from, to, connection.service_level, connection.traffic_class);
-    connect(to, from, connection.service_level, connection.traffic_class);
+    const Service service = setup_.host.service;
+    from.qpn = create(from.host, connection.messages, 1, service);
+    to.qpn = create(to.host, 1, kReceives, service);
+    connect(from, to, connection.service_level, connection.traffic_class, service);
+    connect(to, from, connection.service_level, connection.traffic_class, service);
     from.host.expect_completions(connection.messages);
     post_receives(to.host, to.qpn);
     connection.qpn = from.qpn;
@@ -202,28 +223,71 @@ void Connector::connect(Connection& connection) const {
     connection.rkey = to.host.key();
 }
 
-// To its members and to those who send to it a group is the peer, by its address.
+// For its members and its senders a group is the peer, by its address. Nobody acknowledges for a
+// group, so its queue pairs are UC on any network.
+fabric::Group::Member Connector::receive_from(uint32_t address, uint32_t endpoint) const {
+    End member{host_(endpoint), endpoint};
+    const End peer{member.host, address};
+    member.qpn = create(member.host, 1, kReceives, Service::unreliable);
+    connect(member, peer, 0, 0, Service::unreliable);
+    post_receives(member.host, member.qpn);
+    return {endpoint, member.qpn, {member.host.key()}};
+}
+
 void Connector::add_group(SwitchGroup& group, fabric::Groups& table) const {
     group.address = fabric::kGroupBit | static_cast<uint32_t>(table.size());
     fabric::Group& entry = table.emplace_back();
     entry.contributors = group.contributors;
-    for (const uint32_t endpoint : group.members) {
-        End member{host_(endpoint), endpoint};
-        const End peer{member.host, group.address};
-        member.qpn = create(member.host, 1, kReceives);
-        connect(member, peer, 0, 0);
-        post_receives(member.host, member.qpn);
-        entry.members.push_back({endpoint, member.qpn, {member.host.key()}});
-    }
+    for (const uint32_t endpoint : group.members)
+        entry.members.push_back(receive_from(group.address, endpoint));
     group.qpn = entry.members.front().qpn;
     group.rkey = entry.members.front().rkey.value;
 }
 
+// A switch has an address for sums and, unless it is the root, another one for copies. Hosts use
+// only the first.
+void Connector::add_tree(SwitchGroup& group, const TableOf& table_of,
+                         const SwitchOf& switch_of) const {
+    const fabric::ReductionTree& tree = *group.tree;
+    std::map<uint32_t, uint32_t> down;  // by switch: its place for copies
+    const auto make = [&](uint32_t node) {
+        fabric::Groups& table = table_of(node);
+        group.address_at[node] = fabric::kGroupBit | static_cast<uint32_t>(table.size());
+        table.emplace_back();
+        down[node] = static_cast<uint32_t>(table.size()) - 1;
+        if (node == tree.root) return;
+        down[node] = static_cast<uint32_t>(table.size());
+        table.emplace_back().source = group.address_at[node];
+    };
+    const auto sums = [&](uint32_t node) -> fabric::Group& {
+        return table_of(node)[group.address_at[node] & ~fabric::kGroupBit];
+    };
+    const auto copies = [&](uint32_t node) -> fabric::Group& { return table_of(node)[down[node]]; };
+    make(tree.root);
+    for (const auto& link : tree.links) make(link.child);
+    for (const auto& link : tree.links) {
+        const uint32_t itself = fabric::kGroupBit | link.child;
+        sums(link.child).source = itself;
+        sums(link.child).members = {{group.address_at[link.parent], {}, {}, link.up}};
+        sums(link.parent).contributors.push_back(itself);
+        copies(link.parent)
+            .members.push_back({fabric::kGroupBit | down[link.child], {}, {}, link.down});
+    }
+    for (const uint32_t endpoint : group.members) {
+        const uint32_t node = switch_of(endpoint);
+        sums(node).contributors.push_back(endpoint);
+        const auto member = receive_from(group.address_at[node], endpoint);
+        copies(node).members.push_back(member);
+        group.qpn = member.qpn;
+        group.rkey = member.rkey.value;
+    }
+}
+
 void Connector::join(Connection& connection, const SwitchGroup& group) const {
     End from{host_(connection.source), connection.source};
-    from.qpn = create(from.host, connection.messages, 1);
+    from.qpn = create(from.host, connection.messages, 1, Service::unreliable);
     connect(from, {from.host, group.address, group.qpn}, connection.service_level,
-            connection.traffic_class);
+            connection.traffic_class, Service::unreliable);
     from.host.expect_completions(connection.messages);
     connection.qpn = from.qpn;
     connection.lkey = from.host.key();

@@ -1,4 +1,4 @@
-// Queue pairs: two for a flow, two that the messages of a program share, and those of groups.
+// Creates queue pairs: two per flow, two per connection of a program, and those of groups.
 #pragma once
 
 #include <functional>
@@ -8,47 +8,63 @@
 
 namespace tulle::sim {
 
-// Where switches trust the DSCP instead, it is the level that says the lane.
+// The level that decides the lane: the service level, or the DSCP where switches trust it.
 uint8_t level_of(const fabric::Settings& fabric, uint8_t service_level, uint8_t traffic_class);
 
 class Connector {
 public:
-    using HostOf = std::function<cluster::Host&(uint32_t endpoint)>;
+    using HostOf = std::function<cluster::HostNode&(uint32_t endpoint)>;
+    using TableOf = std::function<fabric::Groups&(uint32_t node)>;
+    using SwitchOf = std::function<uint32_t(uint32_t endpoint)>;
 
-    Connector(const Setup& setup, HostOf host) : setup_(setup), host_(std::move(host)) {}
+    // `tenancy`: null if all hosts may talk to each other. `lanes`: the service level of each path,
+    // decided by a subnet manager; null: there is none.
+    Connector(const Setup& setup, const fabric::Tenancy* tenancy,
+              const control::HistoryOfLanes* lanes, HostOf host)
+        : setup_(setup), tenancy_(tenancy), lanes_(lanes), host_(std::move(host)) {}
 
-    // Flow `number` of the setup: its queue pairs and what its source posts. Returns the source's.
+    // Creates the queue pairs of flow `number` of the setup and posts the work of its source.
+    // Returns the source's queue pair.
     transport::Qpn add_flow(uint32_t number) const;
-    // The queue pairs of a connection.
+    // Creates the queue pairs of a connection.
     void connect(Connection& connection) const;
-    // The queue pairs of a group's members, and its place in the table of their switch.
+    // Creates the queue pairs of a group's members, and its entry in the table of their switch.
     void add_group(SwitchGroup& group, fabric::Groups& table) const;
-    // The queue pair of a connection that sends to a group.
+    // The same for a group whose members are on several switches; `table_of` gives their tables.
+    void add_tree(SwitchGroup& group, const TableOf& table_of, const SwitchOf& switch_of) const;
+    // Creates the queue pair of a connection that sends to a group.
     void join(Connection& connection, const SwitchGroup& group) const;
 
 private:
-    // One end of a connection as the other has to know it.
+    // What one end of a connection must know about the other.
     struct End {
-        cluster::Host& host;
+        cluster::HostNode& host;
         uint32_t endpoint = 0;
         transport::Qpn qpn{};
         uint16_t entropy = 0;
     };
 
-    transport::Qpn create(cluster::Host& host, uint32_t sends, uint32_t receives) const;
-    void connect(const End& from, const End& to, uint8_t service_level,
-                 uint8_t traffic_class) const;
+    transport::Qpn create(cluster::HostNode& host, uint32_t sends, uint32_t receives,
+                          Service service) const;
+    void connect(const End& from, const End& to, uint8_t service_level, uint8_t traffic_class,
+                 Service service) const;
+    // Creates the queue pair at which a member of a group receives packets from `address`.
+    fabric::Group::Member receive_from(uint32_t address, uint32_t endpoint) const;
     transport::QpAttributes attributes_for(const End& from, const End& to, uint8_t service_level,
                                            uint8_t traffic_class) const;
-    // Reliable datagrams: the queue pair at one end, and the contexts at both that carry its
-    // messages.
+    // Reliable datagrams: creates the queue pair at one end, and the contexts at both ends that
+    // carry its messages.
     void connect_datagrams(const End& from, const End& to,
                            transport::QpAttributes attributes) const;
     void open_contexts(const End& from, const End& to,
                        const transport::QpAttributes& attributes) const;
-    void control_congestion(cluster::Host& host, transport::Qpn qpn) const;
+    uint8_t level_for(uint32_t from, uint32_t to, uint8_t service_level,
+                      uint8_t traffic_class) const;
+    void control_congestion(cluster::HostNode& host, transport::Qpn qpn) const;
 
     const Setup& setup_;
+    const fabric::Tenancy* tenancy_;
+    const control::HistoryOfLanes* lanes_;
     HostOf host_;
 };
 

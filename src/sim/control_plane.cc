@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "control/adaptive_groups.h"
 #include "control/distributed/distributed.h"
 #include "control/subnet/sweep.h"
 #include "sim/cables.h"
@@ -25,6 +26,29 @@ std::optional<Disturbance::Kind> kind_of(Fault::Kind kind) {
     return std::nullopt;
 }
 
+// The loss of MADs, which have one size, on a cable in the direction from one end.
+uint64_t mads_lost_e12(const Setup& setup, uint32_t cable, bool is_from_a) {
+    constexpr uint64_t kMadBits = 290 * 8;  // with all headers and the CRCs
+    uint64_t packets_e12 = setup.graph.cables[cable].loss_per_trillion;
+    uint64_t bits_e18 = setup.fabric.link.error_rate_e18;
+    for (const CableErrors& own : setup.cable_errors) {
+        if (own.cable != cable || !(is_from_a ? own.from_a : own.from_b)) continue;
+        packets_e12 = own.loss_per_trillion.value_or(packets_e12);
+        bits_e18 = own.error_rate_e18.value_or(bits_e18);
+    }
+    constexpr uint64_t kAll = 1'000'000'000'000;
+    return std::min(kAll,
+                    packets_e12 + std::min(bits_e18, kAll * 1'000'000) / 1'000'000 * kMadBits);
+}
+
+// Whether work chooses service levels itself. A sender has one service level: that of its path, or
+// its own choice.
+bool chooses_levels(const Setup& setup) {
+    const auto chooses = [](const auto& work) { return work.service_level != 0; };
+    return std::ranges::any_of(setup.flows, chooses) ||
+           std::ranges::any_of(setup.program.jobs, chooses);
+}
+
 }  // namespace
 
 std::vector<Disturbance> disturbances_of(const Setup& setup) {
@@ -39,14 +63,28 @@ base::Result<std::shared_ptr<const control::History>> run_control(const Setup& s
     std::shared_ptr<const control::History> none;
     if (setup.control.kind == ControlSettings::Kind::given) return none;
     std::vector<Duration> delays;
-    for (const topology::Cable& cable : setup.graph.cables)
+    std::vector<uint64_t> rates_bps;
+    std::vector<std::array<uint64_t, 2>> losses;
+    for (uint32_t cable = 0; cable < setup.graph.cables.size(); ++cable)
+        losses.push_back({mads_lost_e12(setup, cable, true), mads_lost_e12(setup, cable, false)});
+    for (const topology::Cable& cable : setup.graph.cables) {
         delays.push_back(cable_delay(setup, cable) + setup.fabric.link.fec_delay);
+        rates_bps.push_back(cable_rate(setup, cable).whole_bits_per_second());
+    }
     const auto disturbances = disturbances_of(setup);
     auto history = setup.control.kind == ControlSettings::Kind::sweep
-                       ? control::run_sweep(setup.graph, delays, setup.control.sweep, disturbances)
-                       : control::run_distributed(setup.graph, delays, setup.control.distributed,
-                                                  disturbances);
+                       ? control::run_sweep(setup.graph, delays, setup.control.sweep, disturbances,
+                                            losses, setup.seed)
+                       : control::run_distributed(setup.graph, delays, rates_bps,
+                                                  setup.control.distributed, disturbances);
     if (!history) return history.error();
+    if (history->lanes.are_used() && chooses_levels(setup))
+        return base::Error{
+            "the subnet manager gives each path a service level, so that packets do "
+            "not wait for one another in a circle; leave out service_level, or write "
+            "control: given"};
+    if (setup.control.kind == ControlSettings::Kind::sweep && setup.control.sweep.adaptive)
+        control::add_adaptive_groups(setup.graph, *history);
     return std::shared_ptr<const control::History>(
         std::make_shared<control::History>(std::move(*history)));
 }

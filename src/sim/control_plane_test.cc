@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "sim/testing.h"
 #include "topology/spec.h"
 
@@ -83,6 +85,123 @@ TEST_P(ControlPlane, changes_nothing_where_nothing_breaks_and_paths_are_the_same
     if (GetParam() == ControlSettings::Kind::sweep) return;  // its engine balances otherwise
     EXPECT_EQ(found.time, given.time);
     EXPECT_EQ(found.totals.delivered, given.totals.delivered);
+}
+
+// What breaks, besides a link: a link again and again, and then a switch. A session of BGP that was
+// lost begins again a second later, so senders have to wait for longer than that.
+Setup with_flapping_link_and_dead_switch(ControlSettings::Kind kind) {
+    auto setup = shift_with_dead_link(kind);
+    const uint32_t cable = setup.faults[0].subject;
+    const Instant begin = setup.faults[0].at;
+    setup.host.ack_timeout = 17;  // 537 ms
+    for (int i = 1; i < 6; ++i)
+        setup.faults.push_back({i % 2 == 0 ? Fault::Kind::cable_down : Fault::Kind::cable_up,
+                                begin + i * 300 * kControlMicrosecond, cable});
+    const auto spine = std::ranges::find(setup.graph.nodes, "spine1", &topology::Node::name);
+    setup.faults.push_back({Fault::Kind::switch_down, begin + 40'000 * kControlMicrosecond,
+                            static_cast<uint32_t>(spine - setup.graph.nodes.begin())});
+    return setup;
+}
+
+TEST_P(ControlPlane, serves_everybody_while_a_link_flaps_and_after_a_switch_died) {
+    const auto setup = with_flapping_link_and_dead_switch(GetParam());
+    const Result result = testing::run(setup, 1);
+    ASSERT_EQ(result.control.repairs.size(), setup.faults.size());
+    EXPECT_TRUE(result.control.repairs.back().repair.is_repaired());
+    for (const FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
+}
+
+TEST(GivenTables, serve_everybody_while_a_link_flaps_and_after_a_switch_died) {
+    const auto setup = with_flapping_link_and_dead_switch(ControlSettings::Kind::given);
+    const Result result = testing::run(setup, 1);
+    EXPECT_GT(lost_on_dead_links(result.totals.dropped), 0u);
+    for (const FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
+}
+
+// On a ring or a torus buffers wait for one another in a circle, unless packets change lanes as the
+// engine of the subnet manager has it.
+Setup around(const std::string& spec, ControlSettings::Kind kind) {
+    Setup setup;
+    setup.graph = *topology::build_spec(spec);
+    setup.control.kind = kind;
+    setup.fabric.flow_control = fabric::FlowControl::credits;
+    setup.fabric.route.choice = fabric::PathChoice::destination;
+    const auto hosts = static_cast<uint32_t>(setup.graph.host_count());
+    for (uint32_t host = 0; host < hosts; ++host)
+        for (uint32_t away = hosts / 3; away <= hosts / 2; ++away) {
+            Flow flow;
+            flow.source = host;
+            flow.destination = (host + away) % hosts;
+            flow.bytes = 1'000'000;
+            setup.flows.push_back(flow);
+        }
+    return setup;
+}
+
+uint64_t finished(const Result& result) {
+    return static_cast<uint64_t>(std::ranges::count_if(result.flows, &FlowResult::finished));
+}
+
+TEST(LanesOfTheManager, keep_rings_from_deadlock) {
+    const auto given = around("ring:6,hosts=2", ControlSettings::Kind::given);
+    EXPECT_LT(finished(testing::run(given)), given.flows.size()) << "the control";
+    for (const char* const spec :
+         {"ring:6,hosts=2", "torus:5x3,hosts=1", "dragonfly:a=3,p=1,h=1"}) {
+        const auto setup = around(spec, ControlSettings::Kind::sweep);
+        const Result result = testing::run(setup);
+        EXPECT_EQ(finished(result), setup.flows.size()) << spec;
+        EXPECT_EQ(testing::run(setup, 3).hash, result.hash) << spec;
+    }
+}
+
+TEST(LanesOfTheManager, leave_no_service_level_to_choose) {
+    auto setup = around("ring:6,hosts=2", ControlSettings::Kind::sweep);
+    setup.flows[0].service_level = 1;
+    const auto history = run_control(setup);
+    ASSERT_FALSE(history.ok());
+    EXPECT_NE(history.error().message.find("service_level"), std::string::npos);
+}
+
+TEST(SpanningTree, carries_packets_on_another_tree_after_a_fault) {
+    auto setup = shift_with_dead_link(ControlSettings::Kind::distributed);
+    setup.control.distributed.protocol = control::Protocol::spanning_tree;
+    setup.fabric.route.kind = fabric::RouteKind::spanning_tree;
+    setup.faults[0].subject = static_cast<uint32_t>(
+        std::ranges::find_if(setup.graph.cables,
+                             [&](const topology::Cable& cable) {
+                                 return setup.graph.nodes[cable.a.node].name == "leaf0" &&
+                                        setup.graph.nodes[cable.b.node].name == "spine0";
+                             }) -
+        setup.graph.cables.begin());
+    const Result result = testing::run(setup, 1);
+    ASSERT_EQ(result.control.repairs.size(), 1u);
+    EXPECT_TRUE(result.control.repairs[0].repair.is_repaired());
+    EXPECT_GT(lost_on_dead_links(result.totals.dropped), 0u);
+    for (const FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
+    EXPECT_EQ(testing::run(setup, 3).hash, result.hash);
+    setup.faults.clear();
+    const Result found = testing::run(setup, 1);
+    setup.control.kind = ControlSettings::Kind::given;
+    EXPECT_EQ(found.time, testing::run(setup, 1).time) << "the tree that is given";
+}
+
+TEST(AdaptiveGroups, spread_packets_and_are_mended_by_the_manager) {
+    auto setup = shift_with_dead_link(ControlSettings::Kind::sweep);
+    setup.fabric.route.choice = fabric::PathChoice::adaptive;
+    setup.host.loss = transport::LossPolicy::selective_repeat;
+    setup.host.reorder_tolerance = 200;
+    setup.control.sweep.adaptive = true;
+    const Result result = testing::run(setup, 1);
+    ASSERT_EQ(result.control.repairs.size(), 1u);
+    EXPECT_TRUE(result.control.repairs[0].repair.is_repaired());
+    EXPECT_GT(result.control.repairs[0].repair.broken_pairs, 0u) << "others still send that way";
+    for (const FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
+    EXPECT_EQ(testing::run(setup, 3).hash, result.hash);
+    setup.faults.clear();
+    const Result whole = testing::run(setup, 1);
+    uint64_t used = 0;
+    for (const LinkResult& link : whole.links) used += link.data_packets != 0 ? 1 : 0;
+    EXPECT_EQ(used, whole.links.size()) << "a shift by a leaf over both spines uses every link";
 }
 
 INSTANTIATE_TEST_SUITE_P(of_both_kinds, ControlPlane,

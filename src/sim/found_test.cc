@@ -17,8 +17,7 @@ Setup star(uint32_t hosts) {
     return setup;
 }
 
-Flow flow(uint32_t source, uint32_t destination, uint64_t bytes,
-          Operation operation = Operation::write) {
+Flow flow(uint32_t source, uint32_t destination, uint64_t bytes, Verb operation = Verb::write) {
     Flow flow;
     flow.source = source;
     flow.destination = destination;
@@ -37,7 +36,7 @@ bool all_finished(const Result& result) {
 
 TEST(Found, a_read_ends_with_its_last_response) {
     auto setup = star(2);
-    setup.flows = {flow(0, 1, 10'000, Operation::read)};
+    setup.flows = {flow(0, 1, 10'000, Verb::read)};
     const Result result = run(setup);
     ASSERT_TRUE(all_finished(result));
     EXPECT_LT(result.flows[0].completion, microseconds(10));
@@ -45,7 +44,7 @@ TEST(Found, a_read_ends_with_its_last_response) {
 
 TEST(Found, many_sends_to_one_host_do_not_overrun_its_completion_queue) {
     auto setup = star(2);
-    for (int i = 0; i < 40; ++i) setup.flows.push_back(flow(0, 1, 100, Operation::send));
+    for (int i = 0; i < 40; ++i) setup.flows.push_back(flow(0, 1, 100, Verb::send));
     EXPECT_TRUE(all_finished(run(setup)));
 }
 
@@ -71,8 +70,9 @@ TEST(Found, padding_is_paid_for_in_credits) {
         simulation.advance(0, course.window());
         for (uint32_t p = 0; p < cabling.ports(); ++p) {
             const fabric::CreditsLeft& left = cabling.out(p, 0).credits;
-            ASSERT_LE((left.credit_limit - left.total_sent) & fabric::kCreditMask,
-                      fabric::kMaxCreditBlocks)
+            const fabric::CreditScale scale = cabling.credit_scale();
+            ASSERT_LE(scale.wrapped(uint32_t{left.credit_limit} - left.total_sent),
+                      scale.most_blocks())
                 << "port " << p << " sent more than it may";
         }
     }

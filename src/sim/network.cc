@@ -15,24 +15,25 @@ uint64_t Network::next_window() const {
 void Network::exchange(size_t partition) {
     for (size_t other = 0; other < partitions_.size(); ++other)
         if (other != partition)
-            partitions_[partition]->accept(partitions_[other]->cabling().crossings[partition]);
+            partitions_[partition]->take_over(partitions_[other]->cabling().crossings[partition]);
 }
 
 void Network::open(Connection& connection) {
     const Connector connector(
-        setup_, [this](uint32_t endpoint) -> cluster::Host& { return host(endpoint); });
+        setup_, tenancy(), lanes(),
+        [this](uint32_t endpoint) -> cluster::HostNode& { return host(endpoint); });
     connector.connect(connection);
     for (const uint32_t endpoint : {connection.source, connection.destination})
         host(endpoint).make_room_for(connection.messages);
 }
 
 void Network::close(const Connection& connection) {
-    const auto close_end = [&](cluster::Host& end, transport::Qpn qpn) {
+    const auto close_end = [&](cluster::HostNode& end, transport::Qpn qpn) {
         if (end.find_account() != nullptr) end.account().forget(qpn);
         TULLE_CHECK(end.adapter().destroy_qp(qpn) == transport::Refusal::none);
         if (end.has_datagrams()) end.datagrams().forget(qpn);
     };
-    cluster::Host& from = host(connection.source);
+    cluster::HostNode& from = host(connection.source);
     const transport::Qpn peer = from.has_datagrams()
                                     ? from.datagrams().route(connection.qpn).qpn
                                     : from.adapter().query_qp(connection.qpn)->dest_qpn;
@@ -57,14 +58,14 @@ std::optional<Network::PluginFailure> Network::failed_plugin() {
 void Network::watch(uint32_t endpoint, transport::Qpn qpn, uint32_t connection,
                     const cluster::Span& span) {
     const auto watch_end = [&](uint32_t at, transport::Qpn number) {
-        cluster::Host& end = host(at);
+        cluster::HostNode& end = host(at);
         const transport::QueuePair& qp = *end.adapter().query_qp(number);
         const uint8_t lane = end.lane_of(qp.address.traffic_class, qp.address.service_level);
         end.account().watch({number, connection, lane}, span);
     };
     watch_end(endpoint, qpn);
     const transport::QueuePair& qp = *host(endpoint).adapter().query_qp(qpn);
-    // Of a group of a switch no single queue pair is the peer.
+    // A group of a switch has no single queue pair as its peer.
     if (qp.address.endpoint.value < hosts_.size())
         watch_end(qp.address.endpoint.value, qp.dest_qpn);
 }
@@ -81,7 +82,7 @@ void Network::want(uint32_t endpoint, uint32_t id, bool is_task) {
 std::vector<cluster::MessageNote> Network::notes() const {
     std::vector<cluster::MessageNote> all;
     for (const auto& partition : partitions_)
-        for (const cluster::Host& host : partition->hosts())
+        for (const cluster::HostNode& host : partition->hosts())
             if (const cluster::HostAccount* account = host.find_account())
                 all.insert(all.end(), account->notes.begin(), account->notes.end());
     return all;

@@ -31,9 +31,47 @@ void Pace::add(const PaceHistory& history) {
     slowest_ = std::max(slowest_, std::min(period(recent), period(before)));
 }
 
-base::Duration Pace::doubt() const {
+base::Duration Pace::moved() const {
     const int64_t moved = mean().ps - mean_before().ps;
-    return {std::max(moved, -moved) + std::max<int64_t>(0, slowest_ - mean().ps)};
+    return {std::max(moved, -moved)};
+}
+
+base::Duration Pace::lateness() const {
+    return {std::max<int64_t>(0, slowest_ - mean().ps)};
+}
+
+base::Duration Pace::doubt() const {
+    return moved() + lateness();
+}
+
+bool PaceGroups::are_alike(const PaceHistory& a, const PaceHistory& b) {
+    constexpr int64_t kAlike = 100;  // within one percent; chosen
+    const int64_t difference = a.pace().ps - b.pace().ps;
+    return std::max(difference, -difference) * kAlike <= b.pace().ps;
+}
+
+uint32_t PaceGroups::leader(uint32_t stream) {
+    while (leader_[stream] != stream) stream = leader_[stream] = leader_[leader_[stream]];
+    return stream;
+}
+
+void PaceGroups::join(uint32_t a, uint32_t b) {
+    const uint32_t first = leader(a);
+    const uint32_t second = leader(b);
+    leader_[std::max(first, second)] = std::min(first, second);
+}
+
+void PaceGroups::add_up() {
+    group_.resize(leader_.size());
+    for (uint32_t stream = 0; stream < leader_.size(); ++stream) {
+        const uint32_t its = leader(stream);
+        if (its == stream) {
+            group_[stream] = static_cast<uint32_t>(paces_.size());
+            paces_.emplace_back();
+        }
+        group_[stream] = group_[its];
+        paces_[group_[stream]].add(*histories_[stream]);
+    }
 }
 
 }  // namespace tulle::sim

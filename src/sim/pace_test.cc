@@ -58,5 +58,36 @@ TEST(Pace, settles_though_delays_travel_from_stream_to_stream) {
     EXPECT_TRUE(pace.has_settled());
 }
 
+TEST(PaceGroups, have_a_pace_each) {
+    const PaceHistory slow = steady(64, 1500);
+    const PaceHistory fast = steady(64, 1000);
+    const PaceHistory nearly_as_fast = steady(64, 1005);
+    PaceGroups groups;
+    for (const PaceHistory* history : {&fast, &slow, &nearly_as_fast, &slow}) groups.add(*history);
+    EXPECT_TRUE(PaceGroups::are_alike(fast, nearly_as_fast));
+    EXPECT_FALSE(PaceGroups::are_alike(fast, slow));
+    groups.join(2, 0);
+    groups.join(3, 1);
+    groups.add_up();
+    ASSERT_EQ(groups.paces().size(), 2u);
+    EXPECT_EQ(groups.of(0), groups.of(2));
+    EXPECT_EQ(groups.of(1), groups.of(3));
+    EXPECT_EQ(groups.period(groups.of(1)), Duration{1500});
+    EXPECT_EQ(groups.period(groups.of(0)), Duration{1002});
+    EXPECT_TRUE(groups.paces()[groups.of(0)].is_one_group());
+}
+
+TEST(PaceGroups, that_were_joined_by_mistake_are_no_group) {
+    const PaceHistory slow = steady(64, 1500);
+    const PaceHistory fast = steady(64, 1000);
+    PaceGroups groups;
+    groups.add(slow);
+    groups.add(fast);
+    groups.join_all();
+    groups.add_up();
+    ASSERT_EQ(groups.paces().size(), 1u);
+    EXPECT_FALSE(groups.paces()[0].is_one_group());
+}
+
 }  // namespace
 }  // namespace tulle::sim

@@ -12,19 +12,15 @@ using workload::GeneratedPhase;
 using workload::Schedule;
 using workload::Stream;
 
-// A connection that nobody will use again is closed after so long: what its packets may have left
-// behind, an acknowledgement or a notification of congestion, has arrived by then. Chosen.
+// How long an unused connection stays open. Late packets, such as an acknowledgement or a
+// notification of congestion, have arrived by then. Chosen.
 constexpr Duration kIdle{100'000'000};
-
-uint64_t place_of(uint32_t phase, uint32_t member) {
-    return uint64_t{phase} << 32 | member;
-}
 
 uint32_t id_of(uint64_t number) {
     return kGeneratedBit | static_cast<uint32_t>(number & (kGeneratedBit - 1));
 }
 
-// Messages of the member in all.
+// The total number of messages of the member.
 uint64_t sends_of(const Schedule& schedule, uint32_t member) {
     uint64_t sends = 0;
     for (uint32_t i = 0; i < schedule.stream_count(); ++i)
@@ -32,7 +28,7 @@ uint64_t sends_of(const Schedule& schedule, uint32_t member) {
     return sends;
 }
 
-// Takes those that wait for nothing any more out of the stream.
+// Takes the messages that no longer wait for anything out of the stream.
 void collect_ready(OpenStream& stream, std::vector<StreamPart::Ready>& ready) {
     for (auto message = stream.pending.begin(); message != stream.pending.end();) {
         if (!message->is_ready()) {
@@ -45,7 +41,7 @@ void collect_ready(OpenStream& stream, std::vector<StreamPart::Ready>& ready) {
 }
 
 // Whether messages of a stream are posted in the order of their numbers: software takes turns, or
-// takes as long before each.
+// takes the same time before each.
 bool keeps_order(const workload::Software& software) {
     for (size_t tier = 0; tier < kTiers; ++tier)
         if (!software.is_in_turn[tier] && (software.passes_on_lines || software.copy_fs[tier] != 0))
@@ -53,7 +49,7 @@ bool keeps_order(const workload::Software& software) {
     return true;
 }
 
-// Whether the message waited for it.
+// Removes an arrival from the needs of a message. Returns whether the message waited for it.
 bool satisfy(PendingMessage& pending, uint32_t inlet, uint64_t k) {
     workload::StreamMessage& message = pending.message;
     for (uint32_t i = 0; i < message.need_count; ++i) {
@@ -66,6 +62,16 @@ bool satisfy(PendingMessage& pending, uint32_t inlet, uint64_t k) {
 }
 
 }  // namespace
+
+void drop_what_has_come(const Playing& playing, workload::StreamMessage& message) {
+    for (uint32_t i = 0; i < message.need_count;) {
+        const auto need = message.needs[i];
+        if (playing.inlets[need.inlet].has(need.message))
+            message.needs[i] = message.needs[--message.need_count];
+        else
+            ++i;
+    }
+}
 
 uint32_t StreamPart::keep(const Flight& flight) {
     if (free_events.empty()) {
@@ -112,6 +118,7 @@ void RankStreams::begin(const std::vector<ChainLink>& chain) {
     for (size_t p = 0; p < parts_.size(); ++p) {
         parts_[p].ranks = &ground_.parts[p];
         parts_[p].announcements.resize(parts_.size());
+        parts_[p].members_ended.resize(program_.generated.size());
     }
     for (size_t i = 0; i < chain.size(); ++i)
         if (chain[i].is_task && chain[i].id >= workload::Program::kFirstGenerated)
@@ -133,7 +140,7 @@ void RankStreams::begin(const std::vector<ChainLink>& chain) {
     settle();
 }
 
-// The member's state, made when it begins or when a message comes for it before.
+// The member's state. It is made when the member begins, or earlier when a message comes for it.
 Playing& RankStreams::playing(StreamPart& part, uint32_t number, uint32_t member) {
     const auto [entry, is_new] = part.playing.try_emplace(place_of(number, member));
     Playing& playing = entry->second;
@@ -167,7 +174,7 @@ Duration RankStreams::computing_of(const GeneratedPhase& phase, uint32_t rank) c
 void RankStreams::enter(StreamPart& part, Playing& playing, Instant at) {
     const GeneratedPhase& phase = generated(playing);
     if (playing.trail != nullptr) playing.trail->entered = at;
-    // A phase begins with the first thing that is done in it, and one without any when it ends.
+    // A phase begins with its first task, and a phase without tasks when it ends.
     const bool does_nothing = playing.sends_left + playing.arrivals_left == 0;
     if (phase.computing.ps > 0 || does_nothing) part.ranks->begin_phase(phase.phase, at);
     if (phase.computing.ps == 0) {
@@ -183,7 +190,7 @@ void RankStreams::enter(StreamPart& part, Playing& playing, Instant at) {
                       part.keep(flight), false});
 }
 
-// Whatever waits for no other stream opens.
+// Opens all streams that wait for no other stream.
 void RankStreams::start_sending(StreamPart& part, Playing& playing, Instant at) {
     playing.may_send = true;
     if (!generated(playing).schedule) return;
@@ -205,7 +212,7 @@ void RankStreams::open_stream(Playing& playing, uint32_t index, Instant at) {
     list_messages(playing, opened, at, Trail::kOpening);
 }
 
-// Other streams may have waited for it.
+// Opens streams that have waited for the end of this turn.
 void RankStreams::end_turn(StreamPart& part, Playing& playing, uint32_t turn, Instant at) {
     const auto [first, end] = generated(playing).schedule->opened_by(playing.member, turn);
     const size_t before = playing.streams.size();
@@ -215,7 +222,7 @@ void RankStreams::end_turn(StreamPart& part, Playing& playing, uint32_t turn, In
     post_ready(part, playing);
 }
 
-// `cause`: why it may go further.
+// `cause`: what lets the stream go further.
 void RankStreams::list_messages(const Playing& playing, OpenStream& open, Instant at,
                                 uint32_t cause) {
     const Schedule& schedule = *generated(playing).schedule;
@@ -230,19 +237,12 @@ void RankStreams::list_messages(const Playing& playing, OpenStream& open, Instan
         pending.cause = cause;
         pending.awaits_window =
             window != 0 && open.listed >= window && !open.done.has(open.listed - window);
-        workload::StreamMessage& message = pending.message;
-        for (uint32_t i = 0; i < message.need_count;) {
-            const auto need = message.needs[i];
-            if (playing.inlets[need.inlet].has(need.message))
-                message.needs[i] = message.needs[--message.need_count];
-            else
-                ++i;
-        }
+        drop_what_has_come(playing, pending.message);
     }
 }
 
-// Whether all messages up to `end` that are not listed wait for what has not arrived: the last one
-// that is listed does, and they are alike.
+// Whether all unlisted messages up to `end` wait for arrivals: the last listed one does, and they
+// are alike.
 bool RankStreams::is_held_up(const Playing& playing, const OpenStream& open, uint64_t end) const {
     if (open.pending.empty()) return false;
     const PendingMessage& last = open.pending.back();
@@ -252,7 +252,7 @@ bool RankStreams::is_held_up(const Playing& playing, const OpenStream& open, uin
            schedule.repetition(open.index, last.k).end >= end;
 }
 
-// In the order of the stored graph: software and copies take turns.
+// Posts in the order of the stored graph, because software and copies take turns.
 void RankStreams::post_ready(StreamPart& part, const Playing& playing) {
     std::vector<StreamPart::Ready>& ready = part.ready;
     std::ranges::sort(ready, {}, &StreamPart::Ready::number);
@@ -291,7 +291,7 @@ OpenConnection& RankStreams::connection_of(StreamPart& part, const Playing& play
     return entry->second;
 }
 
-// Copies and software take their turns.
+// When a message is posted: after its copy and its software, which take turns.
 Instant RankStreams::time_to_post(StreamPart& part, const Playing& playing,
                                   const StreamPart::Ready& ready) {
     const Schedule& schedule = *generated(playing).schedule;
@@ -350,7 +350,7 @@ void RankStreams::post_on(const OpenConnection& open, Tier tier, cluster::Postin
     ground_.networks[index_of(tier)]->post(open.connection.source, posting);
 }
 
-// Whoever receives it has to know what it is.
+// Tells the receiver's partition which message this is.
 void RankStreams::announce(StreamPart& part, uint32_t id, const Flight& sent, const Stream& on) {
     Flight flight = sent;
     flight.member = on.peer;
@@ -379,7 +379,7 @@ void RankStreams::settle() {
     for (StreamPart& part : parts_)
         for (StreamPart::Opening& opening : part.openings) openings.push_back(&opening);
     if (!openings.empty()) open_connections(openings);
-    // Messages of a host stay in the order in which it had them.
+    // Messages of a host keep their order.
     for (StreamPart& part : parts_) {
         for (const StreamPart::Opening& opening : part.openings)
             post_on(*opening.connection, opening.key.tier, opening.posting);
@@ -420,7 +420,7 @@ void RankStreams::close_idle() {
     }
 }
 
-// What is seen.
+// Events that ranks see.
 
 void RankStreams::take(size_t partition, const cluster::Sighting& sighting) {
     StreamPart& part = parts_[partition];
@@ -521,6 +521,7 @@ void RankStreams::end_if_done(StreamPart& part, Playing& playing, Instant at) {
     const uint32_t phase = playing.phase;
     const uint32_t rank = playing.rank;
     part.playing.erase(place_of(phase, playing.member));
+    ++part.members_ended[phase];
     for (const uint32_t next : followers_[phase]) {
         const auto& members = member_of_.at(program_.generated[next].placement.get());
         const auto member = members.find(rank);
@@ -549,7 +550,7 @@ void RankStreams::note_ready(uint64_t number, Instant at) {
     if (const auto found = ready_.find(number); found != ready_.end()) found->second = at;
 }
 
-// Its connection is looked at from when it opens.
+// The connection of the link is watched from when it opens.
 void RankStreams::watch(const ChainLink& link, Instant until) {
     ready_.try_emplace(link.id);
     const GeneratedTask& task = link.generated;

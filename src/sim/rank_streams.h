@@ -1,11 +1,11 @@
-// What the ranks of a partition remember of phases that are generated (workload/schedule.h): of
-// each member that is in a phase, its open streams; of each message under way, where it belongs.
-// Nothing is kept of what is over or has not begun.
+// The state of generated phases (workload/schedule.h) in the ranks of a partition: the open streams
+// of each member that is in a phase, and the place of each message under way. Nothing is kept of
+// messages and members that have ended or have not begun.
 //
-// A stream lists its messages ahead as far as its window could let them go: all up to `window`
-// behind the last one that is known to have arrived. Whatever could start is thus listed, so
-// messages start exactly when they would if the whole graph were stored. Where messages arrive in
-// order, those behind one that waits for an arrival wait for later ones: they are not listed yet.
+// A stream lists its next messages as far as its window could let them go: all up to `window`
+// behind the last one that is known to have arrived. So every message that could start is listed,
+// and messages start exactly when they would if the whole graph were stored. Where messages arrive
+// in order, all behind one that waits for an arrival wait for later ones: they are not listed yet.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 
 namespace tulle::sim {
 
-// Which of 0, 1, 2 and so on have been, mostly in this order.
+// A set of numbers that are added roughly in the order 0, 1, 2 and so on.
 struct Marks {
     uint64_t below = 0;
     std::vector<uint64_t> beyond;
@@ -40,19 +40,19 @@ struct Marks {
             ++below;
         }
     }
-    // As if so many more had been before.
+    // Moves all numbers up by `by`, as if that many more had been added first.
     void shift(uint64_t by) {
         below += by;
         for (uint64_t& k : beyond) k += by;
     }
 };
 
-// In the number that a message of a generated phase carries; the rest are the lower bits of its
-// own.
+// Set in the number that a message of a generated phase carries. The other bits are the lower bits
+// of the task's number.
 inline constexpr uint32_t kGeneratedBit = 0x8000'0000;
 
-// Of a generated message that is under way, as its sender or its receiver has to know it; or of a
-// member that computes before it sends.
+// What the sender or the receiver of a generated message under way must know about it. Also used
+// for a member that computes before it sends.
 struct Flight {
     uint64_t number = 0;
     uint64_t bytes = 0;
@@ -96,8 +96,8 @@ struct PendingMessage {
     uint64_t k = 0;
     workload::StreamMessage message;
     Instant at{};                      // when the last thing that it waited for was seen
-    bool awaits_window = false;        // and so many needs
-    uint32_t cause = Trail::kOpening;  // what that was
+    bool awaits_window = false;        // besides `message.need_count` needs
+    uint32_t cause = Trail::kOpening;  // the last thing that it waited for
 
     bool is_ready() const { return !awaits_window && message.need_count == 0; }
 };
@@ -106,15 +106,21 @@ struct OpenStream {
     uint32_t index = 0;  // of the member's streams
     workload::Stream stream;
     uint64_t listed = 0;
-    uint64_t top = 0;  // one more than the last that is known to have arrived
+    uint64_t top = 0;  // one more than the last message that is known to have arrived
     Marks done;
     std::deque<PendingMessage> pending;  // the first ones go first
     OpenConnection* connection = nullptr;
-    // Where what repeats is skipped.
+    // What skipping needs.
     struct Progress {
-        workload::Repetition repetition;  // that it is in
+        workload::Repetition repetition;  // the current one
         uint64_t next = 0;                // a period ends when all messages below have ended
         PaceHistory history;
+        uint32_t number = 0;  // among the streams whose pace is examined
+        uint64_t leap = 0;    // messages to skip
+        // Of a sample: the predicted time, and where the sample began.
+        Duration predicted{};
+        Instant sampled_at{};
+        uint64_t sampled_periods = 0;
     };
     std::unique_ptr<Progress> progress{};
 };
@@ -124,7 +130,7 @@ struct Playing {
     uint32_t phase = 0;  // of Program::generated
     uint32_t member = 0;
     uint32_t rank = 0;
-    uint32_t phases_before = 0;  // that it has not ended
+    uint32_t phases_before = 0;  // earlier phases that it has not ended
     bool may_send = false;
     uint32_t streams_left = 0;  // that have not ended
     uint64_t sends_left = 0;
@@ -134,7 +140,14 @@ struct Playing {
     Trail* trail = nullptr;  // null: none is kept
 };
 
-// What one thread touches of all this.
+inline uint64_t place_of(uint32_t phase, uint32_t member) {
+    return uint64_t{phase} << 32 | member;
+}
+
+// Removes from a message the needs that have already arrived at its member.
+void drop_what_has_come(const Playing& playing, workload::StreamMessage& message);
+
+// The state of one partition; one thread uses it.
 struct StreamPart {
     struct Announcement {
         uint32_t id = 0;
@@ -159,7 +172,7 @@ struct StreamPart {
     RankPart* ranks = nullptr;
     std::unordered_map<uint64_t, Playing> playing;  // by phase and member
     std::unordered_map<uint64_t, Trail> trails;     // likewise
-    GeneratedTask last;                             // that was seen to end
+    GeneratedTask last;                             // the last task that was seen to end
     std::unordered_map<uint32_t, Flight> outgoing;  // by the number that packets carry
     std::unordered_map<uint32_t, Flight> incoming;
     std::vector<Flight> events;  // of RankEvents, by index
@@ -167,9 +180,10 @@ struct StreamPart {
     std::unordered_map<ConnectionKey, OpenConnection, ConnectionHash> connections;
     std::vector<Opening> openings;
     std::deque<Idle> idle;
-    std::vector<std::vector<Announcement>> announcements;  // by the partition that they are for
+    std::vector<std::vector<Announcement>> announcements;  // by receiving partition
     std::vector<Ready> ready;
-    uint64_t periods_ended = 0;  // that were noted
+    uint64_t periods_ended = 0;
+    std::vector<uint32_t> members_ended;  // of each generated phase
 
     uint32_t keep(const Flight& flight);
 };
@@ -178,21 +192,21 @@ class RankStreams {
 public:
     using Tier = workload::Tier;
 
-    // What it does is counted and what it sees lies in the parts of the ground.
+    // Counters and events are kept in the parts of `ground`.
     explicit RankStreams(RankGround& ground);
 
-    // One for each kind of connection that will be opened on use: only its levels count.
+    // One for each kind of connection that is opened on first use. Only its levels matter.
     std::array<std::vector<Connection>, kTiers> opened_later;
 
-    // Whoever waits for nothing begins. The tasks of `chain` that are generated are followed.
+    // Begins all members that wait for nothing. Follows the generated tasks of `chain`.
     void begin(const std::vector<ChainLink>& chain);
-    // A new window: what was announced in the last one has been taken.
+    // Clears the announcements of the last window, which have been taken.
     void clear_announcements(size_t partition);
-    // As Ranks has them.
+    // As in Ranks.
     void exchange(size_t partition);
     void settle();
 
-    // A message of a generated phase: its event is put into the part.
+    // Puts the event of a generated phase's message into the part.
     void take(size_t partition, const cluster::Sighting& sighting);
     void see(size_t partition, const RankEvent& event);
     const Flight& flight_of(size_t partition, const RankEvent& event) const {
@@ -202,7 +216,8 @@ public:
     // What was skipped so far.
     const Skipping& skipping() const { return skipping_; }
 
-    // Of the last task that ended, which is one of the partition; none if no trails are kept.
+    // The chain that ends with the last task, which is one of this partition. Empty if no trails
+    // are kept.
     std::vector<ChainLink> chain(size_t partition, bool has_arrived) const;
     // A task of the chain that is followed.
     ChainTask task_of(const ChainLink& link) const;
@@ -235,10 +250,29 @@ private:
     void note_progress(StreamPart& part, const Playing& playing, OpenStream& stream, Instant at);
     void look_for_settled_pace();
     bool find_phase(uint32_t& phase) const;
-    bool find_pace(uint32_t phase, Pace& pace, uint64_t& periods) const;
-    bool is_checked(const Pace& pace, uint64_t left);
-    void jump(const Pace& pace, uint64_t periods);
-    uint64_t jump_member(Playing& playing, uint64_t periods) const;
+    struct Settling {
+        Playing* playing = nullptr;
+        OpenStream* stream = nullptr;
+    };
+    bool find_streams(uint32_t phase, std::vector<Settling>& streams);
+    // A stream that another stream waits for and that has another pace.
+    struct Backlog {
+        uint32_t source = 0;  // numbers of streams
+        uint32_t user = 0;
+        uint64_t messages = 0;  // that have arrived and are not used yet
+    };
+    PaceGroups find_groups(const std::vector<Settling>& streams, std::vector<Backlog>& backlogs);
+    void look_at_needs(const Settling& user, PaceGroups& groups, std::vector<Backlog>& backlogs);
+    struct Leap {
+        Duration time{};
+        Duration doubt{};
+    };
+    bool plan_leap(const std::vector<Settling>& streams, const PaceGroups& groups,
+                   const std::vector<Backlog>& backlogs, Leap& leap) const;
+    bool is_checked(const std::vector<Settling>& streams, const PaceGroups& groups);
+    void jump(const std::vector<Settling>& streams, const Leap& leap);
+    uint64_t jump_member(Playing& playing);
+    const OpenStream* stream_at(uint32_t phase, uint32_t member, uint32_t index) const;
 
     void watch(const ChainLink& link, Instant until);
     void follow(const ConnectionKey& key, const Connection& connection);
@@ -255,26 +289,22 @@ private:
     const Setup& setup_;
     const workload::Program& program_;
     std::vector<std::vector<uint32_t>> followers_;  // of each generated phase
-    // Members by rank, of each placement that a generated phase has.
+    // Members by rank, for each placement of a generated phase.
     std::map<const workload::Placement*, std::unordered_map<uint32_t, uint32_t>> member_of_;
     std::vector<uint32_t> queue_depth_;  // by job: messages of a connection under way at most
     bool arrives_in_order_ = true;
     bool keeps_trails_ = false;
     bool skips_ = false;
-    uint64_t next_look_ = 0;  // once so many periods have been noted
+    uint64_t next_look_ = 0;  // when this many periods have ended
     Skipping skipping_;
-    // Of a pace that has settled and is looked at for longer: instants and periods of all streams.
-    struct Sample {
-        bool is_open = false;
-        Duration predicted{};
-        int64_t instants = 0;
-        int64_t periods = 0;
-        int64_t until = 0;  // so many periods
-    };
-    Sample sample_;
+    // Found in the last look.
+    uint32_t settling_phase_ = 0;
+    size_t settling_streams_ = 0;
+    // A settled pace may be sampled for longer: until this many periods of all streams have ended.
+    uint64_t sample_until_ = 0;
     std::vector<StreamPart> parts_;
-    // Of the chain that is followed: when its tasks wait for nothing any more, and when its
-    // connections are looked at.
+    // Of the chain that is followed: when the last wait of each task ended, and when each
+    // connection is watched.
     std::unordered_map<uint64_t, Instant> ready_;
     struct Watch {
         uint32_t number = 0;

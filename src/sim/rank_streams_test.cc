@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "sim/rank_trails.h"
 #include "sim/run_hash.h"
 #include "sim/testing.h"
 #include "topology/builders.h"
@@ -86,6 +87,19 @@ void expect_same_shares(const Found& expected, const Found& found) {
     EXPECT_EQ(account.end, expected.result.account.end);
     EXPECT_EQ(Instant{} + account.total(), account.end);
     EXPECT_EQ(account.end, found.result.time);
+}
+
+// The messages of a chain. Meeting points are there only where a program is stored.
+std::vector<std::string> messages_of(const Setup& setup, const TimeAccount& account) {
+    std::vector<std::string> messages;
+    for (const ChainLink& link : account.chain) {
+        const workload::Task task = task_of(setup.program, link);
+        if (task.kind == workload::Task::Kind::compute) continue;
+        messages.push_back(std::to_string(task.rank) + " to " + std::to_string(task.peer) +
+                           " in phase " + std::to_string(task.phase) + " on tier " +
+                           std::to_string(static_cast<int>(task.tier)));
+    }
+    return messages;
 }
 
 CollectiveOptions random_options(Collective collective, Algorithm algorithm,
@@ -170,6 +184,8 @@ void compare(const Twins& twins) {
     }
     EXPECT_EQ(expected.hash, found.hash);
     expect_same_shares(expected, found);
+    EXPECT_EQ(messages_of(twins.generated, found.result.account),
+              messages_of(twins.stored, expected.result.account));
     const Found in_partitions = run(twins.generated, 3);
     EXPECT_EQ(in_partitions.hash, found.hash) << "in partitions";
     expect_same_shares(found, in_partitions);
@@ -226,6 +242,48 @@ TEST(skipping, moves_on_rings_that_are_alike_together) {
             EXPECT_NEAR(reckoned / took, 1, 0.01);
         }
     }
+}
+
+// Trees, in which leaves run ahead of what they feed.
+Setup trees(bool skips, bool checks) {
+    constexpr uint32_t kServers = 12;
+    Setup setup = cluster(kServers, 1, false);
+    setup.skips = skips;
+    setup.checks_skipping = checks;
+    setup.program.jobs.push_back({"trees"});
+    CollectiveOptions options;
+    options.collective = workload::Collective::all_reduce;
+    options.algorithm = workload::Algorithm::tree;
+    options.channels = 1;
+    options.bytes = 16 << 20;
+    options.chunking.chunk = 32 << 10;
+    std::vector<workload::Member> members;
+    for (uint32_t server = 0; server < kServers; ++server) members.push_back({server, server, 0});
+    const auto group = std::make_shared<const Placement>(std::move(members), false);
+    workload::GeneratedJob(setup.program, 0, group)
+        .append("tree", workload::Schedule::make(options, group));
+    return setup;
+}
+
+TEST(skipping, moves_on_each_group_of_a_tree_at_its_own_pace) {
+    const Result full = testing::run(trees(false, false), 1, {});
+    const auto took = static_cast<double>((full.phases[0].end - full.phases[0].begin).ps);
+    Instant end{};
+    for (const bool checks : {true, false})
+        for (const size_t partitions : {1, 2}) {
+            const Result skipped = testing::run(trees(true, checks), partitions, {});
+            EXPECT_EQ(skipped.end, Result::End::done);
+            EXPECT_EQ(skipped.phases[0].messages, full.phases[0].messages);
+            EXPECT_GT(static_cast<double>(skipped.skipping.time.ps), (checks ? 0.05 : 0.15) * took);
+            EXPECT_EQ(skipped.skipping.expected.ps > 0, checks);
+            const auto reckoned =
+                static_cast<double>((skipped.phases[0].end - skipped.phases[0].begin).ps);
+            EXPECT_NEAR(reckoned / took, 1, 0.01);
+            if (partitions == 2) {
+                EXPECT_EQ(skipped.phases[0].end, end);
+            }
+            end = skipped.phases[0].end;
+        }
 }
 
 }  // namespace

@@ -11,12 +11,11 @@ using workload::Schedule;
 using workload::Stream;
 
 constexpr uint64_t kMostWords = uint64_t{1} << 27;  // chosen: a gigabyte
-constexpr uint64_t kWordsOfTrail = 32;              // beside its messages
-// Packets carry so much of a message's number; the messages of a chain must not be taken for
-// others.
+constexpr uint64_t kWordsOfTrail = 32;              // besides its messages
+// Packets carry only the lower bits of a message's number; messages of a chain must differ in them.
 constexpr uint64_t kMostNumbers = uint64_t{1} << 31;
 
-// What a task waited for, and how its rank saw it.
+// What a task waited for, and how its rank saw that.
 struct Seen {
     GeneratedTask task;
     bool has_arrived = false;
@@ -67,7 +66,7 @@ private:
         return before_phase(trail(task));
     }
 
-    // Phases in which the rank did nothing are passed over.
+    // Skips phases in which the rank did nothing.
     std::optional<Seen> before_phase(const Trail& entered) const {
         const Trail* trail = &entered;
         while (trail->phase_before != kNobody) {
@@ -113,6 +112,26 @@ uint64_t number_of(const workload::Program& program, const GeneratedTask& task) 
     if (task.stream == GeneratedTask::kComputing) return phase.first_number + task.member;
     return phase.first_number + phase.placement->size() +
            phase.schedule->message(task.member, task.stream, task.message).number;
+}
+
+workload::Task task_of(const workload::Program& program, const ChainLink& link) {
+    if (link.id < workload::Program::kFirstGenerated)
+        return program[static_cast<uint32_t>(link.id)];
+    const GeneratedTask& generated = link.generated;
+    const GeneratedPhase& phase = program.generated[generated.phase];
+    workload::Task task;
+    task.rank = (*phase.placement)[generated.member].rank;
+    task.phase = phase.phase;
+    if (generated.stream == GeneratedTask::kComputing) {
+        task.kind = workload::Task::Kind::compute;
+        task.duration = phase.computing;
+        task.is_launch = phase.is_launch;
+        return task;
+    }
+    const Stream stream = phase.schedule->stream(generated.member, generated.stream);
+    task.peer = (*phase.placement)[stream.peer].rank;
+    task.tier = stream.tier;
+    return task;
 }
 
 std::vector<ChainLink> walk_back(const workload::Program& program, const GeneratedTask& last,

@@ -1,8 +1,8 @@
-// What generated tasks waited for last: from it follows the chain of waits of a run.
+// Trails record what each generated task waited for last. The chain of waits of a run follows.
 //
-// What a message may wait for is a closed form (workload/schedule.h), so what came last of it is
-// three bits. With them goes when it was posted: eight bytes a message. A run of so many messages
-// that these would take more than a gigabyte keeps none and has no chain.
+// A closed form gives the few things that a message may wait for (workload/schedule.h), so three
+// bits name the last of them. Together with the time of posting that is eight bytes per message. If
+// the trails of a run would take more than a gigabyte, it keeps none and has no chain.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace tulle::sim {
 
-// Of a member in a phase.
+// The trail of a member in a phase.
 struct Trail {
     // What came last: one of the message's needs, by its place among them, or ...
     static constexpr uint32_t kWindow = 4;   // an earlier message of the stream was done
@@ -25,8 +25,8 @@ struct Trail {
     std::vector<uint64_t> first;  // of each stream: its first message among ...
     std::vector<uint64_t> waits;  // ... those of all streams
     Instant entered{};
-    uint32_t phase_before = kNobody;  // that the member ended last
-    // The last thing that it saw.
+    uint32_t phase_before = kNobody;  // the phase that the member ended before this one
+    // The last task whose end the member saw.
     bool has_last = false;
     bool last_arrived = false;
     GeneratedTask last;
@@ -46,14 +46,17 @@ struct Trail {
     }
 };
 
-// Whether there is room for the trails of a program.
+// Whether the trails of a program take no more than the limit.
 bool has_room_for_trails(const workload::Program& program);
 Trail make_trail(const workload::Schedule* schedule, uint32_t member, uint32_t rank);
 
 // The number of a generated task.
 uint64_t number_of(const workload::Program& program, const GeneratedTask& task);
 
-// Before the last task what it waited for last, and so on; the first one first.
+// The task of a chain's link, stored or generated.
+workload::Task task_of(const workload::Program& program, const ChainLink& link);
+
+// The chain of waits that ends with `last`: each link waited last for the one before it.
 std::vector<ChainLink> walk_back(
     const workload::Program& program, const GeneratedTask& last, bool has_arrived,
     const std::function<const Trail&(uint32_t phase, uint32_t rank)>& trail_of);

@@ -64,7 +64,7 @@ void Ranks::find_ranks() {
     }
 }
 
-// Messages of a job from one rank to another share a connection, one for each channel.
+// Messages of a job from one rank to another share one connection per channel.
 void Ranks::find_connections() {
     std::map<std::tuple<Tier, uint32_t, uint32_t, uint32_t, uint16_t, uint32_t>, uint32_t> known;
     for (uint32_t i = 0; i < program_.size(); ++i) {
@@ -94,14 +94,21 @@ void Ranks::find_connections() {
                  .group = group,
                  .number = ConnectionKey{task.rank, task.peer, job_number, task.channel, task.tier}
                                .hash()});
-            if (task.kind == Task::Kind::contribute)
-                groups[group].contributors.push_back(from.scale_up);
+            if (task.is_part_of_sum()) {
+                SwitchGroup& sum = groups[index_of(task.tier)][group];
+                sum.contributors.push_back(made.back().source);
+                if (task.kind == Task::Kind::sum_for_all) {
+                    sum.members.push_back(made.back().source);
+                    rank_in_group_[{group, made.back().source}] = task.rank;
+                }
+            }
         }
         ++made[entry->second].messages;
     }
 }
 
-// What takes one thing after the other at a rank, such as a drive: a device for each channel.
+// The device of a task: something at a rank that takes one task at a time, such as a drive. Each
+// channel has one.
 uint32_t Ranks::device_of(const Task& task) {
     const auto [entry, is_new] =
         device_at_.try_emplace({task.rank, task.channel}, static_cast<uint32_t>(devices_.size()));
@@ -109,18 +116,25 @@ uint32_t Ranks::device_of(const Task& task) {
     return entry->second;
 }
 
-// Of a task that goes through a switch that computes; none of any other.
+// The group of a task that goes through a computing switch; none for other tasks.
 uint32_t Ranks::group_of(uint32_t number) {
     const Task& task = program_[number];
-    const bool is_sum = task.kind == Task::Kind::contribute;
-    if (!is_sum && task.kind != Task::Kind::multicast) return kNone;
-    const uint32_t whose = is_sum ? task.peer : task.rank;
+    if (!task.is_part_of_sum() && task.kind != Task::Kind::multicast) return kNone;
+    const uint32_t whose = task.is_part_of_sum() ? task.peer : task.rank;
+    std::vector<SwitchGroup>& made = groups[index_of(task.tier)];
     const auto [entry, is_new] = group_at_.try_emplace(
-        {program_.phases[task.phase].job, task.channel, task.kind, whose}, groups.size());
-    if (!is_new) return entry->second;
-    SwitchGroup& group = groups.emplace_back();
+        {program_.phases[task.phase].job, task.channel, task.kind, whose}, made.size());
+    if (is_new) made.push_back(make_group(task, whose));
+    return entry->second;
+}
+
+// The group, as far as one task tells: between servers each part of a sum adds its own contributor.
+SwitchGroup Ranks::make_group(const Task& task, uint32_t whose) const {
+    SwitchGroup group;
     const uint32_t port = setup_.ranks[whose].scale_up;
-    if (is_sum) {
+    if (task.kind == Task::Kind::sum_for_all) {
+        group.tree = tree_of(task);
+    } else if (task.kind == Task::Kind::contribute) {
         group.members = {port};
     } else {
         const auto& nodes = setup_.scale_up->graph.nodes;
@@ -129,7 +143,15 @@ uint32_t Ranks::group_of(uint32_t number) {
             if (nodes[endpoints[i]].server == nodes[endpoints[port]].server)
                 group.members.push_back(i);
     }
-    return entry->second;
+    return group;
+}
+
+const fabric::ReductionTree* Ranks::tree_of(const Task& task) const {
+    const uint32_t job = program_.phases[task.phase].job;
+    for (const SwitchTree& tree : setup_.trees)
+        if (tree.job == job && tree.channel == task.channel && tree.first_rank == task.peer)
+            return &tree.tree;
+    return nullptr;
 }
 
 void Ranks::begin(std::array<Network*, kTiers> networks, const std::vector<ChainLink>& chain) {
@@ -168,7 +190,7 @@ void Ranks::take_sightings(size_t partition) {
         for (const cluster::Sighting& sighting : seen) take_sighting(partition, tier, sighting);
         seen.clear();
     }
-    // Copies are made in the order of arrival, whichever network and host was looked at first.
+    // Copies are made in the order of arrival, whichever network and host was examined first.
     std::ranges::sort(part.events,
                       [](const RankEvent& a, const RankEvent& b) { return is_later(b, a); });
     for (RankEvent& event : part.events) {
@@ -180,7 +202,7 @@ void Ranks::take_sightings(size_t partition) {
     part.events.clear();
 }
 
-// Whether a message that has come is copied from the host into its GPU, and how much that is.
+// Whether an arrived message is copied from the host into its GPU, and how many bytes.
 bool Ranks::is_copied(size_t partition, const RankEvent& event, uint64_t& bytes) const {
     if (!event.has_arrived || !setup_.host.staging.is_on) return false;
     Tier tier = Tier::scale_out;
@@ -208,11 +230,15 @@ void Ranks::take_sighting(size_t partition, size_t tier, const cluster::Sighting
         {sighting.at, sighting.task, rank_seeing(tier, sighting), 0, sighting.has_arrived});
 }
 
-// Ranks may share an adapter, so there the message says whose it is. Inside servers a message may
-// be for many, each of whom has a port.
+// The rank that sees an event. Ranks may share an adapter; there the message names its rank. Inside
+// servers a message may be for many ranks, each with its own port.
 uint32_t Ranks::rank_seeing(size_t tier, const cluster::Sighting& sighting) const {
     if (tier == index_of(Tier::scale_up)) return rank_inside_[sighting.endpoint];
     const Task& task = program_[sighting.task];
+    if (sighting.has_arrived && task.kind == Task::Kind::sum_for_all) {
+        const uint32_t group = connections[tier][connection_[sighting.task]].group;
+        return rank_in_group_.at({group, sighting.endpoint});
+    }
     return sighting.has_arrived ? task.peer : task.rank;
 }
 
@@ -237,7 +263,7 @@ void Ranks::see(RankPart& part, const RankEvent& event) {
     if (task.is_reported()) decide(part, event);
 }
 
-// The job of a task is told what its rank has seen, and says what that rank begins.
+// Tells the job of a task what its rank has seen, and begins the tasks that the job names.
 void Ranks::decide(RankPart& part, const RankEvent& event) {
     if (!is_end(event)) return;
     const uint32_t job = program_.phases[program_[event.stored()].phase].job;
@@ -251,16 +277,16 @@ void Ranks::decide(RankPart& part, const RankEvent& event) {
     }
 }
 
-// Whoever sends it also receives it. It is seen when it has come, and not twice.
+// Whether the sender also receives the message. It is seen once, when it has arrived.
 bool Ranks::comes_back(uint32_t number) const {
     const Task& task = program_[number];
     const bool is_own_sum =
         task.kind == Task::Kind::contribute && task.reduction == number && task.rank == task.peer;
-    return is_own_sum || task.kind == Task::Kind::multicast;
+    return is_own_sum || task.kind == Task::Kind::multicast || task.kind == Task::Kind::sum_for_all;
 }
 
-// A message has ended once it is where it should be, even if its sender does not know yet. Through
-// a switch that computes, many tasks make one arrival, and one task many.
+// A message has ended once it has arrived, even if its sender does not know yet. At a computing
+// switch many tasks make one arrival, or one task makes many.
 bool Ranks::is_end(const RankEvent& event) const {
     const Task& task = program_[event.stored()];
     switch (task.kind) {
@@ -269,6 +295,9 @@ bool Ranks::is_end(const RankEvent& event) const {
         case Task::Kind::send: return event.has_arrived;
         case Task::Kind::contribute: return event.has_arrived == (task.reduction == event.task);
         case Task::Kind::multicast: return event.has_arrived && event.rank == task.rank;
+        case Task::Kind::sum_for_all:
+            return task.reduction == event.task ? event.has_arrived && event.rank == task.rank
+                                                : !event.has_arrived;
     }
     return false;
 }
@@ -307,7 +336,7 @@ Duration Ranks::computing_of(uint32_t number) const {
     return duration * permille / 1000;
 }
 
-// From what a message waits for to its doorbell.
+// The time of software from the end of a message's wait to its doorbell.
 Duration Ranks::software_of(const Task& task) const {
     const Duration usual = task.duration.ps > 0 ? task.duration : ground_.host(task.tier).reaction;
     return usual * setup_.ranks[task.rank].reaction_permille / 1000;
@@ -333,7 +362,7 @@ void Ranks::post(RankPart& part, uint32_t number, Instant at) {
          .qpn = connection.qpn,
          .work = is_read ? transport::Work::read : transport::Work::write_with_immediate,
          .is_task = true,
-         .arrives_as = task.kind == Task::Kind::contribute ? task.reduction : number,
+         .arrives_as = task.is_part_of_sum() ? task.reduction : number,
          .bytes = bytes_of(number),
          .lkey = connection.lkey,
          .rkey = connection.rkey});
@@ -374,7 +403,7 @@ void Ranks::finish(Result& result, Result* scale_up) const {
         }
         phase.finished = done == tasks[i];
         if (phase.finished)
-            phase.end = std::max(phase.end, phase.begin);  // of meeting points alone
+            phase.end = std::max(phase.end, phase.begin);  // a phase of meeting points only
         result.time = std::max(result.time, phase.end);
     }
     const auto is_followed = [](const workload::Job& job) {
@@ -394,11 +423,11 @@ void Ranks::finish(Result& result, Result* scale_up) const {
     }
 }
 
-// Who completed each sum, by its first task: whoever was last to send his part.
+// By the first task of each sum: the contribution that completed it, which was sent last.
 std::unordered_map<uint32_t, uint32_t> Ranks::last_contributions() const {
     std::unordered_map<uint32_t, uint32_t> last;
     for (uint32_t task = 0; task < program_.size(); ++task) {
-        if (program_[task].kind != Task::Kind::contribute) continue;
+        if (!program_[task].is_part_of_sum()) continue;
         const uint32_t sum = program_[task].reduction;
         uint32_t& latest = last.try_emplace(sum, sum).first->second;
         if (at_[task] > at_[latest]) latest = task;
@@ -408,12 +437,12 @@ std::unordered_map<uint32_t, uint32_t> Ranks::last_contributions() const {
 
 size_t Ranks::part_of_last() const {
     size_t partition = 0;
-    for (size_t p = 1; p < ground_.parts.size(); ++p)  // ties as in any number of partitions
+    for (size_t p = 1; p < ground_.parts.size(); ++p)  // ties: same for any number of partitions
         if (is_later(ground_.parts[p].last, ground_.parts[partition].last)) partition = p;
     return partition;
 }
 
-// Tasks that begin many times remember the last of them, so they make no chain.
+// Tasks that begin many times remember only the last time, so they make no chain.
 std::vector<ChainLink> Ranks::chain() const {
     if (!deciding_.empty()) return {};
     const size_t partition = part_of_last();
@@ -475,20 +504,20 @@ ChainTask Ranks::task_of(const ChainLink& link) const {
         task.computing += queued->second;
     task.tier = stored.tier;
     task.id = static_cast<uint32_t>(link.id);
-    const bool is_sum = stored.kind == Task::Kind::contribute && link.arrives;
+    const bool is_sum = stored.is_part_of_sum() && link.arrives;
     task.arrives_as = is_sum ? stored.reduction : task.id;
     return task;
 }
 
-// Of a sum or a copy in a switch, each member may be the one who sees it.
+// Any member may be the one that sees a sum or a copy of a switch.
 void Ranks::watch_message(uint32_t number) {
     const Task& task = program_[number];
     const Connection& connection = connections[index_of(task.tier)][connection_[number]];
     Network& network = *ground_.networks[index_of(task.tier)];
     network.want(connection.source, number, true);
-    const uint32_t arrives_as = task.kind == Task::Kind::contribute ? task.reduction : number;
+    const uint32_t arrives_as = task.is_part_of_sum() ? task.reduction : number;
     if (connection.group == kNone) return network.want(connection.destination, arrives_as, true);
-    for (const uint32_t member : groups[connection.group].members)
+    for (const uint32_t member : groups[index_of(task.tier)][connection.group].members)
         network.want(member, arrives_as, true);
 }
 

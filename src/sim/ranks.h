@@ -1,15 +1,14 @@
 // The ranks of a program: what each of them waits for, and what it does next.
 //
-// Between two windows the ranks of a partition look at what their hosts have seen in the window
-// that is over: messages that arrived, messages of their own that are done. A task that waits for
-// nothing any more begins then: a message is posted `reaction`, or what its library takes instead,
-// later than the last thing it waited for was seen. That lies in a window to come, since windows
-// are no longer than any of these, so nothing depends on the order in which networks and partitions
-// had their turn. A rank belongs to the partition of its adapter; its port inside the server is in
-// the same one.
+// After each window the ranks of a partition look at what their hosts saw in it: messages that
+// arrived, and completions of their own messages. A task begins once it waits for nothing. Its
+// message is posted `reaction` after the last thing that it waited for; a library may set another
+// delay. Windows are no longer than any such delay, so the message is posted in a later window, and
+// the order of networks and partitions does not matter. A rank belongs to the partition of its
+// adapter; its port inside the server is in the same partition.
 //
-// A job may decide while it runs (workload/serving/run.h): it is told what a rank has seen, in the
-// order in which that rank sees it, and begins tasks of the same rank.
+// A job may decide while it runs (workload/serving/run.h). It is told what a rank sees, in the
+// order in which the rank sees it, and begins tasks of the same rank.
 #pragma once
 
 #include <array>
@@ -32,27 +31,27 @@ class Ranks {
 public:
     using Tier = workload::Tier;
 
-    // The connections of each tier are to be made before anything begins.
+    // The caller makes the connections of each tier before it calls begin().
     explicit Ranks(const Setup& setup);
     ~Ranks();
     Ranks(const Ranks&) = delete;
     Ranks& operator=(const Ranks&) = delete;
 
     std::array<std::vector<Connection>, kTiers> connections;
-    std::vector<SwitchGroup> groups;  // inside servers
+    std::array<std::vector<SwitchGroup>, kTiers> groups;
     const std::vector<Connection>& opened_later(Tier tier) const {
         return streams_.opened_later[index_of(tier)];
     }
 
-    // What waits for nothing is posted. A tier that is not there is null. The messages of `chain`
-    // are followed.
+    // Begins all tasks that wait for nothing. A tier without a network is null. Follows the
+    // messages of `chain`.
     void begin(std::array<Network*, kTiers> networks, const std::vector<ChainLink>& chain);
-    // The partition's part of a window, which ended at `until`.
+    // Handles what the ranks of a partition saw in a window that ended at `until`.
     void advance(size_t partition, Instant until);
-    // Takes what others have announced to the partition; once all have advanced.
+    // Takes the announcements of other partitions. Call it once all have advanced.
     void exchange(size_t partition) { streams_.exchange(partition); }
-    // Opens and closes connections, once all have exchanged. One thread does it, in an order that
-    // does not depend on partitions.
+    // Opens and closes connections, once all partitions have exchanged. One thread calls it, and
+    // its order does not depend on partitions.
     void settle() { streams_.settle(); }
     // When the next stretch of computing ends.
     Instant next_at() const;
@@ -60,13 +59,13 @@ public:
     bool is_done() const;
     uint64_t tasks_done() const;
     void finish(Result& result, Result* scale_up) const;
-    // The last task to end, before it what it waited for last, and so on; the first one first.
+    // The chain of waits that ends with the last task: each link waited last for the one before it.
     std::vector<ChainLink> chain() const;
-    // What was seen last to end, by whom.
+    // The last end of a task that a rank saw.
     const RankEvent& last() const { return ground_.parts[part_of_last()].last; }
     // A task of the chain that is followed.
     ChainTask task_of(const ChainLink& link) const;
-    // Why it will never be done, if that is known.
+    // Why the program will never be done, if that is known.
     std::string why_unfinished() const;
 
 private:
@@ -75,6 +74,8 @@ private:
     void find_connections();
     uint32_t device_of(const workload::Task& task);
     uint32_t group_of(uint32_t task);
+    SwitchGroup make_group(const workload::Task& task, uint32_t whose) const;
+    const fabric::ReductionTree* tree_of(const workload::Task& task) const;
     void take_sightings(size_t partition);
     void take_sighting(size_t partition, size_t tier, const cluster::Sighting& sighting);
     uint32_t rank_seeing(size_t tier, const cluster::Sighting& sighting) const;
@@ -102,27 +103,30 @@ private:
     const Setup& setup_;
     const workload::Program& program_;
     std::vector<uint32_t> rank_inside_;      // by endpoint of the network inside servers
-    std::vector<uint32_t> first_dependant_;  // of each task, and the end
+    std::vector<uint32_t> first_dependant_;  // of each task, in `dependants_`; then the end
     std::vector<uint32_t> dependants_;
-    std::vector<uint32_t> connection_;  // of each message; of computing in turn, its device
+    std::vector<uint32_t> connection_;  // of a message; of computing that takes turns: its device
     std::map<std::pair<uint32_t, uint16_t>, uint32_t> device_at_;  // by rank and channel
     std::vector<Instant> devices_;                                 // when each is free
-    // By job, channel, kind and rank that a sum is for or copies are from; while it is made.
+    // The rank of an endpoint in a group between servers; by index of the group and endpoint.
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> rank_in_group_;
+    // Needed while groups are made. By job, channel, kind, and rank: the one that gets the sum, or
+    // the one that sends the copies.
     std::map<std::tuple<uint32_t, uint16_t, workload::Task::Kind, uint32_t>, uint32_t> group_at_;
-    // Of each task. `at_`: until it starts, when the last thing that it waited for was seen; then
-    // when it was posted. A task is touched by the partition of its rank; that of the peer reads
-    // the time in a later window.
+    // By task. `at_`: until the task starts, when the last thing that it waited for was seen; then
+    // when it was posted. The partition of the task's rank writes these; that of the peer reads the
+    // time in a later window.
     std::vector<uint32_t> waiting_;
     std::vector<uint32_t> last_need_;  // what it waited for last
     std::vector<Instant> at_;
-    // By connection, of messages that take turns: when the software of the last one has ended.
+    // By connection whose messages take turns: when the software of the last message has ended.
     std::array<std::vector<Instant>, kTiers> turns_;
-    std::unordered_map<uint64_t, Instant> ready_;  // of the chain that is followed
-    // The same of those that take turns at a device: how long they waited for it.
+    std::unordered_map<uint64_t, Instant> ready_;  // by task of the chain that is followed
+    // By task of that chain that takes turns at a device: how long it waited for the device.
     std::unordered_map<uint64_t, Duration> queued_;
     uint64_t task_count_ = 0;
-    // Of jobs that decide while they run, by job; empty where there is none. Amounts are of gated
-    // tasks, by task: picoseconds or bytes.
+    // By job that decides while it runs; empty if there is none. Amounts are those of gated tasks,
+    // by task: picoseconds or bytes.
     std::vector<std::unique_ptr<workload::ServingRun>> deciding_;
     std::vector<uint64_t> amounts_;
     RankStreams streams_;

@@ -368,7 +368,7 @@ TEST(Ranks, a_read_over_an_unreliable_connection_is_refused) {
     Flow flow;
     flow.destination = 1;
     flow.bytes = 64;
-    flow.operation = Operation::read;
+    flow.operation = Verb::read;
     flows.flows.push_back(flow);
     for (const sim::Setup& setup : {program, flows}) {
         const auto built = Simulation::build(setup, 1);

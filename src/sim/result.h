@@ -1,4 +1,4 @@
-// What a simulation found out, as plain values; the report room makes tables and verdicts of it.
+// The result of a simulation, as plain values; the report room makes tables and verdicts of it.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct FlowResult {
     transport::Status status = transport::Status::success;
     Duration completion{};  // from its start to the requester's completion
 
-    // With success or with an error: the requester has its completion.
+    // Whether the requester has its completion, with success or with an error.
     bool has_ended() const { return finished || status != transport::Status::success; }
 };
 
@@ -40,8 +40,8 @@ struct PhaseResult {
     uint64_t messages = 0;
 };
 
-// Of a task of the program that is stored: when it began, if it computes, or was posted, and which
-// task it waited for last.
+// A stored task of the program: when its computing began or its message was posted, and the task
+// that it waited for last.
 struct TaskTime {
     static constexpr uint32_t kNothing = 0xffff'ffff;
     Instant begin{};
@@ -61,17 +61,17 @@ struct LinkResult {
     Duration busy{};
     uint64_t flow_control_packets = 0;  // pause frames or credit packets that it sent
     uint64_t pauses_received = 0;
-    Duration paused{};  // with something to send: by pause frames or lack of credits
+    Duration paused{};  // held by pause frames or lack of credits, with something to send
     uint64_t peak_queue_bytes = 0;
     uint64_t marked = 0;
     std::array<uint64_t, kDropCauses> dropped{};
-    uint64_t flows = 0;  // that crossed it, by their first packet
+    uint64_t flows = 0;  // whose first packet crossed it
 };
 
-// A port that could not send, because the buffer behind its cable was full of packets for
-// `culprit_port` of the node there.
+// A port that could not send, because the buffer at the other end of its cable was full of packets
+// for `culprit_port` of the node there.
 struct Blame {
-    uint32_t node = 0;  // the one that was held up ...
+    uint32_t node = 0;  // the victim, which was held up ...
     uint16_t port = 0;
     uint8_t lane = 0;
     uint32_t culprit_node = 0;  // ... and the output port that the full buffer waited for
@@ -84,6 +84,16 @@ struct DeadlockHop {
     uint32_t node = 0;
     uint16_t port = 0;
     uint8_t lane = 0;
+};
+
+// Packets that the fabric refused because sender and receiver share no tenant.
+struct Violation {
+    uint32_t source = 0;  // endpoints
+    uint32_t destination = 0;
+    uint32_t node = 0;  // where: a switch, or the receiving host
+    uint16_t port = 0;
+    bool as_sent = false;  // at the switch port of the sender, not of the receiver
+    uint64_t packets = 0;
 };
 
 struct Disagreement {  // found by DCBX when a link came up
@@ -99,7 +109,7 @@ struct TraceEvent {
     uint16_t port = 0;
     uint32_t node = 0;
     uint64_t value = 0;
-    uint32_t queue_pair = 0;  // of a rate, in bits a second: whose it is, ...
+    uint32_t queue_pair = 0;  // of a rate, which is in bits per second: the queue pair ...
     uint32_t peer = 0;        // ... and the endpoint that it sends to
 };
 
@@ -110,7 +120,7 @@ struct CapturedPacket {
     wire::Packet packet;
 };
 
-// What a run writes down on the way, by time.
+// What a run records as it goes, by time.
 struct Records {
     std::vector<TraceEvent> trace;
     std::vector<CapturedPacket> captured;
@@ -130,8 +140,9 @@ struct Totals {
     uint64_t control_packets = 0;
     uint64_t delivered = 0;   // data and control, to hosts
     uint64_t in_flight = 0;   // at the end of the run
-    uint64_t reduced = 0;     // contributions that ended in a switch, as part of a sum
+    uint64_t reduced = 0;     // contributions that a switch took into a sum
     uint64_t replicated = 0;  // copies that switches made for multicast groups
+    uint64_t words = 0;       // back-pressure messages from switches to sources
     std::array<uint64_t, kDropCauses> dropped{};
     uint64_t retransmitted = 0;
     uint64_t trimmed = 0;
@@ -143,26 +154,26 @@ struct Totals {
     Duration paused{};  // summed over links
 };
 
-// What was not simulated, since it was going on as before (Setup::skips).
+// What was not simulated because it repeated (Setup::skips).
 struct Skipping {
-    Duration time{};   // of the program, in all
-    Duration doubt{};  // by how much that may be wrong, as far as the simulated part says
+    Duration time{};   // of the program, in total
+    Duration doubt{};  // error bound of `time`, estimated from the simulated part
     uint64_t jumps = 0;
     uint64_t messages = 0;  // that were not sent
-    // Where a part of it was simulated nevertheless (Setup::checks_skipping): what was expected,
-    // and what it took.
+    // Of a part that was simulated as a check (Setup::checks_skipping): the time that was expected,
+    // and the time that it took.
     Duration expected{};
     Duration taken{};
-    std::string why_not;  // nothing could be skipped
+    std::string why_not;  // why nothing could be skipped
 };
 
-// What followed a fault, and what was lost until the next one, by cause.
+// The repair after a fault, and the packets lost until the next fault, by cause.
 struct RepairResult {
     control::Repair repair;
     std::array<uint64_t, kDropCauses> lost{};
 };
 
-// What the control plane did; of a run whose tables are given, nothing.
+// What the control plane did; empty if tables are given.
 struct ControlResult {
     std::string way;  // the protocol, or the routing engine
     Duration bring_up{};
@@ -176,7 +187,7 @@ struct Result {
     // A run in which a plug-in failed is void.
     enum class End : uint8_t { done, stop_time, interrupted, stuck, plugin_failed };
     End end = End::done;
-    std::string stuck_reason;  // "nothing can happen any more", and why; or what a plug-in did
+    std::string stuck_reason;  // why nothing can happen any more, or what a plug-in did
     Instant time{};            // of the last thing that happened
     uint64_t hash = 0;
     EngineFigures engine;
@@ -194,6 +205,7 @@ struct Result {
     std::vector<Blame> blames;
     std::vector<DeadlockHop> deadlock;
     std::vector<Disagreement> disagreements;
+    std::vector<Violation> violations;  // by source, destination and place
     std::vector<TraceEvent> trace;
     std::vector<CapturedPacket> captured;
     TimeAccount account;

@@ -14,7 +14,7 @@ using base::Error;
 using workload::Task;
 using workload::Tier;
 
-// Answers would have to be numbered and asked for again: only a reliable connection can.
+// READ responses must be numbered and requested again if lost: only a reliable connection can.
 Error reads_unreliably(const Setup& network) {
     return Error{"there are reads, which the unreliable connections of " + network.fabric_name +
                  " cannot do: write hosts.service: reliable, or choose another profile"};
@@ -26,7 +26,7 @@ Error shares_adapter(uint32_t rank, uint32_t peer) {
                  "network, or each of them an adapter"};
 }
 
-// Neighbours of a server talk, whatever the schedule.
+// Neighbours in a server exchange messages in any schedule.
 std::optional<Error> check_generated(const Setup& setup, const workload::Placement& placement) {
     for (uint32_t member = 0; member < placement.size(); ++member) {
         const RankPlace& place = setup.ranks[placement[member].rank];
@@ -37,6 +37,27 @@ std::optional<Error> check_generated(const Setup& setup, const workload::Placeme
         if (setup.ranks[before].endpoint == place.endpoint)
             return shares_adapter(before, placement[member].rank);
     }
+    return std::nullopt;
+}
+
+std::optional<Error> check_sums_between(const Setup& setup, const Task& task) {
+    if (!setup.fabric.node.reduction)
+        return Error{"a collective adds up in the switches between servers, which " +
+                     setup.fabric_name + " does not: choose another algorithm, or a fabric with " +
+                     "switch.reduction, such as ib-ndr-sharp"};
+    if (setup.fabric.flow_control == fabric::FlowControl::none)
+        return Error{"a collective adds up in the switches between servers, which may lose its " +
+                     std::string("packets: take a flow_control other than none")};
+    if (!setup.tenants.empty())
+        return Error{
+            "a collective adds up in the switches between servers, which belong to all "
+            "tenants: remove the tenants, or choose another algorithm"};
+    const uint32_t job = setup.program.phases[task.phase].job;
+    const auto is_its = [&](const SwitchTree& tree) {
+        return tree.job == job && tree.channel == task.channel && tree.first_rank == task.peer;
+    };
+    if (std::ranges::none_of(setup.trees, is_its))
+        return Error{"a collective adds up in the switches between servers, but it has no tree"};
     return std::nullopt;
 }
 
@@ -56,6 +77,8 @@ std::optional<Error> check_ranks(const Setup& setup) {
             setup.ranks[task.kind == Task::Kind::multicast ? task.rank : task.peer];
         const bool is_through_switch =
             task.kind == Task::Kind::contribute || task.kind == Task::Kind::multicast;
+        if (task.kind == Task::Kind::sum_for_all)
+            if (auto error = check_sums_between(setup, task)) return error;
         if (is_through_switch && !(is_up && setup.scale_up->fabric.node.reduction))
             return Error{"a collective adds up in the switches inside servers, which " +
                          (setup.scale_up ? setup.scale_up->fabric_name : "there are none of") +
@@ -69,14 +92,15 @@ std::optional<Error> check_ranks(const Setup& setup) {
             return reads_unreliably(network);
         if (is_up && (from.scale_up == topology::kNone || to.scale_up == topology::kNone))
             return Error{"a message goes inside a server that has no network of its own"};
-        if (!is_up && from.endpoint == to.endpoint) return shares_adapter(task.rank, task.peer);
+        if (!is_up && task.rank != task.peer && from.endpoint == to.endpoint)
+            return shares_adapter(task.rank, task.peer);
     }
     for (const workload::GeneratedPhase& phase : setup.program.generated)
         if (auto error = check_generated(setup, *phase.placement)) return error;
     return std::nullopt;
 }
 
-// The clock's step: no cable and no rank is faster.
+// The length of a window: no cable and no rank is faster.
 base::Result<Duration> window_of(const Setup& setup) {
     Duration window = shortest_cable(setup);
     if (setup.scale_up) window = std::min(window, shortest_cable(*setup.scale_up));
@@ -103,16 +127,17 @@ base::Result<Duration> window_of(const Setup& setup) {
 
 base::Result<std::unique_ptr<Simulation>> Simulation::build(const Setup& setup, size_t partitions,
                                                             std::pmr::memory_resource* memory,
-                                                            std::vector<ChainLink> chain) {
+                                                            std::vector<ChainLink> chain,
+                                                            std::array<bool, 2> is_smooth) {
     if (auto error = setup.graph.check()) return *error;
     if (setup.scale_up)
         if (auto error = setup.scale_up->graph.check()) return *error;
     if (auto error = check_ranks(setup)) return *error;
     if (setup.host.service == Service::unreliable &&
         std::ranges::any_of(setup.flows,
-                            [](const Flow& flow) { return flow.operation == Operation::read; }))
+                            [](const Flow& flow) { return flow.operation == Verb::read; }))
         return reads_unreliably(setup);
-    std::unique_ptr<Simulation> simulation(new Simulation(setup, std::move(chain)));
+    std::unique_ptr<Simulation> simulation(new Simulation(setup, std::move(chain), is_smooth));
     if (auto error = simulation->build(partitions, memory)) return *error;
     return simulation;
 }
@@ -162,9 +187,10 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
                       {},
                       &ranks_.connections[0],
                       &ranks_.opened_later(Tier::scale_out),
-                      nullptr,
+                      &ranks_.groups[0],
                       is_explained,
-                      is_explained};
+                      is_explained,
+                      is_smooth_[0]};
     auto network = Network::build(setup_, partitions, share);
     if (!network) return network.error();
     network_ = std::move(*network);
@@ -174,9 +200,10 @@ std::optional<Error> Simulation::build(size_t partitions, std::pmr::memory_resou
                      std::vector<uint32_t>(setup_.scale_up->graph.host_count()),
                      &ranks_.connections[1],
                      &ranks_.opened_later(Tier::scale_up),
-                     &ranks_.groups,
+                     &ranks_.groups[1],
                      is_explained,
-                     false};
+                     false,
+                     is_smooth_[1]};
         for (const RankPlace& place : setup_.ranks)
             if (place.scale_up != topology::kNone)
                 inside.home[place.scale_up] = network_->partition_of(place.endpoint);
@@ -211,9 +238,9 @@ void Simulation::exchange(size_t partition) {
     ranks_.exchange(partition);
 }
 
-// The flow that ended last, or the program if that did. A flow that did not end comes first.
-// Messages of reliable datagrams wait for those of others at their contexts, which nobody notes:
-// what such a run waited for is not explained.
+// The chain of the flow that ended last, or of the program if it ended last. A flow that did not
+// end goes before both. Messages of reliable datagrams wait for others at their contexts, and
+// nobody notes that, so such a run is not explained.
 std::vector<ChainLink> Simulation::find_chain(const Result& result) const {
     for (const Setup* network : {&setup_, setup_.scale_up.get()})
         if (network != nullptr && network->host.service == Service::datagram) return {};
@@ -244,7 +271,7 @@ void Simulation::say_why_stuck(Result& result) const {
                      : why);
 }
 
-// What else there is to know of the run is known from an earlier one.
+// Only the account and the end of the run: an earlier run found the rest.
 Result Simulation::finish_account(Result::End end) {
     Result result = network_->finish_briefly(end, program_has_ended());
     if (scale_up_) scale_up_->finish_briefly(end, program_has_ended());

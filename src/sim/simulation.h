@@ -1,5 +1,5 @@
 // A simulation: networks that share a clock, and the ranks that use them, all cut into the same
-// partitions. Whoever drives it may run the partitions of one window at the same time:
+// partitions. The partitions of one window may run at the same time:
 //
 //     while ((window = next_window()) != kNoWindow):
 //         advance(p, window) for each partition, in any order or in parallel
@@ -20,46 +20,46 @@ class Simulation {
 public:
     static constexpr uint64_t kNoWindow = Network::kNoWindow;
 
-    // What is wrong with a setup, before anything happens. Ports and packets lie in `memory`, which
-    // outlives the simulation. Where the time of `chain` went, as an earlier run of the same setup
-    // found it (Result::account), is in the result, with how the run ended and nothing else; none:
-    // nothing is followed.
+    // Returns an error if the setup is wrong. Ports and packets lie in `memory`, which outlives the
+    // simulation. `chain`: from the Result::account of an earlier run of the same setup. If it is
+    // given, the result contains only where the time of the chain went and how the run ended; if
+    // it is empty, nothing is followed. `is_smooth`: the answer of sim::is_smooth() for that run.
     static base::Result<std::unique_ptr<Simulation>> build(
         const Setup& setup, size_t partitions,
         std::pmr::memory_resource* memory = std::pmr::new_delete_resource(),
-        std::vector<ChainLink> chain = {});
+        std::vector<ChainLink> chain = {}, std::array<bool, 2> is_smooth = {});
 
     size_t partitions() const { return network_->partitions(); }
-    // For those who look: progress, invariants. Of the network between servers.
+    // A partition of the network between servers, for progress displays and checks of invariants.
     cluster::Partition& partition(size_t p) { return network_->partition(p); }
-    // That inside servers only where there is one.
+    // `scale_up` only if there is a network inside servers.
     Network& network(workload::Tier tier) {
         return tier == workload::Tier::scale_up ? *scale_up_ : *network_;
     }
-    // Also opens and closes connections: one thread asks, once all partitions have exchanged.
+    // Also opens and closes connections. One thread calls it, once all partitions have exchanged.
     uint64_t next_window();
     void advance(size_t partition, uint64_t window);
-    // When the last window that was advanced ended; told by whoever drives.
+    // The end of the last window that was advanced. The caller sets it.
     Instant now() const { return now_; }
     void set_now(Instant now) { now_ = now; }
     void exchange(size_t partition);
 
     Instant time_of(uint64_t window) const { return {static_cast<int64_t>(window) * window_.ps}; }
-    // A congestion control that is a plug-in has done what it must not.
+    // Whether a plug-in for congestion control has broken a rule.
     bool has_failed_plugin() const;
     size_t flows_done() const { return network_->flows_done(); }
     uint64_t tasks_done() const { return ranks_.tasks_done(); }
     bool follows_chain() const { return !chain_.empty(); }
     bool program_is_done() const { return ranks_.is_done(); }
-    // Time passes for a rank, although nothing may move.
+    // Whether some rank is computing, so that time passes although no packet may move.
     bool is_computing() const { return ranks_.next_at() != Instant::never(); }
     uint64_t hops() const { return network_->hops() + (scale_up_ ? scale_up_->hops() : 0); }
 
     Result finish(Result::End end);
 
 private:
-    Simulation(const Setup& setup, std::vector<ChainLink> chain)
-        : setup_(setup), chain_(std::move(chain)), ranks_(setup) {}
+    Simulation(const Setup& setup, std::vector<ChainLink> chain, std::array<bool, 2> is_smooth)
+        : setup_(setup), chain_(std::move(chain)), is_smooth_(is_smooth), ranks_(setup) {}
     std::optional<base::Error> find_plugins(const Setup& network);
     void say_what_failed(Result& result);
     std::optional<base::Error> build(size_t partitions, std::pmr::memory_resource* memory);
@@ -70,13 +70,14 @@ private:
     std::vector<ChainLink> find_chain(const Result& result) const;
 
     const Setup& setup_;
-    std::vector<ChainLink> chain_;  // that is followed
+    std::vector<ChainLink> chain_;  // the chain that is followed
+    std::array<bool, 2> is_smooth_;
     Duration window_{};
     Instant now_{};
     std::unique_ptr<Network> network_;
     std::unique_ptr<Network> scale_up_;
     Ranks ranks_;
-    // And how often each had failed before this run.
+    // Each plug-in, and how often it had failed before this run.
     std::vector<std::pair<const transport::LoadedPlugin*, uint32_t>> plugins_;
 };
 

@@ -1,11 +1,13 @@
 // Where the time of a run went.
 //
-// A run ends when its last chain of waits ends: a flow that finished last; or, of a program, the
-// last task, before it what that task waited for last, and so on back to the beginning. A first run
-// finds the chain. Runs repeat exactly, so a second one follows only the messages of the chain, and
-// their time is split into shares that add up to the run's, to the picosecond.
+// A run ends when its last chain of waits ends. The chain is the flow that finished last; or, in a
+// program, the last task, before it the task that it waited for last, and so on back to the
+// beginning. A first run finds the chain. Runs repeat exactly, so a second run follows only the
+// messages of the chain. Their time is split into shares that add up to the run's time, to the
+// picosecond.
 #pragma once
 
+#include <array>
 #include <map>
 #include <set>
 #include <vector>
@@ -21,7 +23,8 @@ using base::Instant;
 
 inline constexpr uint32_t kNobody = UINT32_MAX;
 
-// Where a generated task is: message of a stream of a member, or what the member computes first.
+// The place of a generated task: a message in a stream of a member, or the computing that the
+// member does first.
 struct GeneratedTask {
     static constexpr uint32_t kComputing = UINT32_MAX;
 
@@ -32,36 +35,36 @@ struct GeneratedTask {
     bool operator==(const GeneratedTask&) const = default;
 };
 
-// A flow, or a task that is seen by its own rank or, if it arrives, by that of its peer.
+// A flow or a task. The end of a task is seen by its own rank; if `arrives`, by its peer's rank.
 struct ChainLink {
-    uint64_t id = 0;  // of a generated task, its number
+    uint64_t id = 0;  // for a generated task, its number
     bool is_task = false;
     bool arrives = false;
-    Instant begin{};  // of a task: when it was posted, or began
+    Instant begin{};  // of a task: when its message was posted or its computing began
     GeneratedTask generated{};
     bool operator==(const ChainLink&) const = default;
 };
 
 struct TimeShare {
     fabric::ShareKind kind = fabric::ShareKind::unexplained;
-    workload::Tier tier = workload::Tier::scale_out;  // whose cable the place is an end of
+    workload::Tier tier = workload::Tier::scale_out;  // the network that `place` is in
     fabric::Place place = fabric::kNowhere;
-    uint32_t rank = kNobody;  // of computing and of software at the ends
+    uint32_t rank = kNobody;  // for computing, and for software at the ends
     Duration time{};
 };
 
 struct TimeAccount {
     std::vector<ChainLink> chain;   // the first link first
-    std::vector<TimeShare> shares;  // the largest first; none: the run was not explained
-    Instant end{};                  // what they add up to
-    // Of the messages of the chain: where packets were lost, and why.
+    std::vector<TimeShare> shares;  // the largest first; empty: the run was not explained
+    Instant end{};                  // the shares add up to it
+    // Where packets of the chain's messages were lost, and why.
     struct Loss {
         fabric::Place place = fabric::kNowhere;
         fabric::Drop cause = fabric::Drop::buffer_full;
         uint64_t packets = 0;
     };
     std::vector<Loss> losses;
-    // Whose messages went through which port, of the network between servers.
+    // Whose messages crossed which port of the network between servers.
     std::vector<fabric::CrossingRecord> crossings;
 
     Duration total() const {
@@ -70,5 +73,13 @@ struct TimeAccount {
         return sum;
     }
 };
+
+struct Result;
+struct Setup;
+
+// Whether senders of a run were held up only by their lines, pauses and credits: nothing was lost,
+// and no sender waits for answers. Then the last packet of a message met everything that delayed
+// the message, and a second run follows only that packet. By network, as workload::Tier.
+std::array<bool, 2> is_smooth(const Setup& setup, const Result& result);
 
 }  // namespace tulle::sim
