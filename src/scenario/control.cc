@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "control/adaptive_groups.h"
 #include "scenario/key_reader.h"
 
 namespace tulle::scenario {
@@ -15,30 +16,34 @@ constexpr KnownKey kControlKeys[] = {
     {"kind", "one of given, sweep, distributed, native",
      "given: tables are right from the beginning, and again `fabric.route.reroute_delay` after a "
      "fault. sweep: a subnet manager writes them (InfiniBand). distributed: switches speak BGP "
-     "(Ethernet with IP). native: whichever of the two the fabric has"},
+     "(Ethernet with IP), or build a spanning tree by RSTP (RoCE v1). native: whichever of these "
+     "the fabric has"},
     {"light", "duration or off",
-     "from a cable's loss of light to its ends' knowing it, 1ms by default; off: with BGP, timers "
-     "have to find out; with a subnet manager, at once"},
+     "from a cable's loss of light to its ends' knowing it, 1ms by default; off: with BGP and "
+     "RSTP, timers have to find out; with a subnet manager, at once"},
     {"manager", "host", "with sweep: where the subnet manager lives, 0 by default"},
     {"standby", "host", "with sweep: where a second one does, which takes over from the first"},
     {"route_time", "duration",
      "with sweep: of routing, for each entry of a table; 50ns by default"},
-    {"keepalive", "duration", "with distributed: between keepalives, 60s by default"},
+    {"keepalive", "duration", "with BGP: between keepalives, 60s by default"},
     {"hold", "duration",
-     "with distributed: so long without one, and the neighbour is dead; 180s by default"},
+     "with BGP: so long without one, and the neighbour is dead; 180s by default"},
     {"bfd", "duration or off",
-     "with distributed: between hellos of BFD, three of which may be lost; off by default"},
+     "with BGP: between hellos of BFD, three of which may be lost; off by default"},
     {"systems", "one of tier, switch",
-     "with distributed: whether switches of one tier share an autonomous system, as RFC 7938 has "
+     "with BGP: whether switches of one tier share an autonomous system, as RFC 7938 has "
      "it, or each has its own; tier by default"},
     {"message_time", "duration", "with distributed: to handle a message, 50us by default"},
-    {"install_time", "duration",
-     "with distributed: to write an entry of the table, 50us by default"},
+    {"install_time", "duration", "with BGP: to write an entry of the table, 50us by default"},
+    {"hello", "duration", "with RSTP: between hellos, three of which may be lost; 2s by default"},
+    {"forward_delay", "duration",
+     "with RSTP: twice that a port waits whose neighbour does not answer; 15s by default"},
 };
 
 constexpr std::string_view kOfSweep[] = {"manager", "standby", "route_time"};
-constexpr std::string_view kOfDistributed[] = {"keepalive", "hold",         "bfd",
-                                               "systems",   "message_time", "install_time"};
+constexpr std::string_view kOfDistributed[] = {"message_time"};
+constexpr std::string_view kOfBgp[] = {"keepalive", "hold", "bfd", "systems", "install_time"};
+constexpr std::string_view kOfTree[] = {"hello", "forward_delay"};
 
 class ControlReader : public KeyReader {
 public:
@@ -58,10 +63,11 @@ public:
 
 private:
     bool is_infiniband() const {
-        const wire::Encapsulation own = setup_.fabric.framing.encapsulation;
         return setup_.fabric.flow_control == fabric::FlowControl::credits &&
-               (own == wire::Encapsulation::infiniband_local ||
-                own == wire::Encapsulation::infiniband_global);
+               wire::is_infiniband(setup_.fabric.framing.encapsulation);
+    }
+    bool has_tree() const {
+        return setup_.fabric.framing.encapsulation == wire::Encapsulation::roce_v1;
     }
     bool has_ip() const {
         const wire::Encapsulation own = setup_.fabric.framing.encapsulation;
@@ -73,14 +79,16 @@ private:
         if (word == "given") return Kind::given;
         const bool is_native = word == "native";
         if (word == "sweep" || (is_native && is_infiniband())) return check_sweep(value);
-        if (word == "distributed" || (is_native && has_ip())) return check_distributed(value);
-        notes_.fail(value.line,
-                    is_native
-                        ? fmt::format("control: neither a subnet manager nor BGP runs on {}; write "
-                                      "control: given",
-                                      setup_.fabric_name)
-                        : fmt::format("control: '{}' is none of given, sweep, distributed, native",
-                                      word.substr(0, 40)));
+        if (word == "distributed" || (is_native && (has_ip() || has_tree())))
+            return check_distributed(value);
+        notes_.fail(
+            value.line,
+            is_native
+                ? fmt::format("control: neither a subnet manager nor BGP nor RSTP runs on {}; "
+                              "write control: given",
+                              setup_.fabric_name)
+                : fmt::format("control: '{}' is none of given, sweep, distributed, native",
+                              word.substr(0, 40)));
         return Kind::given;
     }
 
@@ -90,20 +98,28 @@ private:
             notes_.fail(value.line, fmt::format("control: {} has no subnet manager; write control: "
                                                 "distributed, or choose a profile of InfiniBand",
                                                 setup_.fabric_name));
-        else if (setup_.fabric.route.choice != fabric::PathChoice::destination)
+        else if (setup_.fabric.route.choice == fabric::PathChoice::ecmp)
             notes_.fail(value.line,
-                        "control: a subnet manager writes one port for each destination; write "
-                        "fabric.route.choice: destination, or control: given");
+                        "control: a subnet manager writes one port for each destination, or groups "
+                        "for adaptive routing; write fabric.route.choice: destination or adaptive");
+        else if (setup_.fabric.route.choice != fabric::PathChoice::destination &&
+                 !control::has_tiers(setup_.graph))
+            notes_.fail(value.line,
+                        "control: groups for adaptive routing are for fabrics with tiers, such as "
+                        "fat-tree:k=8; write fabric.route.choice: destination, or control: given");
         else if (std::ranges::any_of(setup_.graph.nodes,
                                      [](const auto& node) { return node.port_count > kMostPorts; }))
             notes_.fail(value.line,
                         "control: a switch of InfiniBand has 254 ports at most; use several");
+        setup_.control.sweep.adaptive =
+            setup_.fabric.route.choice != fabric::PathChoice::destination;
         if (setup_.fabric.route.kind == fabric::RouteKind::up_down)
             setup_.control.sweep.engine = control::SweepEngine::up_down;
         return Kind::sweep;
     }
 
     Kind check_distributed(const Value& value) {
+        if (has_tree()) return check_tree(value);
         if (!has_ip())
             notes_.fail(value.line,
                         fmt::format("control: BGP needs IP, which {} has not; write control: {}",
@@ -118,7 +134,16 @@ private:
         return Kind::distributed;
     }
 
-    // A key of another kind would be ignored.
+    Kind check_tree(const Value& value) {
+        setup_.control.distributed.protocol = control::Protocol::spanning_tree;
+        if (setup_.fabric.route.kind != fabric::RouteKind::spanning_tree)
+            notes_.fail(value.line,
+                        "control: RSTP builds a spanning tree; write fabric.route.kind: "
+                        "spanning_tree");
+        return Kind::distributed;
+    }
+
+    // Refuses keys of another kind, which would be ignored.
     void refuse_others() {
         const auto refuse = [&](std::span<const std::string_view> keys, Kind kind,
                                 std::string_view word) {
@@ -129,6 +154,16 @@ private:
         };
         refuse(kOfSweep, Kind::sweep, "sweep");
         refuse(kOfDistributed, Kind::distributed, "distributed");
+        refuse(kOfBgp, Kind::distributed, "distributed");
+        refuse(kOfTree, Kind::distributed, "distributed");
+        const bool is_tree =
+            setup_.control.distributed.protocol == control::Protocol::spanning_tree;
+        using Keys = std::span<const std::string_view>;
+        const Keys others = is_tree ? Keys(kOfBgp) : Keys(kOfTree);
+        for (const std::string_view key : others)
+            if (const Value* value = map_.find(key))
+                notes_.fail(value->line, fmt::format("{} has no effect without {}", key,
+                                                     is_tree ? "BGP" : "a spanning tree"));
         if (const Value* light = map_.find("light"); light && setup_.control.kind == Kind::given)
             notes_.fail(light->line, "light has no effect with control: given");
     }
@@ -168,6 +203,9 @@ private:
 
     void read_distributed() {
         control::DistributedSettings& distributed = setup_.control.distributed;
+        time("message_time", distributed.handle);
+        positive_time("hello", distributed.bridge.hello);
+        positive_time("forward_delay", distributed.bridge.forward_delay);
         positive_time("keepalive", distributed.speaker.keepalive);
         positive_time("hold", distributed.speaker.hold);
         time_or_off("bfd", distributed.speaker.bfd);
@@ -175,7 +213,6 @@ private:
                                     {{"tier", control::SystemScheme::by_tier},
                                      {"switch", control::SystemScheme::by_switch}},
                                     distributed.systems);
-        time("message_time", distributed.handle);
         time("install_time", distributed.install);
         if (distributed.speaker.hold < distributed.speaker.keepalive * 3)
             notes_.fail(map_.line,

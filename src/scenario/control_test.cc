@@ -27,6 +27,8 @@ TEST(control, each_kind_of_fabric_has_its_own) {
     EXPECT_EQ(control_of(with_control("ib-ndr", "native")).kind, ControlKind::sweep);
     EXPECT_EQ(control_of(with_control("roce-v2-400g", "native")).kind, ControlKind::distributed);
     EXPECT_EQ(control_of(with_control("ib-ndr", "given")).kind, ControlKind::given);
+    EXPECT_EQ(control_of(with_control("roce-v1", "native")).distributed.protocol,
+              control::Protocol::spanning_tree);
     EXPECT_EQ(answer(with_control("roce-v2-400g", "sweep")),
               "s.yaml:4: control: RoCE v2 400G has no subnet manager; write control: distributed, "
               "or choose a profile of InfiniBand");
@@ -53,6 +55,10 @@ TEST(control, a_map_sets_timers_and_places) {
 TEST(control, what_has_no_effect_is_refused) {
     EXPECT_EQ(answer(with_control("ib-ndr", "{kind: sweep, hold: 9s}")),
               "s.yaml:4: hold has no effect without control: distributed");
+    EXPECT_EQ(answer(with_control("roce-v1", "{kind: distributed, hold: 9s}")),
+              "s.yaml:4: hold has no effect without BGP");
+    EXPECT_EQ(answer(with_control("roce-v2-400g", "{kind: distributed, hello: 1s}")),
+              "s.yaml:4: hello has no effect without a spanning tree");
     EXPECT_EQ(answer(with_control("roce-v2-400g", "{kind: distributed, hold: 9s}")),
               "s.yaml:4: control: hold is shorter than three keepalives (RFC 4271, 4.4); write "
               "keepalive: 3s and hold: 9s, or the like");
@@ -60,6 +66,37 @@ TEST(control, what_has_no_effect_is_refused) {
               "s.yaml:5: there is no subnet manager that could die; write control: sweep");
     EXPECT_EQ(answer(with_control("ib-ndr", "{kind: sweep, standby: 0}")),
               "s.yaml:4: standby: the manager lives there; name another host");
+}
+
+TEST(control, a_port_fails_and_a_cable_flaps) {
+    const auto faults = [](std::string_view fault) {
+        return with_control("roce-v2-400g", "native", "faults: [" + std::string(fault) + "]\n");
+    };
+    const auto read = [&](std::string_view fault) {
+        const auto setup = read_scenario(faults(fault), "s.yaml", files_in_memory({}));
+        EXPECT_TRUE(setup.ok()) << setup.error().message;
+        return setup ? setup->faults : std::vector<sim::Fault>{};
+    };
+    const auto by_port = read("{at: 1us, switch: leaf1, port: 3, state: down}");
+    const auto by_cable = read("{at: 1us, cable: leaf1-spine1, state: down}");
+    ASSERT_EQ(by_port.size(), 1u);
+    EXPECT_EQ(by_port[0].kind, sim::Fault::Kind::cable_down);
+    EXPECT_EQ(by_port[0].subject, by_cable.at(0).subject);
+    const auto flaps =
+        read("{at: 1us, cable: leaf1-spine1, state: flapping, every: 2us, times: 3}");
+    ASSERT_EQ(flaps.size(), 6u);
+    EXPECT_EQ(flaps[0].at.ps, 1'000'000);
+    EXPECT_EQ(flaps[1].at.ps, 2'000'000);
+    EXPECT_EQ(flaps[1].kind, sim::Fault::Kind::cable_up);
+    EXPECT_EQ(flaps[4].at.ps, 5'000'000);
+    EXPECT_EQ(answer(faults("{at: 1us, switch: leaf1, port: 9, state: down}")),
+              "s.yaml:5: port: '9' is no whole number from 0 to 3");
+    EXPECT_EQ(answer(faults("{at: 1us, cable: leaf1-spine1, state: flapping}")),
+              "s.yaml:5: how it flaps is missing; write every: 1ms and times: 5");
+    EXPECT_EQ(answer(faults("{at: 1us, cable: leaf1-spine1, state: down, times: 3}")),
+              "s.yaml:5: times has no effect without state: flapping");
+    EXPECT_EQ(answer(faults("{at: 1us, cable: leaf1-spine1, port: 3, state: down}")),
+              "s.yaml:5: port has no effect without switch");
 }
 
 }  // namespace

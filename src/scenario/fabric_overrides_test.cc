@@ -87,9 +87,9 @@ TEST(overrides, that_mean_nothing_are_refused_with_their_line) {
 }
 
 TEST(overrides, settings_that_would_be_ignored_are_refused_with_their_line) {
-    EXPECT_EQ(override_answer("  switch: {reduction: yes}\n", "ib-ndr"),
-              "s.yaml:5: fabric.switch.reduction has no effect: only switches inside servers add "
-              "up; remove it, and write gpus: {scale_up: nvlink4} with algorithm: in_switch");
+    EXPECT_EQ(override_answer("  switch: {reduction_trees: 3}\n", "ib-ndr"),
+              "s.yaml:5: fabric.switch.reduction_trees has no effect, because switch.reduction is "
+              "no; change that, or remove this");
     EXPECT_EQ(override_answer("  qos: {trust: pcp}\n"),
               "s.yaml:5: fabric.qos.trust: 'pcp' is none of service_level, dscp");
 }

@@ -1,6 +1,7 @@
 // Settings of links, switches, loss, routes and marking.
 #include <bit>
 
+#include "fabric/credits.h"
 #include "scenario/setting_tables.h"
 
 namespace tulle::scenario {
@@ -17,8 +18,8 @@ using fabric::RouteKind;
 using fabric::Trust;
 using wire::Encapsulation;
 
-// What is around BTH, extended headers and payload: Ethernet 14 and 4, IPv4 20, IPv6 or GRH 40,
-// UDP 8, ICRC 4; LRH 8 and VCRC 2 on InfiniBand.
+// Sets the bytes around BTH, extended headers and payload: Ethernet 14 and 4, IPv4 20, IPv6 or GRH
+// 40, UDP 8, ICRC 4; LRH 8 and VCRC 2 on InfiniBand.
 void set_envelope(Target& target) {
     fabric::FramingSettings& framing = target.fabric.framing;
     framing.minimum_bytes = 64;
@@ -29,9 +30,7 @@ void set_envelope(Target& target) {
         case Encapsulation::roce_v2_ipv4: framing.envelope_bytes = 50; break;
         case Encapsulation::roce_v2_ipv6: framing.envelope_bytes = 70; break;
     }
-    if (framing.encapsulation == Encapsulation::infiniband_local ||
-        framing.encapsulation == Encapsulation::infiniband_global)
-        framing.minimum_bytes = 0;
+    if (wire::is_infiniband(framing.encapsulation)) framing.minimum_bytes = 0;
 }
 
 std::vector<Setting> link_settings() {
@@ -82,11 +81,21 @@ std::vector<Setting> link_settings() {
          "the wire has it"},
         {"fabric.framing.fixed_ack", Use::always, size32(TULLE_AT(fabric.framing.fixed_ack_bytes)),
          "every acknowledgement in all, as simulators have it; 0: as the wire has it"},
+        {"fabric.framing.telemetry", Use::telemetry,
+         size32(TULLE_AT(fabric.framing.telemetry_bytes)),
+         "bytes more of each data packet and answer: what switches write into packets, and "
+         "receivers return"},
     };
 }
 
 std::vector<Setting> loss_settings() {
     return {
+        {"fabric.framing.capture", Use::always,
+         choice<bool>(TULLE_AT(fabric.framing.is_captured_as_uet),
+                      {{"roce", false}, {"uet", true}}),
+         "whose headers a capture of the run shows, where encapsulation is roce_v2: RoCE's or "
+         "Ultra "
+         "Ethernet's. How long packets are on the line is said above"},
         {"fabric.flow_control", Use::always,
          choice<FlowControl>(TULLE_AT(fabric.flow_control), {{"none", FlowControl::none},
                                                              {"pfc", FlowControl::pfc},
@@ -128,6 +137,9 @@ std::vector<Setting> loss_settings() {
          "room that must have come free before a flow-control packet goes"},
         {"fabric.credits.packet", Use::credits, size32(TULLE_AT(fabric.credits.packet_bytes)),
          "a flow-control packet on the wire"},
+        {"fabric.credits.counter_bits", Use::credits,
+         number<uint32_t>(TULLE_AT(fabric.credits.counter_bits), 9, fabric::kMostCreditBits),
+         "of the counters of credits, which wrap; half of what they count may be given at a time"},
         {"fabric.credits.unit", Use::credits,
          Field{"size, a power of two from 16 to 1024",
                [](Target& target, const Value& value) -> Complaint {
@@ -139,9 +151,7 @@ std::vector<Setting> loss_settings() {
                    target.fabric.credits.unit_bytes = bytes;
                    return std::nullopt;
                }},
-         "what a credit is: 64B of InfiniBand, 128B of Ultra Ethernet's CBFC; a lane is given "
-         "2,048 "
-         "at most"},
+         "what a credit is: 64B of InfiniBand, 128B of Ultra Ethernet's CBFC"},
         {"fabric.credits.head_of_queue_lifetime", Use::credits,
          duration_or_off(TULLE_AT(fabric.credits.head_of_queue_lifetime)),
          "a packet that is longer at the head of its queue is dropped"},
@@ -180,6 +190,25 @@ std::vector<Setting> switch_settings() {
          ratio(TULLE_AT(fabric.node.reduction_numerator),
                TULLE_AT(fabric.node.reduction_denominator)),
          "part of the line's rate at which that traffic moves, from 1/4 to 1"},
+        {"fabric.switch.reduction_trees", Use::reduction,
+         number<uint32_t>(TULLE_AT(fabric.node.reduction_trees), 0, 1 << 20),
+         "between servers: trees that a switch takes part in at most; 0: any number"},
+        {"fabric.switch.reduction_streams", Use::reduction,
+         number<uint32_t>(TULLE_AT(fabric.node.reduction_streams), 0, 1 << 20),
+         "between servers: trees for long messages that pass a port at most; 0: any number"},
+        {"fabric.switch.reduction_stream_above", Use::reduction,
+         size64(TULLE_AT(fabric.node.reduction_stream_above)),
+         "between servers: longer messages take a tree that streams"},
+        {"fabric.switch.reduction_piece", Use::reduction,
+         size64(TULLE_AT(fabric.node.reduction_piece)),
+         "between servers: what a tree for shorter messages adds up at a time"},
+        {"fabric.switch.reduction_pieces", Use::reduction,
+         number<uint32_t>(TULLE_AT(fabric.node.reduction_pieces), 1, 1 << 16),
+         "between servers: pieces of a message that are under way at once"},
+        {"fabric.switch.partition_enforcement", Use::credits,
+         yes_no(TULLE_AT(fabric.node.enforces_partitions)),
+         "with tenants on InfiniBand: whether switches check P_Keys at the ports of hosts, as "
+         "OpenSM sets them up; adapters check them in any case"},
         {"fabric.arbitration", Use::always,
          choice<Arbitration>(TULLE_AT(fabric.arbitration),
                              {{"ets", Arbitration::ets}, {"vl_tables", Arbitration::vl_tables}}),
@@ -229,6 +258,8 @@ std::vector<Setting> signal_and_route_settings() {
         {"fabric.ecn.at", Use::ecn,
          choice<bool>(TULLE_AT(fabric.ecn.at_dequeue), {{"enqueue", false}, {"dequeue", true}}),
          "whether a packet is marked as it comes or as it goes"},
+        {"fabric.ecn.at_hosts", Use::ecn, yes_no(TULLE_AT(fabric.ecn.at_hosts)),
+         "whether ports that lead to a host mark too; where receivers grant credit they need not"},
         {"fabric.fecn.threshold", Use::fecn, size64(TULLE_AT(fabric.fecn.threshold_bytes)),
          "an output queue that is longer marks"},
         {"fabric.fecn.marking_rate", Use::fecn,
@@ -238,6 +269,20 @@ std::vector<Setting> signal_and_route_settings() {
          "smaller packets are not marked"},
         {"fabric.fecn.victims", Use::fecn, yes_no(TULLE_AT(fabric.fecn.victims)),
          "mark also where the queue waits for credits itself"},
+        {"fabric.back_pressure.above", Use::always,
+         size64(TULLE_AT(fabric.back_pressure.above_bytes)),
+         "a longer queue for a host makes its switch say to those who fill it how many they are, "
+         "for congestion.algorithm: back_pressure; 0: it says nothing"},
+        {"fabric.back_pressure.forget_after", Use::back_pressure,
+         duration(TULLE_AT(fabric.back_pressure.forget_after)),
+         "who has sent nothing for so long does not count any more"},
+        {"fabric.back_pressure.interval", Use::back_pressure,
+         duration(TULLE_AT(fabric.back_pressure.interval)), "between two words to one source"},
+        {"fabric.back_pressure.lane", Use::back_pressure,
+         number<uint8_t>(TULLE_AT(fabric.back_pressure.lane), 0, 14),
+         "of the words, which must not be one that is paused"},
+        {"fabric.back_pressure.frame", Use::back_pressure,
+         size32(TULLE_AT(fabric.back_pressure.frame_bytes)), "a word on the wire"},
         {"fabric.route.kind", Use::always,
          choice<RouteKind>(TULLE_AT(fabric.route.kind),
                            {{"shortest", RouteKind::shortest},
@@ -250,13 +295,28 @@ std::vector<Setting> signal_and_route_settings() {
                              {"destination", PathChoice::destination},
                              {"adaptive", PathChoice::adaptive},
                              {"flowlet", PathChoice::flowlet},
-                             {"spray", PathChoice::spray}}),
+                             {"spray", PathChoice::spray},
+                             {"ugal", PathChoice::ugal}}),
          "which of them a packet takes: by a hash of its flow, by a table with one port for each "
-         "destination, the shortest queue packet by packet or flowlet by flowlet, or all evenly, "
-         "packet by packet"},
-        {"fabric.route.flowlet_gap", Use::flowlets,
-         positive_duration(TULLE_AT(fabric.route.flowlet_gap)),
-         "a rest of a flow after which it may change its path"},
+         "destination, the shortest queue packet by packet or flowlet by flowlet, all evenly "
+         "packet by packet, or on a dragonfly the shortest queue or a detour through another "
+         "group, elsewhere as adaptive"},
+        {"fabric.route.flowlet_gap", Use::flowlets, duration(TULLE_AT(fabric.route.flowlet_gap)),
+         "a rest of a flow after which it may change its path; 0: each packet may"},
+        {"fabric.route.load_step", Use::loads, size64(TULLE_AT(fabric.route.load_step_bytes)),
+         "queues that differ by less look alike to a switch that chooses by them; 0: it sees each "
+         "byte"},
+        {"fabric.route.load_period", Use::loads, duration(TULLE_AT(fabric.route.load_period)),
+         "a switch reads the load of a port once in this time; 0: for each packet"},
+        {"fabric.route.warn_above", Use::loads, size64(TULLE_AT(fabric.route.warn_above_bytes)),
+         "a switch with a longer queue says so to its neighbours, which avoid what leads there; 0: "
+         "it says nothing"},
+        {"fabric.route.detour_bias", Use::ugal, duration(TULLE_AT(fabric.route.detour_bias)),
+         "a packet takes a detour if the way without one makes it wait for twice as long, and for "
+         "so much longer"},
+        {"fabric.route.group_lanes", Use::always, yes_no(TULLE_AT(fabric.route.group_lanes)),
+         "a packet that comes from another group of a dragonfly goes one lane up, so that no "
+         "circle of full buffers forms"},
         {"fabric.route.reroute_delay", Use::always, duration(TULLE_AT(fabric.route.reroute_delay)),
          "from a failure to tables that avoid it"},
         {"fabric.route.dateline_lanes", Use::always, yes_no(TULLE_AT(fabric.route.dateline_lanes)),

@@ -15,9 +15,13 @@ constexpr KnownKey kFaultKeys[] = {
     {"at", "duration", "when"},
     {"cable", "cable", "such as leaf0-spine1, or leaf0-spine1#1 for the second of them"},
     {"switch", "switch", "by name"},
+    {"port", "number", "with `switch`: one port of it, counted from 0, and the cable there"},
     {"host", "host", "number or name"},
     {"manager", "word `down`", "the subnet manager dies, with control: sweep"},
-    {"state", "one of down, up", "of the cable or switch, from then on"},
+    {"state", "one of down, up, flapping",
+     "of the cable, switch or port, from then on; flapping: down and up again, `times` times"},
+    {"every", "duration", "with flapping: from one outage to the next; half of it it is down"},
+    {"times", "number", "with flapping: outages, 1 to 1000"},
     {"pause_storm", "on or off", "the host's adapter pauses its link again and again"},
     {"slow_receiver", "rate", "the host takes no more than this from its adapter"},
 };
@@ -39,6 +43,7 @@ public:
         if (!notes_.expect_map(map, "a fault", kFaultKeys)) return;
         sim::Fault fault;
         fault.at = when(map);
+        refuse_without("port", "switch", map);
         const Value* cable = map.find("cable");
         const Value* node = map.find("switch");
         const Value* host = map.find("host");
@@ -50,7 +55,8 @@ public:
         else if (host)
             read_host(map, *host, fault);
         else
-            read_state(map, cable, node, fault);
+            return read_state(map, cable, node, fault);
+        for (const std::string_view key : {"every", "times"}) refuse_without(key, "state", map);
         setup_.faults.push_back(fault);
     }
 
@@ -68,21 +74,82 @@ private:
         return {};
     }
 
-    void read_state(const Value& map, const Value* cable, const Value* node, sim::Fault& fault) {
+    void refuse_without(std::string_view key, std::string_view other, const Value& map) {
+        const Value* value = map.find(key);
+        if (value != nullptr && map.find(other) == nullptr)
+            notes_.fail(value->line, fmt::format("{} has no effect without {}", key, other));
+    }
+
+    void read_state(const Value& map, const Value* cable, const Value* node, sim::Fault fault) {
         const Value* state = map.find("state");
-        if (state == nullptr || (state->text != "down" && state->text != "up"))
+        const std::string_view word = state != nullptr ? std::string_view(state->text) : "";
+        if (word != "down" && word != "up" && word != "flapping")
             return notes_.fail(state ? state->line : map.line,
-                               "what becomes of it is missing; write state: down or state: up");
+                               "what becomes of it is missing; write state: down, state: up or "
+                               "state: flapping");
         if (map.find("pause_storm") || map.find("slow_receiver"))
             return notes_.fail(map.line, "pause_storm and slow_receiver are faults of a host");
-        const bool is_down = state->text == "down";
         const Value& subject = cable ? *cable : *node;
-        const auto found = cable ? names_.cable(cable->text) : names_.switch_node(node->text);
+        auto found = cable ? names_.cable(cable->text) : names_.switch_node(node->text);
         if (!found) return notes_.fail(subject.line, found.error().message);
+        const Value* port = map.find("port");
+        if (port != nullptr) found = cable_at(*port, *found);
+        if (!found) return notes_.fail(port->line, found.error().message);
         fault.subject = *found;
+        const bool is_cable = cable != nullptr || port != nullptr;
         using Kind = sim::Fault::Kind;
-        fault.kind = cable ? (is_down ? Kind::cable_down : Kind::cable_up)
-                           : (is_down ? Kind::switch_down : Kind::switch_up);
+        const auto add = [&](bool is_down) {
+            fault.kind = is_cable ? (is_down ? Kind::cable_down : Kind::cable_up)
+                                  : (is_down ? Kind::switch_down : Kind::switch_up);
+            setup_.faults.push_back(fault);
+        };
+        if (word == "flapping") return flap(map, fault, add);
+        for (const std::string_view key : {"every", "times"})
+            if (const Value* value = map.find(key))
+                return notes_.fail(value->line, fmt::format("{} has no effect without state: "
+                                                            "flapping",
+                                                            key));
+        add(word == "down");
+    }
+
+    base::Result<uint32_t> cable_at(const Value& port, uint32_t node) {
+        const topology::Node& own = setup_.graph.nodes[node];
+        uint64_t number = 0;
+        if (const Complaint wrong =
+                detail::not_a_number(port, 0, own.port_count - uint64_t{1}, number))
+            return base::Error{fmt::format("port: {}", *wrong)};
+        for (uint32_t i = 0; i < setup_.graph.cables.size(); ++i) {
+            const topology::Cable& cable = setup_.graph.cables[i];
+            const topology::CableEnd end{node, static_cast<uint16_t>(number)};
+            if (cable.a == end || cable.b == end) return i;
+        }
+        return base::Error{
+            fmt::format("port: nothing is connected to port {} of {}", number, own.name)};
+    }
+
+    template <class Add>
+    void flap(const Value& map, sim::Fault& fault, const Add& add) {
+        const Value* every = map.find("every");
+        const Value* times = map.find("times");
+        if (every == nullptr || times == nullptr)
+            return notes_.fail(map.line, "how it flaps is missing; write every: 1ms and times: 5");
+        const auto period = base::parse_duration(every->text);
+        if (!period || period->ps < 2)
+            return notes_.fail(
+                every->line,
+                fmt::format("every: {}", period ? "it is at least 2ps" : period.error().message));
+        uint64_t count = 0;
+        if (const Complaint wrong = detail::not_a_number(*times, 1, 1000, count))
+            return notes_.fail(times->line, fmt::format("times: {}", *wrong));
+        for (uint64_t i = 0; i < count; ++i, fault.at = fault.at + *period) {
+            add(true);
+            const base::Instant begin = fault.at;
+            fault.at = begin + base::Duration{period->ps / 2};
+            add(false);
+            fault.at = begin;
+        }
+        if (fault.at > base::Instant{} + workload::kLatestStart)
+            notes_.fail(every->line, "every: it flaps for more than a day");
     }
 
     void read_host(const Value& map, const Value& host, sim::Fault& fault) {
@@ -134,7 +201,7 @@ private:
     sim::Setup& setup_;
 };
 
-// Reads a value as the setting of this path would be, into a copy of the fabric's.
+// Reads a value like the setting at this path, into a copy of the fabric's settings.
 void read_as(std::string_view path, const Value* value, Target& target, Notes& notes) {
     if (value == nullptr) return;
     for (const Setting& setting : all_settings())

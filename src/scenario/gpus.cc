@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "scenario/fabric_overrides.h"
 #include "scenario/fields.h"
 #include "scenario/gpus_machine.h"
 #include "scenario/nccl_topology.h"
@@ -52,7 +53,9 @@ constexpr workload::Generation kGenerations[] = {
 
 constexpr KnownKey kScaleUpKeys[] = {
     {"profile", "name or file", "a built-in profile, or the path of one"},
-    {"fabric", "settings", "what differs from the profile"},
+    {"fabric", "settings",
+     "what differs from the profile. The ports of GPUs are called g0, g1 and so on, the switch of "
+     "the first server switch0"},
     {"hosts", "settings", "what differs from the profile"},
 };
 
@@ -96,7 +99,7 @@ public:
     }
 
 private:
-    // The map with what a server's own file says put into it.
+    // The map, with values from the server's own file added.
     Value read_server(const Value& map) {
         const Value& file = *map.find("server");
         if (!notes_.expect_text(file, "server", "topology.xml")) return map;
@@ -130,7 +133,7 @@ private:
         return hosts;
     }
 
-    // Each host as often as it has GPUs.
+    // Each host, repeated once for each of its GPUs.
     std::vector<uint32_t> repeat(const std::vector<uint32_t>& hosts, const Value* per_nic) {
         uint64_t times = 1;
         if (per_nic != nullptr)
@@ -186,7 +189,7 @@ private:
         return static_cast<uint32_t>(rank);
     }
 
-    // In thousandths.
+    // Returns the factor in thousandths.
     uint32_t read_slowness(const Value& entry, std::string_view key) {
         const Value* value = entry.find(key);
         if (value == nullptr) return 1000;
@@ -213,7 +216,7 @@ private:
             return notes_.fail(per_server->line, fmt::format("per_server: {} does not divide the "
                                                              "{} GPUs",
                                                              asked, endpoints.size()));
-        std::map<uint32_t, uint32_t> numbers;  // of the topology's servers, as they come
+        std::map<uint32_t, uint32_t> numbers;  // of the topology's servers, as first seen
         std::vector<uint32_t> counts;
         for (uint32_t rank = 0; rank < endpoints.size(); ++rank) {
             const uint32_t named = setup_.graph.nodes[names_.node_of(endpoints[rank])].server;
@@ -266,10 +269,11 @@ private:
                 check_used(section, *map, profile.target, notes_);
         if (const Complaint wrong = check_together(profile.target))
             return notes_.fail(value.line, fmt::format("scale_up: {}", *wrong));
-        make_islands(profile, value.line);
+        make_islands(profile, value);
     }
 
-    void make_islands(const Profile& profile, uint32_t line) {
+    void make_islands(const Profile& profile, const Value& value) {
+        const uint32_t line = value.line;
         const auto inside = std::make_shared<sim::Setup>();
         inside->name = setup_.name;
         inside->fabric_name = profile.name;
@@ -281,9 +285,14 @@ private:
             topology::Islands{.islands = gpus_.count() / gpus_.per_server, .hosts = ports});
         if (!graph) return notes_.fail(line, fmt::format("scale_up: {}", graph.error().message));
         inside->graph = std::move(*graph);
+        const Value* fabric = value.is_map() ? value.find("fabric") : nullptr;
+        if (fabric != nullptr) read_fabric_overrides(*fabric, notes_, *inside);
+        if (notes_.failed()) return;
+        gpus_.servers_differ = fabric != nullptr && (fabric->find("switches") != nullptr ||
+                                                     fabric->find("cables") != nullptr);
         if (const Complaint wrong = set_line_rates(*inside))
             return notes_.fail(line, fmt::format("scale_up: {}", *wrong));
-        // A switch would send what it adds up to all of its ports.
+        // A switch that sums would send the result to all of its ports.
         if (memory_ > 0) inside->fabric.node.reduction = false;
         gpus_.scale_up = true;
         gpus_.reduction = inside->fabric.node.reduction;
@@ -293,7 +302,7 @@ private:
         give_memory_ranks(ports);
     }
 
-    // They say nothing between servers; their adapter there is that of the first GPU.
+    // Memory devices send nothing between servers; their adapter there is that of the first GPU.
     void give_memory_ranks(uint32_t ports) {
         gpus_.memory_per_server = static_cast<uint32_t>(memory_);
         gpus_.first_memory = static_cast<uint32_t>(setup_.ranks.size());
@@ -312,7 +321,7 @@ private:
     sim::Setup& setup_;
     Gpus gpus_;
     uint32_t per_nic_ = 1;
-    uint64_t memory_ = 0;  // devices of a server
+    uint64_t memory_ = 0;  // memory devices of a server
 };
 
 }  // namespace

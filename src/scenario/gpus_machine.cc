@@ -10,9 +10,10 @@ using workload::Generation;
 using workload::Machine;
 using workload::Tier;
 
-// Of the smallest message to a neighbour: both ends, two cables and the switch between them.
-Machine::Network network_of(const sim::Setup& setup) {
-    Machine::Network network;
+// The speed of a network, with the latency of the smallest message to a neighbour: both ends, two
+// cables and the switch between them.
+Machine::NetworkSpeed network_of(const sim::Setup& setup) {
+    Machine::NetworkSpeed network;
     network.mbps = setup.fabric.link.rate.whole_bits_per_second() / 8'000'000;
     network.latency =
         setup.host.send_latency + setup.host.memory.latency + setup.host.receive_latency +

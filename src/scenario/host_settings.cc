@@ -61,6 +61,9 @@ std::vector<Setting> transport_settings() {
                    return std::nullopt;
                }},
          "entropy values of a queue pair"},
+        {"hosts.answers_apart", Use::spread, yes_no(TULLE_AT(host.answers_apart)),
+         "whether acknowledgements travel in the class of notifications "
+         "(congestion.notifications.level and dscp), before data, as Ultra Ethernet's do"},
         {"hosts.ack_every", Use::always, number<uint32_t>(TULLE_AT(host.ack_every), 1, 1 << 15),
          "packets between requests for an acknowledgement"},
         {"hosts.coalesce_acks", Use::always, yes_no(TULLE_AT(host.coalesce_acks)),
@@ -91,7 +94,7 @@ std::vector<Setting> transport_settings() {
     };
 }
 
-// Between memory and the adapter: bus, kernel, processors and copies.
+// Settings between memory and the adapter: bus, kernel, processors and copies.
 std::vector<Setting> machine_settings() {
     return {
         {"hosts.send_toll.per_packet", Use::always, duration(TULLE_AT(host.send_toll.per_packet)),
@@ -141,7 +144,7 @@ Choices<Algorithm> algorithm_names() {
     return names;
 }
 
-// One of the list, or the file of a plug-in, which whoever may open files loads later.
+// One of the list, or the file of a plug-in; code that may open files loads it later.
 Field algorithm_field() {
     Field named = choice<Algorithm>(TULLE_AT(host.congestion), algorithm_names());
     return {named.type + ", or a file", [named](Target& target, const Value& value) -> Complaint {

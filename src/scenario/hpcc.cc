@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::string_view kOutput = "it names a file of results that is not written";
 constexpr std::string_view kOnlyHpcc = "it is of HPCC's own congestion control (CC_MODE 3 or 10)";
+constexpr std::string_view kOnlyPint = "it is of HPCC with PINT (CC_MODE 10)";
+constexpr uint64_t kHpccMode = 3;
+constexpr uint32_t kAckHeaderBytes = 14 + 20 + 12;  // qbb-header.cc: an ACK without INT
 constexpr std::string_view kOnlyWindow = "there is no window (HAS_WIN 0)";
 
 constexpr HpccKey kHpccKeys[] = {
@@ -65,16 +68,16 @@ constexpr HpccKey kHpccKeys[] = {
     {"DATA_RATE", "rates are in the topology, in that program too"},
     {"LINK_DELAY", "delays are in the topology, in that program too"},
     {"DCTCP_RATE_AI", "it is of DCTCP (CC_MODE 8)"},
-    {"GLOBAL_T", kOnlyWindow},
-    {"VAR_WIN", kOnlyWindow},
-    {"FAST_REACT", kOnlyHpcc},
-    {"U_TARGET", kOnlyHpcc},
-    {"MI_THRESH", kOnlyHpcc},
+    {"GLOBAL_T", kOnlyWindow, true},
+    {"VAR_WIN", kOnlyWindow, true},
+    {"FAST_REACT", kOnlyHpcc, true},
+    {"U_TARGET", kOnlyHpcc, true},
+    {"MI_THRESH", kOnlyHpcc, true},
     {"INT_MULTI", kOnlyHpcc},
-    {"MULTI_RATE", kOnlyHpcc},
-    {"SAMPLE_FEEDBACK", kOnlyHpcc},
-    {"PINT_LOG_BASE", kOnlyHpcc},
-    {"PINT_PROB", kOnlyHpcc},
+    {"MULTI_RATE", kOnlyHpcc, true},
+    {"SAMPLE_FEEDBACK", kOnlyHpcc, true},
+    {"PINT_LOG_BASE", kOnlyPint},
+    {"PINT_PROB", kOnlyPint},
 };
 
 const HpccKey* find_key(std::string_view name) {
@@ -114,6 +117,7 @@ private:
     void read_keys(std::string_view config) {
         std::vector<std::string_view> known;
         for (const HpccKey& key : kHpccKeys) known.push_back(key.name);
+        std::vector<const HpccKey*> keys;
         workload::Lines lines(config);
         workload::Line line;
         while (lines.next(line)) {
@@ -126,11 +130,15 @@ private:
             const Entry entry{line.number, {line.words.begin() + 1, line.words.end()}};
             if (!entries_.emplace(name, entry).second)
                 return notes_.fail(line.number, fmt::format("{} is written twice", name));
-            if (!key->why_ignored.empty())
-                run_.notes.push_back(
-                    fmt::format("{} has no effect here: {}", name, key->why_ignored));
+            keys.push_back(key);
         }
+        for (const HpccKey* key : keys)
+            if (!key->why_ignored.empty() && !(key->is_of_hpcc && runs_hpcc()))
+                run_.notes.push_back(
+                    fmt::format("{} has no effect here: {}", key->name, key->why_ignored));
     }
+
+    bool runs_hpcc() { return number("CC_MODE", 1, 255) == kHpccMode; }
 
     const Entry* find(std::string_view key) const {
         const auto found = entries_.find(key);
@@ -151,7 +159,7 @@ private:
         return otherwise;
     }
 
-    // A decimal number of `unit`.
+    // A decimal number in `unit`.
     base::Duration duration(std::string_view key, std::string_view unit, base::Duration otherwise) {
         const Entry* entry = find(key);
         if (entry == nullptr) return otherwise;
@@ -203,9 +211,11 @@ private:
         if (const Entry* entry = find("FCT_OUTPUT_FILE")) run_.fct_file = entry->words[0];
     }
 
-    // What would give other results than the user of that program expects.
+    // Refuses keys that would give other results than a user of that program expects.
     void refuse() {
-        if (number("HAS_WIN", 1, 1) == 1)
+        if (runs_hpcc())
+            refuse_of_hpcc();
+        else if (number("HAS_WIN", 1, 1) == 1)
             wrong("HAS_WIN", "windows of a bandwidth-delay product are not there; write HAS_WIN 0");
         if (number("L2_BACK_TO_ZERO", 0, 1) == 1)
             wrong("L2_BACK_TO_ZERO", "hosts go back to the packet that was lost; write 0");
@@ -214,6 +224,18 @@ private:
         if (number("USE_DYNAMIC_PFC_THRESHOLD", 1, 1) == 0)
             wrong("USE_DYNAMIC_PFC_THRESHOLD",
                   "that program's switches have no other threshold; write 1");
+    }
+
+    void refuse_of_hpcc() {
+        if (number("HAS_WIN", 1, 1) == 0) wrong("HAS_WIN", "HPCC has a window; write HAS_WIN 1");
+        if (number("VAR_WIN", 0, 1) == 0)
+            wrong("VAR_WIN", "HPCC's window follows its rate; write VAR_WIN 1");
+        if (number("GLOBAL_T", 1, 1) == 0)
+            wrong("GLOBAL_T", "all flows have the longest round trip; write GLOBAL_T 1");
+        if (number("MULTI_RATE", 1, 1) == 1)
+            wrong("MULTI_RATE", "a flow has one rate, not one a hop; write MULTI_RATE 0");
+        if (number("SAMPLE_FEEDBACK", 0, 1) == 1)
+            wrong("SAMPLE_FEEDBACK", "hops without a queue count too; write SAMPLE_FEEDBACK 0");
     }
 
     void read_topology() {
@@ -227,7 +249,7 @@ private:
             if (cable.loss_per_trillion == 0) cable.loss_per_trillion = loss;
     }
 
-    // The value of a map (`N rate value rate value ...`) for a rate that the topology has.
+    // The value in a map (`N rate value rate value ...`) for a rate of the topology.
     std::string_view at_rate(std::string_view key, uint64_t rate) {
         const Entry* entry = find(key);
         if (entry == nullptr) {
@@ -302,12 +324,60 @@ private:
                 host.algorithms.timely.step_bps = rate("RATE_AI", host.algorithms.timely.step_bps);
                 host.algorithms.timely.min_rate_bps = rate("MIN_RATE", 100'000'000);
                 return;
-            case 3: return wrong("CC_MODE", "HPCC itself is not there; 1 is DCQCN, 7 is TIMELY");
+            case kHpccMode: host.congestion = transport::Algorithm::hpcc; return read_hpcc();
             default:
-                wrong("CC_MODE",
-                      fmt::format("mode {} is not there; 1 is DCQCN, 7 is TIMELY", mode));
+                wrong(
+                    "CC_MODE",
+                    fmt::format("mode {} is not there; 1 is DCQCN, 3 is HPCC, 7 is TIMELY", mode));
         }
     }
+
+    void read_hpcc() {
+        transport::HpccSettings& hpcc = setup().host.algorithms.hpcc;
+        fabric::FramingSettings& framing = setup().fabric.framing;
+        hpcc.base_rtt = longest_round_trip();
+        hpcc.utilisation =
+            static_cast<uint32_t>(part("U_TARGET", transport::kHpccOne, hpcc.utilisation));
+        hpcc.max_stage = static_cast<uint8_t>(number("MI_THRESH", 5, 255));
+        hpcc.each_answer = number("FAST_REACT", 1, 1) == 1;
+        hpcc.min_rate_bps = rate("MIN_RATE", 100'000'000);
+        const uint64_t step = rate("RATE_AI", 5'000'000);
+        hpcc.additive_bytes = static_cast<uint32_t>((hpcc.window_of(step) + 128) / 256);
+        // The window counts payload. An ACK of 46 bytes is padded to 60, but not if it has INT.
+        hpcc.uncounted_bytes = framing.fixed_header_bytes + framing.telemetry_bytes;
+        framing.fixed_ack_bytes = kAckHeaderBytes;
+        if (hpcc.base_rtt.ps == 0) wrong("TOPOLOGY_FILE", "no two hosts can reach each other");
+    }
+
+    // The longest round trip of all pairs of hosts, as that program computes it: the delay of the
+    // cables in both directions, and a payload's time on each link one way.
+    base::Duration longest_round_trip() {
+        const topology::Graph& graph = setup().graph;
+        const topology::Ports ports(graph);
+        const uint64_t payload = number("PACKET_PAYLOAD_SIZE", 1'000, 10'240);
+        base::Duration longest{};
+        for (const uint32_t host : graph.endpoints()) {
+            std::vector<base::Duration> far(graph.nodes.size(), base::Duration{-1});
+            std::vector<uint32_t> reached{host};
+            far[host] = {};
+            for (size_t i = 0; i < reached.size(); ++i)
+                for (const topology::Ports::Link& link : ports.of(reached[i])) {
+                    if (!link.is_cabled() || far[link.peer.node].ps >= 0) continue;
+                    const topology::Cable& cable = graph.cables[link.cable];
+                    const base::Rate line = base::Rate::bits_per_second(cable.rate_bps);
+                    const base::Duration delay = cable.delay;
+                    far[link.peer.node] =
+                        far[reached[i]] + 2 * delay + whole_nanoseconds(line.time_for(payload));
+                    if (graph.nodes[link.peer.node].is_host())
+                        longest = std::max(longest, far[link.peer.node]);
+                    else
+                        reached.push_back(link.peer.node);
+                }
+        }
+        return longest;
+    }
+
+    static base::Duration whole_nanoseconds(base::Duration time) { return {time.ps / 1000 * 1000}; }
 
     void read_dcqcn() {
         transport::DcqcnSettings& dcqcn = setup().host.algorithms.dcqcn;
@@ -331,15 +401,15 @@ private:
         if (host.mtu < 256) wrong("PACKET_PAYLOAD_SIZE", "it goes from 256 to 10240");
         const uint64_t interval = number("L2_ACK_INTERVAL", 1, 1 << 20);
         host.ack_every = static_cast<uint32_t>(std::max<uint64_t>(interval, 1));
-        // Acknowledgements leave a host in queue 0, which nobody pauses. Switches there put them
-        // into the queue of the flow all the same: the script sets the key at hosts alone.
+        // Acknowledgements leave a host in queue 0, which is never paused. Switches of that program
+        // still put them into the queue of the flow, because the script sets the key only at hosts.
         host.answers_pass_pauses = number("ACK_HIGH_PRIO", 0, 1) == 1;
         const base::Duration stop = duration("SIMULATOR_STOP_TIME", "s", {});
         if (stop.ps > 0) setup().stop = base::Instant{} + stop;
         read_link_down();
     }
 
-    // `LINK_DOWN T A B`: T microseconds after 2 s, the cable between A and B goes.
+    // `LINK_DOWN T A B`: the cable between A and B fails T microseconds after 2 s.
     void read_link_down() {
         const Entry* entry = find("LINK_DOWN");
         if (entry == nullptr) return;
@@ -376,7 +446,7 @@ private:
         if (messages->empty()) return wrong("FLOW_FILE", "no flows are given");
         setup().groups = {"flows"};
         add_messages(*messages, default_flow(setup().fabric), setup());
-        // That program numbers the queue pairs from one host to another from 10000.
+        // That program numbers the queue pairs between two hosts from 10000.
         std::map<std::pair<uint32_t, uint32_t>, uint16_t> next_port;
         for (sim::Flow& flow : setup().flows)
             flow.port =

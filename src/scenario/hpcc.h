@@ -1,8 +1,8 @@
-// The configuration of the HPCC simulator (ns-3), which SimAI and others have too: a key and its
-// values a line, with the topology and the flows in files beside it.
+// The configuration of the HPCC simulator (ns-3), also used by SimAI and others. Each line has a
+// key and its values; topology and flows are in separate files.
 //
-// What it describes runs here on the profile `peer-ns3-hpcc`. Every key that this program knows is
-// known: it is used, or the notes say why it has no effect; one that cannot be honoured is refused.
+// The run uses the profile `peer-ns3-hpcc`. All keys of that simulator are known: each is used, or
+// the notes say why it has no effect. A key that cannot be honoured is an error.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ namespace tulle::scenario {
 struct HpccRun {
     sim::Setup setup;
     std::string fct_file;            // FCT_OUTPUT_FILE, as written
-    std::vector<std::string> notes;  // a sentence for each key without effect
+    std::vector<std::string> notes;  // one sentence for each key without effect
 };
 
 // `paths` is the text of a file of recorded paths (workload::read_paths), or empty.
@@ -29,6 +29,7 @@ base::Result<HpccRun> read_hpcc(std::string_view config, std::string_view file,
 struct HpccKey {
     std::string_view name;
     std::string_view why_ignored;  // empty if it is used
+    bool is_of_hpcc = false;       // HPCC itself uses it all the same
 };
 std::span<const HpccKey> hpcc_keys();
 

@@ -19,7 +19,7 @@ base::Result<HpccRun> read_peer(const std::string& name, const std::string& path
     return read_hpcc(*config, kPeers + name, read_source_file, paths);
 }
 
-// A configuration that is right, and one more line.
+// A configuration that is right, and one more line, or several of which the first may replace one.
 std::string with(std::string_view line) {
     const FileReader files =
         files_in_memory({{"t.txt", "3 1 2\n2\n0 2 100Gbps 0.001ms 0\n1 2 100Gbps 0.001ms 0\n"},
@@ -93,6 +93,36 @@ TEST(hpcc, the_permutation_of_the_peer_takes_the_paths_that_were_recorded) {
     }
 }
 
+TEST(hpcc, hpcc_itself_has_its_window_and_the_longest_round_trip) {
+    const auto run = read_peer("config_ft8perm_100g_hpcc.txt");
+    ASSERT_TRUE(run.ok()) << run.error().message;
+    const sim::Setup& setup = run->setup;
+    EXPECT_EQ(setup.host.congestion, transport::Algorithm::hpcc);
+    EXPECT_TRUE(setup.fabric.telemetry);
+    const transport::HpccSettings& hpcc = setup.host.algorithms.hpcc;
+    EXPECT_EQ(hpcc.base_rtt.ps, 12'480'000);  // maxRtt, as that program prints it
+    EXPECT_EQ(hpcc.window_of(hpcc.line_rate_bps) / 256, 156'000u);  // maxBdp
+    EXPECT_EQ(hpcc.additive_bytes, 62u);                            // 40 Mb/s in 12.48 us
+    EXPECT_EQ(hpcc.max_stage, 0u);
+    EXPECT_EQ(hpcc.min_rate_bps, 1'000'000'000u);
+    EXPECT_EQ(setup.fabric.framing.fixed_header_bytes + 42, hpcc.uncounted_bytes);
+    for (const std::string& note : run->notes) EXPECT_EQ(note.find("U_TARGET"), std::string::npos);
+}
+
+TEST(hpcc, what_hpcc_cannot_do_here_is_refused) {
+    const std::string own = "HAS_WIN 1\nCC_MODE 3\n";
+    EXPECT_EQ(with(own + "VAR_WIN 1\nMULTI_RATE 0"), "read");
+    EXPECT_EQ(with("HAS_WIN 0\nCC_MODE 3"), "c.txt:1: HAS_WIN: HPCC has a window; write HAS_WIN 1");
+    EXPECT_EQ(with(own + "VAR_WIN 0\nMULTI_RATE 0"),
+              "c.txt:3: VAR_WIN: HPCC's window follows its rate; write VAR_WIN 1");
+    EXPECT_EQ(with(own + "VAR_WIN 1\nMULTI_RATE 1"),
+              "c.txt:4: MULTI_RATE: a flow has one rate, not one a hop; write MULTI_RATE 0");
+    EXPECT_EQ(with(own + "VAR_WIN 1\nMULTI_RATE 0\nGLOBAL_T 0"),
+              "c.txt:5: GLOBAL_T: all flows have the longest round trip; write GLOBAL_T 1");
+    EXPECT_EQ(with(own + "VAR_WIN 1\nMULTI_RATE 0\nSAMPLE_FEEDBACK 1"),
+              "c.txt:5: SAMPLE_FEEDBACK: hops without a queue count too; write SAMPLE_FEEDBACK 0");
+}
+
 TEST(hpcc, all_configurations_of_the_peer_are_read) {
     EXPECT_TRUE(read_peer("config_single_100g.txt").ok());
 }
@@ -122,9 +152,8 @@ TEST(hpcc, what_is_wrong_is_said_with_file_and_line) {
 }
 
 TEST(hpcc, what_cannot_be_honoured_is_refused_with_what_to_write) {
-    EXPECT_EQ(with("CC_MODE 3"),
-              "c.txt:1: CC_MODE: HPCC itself is not there; 1 is DCQCN, 7 is TIMELY");
-    EXPECT_EQ(with("CC_MODE 8"), "c.txt:1: CC_MODE: mode 8 is not there; 1 is DCQCN, 7 is TIMELY");
+    EXPECT_EQ(with("CC_MODE 8"),
+              "c.txt:1: CC_MODE: mode 8 is not there; 1 is DCQCN, 3 is HPCC, 7 is TIMELY");
     EXPECT_EQ(with("CC_MODE 7"), "read");
     EXPECT_EQ(with("HAS_WIN 1"),
               "c.txt:1: HAS_WIN: windows of a bandwidth-delay product are not there; write HAS_WIN "

@@ -53,7 +53,7 @@ constexpr KnownKey kProtocol = {"protocol", "one of auto, simple, ll, ll128, non
                                 "none: bare messages, hosts.reaction after what they wait for"};
 constexpr KnownKey kWindow = {"window", "number",
                               "messages of a connection on their way; 8 by default, 0: any number"};
-constexpr KnownKey kBetween = {"between", "one of ring, tree, halving_doubling",
+constexpr KnownKey kBetween = {"between", "one of ring, tree, halving_doubling, in_network",
                                "of two_level: along the rails; ring by default"};
 constexpr KnownKey kInSwitch = {"in_switch", "yes or no",
                                 "of two_level: the switches inside servers add up and copy"};
@@ -71,8 +71,9 @@ KnownKey algorithm_key(std::string_view type) {
 const std::vector<WorkKind> kOwnKinds = {
     {{"all_reduce", "map", "all get the sum of what each has"},
      {kBytes, kSizes, kRanks, kRepeat,
-      algorithm_key("one of auto, ring, tree, halving_doubling, two_level, in_switch"), kBetween,
-      kInSwitch, kProtocol, kChannels, kChunk, kWindow}},
+      algorithm_key("one of auto, ring, tree, halving_doubling, two_level, in_switch, "
+                    "in_network"),
+      kBetween, kInSwitch, kProtocol, kChannels, kChunk, kWindow}},
     {{"reduce_scatter", "map", "each gets a part of the sum of what each has"},
      {kBytes, kSizes, kRanks, kRepeat, algorithm_key("one of auto, ring, direct, two_level"),
       kInSwitch, kProtocol, kPeers, kChannels, kChunk, kWindow}},
@@ -130,7 +131,7 @@ constexpr Collective kCollectives[] = {Collective::all_reduce, Collective::reduc
                                        Collective::all_gather, Collective::all_to_all,
                                        Collective::broadcast};
 
-// In a function, because it is made of what another file has.
+// A function, because it is built from a table of another file.
 const std::vector<WorkKind>& all_job_kinds() {
     static const std::vector<WorkKind> kinds = [] {
         std::vector<WorkKind> all = kOwnKinds;
@@ -189,18 +190,29 @@ void JobReader::read_step_of_training(const Value& map, const workload::Job& job
     if (notes_.failed()) return;
     TrainingEntry entry = read_training(map, place_.gpus, std::move(who), notes_);
     if (notes_.failed()) return;
-    if (setup_.skips) entry.options.repeats_replicas = entry.options.repeats_messages = true;
+    if (setup_.skips) entry.options.repeats_replicas = true;
+    // Fewer bytes are simulated quickly, and share links as in a full run.
+    constexpr uint64_t kManyBytes = uint64_t{16} << 30;  // chosen
+    entry.options.repeats_messages =
+        setup_.skips && workload::pipeline_bytes_of_all(entry.options) > kManyBytes;
+    const bool has_stores = map.find("checkpoint") != nullptr || map.find("data") != nullptr ||
+                            map.find("optimizer_memory") != nullptr;
+    entry.options.folds_replicas = setup_.skips && !has_stores;
+    if (entry.options.folds_replicas) entry.place.way_between = ways_between_ranks(setup_);
+    entry.options.checks = setup_.checks_skipping;
+    entry.options.reuses = place_.reuses;
     if (!has_room(map.line, workload::most_tasks(entry.options, entry.place))) return;
     entry.place.first_channel = next_channel_;
-    entry.place.rehearse_experts = rehearsal_of_experts(setup_);
+    entry.place.rehearse_experts = rehearsal_of_experts(setup_, job);
     next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kStepChannels);
-    workload::append_step(setup_.program, job, entry.options, entry.place, rehearsal(setup_));
+    workload::append_step(setup_.program, job, entry.options, entry.place, rehearsal(setup_, job));
     const std::shared_ptr<const workload::TrainingJob> step = setup_.program.jobs.back().training;
     if (const Value* memory = map.find("optimizer_memory")) read_optimizer_memory(*memory, job);
     if (!notes_.failed()) read_stores(map, step, job);
 }
 
-// What a step of training saves and reads: jobs behind its own, a checkpoint first, then data.
+// Adds the jobs that save and read for a training step, after its own job: first checkpoint, then
+// data.
 void JobReader::read_stores(const Value& map,
                             const std::shared_ptr<const workload::TrainingJob>& step,
                             const workload::Job& job) {
@@ -259,7 +271,7 @@ void JobReader::read_served(const Value& map, const workload::Job& job) {
     const workload::ServingPlace place{place_.gpus.scale_up, place_.gpus.machine, next_channel_};
     next_channel_ = static_cast<uint16_t>(next_channel_ + workload::kServingChannels);
     workload::append_serving(setup_.program, job, entry.options, entry.groups,
-                             std::move(entry.requests), place, rehearsal(setup_));
+                             std::move(entry.requests), place, rehearsal(setup_, job));
 }
 
 void JobReader::read_trace_of_ranks(std::string_view kind, const Value& map,
@@ -417,7 +429,10 @@ JobReader::Step JobReader::read_collective(std::string_view kind, const Value& m
     read_algorithm(map, options);
     if (notes_.failed()) return step;
     if (options.in_switch || options.algorithm == Algorithm::in_switch) check_switches(map, where);
-    if (const auto wrong = workload::check(options, where)) notes_.fail(map.line, wrong->message);
+    if (const auto wrong = workload::check(options, where))
+        notes_.fail(map.line, wrong->message);
+    else if (workload::is_in_network(options))
+        check_network(map, options, where);
     return step;
 }
 
@@ -440,12 +455,12 @@ void JobReader::read_algorithm(const Value& map, CollectiveOptions& options) {
     const auto algorithms = workload::algorithms_of(options.collective);
     known.insert(known.end(), algorithms.begin(), algorithms.end());
     read("algorithm", known, options.algorithm);
-    // Where there is one, there is no choice.
+    // With one algorithm there is no choice.
     if (algorithms.size() == 1) options.algorithm = algorithms.front();
     options.protocol = Protocol::automatic;
     read("protocol", kProtocols, options.protocol);
     constexpr Algorithm kBetweenServers[] = {Algorithm::ring, Algorithm::tree,
-                                             Algorithm::halving_doubling};
+                                             Algorithm::halving_doubling, Algorithm::in_network};
     read("between", kBetweenServers, options.between);
     if (options.algorithm != Algorithm::two_level) {
         refuse(map, "between", "two_level");
@@ -454,9 +469,9 @@ void JobReader::read_algorithm(const Value& map, CollectiveOptions& options) {
     if (options.algorithm != Algorithm::direct) refuse(map, "peers", "direct");
 }
 
-// A group of the switch is all of a server: it waits for everybody's part.
+// The switch's group is the whole server: it waits for the part of each GPU.
 void JobReader::check_switches(const Value& map, const Placement& where) {
-    if (!place_.gpus.scale_up) return;  // which is said better elsewhere
+    if (!place_.gpus.scale_up) return;  // which has a better error elsewhere
     if (!place_.gpus.reduction)
         notes_.fail(map.line,
                     "in_switch: the switches inside servers do not add up; take a "
@@ -504,10 +519,10 @@ bool JobReader::has_room(uint32_t line, uint64_t tasks) {
     return !notes_.failed();
 }
 
-// Steps as they are done once.
+// A step that is done once.
 struct JobReader::Part {
     const Step* step = nullptr;
-    CollectiveOptions options;  // tuned, of a collective
+    CollectiveOptions options;  // tuned; only for a collective
 };
 
 std::vector<JobReader::Part> JobReader::parts_of(const std::vector<Step>& steps,
@@ -530,7 +545,10 @@ std::string JobReader::name_of(const Step& step, uint64_t turn) {
 
 void JobReader::add(const workload::Job& job, const Placement& where,
                     const std::vector<Step>& steps, uint64_t repeat) {
-    const std::vector<Part> parts = parts_of(steps, where);
+    std::vector<Part> parts = parts_of(steps, where);
+    const auto number = static_cast<uint32_t>(setup_.program.jobs.size());
+    for (Part& part : parts)
+        if (!part.step->compute) take_trees(part.options, where, number);
     if (add_generated(job, where, parts, repeat)) return;
     workload::JobBuilder builder(setup_.program, job, where, next_channel_);
     for (uint64_t turn = 0; turn < repeat; ++turn)
@@ -548,8 +566,9 @@ void JobReader::add(const workload::Job& job, const Placement& where,
     next_channel_ = builder.end_channel();
 }
 
-// None: there is no closed form. Where the library was to choose and chose sums in switches, which
-// have none, the best way without them is taken; the report names the other one beside it.
+// Null if there is no closed form. If the library was free to choose and chose sums in switches,
+// which have none, the best choice without them is used. The report names the library's choice
+// beside it.
 std::shared_ptr<const workload::Schedule> JobReader::schedule_of(
     const Part& part, const std::shared_ptr<const Placement>& where) const {
     auto schedule = workload::Schedule::make(part.options, where);
@@ -564,7 +583,7 @@ std::shared_ptr<const workload::Schedule> JobReader::schedule_of(
     return workload::Schedule::make(options, where);
 }
 
-// A job of many messages is generated while it runs, if there is a way for all of its steps.
+// A job of many messages is generated while it runs, if all of its steps have a closed form.
 bool JobReader::add_generated(const workload::Job& job, const Placement& where,
                               const std::vector<Part>& parts, uint64_t repeat) {
     base::uint128_t tasks = 0;
@@ -650,7 +669,7 @@ void JobReader::read_memory(const Value& map, const workload::Job& job) {
     workload::append_storage(setup_.program, job, groups, next_channel_++);
 }
 
-// States of the optimizer are loaded and stored when the step has ended, as a stream.
+// Optimizer states are loaded and stored after the step has ended, as a stream.
 void JobReader::read_optimizer_memory(const Value& map, const workload::Job& job) {
     if (!has_memory(place_.gpus, map.line, notes_)) return;
     const std::shared_ptr<const workload::TrainingJob> step = setup_.program.jobs.back().training;
@@ -673,7 +692,8 @@ void JobReader::read_optimizer_memory(const Value& map, const workload::Job& job
     }
 }
 
-// What GPUs get of it when all of them fetch: from two sizes, so without what the first line takes.
+// Computes the rate of each GPU when all fetch at once. It is the slope between two sizes, and so
+// excludes the time of the first line.
 void JobReader::read_kv_memory(const Value& map, ServingEntry& entry) {
     if (!notes_.expect_map(map, "kv_memory", memory_state_keys()) ||
         !has_memory(place_.gpus, map.line, notes_))

@@ -18,17 +18,16 @@
 
 namespace tulle::scenario {
 
-// Programs that are stored are refused above this: a task is a message of a chunk, or one that
-// waits.
+// Larger stored programs are refused. A task is a message of a chunk, or a task that waits.
 inline constexpr uint64_t kMostTasks = 16'000'000;
-// A job above this is generated while it runs, where that is possible. Chosen: a stored program of
-// this size takes 215 MB besides its connections, and what it waited for can be explained.
+// A larger job is generated while it runs, where that is possible. Chosen: a stored program of this
+// size takes 215 MB besides its connections, and its waiting times can be explained.
 inline constexpr uint64_t kMostStoredTasks = 1'000'000;
 
 std::span<const WorkKind> job_kinds();
-// Of storage: what drives are.
+// The keys of a storage entry's drives.
 std::span<const KnownKey> drive_keys();
-// What a step of a job may be.
+// The kinds of steps of a job.
 std::span<const KnownKey> step_keys();
 
 struct JobPlace {
@@ -36,7 +35,8 @@ struct JobPlace {
     const Gpus& gpus;
     uint64_t most_tasks = kMostTasks;
     uint64_t most_stored = kMostStoredTasks;
-    const FileReader* files = nullptr;  // null: entries name none
+    const FileReader* files = nullptr;  // null: entries name no files
+    bool reuses = true;                 // StepOptions::reuses
 };
 
 struct ServingEntry;
@@ -50,7 +50,7 @@ public:
     void read(const WorkKind& kind, const Value& map, const workload::Job& job);
 
 private:
-    // A collective of each of the sizes in turn, or computing.
+    // A collective, run with each of the sizes in turn, or computing.
     struct Step {
         std::string name;
         uint32_t line = 0;
@@ -73,6 +73,12 @@ private:
                          const workload::Placement& placement);
     void read_algorithm(const Value& map, workload::CollectiveOptions& options);
     void check_switches(const Value& map, const workload::Placement& placement);
+    void check_network(const Value& map, workload::CollectiveOptions& options,
+                       const workload::Placement& placement);
+    void take_trees(workload::CollectiveOptions& options, const workload::Placement& placement,
+                    uint32_t job);
+    bool take_tree(const workload::Placement& placement, const std::vector<uint32_t>& members,
+                   uint16_t channel, bool streams, uint32_t job);
     std::vector<uint64_t> read_sizes(const Value& map);
     void read_step_of_training(const Value& map, const workload::Job& job);
     void read_layers(const Value& map, const workload::Job& job);
@@ -103,6 +109,7 @@ private:
     JobPlace place_;
     Notes& notes_;
     sim::Setup& setup_;
+    std::optional<fabric::ReductionTrees> trees_;  // trees of the fabric; jobs take from them
     uint16_t next_channel_ = 0;  // jobs do not share channels, hence no queue pairs
 };
 

@@ -245,7 +245,7 @@ TEST(jobs, what_is_wrong_with_a_collective_is_said) {
               "s.yaml:4: factor: '1' is no whole number from 2 to 1048576");
     EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: rign}"),
               "s.yaml:4: algorithm: 'rign' is none of auto, ring, tree, halving_doubling, "
-              "two_level, in_switch");
+              "two_level, in_switch, in_network");
     EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: ring, between: tree}"),
               "s.yaml:4: between has no effect here; it goes with algorithm: two_level");
     EXPECT_EQ(said("all_gather: {bytes: 1, algorithm: ring, peers: 2}"),
@@ -280,6 +280,49 @@ TEST(jobs, what_is_wrong_with_a_collective_is_said) {
     EXPECT_EQ(said("all_reduce: {bytes: 1GiB, chunk: 1B}"),
               "s.yaml:4: it takes more than 16000000 messages; take larger chunks, fewer GPUs, or "
               "algorithm: ring or tree, which are made as they go");
+}
+
+// Four servers with an adapter each, on two leaves.
+std::string on_sharp(const std::string& entry, const std::string& fabric = "") {
+    return "topology: leaf-spine:leaves=2,spines=2,hosts=2\nprofile: ib-ndr-sharp\n" + fabric +
+           "work: [{" + entry + "}]\n";
+}
+
+TEST(jobs, that_add_up_between_servers_take_a_tree_for_few_bytes_and_one_for_many) {
+    const sim::Setup few = made(on_sharp("all_reduce: {bytes: 3KiB, algorithm: in_network}"));
+    ASSERT_EQ(few.trees.size(), 1u);
+    EXPECT_FALSE(few.trees[0].tree.streams);
+    EXPECT_EQ(few.trees[0].tree.links.size(), 2u);
+    EXPECT_EQ(few.program.phases[0].algorithm, "in_network (latency tree)");
+    for (const Task& task : few.program.tasks())
+        if (task.kind == Task::Kind::sum_for_all) {
+            EXPECT_EQ(task.bytes, 1u << 10);
+        }
+    const sim::Setup many = made(on_sharp("all_reduce: {bytes: 1MiB, algorithm: in_network}"));
+    ASSERT_EQ(many.trees.size(), 1u);
+    EXPECT_TRUE(many.trees[0].tree.streams);
+    EXPECT_EQ(many.program.phases[0].algorithm, "in_network (streaming tree)");
+}
+
+TEST(jobs, that_find_no_tree_add_up_in_a_ring) {
+    const sim::Setup setup =
+        made(on_sharp("all_reduce: {bytes: 3KiB, algorithm: in_network}}, {all_reduce: {bytes: "
+                      "3KiB, algorithm: in_network}",
+                      "fabric: {switch: {reduction_trees: 1}}\n"));
+    EXPECT_EQ(setup.trees.size(), 1u);
+    ASSERT_EQ(setup.program.phases.size(), 2u);
+    EXPECT_EQ(setup.program.phases[1].algorithm, "ring (no tree of switches is free)");
+}
+
+TEST(jobs, that_add_up_between_servers_say_what_they_lack) {
+    EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: two_level, between: in_network}"),
+              "s.yaml:4: in_network: the switches between servers do not add up; take a profile "
+              "with switch.reduction, such as ib-ndr-sharp");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, algorithm: in_network}"),
+              "s.yaml:4: in_network takes one rank of each server; with several write algorithm: "
+              "two_level and between: in_network");
+    EXPECT_EQ(said("all_reduce: {bytes: 1, ranks: [0, 1], algorithm: in_network}"),
+              "s.yaml:4: in_network adds up between servers, and there is only one");
 }
 
 TEST(jobs, of_many_messages_are_generated) {

@@ -16,6 +16,7 @@
 #include "scenario/scenario.h"
 #include "scenario/serving.h"
 #include "scenario/settings.h"
+#include "scenario/tenants.h"
 #include "scenario/training.h"
 #include "scenario/work.h"
 #include "topology/spec.h"
@@ -38,7 +39,7 @@ std::string table(std::span<const KnownKey> keys) {
     return text;
 }
 
-// Those that heed notifications, by name.
+// The algorithms that react to notifications, by name.
 std::string heeding_text() {
     std::string text;
     transport::for_each_algorithm([&](std::string_view name, auto algorithm, auto, auto) {
@@ -65,13 +66,17 @@ std::string use_text(const Setting& setting) {
         case Use::fecn: return "with `marking: fecn`";
         case Use::trimming: return "with `overflow: trim`";
         case Use::dscp: return "with `qos.trust: dscp`";
-        case Use::flowlets: return "with `route.choice: flowlet`";
+        case Use::flowlets: return "with `route.choice: flowlet` or `ugal`";
+        case Use::ugal: return "with `route.choice: ugal`";
+        case Use::loads: return "with `route.choice: adaptive`, `flowlet` or `ugal`";
+        case Use::back_pressure: return "with `back_pressure.above`";
         case Use::algorithm:
             return fmt::format("with `algorithm: {}`", transport::name_of(setting.algorithm));
         case Use::notifications: return "with an algorithm that heeds them: " + heeding_text();
         case Use::notification_packets: return "with `notifications.way: packet`";
         case Use::staging: return "with `staging.on: yes`";
         case Use::spread: return "without `delivery: ordered`";
+        case Use::telemetry: return "with an algorithm that asks for it: `hpcc`, or a file";
     }
     return "";
 }
@@ -217,11 +222,16 @@ simplified:
 - A subnet manager sends directed SMPs, 64 at a time. Switches take 5 us to pass one on and 20 us to
   answer it. After a trap it looks at the whole fabric and writes only the blocks of tables that
   changed. A cable that came back carries data once its ports are active. Lanes that a routing
-  engine asks for are not simulated, and adaptive groups are not written.
+  engine asks for are not simulated. With `fabric.route.choice: adaptive` (or flowlet, spray)
+  switches also get the group of all ports that lead somewhere in as few hops, and leave out those
+  without light by themselves; SMPs that carry groups are not counted.
 - BGP is that of RFC 7938: external sessions over every cable between switches, a prefix for the
   hosts of each leaf, all equally short paths in one set. Timers are those of SONiC and FRR; TCP and
   the bytes of messages are left out. A switch that lost light takes the port out of its sets at
   once; others hear of it by withdrawals.
+- RSTP is that of IEEE 802.1D-2004: the switch that is described first is the root, costs follow
+  from rates, ports propose and agree, and a topology change makes switches forget what they have
+  learned. Where a host is, the tree says; copies that flooding makes are left out.
 - Times of processors are chosen: nobody publishes them for switches. They scale the time of a
   repair, and do not change the number of messages.
 )";
@@ -259,6 +269,30 @@ std::string work_text() {
     return text;
 }
 
+constexpr std::string_view kQosNotes =
+    R"(The ends of a cable compare their settings when it comes up, by DCBX. A willing end takes
+over the lossless priorities of one that is not; of two willing ends the one that is described first
+counts. A willing switch shares a line as its neighbour recommends. Two ends that are not willing
+keep their own priorities: pauses that one sends mean nothing to the other, and what should be
+lossless is lost. The report names the cable, and what it cost.
+)";
+
+constexpr std::string_view kTenantNotes =
+    R"(Hosts of one tenant talk to each other; a host may be in several. Hosts of no tenant talk
+among themselves. Work that crosses tenants is not refused when the scenario is read but in the run,
+by the fabric, as hardware does it:
+
+- On InfiniBand a tenant is a partition. A queue pair sends with the P_Key of a partition that both
+  ends are in, or with the first of its own host. Switches drop at the port of the receiver what
+  does not match (`fabric.switch.partition_enforcement`, counted as PortXmitConstraintErrors);
+  without that the receiving adapter does (P_KeyViolations).
+- On Ethernet a tenant is a VLAN, or with IP a VRF. The first switch drops what goes to a host that
+  shares none with the sender.
+
+Either way nobody answers, so the sender retries and gives up: retry_exceeded. Tenants do not change
+lanes; give their work a `level` for that.
+)";
+
 constexpr std::string_view kRulesHead = R"(
 ## Fault rules of `tulle run`
 
@@ -295,7 +329,10 @@ std::string hpcc_text() {
     std::string text = "| key | |\n|---|---|\n";
     for (const HpccKey& key : hpcc_keys())
         text += fmt::format("| `{}` | {}{} |\n", key.name,
-                            key.why_ignored.empty() ? "used" : "no effect: ", key.why_ignored);
+                            key.is_of_hpcc ? "used with `CC_MODE 3`; otherwise no effect: "
+                            : key.why_ignored.empty() ? "used"
+                                                      : "no effect: ",
+                            key.why_ignored);
     return text;
 }
 
@@ -360,15 +397,16 @@ std::string reference() {
         "\n## work\n\nA list; each entry has one of the kinds below, and may have:\n\n{}"
         "\n## control\n\nOne word, as `kind` below, or a map:\n\n{}\n{}"
         "\n## faults\n\nA list; each entry has one of cable, switch, host and manager.\n\n{}"
-        "\n## qos\n\nA list of nodes whose settings differ from `fabric`.\n\n{}"
+        "\n## qos\n\nA list of nodes whose settings differ from `fabric`.\n\n{}\n{}"
+        "\n## tenants\n\nA list:\n\n{}\n{}"
         "\n## Configurations of the HPCC simulator\n\nThey run as they are, on the profile "
         "`peer-ns3-hpcc`. An unknown key is an error.\n\n{}{}",
         kHead, table(scenario_keys()), topology::spec_help(), table(topology_keys()),
         table(profile_keys()), profiles_text(), table(fabric_choice_keys()),
         settings_table("fabric."), table(switch_override_keys()), table(cable_override_keys()),
         settings_table("hosts.") + host_overrides_text(), gpus_text(), work_text(),
-        table(control_keys()), kControlNotes, table(fault_keys()), table(qos_keys()), hpcc_text(),
-        rules_text());
+        table(control_keys()), kControlNotes, table(fault_keys()), table(qos_keys()), kQosNotes,
+        table(tenant_keys()), kTenantNotes, hpcc_text(), rules_text());
 }
 
 }  // namespace tulle::scenario

@@ -1,7 +1,8 @@
-// A scenario is a stack of layers: the files that it is `like`, itself, and what a command line
-// sets. Settings of `fabric` and `hosts` are applied layer by layer on top of the profile; of all
-// else the last layer that has it counts. Only the last layer, or what a command line adds, is
-// asked whether all that it sets is of use: what it makes useless below was right in its own place.
+// A scenario is a stack of layers: the files that it is `like`, the scenario itself, and the
+// settings of a command line. Settings of `fabric` and `hosts` are applied layer by layer on top of
+// the profile. For everything else the last layer that has it wins. Only the last layer, and what a
+// command line adds, is checked for useless settings: a setting of a lower layer that it makes
+// useless was right there.
 #include "scenario/scenario.h"
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "scenario/host_overrides.h"
 #include "scenario/profile.h"
 #include "scenario/settings.h"
+#include "scenario/tenants.h"
 #include "scenario/work.h"
 #include "topology/format.h"
 #include "topology/spec.h"
@@ -42,6 +44,7 @@ constexpr KnownKey kScenarioKeys[] = {
      "who fills the tables of switches, and again when something breaks: see below"},
     {"faults", "list", "what breaks, and when: see below"},
     {"qos", "list", "nodes that are set up differently, as DCBX finds out: see below"},
+    {"tenants", "list", "hosts that may talk to each other and to nobody else: see below"},
     {"stop", "duration", "the run ends here at the latest"},
     {"capture", "list of cables", "whose packets are recorded"},
     {"trace", "yes or no", "keep what a timeline needs"},
@@ -75,7 +78,7 @@ struct Layer {
     Value root;
 };
 
-// A value of the last layer that has it.
+// A value, and the last layer that has it.
 struct Found {
     Layer* layer = nullptr;
     const Value* value = nullptr;
@@ -121,7 +124,7 @@ public:
             if (const Complaint wrong = set_line_rates(setup_)) last().notes.fail(1, *wrong);
         setup_.skips = overrides.skips;
         setup_.checks_skipping = overrides.checks_skipping;
-        if (!error()) read_lists(overrides.most_tasks);
+        if (!error()) read_lists(overrides);
         if (!error()) check_reactions();
         if (const base::Error* wrong = error()) return *wrong;
         return std::move(setup_);
@@ -144,7 +147,7 @@ private:
         return nullptr;
     }
 
-    // The files that this one is like come before it.
+    // Loads a file; the files that it is `like` come before it.
     void load(std::string_view text, std::string file) {
         auto layer = std::make_unique<Layer>(std::move(file));
         auto root = parse_tree(text, layer->notes.file());
@@ -192,7 +195,7 @@ private:
         return value != nullptr ? value->text : text_of(choice, "profile");
     }
 
-    // An entry of `fabrics` is a layer of its own, in the file that it is written in.
+    // An entry of `fabrics` is a layer of its own, in the file that contains it.
     void load_choice(size_t index) {
         const Found list = find("fabrics");
         if (!list || index >= list.value->items.size())
@@ -209,7 +212,7 @@ private:
         layers_.push_back(std::move(layer));
     }
 
-    // Changes what the last layer that has it says.
+    // Changes the part in the last layer that has it.
     Complaint edit_part(std::string_view part, const std::string& path, const Value& value) {
         for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
             if ((*layer)->root.find(part) == nullptr) continue;
@@ -218,7 +221,8 @@ private:
         return fmt::format("{}: the scenario has no {}", path, part);
     }
 
-    // Of two values for one thing only one could count, and of some things none does.
+    // Refuses two values for one setting, because only one could win, and settings without any
+    // effect.
     static Complaint check_given_once(const Overrides& overrides) {
         for (const auto& [path, text] : overrides.set) {
             const bool has_profile = !overrides.profile.empty() || overrides.fabric;
@@ -274,7 +278,7 @@ private:
     }
 
     Layer& last() { return *layers_.back(); }
-    // The scenario itself: what is missing is missing there, whatever a command line adds.
+    // The scenario itself. Missing parts are reported there, whatever a command line adds.
     Layer& own() { return *layers_[own_]; }
 
     void read_settings(bool unused_is_fine) {
@@ -301,7 +305,7 @@ private:
         setup_.host = target.host;
     }
 
-    // Where the setting was written last, if a scenario or a command line has it.
+    // Reports the error where the setting was written last, if a scenario or command line has it.
     void blame(const std::string& wrong) {
         for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer)
             if (const uint32_t line = line_of(wrong, (*layer)->root))
@@ -313,7 +317,7 @@ private:
         return section.is_map() ? without_overrides(section) : section;
     }
 
-    // The last layer that has such a list counts.
+    // Reads the list of the last layer that has one.
     void read_own_settings_of_hosts() {
         for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
             const Value* hosts = (*layer)->root.find("hosts");
@@ -322,22 +326,19 @@ private:
         }
     }
 
-    // Switches of the fabric between servers sum nothing up: a setting that would be ignored.
-    void refuse_reduction() {
+    // Refuses a setting of switches that would be ignored.
+    void refuse_of_switch(std::string_view key, std::string_view why) {
         for (const auto& layer : layers_) {
             const Value* fabric = layer->root.find("fabric");
             const Value* of_switch = fabric != nullptr ? fabric->find("switch") : nullptr;
-            const Value* reduction = of_switch != nullptr ? of_switch->find("reduction") : nullptr;
-            if (reduction != nullptr && setup_.fabric.node.reduction)
-                layer->notes.fail(reduction->line,
-                                  "fabric.switch.reduction has no effect: only switches inside "
-                                  "servers add up; remove it, and write gpus: {scale_up: nvlink4} "
-                                  "with algorithm: in_switch");
+            const Value* value = of_switch != nullptr ? of_switch->find(key) : nullptr;
+            if (value != nullptr)
+                layer->notes.fail(value->line,
+                                  fmt::format("fabric.switch.{} has no effect{}", key, why));
         }
     }
 
     void read_overrides() {
-        refuse_reduction();
         for (const auto& layer : layers_)
             if (const Value* fabric = layer->root.find("fabric"))
                 read_fabric_overrides(*fabric, layer->notes, setup_);
@@ -423,14 +424,22 @@ private:
         setup_.graph = *graph;
     }
 
-    void read_lists(uint64_t most_tasks) {
+    void read_lists(const Overrides& overrides) {
         const Names names(setup_.graph);
         const Found gpus = find("gpus");
         Notes& gpu_notes = gpus ? gpus.layer->notes : last().notes;
         WorkPlace place{.names = names, .files = files_, .hpcc_ids = hpcc_ids_};
         place.gpus = read_gpus(gpus.value, names, files_, gpu_notes, setup_);
-        place.most_tasks = most_tasks;
+        place.most_tasks = overrides.most_tasks;
+        place.reuses = overrides.reuses && !place.gpus.servers_differ;
         if (setup_.skips) place.most_stored = 0;
+        // These come before the work, because some work is simulated here by itself and must find
+        // the network complete.
+        if (const Found control = find("control"))
+            read_control(*control.value, names, control.layer->notes, setup_);
+        if (const Found faults = find("faults"))
+            read_faults(*faults.value, names, faults.layer->notes, setup_);
+        if (const Found qos = find("qos")) read_qos(*qos.value, names, qos.layer->notes, setup_);
         if (error()) return;
         if (const Found work = find("work")) {
             read_work(*work.value, place, work.layer->notes, setup_);
@@ -440,16 +449,15 @@ private:
             own().notes.fail(1, "the work is missing; write work: [{permutation: {bytes: 1MB}}]");
         }
         if (setup_.program.empty()) forget_gpus(gpus);
-        if (const Found control = find("control"))
-            read_control(*control.value, names, control.layer->notes, setup_);
-        if (const Found faults = find("faults"))
-            read_faults(*faults.value, names, faults.layer->notes, setup_);
-        if (const Found qos = find("qos")) read_qos(*qos.value, names, qos.layer->notes, setup_);
+        if (const Found tenants = find("tenants"))
+            read_tenants(*tenants.value, names, tenants.layer->notes, setup_);
+        else
+            refuse_of_switch("partition_enforcement", " without tenants; remove it, or add some");
         if (const Found capture = find("capture"))
             read_capture(*capture.value, names, capture.layer->notes, setup_);
     }
 
-    // Ranks wait for what arrives and react to it; no step of the clock is longer than that.
+    // Ranks react to arrivals; no step of the clock is longer than that reaction.
     void check_reactions() {
         constexpr base::Duration kLeast{1'000};
         if (setup_.program.empty()) return;
@@ -463,7 +471,7 @@ private:
                             setup_.scale_up->fabric_name));
     }
 
-    // Flows alone know hosts, not GPUs.
+    // Scenarios with flows only have hosts, no GPUs.
     void forget_gpus(const Found& gpus) {
         setup_.ranks.clear();
         setup_.scale_up.reset();
@@ -476,7 +484,7 @@ private:
     std::vector<std::unique_ptr<Layer>> layers_;
     size_t own_ = 0;
     size_t depth_ = 0;
-    size_t first_checked_ = 0;  // from this layer on, all that is set has to be of use
+    size_t first_checked_ = 0;  // from this layer on, settings without effect are errors
     sim::Setup setup_;
     bool hpcc_ids_ = false;
 };
@@ -541,11 +549,12 @@ base::Result<sim::Setup> from_connection_matrix(std::string_view text, std::stri
 }
 
 std::optional<std::string> set_line_rates(sim::Setup& setup) {
+    setup.fabric.telemetry = sim::wants_telemetry(setup);
     const auto rate_of_cable = [&](const topology::Cable& cable) {
         return cable.rate_bps != 0 ? base::Rate::bits_per_second(cable.rate_bps)
                                    : setup.fabric.link.rate;
     };
-    std::optional<base::Rate> usual;  // of the first host without settings of its own
+    std::optional<base::Rate> usual;  // rate of the first host without settings of its own
     for (const topology::Cable& cable : setup.graph.cables)
         for (const uint32_t node : {cable.a.node, cable.b.node}) {
             if (!setup.graph.nodes[node].is_host()) continue;

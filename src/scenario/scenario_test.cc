@@ -68,7 +68,7 @@ TEST(scenario, a_full_one_fills_every_part_of_the_setup) {
     EXPECT_EQ(setup.groups, (std::vector<std::string>{"noise", "flows"}));
     EXPECT_EQ(setup.flows[3].group, 1u);
     EXPECT_EQ(setup.flows[3].start, base::Instant{} + 2_us);
-    EXPECT_EQ(setup.flows[3].operation, sim::Operation::send);
+    EXPECT_EQ(setup.flows[3].operation, sim::Verb::send);
     EXPECT_EQ(setup.flows[3].service_level, 3u) << "the first that is lossless";
     EXPECT_EQ(setup.flows[3].traffic_class & 3, 2) << "understands marks";
     ASSERT_EQ(setup.faults.size(), 5u);

@@ -18,12 +18,13 @@ namespace {
 using fabric::FlowControl;
 using transport::Algorithm;
 
-// Values for something that is off.
+// True if a profile may set values for this feature while it is off.
 bool may_wait(Use use) {
-    return use == Use::staging || use == Use::watchdog || use == Use::notification_packets;
+    return use == Use::staging || use == Use::watchdog || use == Use::notification_packets ||
+           use == Use::telemetry;
 }
 
-// A value that a section sets, with the path from the root: "fabric.pfc.xoff".
+// A value that a section sets, with its path from the root: "fabric.pfc.xoff".
 struct Leaf {
     std::string path;
     const Value* value;
@@ -40,7 +41,7 @@ const Setting* find_setting(std::string_view path) {
     return nullptr;
 }
 
-// The keys that may stand below a path: of `fabric` they are link, framing, flow_control, ...
+// The possible keys below a path: for `fabric` they are link, framing, flow_control, ...
 std::vector<std::string_view> keys_below(std::string_view path) {
     std::vector<std::string_view> keys;
     for (const Setting& setting : all_settings()) {
@@ -53,7 +54,7 @@ std::vector<std::string_view> keys_below(std::string_view path) {
     return keys;
 }
 
-// Walks down a section as far as the table goes. Tables are three deep, so this ends.
+// Collects the values of a section, to the depth of the table. Tables are three deep, so this ends.
 void collect(const std::string& path, const Value& map, std::vector<Leaf>& leaves, Notes& notes) {
     const std::vector<std::string_view> known = keys_below(path);
     if (!map.is_map())
@@ -72,6 +73,22 @@ void collect(const std::string& path, const Value& map, std::vector<Leaf>& leave
     }
 }
 
+// Telemetry of two packets is comparable only if they took the same path.
+Complaint check_telemetry(const Target& target) {
+    const std::string_view name = transport::name_of(target.host.congestion);
+    if (!fabric::keeps_flows_together(target.fabric.route.choice))
+        return fmt::format(
+            "congestion.algorithm is {}, which compares telemetry of one path, and route.choice "
+            "spreads packets; write route: {{choice: ecmp}}",
+            name);
+    if (target.host.delivery != transport::Delivery::ordered)
+        return fmt::format(
+            "congestion.algorithm is {}, which needs one path a queue pair; write delivery: "
+            "ordered",
+            name);
+    return std::nullopt;
+}
+
 Complaint check_congestion(const Target& target) {
     const sim::HostSettings& host = target.host;
     const bool by_answer = host.notifications.way == transport::NotificationSettings::Way::answer;
@@ -86,10 +103,12 @@ Complaint check_congestion(const Target& target) {
                 "{} learns of marks from acknowledgements; write notifications: {{way: answer}}",
                 name);
     });
+    if (!complaint && transport::nature_of(host.congestion).wants_telemetry)
+        return check_telemetry(target);
     return complaint;
 }
 
-// Without acknowledgements nobody learns a round trip, and no answer carries a mark back.
+// Without acknowledgements there is no round trip to measure, and no answer carries a mark back.
 Complaint check_service(const sim::HostSettings& host) {
     if (host.service == sim::Service::reliable) return std::nullopt;
     if (host.service == sim::Service::datagram)
@@ -106,9 +125,13 @@ Complaint check_service(const sim::HostSettings& host) {
     return std::nullopt;
 }
 
-// Packets that come before their turn are lost to go-back-N.
+// Go-back-N drops packets that arrive out of order.
 Complaint check_delivery(const sim::HostSettings& host) {
-    if (host.delivery == transport::Delivery::ordered) return std::nullopt;
+    if (host.delivery == transport::Delivery::ordered)
+        return host.receiver_credit() == nullptr
+                   ? Complaint()
+                   : "receivers grant credit to queue pairs that take packets in any order; write "
+                     "delivery: unordered, or another congestion.algorithm";
     if (host.loss != transport::LossPolicy::selective_repeat)
         return "delivery is not ordered, but loss is go_back_n, which keeps no packet that comes "
                "early; write loss: selective_repeat";
@@ -132,6 +155,22 @@ Complaint check_lanes(const Target& target) {
         return "arbitration is vl_tables, but both tables are empty; write low: [0:4]";
     if (fabric.overflow == fabric::Overflow::trim && fabric.qos.trimmed_lane > most)
         return fmt::format("qos.trimmed_lane is above {}", most);
+    return std::nullopt;
+}
+
+// Messages from switches to sources must not wait for the buffer space that they report.
+Complaint check_back_pressure(const Target& target) {
+    const fabric::Settings& fabric = target.fabric;
+    const uint8_t lane = fabric.back_pressure.lane;
+    if (fabric.back_pressure.above_bytes == 0) return std::nullopt;
+    if (fabric.flow_control == FlowControl::credits)
+        return "back_pressure.above is set, but flow_control is credits: words would wait for "
+               "them; take pfc or none";
+    if (fabric.flow_control == FlowControl::pfc && (fabric.pfc.priorities >> lane & 1) != 0)
+        return fmt::format(
+            "back_pressure.lane is {}, which is paused; take one that is not in "
+            "pfc.priorities",
+            lane);
     return std::nullopt;
 }
 
@@ -192,9 +231,20 @@ std::string_view why_use_is_none(Use use, const Target& target) {
         case Use::dscp:
             return unless(fabric.qos.trust == fabric::Trust::dscp, "qos.trust is not dscp");
         case Use::flowlets:
-            return unless(fabric.route.choice == fabric::PathChoice::flowlet,
-                          "route.choice is not flowlet");
-        case Use::algorithm: return "";  // by its name
+            return unless(fabric.route.choice == fabric::PathChoice::flowlet ||
+                              fabric.route.choice == fabric::PathChoice::ugal,
+                          "route.choice is neither flowlet nor ugal");
+        case Use::ugal:
+            return unless(fabric.route.choice == fabric::PathChoice::ugal,
+                          "route.choice is not ugal");
+        case Use::loads:
+            return unless(fabric.route.choice == fabric::PathChoice::adaptive ||
+                              fabric.route.choice == fabric::PathChoice::flowlet ||
+                              fabric.route.choice == fabric::PathChoice::ugal,
+                          "route.choice looks at no loads");
+        case Use::back_pressure:
+            return unless(fabric.back_pressure.above_bytes != 0, "back_pressure.above is 0");
+        case Use::algorithm: return "";  // checked by its name
         case Use::notifications:
             return unless(transport::heeds_notifications(algorithm),
                           "congestion.algorithm heeds no notifications");
@@ -208,6 +258,10 @@ std::string_view why_use_is_none(Use use, const Target& target) {
         case Use::spread:
             return unless(target.host.delivery != transport::Delivery::ordered,
                           "delivery is ordered");
+        case Use::telemetry:
+            return unless(
+                transport::nature_of(algorithm).wants_telemetry || algorithm == Algorithm::plugin,
+                "congestion.algorithm asks for no telemetry");
     }
     return "";
 }
@@ -217,6 +271,8 @@ std::string_view why_use_is_none(Use use, const Target& target) {
 std::string why_unused(const Setting& setting, const Target& target) {
     if (setting.use != Use::algorithm) return std::string(why_use_is_none(setting.use, target));
     if (target.host.congestion == setting.algorithm) return "";
+    if (setting.algorithm == transport::Algorithm::rccc && target.host.receiver_credit() != nullptr)
+        return "";
     return fmt::format("congestion.algorithm is not {}", transport::name_of(setting.algorithm));
 }
 
@@ -225,7 +281,8 @@ void apply_section(std::string_view section, const Value& map, Target& target, N
     collect(std::string(section), map, leaves, notes);
     std::string& plugin = target.host.algorithms.plugin.source;
     const std::string inherited = std::exchange(plugin, "");
-    // By the table, not by the file: a choice is made before what depends on it.
+    // In the order of the table, not of the file: a choice is applied before the settings that
+    // depend on it.
     for (const Setting& setting : all_settings())
         for (const Leaf& leaf : leaves)
             if (leaf.path == setting.path)
@@ -252,13 +309,13 @@ void check_used(std::string_view section, const Value& map, const Target& target
 
 namespace {
 
-// Room for any packet, and for what must have come free before a credit update goes.
+// Credits must cover any packet, plus the bytes that must be freed before a credit update is sent.
 Complaint check_credits(const Target& target) {
     const fabric::CreditSettings& credits = target.fabric.credits;
     const uint32_t any = cluster::Framing(target.fabric).room_for_any(target.host.mtu);
-    const fabric::CreditUnit unit(credits.unit_bytes);
-    const uint64_t packet = uint64_t{unit.blocks_of(any)} * unit.bytes();
-    const uint64_t most = unit.most_bytes();
+    const fabric::CreditScale scale(credits.unit_bytes, credits.counter_bits);
+    const uint64_t packet = uint64_t{scale.blocks_of(any)} * scale.bytes();
+    const uint64_t most = scale.most_bytes();
     if (packet + credits.update_bytes > most)
         return fmt::format(
             "credits.update is {}B, and no more than {}B are given at a time, a packet of {}B "
@@ -295,7 +352,10 @@ Complaint check_together(const Target& target) {
     if (part > whole || 4 * part < whole)
         return fmt::format("switch.reduction_efficiency is {}/{}; write a ratio from 1/4 to 1",
                            part, whole);
+    if (fabric.route.choice == fabric::PathChoice::flowlet && fabric.route.flowlet_gap.ps == 0)
+        return "route.choice is flowlet, but there is no gap; write flowlet_gap: 50us";
     if (Complaint wrong = check_lanes(target)) return wrong;
+    if (Complaint wrong = check_back_pressure(target)) return wrong;
     if (Complaint wrong = check_service(target.host)) return wrong;
     if (Complaint wrong = check_delivery(target.host)) return wrong;
     return check_congestion(target);

@@ -1,5 +1,5 @@
-// Every setting of a fabric and its hosts: one table, which reads scenarios and profiles, says what
-// is unknown, wrong or of no use, and prints the reference.
+// All settings of a fabric and its hosts in one table. It is used to read scenarios and profiles,
+// to report unknown, wrong or useless settings, and to print the reference.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace tulle::scenario {
 
-// What must have been chosen for a setting to do anything.
+// The choice that a setting depends on: without it the setting has no effect.
 enum class Use : uint8_t {
     always,
     pfc,
@@ -35,6 +35,10 @@ enum class Use : uint8_t {
     notification_packets,
     staging,
     spread,
+    telemetry,
+    ugal,
+    loads,
+    back_pressure,
 };
 
 struct Setting {
@@ -45,24 +49,25 @@ struct Setting {
     transport::Algorithm algorithm = transport::Algorithm::none;
 };
 
-// In the order of the reference, which is the order in which they are applied.
+// In the order of the reference, in which they are also applied.
 std::span<const Setting> all_settings();
 
-// Why a setting does nothing with what was chosen; empty if it does something.
+// Why a setting has no effect with the current choices; empty if it has one.
 std::string why_unused(const Setting& setting, const Target& target);
 
-// Applies one section (`fabric` or `hosts`) of a file. Unknown keys and wrong values are noted.
+// Applies one section (`fabric` or `hosts`) of a file. Reports unknown keys and wrong values.
 void apply_section(std::string_view section, const Value& map, Target& target, Notes& notes);
 
-// Notes what a section sets although nothing looks at it. To be called when all is applied. A
-// profile may give values to what a scenario can switch on later: staging, the watchdog, CNPs.
+// Reports settings of a section that nothing uses. Call it after all sections are applied. A
+// profile may set values for features that a scenario can switch on later: staging, the watchdog,
+// CNPs.
 void check_used(std::string_view section, const Value& map, const Target& target, Notes& notes,
                 bool is_profile = false);
 
-// What does not go together, in one sentence that begins with the setting to change.
+// The first conflict between settings, in one sentence that begins with the setting to change.
 Complaint check_together(const Target& target);
 
-// The line in which a file sets what such a sentence begins with; 0: it does not.
+// The line of the file that sets the setting at the start of such a sentence; 0: none does.
 uint32_t line_of(std::string_view sentence, const Value& file);
 
 }  // namespace tulle::scenario

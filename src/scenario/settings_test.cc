@@ -134,7 +134,7 @@ TEST(settings, an_unknown_key_is_answered_with_the_nearest_one) {
     EXPECT_EQ(fabric_answer("a: 1"),
               "f:1: unknown key 'a' in fabric; the keys are link, framing, flow_control, overflow, "
               "pfc, credits, switch, arbitration, ets, vl_arbitration, qos, marking, ecn, fecn, "
-              "route");
+              "back_pressure, route");
     EXPECT_EQ(fabric_answer("\nlnik: {}"),
               "f:2: unknown key 'lnik' in fabric; did you mean 'link'?");
     EXPECT_EQ(fabric_answer("pfc:\n  xof: 1KB"),

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "scenario/memory.h"
 #include "scenario/models.h"
+#include "sim/cables.h"
 #include "sim/course.h"
 #include "workload/collectives/collective.h"
 #include "workload/generated_job.h"
@@ -84,7 +86,7 @@ constexpr KnownKey kStoreKeys[] = {
     {"drives", "map", "as of `storage`"},
 };
 
-// Failures of a server a day that were published.
+// A published failure rate of servers, per day.
 struct PublishedRate {
     std::string_view name;
     uint64_t per_million_node_days;
@@ -204,7 +206,7 @@ private:
              entry_.place.protocol);
     }
 
-    // The items of a list of words, each once.
+    // The items of a list of known words; a duplicate is an error.
     std::vector<std::string> words(std::string_view key, const Value& list,
                                    const std::vector<std::string_view>& known) {
         std::vector<std::string> found;
@@ -239,7 +241,7 @@ private:
             notes_.fail(line, "experts: deepep goes with layers: once");
     }
 
-    // Ranks that share the experts have to be able to hand tokens on.
+    // Ranks that share the experts must be able to forward tokens.
     void check_experts() {
         const StepOptions& options = entry_.options;
         if (!options.uses_deepep) return;
@@ -363,9 +365,9 @@ private:
     TrainingEntry entry_;
 };
 
-base::Duration time_of(const sim::Setup& setup) {
+workload::Rehearsed time_of(const sim::Setup& setup) {
     auto built = sim::Simulation::build(setup, 1);
-    if (!built) return {};
+    if (!built) return base::Duration{};
     sim::Simulation& simulation = **built;
     sim::Course course(setup, simulation);
     for (; !course.is_over(); course.choose()) {
@@ -373,9 +375,10 @@ base::Duration time_of(const sim::Setup& setup) {
         simulation.exchange(0);
     }
     base::Duration most{};
-    for (const sim::PhaseResult& phase : simulation.finish(course.end()).phases)
+    const sim::Result result = simulation.finish(course.end());
+    for (const sim::PhaseResult& phase : result.phases)
         most = std::max(most, phase.end - phase.begin);
-    return most;
+    return {most, result.skipping.doubt};
 }
 
 // The networks of a setup, without its work.
@@ -385,6 +388,10 @@ sim::Setup idle(const sim::Setup& setup) {
     alone.fabric = setup.fabric;
     alone.host = setup.host;
     alone.host_overrides = setup.host_overrides;
+    alone.qos = setup.qos;
+    alone.switches = setup.switches;
+    alone.cable_errors = setup.cable_errors;
+    alone.marking_of_rate = setup.marking_of_rate;
     alone.ranks = setup.ranks;
     alone.scale_up = setup.scale_up;
     alone.seed = setup.seed;
@@ -392,18 +399,26 @@ sim::Setup idle(const sim::Setup& setup) {
     return alone;
 }
 
-// With --skip, a collective of many bytes is generated and what repeats of it is skipped. None
-// where it is not a ring, or is small. The limit is chosen: 512 ranks of 64 MiB.
-std::optional<base::Duration> time_skipped(const sim::Setup& setup,
-                                           const std::vector<workload::Placement>& groups,
-                                           const workload::CollectiveOptions& options) {
-    constexpr uint64_t kManyBytes = uint64_t{32} << 30;
+// A separate job whose messages have the service level and traffic class of another job.
+workload::Job rehearsal_of(const workload::Job& job) {
+    workload::Job alone{"rehearsal"};
+    alone.service_level = job.service_level;
+    alone.traffic_class = job.traffic_class;
+    return alone;
+}
+
+// With --skip, a collective of many bytes is generated, and its repetitions are skipped. Nullopt if
+// it has no closed form or is small. The limit is chosen: 64 ranks of 64 MiB.
+std::optional<workload::Rehearsed> time_skipped(const sim::Setup& setup, const workload::Job& job,
+                                                const std::vector<workload::Placement>& groups,
+                                                const workload::CollectiveOptions& options) {
+    constexpr uint64_t kManyBytes = uint64_t{4} << 30;
     uint64_t ranks = 0;
     for (const workload::Placement& group : groups) ranks += group.size();
     if (!setup.skips || ranks * options.bytes < kManyBytes) return std::nullopt;
     sim::Setup alone = idle(setup);
     alone.skips = true;
-    alone.program.jobs.push_back({"rehearsal"});
+    alone.program.jobs.push_back(rehearsal_of(job));
     for (const workload::Placement& group : groups) {
         const auto placement = std::make_shared<const workload::Placement>(group);
         const auto schedule = workload::Schedule::make(options, placement);
@@ -413,14 +428,66 @@ std::optional<base::Duration> time_skipped(const sim::Setup& setup,
     return time_of(alone);
 }
 
-// What these groups take on the networks of a setup that is idle otherwise.
+// Hops and delays of the shortest ways between hosts, computed once for each switch that has hosts.
+class Ways {
+public:
+    explicit Ways(const sim::Setup& setup) : setup_(setup), ports_(setup.graph) {
+        const std::vector<uint32_t> nodes = setup.graph.endpoints();
+        for (const sim::RankPlace& rank : setup.ranks) host_.push_back(nodes[rank.endpoint]);
+    }
+
+    uint64_t between(uint32_t from, uint32_t to) {
+        const topology::Ports::Link& out = ports_.at({host_[from], 0});
+        const topology::Ports::Link& in = ports_.at({host_[to], 0});
+        const uint64_t ends = length_of(out) + length_of(in);
+        if (setup_.graph.nodes[out.peer.node].is_host()) return ends;
+        std::vector<uint64_t>& lengths = from_switch_[out.peer.node];
+        if (lengths.empty()) lengths = lengths_from(out.peer.node);
+        return ends + lengths[in.peer.node];
+    }
+
+private:
+    static constexpr uint64_t kHop = uint64_t{1} << 48;
+
+    uint64_t length_of(const topology::Ports::Link& link) const {
+        return kHop + static_cast<uint64_t>(sim::cable_delay(setup_, link.cable).ps);
+    }
+
+    // Ways between switches, found level by level. Of several ways with equal hops, the one with
+    // the least delay counts.
+    std::vector<uint64_t> lengths_from(uint32_t first) const {
+        constexpr uint64_t kFar = UINT64_MAX / 2;
+        std::vector<uint64_t> lengths(setup_.graph.nodes.size(), kFar);
+        lengths[first] = 0;
+        std::vector<uint32_t> level{first};
+        while (!level.empty()) {
+            std::vector<uint32_t> next;
+            for (const uint32_t node : level)
+                for (const topology::Ports::Link& link : ports_.of(node)) {
+                    const uint32_t peer = link.peer.node;
+                    if (!link.is_cabled() || setup_.graph.nodes[peer].is_host()) continue;
+                    if (lengths[peer] == kFar) next.push_back(peer);
+                    if (lengths[peer] / kHop > lengths[node] / kHop)
+                        lengths[peer] = std::min(lengths[peer], lengths[node] + length_of(link));
+                }
+            level = std::move(next);
+        }
+        return lengths;
+    }
+
+    const sim::Setup& setup_;
+    const topology::Ports ports_;
+    std::vector<uint32_t> host_;  // by rank
+    std::map<uint32_t, std::vector<uint64_t>> from_switch_;
+};
+
+// The time of these groups on the networks of a setup that is otherwise idle.
 template <class Append>
-base::Duration time_of_groups(const sim::Setup& setup,
-                              const std::vector<workload::Placement>& groups, Append append) {
+workload::Rehearsed time_of_groups(const sim::Setup& setup, const workload::Job& job,
+                                   const std::vector<workload::Placement>& groups, Append append) {
     sim::Setup alone = idle(setup);
-    const workload::Job job{"rehearsal"};
     for (const workload::Placement& group : groups) {
-        workload::JobBuilder builder(alone.program, job, group);
+        workload::JobBuilder builder(alone.program, rehearsal_of(job), group);
         append(builder);
     }
     return time_of(alone);
@@ -445,31 +512,46 @@ TrainingEntry read_training(const Value& map, const Gpus& gpus, std::vector<uint
     return TrainingReader(map, gpus, notes).read(std::move(ranks));
 }
 
-workload::Rehearse rehearsal(const sim::Setup& setup) {
-    return [&setup](const std::vector<workload::Placement>& groups,
-                    const workload::CollectiveOptions& options) {
-        if (const auto time = time_skipped(setup, groups, options)) return *time;
-        return time_of_groups(setup, groups, [&](workload::JobBuilder& builder) {
+workload::Rehearse rehearsal(const sim::Setup& setup, const workload::Job& job) {
+    return [&setup, job](const std::vector<workload::Placement>& groups,
+                         const workload::CollectiveOptions& options) -> workload::Rehearsed {
+        if (const auto time = time_skipped(setup, job, groups, options)) return *time;
+        return time_of_groups(setup, job, groups, [&](workload::JobBuilder& builder) {
             workload::append(builder, "rehearsal", options);
         });
     };
 }
 
+std::function<uint64_t(uint32_t, uint32_t)> ways_between_ranks(const sim::Setup& setup) {
+    const auto is_slow = [](const sim::RankPlace& rank) {
+        return rank.compute_permille != 1000 || rank.reaction_permille != 1000;
+    };
+    if (std::ranges::any_of(setup.ranks, is_slow) || !setup.faults.empty() || !setup.qos.empty() ||
+        !setup.host_overrides.empty() || !setup.switches.empty() || !setup.cable_errors.empty() ||
+        setup.fabric.route.kind == fabric::RouteKind::spanning_tree)
+        return nullptr;
+    const auto ways = std::make_shared<Ways>(setup);
+    return [ways](uint32_t from, uint32_t to) { return ways->between(from, to); };
+}
+
 base::Duration time_alone(const sim::Setup& setup, workload::Program program) {
     sim::Setup alone = idle(setup);
     alone.program = std::move(program);
-    return time_of(alone);
+    return time_of(alone).time;
 }
 
-workload::RehearseExperts rehearsal_of_experts(const sim::Setup& setup) {
-    return [&setup](const std::vector<workload::Placement>& groups,
-                    const workload::ExpertOptions& options, bool comes_back) {
-        return time_of_groups(setup, groups, [&](workload::JobBuilder& builder) {
-            const workload::ExpertRoutes routes(options, builder.placement());
-            const auto append = comes_back ? workload::append_combine : workload::append_dispatch;
-            append(builder, "rehearsal", options, routes);
-            builder.end();
-        });
+workload::RehearseExperts rehearsal_of_experts(const sim::Setup& setup, const workload::Job& job) {
+    return [&setup, job](const std::vector<workload::Placement>& groups,
+                         const workload::ExpertOptions& options, bool comes_back) {
+        return time_of_groups(setup, job, groups,
+                              [&](workload::JobBuilder& builder) {
+                                  const workload::ExpertRoutes routes(options, builder.placement());
+                                  const auto append = comes_back ? workload::append_combine
+                                                                 : workload::append_dispatch;
+                                  append(builder, "rehearsal", options, routes);
+                                  builder.end();
+                              })
+            .time;
     };
 }
 

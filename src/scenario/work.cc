@@ -13,7 +13,7 @@
 namespace tulle::scenario {
 namespace {
 
-// Chosen. What a sender keeps of a message grows with it, by a few bytes for each GiB.
+// Chosen. A sender's memory for a message grows with it, by a few bytes per GiB.
 constexpr uint64_t kMostBytes = 100'000'000'000'000;
 
 constexpr KnownKey kCommonKeys[] = {
@@ -73,8 +73,9 @@ public:
         : place_(place),
           notes_(notes),
           setup_(setup),
-          jobs_({place.names, place.gpus, place.most_tasks, place.most_stored, &place.files}, notes,
-                setup) {}
+          jobs_({place.names, place.gpus, place.most_tasks, place.most_stored, &place.files,
+                 place.reuses},
+                notes, setup) {}
 
     void read_entry(const Value& entry, uint32_t index) {
         const WorkKind* kind = kind_of(entry);
@@ -129,7 +130,7 @@ private:
         return found;
     }
 
-    // Returns what it is called.
+    // Returns the name of the entry.
     std::string read_common(const Value& entry, const WorkKind& kind) {
         pattern_ = default_flow(setup_.fabric);
         std::string name(kind.key.name);
@@ -151,7 +152,7 @@ private:
         return name;
     }
 
-    // Where switches trust it, hosts sort by it too.
+    // If switches trust DSCP, hosts choose their lane by it too.
     void set_dscp(const Value& value) {
         const auto dscp = static_cast<uint8_t>(number(value, "dscp", 0, 63));
         pattern_.traffic_class = static_cast<uint8_t>(dscp << 2 | (pattern_.traffic_class & 3));
@@ -159,10 +160,10 @@ private:
             pattern_.service_level = setup_.fabric.qos.lane_of_dscp[dscp];
     }
 
-    sim::Operation operation(const Value& value) {
-        if (value.text == "write") return sim::Operation::write;
-        if (value.text == "send") return sim::Operation::send;
-        if (value.text == "read") return sim::Operation::read;
+    sim::Verb operation(const Value& value) {
+        if (value.text == "write") return sim::Verb::write;
+        if (value.text == "send") return sim::Verb::send;
+        if (value.text == "read") return sim::Verb::read;
         notes_.fail(value.line, fmt::format("operation: '{}' is none of write, send, read",
                                             value.text.substr(0, 40)));
         return {};

@@ -1,4 +1,4 @@
-// The list `work` of a scenario: what hosts send.
+// The list `work` of a scenario: the traffic of hosts.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace tulle::scenario {
 
-// What each entry may say besides its kind.
+// The keys of each entry besides its kind.
 std::span<const KnownKey> work_keys();
 
 std::span<const WorkKind> work_kinds();
@@ -23,27 +23,28 @@ std::span<const WorkKind> work_kinds();
 struct WorkPlace {
     const Names& names;
     const FileReader& files;
-    bool hpcc_ids = false;  // the topology is HPCC's, so its flow files count all its nodes
+    bool hpcc_ids = false;  // the topology is HPCC's, whose flow files number all nodes
     size_t most_flows = workload::kMostMessages;
     Gpus gpus{};
     uint64_t most_tasks = kMostTasks;
     uint64_t most_stored = kMostStoredTasks;
+    bool reuses = true;  // StepOptions::reuses
 };
 
-// Adds the flows and jobs of the list to the setup, whose graph, fabric and seed are there already.
+// Adds the flows and jobs of the list to the setup, which must have its graph, fabric and seed.
 void read_work(const Value& list, const WorkPlace& place, Notes& notes, sim::Setup& setup);
 
-// Adds the flows of a file as one group. Gives flow files' ports and priority groups.
+// Adds the flows of a file as one group, with the file's ports and priority groups.
 void add_messages(std::span<const workload::Message> messages, sim::Flow pattern,
                   sim::Setup& setup);
 
-// What a flow is unless it says more: a level and DSCP whose lane is lossless, where one is.
+// The defaults of a flow: a service level and DSCP whose lane is lossless, if there is one.
 sim::Flow default_flow(const fabric::Settings& fabric);
 
-// Messages of an HPCC flow file with node ids turned into endpoints, or what is wrong.
+// Turns the node ids of an HPCC flow file into endpoints, or says what is wrong.
 Complaint to_endpoints(const Names& names, std::vector<workload::Message>& messages);
 
-// Gives flows the paths that were recorded. Ids are those of the graph's nodes.
+// Gives flows their recorded paths. Ids are those of the graph's nodes.
 Complaint add_paths(std::span<const workload::RecordedPath> paths, const Names& names,
                     size_t first_flow, sim::Setup& setup);
 

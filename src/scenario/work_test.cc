@@ -117,8 +117,9 @@ TEST(faults, what_is_wrong_with_one_is_said) {
               "s.yaml:3: when it happens is missing; write at: 100us");
     EXPECT_EQ(with_fault("{at: 1us, state: down}"),
               "s.yaml:3: a fault has one of cable, switch, host and manager");
-    EXPECT_EQ(with_fault("{at: 1us, cable: h0-leaf0}"),
-              "s.yaml:3: what becomes of it is missing; write state: down or state: up");
+    EXPECT_EQ(
+        with_fault("{at: 1us, cable: h0-leaf0}"),
+        "s.yaml:3: what becomes of it is missing; write state: down, state: up or state: flapping");
     EXPECT_EQ(with_fault("{at: 1us, cable: h0-h1, state: down}"),
               "s.yaml:3: there is no cable 'h0-h1'; both nodes are there, but not so many cables "
               "between them");
