@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/names.h"
+#include "wire/uet/uet.h"
 
 namespace tulle::report {
 namespace {
@@ -39,12 +40,7 @@ wire::Endpoint endpoint_of(uint32_t host, uint32_t node, Encapsulation encapsula
     return endpoint;
 }
 
-bool is_infiniband(Encapsulation encapsulation) {
-    return encapsulation == Encapsulation::infiniband_local ||
-           encapsulation == Encapsulation::infiniband_global;
-}
-
-// Pause frames and credits go from one end of the cable to the other, packets from host to host.
+// Pause frames and credits travel between the ends of a cable, packets from host to host.
 wire::Path path_of(const sim::Setup& setup, const std::vector<uint32_t>& hosts,
                    const sim::CapturedPacket& captured) {
     wire::Path path;
@@ -86,12 +82,23 @@ void CaptureWriter::add(std::span<const sim::CapturedPacket> packets,
     for (const sim::CapturedPacket& captured : packets) {
         const wire::Path path = path_of(setup_, hosts_, captured);
         wire::Packet packet = captured.packet;
-        packet.payload = {};  // modelled: what it held is long gone, and shows as zeros
-        const size_t size = wire::encode(packet, path, {}, bytes_);
+        packet.payload = {};  // modelled: the content is not kept, and is written as zeros
+        const size_t size = encode(packet, path);
         const wire::Heard heard{place_of(captured.cable, cables_), captured.from_a,
                                 static_cast<uint64_t>(captured.at.ps) / 1000};
         wire::append_to_capture_of(link_, heard, wire::Bytes(bytes_).first(size), file);
     }
+}
+
+// Pauses are the link's, whatever the transport.
+size_t CaptureWriter::encode(const wire::Packet& packet, const wire::Path& path) {
+    const bool is_uet =
+        setup_.fabric.framing.is_captured_as_uet && packet.kind == wire::PacketKind::transport &&
+        link_ == wire::LinkLayer::ethernet && path.encapsulation != Encapsulation::roce_v1;
+    if (!is_uet) return wire::encode(packet, path, {}, bytes_);
+    const bool is_ordered = setup_.host.delivery == transport::Delivery::ordered;
+    return wire::encode_uet(packet, path, is_ordered ? wire::UetMode::rod : wire::UetMode::rud,
+                            bytes_);
 }
 
 std::vector<uint32_t> tapped_cables(const sim::Setup& setup) {
@@ -102,7 +109,7 @@ std::vector<uint32_t> tapped_cables(const sim::Setup& setup) {
     return cables;
 }
 
-// Cables that were asked for come first, heard or not.
+// Requested cables come first, even without packets.
 std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result& result) {
     std::vector<uint32_t> cables = tapped_cables(setup);
     std::vector<sim::CapturedPacket> packets = result.captured;

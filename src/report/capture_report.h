@@ -1,6 +1,6 @@
-// The packets of tapped cables as a capture file that tcpdump, Wireshark and `tulle decode` open.
-// Addresses are made from numbers: endpoint n is 10.0.0.0 + n + 1, LID n + 1, and its MAC and GID
-// end with the number of its node.
+// Writes the packets of tapped cables as a capture file for tcpdump, Wireshark and `tulle decode`.
+// Addresses are derived from numbers: endpoint n is 10.0.0.0 + n + 1, LID n + 1, and its MAC and
+// GID end with the number of its node.
 #pragma once
 
 #include <span>
@@ -12,17 +12,19 @@
 
 namespace tulle::report {
 
-// Writes a capture piece by piece. Bytes go to the end of a file that the caller empties.
+// Writes a capture piece by piece. Bytes are appended to a buffer that the caller empties.
 class CaptureWriter {
 public:
-    // Each of these cables is an interface, so that readers see a packet that passes two of them as
-    // one.
+    // Each of these cables is an interface, so that readers recognise a packet that passes two of
+    // them.
     CaptureWriter(const sim::Setup& setup, std::vector<uint32_t> cables,
                   std::vector<std::byte>& file);
-    // In the order of time.
+    // In order of time.
     void add(std::span<const sim::CapturedPacket> packets, std::vector<std::byte>& file);
 
 private:
+    size_t encode(const wire::Packet& packet, const wire::Path& path);
+
     const sim::Setup& setup_;
     const std::vector<uint32_t> cables_;
     const std::vector<uint32_t> hosts_;
@@ -30,10 +32,10 @@ private:
     std::vector<std::byte> bytes_;  // of one packet
 };
 
-// The cables of all taps, each once.
+// The cables of all taps, without repetition.
 std::vector<uint32_t> tapped_cables(const sim::Setup& setup);
 
-// The same of a result that has all packets.
+// The same for a result that holds all packets.
 std::vector<std::byte> capture_report(const sim::Setup& setup, const sim::Result& result);
 
 }  // namespace tulle::report

@@ -31,6 +31,7 @@ const char* cause_name(CauseKind kind) {
         case CauseKind::buffer_overflow: return "buffer_overflow";
         case CauseKind::headroom_overflow: return "headroom_overflow";
         case CauseKind::settings_disagree: return "settings_disagree";
+        case CauseKind::deadlock: return "deadlock";
         case CauseKind::link_down: return "link_down";
         case CauseKind::no_route: return "no_route";
         case CauseKind::watchdog: return "watchdog";

@@ -16,12 +16,13 @@ using workload::Collective;
 using workload::Task;
 using workload::Tier;
 
-// Who takes part in a phase, and what it uses.
+// The members of a phase, and what it uses.
 struct Participants {
     std::vector<bool> ranks;
     bool uses_scale_up = false;
     bool uses_scale_out = false;
     bool reduces_in_switch = false;
+    bool adds_up_between = false;            // switches between servers do
     std::map<uint32_t, uint64_t> bytes_out;  // of messages between servers, by endpoint
     std::map<uint32_t, uint64_t> bytes_in;
     std::map<uint32_t, Duration> computing;  // by rank
@@ -93,6 +94,7 @@ private:
             return;
         }
         phase.uses_scale_out = true;
+        phase.adds_up_between |= traffic.kind == Task::Kind::sum_for_all;
         const uint32_t from = setup_.ranks[is_read ? traffic.peer : traffic.rank].endpoint;
         const uint32_t to = setup_.ranks[is_read ? traffic.rank : traffic.peer].endpoint;
         if (from == to) return;
@@ -111,11 +113,11 @@ private:
             case Collective::all_to_all:
             case Collective::broadcast: break;
         }
-        // Experts are sent what the gate says, not the same each.
+        // Experts receive what the gate decides, not equal amounts.
         if (phase.algorithm.starts_with("deepep")) return busiest(who);
         if (who.uses_scale_out) {
             const std::vector<Side> all = sides(who);
-            const Duration between = across(phase, all);
+            const Duration between = across(phase, who, all);
             return who.uses_scale_up ? std::max(between, around_ranks(phase, who, all)) : between;
         }
         return who.uses_scale_up ? inside(phase, who) : Duration{};
@@ -127,7 +129,7 @@ private:
         return most;
     }
 
-    // The endpoint that has most to send or to take.
+    // The endpoint that sends or receives most.
     Duration busiest(const Participants& who) const {
         Duration most{};
         for (const auto* load : {&who.bytes_out, &who.bytes_in})
@@ -136,7 +138,7 @@ private:
         return most;
     }
 
-    // Ranks of one switch inside a server are one side where that network is used.
+    // Ranks on one switch inside a server form one side if that network is used.
     uint32_t side_of(const sim::RankPlace& place, bool uses_scale_up) const {
         if (!uses_scale_up || place.scale_up >= islands_.size())
             return static_cast<uint32_t>(setup_.graph.nodes.size()) + place.endpoint;
@@ -159,7 +161,8 @@ private:
         return sides;
     }
 
-    Duration across(const workload::Phase& phase, const std::vector<Side>& sides) const {
+    Duration across(const workload::Phase& phase, const Participants& who,
+                    const std::vector<Side>& sides) const {
         base::uint128_t all_bps = 0;
         base::uint128_t most_bps = 0;
         uint64_t ranks = 0;
@@ -172,7 +175,10 @@ private:
         const base::uint128_t bytes = phase.bytes;
         const uint64_t others = sides.size() - 1;
         switch (phase.collective) {
-            case Collective::all_reduce: return time_for(setup_, bytes * 2 * others, all_bps);
+            case Collective::all_reduce:
+                // To the switches once, and back once.
+                if (who.adds_up_between) return time_for(setup_, bytes * sides.size(), all_bps);
+                return time_for(setup_, bytes * 2 * others, all_bps);
             case Collective::reduce_scatter:
             case Collective::all_gather: return time_for(setup_, bytes * others, all_bps);
             case Collective::all_to_all: break;
@@ -187,7 +193,7 @@ private:
         return most;
     }
 
-    // What ranks have to send, or to receive, over all their ports together.
+    // What ranks must send or receive, over all their ports together.
     Duration around_ranks(const workload::Phase& phase, const Participants& who,
                           const std::vector<Side>& sides) const {
         base::uint128_t bps = 0;
@@ -226,19 +232,19 @@ private:
         }
     }
 
-    // Payload in full packets at a rate.
+    // Time of a payload in full packets at a rate.
     static Duration time_for(const sim::Setup& setup, base::uint128_t bytes, base::uint128_t bps) {
         if (bps == 0) return {};
         const uint32_t mtu = setup.host.mtu;
-        const uint64_t wire = data_wire_bytes(setup, sim::Operation::write, mtu, false, false);
+        const uint64_t wire = data_wire_bytes(setup, sim::Verb::write, mtu, false, false);
         constexpr base::uint128_t kBitPicoseconds = 8'000'000'000'000u;
         return {static_cast<int64_t>(bytes * wire / mtu * kBitPicoseconds / bps)};
     }
 
     const sim::Setup& setup_;
-    std::vector<uint64_t> out_rates_;  // bits a second, by endpoint
+    std::vector<uint64_t> out_rates_;  // bits per second, by endpoint
     std::vector<uint64_t> up_rates_;
-    std::vector<uint32_t> islands_;  // of an endpoint inside a server, the switch that it is on
+    std::vector<uint32_t> islands_;  // the switch inside the server, by endpoint
 };
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(collectives, the_limit_is_what_must_cross_the_hosts_links) {
     run.phase("sum", Collective::all_reduce, 4096 * 1000, 2_ms);
     run.phase("exchange", Collective::all_to_all, 4096 * 1000, 1_ms);
     const uint64_t wire =
-        data_wire_bytes(run.setup, sim::Operation::write, run.setup.host.mtu, false, false) * 4096 /
+        data_wire_bytes(run.setup, sim::Verb::write, run.setup.host.mtu, false, false) * 4096 /
         run.setup.host.mtu;
     const base::Rate rate = run.setup.fabric.link.rate;
     const auto facts = collective_facts(run.setup, run.result);

@@ -15,7 +15,7 @@ uint64_t thousandths(int64_t part, int64_t whole) {
         static_cast<uint64_t>(whole));
 }
 
-// What one host sends or takes in all.
+// All that one host sends or receives.
 struct Load {
     uint64_t bytes = 0;
     Instant first = Instant::never();
@@ -79,7 +79,7 @@ void Facts::reckon_limit() {
         limit = std::max(limit, flow.start + ideals_[i] - begin);
         const auto path = ideal.path(flow);
         if (path.empty()) continue;
-        const bool is_read = flow.operation == sim::Operation::read;
+        const bool is_read = flow.operation == sim::Verb::read;
         const uint64_t bytes = flow_wire_bytes(setup, flow);
         const auto rest = [&](topology::CableEnd end) {
             return ideals_[i] - cable_rate(setup, names.ports().at(end).cable).time_for(bytes);
@@ -105,13 +105,13 @@ void Facts::reckon_limit() {
     }
 }
 
-// Phases of a job follow one another, jobs run beside each other.
+// Phases of a job run one after another, jobs in parallel.
 void Facts::reckon_program_limit() {
     std::vector<Duration> by_job(setup.program.jobs.size());
     for (size_t i = 0; i < by_job.size(); ++i) by_job[i] = setup.program.jobs[i].start - begin;
     for (const CollectiveFacts& phase : collectives) {
         by_job.resize(std::max<size_t>(by_job.size(), phase.job + 1));
-        // Of a training step most overlaps; its limit is below.
+        // Most of a training step overlaps; its limit is computed below.
         if (phase.purpose == workload::Purpose::general) by_job[phase.job] += phase.limit;
     }
     for (size_t i = 0; i < by_job.size(); ++i)
@@ -208,7 +208,7 @@ uint64_t Facts::header_permille() const {
         const bool is_read = traffic.kind == workload::Task::Kind::read;
         if (!is_read && traffic.kind != workload::Task::Kind::send) return;
         message.bytes = traffic.bytes / traffic.messages;
-        message.operation = is_read ? sim::Operation::read : sim::Operation::write;
+        message.operation = is_read ? sim::Verb::read : sim::Verb::write;
         add(message, traffic.messages);
     });
     if (payload == 0) return 0;
@@ -251,7 +251,7 @@ uint8_t Facts::lane_of(const sim::Flow& flow) const {
 }
 
 bool Facts::may_cross(const sim::Flow& flow, uint32_t node, uint16_t port) const {
-    const bool is_read = flow.operation == sim::Operation::read;
+    const bool is_read = flow.operation == sim::Verb::read;
     const uint32_t from = names.hosts()[is_read ? flow.destination : flow.source];
     const uint32_t to = names.hosts()[is_read ? flow.source : flow.destination];
     const uint32_t peer = names.ports().at({node, port}).peer.node;
@@ -263,7 +263,7 @@ bool Facts::may_cross(const sim::Flow& flow, uint32_t node, uint16_t port) const
             if (nodes[i] == node && nodes[i + 1] == peer) return true;
         return false;
     }
-    // Trees that are not made of shortest paths may lead anywhere between switches.
+    // Trees that are not shortest paths may use any link between switches.
     if (setup.fabric.route.kind != fabric::RouteKind::shortest) return true;
     return routes.may_cross(from, to, {node, port});
 }

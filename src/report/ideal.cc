@@ -9,12 +9,12 @@ namespace tulle::report {
 namespace {
 
 using base::Duration;
-using sim::Operation;
+using sim::Verb;
 
 constexpr int64_t kPicosecondsPerNanosecond = 1'000;
-constexpr uint64_t kHeaderBytes = 64;  // that a switch looks at, as fabric/cabling.cc has it
+constexpr uint64_t kHeaderBytes = 64;  // that a switch must receive, see fabric/cabling.cc
 
-// What a message is cut into. A message of one packet has only a last one.
+// The packets of a message. A message of one packet has only a last one.
 struct Packets {
     uint64_t count = 0;
     uint64_t first = 0;  // bytes on the wire
@@ -22,17 +22,17 @@ struct Packets {
     uint64_t last = 0;
 };
 
-constexpr wire::Operation opcode_of(Operation operation, bool is_first, bool is_last) {
+constexpr wire::Operation opcode_of(Verb operation, bool is_first, bool is_last) {
     using Wire = wire::Operation;
     const auto pick = [&](Wire only, Wire first, Wire middle, Wire last) {
         return is_first ? (is_last ? only : first) : (is_last ? last : middle);
     };
     switch (operation) {
-        case Operation::write:
+        case Verb::write:
             return pick(Wire::write_only, Wire::write_first, Wire::write_middle, Wire::write_last);
-        case Operation::send:
+        case Verb::send:
             return pick(Wire::send_only, Wire::send_first, Wire::send_middle, Wire::send_last);
-        case Operation::read: break;
+        case Verb::read: break;
     }
     return pick(Wire::read_response_only, Wire::read_response_first, Wire::read_response_middle,
                 Wire::read_response_last);
@@ -87,8 +87,8 @@ Duration longest_way_of_two(const std::vector<Cells>& table) {
     return longest;
 }
 
-// The first packet as far as link `leaves`, middle ones from there to `enters`, each link of these
-// at least once and the slowest for all that are left, then the last packet to the end.
+// The first packet up to link `leaves`; middle packets from there to `enters`, at least one per
+// link and all others on the slowest; then the last packet to the end.
 Duration longest_way(const std::vector<Cells>& table) {
     Duration longest{};
     Duration first{};
@@ -110,8 +110,8 @@ Duration longest_way(const std::vector<Cells>& table) {
 
 }  // namespace
 
-uint64_t data_wire_bytes(const sim::Setup& setup, Operation operation, uint64_t payload,
-                         bool is_first, bool is_last) {
+uint64_t data_wire_bytes(const sim::Setup& setup, Verb operation, uint64_t payload, bool is_first,
+                         bool is_last) {
     return wire_bytes(setup, opcode_of(operation, is_first, is_last), payload);
 }
 
@@ -159,7 +159,7 @@ Duration Ideal::time_on(const Link& link, uint64_t packet_bytes, uint64_t packet
             static_cast<int64_t>(packets)};
 }
 
-// Cables and switches on the way, and the packets one after the other on each link.
+// Cables and switches on the path, and the packets one after another on each link.
 Duration Ideal::message(const sim::Flow& flow, const std::vector<Link>& links) const {
     const Packets packets = packets_of(*setup_, flow);
     if (packets.count == 1) return single(packets.last, links);
@@ -173,7 +173,7 @@ Duration Ideal::message(const sim::Flow& flow, const std::vector<Link>& links) c
                                                               : longest_way(table));
 }
 
-// Cables, switches, and the headers that a switch has to have seen before it cuts through.
+// Cables, switches, and the headers that a switch must receive before it cuts through.
 Duration Ideal::way(uint64_t packet_bytes, const std::vector<Link>& links) const {
     Duration way{};
     for (size_t i = 0; i < links.size(); ++i) {
@@ -197,7 +197,7 @@ Duration Ideal::single(uint64_t packet_bytes, const std::vector<Link>& links) co
 
 Duration Ideal::of(const sim::Flow& flow) const {
     const std::vector<Link> links = links_of(path(flow));
-    const bool is_read = flow.operation == Operation::read;
+    const bool is_read = flow.operation == Verb::read;
     const uint64_t other_way = wire_bytes(
         *setup_, is_read ? wire::Operation::read_request : wire::Operation::acknowledge, 0);
     const sim::HostSettings& source = setup_->host_of(hosts_[flow.source]);
@@ -208,7 +208,7 @@ Duration Ideal::of(const sim::Flow& flow) const {
 
 // The first packet comes from memory, and the last goes there, after the one before it.
 Duration Ideal::memory(const sim::Flow& flow, const std::vector<Link>& links) const {
-    const bool is_read = flow.operation == Operation::read;
+    const bool is_read = flow.operation == Verb::read;
     const auto at = [&](uint32_t end) -> const transport::MemoryAccess& {
         return setup_->host_of(hosts_[end]).memory;
     };

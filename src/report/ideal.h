@@ -1,12 +1,11 @@
-// How long a flow takes that has the fabric to itself, in closed form: the yardstick of slowdown.
+// The time of a flow that is alone on the fabric, in closed form: the reference of slowdown.
 //
 // A message is N packets of three sizes (first, middle, last) that pass H links one after another.
-// The time until the last packet is through is the longest way through a table of packets and
-// links, one step right or down at a time, each cell the time of that packet on that link. As all
-// middle packets are alike, the way is known by the link where it leaves the first packet and the
-// link where it enters the last one: a look at H * H ways instead of N * H cells. A switch that
-// cuts through does not wait for the end of a packet: then the slowest link counts, and at each
-// switch the headers.
+// The time until the last packet arrives is the longest path through a table of packets and links,
+// one step right or down at a time, where each cell is the time of that packet on that link. Middle
+// packets are equal, so a path is determined by the link where it leaves the first packet and the
+// link where it enters the last one: H * H paths instead of N * H cells. A cut-through switch does
+// not wait for the end of a packet: then the slowest link counts, and the headers at each switch.
 #pragma once
 
 #include "report/routes.h"
@@ -15,7 +14,7 @@
 namespace tulle::report {
 
 // A packet's bytes on a link, gap included.
-uint64_t data_wire_bytes(const sim::Setup& setup, sim::Operation operation, uint64_t payload,
+uint64_t data_wire_bytes(const sim::Setup& setup, sim::Verb operation, uint64_t payload,
                          bool is_first, bool is_last);
 // All packets of a flow.
 uint64_t flow_wire_bytes(const sim::Setup& setup, const sim::Flow& flow);
@@ -30,11 +29,11 @@ public:
     // From the doorbell to the requester's completion, once the last acknowledgement is back.
     base::Duration of(const sim::Flow& flow) const;
 
-    // The same as HPCC's files have it (ideal_fct): the round trip of the path, the time of one
-    // payload on each link of it, and all bytes at the rate of the slowest link.
+    // The same by the formula of HPCC's files (ideal_fct): the round trip of the path, the time of
+    // one payload on each link, and all bytes at the rate of the slowest link.
     base::Duration of_hpcc(const sim::Flow& flow) const;
 
-    // The links of a flow's data: as it was told to go, or the first of the shortest ways.
+    // The links of a flow's data: its given path, or the first of the shortest paths.
     std::vector<topology::CableEnd> path(const sim::Flow& flow) const;
 
 private:

@@ -37,7 +37,7 @@ testing::MadeRun chain(uint32_t switches) {
     return run;
 }
 
-sim::Flow flow_of(uint64_t bytes, sim::Operation operation = sim::Operation::write) {
+sim::Flow flow_of(uint64_t bytes, sim::Verb operation = sim::Verb::write) {
     sim::Flow flow;
     flow.destination = 1;
     flow.bytes = bytes;
@@ -77,7 +77,7 @@ TEST(Ideal, a_read_sends_its_request_first_and_needs_no_acknowledgement) {
     const Routes routes(run.setup.graph);
     // Request: 50 + 12 + 16 and 20 of gap; response: AETH instead of RETH.
     const base::Duration sending = base::Duration{(98 + 186) * 20} * 2;
-    EXPECT_EQ(Ideal(run.setup, routes).of(flow_of(100, sim::Operation::read)), sending + 4_us);
+    EXPECT_EQ(Ideal(run.setup, routes).of(flow_of(100, sim::Verb::read)), sending + 4_us);
 }
 
 // Packet by packet and link by link, as a store-and-forward path does it.
@@ -110,7 +110,7 @@ TEST(Ideal, the_closed_form_is_what_packets_do_one_by_one_at_any_rates) {
             cable.rate_bps = kRates[random.below(4)];
             cable.delay = 1_ns;
         }
-        const auto operation = static_cast<sim::Operation>(random.below(3));
+        const auto operation = static_cast<sim::Verb>(random.below(3));
         const sim::Flow flow = flow_of(1 + random.below(4000), operation);
         const Routes routes(run.setup.graph);
         sim::Flow nothing = flow;

@@ -5,13 +5,14 @@
 #include "report/control.h"
 #include "report/json_values.h"
 #include "report/skipping.h"
+#include "report/tenants.h"
 #include "report/time_shares.h"
 #include "workload/collectives/collective.h"
 
 namespace tulle::report {
 namespace {
 
-// Whole nanoseconds are whole numbers; the rest has up to three decimals, and no digit is lost.
+// Whole nanoseconds are integers; others have up to three decimals, without loss.
 Json ns(int64_t picoseconds) {
     if (picoseconds % 1000 == 0) return picoseconds / 1000;
     return static_cast<double>(picoseconds) / 1000;
@@ -25,8 +26,11 @@ Json ns(Instant instant) {
 
 Json dropped_json(const std::array<uint64_t, sim::kDropCauses>& dropped) {
     Json json = Json::object();
-    for (size_t i = 0; i < dropped.size(); ++i)
-        json[drop_name(static_cast<sim::Drop>(i))] = dropped[i];
+    for (size_t i = 0; i < dropped.size(); ++i) {
+        const auto cause = static_cast<sim::Drop>(i);
+        if (cause != sim::Drop::other_tenant || dropped[i] != 0)
+            json[drop_name(cause)] = dropped[i];
+    }
     return json;
 }
 
@@ -120,7 +124,7 @@ Json pauses_json(const Facts& facts) {
     return pauses;
 }
 
-// Inside, ratios are whole thousandths; outside, numbers.
+// Ratios are whole thousandths internally, and numbers in the JSON.
 void add_field(const Field& field, Json& json) {
     static constexpr std::string_view kPermille = "_permille";
     if (field.name.ends_with(kPermille)) {
@@ -165,7 +169,7 @@ Json verdict_json(const Facts& facts, const Verdict& verdict) {
     return json;
 }
 
-// In picoseconds, so that they add up to the letter.
+// In picoseconds, so that they add up exactly.
 Json shares_json(const Facts& facts) {
     if (facts.result.account.shares.empty()) return nullptr;
     Json shares = Json::array();
@@ -175,7 +179,7 @@ Json shares_json(const Facts& facts) {
     return {{"end_ps", facts.result.account.end.ps}, {"shares", std::move(shares)}};
 }
 
-// What the library's cost model says of a way to do it.
+// The prediction of the library's cost model.
 Json estimate_json(const workload::Estimate& estimate) {
     if (estimate.name.empty()) return nullptr;
     return {{"name", estimate.name}, {"time_us", microseconds(estimate.time)}};
@@ -275,6 +279,43 @@ Json repair_json(const Facts& facts, const sim::RepairResult& found) {
     return json;
 }
 
+// Left out where there are none.
+void add_tenants(const Facts& facts, Json& json) {
+    if (facts.setup.tenants.empty()) return;
+    json["tenants"] = Json::array();
+    const auto hosts = [&](const std::vector<uint32_t>& endpoints) {
+        Json names = Json::array();
+        for (const uint32_t endpoint : endpoints) names.push_back(facts.names.endpoint(endpoint));
+        return names;
+    };
+    for (const sim::Tenant& tenant : facts.setup.tenants) {
+        const TenantFacts found = tenant_facts(facts, tenant);
+        const auto time = [&](size_t percent) {
+            return found.times.empty() ? Json(nullptr)
+                                       : microseconds(percentile(found.times, percent));
+        };
+        json["tenants"].push_back({{"name", tenant.name},
+                                   {has_partition_keys(facts) ? "pkey" : "vlan",
+                                    has_partition_keys(facts) ? tenant.pkey : tenant.vlan},
+                                   {"hosts", hosts(tenant.full)},
+                                   {"limited", hosts(tenant.limited)},
+                                   {"flows", found.flows},
+                                   {"flows_ended_well", found.times.size()},
+                                   {"median_us", time(50)},
+                                   {"max_us", time(100)},
+                                   {"packets_refused", found.refused}});
+    }
+    json["violations"] = Json::array();
+    for (const sim::Violation& one : facts.result.violations)
+        json["violations"].push_back({{"src", facts.names.endpoint(one.source)},
+                                      {"src_tenants", tenants_of(facts, one.source)},
+                                      {"dst", facts.names.endpoint(one.destination)},
+                                      {"dst_tenants", tenants_of(facts, one.destination)},
+                                      {"at", violation_place(facts, one)},
+                                      {"counter", counter_of(facts, one)},
+                                      {"packets", one.packets}});
+}
+
 // Left out where tables are given.
 void add_control(const Facts& facts, Json& json) {
     const sim::ControlResult& control = facts.result.control;
@@ -290,7 +331,7 @@ void add_control(const Facts& facts, Json& json) {
         json["control"]["faults"].push_back(repair_json(facts, repair));
 }
 
-// Left out where there is none, so that other reports stay as they are.
+// Left out if there is none, so that other reports do not change.
 void add_trainings(const Facts& facts, Json& json) {
     if (facts.trainings.empty()) return;
     json["training"] = Json::array();
@@ -420,6 +461,7 @@ Json run_json(const Facts& facts, const Verdict& verdict) {
                  {"links", links_json(facts)},
                  {"pauses", pauses_json(facts)},
                  {"disagreements", disagreements_json(facts)}};
+    add_tenants(facts, json);
     add_control(facts, json);
     add_trainings(facts, json);
     add_skipping(facts, json);

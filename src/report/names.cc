@@ -46,6 +46,7 @@ const char* drop_name(sim::Drop cause) {
         case sim::Drop::head_of_queue: return "head_of_queue";
         case sim::Drop::watchdog: return "watchdog";
         case sim::Drop::hop_limit: return "hop_limit";
+        case sim::Drop::other_tenant: return "other_tenant";
     }
     return "unknown";
 }

@@ -40,8 +40,8 @@ std::string outcome_text(const Trial& trial) {
 Judgement judge_trial(const Trial& trial) {
     if (trial.without.empty() || !trial.ended) return Judgement::untried;
     const Duration saved = trial.before - trial.after;
-    if (saved * 2 >= trial.cause.time) return Judgement::cause;
-    return saved * 20 >= trial.before ? Judgement::part : Judgement::not_the_cause;
+    if (saved * 20 < trial.before) return Judgement::not_the_cause;
+    return saved * 2 >= trial.cause.time ? Judgement::cause : Judgement::part;
 }
 
 std::string why_text(const Facts& facts, const Verdict& verdict, const std::vector<Trial>& trials) {

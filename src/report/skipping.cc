@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/int128.h"
 #include "base/units.h"
 #include "report/findings/findings.h"
@@ -26,6 +28,12 @@ std::string fine_percent_text(int64_t millionths) {
                        size % 10'000 / 10);
 }
 
+// Of which exchanges and messages are simulated once.
+bool repeats_training(const Facts& facts) {
+    return std::ranges::any_of(facts.setup.program.jobs,
+                               [](const workload::Job& job) { return job.training != nullptr; });
+}
+
 }  // namespace
 
 uint64_t skipped_permille(const Facts& facts) {
@@ -35,11 +43,26 @@ uint64_t skipped_permille(const Facts& facts) {
 std::string skipping_text(const Facts& facts) {
     if (!facts.setup.skips) return "";
     const sim::Skipping& skipping = facts.result.skipping;
-    if (skipping.jumps == 0) return fmt::format("Skipped   nothing: {}\n", skipping.why_not);
-    std::string text = fmt::format(
-        "Skipped   {} of the time in {}, estimated error {}; links and packets are of the rest\n",
-        percent_text(skipped_permille(facts)), counted(skipping.jumps, "jump"),
-        fine_percent_text(millionths(skipping.doubt, facts.span)));
+    const std::string doubt = fine_percent_text(millionths(skipping.doubt, facts.span));
+    std::string text;
+    if (skipping.jumps != 0)
+        text = fmt::format(
+            "Skipped   {} of the time in {}, estimated error {}; links and packets are of the "
+            "rest\n",
+            percent_text(skipped_permille(facts)), counted(skipping.jumps, "jump"), doubt);
+    else if (repeats_training(facts))
+        text = fmt::format("Skipped   nothing: {}, estimated error {}\n", skipping.why_not, doubt);
+    else
+        text = fmt::format("Skipped   nothing: {}\n", skipping.why_not);
+    for (const workload::Job& job : facts.setup.program.jobs) {
+        if (!job.training) continue;
+        const auto in_program = std::ranges::count_if(job.training->stands_for,
+                                                      [](uint32_t ranks) { return ranks != 0; });
+        const size_t ranks = job.training->ranks.size();
+        if (static_cast<size_t>(in_program) < ranks)
+            text += fmt::format("          {} of {} GPUs are simulated, the others find the same\n",
+                                in_program, ranks);
+    }
     if (skipping.expected.ps > 0)
         text += fmt::format(
             "          checked: {} in full took {} longer than estimated\n",

@@ -10,6 +10,7 @@
 #include "report/findings/findings.h"
 #include "report/skipping.h"
 #include "report/table.h"
+#include "report/tenants.h"
 #include "report/time_shares.h"
 
 namespace tulle::report {
@@ -21,6 +22,7 @@ constexpr size_t kMostLinks = 10;
 constexpr size_t kMostFlows = 5;
 constexpr size_t kMostBlames = 10;
 constexpr size_t kMostCauses = 4;
+constexpr size_t kMostDisagreements = 10;
 
 std::string time_text(Duration duration) {
     return base::to_string(duration);
@@ -62,7 +64,7 @@ std::string aggregate_goodput(const Facts& facts) {
     return rate_text(static_cast<uint64_t>(bits / static_cast<uint64_t>(facts.span.ps)));
 }
 
-// Least, middle and most of what flows took.
+// Least, median and most time of flows.
 void distribution(const Facts& facts, Table& table) {
     std::vector<Duration> times;
     std::vector<uint64_t> slowdowns;
@@ -97,7 +99,7 @@ std::string estimate_text(const workload::Estimate& estimate) {
     return fmt::format("{} {}", estimate.name, time_text(estimate.time));
 }
 
-// Those of training steps and of serving are too many for a row each.
+// Training steps and serving have too many for one row each.
 std::string phase_table(const Facts& facts) {
     const auto is_shown = [](const CollectiveFacts& phase) {
         return phase.purpose == workload::Purpose::general;
@@ -164,7 +166,7 @@ std::string flows(const Facts& facts) {
     return text + slowest.text();
 }
 
-// Each named piece of work by itself.
+// Each named piece of work separately.
 struct Group {
     uint64_t bytes = 0;
     uint64_t flows = 0;
@@ -288,8 +290,11 @@ std::string packets(const Facts& facts) {
 std::string disagreements(const Facts& facts) {
     if (facts.result.disagreements.empty()) return "";
     std::string text = "\nDCBX\n";
-    for (const sim::Disagreement& at : facts.result.disagreements)
-        text += fmt::format("  {}: {}\n", facts.names.cable(at.cable), at.what);
+    const auto& all = facts.result.disagreements;
+    for (size_t i = 0; i < std::min(all.size(), kMostDisagreements); ++i)
+        text += fmt::format("  {}: {}\n", facts.names.cable(all[i].cable), all[i].what);
+    if (all.size() > kMostDisagreements)
+        text += fmt::format("  and {} more\n", all.size() - kMostDisagreements);
     return text;
 }
 
@@ -306,9 +311,10 @@ std::string engine(const Facts& facts) {
 }  // namespace
 
 std::string text_report(const Facts& facts, const Verdict& verdict) {
-    return header(facts) + collectives(facts) + flows(facts) + groups(facts) + links(facts) +
-           pauses(facts) + packets(facts) + control_text(facts) + disagreements(facts) +
-           time_shares_text(facts) + engine(facts) + "\n" + verdict_text(verdict);
+    return header(facts) + collectives(facts) + flows(facts) + groups(facts) + tenants_text(facts) +
+           links(facts) + pauses(facts) + packets(facts) + control_text(facts) +
+           disagreements(facts) + time_shares_text(facts) + engine(facts) + "\n" +
+           verdict_text(verdict);
 }
 
 std::string verdict_text(const Verdict& verdict) {

@@ -14,7 +14,7 @@ using fabric::ShareKind;
 
 constexpr size_t kMostRows = 12;
 
-// Of these the sum over the links says more than each of them.
+// For these the sum over all links is more useful than each link.
 bool is_everywhere(ShareKind kind) {
     return kind == ShareKind::serialization || kind == ShareKind::propagation ||
            kind == ShareKind::switching;
@@ -111,13 +111,13 @@ std::string time_shares_text(const Facts& facts) {
     Table table;
     Duration rest{};
     for (size_t i = 0; i < rows.size(); ++i) {
-        if (i >= kMostRows) {
+        const uint64_t permille =
+            static_cast<uint64_t>(rows[i].time.ps) * 1000 / static_cast<uint64_t>(whole.ps);
+        if (i >= kMostRows || permille == 0) {
             rest += rows[i].time;
             continue;
         }
-        table.row({share_text(rows[i]), base::to_string(rows[i].time),
-                   percent_text(static_cast<uint64_t>(rows[i].time.ps) * 1000 /
-                                static_cast<uint64_t>(whole.ps))});
+        table.row({share_text(rows[i]), base::to_string(rows[i].time), percent_text(permille)});
     }
     if (rest.ps != 0) table.row({"all else", base::to_string(rest), ""});
     return fmt::format("\nWhere the {} went, along the last chain of waits\n",

@@ -13,7 +13,7 @@ namespace {
 
 using sim::TraceEvent;
 
-// What the format calls processes and threads are groups of tracks and tracks.
+// The format's processes and threads serve as groups of tracks and tracks.
 constexpr uint32_t kFlowTracks = 1;
 constexpr uint32_t kLinkTracks = 2;
 constexpr uint32_t kRankTracks = 3;
@@ -22,7 +22,7 @@ std::string string_json(const std::string& text) {
     return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
-// Microseconds, the unit of the format, to the picosecond.
+// Microseconds, the unit of the format, exact to the picosecond.
 std::string micro(int64_t picoseconds) {
     return fmt::format("{}.{:06}", picoseconds / 1'000'000, picoseconds % 1'000'000);
 }
@@ -90,12 +90,13 @@ void add_flows(const Facts& facts, Writer& writer) {
     }
 }
 
-// The stream of each rank of a training step: what it computes, and what it waits for.
+// The stream of each rank in a training step: its computation and its waits.
 void add_ranks(const Facts& facts, Writer& writer) {
     if (facts.trainings.empty() || facts.result.tasks.empty()) return;
     writer.group(kRankTracks, "ranks");
     for (const TrainingFacts& training : facts.trainings)
         for (size_t place = 0; place < training.job->streams.size(); ++place) {
+            if (training.job->stands_for[place] == 0) continue;
             const uint32_t thread = training.job->ranks[place] + 1;
             writer.track(kRankTracks, thread,
                          fmt::format("{}: GPU {}", training.name, training.job->ranks[place]));
@@ -106,7 +107,7 @@ void add_ranks(const Facts& facts, Writer& writer) {
         }
 }
 
-// The tracks of links: one for each port and lane of which something is told.
+// The tracks of links: one per port and lane with events.
 class LinkTracks {
 public:
     LinkTracks(const Names& names, Writer& writer) : names_(names), writer_(writer) {}
@@ -132,7 +133,7 @@ public:
         }
     }
 
-    // A pause that has no end lasts as long as the run.
+    // A pause without an end lasts until the end of the run.
     void finish(Instant end) {
         while (!paused_since_.empty()) end_pause(paused_since_.begin()->first, end);
     }

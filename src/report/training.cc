@@ -31,7 +31,7 @@ uint64_t per_second(uint128_t amount, Duration time) {
     return static_cast<uint64_t>(amount * 1'000'000'000'000u / static_cast<uint64_t>(time.ps));
 }
 
-// What a task of a stream waited for: meeting points pass the question on.
+// What a task of a stream waited for, looking through meeting points.
 Purpose waited_for(const sim::Setup& setup, const sim::Result& result, uint32_t task) {
     uint32_t need = result.tasks[task].last_need;
     while (need != sim::TaskTime::kNothing) {
@@ -55,18 +55,20 @@ Sums sums_of(const sim::Setup& setup, const sim::Result& result, const workload:
              Instant end) {
     Sums sums;
     for (size_t place = 0; place < job.streams.size(); ++place) {
+        const int64_t ranks = job.stands_for[place];
+        if (ranks == 0) continue;
         Instant last{};
         for (const Stretch& one : stretches_of(setup, result, job, place)) {
             const bool computes =
                 one.purpose == Purpose::compute || one.purpose == Purpose::optimizer;
-            const int64_t time = (one.end - one.begin).ps;
+            const int64_t time = ranks * (one.end - one.begin).ps;
             if (computes && !one.is_waiting)
                 sums.computing += time;
             else
                 sums.of(computes ? Purpose::pipeline : one.purpose) += time;
             last = one.end;
         }
-        sums.of(Purpose::pipeline) += (end - last).ps;
+        sums.of(Purpose::pipeline) += ranks * (end - last).ps;
     }
     return sums;
 }
@@ -77,7 +79,7 @@ uint64_t bus_bandwidth(workload::Collective collective, uint32_t ranks, uint64_t
     return per_second(uint128_t{bytes} * factor.numerator / factor.denominator, time);
 }
 
-// Those that were simulated where they happened.
+// Collectives that were simulated in place.
 void add_simulated(const std::vector<CollectiveFacts>& collectives, uint32_t job,
                    TrainingFacts& facts) {
     std::map<std::pair<Purpose, workload::Collective>, SlowestCollective> found;
@@ -161,7 +163,7 @@ std::string text_of(const TrainingFacts& facts) {
     row("bubble of the pipeline", facts.bubble, "-");
     for (const Purpose purpose : kExposed) {
         const auto i = static_cast<size_t>(purpose);
-        // A few picoseconds between the ends of two ranks are nothing to show.
+        // Ignores differences of a few picoseconds between the ends of ranks.
         if (facts.permille(facts.exposed[i]) > 0)
             row("exposed: " + purpose_text(purpose), facts.exposed[i],
                 place_text(facts.job->leaves_server[i]));

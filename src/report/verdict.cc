@@ -31,7 +31,7 @@ std::string pace_text(const Verdict& verdict) {
                        percent_text(verdict.bottleneck->busy_permille));
 }
 
-// That work did not end is the effect; what comes next is likely the cause.
+// Unfinished work is the effect; the next finding is the likely cause.
 std::string failure_sentence(const std::vector<Finding>& findings) {
     const auto is_effect = [](const Finding& finding) {
         return finding.kind == FindingKind::flows_failed ||
@@ -50,18 +50,28 @@ std::string interrupted_sentence(const Facts& facts) {
                        facts.flows());
 }
 
-// At the limit nothing held it up, and what comes first is what set the pace.
+// A run at the limit was not held up; the first finding set the pace.
 std::string cause_sentence(const Facts& facts, const Verdict& verdict) {
     const Cause& cause = verdict.causes.front();
     const Duration whole = facts.result.account.end - Instant{};
-    const auto part = static_cast<uint64_t>(cause.time.ps) * 1000 / static_cast<uint64_t>(whole.ps);
-    const std::string text = fmt::format("{} ({} of the time)", cause.sentence, percent_text(part));
+    const auto part_of = [&](Duration time) {
+        return percent_text(static_cast<uint64_t>(time.ps) * 1000 /
+                            static_cast<uint64_t>(whole.ps));
+    };
+    const std::string alike =
+        cause.places == 1
+            ? ""
+            : fmt::format("; {} with {}", part_of(cause.alike),
+                          cause.places == 2 ? "another place alike"
+                                            : fmt::format("{} others alike", cause.places - 1));
+    const std::string text =
+        fmt::format("{} ({} of the time{})", cause.sentence, part_of(cause.time), alike);
     if (verdict.limit_permille >= kAtLimitPermille)
         return fmt::format("nothing held it up: {}; {}", limit_text(verdict), text);
     return fmt::format("{}: {}", limit_text(verdict), text);
 }
 
-// What a finding of this kind would show as, among causes.
+// The kinds of cause that a finding of this kind corresponds to.
 bool agrees(FindingKind finding, CauseKind cause) {
     switch (finding) {
         case FindingKind::losses:
@@ -77,12 +87,12 @@ bool agrees(FindingKind finding, CauseKind cause) {
     }
 }
 
-// These tell of flows that suffer, whether or not the run ends with them.
+// These report flows that suffer, whether or not they decide the end of the run.
 bool is_about_others(FindingKind kind) {
     return kind == FindingKind::victims || kind == FindingKind::noisy_neighbour;
 }
 
-// A finding that explains less than a tenth of what was lost against the limit is a note.
+// A finding that explains less than a tenth of the time above the limit is a note.
 void weigh(const Facts& facts, Verdict& verdict) {
     if (verdict.causes.empty()) return;
     const Duration lost = facts.span - std::min(facts.span, facts.limit);
@@ -119,6 +129,7 @@ Verdict judge(const Facts& facts) {
     find_deadlock(facts, findings);
     find_failed_flows(facts, findings);
     find_unfinished_phases(facts, findings);
+    find_violations(facts, findings);
     find_pauses(facts, findings);
     find_losses(facts, findings);
     find_repairs(facts, findings);
@@ -153,6 +164,7 @@ const char* kind_name(FindingKind kind) {
         case FindingKind::needless_resending: return "needless_resending";
         case FindingKind::noisy_neighbour: return "noisy_neighbour";
         case FindingKind::dcbx_disagreement: return "dcbx_disagreement";
+        case FindingKind::other_tenant: return "other_tenant";
         case FindingKind::full_link: return "full_link";
         case FindingKind::host_set_the_pace: return "host_set_the_pace";
         case FindingKind::senders_held_back: return "senders_held_back";

@@ -1,7 +1,7 @@
-// What a run says in the end: how close to the limit, which link set the pace, and what went wrong,
-// each finding with its culprit by name. A healthy run has no findings. Where the run was
-// explained, the cause that took most of its time is the verdict, and a finding that no such cause
-// agrees with is a note.
+// The verdict on a run: how close to the limit it was, which link set the pace, and what went
+// wrong, each finding with its culprit by name. A healthy run has no findings. If the run was
+// explained, the verdict is the cause that took most of its time, and a finding that no such cause
+// confirms is a note.
 #pragma once
 
 #include <optional>
@@ -15,26 +15,27 @@
 namespace tulle::report {
 
 enum class FindingKind : uint8_t {
-    deadlock,            // ports wait for each other in a circle
+    deadlock,            // ports wait for each other in a cycle
     flows_failed,        // did not end, or ended with an error
     phases_unfinished,   // of the program
     slow_receiver,       // a host holds up the fabric
-    pauses,              // a port that has more to send than it can holds up others
-    victims,             // flows or phases that do not cross the congested port suffer all the same
+    pauses,              // an overloaded port holds up others
+    victims,             // flows or phases suffer although they do not cross the congested port
     uneven_paths,        // equal paths that were not used equally
-    idle_paths,          // cables that the spanning tree leaves out
+    idle_paths,          // cables outside the spanning tree
     losses,              // one for each cause
-    no_route,            // one for each fault that cost something, with a control plane
+    no_route,            // one per fault with a cost, with a control plane
     pfc_only_brake,      // pauses, although marks should have come first
     needless_resending,  // nothing was lost
-    noisy_neighbour,     // one class of traffic slows another one down in the same lane
-    dcbx_disagreement,   // two ends of a cable are set differently
+    noisy_neighbour,     // one class of traffic slows another in the same lane
+    dcbx_disagreement,   // the two ends of a cable have different settings
+    other_tenant,        // hosts sent to hosts of another tenant
     full_link,           // a link between switches was full, the hosts' links were not
     host_set_the_pace,   // between its memory and its adapter
-    senders_held_back,   // nothing was full, paused or lost, and yet it took long
+    senders_held_back,   // nothing was full, paused or lost, but the run took long
 };
 
-// A note tells, a warning is worth a change of settings, a failure is a run that did not succeed.
+// A note informs, a warning suggests a change of settings, a failure is a run that did not succeed.
 enum class Severity : uint8_t { note, warning, failure };
 
 struct Field {
@@ -66,7 +67,7 @@ struct Verdict {
     std::optional<Bottleneck> bottleneck;
     std::optional<Sufferer> slowest;
     std::vector<Finding> findings;  // the gravest first
-    std::vector<Cause> causes;      // where the time went, and why; the first one is the answer
+    std::vector<Cause> causes;      // where the time went, and why; the first one is the verdict
     std::string sentence;
 };
 

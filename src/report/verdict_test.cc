@@ -395,7 +395,28 @@ TEST(Verdict, ends_of_a_cable_that_disagree_are_named) {
     MadeRun run = star(2);
     run.flow(0, 1);
     run.result.disagreements.push_back({0, "h0 protects priority 3, s0 does not"});
-    expect_says(find(run.verdict(), FindingKind::dcbx_disagreement), {"h0 - s0[0]", "priority 3"});
+    expect_says(find(run.verdict(), FindingKind::dcbx_disagreement),
+                {"h0 - s0[0]", "priority 3", "nothing was lost by it in this run"});
+    run.result.disagreements.push_back({1, "neither does h1"});
+    run.link("s0", "h1").dropped[static_cast<size_t>(sim::Drop::buffer_full)] = 7;
+    expect_says(find(run.verdict(), FindingKind::dcbx_disagreement),
+                {"7 packets lost to full buffers there", "1 more cable has such ends"});
+}
+
+TEST(Verdict, a_host_that_sends_to_another_tenant_is_named_with_the_place_that_refuses_it) {
+    MadeRun run = star(4);
+    run.flow(0, 1);
+    run.setup.tenants = {{"red", 1, 2, {0, 2}, {}}, {"blue", 2, 3, {1}, {}}};
+    run.setup.fabric.framing.encapsulation = wire::Encapsulation::infiniband_local;
+    run.result.violations = {{0, 1, run.node("s0"), 1, false, 12},
+                             {0, 3, run.node("h3"), 0, false, 2}};
+    expect_says(find(run.verdict(), FindingKind::other_tenant),
+                {"h0 of tenant red sent to h1 of tenant blue: 12 packets dropped at s0[1] -> h1 "
+                 "(PortXmitConstraintErrors)",
+                 "14 packets in all, of 2 pairs of hosts"});
+    run.result.violations[0].packets = 1;
+    expect_says(find(run.verdict(), FindingKind::other_tenant),
+                {"h3 of no tenant: 2 packets dropped at h3 (P_KeyViolations)"});
 }
 
 TEST(Verdict, a_full_link_between_switches_is_named_where_the_hosts_could_do_more) {

@@ -1,20 +1,16 @@
-// Hosts, senders and ranks.
+// Causes at hosts, senders and ranks.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "report/causes/investigation.h"
+#include "sim/rank_trails.h"
+#include "workload/placement.h"
 
 namespace tulle::report::causes {
+namespace {
 
-CauseKind Investigation::why_it_does_not_take(uint32_t node) const {
-    if (has_fault(sim::Fault::Kind::pause_storm, node)) return CauseKind::pause_storm;
-    const bool is_slow = has_fault(sim::Fault::Kind::slow_receiver, node);
-    return is_slow || facts_.setup.host.receive_toll.is_free() ? CauseKind::slow_receiver
-                                                               : CauseKind::host_bus;
-}
-
-std::string Investigation::receiving_text(CauseKind kind, const std::string& name) {
+std::string receiving_text(CauseKind kind, const std::string& name) {
     if (kind == CauseKind::pause_storm)
         return fmt::format("host {} paused its link for no reason", name);
     if (kind == CauseKind::slow_receiver)
@@ -22,38 +18,69 @@ std::string Investigation::receiving_text(CauseKind kind, const std::string& nam
     return fmt::format("host {} moves data between memory and adapter no faster", name);
 }
 
+// Computation of the job; a launch counts as software of the library.
+bool is_computing(const workload::Task& task) {
+    return task.kind == workload::Task::Kind::compute && !task.is_launch && task.duration.ps != 0;
+}
+
+Duration computing_of(const sim::Setup& setup, const workload::Task& task) {
+    return task.duration * setup.ranks[task.rank].compute_permille / 1000;
+}
+
+}  // namespace
+
+CauseKind Investigation::why_it_does_not_take(uint32_t node) const {
+    if (cables_.has_fault(sim::Fault::Kind::pause_storm, node)) return CauseKind::pause_storm;
+    const bool is_slow = cables_.has_fault(sim::Fault::Kind::slow_receiver, node);
+    return is_slow || facts_.setup.host_of(node).receive_toll.is_free() ? CauseKind::slow_receiver
+                                                                        : CauseKind::host_bus;
+}
+
 void Investigation::explain_not_taken(Place place, uint32_t node, Duration time) {
     const CauseKind kind = why_it_does_not_take(node);
-    const bool is_its_fault =
-        kind != CauseKind::slow_receiver || has_fault(sim::Fault::Kind::slow_receiver, node);
+    const bool is_its_fault = kind != CauseKind::slow_receiver ||
+                              cables_.has_fault(sim::Fault::Kind::slow_receiver, node);
     if (const auto far = far_cable(); far && !is_its_fault)
-        return add(CauseKind::long_cable, facts_.names.cable(*far), time, far_text(*far), 2 * *far);
+        return add(CauseKind::long_cable, facts_.names.cable(*far), time, cables_.far_text(*far),
+                   2 * *far);
     const std::string& name = facts_.names.node(node);
     add(kind, name, time, receiving_text(kind, name), place, node);
 }
 
-void Investigation::explain_host(Place place, topology::CableEnd end, const Trouble& trouble) {
+void Investigation::explain_host(Place place, topology::CableEnd end, const Trouble& all) {
     const std::string& name = facts_.names.node(end.node);
     const uint32_t cable = place / 2;
-    explain_not_taken(place, end.node, trouble.held);
-    const CauseKind moving = has_fault(sim::Fault::Kind::slow_receiver, end.node)
+    explain_not_taken(place, end.node, all.held);
+    Trouble own = all;
+    own.held = {};
+    const Trouble trouble = cables_.is_slow(cable) ? explain_slow(place, own) : own;
+    const CauseKind moving = cables_.has_fault(sim::Fault::Kind::slow_receiver, end.node)
                                  ? CauseKind::slow_receiver
                                  : CauseKind::host_bus;
-    add(moving, name, trouble.bus, receiving_text(moving, name), place, end.node);
-    add(CauseKind::shared_adapter, name, trouble.queue,
-        fmt::format("the adapter of {} sent other packets first", name), place, end.node, {},
-        busy_time(end));
+    add(moving, name, all.bus, receiving_text(moving, name), place, end.node);
+    explain_adapter(place, end, trouble.queue);
     add(CauseKind::congestion_control, name, trouble.congestion,
         fmt::format("congestion control slowed the sender because of {}", name), place);
-    if (!is_slow(cable)) return explain_sent(place, end, trouble.serialization);
-    add(CauseKind::slow_cable, facts_.names.cable(cable), trouble.serialization, slow_text(cable),
-        place);
+    explain_sent(place, end, trouble.serialization);
+}
+
+void Investigation::explain_adapter(Place place, topology::CableEnd end, Duration time) {
+    const std::string& name = facts_.names.node(end.node);
+    if (const Sharers sharers = crossings_.sharers_at(place); sharers.is_of_others())
+        return add(CauseKind::other_work, name, time,
+                   fmt::format("{} sends from {} too, and its packets went first",
+                               crossings_.work_name(sharers.other), name),
+                   place, end.node, sharers.other);
+    add(CauseKind::shared_adapter, name, time,
+        fmt::format("the adapter of {} sent other packets first", name), place, end.node, {},
+        links_.busy_time(end));
 }
 
 void Investigation::explain_senders() {
     const Duration window = nowhere_[ShareKind::window];
     if (const auto far = far_cable())
-        add(CauseKind::long_cable, facts_.names.cable(*far), window, far_text(*far), 2 * *far);
+        add(CauseKind::long_cable, facts_.names.cable(*far), window, cables_.far_text(*far),
+            2 * *far);
     else
         add(CauseKind::window, "", window,
             "the window was full: more would have to be in flight to fill the way there and "
@@ -64,8 +91,8 @@ void Investigation::explain_senders() {
         "congestion control slowed the sender");
     add(CauseKind::not_ready, "", nowhere_[ShareKind::not_ready],
         "the receiver had no buffer posted");
-    // A host whose cable is down may not send, and nobody tells it why.
-    if (const auto down = first_down())
+    // A host whose cable is down cannot send, and nothing else reports the reason.
+    if (const auto down = what_cuts_off_the_chain())
         add(CauseKind::link_down, *down, nowhere_[ShareKind::held],
             fmt::format("{} was down", *down));
     else
@@ -74,12 +101,18 @@ void Investigation::explain_senders() {
     add(CauseKind::late_start, "", nowhere_[ShareKind::start], "it began late");
 }
 
+std::optional<std::string> Investigation::what_cuts_off_the_chain() const {
+    for (const uint32_t host : crossings_.hosts_of_chain())
+        if (auto down = cables_.what_cuts_off(facts_.names.hosts()[host])) return down;
+    return std::nullopt;
+}
+
 void Investigation::explain_ranks() {
     for (const auto& [rank, time] : software_)
         if (slow_software_of(rank).ps != 0) computing_.try_emplace(rank);
     for (const auto& [rank, time] : computing_) {
         if (const std::string target = storage_at(rank); !target.empty()) {
-            // Memory that GPUs share has a port inside their server, and the first one's adapter.
+            // Shared GPU memory has a port inside the server, and the adapter of the first GPU.
             const bool is_memory = facts_.setup.ranks[rank].scale_up != topology::kNone;
             add(CauseKind::compute, target, time,
                 is_memory ? fmt::format("the memory that is shared beside {} is busy", target)
@@ -96,7 +129,7 @@ void Investigation::explain_ranks() {
     }
 }
 
-// The host whose drives a rank stands for; empty: it computes.
+// The host whose storage a rank represents; empty if the rank computes.
 std::string Investigation::storage_at(uint32_t rank) const {
     const workload::Program& program = facts_.setup.program;
     const bool has_drives = std::ranges::any_of(program.tasks(), [&](const workload::Task& task) {
@@ -110,32 +143,28 @@ std::string Investigation::storage_at(uint32_t rank) const {
     return graph.nodes[graph.endpoints()[facts_.setup.ranks[rank].endpoint]].name;
 }
 
-// Computing of the job's; a launch is the library's software.
-static bool is_computing(const workload::Task& task) {
-    return task.kind == workload::Task::Kind::compute && !task.is_launch && task.duration.ps != 0;
-}
-
-Duration Investigation::computing_of(const workload::Task& task) const {
-    return task.duration * facts_.setup.ranks[task.rank].compute_permille / 1000;
-}
-
 Duration Investigation::excess_of(uint32_t rank) const {
     std::map<uint32_t, std::vector<Duration>> by_phase;
     for (const workload::Task& task : facts_.setup.program.tasks())
-        if (is_computing(task)) by_phase[task.phase].push_back(computing_of(task));
+        if (is_computing(task)) by_phase[task.phase].push_back(computing_of(facts_.setup, task));
+    for (const workload::GeneratedPhase& phase : facts_.setup.program.generated)
+        for (uint32_t i = 0; i < phase.placement->size() && !phase.is_launch; ++i)
+            by_phase[phase.phase].push_back(computing_of(
+                facts_.setup, {.rank = (*phase.placement)[i].rank, .duration = phase.computing}));
     Duration excess{};
     for (const sim::ChainLink& link : account_.chain) {
         if (!link.is_task) continue;
-        const workload::Task& task = facts_.setup.program[link.id];
+        const workload::Task task = sim::task_of(facts_.setup.program, link);
         if (!is_computing(task) || task.rank != rank) continue;
         auto& durations = by_phase[task.phase];
         std::sort(durations.begin(), durations.end());
-        excess += std::max(Duration{}, computing_of(task) - durations[durations.size() / 2]);
+        excess += std::max(Duration{},
+                           computing_of(facts_.setup, task) - durations[durations.size() / 2]);
     }
     return excess;
 }
 
-// What the software of a slow rank took more than that of others.
+// The extra time of a slow rank's software compared with the others.
 Duration Investigation::slow_software_of(uint32_t rank) const {
     const int64_t permille = facts_.setup.ranks[rank].reaction_permille;
     const auto found = software_.find(rank);

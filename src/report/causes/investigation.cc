@@ -3,17 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+
+#include "base/units.h"
+#include "sim/cables.h"
 
 namespace tulle::report::causes {
 namespace {
 
 using workload::Tier;
 
-// At the limit, what the work itself takes is named if nothing else takes so large a part.
+// Near the limit, the work itself is named as a cause if no other takes this large a part.
 constexpr int64_t kWorthNaming = 5;
 constexpr uint64_t kAtLimitPermille = 950;
 
-// Work, distance and software are there on the best of fabrics.
+// Work, distance and software cost time on the best of fabrics.
 bool is_avoidable(CauseKind kind) {
     return kind < CauseKind::software;
 }
@@ -21,11 +25,16 @@ bool is_avoidable(CauseKind kind) {
 }  // namespace
 
 Investigation::Investigation(const Facts& facts)
-    : facts_(facts), account_(facts.result.account), usual_(usual_cables(facts.setup)) {
+    : facts_(facts),
+      account_(facts.result.account),
+      cables_(facts),
+      crossings_(facts),
+      links_(facts, crossings_),
+      lost_(facts, cables_) {
     for (const sim::TimeShare& share : account_.shares) sort(share);
-    for (const fabric::CrossingRecord& crossing : account_.crossings)
-        crossings_[crossing.place].insert({crossing.source, crossing.destination});
+    explain_deadlock();
     follow_pauses();
+    separate_needless();
     for (const auto& [place, trouble] : troubles_) distance_ += trouble.propagation;
     for (const ShareKind kind : {ShareKind::switching, ShareKind::software, ShareKind::start})
         distance_ += nowhere_[kind];
@@ -37,18 +46,47 @@ std::vector<Cause> Investigation::causes() {
     explain_loss();
     explain_senders();
     explain_ranks();
+    explain_slow_ways();
     explain_rest();
-    std::stable_sort(found_.begin(), found_.end(),
-                     [&](const Cause& a, const Cause& b) { return weight(a) > weight(b); });
+    rank();
     return std::move(found_);
 }
 
-void Investigation::sort(const sim::TimeShare& share) {
-    if (share.tier == Tier::scale_up && share.place != fabric::kNowhere) {
-        inside_[share.kind] += share.time;
-        return;
+// What happens at many places weighs as much as all of them: a collective that meets other work at
+// each of its adapters waits a little at each.
+void Investigation::rank() {
+    const auto is_alike = [](const Cause& a, const Cause& b) {
+        return a.kind == b.kind && a.group == b.group;
+    };
+    std::vector<Duration> weights;
+    for (const Cause& cause : found_) weights.push_back(weight(cause));
+    std::vector<std::pair<Duration, Duration>> keys;  // of all that are alike, of its own
+    for (size_t i = 0; i < found_.size(); ++i) {
+        Duration all{};
+        Duration time{};
+        size_t places = 0;
+        for (size_t j = 0; j < found_.size(); ++j) {
+            if (!is_alike(found_[i], found_[j])) continue;
+            all += weights[j];
+            time += found_[j].time;
+            ++places;
+        }
+        keys.push_back({all, weights[i]});
+        found_[i].alike = time;
+        found_[i].places = places;
     }
-    Trouble* at = share.place == fabric::kNowhere ? nullptr : &troubles_[share.place];
+    std::vector<size_t> order(found_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, std::greater{}, [&](size_t i) { return keys[i]; });
+    std::vector<Cause> ranked;
+    for (const size_t i : order) ranked.push_back(std::move(found_[i]));
+    found_ = std::move(ranked);
+}
+
+void Investigation::sort(const sim::TimeShare& share) {
+    const bool is_inside = share.tier == Tier::scale_up && facts_.setup.scale_up;
+    auto& places = is_inside ? inside_ : troubles_;
+    Trouble* at = share.place == fabric::kNowhere ? nullptr : &places[share.place];
     switch (share.kind) {
         case ShareKind::held: (at ? at->held : nowhere_[share.kind]) += share.time; break;
         case ShareKind::queue: (at ? at->queue : nowhere_[share.kind]) += share.time; break;
@@ -74,7 +112,10 @@ void Investigation::sort(const sim::TimeShare& share) {
 
 Duration Investigation::weight(const Cause& cause) const {
     const Duration whole = account_.end - Instant{};
-    if (cause.kind != CauseKind::own_bytes) return cause.time + cause.avoidable * 3 / 2;
+    // Nothing saves more than what is above the limit.
+    const Duration most = facts_.span - std::min(facts_.span, facts_.limit);
+    if (cause.kind != CauseKind::own_bytes)
+        return cause.time + std::min(cause.avoidable, most) * 3 / 2;
     if (facts_.permille(facts_.limit) >= kAtLimitPermille)
         return std::min(cause.time, whole / kWorthNaming);
     return cause.time - std::min(cause.time, facts_.limit);
@@ -96,23 +137,55 @@ void Investigation::add(CauseKind kind, const std::string& place, Duration time,
 
 void Investigation::explain_inside() {
     if (!facts_.setup.scale_up) return;
-    const std::string& name = facts_.setup.scale_up->fabric_name;
+    const sim::Setup& inside = *facts_.setup.scale_up;
+    const auto usual = usual_cables(inside)[true];
     Duration contention{};
-    for (const auto& [kind, time] : inside_) {
-        if (fabric::is_wait(kind))
-            contention += time;
-        else if (kind == ShareKind::propagation)
-            latency_ += time;
-        else
-            own_bytes_ += time;
+    Place fullest = fabric::kNowhere;
+    for (const auto& [place, trouble] : inside_) {
+        const uint32_t cable = place / 2;
+        const base::Rate rate = sim::cable_rate(inside, cable);
+        latency_ += trouble.propagation;
+        Duration waits = trouble.contention() + trouble.bus + trouble.retries;
+        if (rate < usual->rate) {
+            const Duration slow = slow_part(trouble.serialization, rate, usual->rate);
+            const std::string name = Names(inside).cable(cable);
+            add(CauseKind::slow_cable, name, waits + slow,
+                fmt::format("the cable {} inside a server runs at {}, others at {}", name,
+                            base::to_string(rate), base::to_string(usual->rate)),
+                fabric::kNowhere, cable);
+            own_bytes_ += trouble.serialization - slow;
+            continue;
+        }
+        own_bytes_ += trouble.serialization;
+        contention += waits;
+        if (fullest == fabric::kNowhere || waits > inside_[fullest].contention()) fullest = place;
     }
-    add(CauseKind::oversubscribed, name, contention,
-        fmt::format("{} inside servers was full", name));
+    if (contention.ps == 0) return;
+    add(CauseKind::oversubscribed, inside.fabric_name, contention,
+        fmt::format("{} inside servers was full, mostly at {}", inside.fabric_name,
+                    place_name(facts_, Tier::scale_up, fullest)));
+}
+
+void Investigation::explain_deadlock() {
+    if (facts_.result.deadlock.empty()) return;
+    Duration held{};
+    for (auto& [place, trouble] : troubles_) {
+        held += trouble.held + trouble.queue;
+        trouble.held = trouble.queue = {};
+    }
+    const sim::DeadlockHop& first = facts_.result.deadlock.front();
+    const topology::CableEnd end{first.node, first.port};
+    add(CauseKind::deadlock, links_.name(end), held,
+        fmt::format("{} ports wait for each other in a circle, {} among them",
+                    facts_.result.deadlock.size(), links_.name(end)),
+        links_.place_at(end));
 }
 
 void Investigation::explain_rest() {
     add(CauseKind::software, "", nowhere_[ShareKind::software],
-        "software at the ends: reaction, launch and adapter latency");
+        facts_.setup.host.staging.is_on
+            ? "software at the ends: reaction, launch, adapter latency and copies by host memory"
+            : "software at the ends: reaction, launch and adapter latency");
     add(CauseKind::latency, "", latency_ + nowhere_[ShareKind::switching],
         "the way itself: cables, FEC and switches");
     add(CauseKind::own_bytes, "", own_bytes_, "there was that much to send");

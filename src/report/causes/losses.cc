@@ -6,83 +6,54 @@
 #include "report/causes/investigation.h"
 
 namespace tulle::report::causes {
-namespace {
 
 using fabric::Drop;
 
-}  // namespace
-
 void Investigation::explain_loss() {
-    const Duration time = nowhere_[ShareKind::loss];
+    Duration time = nowhere_[ShareKind::loss];
     if (time.ps == 0) return;
     const sim::TimeAccount::Loss* most = nullptr;
     for (const auto& loss : account_.losses)
         if (most == nullptr || loss.packets > most->packets) most = &loss;
     if (most == nullptr) return explain_resending(time);
+    const Duration needless = time * lost_.needless_permille() / 1000;
+    if (needless.ps != 0) explain_resending(needless);
+    time -= needless;
     const topology::CableEnd end = end_at(facts_.setup, most->place);
-    add(kind_of(*most), place_of_loss(*most), time,
-        fmt::format("{} of its packets were lost at {} ({})", most->packets, link_name(end),
-                    drop_name(most->cause)),
+    uint64_t elsewhere = 0;
+    for (const auto& loss : account_.losses) elsewhere += loss.packets;
+    elsewhere -= most->packets;
+    const bool is_cut =
+        most->cause == Drop::buffer_full && facts_.setup.fabric.overflow == fabric::Overflow::trim;
+    add(lost_.kind_of(*most), lost_.place_of(*most), time,
+        fmt::format("{} of its packets were {} at {} ({}){}", most->packets,
+                    is_cut ? "cut" : "lost", links_.name(end), drop_name(most->cause),
+                    elsewhere == 0 ? "" : fmt::format(", {} elsewhere", elsewhere)),
         most->place);
 }
 
-CauseKind Investigation::kind_of(const sim::TimeAccount::Loss& loss) const {
-    switch (loss.cause) {
-        case Drop::buffer_full:
-            return facts_.result.disagreements.empty() ? CauseKind::buffer_overflow
-                                                       : CauseKind::settings_disagree;
-        case Drop::headroom_full:
-            if (facts_.result.totals.watchdog_fired != 0) return CauseKind::watchdog;
-            return facts_.result.disagreements.empty() ? CauseKind::headroom_overflow
-                                                       : CauseKind::settings_disagree;
-        case Drop::corrupted: return CauseKind::lossy_cable;
-        case Drop::link_down: return CauseKind::link_down;
-        case Drop::no_route:
-        case Drop::hop_limit: return first_down() ? CauseKind::link_down : CauseKind::no_route;
-        case Drop::head_of_queue: return CauseKind::head_of_queue;
-        case Drop::watchdog: return CauseKind::watchdog;
-    }
-    return CauseKind::unexplained;
-}
-
-std::string Investigation::place_of_loss(const sim::TimeAccount::Loss& loss) const {
-    const topology::CableEnd end = end_at(facts_.setup, loss.place);
-    switch (kind_of(loss)) {
-        case CauseKind::lossy_cable: return facts_.names.cable(loss.place / 2);
-        case CauseKind::link_down:
-            if (loss.cause != Drop::link_down) return *first_down();
-            return what_was_down(loss.place / 2).value_or(facts_.names.cable(loss.place / 2));
-        case CauseKind::watchdog: return link_name(watchdog_at(end));
-        case CauseKind::settings_disagree: return facts_.names.cable(disagreement_at(end.node));
-        default: return link_name(end);
-    }
-}
-
-uint32_t Investigation::disagreement_at(uint32_t node) const {
-    for (const sim::Disagreement& found : facts_.result.disagreements) {
-        const topology::Cable& cable = facts_.setup.graph.cables[found.cable];
-        if (cable.a.node == node || cable.b.node == node) return found.cable;
-    }
-    return facts_.result.disagreements.front().cable;
-}
-
-topology::CableEnd Investigation::watchdog_at(topology::CableEnd end) const {
-    uint64_t most = 0;
-    for (const sim::LinkResult& link : facts_.result.links)
-        if (const uint64_t lost = link.dropped[static_cast<size_t>(Drop::watchdog)]; lost > most) {
-            most = lost;
-            end = {link.node, link.port};
-        }
-    return end;
-}
-
 void Investigation::explain_resending(Duration time) {
-    const bool reorders = facts_.setup.fabric.route.choice != fabric::PathChoice::ecmp;
-    if (reorders)
+    if (lost_.minds_order())
         return add(CauseKind::reordering, "", time,
                    "packets took several paths, and what came out of order was taken for lost");
     add(CauseKind::early_timeout, "", time,
         "packets were sent again although none was lost: answers came after the timeout");
+}
+
+// If nothing was lost, what was sent again is in the way of everybody else.
+void Investigation::separate_needless() {
+    const sim::Totals& totals = facts_.result.totals;
+    if (facts_.drops() != 0 || totals.trimmed != 0 || totals.retransmitted == 0) return;
+    const auto permille = static_cast<int64_t>(totals.retransmitted * 1000 / totals.data_packets);
+    const auto part = [&](Duration time) { return time * permille / 1000; };
+    Duration needless{};
+    for (auto& [place, trouble] : troubles_)
+        for (Duration* time : {&trouble.held, &trouble.queue, &trouble.congestion}) {
+            const Duration of_this = part(*time);
+            needless += of_this;
+            *time -= of_this;
+        }
+    nowhere_[ShareKind::loss] += needless;
 }
 
 }  // namespace tulle::report::causes

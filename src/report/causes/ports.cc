@@ -1,4 +1,4 @@
-// What packets waited for at a port, and the port at the root of it.
+// What packets waited for at a port, and the port that caused it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,23 +8,21 @@
 namespace tulle::report::causes {
 namespace {
 
-constexpr uint64_t kFullPermille = 700;  // of the time that the chain lasted: it had enough to do
-constexpr int64_t kHeldPart = 10;  // of the time that a port had something to send: held that long
-constexpr uint64_t kRepairPermille = 100;  // of a line's time that go to repairs: worth a name
+constexpr uint64_t kIdlePermille = 500;    // below it, senders were slowed for more than the link
+constexpr int64_t kHeldPart = 10;          // least part of its busy time that a port was held
+constexpr uint64_t kRepairPermille = 100;  // of a line's time spent on repairs: worth naming
+
+// True if flow control or congestion control held senders back, not queues.
+bool is_thin(const Trouble& trouble) {
+    return trouble.queue < trouble.contention() / 2;
+}
 
 }  // namespace
 
-uint64_t Investigation::busy_permille(topology::CableEnd end) const {
+bool Investigation::is_of_own_work(Place place, topology::CableEnd end) const {
     const sim::LinkResult* link = facts_.link_at(end.node, end.port);
-    const int64_t whole = (account_.end - facts_.begin).ps;
-    if (link == nullptr || whole <= 0) return 0;
-    return std::min<uint64_t>(
-        1000, static_cast<uint64_t>(link->busy.ps) * 1000 / static_cast<uint64_t>(whole));
-}
-
-Duration Investigation::busy_time(topology::CableEnd end) const {
-    const sim::LinkResult* link = facts_.link_at(end.node, end.port);
-    return link == nullptr ? Duration{} : link->busy;
+    const Sharers sharers = crossings_.sharers_at(place);
+    return link != nullptr && facts_.is_host(link->peer_node) && !sharers.is_of_others();
 }
 
 void Investigation::follow_pauses() {
@@ -50,67 +48,62 @@ Place Investigation::root_of(Place place) const {
             if (blame.node == end.node && blame.port == end.port &&
                 (most == nullptr || blame.paused > most->paused))
                 most = &blame;
-        place = most != nullptr ? place_at({most->culprit_node, most->culprit_port})
+        place = most != nullptr ? links_.place_at({most->culprit_node, most->culprit_port})
                                 : next_after(place, *link);
     }
     return place;
 }
 
 Place Investigation::next_after(Place place, const sim::LinkResult& link) const {
-    if (facts_.is_host(link.peer_node)) return place_at({link.peer_node, link.peer_port});
-    const std::vector<Pair> pairs = pairs_at(place);
+    if (facts_.is_host(link.peer_node)) return links_.place_at({link.peer_node, link.peer_port});
+    const std::vector<Pair> pairs = crossings_.pairs_at(place);
     Place next = place;
     uint64_t most = 0;
     for (const sim::LinkResult& other : facts_.result.links) {
         if (other.node != link.peer_node || other.peak_queue_bytes <= most) continue;
-        const Place candidate = place_at({other.node, other.port});
-        const auto crossing = crossings_.find(candidate);
-        if (crossing == crossings_.end()) continue;
-        if (std::none_of(pairs.begin(), pairs.end(),
-                         [&](const Pair& pair) { return crossing->second.contains(pair); }))
-            continue;
+        const Place candidate = links_.place_at({other.node, other.port});
+        if (!crossings_.crosses_any(candidate, pairs)) continue;
         next = candidate;
         most = other.peak_queue_bytes;
     }
     return next;
 }
 
-Place Investigation::place_at(topology::CableEnd end) const {
-    const uint32_t cable = facts_.names.ports().at(end).cable;
-    return fabric::place_of(cable, facts_.setup.graph.cables[cable].a == end);
-}
-
 void Investigation::explain_place(Place place, const Trouble& trouble) {
     const topology::CableEnd end = end_at(facts_.setup, place);
     const uint32_t cable = place / 2;
-    add(CauseKind::link_retries, link_name(end), trouble.retries, retries_text(end), place);
-    if (is_far(cable))
+    add(CauseKind::link_retries, links_.name(end), trouble.retries, retries_text(end), place);
+    if (cables_.is_far(cable))
         explain_far(place, trouble.propagation);
     else
         latency_ += trouble.propagation;
-    if (is_slow(cable) && !facts_.is_host(end.node)) return explain_slow(place, trouble);
     if (facts_.is_host(end.node)) return explain_host(place, end, trouble);
-    own_bytes_ += trouble.serialization;
-    if (trouble.contention().ps == 0) return;
-    if (repair_permille(cable) >= kRepairPermille)
-        return add(CauseKind::link_retries, link_name(end), trouble.contention(), retries_text(end),
+    const Trouble rest = cables_.is_slow(cable) ? explain_slow(place, trouble) : trouble;
+    own_bytes_ += rest.serialization;
+    if (rest.contention().ps == 0) return;
+    if (cables_.repair_permille(place) >= kRepairPermille)
+        return add(CauseKind::link_retries, links_.name(end), rest.contention(), retries_text(end),
                    place);
-    explain_contention(place, end, trouble);
+    explain_contention(place, end, rest);
 }
 
 void Investigation::explain_contention(Place place, topology::CableEnd end,
                                        const Trouble& trouble) {
-    const uint64_t busy = busy_permille(end);
-    const bool is_mine = crosses_chain(place);
-    if (is_mine && messages_at(place) <= 1) return explain_thin(place, end, trouble, busy);
+    const uint64_t busy = links_.busy_permille(end);
+    const bool is_mine = crossings_.crosses_chain(place);
+    if (is_mine && crossings_.messages_at(place) <= 1)
+        return explain_thin(place, end, trouble, busy);
     if (!is_mine || !is_thin(trouble)) return explain_full(place, end, trouble.contention(), busy);
     const bool slows = trouble.congestion > trouble.held;
-    if (!is_of_own_work(place, end)) {
-        if (slows || busy >= kFullPermille)
+    const bool is_idle =
+        slows && busy < kIdlePermille &&
+        !first_down_of(links_.equals_of(end, crossings_.data_pairs_at(place), true)).has_value();
+    if (!is_of_own_work(place, end) && !is_idle) {
+        if (slows || busy >= kOverloadPermille)
             return explain_full(place, end, trouble.contention(), busy);
         return explain_thin(place, end, trouble, busy);
     }
-    const Duration idle = (account_.end - facts_.begin) - busy_time(end) - distance_;
+    const Duration idle = (account_.end - facts_.begin) - links_.busy_time(end) - distance_;
     Trouble slowed;
     (slows ? slowed.congestion : slowed.held) =
         std::clamp(idle, Duration{}, slows ? trouble.congestion : trouble.held);
@@ -118,28 +111,20 @@ void Investigation::explain_contention(Place place, topology::CableEnd end,
     explain_full(place, end, trouble.contention() - slowed.contention(), busy);
 }
 
-bool Investigation::is_thin(const Trouble& trouble) {
-    return trouble.queue < trouble.contention() / 2;
-}
-
-std::string Investigation::link_name(topology::CableEnd end) const {
-    return facts_.names.link(end.node, end.port);
-}
-
 void Investigation::explain_thin(Place place, topology::CableEnd end, const Trouble& trouble,
                                  uint64_t busy) {
     if (trouble.congestion > trouble.held)
-        return add(CauseKind::congestion_control, link_name(end), trouble.contention(),
+        return add(CauseKind::congestion_control, links_.name(end), trouble.contention(),
                    fmt::format("congestion control slowed the sender more than {} asked for, "
                                "which was {} busy",
-                               link_name(end), percent_text(busy)),
+                               links_.name(end), percent_text(busy)),
                    place);
     if (const auto far = far_cable(); far && trouble.held.ps != 0)
         return add(CauseKind::long_cable, facts_.names.cable(*far), trouble.contention(),
-                   far_text(*far), 2 * *far);
-    add(CauseKind::small_buffer, link_name(end), trouble.contention(),
+                   cables_.far_text(*far), 2 * *far);
+    add(CauseKind::small_buffer, links_.name(end), trouble.contention(),
         fmt::format("buffers before {} are too small: it was {} busy, and yet senders {}",
-                    link_name(end), percent_text(busy),
+                    links_.name(end), percent_text(busy),
                     facts_.has_credits() ? "lacked credits" : "were paused"),
         place);
 }

@@ -1,9 +1,10 @@
-// Whose messages go through a port.
+#include "report/causes/sharers.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "report/causes/investigation.h"
+#include "sim/rank_trails.h"
 
 namespace tulle::report::causes {
 namespace {
@@ -12,21 +13,36 @@ using workload::Tier;
 
 }  // namespace
 
-bool Investigation::is_of_own_work(Place place, topology::CableEnd end) const {
-    const sim::LinkResult* link = facts_.link_at(end.node, end.port);
-    const Sharers sharers = sharers_at(place);
-    return link != nullptr && facts_.is_host(link->peer_node) && !sharers.is_of_others();
+Crossings::Crossings(const Facts& facts) : facts_(facts) {
+    for (const fabric::CrossingRecord& crossing : facts.result.account.crossings)
+        crossings_[crossing.place].insert({crossing.source, crossing.destination});
 }
 
-bool Investigation::crosses_chain(Place place) const {
+bool Crossings::crosses_any(Place place, const std::vector<Pair>& pairs) const {
+    const auto found = crossings_.find(place);
+    return found != crossings_.end() && std::ranges::any_of(pairs, [&](const Pair& pair) {
+               return found->second.contains(pair);
+           });
+}
+
+bool Crossings::passes(uint32_t node, const Pair& pair) const {
+    for (const auto& link : facts_.names.ports().of(node)) {
+        if (!link.is_cabled()) continue;
+        const bool is_a = facts_.setup.graph.cables[link.cable].a.node == node;
+        if (crosses_any(fabric::place_of(link.cable, is_a), {pair})) return true;
+    }
+    return false;
+}
+
+bool Crossings::crosses_chain(Place place) const {
     const std::vector<Pair> pairs = pairs_at(place);
     return std::any_of(pairs.begin(), pairs.end(),
                        [&](const Pair& pair) { return is_of_chain(pair); });
 }
 
-size_t Investigation::messages_at(Place place) const {
+size_t Crossings::messages_at(Place place) const {
     size_t count = 0;
-    for (const Pair& pair : pairs_at(place)) {
+    for (const Pair& pair : data_pairs_at(place)) {
         const auto flows = std::count_if(facts_.setup.flows.begin(), facts_.setup.flows.end(),
                                          [&](const sim::Flow& flow) {
                                              return pair == Pair{flow.source, flow.destination} ||
@@ -37,36 +53,38 @@ size_t Investigation::messages_at(Place place) const {
     return count;
 }
 
-std::vector<Pair> Investigation::pairs_at(Place place) const {
+std::vector<Pair> Crossings::pairs_at(Place place) const {
     const auto found = crossings_.find(place);
     if (found == crossings_.end()) return {};
     return {found->second.begin(), found->second.end()};
 }
 
-std::set<uint32_t> Investigation::work_of(const Pair& pair) const {
+std::vector<Pair> Crossings::data_pairs_at(Place place) const {
     build_work();
-    const auto found = work_.find(pair);
-    return found == work_.end() ? std::set<uint32_t>{} : found->second;
+    std::vector<Pair> pairs = pairs_at(place);
+    std::erase_if(pairs, [&](const Pair& pair) { return !data_.contains(pair); });
+    return pairs;
 }
 
-void Investigation::build_work() const {
-    if (!work_.empty()) return;
-    for (const sim::Flow& flow : facts_.setup.flows) {
-        work_[{flow.source, flow.destination}].insert(flow.group);
-        work_[{flow.destination, flow.source}].insert(flow.group);
-    }
+void Crossings::build_work() const {
+    if (!data_.empty()) return;
+    const auto note = [&](Pair pair, bool is_read, uint32_t work) {
+        if (is_read) std::swap(pair.first, pair.second);
+        data_[pair].insert(work);
+    };
+    for (const sim::Flow& flow : facts_.setup.flows)
+        note({flow.source, flow.destination}, flow.operation == sim::Verb::read, flow.group);
     const auto first = static_cast<uint32_t>(facts_.setup.groups.size());
     workload::visit_traffic(facts_.setup.program, [&](const workload::Traffic& traffic) {
         if (traffic.tier == Tier::scale_up) return;
         const uint32_t from = facts_.setup.ranks[traffic.rank].endpoint;
         const uint32_t to = facts_.setup.ranks[traffic.peer].endpoint;
         const uint32_t job = facts_.setup.program.phases[traffic.phase].job;
-        work_[{from, to}].insert(first + job);
-        work_[{to, from}].insert(first + job);
+        note({from, to}, traffic.kind == workload::Task::Kind::read, first + job);
     });
 }
 
-std::string Investigation::work_name(uint32_t work) const {
+std::string Crossings::work_name(uint32_t work) const {
     const auto& groups = facts_.setup.groups;
     if (work < groups.size())
         return groups[work].empty() ? fmt::format("work {}", work + 1) : groups[work];
@@ -76,42 +94,53 @@ std::string Investigation::work_name(uint32_t work) const {
                                                         : fmt::format("job {}", job + 1);
 }
 
-bool Investigation::is_of_chain(const Pair& pair) const {
-    return std::any_of(
-        account_.chain.begin(), account_.chain.end(), [&](const sim::ChainLink& link) {
-            if (!link.is_task) {
-                const sim::Flow& flow = facts_.setup.flows[link.id];
-                return pair == Pair{flow.source, flow.destination} ||
-                       pair == Pair{flow.destination, flow.source};
-            }
-            const workload::Task& task = facts_.setup.program[link.id];
-            if (task.kind == workload::Task::Kind::compute || task.tier == Tier::scale_up)
-                return false;
-            const uint32_t from = facts_.setup.ranks[task.rank].endpoint;
-            const uint32_t to = facts_.setup.ranks[task.peer].endpoint;
-            return pair == Pair{from, to} || pair == Pair{to, from};
-        });
+bool Crossings::is_of_chain(const Pair& pair) const {
+    build_chain();
+    return chain_.contains(pair);
 }
 
-uint32_t Investigation::own_work() const {
-    const sim::ChainLink& last = account_.chain.back();
+std::set<uint32_t> Crossings::hosts_of_chain() const {
+    build_chain();
+    std::set<uint32_t> hosts;
+    for (const Pair& pair : chain_) hosts.insert(pair.first);
+    return hosts;
+}
+
+void Crossings::build_chain() const {
+    if (!chain_.empty()) return;
+    for (const sim::ChainLink& link : facts_.result.account.chain) {
+        uint32_t from = 0;
+        uint32_t to = 0;
+        if (link.is_task) {
+            const workload::Task task = sim::task_of(facts_.setup.program, link);
+            if (task.kind == workload::Task::Kind::compute || task.tier == Tier::scale_up) continue;
+            from = facts_.setup.ranks[task.rank].endpoint;
+            to = facts_.setup.ranks[task.peer].endpoint;
+        } else {
+            from = facts_.setup.flows[link.id].source;
+            to = facts_.setup.flows[link.id].destination;
+        }
+        chain_.insert({from, to});
+        chain_.insert({to, from});
+    }
+}
+
+uint32_t Crossings::own_work() const {
+    const sim::ChainLink& last = facts_.result.account.chain.back();
     if (!last.is_task) return facts_.setup.flows[last.id].group;
-    const uint32_t phase = facts_.setup.program[last.id].phase;
+    const uint32_t phase = sim::task_of(facts_.setup.program, last).phase;
     return static_cast<uint32_t>(facts_.setup.groups.size()) +
            facts_.setup.program.phases[phase].job;
 }
 
-Sharers Investigation::sharers_at(Place place) const {
+Sharers Crossings::sharers_at(Place place) const {
     Sharers sharers;
     std::set<uint32_t> sources;
     std::map<uint32_t, size_t> others;
-    for (const Pair& pair : pairs_at(place)) {
+    for (const Pair& pair : data_pairs_at(place)) {
         sources.insert(pair.first);
-        const std::set<uint32_t> works = work_of(pair);
-        if (works.contains(own_work()))
-            ++sharers.own_pairs;
-        else
-            for (const uint32_t work : works) ++others[work];
+        for (const uint32_t work : data_[pair])
+            ++(work == own_work() ? sharers.own_pairs : others[work]);
     }
     sharers.sources = sources.size();
     for (const auto& [work, pairs] : others)

@@ -1,4 +1,4 @@
-// Paths of equal length that were not used equally.
+// Equal paths that were used unequally.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,15 +11,15 @@ namespace {
 
 using sim::LinkResult;
 
-constexpr uint64_t kUnevenPermille = 1300;  // the fullest against the mean
-// How much of the run the fullest was busy for longer than the mean: what evenness would have
-// saved.
+constexpr uint64_t kUnevenPermille = 1300;  // ratio of the fullest to the mean
+// How much longer than the mean the fullest was busy, as a share of the run: what an even load
+// would have saved.
 constexpr uint64_t kExcessPermille = 100;
-// In a program, which is more than one piece of work: a path that was idle for longer than this did
+// For programs, which have several pieces of work: a path that was idle for longer than this did
 // not set the pace.
 constexpr uint64_t kPacePermille = 500;
 
-// Ports of one switch between which it chooses.
+// Ports of a switch among which it chooses.
 struct Group {
     uint32_t node = 0;
     std::vector<const LinkResult*> links;
@@ -52,12 +52,12 @@ bool is_uneven(const Facts& facts, const Group& group) {
     if (busy - busy * 1000 / group.ratio_permille < kExcessPermille) return false;
     const auto choice = facts.setup.fabric.route.choice;
     if (!fabric::keeps_flows_together(choice) && choice != fabric::PathChoice::flowlet) return true;
-    // Whole flows cannot be cut: three on four paths are as even as can be.
+    // Flows cannot be divided: three on four paths are as even as possible.
     const uint64_t fair = (group.flows + group.links.size() - 1) / group.links.size();
     return group.fullest->flows > fair;
 }
 
-// The sets of equal ports that a switch has towards any host.
+// The sets of equal ports of a switch towards any host.
 std::set<std::vector<uint16_t>> choices_of(const Facts& facts, uint32_t node) {
     std::set<std::vector<uint16_t>> choices;
     std::set<uint32_t> gates;
@@ -89,6 +89,7 @@ const char* chooser(const Facts& facts) {
         case fabric::PathChoice::adaptive: return "adaptive routing";
         case fabric::PathChoice::flowlet: return "the choice of flowlets";
         case fabric::PathChoice::spray: return "spraying";
+        case fabric::PathChoice::ugal: return "adaptive routing with detours";
     }
     return "";
 }

@@ -1,4 +1,4 @@
-// The rules that find something, a function a theme. Each adds what it finds to the list.
+// The rules behind findings, one function per theme. Each adds its findings to the list.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace tulle::report {
 
-// How much of the run a thing must have taken to be worth a word.
+// Shares of the run below this are not reported.
 inline constexpr uint64_t kNoticeablePermille = 10;
-// A flow that took half as long again as alone is slowed.
+// A flow that took half as long again as alone counts as slowed.
 inline constexpr uint64_t kSlowedPermille = 1500;
-// Names in a sentence; the rest is counted.
+// Names listed in a sentence; the rest is counted.
 inline constexpr size_t kMostNamed = 5;
 
 void find_deadlock(const Facts& facts, std::vector<Finding>& findings);
@@ -21,13 +21,14 @@ void find_pauses(const Facts& facts, std::vector<Finding>& findings);  // and th
 void find_uneven_paths(const Facts& facts, std::vector<Finding>& findings);
 void find_idle_paths(const Facts& facts, std::vector<Finding>& findings);
 void find_losses(const Facts& facts, std::vector<Finding>& findings);
-// Of a control plane that is simulated.
+// With a simulated control plane.
 void find_repairs(const Facts& facts, std::vector<Finding>& findings);
 void find_pfc_only_brake(const Facts& facts, std::vector<Finding>& findings);
 void find_needless_resending(const Facts& facts, std::vector<Finding>& findings);
 void find_noisy_neighbour(const Facts& facts, std::vector<Finding>& findings);
+void find_violations(const Facts& facts, std::vector<Finding>& findings);
 void find_disagreements(const Facts& facts, std::vector<Finding>& findings);
-// Last: what explains a run that is far from its limit if nothing else does.
+// Called last: explains a run far from its limit if no other rule does.
 void find_pace(const Facts& facts, std::vector<Finding>& findings);
 
 // The busiest link; none if nothing was sent.

@@ -1,4 +1,4 @@
-// What was lost, where most of it, and what the likeliest reason is.
+// What was lost, where most of it was lost, and the likeliest reason.
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -20,15 +20,14 @@ const LinkResult* most_drops(const Facts& facts, Drop cause) {
     return most;
 }
 
-// What may still arrive after a pause frame has left: the cable there and back, the time that the
-// sender takes to obey, and a packet that each end had begun.
+// What may still arrive after a pause frame is sent: the round trip of the cable, the sender's
+// reaction time, and a packet that each end had already begun.
 uint64_t headroom_needed(const Facts& facts, const LinkResult& link) {
     const sim::Setup& setup = facts.setup;
     const base::Duration waiting =
         (cable_delay(setup, link.cable) + setup.fabric.link.fec_delay) * 2 +
         setup.fabric.pfc.response_time;
-    const uint64_t packet =
-        data_wire_bytes(setup, sim::Operation::write, setup.host.mtu, true, false);
+    const uint64_t packet = data_wire_bytes(setup, sim::Verb::write, setup.host.mtu, true, false);
     return cable_rate(setup, link.cable).bytes_in(waiting) + 2 * packet;
 }
 
@@ -75,6 +74,7 @@ std::string reason_of(const Facts& facts, Drop cause, const LinkResult* link) {
         case Drop::watchdog:
             return "the queue was paused for too long, and the watchdog cleared it";
         case Drop::hop_limit: return "packets went in a circle: the routes have a loop";
+        case Drop::other_tenant: break;  // told by find_violations()
     }
     return "";
 }
@@ -89,6 +89,7 @@ const char* cause_text(Drop cause) {
         case Drop::head_of_queue: return "the head-of-queue lifetime";
         case Drop::watchdog: return "the PFC watchdog";
         case Drop::hop_limit: return "the hop limit";
+        case Drop::other_tenant: break;
     }
     return "";
 }
@@ -99,7 +100,7 @@ void find_losses(const Facts& facts, std::vector<Finding>& findings) {
     for (size_t i = 0; i < sim::kDropCauses; ++i) {
         const auto cause = static_cast<Drop>(i);
         const uint64_t lost = facts.drops_of(cause);
-        if (lost == 0) continue;
+        if (lost == 0 || cause == Drop::other_tenant) continue;
         const LinkResult* most = most_drops(facts, cause);
         const std::string where = most == nullptr ? "the fabric" : facts.names.link(*most);
         const std::string reason = reason_of(facts, cause, most);

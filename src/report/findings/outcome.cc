@@ -15,7 +15,7 @@ constexpr uint64_t kFullPermille = 950;
 struct Busiest {
     std::string link;
     uint64_t permille = 0;
-    const sim::LinkResult* between = nullptr;  // none: it is inside a server
+    const sim::LinkResult* between = nullptr;  // null: inside a server
 };
 
 std::optional<Busiest> busiest_of_all(const Facts& facts) {
@@ -32,8 +32,8 @@ std::optional<Busiest> busiest_of_all(const Facts& facts) {
     return busiest;
 }
 
-// What may hold senders back where no link is full. Congestion control that nobody spoke to did
-// not.
+// What may hold senders back although no link is full. Congestion control without signals does not
+// count.
 std::string brakes_text(const Facts& facts) {
     using transport::Algorithm;
     const sim::Totals& totals = facts.result.totals;
@@ -61,7 +61,7 @@ Finding senders_held_back(const Facts& facts, const Busiest& busiest) {
                         busiest.link, percent_text(busiest.permille), brakes_text(facts))};
 }
 
-// A host that was busy for most of the run with moving data between its memory and its adapter.
+// A host that spent most of the run on moving data between its memory and its adapter.
 struct BusyHost {
     const sim::LinkResult* link = nullptr;
     bool receives = false;
@@ -70,7 +70,7 @@ struct BusyHost {
 
 Duration toll_of(const Facts& facts, const sim::Toll& toll, const sim::LinkResult& link) {
     const uint64_t mtu = facts.setup.host.mtu;
-    const uint64_t packet = data_wire_bytes(facts.setup, sim::Operation::write, mtu, false, false);
+    const uint64_t packet = data_wire_bytes(facts.setup, sim::Verb::write, mtu, false, false);
     Duration time = toll.per_packet * static_cast<int64_t>(link.data_packets);
     if (toll.rate) time += toll.rate->time_for(link.wire_bytes / packet * mtu);
     return time;
@@ -112,6 +112,16 @@ Finding host_set_the_pace(const Facts& facts, const BusyHost& busy) {
                     by_processors ? "the processors" : "the bus", name,
                     busy.receives ? "taking" : "giving", rate, setting, percent_text(busy.permille),
                     facts.names.link(link), percent_text(facts.busy_permille(link)))};
+}
+
+// Packets that found no room at the two nodes of a cable.
+uint64_t overrun_at(const Facts& facts, const topology::Cable& cable) {
+    uint64_t lost = 0;
+    for (const sim::LinkResult& link : facts.result.links)
+        if (link.node == cable.a.node || link.node == cable.b.node)
+            for (const sim::Drop cause : {sim::Drop::headroom_full, sim::Drop::buffer_full})
+                lost += link.dropped[static_cast<size_t>(cause)];
+    return lost;
 }
 
 }  // namespace
@@ -198,15 +208,34 @@ void find_unfinished_phases(const Facts& facts, std::vector<Finding>& findings) 
                         std::move(sentence)});
 }
 
+// The cable whose ends lost most is named, the others are counted: a switch that is set up wrongly
+// disagrees with all its neighbours.
 void find_disagreements(const Facts& facts, std::vector<Finding>& findings) {
-    for (const sim::Disagreement& at : facts.result.disagreements) {
-        const std::string cable = facts.names.cable(at.cable);
-        findings.push_back({FindingKind::dcbx_disagreement,
-                            Severity::warning,
-                            cable,
-                            {{"cable", cable}, {"what", at.what}},
-                            fmt::format("the ends of {} are set differently: {}", cable, at.what)});
-    }
+    const auto& all = facts.result.disagreements;
+    if (all.empty()) return;
+    const auto lost_at = [&](const sim::Disagreement& at) {
+        return overrun_at(facts, facts.setup.graph.cables[at.cable]);
+    };
+    const sim::Disagreement& most = *std::ranges::max_element(all, {}, lost_at);
+    const uint64_t lost = lost_at(most);
+    const std::string cable = facts.names.cable(most.cable);
+    std::vector<std::string> cables;
+    for (const sim::Disagreement& at : all) cables.push_back(facts.names.cable(at.cable));
+    std::string sentence =
+        fmt::format("the ends of {} are set differently: {}; ", cable, most.what);
+    sentence += lost == 0 ? "nothing was lost by it in this run"
+                          : fmt::format("{} lost to full buffers there", counted(lost, "packet"));
+    if (all.size() > 1)
+        sentence += fmt::format("; {} more {} such ends", all.size() - 1,
+                                all.size() == 2 ? "cable has" : "cables have");
+    findings.push_back({FindingKind::dcbx_disagreement,
+                        Severity::warning,
+                        cable,
+                        {{"cable", cable},
+                         {"what", most.what},
+                         {"packets_lost", lost},
+                         {"cables", std::move(cables)}},
+                        std::move(sentence)});
 }
 
 void find_pace(const Facts& facts, std::vector<Finding>& findings) {
