@@ -19,8 +19,8 @@ void Decoder::packet(const Record& record) {
 }
 
 void Decoder::finish(const std::string& problem) {
-    const std::vector<Operation> unfinished = follower_.finish();
-    for (const Operation& operation : unfinished) {
+    const std::vector<FollowedOperation> unfinished = follower_.finish();
+    for (const FollowedOperation& operation : unfinished) {
         summary_.add_unfinished(operation);
         if (text_ != nullptr) text_->unfinished(operation);
     }

@@ -8,20 +8,20 @@ namespace tulle::decode {
 namespace {
 
 template <size_t N>
-Endpoint endpoint_of(Endpoint::Kind kind, const std::array<uint8_t, N>& bytes) {
-    Endpoint endpoint{kind, {}};
+PacketAddress endpoint_of(PacketAddress::Kind kind, const std::array<uint8_t, N>& bytes) {
+    PacketAddress endpoint{kind, {}};
     std::copy(bytes.begin(), bytes.end(), endpoint.bytes.begin());
     return endpoint;
 }
 
-Endpoint endpoint_of(wire::Lid lid) {
-    return endpoint_of(Endpoint::Kind::lid,
+PacketAddress endpoint_of(wire::Lid lid) {
+    return endpoint_of(PacketAddress::Kind::lid,
                        std::array<uint8_t, 2>{static_cast<uint8_t>(lid.value >> 8),
                                               static_cast<uint8_t>(lid.value)});
 }
 
 template <size_t N>
-std::array<uint8_t, N> front(const Endpoint& endpoint) {
+std::array<uint8_t, N> front(const PacketAddress& endpoint) {
     std::array<uint8_t, N> bytes;
     std::copy_n(endpoint.bytes.begin(), N, bytes.begin());
     return bytes;
@@ -29,40 +29,43 @@ std::array<uint8_t, N> front(const Endpoint& endpoint) {
 
 }  // namespace
 
-Endpoint source_of(const wire::Frame& frame) {
+PacketAddress source_of(const wire::Frame& frame) {
     switch (frame.network) {
-        case wire::Network::ipv4: return endpoint_of(Endpoint::Kind::ipv4, frame.ipv4.source.bytes);
-        case wire::Network::ipv6:
-        case wire::Network::grh: return endpoint_of(Endpoint::Kind::gid, frame.grh.source.bytes);
-        case wire::Network::none: break;
+        case wire::NetworkHeader::ipv4:
+            return endpoint_of(PacketAddress::Kind::ipv4, frame.ipv4.source.bytes);
+        case wire::NetworkHeader::ipv6:
+        case wire::NetworkHeader::grh:
+            return endpoint_of(PacketAddress::Kind::gid, frame.grh.source.bytes);
+        case wire::NetworkHeader::none: break;
     }
     if (!frame.has_link_header) return {};
     if (frame.link == wire::LinkLayer::infiniband) return endpoint_of(frame.lrh.source);
-    return endpoint_of(Endpoint::Kind::mac, frame.ethernet.source.bytes);
+    return endpoint_of(PacketAddress::Kind::mac, frame.ethernet.source.bytes);
 }
 
-Endpoint destination_of(const wire::Frame& frame) {
+PacketAddress destination_of(const wire::Frame& frame) {
     switch (frame.network) {
-        case wire::Network::ipv4:
-            return endpoint_of(Endpoint::Kind::ipv4, frame.ipv4.destination.bytes);
-        case wire::Network::ipv6:
-        case wire::Network::grh:
-            return endpoint_of(Endpoint::Kind::gid, frame.grh.destination.bytes);
-        case wire::Network::none: break;
+        case wire::NetworkHeader::ipv4:
+            return endpoint_of(PacketAddress::Kind::ipv4, frame.ipv4.destination.bytes);
+        case wire::NetworkHeader::ipv6:
+        case wire::NetworkHeader::grh:
+            return endpoint_of(PacketAddress::Kind::gid, frame.grh.destination.bytes);
+        case wire::NetworkHeader::none: break;
     }
     if (!frame.has_link_header) return {};
     if (frame.link == wire::LinkLayer::infiniband) return endpoint_of(frame.lrh.destination);
-    return endpoint_of(Endpoint::Kind::mac, frame.ethernet.destination.bytes);
+    return endpoint_of(PacketAddress::Kind::mac, frame.ethernet.destination.bytes);
 }
 
-std::string to_string(const Endpoint& endpoint) {
+std::string to_string(const PacketAddress& endpoint) {
     switch (endpoint.kind) {
-        case Endpoint::Kind::none: return "?";
-        case Endpoint::Kind::mac: return wire::to_string(wire::MacAddress{front<6>(endpoint)});
-        case Endpoint::Kind::lid:
+        case PacketAddress::Kind::none: return "?";
+        case PacketAddress::Kind::mac: return wire::to_string(wire::MacAddress{front<6>(endpoint)});
+        case PacketAddress::Kind::lid:
             return "lid " + std::to_string(endpoint.bytes[0] << 8 | endpoint.bytes[1]);
-        case Endpoint::Kind::ipv4: return wire::to_string(wire::Ipv4Address{front<4>(endpoint)});
-        case Endpoint::Kind::gid: return wire::to_string(wire::Gid{endpoint.bytes});
+        case PacketAddress::Kind::ipv4:
+            return wire::to_string(wire::Ipv4Address{front<4>(endpoint)});
+        case PacketAddress::Kind::gid: return wire::to_string(wire::Gid{endpoint.bytes});
     }
     return "?";
 }

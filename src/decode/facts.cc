@@ -5,8 +5,8 @@ namespace {
 
 constexpr uint8_t kCongestionExperienced = 3;
 
-// What the headers in front say of the bytes from the BTH to the ICRC. The frame was parsed, so
-// these lengths hold at least their own headers.
+// The length from the BTH to the ICRC, by the headers in front. The frame was parsed, so these
+// lengths cover at least their own headers.
 size_t transport_size(const wire::Frame& frame) {
     switch (frame.encapsulation) {
         case wire::Encapsulation::infiniband_local:
@@ -35,7 +35,7 @@ Checksums check(const wire::Frame& frame, wire::Bytes bytes) {
         if (frame.has_vcrc) checksums.vcrc = frame.vcrc.value == wire::expected_vcrc(frame, bytes);
     }
     if (frame.kind == wire::FrameKind::flow_control) {
-        // Stored little endian, like the VCRC; the header description reads big endian.
+        // Stored little endian, as the VCRC; the header description reads big endian.
         checksums.lpcrc = frame.flow_control.lpcrc == wire::expected_lpcrc(frame.flow_control);
     }
     return checksums;
@@ -43,10 +43,11 @@ Checksums check(const wire::Frame& frame, wire::Bytes bytes) {
 
 bool is_congestion_experienced(const wire::Frame& frame) {
     switch (frame.network) {
-        case wire::Network::none: return false;
-        case wire::Network::ipv4: return frame.ipv4.ecn == kCongestionExperienced;
-        case wire::Network::ipv6:
-        case wire::Network::grh: return (frame.grh.traffic_class & 3) == kCongestionExperienced;
+        case wire::NetworkHeader::none: return false;
+        case wire::NetworkHeader::ipv4: return frame.ipv4.ecn == kCongestionExperienced;
+        case wire::NetworkHeader::ipv6:
+        case wire::NetworkHeader::grh:
+            return (frame.grh.traffic_class & 3) == kCongestionExperienced;
     }
     return false;
 }

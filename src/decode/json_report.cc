@@ -28,7 +28,7 @@ std::string dumped(const Json& json) {
     return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-// Two headers of one name in a packet would share a key; the second gets a number.
+// A second header of the same name in a packet gets a number, because keys must differ.
 Json headers_json(const wire::Frame& frame) {
     Json headers = Json::object();
     for (ShownLayer& layer : layers_of(frame, ShowAs::json).layers) {
@@ -85,7 +85,7 @@ void JsonReport::packet(const Packet& packet) {
     first_ = false;
 }
 
-void JsonReport::finish(const Summary& summary, const std::vector<Operation>& unfinished,
+void JsonReport::finish(const Summary& summary, const std::vector<FollowedOperation>& unfinished,
                         const std::string& problem) {
     output_.write("\n],\n\"summary\": ");
     output_.write(dumped(summary_json(summary, unfinished)));
@@ -128,12 +128,12 @@ Json packet_json(const Packet& packet) {
                              {"first_packet", message->first_packet}};
     object["notes"] = notes_of(packet);
     Json& completed = object["completed"] = Json::array();
-    for (const Operation& operation : packet.noticed.completed)
+    for (const FollowedOperation& operation : packet.noticed.completed)
         completed.push_back(operation_json(operation));
     return object;
 }
 
-Json operation_json(const Operation& operation) {
+Json operation_json(const FollowedOperation& operation) {
     const bool swaps = operation.kind == OperationKind::compare_swap;
     const auto none = std::optional<uint64_t>();
     return {
@@ -167,7 +167,7 @@ Json operation_json(const Operation& operation) {
     };
 }
 
-Json summary_json(const Summary& summary, const std::vector<Operation>& unfinished) {
+Json summary_json(const Summary& summary, const std::vector<FollowedOperation>& unfinished) {
     Json object = {{"packets", summary.packets},
                    {"roce_packets", summary.roce_packets},
                    {"foreign", summary.foreign},
@@ -195,7 +195,7 @@ Json summary_json(const Summary& summary, const std::vector<Operation>& unfinish
                    {"operations_by_outcome", summary.operations_by_outcome},
                    {"flows", flows_json(summary)}};
     Json& open = object["unfinished"] = Json::array();
-    for (const Operation& operation : unfinished) open.push_back(operation_json(operation));
+    for (const FollowedOperation& operation : unfinished) open.push_back(operation_json(operation));
     if (summary.repeated != 0) object["repeated"] = summary.repeated;
     return object;
 }

@@ -1,4 +1,4 @@
-// A capture as one JSON object, written as it goes: only one packet is in memory at a time.
+// A capture as one JSON object. It is written packet by packet, so that only one is in memory.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,8 +15,8 @@ public:
     explicit JsonReport(Writing& output);
 
     void packet(const Packet& packet);
-    // `problem` is why the capture was not read to its end; empty if it was.
-    void finish(const Summary& summary, const std::vector<Operation>& unfinished,
+    // `problem` says why the capture was not read to its end; empty if it was.
+    void finish(const Summary& summary, const std::vector<FollowedOperation>& unfinished,
                 const std::string& problem);
 
 private:
@@ -25,8 +25,8 @@ private:
 };
 
 nlohmann::ordered_json packet_json(const Packet& packet);
-nlohmann::ordered_json operation_json(const Operation& operation);
+nlohmann::ordered_json operation_json(const FollowedOperation& operation);
 nlohmann::ordered_json summary_json(const Summary& summary,
-                                    const std::vector<Operation>& unfinished);
+                                    const std::vector<FollowedOperation>& unfinished);
 
 }  // namespace tulle::decode

@@ -2,12 +2,13 @@
 
 #include "decode/facts.h"
 #include "decode/fields.h"
+#include "decode/uet_text.h"
 #include "wire/mad/visit.h"
 
 namespace tulle::decode {
 namespace {
 
-// Not inlined: one function for each type of field, not for each of two thousand fields.
+// Not inlined: one function per type of field, not per field, of which there are two thousand.
 template <class T>
 [[gnu::noinline]] void add_field(ShownLayer& layer, const char* name, const T& value, ShowAs as) {
     if (as == ShowAs::text)
@@ -27,6 +28,7 @@ ShownLayers layers_of(const wire::Frame& frame, ShowAs as) {
         });
     };
     wire::for_each_header(frame, show);
+    if (const auto uet = uet_packet(frame)) wire::for_each_uet_header(*uet, show);
     if (is_mad(frame) && !frame.cut && frame.payload.size() >= wire::kMadSize) {
         wire::visit_mad(frame.payload, show);
         shown.explained_bytes = wire::kMadSize;

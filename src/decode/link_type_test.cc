@@ -11,7 +11,7 @@
 namespace tulle::decode {
 namespace {
 
-// An InfiniBand packet, SEND only from LID 1 to LID 2 with four bytes, its ICRC and VCRC right.
+// An InfiniBand packet: SEND only from LID 1 to LID 2 with four bytes, and correct ICRC and VCRC.
 std::vector<std::byte> infiniband_packet() {
     wire::Frame frame;
     frame.kind = wire::FrameKind::transport;
@@ -105,7 +105,7 @@ TEST(LinkType, a_made_up_ethernet_header_is_not_shown) {
     EXPECT_TRUE(unwrapped.made_up_ethernet);
     const wire::Frame frame = parse(unwrapped);
     EXPECT_FALSE(frame.has_link_header);
-    EXPECT_EQ(frame.network, wire::Network::ipv4);
+    EXPECT_EQ(frame.network, wire::NetworkHeader::ipv4);
 }
 
 }  // namespace

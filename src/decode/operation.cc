@@ -39,7 +39,7 @@ std::string_view kind_name(OperationKind kind) {
     return "?";
 }
 
-std::string outcome_text(const Operation& operation) {
+std::string outcome_text(const FollowedOperation& operation) {
     switch (operation.outcome) {
         case Outcome::acknowledged: return "acknowledged";
         case Outcome::delivered: return "delivered";
@@ -52,7 +52,7 @@ std::string outcome_text(const Operation& operation) {
     return "?";
 }
 
-std::string details_text(const Operation& operation) {
+std::string details_text(const FollowedOperation& operation) {
     std::string text =
         fmt::format("{}{} bytes", operation.whole ? "" : "at least ", operation.bytes);
     const auto out = std::back_inserter(text);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "decode/mad_text.h"
+#include "decode/uet_text.h"
 #include "wire/syndrome.h"
 
 namespace tulle::decode {
@@ -117,7 +118,7 @@ std::string_view kind_name(const wire::Frame& frame) {
         case wire::FrameKind::flow_control: return "flow_control";
         case wire::FrameKind::pfc: return "pfc";
         case wire::FrameKind::pause: return "pause";
-        case wire::FrameKind::foreign: return "foreign";
+        case wire::FrameKind::foreign: return uet_packet(frame) ? "uet" : "foreign";
         case wire::FrameKind::malformed: return "malformed";
     }
     if (frame.link == wire::LinkLayer::infiniband) return "infiniband";
@@ -130,7 +131,9 @@ std::string subject_text(const wire::Frame& frame) {
         case wire::FrameKind::flow_control: return "flow control";
         case wire::FrameKind::pfc: return "PFC";
         case wire::FrameKind::pause: return "PAUSE";
-        case wire::FrameKind::foreign: return "not RoCE";
+        case wire::FrameKind::foreign:
+            if (const auto uet = uet_packet(frame)) return fmt::format("UET_{}", pds_name(*uet));
+            return "not RoCE";
         case wire::FrameKind::malformed: return "malformed";
     }
     return "?";
@@ -146,6 +149,8 @@ std::string content_text(const wire::Frame& frame) {
                        ? "the whole link: go on"
                        : fmt::format("the whole link: stop {} quanta", frame.pause.quanta);
         case wire::FrameKind::foreign:
+            if (const auto uet = uet_packet(frame)) return uet_text(*uet);
+            return std::string(frame.problem);
         case wire::FrameKind::malformed: return std::string(frame.problem);
     }
     return {};

@@ -11,7 +11,7 @@ namespace {
 wire::Frame answer(uint8_t syndrome) {
     wire::Frame frame;
     frame.kind = wire::FrameKind::transport;
-    frame.network = wire::Network::ipv4;
+    frame.network = wire::NetworkHeader::ipv4;
     frame.transport.bth.opcode.value =
         wire::opcode_of(wire::Service::rc, wire::Operation::acknowledge);
     frame.transport.bth.psn.value = 0xabc;
@@ -19,7 +19,7 @@ wire::Frame answer(uint8_t syndrome) {
     return frame;
 }
 
-Packet packet_of(const wire::Frame& frame) {
+Packet shown_packet(const wire::Frame& frame) {
     return {{}, frame, {}, {}};
 }
 
@@ -39,7 +39,7 @@ TEST(Packet, what_deserves_attention_is_noted) {
     wire::Frame frame = answer(wire::syndrome_of(wire::AckKind::ack, 0));
     frame.ipv4.ecn = 3;
     frame.transport.bth.becn = true;
-    Packet packet = packet_of(frame);
+    Packet packet = shown_packet(frame);
     packet.checksums.icrc = false;
     packet.noticed.psn_gap = 3;
     EXPECT_EQ(notes_of(packet),

@@ -7,22 +7,22 @@
 namespace tulle::decode {
 namespace {
 
-// How many of the latest flows are asked whether they await an answer that fits none.
+// How many of the latest flows to try for an answer that fits none.
 constexpr size_t kAskedFlows = 1024;
 
 bool is_datagram(wire::Service service) {
     return service == wire::Service::ud || service == wire::Service::cnp;
 }
 
-// RESYNC, of the reliable datagram service, moves sequence numbers on and carries nothing.
+// RESYNC of the reliable datagram service advances sequence numbers and carries nothing.
 bool is_resync(const wire::Frame& frame) {
     return wire::operation_of(frame.transport.opcode()) == wire::Operation::resync;
 }
 
-// A datagram is a message by itself, and nothing is promised of its sequence numbers.
-Operation datagram(const wire::Frame& frame, const FlowKey& flow, When when) {
+// A datagram is a message by itself, and its sequence numbers promise nothing.
+FollowedOperation datagram(const wire::Frame& frame, const FlowKey& flow, When when) {
     const wire::TransportHeaders& headers = frame.transport;
-    Operation operation;
+    FollowedOperation operation;
     operation.service = flow.service;
     operation.source = flow.source;
     operation.destination = flow.destination;
@@ -65,15 +65,16 @@ Noticed QpFollower::follow(const wire::Frame& frame, When when) {
     return noticed;
 }
 
-std::vector<Operation> QpFollower::finish() {
-    std::vector<Operation> open;
+std::vector<FollowedOperation> QpFollower::finish() {
+    std::vector<FollowedOperation> open;
     for (Flow& flow : flows_) flow.requests.finish(open);
     flows_.clear();
     index_.clear();
     pending_ = 0;
-    std::stable_sort(open.begin(), open.end(), [](const Operation& a, const Operation& b) {
-        return a.begin.packet < b.begin.packet;
-    });
+    std::stable_sort(open.begin(), open.end(),
+                     [](const FollowedOperation& a, const FollowedOperation& b) {
+                         return a.begin.packet < b.begin.packet;
+                     });
     return open;
 }
 
@@ -120,7 +121,7 @@ void QpFollower::bind(Flow& responses, Flow* requests) {
     requests->requests.learn_source_qp(wire::Qpn{responses.requests.key().qp});
 }
 
-void QpFollower::forget(std::list<Flow>::iterator flow, std::vector<Operation>& given_up) {
+void QpFollower::forget(std::list<Flow>::iterator flow, std::vector<FollowedOperation>& given_up) {
     pending_ -= flow->requests.pending();
     flow->requests.finish(given_up);
     if (flow->answers != nullptr) flow->answers->answered_by = nullptr;
@@ -129,7 +130,7 @@ void QpFollower::forget(std::list<Flow>::iterator flow, std::vector<Operation>& 
     flows_.erase(flow);
 }
 
-void QpFollower::keep_bounds(std::vector<Operation>& given_up) {
+void QpFollower::keep_bounds(std::vector<FollowedOperation>& given_up) {
     while (flows_.size() > 1 &&
            (flows_.size() > limits_.flows || pending_ > limits_.pending_packets))
         forget(std::prev(flows_.end()), given_up);

@@ -1,15 +1,15 @@
-// Follows every queue pair through a capture: which sequence numbers are missing or sent twice,
-// which answers belong to which requests, and which operations they complete.
+// Follows every queue pair through a capture: finds missing and repeated sequence numbers, matches
+// answers with requests, and completes operations.
 //
 // A reliable packet does not carry the number of the queue pair that sent it. Requests go from A to
-// queue pair x of B, their answers from B to queue pair y of A, and nothing in either says that x
-// and y are one connection. A flow of answers is therefore bound to the flow of requests, in the
-// opposite direction, that waits for the sequence number it answers: the latest one if there are
-// several, and one that no other answers are bound to if there is such. If a later answer does not
-// fit, the flow is bound anew.
+// queue pair x of B, their answers from B to queue pair y of A, and neither says that x and y are
+// one connection. A flow of answers is therefore bound to the flow of requests in the opposite
+// direction that waits for the answered sequence number. If there are several, the latest one is
+// taken, and preferably one without bound answers. If a later answer does not fit, the flow is
+// bound again.
 //
-// Clock-free: time and packet number are arguments and only find their way into the results.
-// Bounded: the flow that was used least recently is forgotten, its open operations unanswered.
+// There is no clock: time and packet number are arguments and only appear in results. Memory is
+// bounded: the least recently used flow is forgotten, and its open operations count as unanswered.
 #pragma once
 
 #include <list>
@@ -30,29 +30,28 @@ public:
     QpFollower() : QpFollower(Limits{}) {}
     explicit QpFollower(Limits limits) : limits_(limits) {}
 
-    // Sees a transport packet that is not damaged.
+    // Takes a transport packet that is not damaged.
     Noticed follow(const wire::Frame& frame, When when);
 
-    // The end of the capture: the operations that are still open, in the order of their first
-    // packets.
-    std::vector<Operation> finish();
+    // At the end of the capture: the operations still open, in the order of their first packets.
+    std::vector<FollowedOperation> finish();
 
 private:
     struct Flow {
         explicit Flow(const FlowKey& key) : requests(key) {}
         RequestFlow requests;
-        Flow* answers = nullptr;      // whose requests the responses in this flow answer
-        Flow* answered_by = nullptr;  // which flow brings the responses to the requests in this one
+        Flow* answers = nullptr;      // the flow whose requests this flow answers
+        Flow* answered_by = nullptr;  // the flow with the responses to this flow's requests
     };
 
     Flow& flow_for(const FlowKey& key);
     Flow* requests_answered_by(Flow& responses, const wire::Frame& response);
     void bind(Flow& responses, Flow* requests);
-    void forget(std::list<Flow>::iterator flow, std::vector<Operation>& given_up);
-    void keep_bounds(std::vector<Operation>& given_up);
+    void forget(std::list<Flow>::iterator flow, std::vector<FollowedOperation>& given_up);
+    void keep_bounds(std::vector<FollowedOperation>& given_up);
 
     Limits limits_;
-    std::list<Flow> flows_;  // the latest first
+    std::list<Flow> flows_;  // most recently used first
     std::map<FlowKey, std::list<Flow>::iterator> index_;
     size_t pending_ = 0;
 };

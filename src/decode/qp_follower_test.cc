@@ -13,8 +13,8 @@ using wire::Service;
 constexpr uint32_t kServerQp = 0x11;
 constexpr uint32_t kClientQp = 0x22;
 
-// A conversation between a client, whose requests go to the server's queue pair 0x11, and a server,
-// whose answers go to the client's queue pair 0x22.
+// A conversation: the client sends requests to the server's queue pair 0x11, the server sends
+// answers to the client's queue pair 0x22.
 class Conversation {
 public:
     explicit Conversation(QpFollower::Limits limits = {}, Service service = Service::rc)
@@ -66,7 +66,7 @@ private:
     wire::Frame make(bool from_client, Operation operation, uint32_t psn, size_t payload) {
         wire::Frame frame;
         frame.kind = wire::FrameKind::transport;
-        frame.network = wire::Network::ipv4;
+        frame.network = wire::NetworkHeader::ipv4;
         frame.ipv4.source.bytes = {10, 0, 0, static_cast<uint8_t>(from_client ? 1 : 2)};
         frame.ipv4.destination.bytes = {10, 0, 0, static_cast<uint8_t>(from_client ? 2 : 1)};
         frame.transport.bth.opcode.value = wire::opcode_of(service_, operation);

@@ -12,7 +12,7 @@ namespace {
 uint64_t name_of(const wire::Frame& frame) {
     const FlowKey flow = flow_of(frame);
     base::Hash hash;
-    for (const Endpoint* end : {&flow.source, &flow.destination})
+    for (const PacketAddress* end : {&flow.source, &flow.destination})
         for (const uint8_t byte : end->bytes) hash.add(byte);
     hash.add(frame.transport.bth.dest_qp.value).add(frame.transport.opcode());
     hash.add(frame.transport.bth.psn.value);

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::array<uint32_t, 5> kMtus = {256, 512, 1024, 2048, 4096};
 
-// Nobody has more packets in flight than this (a READ of 4 GiB takes as many numbers); a sequence
-// number further off belongs to a new connection of the same queue pair.
+// The most packets in flight (a READ of 4 GiB takes as many numbers). A sequence number further
+// away belongs to a new connection of the same queue pair.
 constexpr uint64_t kPlausibleJump = 1 << 20;
-// How far below the first number seen a sender may go back to packets from before the capture.
+// How far below the first number seen a sender may return to packets from before the capture.
 constexpr uint64_t kBeforeCapture = 4096;
 constexpr uint64_t kCircle = uint64_t{wire::kPsnMask} + 1;
 
@@ -43,7 +43,7 @@ bool is_read_response(wire::Operation operation) {
            operation <= wire::Operation::read_response_only;
 }
 
-// Whether only a response of its own completes the operation.
+// Whether only its own response completes the operation.
 bool needs_response(uint8_t opcode) {
     switch (kind_of(wire::operation_of(opcode))) {
         case OperationKind::send:
@@ -76,7 +76,7 @@ void RequestFlow::on_reliable(const wire::Frame& frame, When when, Noticed& noti
     record(at, frame, when, 1, noticed);
 }
 
-// Below the next new number: sent again, or overtaken by others on the way.
+// A number below the next new one: retransmitted, or overtaken on the way.
 void RequestFlow::on_seen_before(uint64_t at, const wire::Frame& frame, When when,
                                  Noticed& noticed) {
     if (const auto sent = sent_.find(at); sent != sent_.end()) {
@@ -127,7 +127,7 @@ void RequestFlow::await(uint64_t at, const wire::Frame& frame, When when, uint32
                         Noticed& noticed) {
     const wire::TransportHeaders& headers = frame.transport;
     Awaited awaited;
-    Operation& operation = awaited.operation;
+    FollowedOperation& operation = awaited.operation;
     operation = begin_operation(headers.opcode(), at, when);
     operation.retransmitted_packets = times_sent - 1;
     if (headers.has(wire::kReth)) {
@@ -149,19 +149,19 @@ void RequestFlow::await(uint64_t at, const wire::Frame& frame, When when, uint32
     noticed.message = Message{wrap(at), when.packet};
     const auto it = awaited_.emplace(at, awaited).first;
     next_ = std::max(next_, at + 1);
-    if (awaited.span == 0)  // at the least; set_span() and settle_span() correct it
+    if (awaited.span == 0)  // the minimum; set_span() and settle_span() correct it
         next_ = std::max(next_, at + packets_of(operation.bytes, kMtus.back()));
     else
         set_span(it, awaited.span);
     if (awaited_.size() > kMostAwaited) {
-        const Operation oldest = awaited_.begin()->second.operation;
+        const FollowedOperation oldest = awaited_.begin()->second.operation;
         complete(oldest, Outcome::unanswered, oldest.end, noticed.completed);
         awaited_.erase(awaited_.begin());
     }
 }
 
-// An unreliable receiver takes packets in order only: a gap costs it the message, and it goes on
-// with the next beginning (IBTA vol 1, 9.8.2).
+// An unreliable receiver takes packets in order only. After a gap it drops the message and
+// continues with the next first packet (IBTA vol 1, 9.8.2).
 void RequestFlow::on_unreliable(const wire::Frame& frame, When when, Noticed& noticed) {
     const wire::Psn psn = frame.transport.bth.psn;
     const uint8_t opcode = frame.transport.opcode();
@@ -201,7 +201,7 @@ void RequestFlow::on_response(const wire::Frame& frame, When when, Noticed& noti
     if (!news && !first_answer) noticed.retransmission = true;
 }
 
-// Every NAK acknowledges what came before the packet that it names (IBTA vol 1, 9.7.5.2.8).
+// A NAK acknowledges all packets before the one it names (IBTA vol 1, 9.7.5.2.8).
 void RequestFlow::on_nak(uint64_t at, uint8_t syndrome, When when, Noticed& noticed) {
     acknowledge(at - 1, when, noticed);
     if (wire::ack_kind(syndrome) == wire::AckKind::rnr_nak) return on_rnr_nak(at);
@@ -221,7 +221,7 @@ void RequestFlow::on_rnr_nak(uint64_t at) {
         ++it->second.operation.rnr_naks;
 }
 
-// The message that holds this packet has failed, with all of its packets.
+// The message of this packet has failed, with all its packets.
 void RequestFlow::refuse(uint64_t at, uint8_t code, When when, Noticed& noticed) {
     const size_t before = noticed.completed.size();
     if (const auto it = covering(at); it != awaited_.end()) {
@@ -245,7 +245,7 @@ bool RequestFlow::on_awaited_response(uint64_t at, const wire::Frame& frame, Whe
                                       Noticed& noticed) {
     const auto it = covering(at);
     if (it == awaited_.end()) return false;
-    Operation& operation = it->second.operation;
+    FollowedOperation& operation = it->second.operation;
     noticed.message = Message{wrap(it->first), operation.begin.packet};
     const wire::Operation response = wire::operation_of(frame.transport.opcode());
     if (operation.kind == OperationKind::read)
@@ -260,8 +260,8 @@ bool RequestFlow::on_awaited_response(uint64_t at, const wire::Frame& frame, Whe
     return true;
 }
 
-// A requester takes the packets of a READ response in order only. One that follows a gap waits for
-// the requester to ask again for what is missing.
+// A requester takes the packets of a READ response in order only. After a gap it must request the
+// missing ones again.
 bool RequestFlow::on_read_response(AwaitedMap::iterator it, uint64_t at, const wire::Frame& frame,
                                    When when, Noticed& noticed) {
     Awaited& awaited = it->second;
@@ -282,7 +282,7 @@ bool RequestFlow::on_read_response(AwaitedMap::iterator it, uint64_t at, const w
     return true;
 }
 
-// Takes out what is acknowledged. True if there was anything.
+// Removes what is acknowledged. Returns true if there was anything.
 bool RequestFlow::acknowledge(uint64_t up_to, When when, Noticed& noticed) {
     bool news = false;
     while (!sent_.empty() && sent_.begin()->first <= up_to) {
@@ -295,9 +295,9 @@ bool RequestFlow::acknowledge(uint64_t up_to, When when, Noticed& noticed) {
     return news;
 }
 
-// Joins a packet to the operation that is being put together; the last packet completes it.
+// Adds a packet to the open operation; the last packet completes it.
 void RequestFlow::join(uint64_t at, const Sent& sent, Outcome outcome, When when,
-                       std::vector<Operation>& done) {
+                       std::vector<FollowedOperation>& done) {
     const bool begins = begins_message(sent.opcode);
     if (begins) close(outcome, when, done);
     if (!open_) {
@@ -327,16 +327,16 @@ void RequestFlow::join(uint64_t at, const Sent& sent, Outcome outcome, When when
     open_.reset();
 }
 
-// Ends the operation whose last packet was never seen.
-void RequestFlow::close(Outcome outcome, When when, std::vector<Operation>& done) {
+// Ends an operation whose last packet was never seen.
+void RequestFlow::close(Outcome outcome, When when, std::vector<FollowedOperation>& done) {
     if (!open_) return;
     open_->whole = false;
     complete(*open_, outcome, when, done);
     open_.reset();
 }
 
-void RequestFlow::complete(Operation operation, Outcome outcome, When when,
-                           std::vector<Operation>& done) {
+void RequestFlow::complete(FollowedOperation operation, Outcome outcome, When when,
+                           std::vector<FollowedOperation>& done) {
     operation.outcome = outcome;
     operation.source_qp = source_qp_;
     operation.end = when;
@@ -348,8 +348,8 @@ void RequestFlow::complete(Operation operation, Outcome outcome, When when,
     done.push_back(std::move(operation));
 }
 
-Operation RequestFlow::begin_operation(uint8_t opcode, uint64_t at, When when) const {
-    Operation operation;
+FollowedOperation RequestFlow::begin_operation(uint8_t opcode, uint64_t at, When when) const {
+    FollowedOperation operation;
     operation.kind = kind_of(wire::operation_of(opcode));
     operation.service = key_.service;
     operation.source = key_.source;
@@ -395,7 +395,7 @@ void RequestFlow::learn_mtu(uint32_t payload_bytes) {
         set_span(latest, packets_of(latest->second.operation.bytes, mtu_));
 }
 
-void RequestFlow::finish(std::vector<Operation>& operations) {
+void RequestFlow::finish(std::vector<FollowedOperation>& operations) {
     for (auto& [at, sent] : sent_) join(at, sent, Outcome::unanswered, sent.when, operations);
     if (open_) close(Outcome::unanswered, open_->end, operations);
     for (auto& [at, awaited] : awaited_) {
@@ -421,14 +421,14 @@ void RequestFlow::restart(wire::Psn psn, Noticed& noticed) {
     answered_ = next_ - 1;
 }
 
-// The number next to the one expected that ends in these 24 bits.
+// The 64-bit number nearest to the expected one with these low 24 bits.
 uint64_t RequestFlow::unwrap(wire::Psn psn) const {
     const uint32_t ahead = wire::psn_distance(wrap(next_), psn);
     return wire::psn_before(psn, wrap(next_)) ? next_ - (kCircle - ahead) : next_ + ahead;
 }
 
-// A new request at this number. If the READ before it did not know its span, the distance tells.
-// True if there is no gap.
+// A new request at this number. If the READ before it has an unknown span, the distance determines
+// it. Returns true if there is no gap.
 bool RequestFlow::settle_span(uint64_t next_request) {
     if (!awaited_.empty()) {
         const auto latest = std::prev(awaited_.end());
@@ -463,7 +463,7 @@ RequestFlow::AwaitedMap::const_iterator RequestFlow::covering(uint64_t at) const
 
 RequestFlow::AwaitedMap::iterator RequestFlow::covering(uint64_t at) {
     const auto it = std::as_const(*this).covering(at);
-    return awaited_.erase(it, it);  // from const_iterator to iterator; erases nothing
+    return awaited_.erase(it, it);  // converts a const_iterator; erases nothing
 }
 
 }  // namespace tulle::decode

@@ -56,7 +56,7 @@ void Summary::add_noticed(const Packet& packet) {
         ++naks_by_reason[std::string(nak)];
         ++totals_of(noticed.answers.value_or(flow_of(packet.frame))).naks;
     }
-    for (const Operation& operation : noticed.completed) {
+    for (const FollowedOperation& operation : noticed.completed) {
         ++operations;
         ++operations_by_outcome[outcome_text(operation)];
         const FlowKey key{operation.source, operation.destination, operation.service,
@@ -65,7 +65,7 @@ void Summary::add_noticed(const Packet& packet) {
     }
 }
 
-void Summary::add_unfinished(const Operation& operation) {
+void Summary::add_unfinished(const FollowedOperation& operation) {
     ++operations_by_outcome[outcome_text(operation)];
 }
 

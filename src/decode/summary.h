@@ -1,4 +1,4 @@
-// What a whole capture adds up to. Bounded: flows past kMostFlows are counted together.
+// Totals of a whole capture. Memory is bounded: flows beyond kMostFlows are counted together.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ struct FlowTotals {
     uint64_t payload_bytes = 0;
     uint64_t operations = 0;
     uint64_t retransmitted = 0;
-    uint64_t naks = 0;  // that its requests were answered with
+    uint64_t naks = 0;  // answers to its requests
 };
 
 struct Summary {
@@ -26,7 +26,7 @@ struct Summary {
     uint64_t roce_packets = 0;  // RoCE and InfiniBand transport packets, damaged ones included
     uint64_t foreign = 0;
     uint64_t malformed = 0;
-    uint64_t repeated = 0;  // seen at another interface before; in no other figure
+    uint64_t repeated = 0;  // seen before at another interface; not in any other figure
     uint64_t wire_bytes = 0;
     int64_t first_time_ns = 0;
     int64_t last_time_ns = 0;
@@ -34,10 +34,10 @@ struct Summary {
     uint64_t bad_vcrc = 0;
     uint64_t bad_lpcrc = 0;
     std::vector<uint64_t> bad_icrc_packets;  // the first kMostBadNumbers
-    // Of all RoCE and InfiniBand packets, by the opcode that they carry, damaged or not.
+    // All RoCE and InfiniBand packets by opcode, damaged ones included.
     std::array<uint64_t, 256> by_opcode{};
 
-    // Of packets that are not damaged.
+    // Only packets that are not damaged.
     uint64_t retransmitted = 0;
     uint64_t out_of_order = 0;
     uint64_t psn_gaps = 0;
@@ -57,8 +57,8 @@ struct Summary {
     FlowTotals other_flows;
 
     void add(const Packet& packet);
-    // An operation that the capture leaves open.
-    void add_unfinished(const Operation& operation);
+    // Counts an operation that is open at the end of the capture.
+    void add_unfinished(const FollowedOperation& operation);
 
     double duration_s() const;
     using FlowRow = std::pair<FlowKey, FlowTotals>;

@@ -14,7 +14,7 @@ constexpr size_t kLayerIndent = 9;
 constexpr size_t kFieldIndent = 11;
 constexpr size_t kDumpRow = 16;
 
-// One header: its name, then its fields, wrapped.
+// One header: its name, then its fields, in wrapped lines.
 void print_layer(Writing& output, const ShownLayer& layer) {
     std::string line = fmt::format("{:{}}{}:", "", kLayerIndent, layer.name);
     for (const ShownField& field : layer.fields) {
@@ -99,10 +99,11 @@ void TextReport::packet(const Packet& packet) {
         if (options_.verbose) packet_fields(packet);
     }
     if (options_.show == TextOptions::Show::operations)
-        for (const Operation& operation : packet.noticed.completed) operation_line(operation);
+        for (const FollowedOperation& operation : packet.noticed.completed)
+            operation_line(operation);
 }
 
-void TextReport::unfinished(const Operation& operation) {
+void TextReport::unfinished(const FollowedOperation& operation) {
     if (options_.show == TextOptions::Show::operations) operation_line(operation);
 }
 
@@ -134,14 +135,14 @@ void TextReport::packet_fields(const Packet& packet) {
     for (const ShownLayer& layer : shown.layers) print_layer(output_, layer);
     print_dump(output_, packet.frame.payload, shown.explained_bytes, options_.dump_bytes);
     print_checksums(output_, packet);
-    for (const Operation& operation : packet.noticed.completed)
+    for (const FollowedOperation& operation : packet.noticed.completed)
         output_.print("{:{}}completes {} of packet {}: {}, {}\n", "", kLayerIndent,
                       kind_name(operation.kind), operation.begin.packet, details_text(operation),
                       outcome_text(operation));
     output_.print("\n");
 }
 
-void TextReport::operation_line(const Operation& operation) {
+void TextReport::operation_line(const FollowedOperation& operation) {
     std::vector<std::string> what = {details_text(operation),
                                      fmt::format("PSN 0x{:06x}", operation.first_psn.value)};
     if (operation.last_psn != operation.first_psn)
@@ -165,7 +166,8 @@ double TextReport::relative_seconds(int64_t time_ns) const {
     return static_cast<double>(time_ns - first_time_ns_) * 1e-9;
 }
 
-std::string TextReport::endpoints_column(const Endpoint& source, const Endpoint& destination) {
+std::string TextReport::endpoints_column(const PacketAddress& source,
+                                         const PacketAddress& destination) {
     const std::string text = fmt::format("{} > {}", to_string(source), to_string(destination));
     endpoints_width_ = std::max(endpoints_width_, text.size());
     return fmt::format("{:<{}}", text, endpoints_width_);

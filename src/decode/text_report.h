@@ -1,4 +1,4 @@
-// A capture as text for people: a line a packet or a line an operation, then the summary.
+// A capture as text: one line per packet or per operation, then the summary.
 #pragma once
 
 #include "decode/packet.h"
@@ -11,7 +11,7 @@ struct TextOptions {
     enum class Show : uint8_t { packets, operations, summary };
     Show show = Show::packets;
     bool verbose = false;
-    bool roce_only = false;  // leave out what is neither RoCE nor InfiniBand nor a pause frame
+    bool roce_only = false;  // hide packets other than RoCE, InfiniBand and pause frames
     size_t dump_bytes = 128;
 };
 
@@ -20,15 +20,15 @@ public:
     TextReport(TextOptions options, Writing& output) : options_(options), output_(output) {}
 
     void packet(const Packet& packet);
-    void unfinished(const Operation& operation);
+    void unfinished(const FollowedOperation& operation);
     void finish(const Summary& summary);
 
 private:
     void packet_line(const Packet& packet);
     void packet_fields(const Packet& packet);
-    void operation_line(const Operation& operation);
+    void operation_line(const FollowedOperation& operation);
     double relative_seconds(int64_t time_ns) const;
-    std::string endpoints_column(const Endpoint& source, const Endpoint& destination);
+    std::string endpoints_column(const PacketAddress& source, const PacketAddress& destination);
 
     TextOptions options_;
     Writing& output_;
@@ -37,7 +37,7 @@ private:
     size_t endpoints_width_ = 22;  // grows with the widest pair of addresses seen
 };
 
-// The summary alone.
+// Only the summary.
 void print_summary(const Summary& summary, Writing& output);
 
 }  // namespace tulle::decode
