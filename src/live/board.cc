@@ -63,8 +63,16 @@ bool has_xrc_domain(const Grants& grants, const DomainFile& file) {
     return false;
 }
 
+namespace {
+
+constexpr uint32_t xrc_place(uint32_t number) {
+    return number % kXrcQueues + ((number & kXrcTarget) != 0 ? kXrcQueues : 0);
+}
+
+}  // namespace
+
 void put_xrc_queue(Grants& grants, uint32_t number, const XrcQueue& queue) {
-    XrcQueueNote& note = grants.xrc_queues[number % kXrcQueues];
+    XrcQueueNote& note = grants.xrc_queues[xrc_place(number)];
     if (note.number.load() != 0) return;
     note.pd.store(queue.pd);
     note.device.store(queue.file.device);
@@ -75,19 +83,19 @@ void put_xrc_queue(Grants& grants, uint32_t number, const XrcQueue& queue) {
 bool remove_xrc_queue(Grants& grants, uint32_t number) {
     uint32_t there = number;
     return number != 0 &&
-           grants.xrc_queues[number % kXrcQueues].number.compare_exchange_strong(there, 0);
+           grants.xrc_queues[xrc_place(number)].number.compare_exchange_strong(there, 0);
 }
 
 // Another one may take the place meanwhile: then the number is not the same any more.
 std::optional<XrcQueue> find_xrc_queue(const Grants& grants, uint32_t number) {
-    const XrcQueueNote& note = grants.xrc_queues[number % kXrcQueues];
+    const XrcQueueNote& note = grants.xrc_queues[xrc_place(number)];
     if (number == 0 || note.number.load() != number) return std::nullopt;
     const XrcQueue found{note.pd.load(), {note.device.load(), note.inode.load()}};
     if (note.number.load() != number) return std::nullopt;
     return found;
 }
 
-// A reader may find a note half written and tell a wrong story; nothing else depends on it.
+// A reader may find a half-written note and report a wrong cause; nothing else depends on it.
 void put_objection(Grants& grants, wire::Qpn peer, const transport::Objection& objection) {
     const uint32_t count = grants.objection_count.load();
     ObjectionNote& note = grants.objections[count % kObjections];

@@ -1,6 +1,6 @@
-// How packets travel: out of the engine into rings, and back (packets.cc); as they would be on the
-// wire where a capture or faults are asked for (wire_path.h); as datagrams to other machines
-// (udp_path.h); and messages of the connection manager beside them (management.cc).
+// How packets travel: from the engine into rings, and back (packets.cc); in their form on the wire
+// if a capture or faults are requested (wire_path.h); as datagrams to other machines (udp_path.h);
+// and the messages of the connection manager beside them (management.cc).
 #pragma once
 
 #include <deque>
@@ -22,12 +22,12 @@ struct ManagementMessage {
     std::span<const std::byte> bytes;
 };
 
-// A datagram to queue pair 1.
+// Whether a packet is a datagram to queue pair 1.
 bool is_management(const wire::Packet& packet);
 
 class Carrier final : Outbox {
 public:
-    // Is told of what is not for the engine.
+    // Is told of events that are not for the engine.
     class Owner {
     public:
         virtual ~Owner() = default;
@@ -39,29 +39,39 @@ public:
     Carrier(World& world, Connections& connections, transport::Adapter& adapter, Owner& owner,
             const WireSettings& settings);
 
-    // Takes the port at the addresses that the host listens on; a sentence says why it cannot.
+    // Takes the UDP port at the addresses on which the host listens; an error says why it cannot.
     base::Result<bool> open_udp();
 
-    // A queue pair hears a group, or no longer: the file that shows it (udp_sockets.h), or -1.
+    // A queue pair joins a multicast group, or leaves it. Returns the file that becomes readable
+    // (udp_sockets.h), or -1.
     int join(const wire::Gid& group);
     void leave(const wire::Gid& group);
 
-    // Packets of the engine go on their way; flush() lets peers see them.
-    void transmit(base::Instant now);
-    // ... or some of them wait for what is sent next (Progress::will_answer()).
-    void flush(bool holds_back = false);
+    // Sends the packets of the engine; flush() shows them to peers. A program that spins calls both
+    // each time, mostly in vain.
+    void transmit(base::Instant now) {
+        time_ = now;
+        if (adapter_.has_work()) transmit_all();
+    }
+    // `holds_back`: some packets wait for what is sent next (Progress::will_answer()).
+    void flush(bool holds_back = false) {
+        if (!sending_.empty() || (udp_ && !udp_->sockets().is_empty()))
+            return flush_all(holds_back);
+        is_held_back_ = has_stuck_peers_ = false;
+        backlog_bytes_ = 0;
+    }
     void send_held_back() {
         if (is_held_back_) udp_->sockets().flush();
         is_held_back_ = false;
     }
     void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes);
-    // Packets and their data that went through a port beyond the first.
+    // Packets and bytes that went through a port beyond the first.
     const transport::Counters& traffic_of(uint32_t port) const { return traffic_[port - 1]; }
-    // What has arrived at the other end of the wire by now.
+    // Delivers what has arrived at the other end of the wire by now.
     void deliver_wire(base::Instant now);
 
     void receive_all(base::Instant now);
-    // All that a peer has sent that will send no more, or whose memory becomes its own.
+    // Takes all that a peer has sent: it will send no more, or memory that it reaches is withdrawn.
     void drain(uint32_t peer, base::Instant now);
     void on_left(uint32_t peer);
 
@@ -75,13 +85,13 @@ public:
         return backlog_bytes_ != 0 || (udp_ && !is_held_back_ && !udp_->sockets().is_empty());
     }
     bool has_stuck_peers() const { return has_stuck_peers_; }
-    // Out of rings, since this was last asked.
+    // Whether WRITEs were taken out of rings since the last call.
     bool took_writes() { return std::exchange(took_writes_, false); }
-    // Packets as they are on the wire; nullptr where that is not asked for.
+    // The path for packets in their form on the wire; nullptr if that is not requested.
     const WirePath* wire() const { return wire_.get(); }
-    // Other machines; nullptr where none may reach us.
+    // The path to other machines; nullptr if none may reach us.
     const UdpPath* udp() const { return udp_.get(); }
-    // A queue pair is connected to a machine that may be one of ours.
+    // A queue pair is connected to a machine that may run Tulle.
     void greet(Peer& peer) {
         if (neighbours_) neighbours_->greet(time_, peer);
     }
@@ -96,9 +106,10 @@ private:
         wire::Packet packet;
         std::vector<std::byte> grh;
         std::vector<std::byte> payload;
-        bool is_management = false;
     };
 
+    void transmit_all();
+    void flush_all(bool holds_back);
     bool receive_from(uint32_t index, base::Instant now);
     void receive_record(uint32_t index, base::Instant now, std::span<const std::byte> record);
     void receive_packet(uint32_t index, base::Instant now, const RecordHead& head,
@@ -131,7 +142,6 @@ private:
     Ends ends_of_sent(const wire::Packet& packet);
     void count_sent(const wire::Packet& packet, uint32_t port);
     void count_received(const wire::Packet& packet);
-    void send_management_datagram(uint32_t index, std::span<const std::byte> bytes);
     bool is_overrun(Peer& peer);
     bool udp_has_room();
 
@@ -142,23 +152,23 @@ private:
     const Identity& who_;
     XrcLender lender_;
     XrcBorrower borrower_;
-    std::vector<uint32_t> sending_;  // peers that something was written for
-    std::vector<std::byte> parsed_;  // a record that is taken apart: a copy, which nobody changes
+    std::vector<uint32_t> sending_;  // peers for which something was written
+    std::vector<std::byte> parsed_;  // a private copy of the record that is being parsed
     std::deque<LocalPacket> local_;
-    size_t backlog_bytes_ = 0;  // of all peers, when they were last looked at
+    size_t backlog_bytes_ = 0;  // of all peers, at the last look
     bool has_stuck_peers_ = false;
     bool took_writes_ = false;
-    bool is_held_back_ = false;       // what goes to other machines, for a moment
-    uint64_t page_there_ = 0;         // was mapped when the ring's reader came to it
-    base::Instant time_{};            // of the progress that is being made
-    std::unique_ptr<WirePath> wire_;  // where a capture or faults are asked for
+    bool is_held_back_ = false;       // datagrams to other machines wait for a moment
+    uint64_t page_there_ = 0;         // a page that was mapped when the ring's reader came to it
+    base::Instant time_{};            // of the current round of progress
+    std::unique_ptr<WirePath> wire_;  // if a capture or faults are requested
     std::unique_ptr<WirePath> wire_reader_;
     std::unique_ptr<UdpPath> udp_;
     std::unique_ptr<UdpNeighbours> neighbours_;
-    std::map<std::array<uint8_t, 16>, uint32_t> joined_;  // groups, and how many queue pairs
-    uint64_t strangers_ = 0;  // packets from addresses that nobody is connected to
+    std::map<std::array<uint8_t, 16>, uint32_t> joined_;  // groups, and queue pairs in each
+    uint64_t strangers_ = 0;  // packets from addresses without a connection
     uint32_t management_psn_ = 0;
-    const bool has_ports_;  // more than one
+    const bool has_ports_;  // the host has more than one port
     std::array<transport::Counters, kMaxPorts> traffic_;
 };
 

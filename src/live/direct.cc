@@ -11,9 +11,10 @@ namespace {
 
 using transport::SendRequest;
 
-constexpr uint64_t kMostBytes = 1 << 30;  // of one call; the kernel takes less than two of these
+constexpr uint64_t kMostBytes = 1 << 30;  // of one call; the kernel's limit is below twice this
 constexpr uint64_t kMostKept = 64 << 10;  // larger ones gain nothing by waiting
-// A call of the kernel for a list of WRITEs costs about as much as copying so much for each.
+// A call of the kernel for a list of WRITEs costs about as much as copying this many bytes for
+// each.
 constexpr size_t kMostThroughRing = 1024;
 constexpr size_t kManyWrites = 8;
 
@@ -31,8 +32,8 @@ bool contains(uint64_t outer, uint64_t outer_length, uint64_t inner, uint64_t in
 
 }  // namespace
 
-// The responder's checks: the queue pair is the peer's of this one and offers the operation, the
-// key is of its protection domain, and the region gives the right and holds the range.
+// The responder's checks: the queue pair is connected to this one and allows the operation, the key
+// belongs to its protection domain, and the region grants the right and contains the range.
 bool DirectPath::is_allowed(const Grants& grants, const transport::QueuePair& qp,
                             Work& work) const {
     const SendRequest& request = work.request;
@@ -82,7 +83,7 @@ bool DirectPath::add_parts(transport::Adapter& adapter, const transport::QueuePa
 
 bool DirectPath::prepare(transport::Adapter& adapter, Work& work) {
     const transport::QueuePair* qp = adapter.query_qp(work.qpn);
-    // It may have failed since the work was kept.
+    // The queue pair may have failed since the work was kept.
     return qp != nullptr && qp->state == transport::QpState::rts &&
            is_allowed(peer_->grants(), *qp, work) && add_parts(adapter, *qp, work);
 }
@@ -127,7 +128,7 @@ bool DirectPath::add(Peer& peer, transport::Adapter& adapter, const transport::Q
     return true;
 }
 
-// A call that stops half way has met memory that is not there; what it did is done again.
+// A call that stops half way has met unmapped memory; all of its copies are then repeated.
 bool DirectPath::copy() {
     size_t bytes = 0;
     for (size_t i = 0; i < parts_; ++i) bytes += here_[i].iov_len;
@@ -136,9 +137,10 @@ bool DirectPath::copy() {
            static_cast<ssize_t>(bytes);
 }
 
-// As if packets had gone. The target knows nothing of it, so that its host's counters are ours too.
+// Counts as if packets had been sent. The target does not notice the copy, so we also count at its
+// host.
 void DirectPath::count(const Work& work, uint32_t mtu) {
-    const PortCounters::Transfer transfer{work.length, (work.length + mtu - 1) / mtu, is_read_};
+    const CounterSlot::Transfer transfer{work.length, (work.length + mtu - 1) / mtu, is_read_};
     const auto own = static_cast<size_t>(work.ends.port - 1);
     const auto there = static_cast<size_t>(work.ends.peer_port - 1);
     if (counters_ != nullptr && own < kMaxPorts) counters_[own].count_at_initiator(transfer);
@@ -150,7 +152,8 @@ bool DirectPath::goes_through_ring(base::Instant now) {
     if (!peer_->stream.empty() || is_streaming_) return true;
     if (count_ < kManyWrites || !peer_->stream.is_open(now)) return false;
     if (!peer_->is_asleep()) return true;
-    // One that waits for it would wait for long: these go now, and later ones find it awake.
+    // WRITEs would wait long for a sleeping peer: these are copied now, and later ones find it
+    // awake.
     const WriteRecord nothing{{RecordKind::write}, 0};
     if (std::byte* place = peer_->reserve_in_ring(sizeof nothing)) {
         std::memcpy(place, &nothing, sizeof nothing);
@@ -167,7 +170,7 @@ bool is_readable_now(std::span<const iovec> parts) {
     });
 }
 
-// It went while it was copied: to a place that nobody has, where it is refused.
+// Its source memory vanished during the copy: the record now names address 0, which is refused.
 void spoil(std::byte* record) {
     const WriteRecord nowhere{{RecordKind::write}, 0};
     std::memcpy(record, &nowhere, sizeof nowhere);
@@ -175,7 +178,7 @@ void spoil(std::byte* record) {
 
 }  // namespace
 
-// As many as there is room for.
+// Puts as many WRITEs into the ring as it has room for.
 size_t DirectPath::put_in_ring(size_t count, base::Instant now) {
     if (peer_->stream.empty()) peer_->stream.note_progress(now);
     const iovec* part = here_.data();
@@ -204,7 +207,8 @@ size_t DirectPath::put_in_ring(size_t count, base::Instant now) {
     return put;
 }
 
-// Whether it will fail before it leaves: its own memory is not what it says, or not there.
+// Whether the work fails before it is sent: its local memory does not match its keys, or is
+// unmapped.
 bool DirectPath::fails_here(transport::Adapter& adapter, Work& work) {
     const transport::QueuePair* qp = adapter.query_qp(work.qpn);
     parts_ = 0;
@@ -212,8 +216,8 @@ bool DirectPath::fails_here(transport::Adapter& adapter, Work& work) {
            !is_readable_now(std::span(here_).first(work.parts));
 }
 
-// What fails completes at once, and must not do so before what was posted earlier. A reader that is
-// amid a WRITE is waited for, for a while.
+// Failed work completes at once, but not before work that was posted earlier. So this waits for a
+// while for a reader that is still doing a WRITE.
 void DirectPath::await_stream(transport::Adapter& adapter) {
     constexpr base::Duration kMostPatience{2'000'000'000};  // 2 ms, chosen
     for (const base::Instant end = now() + kMostPatience; now() < end && !peer_->stream.empty();) {
@@ -230,7 +234,7 @@ bool DirectPath::flush(transport::Adapter& adapter) {
     const bool through_ring = goes_through_ring(time);
     if (!through_ring) settle(adapter, time);
     std::atomic<uint32_t>& at_work = peer_->outgoing().at_work;
-    at_work.fetch_add(1);  // odd: from here on regions stay
+    at_work.fetch_add(1);  // odd: from here on owners keep their regions
     size_t allowed = 0;
     if (through_ring || peer_->stream.empty())
         while (allowed < count_ && prepare(adapter, work_[allowed])) ++allowed;
@@ -266,7 +270,7 @@ void complete(transport::Adapter& adapter, const StreamedWrite& write, transport
     adapter.complete_elsewhere(write.qpn, request, write.length, status);
 }
 
-// As if its packets had met silence, or a refusal.
+// Fails a WRITE as if its packets got no answer, or a refusal.
 void fail(transport::Adapter& adapter, const StreamedWrite& write, transport::Status status) {
     const bool is_first = adapter.query_qp(write.qpn)->state != transport::QpState::error;
     complete(adapter, write, is_first ? status : transport::Status::flushed);
@@ -275,7 +279,7 @@ void fail(transport::Adapter& adapter, const StreamedWrite& write, transport::St
     if (is_first) (void)adapter.modify_qp(write.qpn, attributes, transport::kState);
 }
 
-// One that was refused ends its connection: what was posted behind it is flushed.
+// A refused WRITE ends its connection: work that was posted after it is flushed.
 void flush_rest(transport::Adapter& adapter, WriteStream& stream, const StreamedWrite& write) {
     using transport::Status;
     complete(adapter, write, Status::remote_access_error);

@@ -1,20 +1,20 @@
-// The short way: WRITEs and READs whose initiator reaches the target's memory by itself, as
-// process_vm_writev() and process_vm_readv() allow among processes of one user. The target's
+// The short way: the initiator of a WRITE or READ copies to or from the target's memory by itself.
+// process_vm_writev() and process_vm_readv() allow that among processes of one user. The target's
 // program does nothing for it, as with a real adapter.
 //
-// The checks are the responder's, made on what the target shows on its board. What they do not
-// clearly allow goes the long way, by packets, and meets the responder itself: errors are made in
+// The initiator makes the responder's checks on what the target shows on its board. What they do
+// not clearly allow goes the long way, by packets, to the responder itself, so errors are made in
 // one place.
 //
-// A copy is a call of the kernel, which costs more than a small WRITE does. Where a program posts
-// many of these at once to a peer whose side is awake, or goes on posting without a look at its
-// completions, they go through the ring (write_stream.h). While some are under way, all else for
-// that peer follows them through the ring, as packets.
+// A copy is a call of the kernel, which costs more than a small WRITE. Small WRITEs go through the
+// ring (write_stream.h) if a program posts many of them at once to a peer whose side is awake, or
+// goes on posting without looking at its completions. While some are under way, all else for that
+// peer follows them through the ring, as packets.
 //
-// Revocation: a copy is announced in the link's `at_work`, which is odd from before the board is
-// read until the copy is done, or its record can be seen. Whoever takes a region off its board then
+// Revocation: a copy is announced in the link's `at_work`. It is odd from before the board is read
+// until the copy is done or its record is visible. A process that takes a region off its board then
 // waits until each peer's word is even or has changed, and reads what is in the rings
-// (withdrawal.cc). He waits for those who reach his memory, and no longer than a while.
+// (withdrawal.cc). It waits only for peers that reach its memory, and only for a limited time.
 #pragma once
 
 #include <sys/uio.h>
@@ -35,26 +35,26 @@ public:
     static constexpr size_t kMostInline = 256;
     static constexpr size_t kMostParts = kMostWork * kMostSges;
 
-    // Keeps a request that may go this way, until flush(). False: it may not, and nothing was done.
-    // What was kept before goes first where both cannot go together.
+    // Keeps a request that may go this way, until flush(). False if it may not; then nothing was
+    // done. If earlier requests cannot go together with this one, they go first.
     bool add(Peer& peer, transport::Adapter& adapter, const transport::QueuePair& qp,
              wire::Qpn own_number, uint64_t own_instance, Ends ends,
              const transport::SendRequest& request);
-    // Checks and copies what was kept. From the first that is not allowed on, and where the kernel
-    // refuses, all goes by packets. True if the engine has something to send for it.
+    // Checks and copies the kept requests. From the first one that the checks or the kernel refuse,
+    // all go by packets. True if the engine then has something to send.
     bool flush(transport::Adapter& adapter);
-    // The program goes on posting, or it looks for completions.
+    // Whether the program goes on posting; false once it looks for completions.
     void set_streaming(bool is_streaming) { is_streaming_ = is_streaming; }
 
-    // WRITEs in rings: completes those that are done, does itself what a peer does not.
+    // WRITEs in rings: completes those that are done, and copies those that a peer does not.
     bool is_awaiting() const { return !awaited_.empty(); }
     void settle(transport::Adapter& adapter, base::Instant now);
-    // A peer is gone: what it has not done fails.
+    // A peer is gone: WRITEs that it has not done fail.
     void leave(transport::Adapter& adapter, Peer& peer, base::Instant now);
     // A queue pair stops: its WRITEs that are under way are flushed, or vanish.
     void stop(transport::Adapter& adapter, wire::Qpn qpn, bool is_told);
-    // Where it is counted: the port's counters of this host.
-    void set_counters(PortCounters* counters) { counters_ = counters; }  // of each port
+    // Where work of the short way is counted.
+    void set_counters(CounterSlot* counters) { counters_ = counters; }  // of each port
 
 private:
     struct Work {
@@ -66,7 +66,7 @@ private:
         std::array<std::byte, kMostInline> inline_data;  // here
         uint32_t length = 0;
         uint32_t parts = 0;
-        uint64_t place = 0;  // over there
+        uint64_t place = 0;  // address in the target's memory
         Ends ends;
     };
 
@@ -82,7 +82,7 @@ private:
     static void take_back(Peer& peer, base::Instant now);
     static void complete_done(transport::Adapter& adapter, Peer& peer, base::Instant now);
 
-    PortCounters* counters_ = nullptr;
+    CounterSlot* counters_ = nullptr;
     Peer* peer_ = nullptr;
     bool is_read_ = false;
     bool is_streaming_ = false;
@@ -93,7 +93,7 @@ private:
     std::array<Work, kMostWork> work_;
     std::array<iovec, kMostParts> here_;
     std::array<iovec, kMostParts> there_;
-    std::vector<Peer*> awaited_;  // have not read all WRITEs from their rings
+    std::vector<Peer*> awaited_;  // peers that have not read all WRITEs from their rings
 };
 
 }  // namespace tulle::live

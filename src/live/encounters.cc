@@ -1,8 +1,8 @@
-// How a host comes to know other processes, and how it parts from them.
+// How a host meets other processes, and how it parts from them.
 //
-// Whoever is new in a slot has been seen to listen there, so whoever was known in it has left. An
-// end point that is gone is used again for another process when no queue pair is connected to it,
-// and not before a while has passed: a completion may still name it.
+// A process that is new in a slot listens there, so the one known before has left. The end point of
+// a process that has left is reused once no queue pair is connected to it and a while has passed: a
+// completion may still name it.
 #include <algorithm>
 #include <utility>
 
@@ -25,7 +25,7 @@ constexpr uint32_t kMostOfAnotherUser = 64;                // chosen: a quarter 
 constexpr uint32_t kAllVariants = UINT32_MAX;
 constexpr size_t kMostRemote = 4096;  // chosen: addresses of other machines
 
-// Where a new end point may lie.
+// The index of a new end point.
 uint32_t free_place(std::span<const std::unique_ptr<Peer>> peers, Instant time) {
     for (uint32_t index = 1; index < peers.size(); ++index) {
         const Peer& peer = *peers[index];
@@ -47,7 +47,10 @@ bool World::is_known(uint32_t slot) {
 
 EndpointIndex World::resolve_slot(uint32_t slot) {
     if (slot >= kSlots) return kNowhere;
-    if (!is_known(slot)) meet_slots(std::span(&slot, 1));
+    if (!is_known(slot)) {
+        meet_slots(std::span(&slot, 1));
+        (void)is_known(slot);  // calls the process if we know it only by its own call
+    }
     const auto found = by_slot_.find(slot);
     if (found == by_slot_.end()) return kNowhere;
     if (found->second == 0) return EndpointIndex{0};
@@ -78,7 +81,7 @@ EndpointIndex World::resolve(const Destination& destination, wire::Qpn qpn) {
     if (there.is_ethernet != is_ethernet) return kNowhere;  // no switch joins the two
     const uint32_t port = port_at(found, destination);
     if (port == 0 || (!destination.has_gid && is_ethernet)) return kNowhere;
-    // A queue pair takes what comes to its port, and to no other.
+    // A queue pair receives only at its own port.
     const uint32_t its_port = ends_of(found, qpn).port;
     return its_port == 0 || its_port == port ? found : kNowhere;
 }
@@ -107,40 +110,74 @@ void World::meet_all() {
     meet_slots(slots);
 }
 
-// All at once, so that several who do not answer cost no more time than one.
+// A process with many queue pairs has several slots. It is called in only one of them, because a
+// call hands over a ring and it takes only one. Its board then tells its other slots.
 void World::meet_slots(std::span<const uint32_t> slots) {
     const uint32_t variants = slots.size() == 1 ? kAllVariants : own_.variant() + 2;
+    std::vector<uint32_t> left(slots.begin(), slots.end());
+    for (uint32_t rounds = 0; rounds < kSlots && !left.empty(); ++rounds) {
+        std::vector<uint32_t> later;
+        const bool has_called = call_all(left, variants, later);
+        if (!being_called_.empty()) await_other_callers(left, later);
+        if (!has_called && lock_.is_amid_progress) return;
+        left = std::move(later);
+    }
+}
+
+// Calls all slots at once, so that several silent processes cost no more time than one. `later`:
+// slots of processes that are being called. True if any was called.
+bool World::call_all(std::span<const uint32_t> slots, uint32_t variants,
+                     std::vector<uint32_t>& later) {
     std::vector<Call> calls;
     std::vector<int> sockets;
     for (const uint32_t slot : slots) {
         if (being_called_.contains(slot) || is_known(slot)) continue;
-        auto call = next_call(slot, variants);
+        auto call = next_call(slot, variants, later);
         if (!call) continue;
-        being_called_.insert(slot);
+        being_called_.emplace(slot, call->line.who);
         sockets.push_back(call->line.socket.get());
         calls.push_back(std::move(*call));
     }
+    if (calls.empty()) return false;
     const auto patience = lock_.is_amid_progress ? kShortPatience : kPatience;
-    if (!calls.empty()) lock_.without([&] { await_answers(sockets, patience); });
+    lock_.without([&] { await_answers(sockets, patience); });
     for (Call& call : calls) {
         being_called_.erase(call.slot);
         end_call(std::move(call));
     }
-    if (!calls.empty()) called_.notify_all();
-    if (!being_called_.empty()) await_other_callers(slots);
+    called_.notify_all();
+    return true;
 }
 
-// Another thread of the program is calling there already.
-void World::await_other_callers(std::span<const uint32_t> slots) {
+// Waits for another thread of the program that is calling these slots already, or is calling a
+// process that may have the slots of `later`.
+void World::await_other_callers(std::span<const uint32_t> slots, std::span<const uint32_t> later) {
     if (lock_.is_amid_progress) return;
     std::unique_lock guard(lock_.mutex, std::adopt_lock);
     called_.wait_for(guard, std::chrono::nanoseconds(kPatience.ps / 1000), [&] {
+        if (!later.empty()) return being_called_.empty();
         return std::ranges::none_of(slots, [&](uint32_t s) { return being_called_.contains(s); });
     });
     (void)guard.release();
 }
 
-std::optional<World::Call> World::begin_call(uint32_t slot, uint32_t variants) {
+// Whether a process that we know listens there, and its board has the slot.
+bool World::is_of_known_peer(uint32_t slot, const Credentials& who) {
+    for (uint32_t index = 1; index < peers_.size(); ++index) {
+        const Peer& peer = *peers_[index];
+        if (peer.is_gone || peer.who != who || !peer.has_slot(slot)) continue;
+        by_slot_[slot] = index;
+        return true;
+    }
+    return false;
+}
+
+bool World::is_being_called(const Credentials& who) const {
+    return std::ranges::any_of(being_called_, [&](const auto& one) { return one.second == who; });
+}
+
+std::optional<World::Call> World::begin_call(uint32_t slot, uint32_t variants,
+                                             std::vector<uint32_t>& later) {
     std::optional<Line> line;
     if (variants == kAllVariants) line = reach(own_.realm(), slot);
     for (uint32_t variant = 0; !line && variants != kAllVariants && variant < variants; ++variant)
@@ -149,10 +186,15 @@ std::optional<World::Call> World::begin_call(uint32_t slot, uint32_t variants) {
     if (const auto mute = mute_.find(slot);
         mute != mute_.end() && mute->second.who == line->who && now() < mute->second.until)
         return std::nullopt;
+    if (is_of_known_peer(slot, line->who)) return std::nullopt;
+    if (is_being_called(line->who)) {
+        later.push_back(slot);
+        return std::nullopt;
+    }
     return introduce(slot, std::move(*line));
 }
 
-// Says who we are, and hands over the ring that we will write.
+// Introduces us, and hands over the ring that we will write.
 std::optional<World::Call> World::introduce(uint32_t slot, Line line) {
     Call call{slot, std::move(line),
               SharedMemory::create(sizeof(RingMemory), SharedMemory::Peers::write)};
@@ -170,16 +212,17 @@ void World::settle_call(Peer& peer, Call call) {
     peer.take_outgoing(std::move(call.line.socket), std::move(call.ring));
 }
 
-// One that has not answered so far is not called once more. Nothing if it is too early to wait for
-// it again.
-std::optional<World::Call> World::next_call(uint32_t slot, uint32_t variants) {
+// The next call to a slot. A process that has not answered yet is not called again. Nothing if it
+// is too early to wait for it again.
+std::optional<World::Call> World::next_call(uint32_t slot, uint32_t variants,
+                                            std::vector<uint32_t>& later) {
     const auto mute = mute_.find(slot);
-    if (mute == mute_.end() || !mute->second.call) return begin_call(slot, variants);
+    if (mute == mute_.end() || !mute->second.call) return begin_call(slot, variants, later);
     std::optional<Call>& open = mute->second.call;
     const int socket = open->line.socket.get();
     if (has_left(socket)) {
         mute_.erase(mute);
-        return begin_call(slot, variants);
+        return begin_call(slot, variants, later);
     }
     if (now() < mute->second.until && !has_spoken(socket)) return std::nullopt;
     return std::exchange(open, std::nullopt);
@@ -187,10 +230,11 @@ std::optional<World::Call> World::next_call(uint32_t slot, uint32_t variants) {
 
 // It knows us by this call, or will when it comes to it.
 std::optional<World::Call> World::open_call_to(const Peer& peer) {
-    const auto mute = mute_.find(peer.slot);
-    if (mute == mute_.end() || !mute->second.call || mute->second.who != peer.who)
-        return std::nullopt;
-    return std::exchange(mute->second.call, std::nullopt);
+    const auto mute = std::ranges::find_if(mute_, [&](const auto& one) {
+        const auto& [slot, its] = one;
+        return its.call && its.who == peer.who && (slot == peer.slot || peer.has_slot(slot));
+    });
+    return mute == mute_.end() ? std::nullopt : std::exchange(mute->second.call, std::nullopt);
 }
 
 void World::end_call(Call call) {
@@ -214,7 +258,10 @@ void World::end_call(Call call) {
 
 bool World::call_peer(Peer& peer) {
     const Instant time = now();
-    if (peer.is_gone || time < peer.call_again_at || being_called_.contains(peer.slot))
+    const auto is_its = [&](const auto& one) {
+        return one.first == peer.slot || (one.second == peer.who && peer.has_slot(one.first));
+    };
+    if (peer.is_gone || time < peer.call_again_at || std::ranges::any_of(being_called_, is_its))
         return false;
     peer.call_again_at = time + kCallAgain;
     auto call = open_call_to(peer);
@@ -275,13 +322,13 @@ void World::on_socket_closed(int socket) {
         const Peer& peer = *peers_[index];
         if (peer.is_gone) continue;
         if (peer.incoming_socket() != socket && peer.outgoing_socket() != socket) continue;
-        if (peer.is_dead()) lose_peer(index);  // else the number is another socket's by now
+        if (peer.is_dead()) lose_peer(index);  // else another socket has the number by now
         return;
     }
 }
 
-// Its queue pairs are silent from now on, and that is what their peers notice, in the time that
-// they said.
+// Its queue pairs are silent from now on. Their peers notice that after the timeouts that they have
+// set.
 void World::lose_peer(uint32_t index) {
     Peer& peer = *peers_[index];
     if (peer.is_gone) return;
@@ -296,7 +343,7 @@ void World::lose_peer(uint32_t index) {
     forget_if_unused(index);
 }
 
-// A listener that was killed may have a successor in its slot before anybody has looked.
+// A killed listener may have a successor in its slot before anybody has noticed.
 void World::lose_the_dead() {
     for (uint32_t index = 1; index < peers_.size(); ++index)
         if (!peers_[index]->is_gone && peers_[index]->is_dead()) lose_peer(index);
@@ -307,9 +354,9 @@ void World::forget_if_unused(uint32_t index) {
     if (peer.is_gone && peer.connections == 0) peer.forget();
 }
 
-// It has our ring, and so waits for our copies before memory is its program's own again. Its
-// counters are those of a peer that could open the file by itself, as us; it shows that with the
-// first answer that it sends.
+// The peer has our ring, so it waits for our copies before memory belongs to its program alone
+// again. We map its counters only if it could open the file by itself, as we can; its first answer
+// proves that.
 bool World::may_copy(Peer& peer) {
     if (peer.has_counters) return true;
     if (peer.outgoing().is_taken.load(std::memory_order_acquire) == 0) return false;
@@ -324,8 +371,16 @@ bool World::may_copy(Peer& peer) {
 // ---- other machines -----------------------------------------------------------------------------
 
 EndpointIndex World::find_remote(const wire::Gid& address, const wire::Gid& own) const {
+    const auto is_it = [&](const Peer& peer) {
+        return peer.is_remote && !peer.is_gone && is_same(peer.facts.gids[0], address) &&
+               is_same(peer.own_address, own);
+    };
+    if (heard_last_ < peers_.size() && peers_[heard_last_] && is_it(*peers_[heard_last_]))
+        return EndpointIndex{heard_last_};
     const auto known = by_address_.find({address, own});
-    return known == by_address_.end() ? kNowhere : EndpointIndex{known->second};
+    if (known == by_address_.end()) return kNowhere;
+    heard_last_ = known->second;
+    return EndpointIndex{known->second};
 }
 
 EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* named) {
@@ -348,8 +403,8 @@ EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* n
     return EndpointIndex{index};
 }
 
-// A stranger can make us know an address by one datagram. Those that nobody is connected to and
-// that have kept silent give way; where there are none, nobody new is known.
+// A stranger can make us remember an address with one datagram. Addresses without a connection that
+// have been silent are replaced; if there are none, no new address is remembered.
 bool World::make_room_for_remote(Instant time) {
     for (auto it = by_address_.begin(); it != by_address_.end(); ++it) {
         Peer& peer = *peers_[it->second];

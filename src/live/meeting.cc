@@ -22,8 +22,8 @@ namespace {
 
 constexpr uint64_t kCardMagic = 0x7475'6c6c'6563'3032;
 constexpr size_t kMostFiles = 4;
-constexpr uint32_t kVariants = 16;     // chosen: whoever squats all has to hold 4,096 sockets
-constexpr int kLooksAtSquatters = 40;  // chosen: a process that binds listens at once
+constexpr uint32_t kVariants = 16;     // chosen: to take all names a squatter needs 4,096 sockets
+constexpr int kLooksAtSquatters = 40;  // chosen: an honest process listens right after it binds
 constexpr long kLookEveryNs = 500'000;
 constexpr int kMostHeard = 64;
 
@@ -33,7 +33,7 @@ struct CardMessage {
     uint64_t magic = kCardMagic;
     uint64_t instance = 0;
     uint32_t slot = 0;
-    uint32_t files = 0;  // which of the kinds come with it, in their order
+    uint32_t files = 0;  // the kinds of files that come with it, in this order
 };
 
 struct Name {
@@ -41,7 +41,7 @@ struct Name {
     socklen_t length = 0;
 };
 
-// A call of the kernel that a signal interrupts is made again.
+// Repeats a call of the kernel that a signal interrupts.
 template <class Call>
 auto again(Call&& call) {
     for (;;) {
@@ -96,7 +96,7 @@ struct FileList {
     }
 };
 
-// The descriptors that came with a message; each is owned at once, so that none is lost.
+// The descriptors that came with a message. Each is owned at once, so that none leaks.
 std::vector<Descriptor> files_of(msghdr& header) {
     std::vector<Descriptor> files;
     for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part))
@@ -111,7 +111,7 @@ std::vector<Descriptor> files_of(msghdr& header) {
     return files;
 }
 
-// Each kind that the message names takes the next of the files. False if they are not as many.
+// Gives each kind that the message names the next file. False if the numbers differ.
 bool hand_out(std::vector<Descriptor> files, uint32_t kinds, Introduction& to) {
     size_t next = 0;
     const auto take = [&](FileKind kind, Descriptor& place) {
@@ -137,7 +137,7 @@ std::optional<Introduction> read_card(Descriptor socket) {
             [&] { return recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
     };
     ssize_t got = take();
-    // One who left without reading what we had said: the kernel tells that first, then its message.
+    // The caller left without reading our card: the kernel reports that first, then its message.
     if (got < 0 && errno == ECONNRESET) got = take();
     if (got <= 0) return std::nullopt;
     Introduction found;
@@ -155,7 +155,7 @@ std::optional<Introduction> read_card(Descriptor socket) {
     return found;
 }
 
-// A process binds a name and then listens: one that does not is looked at again, for a moment.
+// A process binds a name and then listens. If it does not listen yet, this retries for a moment.
 bool is_held_by_one_of_us(const Realm& world, uint32_t slot, uint32_t variant, int& looks) {
     for (;;) {
         if (reach(world, slot, variant)) return true;
@@ -177,17 +177,17 @@ Descriptor bind_name(const Realm& world, const std::string& what, int type = SOC
     return socket;
 }
 
-// Whether a process of this world has the slot, by one of the names before this variant.
+// Whether a process of this world has the slot, under one of the names before this variant.
 bool is_taken_before(const Realm& world, uint32_t slot, uint32_t variant) {
     for (uint32_t earlier = 0; earlier < variant; ++earlier)
         if (reach(world, slot, earlier)) return true;
     return false;
 }
 
-// Whether it is amid its end: the kernel closes its files one after another, the door before the
-// socket that it spoke through. False where /proc does not tell.
+// Whether a process is ending: the kernel closes its files one after another, and its door before
+// the socket through which it spoke. False if /proc does not tell.
 bool is_ending(pid_t process) {
-    constexpr unsigned kExiting = 0x4;  // PF_EXITING of the kernel, among the flags that it shows
+    constexpr unsigned kExiting = 0x4;  // PF_EXITING in the flags that the kernel shows
     char path[32];
     std::snprintf(path, sizeof path, "/proc/%d/stat", process);
     const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
@@ -244,7 +244,7 @@ Descriptor Door::accept(const Card& mine) {
     };
     Descriptor caller(take());
     if (!caller && (errno == EMFILE || errno == ENFILE) && spare_) {
-        // One who cannot be taken in would knock for ever: he is turned away.
+        // A caller for whom no descriptor is left would wake us forever, so it is turned away.
         spare_.reset();
         Descriptor(take()).reset();
         spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -252,7 +252,7 @@ Descriptor Door::accept(const Card& mine) {
     if (!caller) return Descriptor();
     const auto who = credentials_of(caller.get());
     if (!who || !world_.admits(*who)) return Descriptor();
-    // One who has said something and left needs no card, and is heard all the same.
+    // A caller that has sent its card and left needs none, and its card is still read.
     if (!send_card(caller.get(), mine, world_.is_own(*who)) && !has_left(caller.get()))
         return Descriptor();
     return caller;
@@ -267,16 +267,26 @@ std::optional<Introduction> Door::read_caller(Descriptor socket) const {
     return is_owner ? std::move(caller) : std::nullopt;
 }
 
-// A datagram socket is connected at a fifth of the cost of a connection: nothing is allocated.
+namespace {
+
+// Connecting a datagram socket costs a fifth of a connection: nothing is allocated.
+bool reaches_mark(const Descriptor& socket, const Realm& world, uint32_t slot) {
+    const Name name = name_of(world, mark_of(slot));
+    return socket && again([&] { return connect(socket.get(), generic(name), name.length); }) == 0;
+}
+
+}  // namespace
+
 std::vector<uint32_t> marked_slots(const Realm& world) {
     std::vector<uint32_t> found;
     const Descriptor socket = new_socket(SOCK_DGRAM);
-    for (uint32_t slot = 0; socket && slot < kSlots; ++slot) {
-        const Name name = name_of(world, mark_of(slot));
-        if (again([&] { return connect(socket.get(), generic(name), name.length); }) == 0)
-            found.push_back(slot);
-    }
+    for (uint32_t slot = 0; slot < kSlots; ++slot)
+        if (reaches_mark(socket, world, slot)) found.push_back(slot);
     return found;
+}
+
+bool is_marked(const Realm& world, uint32_t slot) {
+    return reaches_mark(new_socket(SOCK_DGRAM), world, slot);
 }
 
 std::optional<Line> reach(const Realm& world, uint32_t slot, uint32_t variant) {

@@ -1,18 +1,18 @@
-// How processes of one machine find each other: by abstract Unix sockets, which have a name and no
-// file and go with their process. A process binds the lowest free slot of its world; whoever wants
-// to send to it calls there, and both hand over their boards and bells, the caller also the ring
-// that it will write. The connection stays: its end is how the death of a process is noticed.
+// How processes of one machine find each other: by abstract Unix sockets, which have a name but no
+// file and vanish with their process. A process binds the lowest free slot of its world. A process
+// that wants to send to it calls there. Both hand over their boards and bells, and the caller also
+// the ring that it will write. The connection stays open: when it closes, the process has ended.
 //
-// A world belongs to a user, or is open to all who ask for that. Names are no protection, for
-// everybody can bind them: who is at the other end of a socket is what the kernel says, pid and
-// uid. Other users are turned away at the door of a user's world. A caller says which slot is its
-// own, and is believed when the process that listens there is the one that called. Where nobody
-// listens, one that has left already is believed too: what it sent before is good.
+// A world belongs to a user, or is open to all who ask for that. Names do not protect it, because
+// everybody can bind them: the kernel tells pid and uid of the process at the other end. A user's
+// world refuses other users. A caller says which slot is its own. It is believed if the process
+// that listens there is the caller, or if nobody listens there any more: then the caller has
+// already left, and what it sent before is good.
 //
-// Names can be taken by users who mean no good. A slot whose name is held by somebody who does not
-// belong to the world has further names, tried in order.
+// Hostile users can take names. If a slot's name is held by a process that does not belong to the
+// world, the slot has further names, tried in order.
 //
-// A network namespace is a world of its own, as it is for sockets.
+// A network namespace is a separate world, as for sockets.
 #pragma once
 
 #include <sys/types.h>
@@ -29,7 +29,7 @@
 
 namespace tulle::live {
 
-// Who is at the other end of a socket, by the word of the kernel.
+// The process at the other end of a socket, as the kernel tells it.
 struct Credentials {
     pid_t pid = 0;
     uid_t uid = 0;
@@ -49,17 +49,17 @@ Realm realm_of(const Identity& who);
 // Whether the process at the other end of this socket has closed it, or has ended.
 bool has_left(int socket);
 
-// What a process hands over.
+// The descriptors that a process hands over.
 struct Card {
     uint64_t instance = 0;
     uint32_t slot = 0;
     int board = -1;
-    int ring = -1;  // of callers
-    int bell = -1;  // this and what follows only to processes of the same user
+    int ring = -1;  // only from callers
+    int bell = -1;  // this and the next: only to processes of the same user
     int grants = -1;
 };
 
-// What one gets from the other side.
+// What a process receives from the other side.
 struct Introduction {
     uint64_t instance = 0;
     uint32_t slot = 0;
@@ -84,11 +84,11 @@ public:
         mark_.reset();
         spare_.reset();
     }
-    // The next caller, who has been given our card; his own comes later (read_caller). Empty if he
+    // Accepts the next caller and gives it our card; its own comes later (read_caller). Empty if it
     // is not admitted.
     Descriptor accept(const Card& mine);
-    // The card of a caller whose socket can be read; nothing if it went away, talks nonsense, or
-    // names a slot that is not its own.
+    // The card of a caller whose socket can be read. Nothing if the caller has left, or its card is
+    // malformed or names a slot that is not its own.
     std::optional<Introduction> read_caller(Descriptor socket) const;
 
 private:
@@ -96,30 +96,31 @@ private:
     uint32_t slot_ = 0;
     uint32_t variant_ = 0;
     Descriptor socket_;
-    Descriptor mark_;   // says that the slot is taken
-    Descriptor spare_;  // given up for a moment when there are no descriptors left
+    Descriptor mark_;   // shows that the slot is taken
+    Descriptor spare_;  // closed for a moment when no descriptors are left
 };
 
-// Slots that somebody has, at the cost of one cheap call of the kernel for each. A mark proves
+// Slots that are marked as taken. Costs one cheap call of the kernel per slot. A mark proves
 // nothing: others may set it, or have kept a process from setting its own.
 std::vector<uint32_t> marked_slots(const Realm& world);
+bool is_marked(const Realm& world, uint32_t slot);
 
 // A connection to the process that listens in a slot.
 struct Line {
     Descriptor socket;
     Credentials who;
 };
-// Does not wait. Nothing if nobody who is admitted listens there, or his queue is full.
+// Does not wait. Nothing if no admitted process listens there, or its queue is full.
 std::optional<Line> reach(const Realm& world, uint32_t slot);
-// To those who listen in this variant of the slots' names.
+// The same, for one variant of the slot's names.
 std::optional<Line> reach(const Realm& world, uint32_t slot, uint32_t variant);
 
 bool send_card(int socket, const Card& card, bool is_same_user);
-// The answer of a process that was called; does not wait.
+// The answer of a process that was called. Does not wait.
 std::optional<Introduction> read_answer(Descriptor socket);
-// Whether there is one, or the end of the line.
+// Whether an answer has come, or the line has ended.
 bool has_spoken(int socket);
-// Until each of these can be read, or time is up.
+// Waits until each socket can be read, or time is up.
 void await_answers(std::span<const int> sockets, base::Duration patience);
 
 // Wakes the process at the other end of a connection, whatever state it is in.
@@ -127,8 +128,8 @@ void ring_through(int socket);
 // Takes what was sent through a connection. False if it has ended.
 bool hear(int socket);
 
-// A name of another kind in the same world, say a port that somebody listens on: bound until the
-// descriptor is closed. Empty if it is taken.
+// Takes a name of another kind in the same world, for example a port to listen on. It is bound
+// until the descriptor is closed. Empty if the name is taken.
 Descriptor take_name(const Realm& world, const std::string& name);
 
 }  // namespace tulle::live

@@ -13,12 +13,12 @@ using transport::Algorithm;
 constexpr uint64_t kMega = 1'000'000;
 constexpr uint64_t kUsualLine = Pacing::kUsualLine;
 
-// A program with the rights of another user loads no file of its caller's.
+// A program that runs with the rights of another user loads no file that its caller names.
 const char* wished() {
     return secure_getenv("TULLE_CONGESTION");
 }
 
-// As the interface says; many do not know.
+// The rate that the interface reports; many report none.
 uint64_t line_rate_of(const std::vector<UdpAddress>& addresses) {
     if (addresses.empty()) return kUsualLine;
     const std::string name = "/sys/class/net/" + addresses.front().interface + "/speed";
@@ -30,12 +30,19 @@ uint64_t line_rate_of(const std::vector<UdpAddress>& addresses) {
     return megabits > 0 ? static_cast<uint64_t>(megabits) * kMega : kUsualLine;
 }
 
+// Whether an algorithm works without further settings: switches between machines write no
+// telemetry, and a plug-in needs a file.
+template <class Settings>
+bool is_possible(Algorithm algorithm, const Settings& settings) {
+    return settings.wrong().empty() && !transport::nature_of(algorithm).wants_telemetry;
+}
+
 }  // namespace
 
 std::vector<std::string_view> Pacing::names() {
     std::vector<std::string_view> names;
-    transport::for_each_algorithm([&](std::string_view name, Algorithm, auto settings, auto) {
-        if ((transport::AlgorithmSettings{}.*settings).wrong().empty()) names.push_back(name);
+    transport::for_each_algorithm([&](std::string_view name, Algorithm one, auto settings, auto) {
+        if (is_possible(one, transport::AlgorithmSettings{}.*settings)) names.push_back(name);
     });
     return names;
 }
@@ -46,7 +53,7 @@ Algorithm Pacing::wanted() {
     Algorithm found = Algorithm::none;
     transport::for_each_algorithm([&](std::string_view name, Algorithm one, auto settings, auto) {
         if (wish != nullptr && name == wish &&
-            (transport::AlgorithmSettings{}.*settings).wrong().empty())
+            is_possible(one, transport::AlgorithmSettings{}.*settings))
             found = one;
     });
     return found;

@@ -1,4 +1,4 @@
-// How the host's packets travel: out of the engine into rings, and back.
+// How the host's packets travel: from the engine into rings, and back.
 #include <algorithm>
 
 #include "base/guarded_copy.h"
@@ -16,7 +16,7 @@ using wire::Packet;
 constexpr size_t kGrhBytes = 40;
 constexpr uint32_t kRecordsATime = 64;
 constexpr size_t kMostBacklog = 64 << 20;
-constexpr size_t kMostForStuckPeer = 16 << 20;  // chosen: more is lost, as on a full line
+constexpr size_t kMostForStuckPeer = 16 << 20;  // chosen: beyond this packets are lost
 constexpr uint64_t kLeastPage = 4096;
 
 bool is_datagram(const Packet& packet) {
@@ -38,7 +38,7 @@ std::array<std::byte, kGrhBytes> grh_of(const Packet& packet, const wire::Gid& f
         std::copy_n(to.bytes.begin() + 12, 4, ip.destination.bytes.begin());
         const auto header = std::span(bytes).subspan(kGrhBytes - wire::Ipv4::kSize);
         wire::write(ip, header);
-        // Programs tell the two kinds apart by whether this is right.
+        // Programs tell the two kinds apart by whether this checksum is right.
         ip.checksum = wire::Bits16{wire::ipv4_checksum(header)};
         wire::write(ip, header);
         return bytes;
@@ -54,7 +54,7 @@ std::array<std::byte, kGrhBytes> grh_of(const Packet& packet, const wire::Gid& f
     return bytes;
 }
 
-// Where a datagram was sent to, by its route header.
+// The destination of a datagram, from its route header.
 wire::Gid destination_of(std::span<const std::byte> grh) {
     wire::Gid gid;
     if (grh.size() == kGrhBytes) std::memcpy(gid.bytes.data(), grh.data() + 24, 16);
@@ -66,9 +66,10 @@ bool is_there(const std::byte* place, size_t length, bool writes) {
     return writes ? is_writable(place, length) : is_readable(place, length);
 }
 
-// A request for memory that its program has unmapped or protected while it was registered meets a
-// key that nobody gave. An adapter would have held the pages; here the program would end for what a
-// peer asks. The short way meets the kernel's refusal and comes here.
+// If a request is for registered memory that the program has unmapped or protected, this replaces
+// its key with one that nobody has, so it is refused. A real adapter would have held the pages;
+// here a peer's request would end the program. The short way comes here when the kernel refuses its
+// copy.
 void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
     const uint16_t headers = wire::opcode_info(static_cast<uint8_t>(packet.opcode)).headers;
     const bool is_atomic = (headers & wire::kAtomicEth) != 0;
@@ -87,8 +88,8 @@ void refuse_what_is_gone(transport::Adapter& adapter, Packet& packet) {
     if (!is_there(grant->host, length, !is_read)) key = {};
 }
 
-// A record whose payload could not be read becomes a frame that is damaged: it is lost, and what is
-// sent again is looked at before.
+// Turns a record whose payload could not be read into a damaged frame: it is lost, and its
+// retransmission is checked first.
 void spoil(std::byte* record, size_t headers) {
     const RecordHead head{RecordKind::frame, 0, 0};
     std::memset(record, 0, headers);
@@ -110,16 +111,16 @@ Carrier::Carrier(World& world, Connections& connections, transport::Adapter& ada
     if (settings.is_on) wire_ = std::make_unique<WirePath>(who_, settings);
 }
 
-void Carrier::transmit(Instant time) {
+void Carrier::transmit_all() {
     static const transport::Lanes lanes = transport::Lanes::open();
-    time_ = time;
     Packet packet;
     while (backlog_bytes_ < kMostBacklog && udp_has_room() &&
-           adapter_.poll_transmit(time, lanes, packet))
+           adapter_.poll_transmit(time_, lanes, packet))
         send(packet);
 }
 
-// As long as the kernel takes what is written: nobody comes back for the rest, where it does.
+// Whether the kernel takes more datagrams; flushes if full. While it does, we go on sending,
+// because nobody comes back for the rest.
 bool Carrier::udp_has_room() {
     if (!udp_ || !udp_->sockets().is_full()) [[likely]]
         return true;
@@ -127,8 +128,8 @@ bool Carrier::udp_has_room() {
     return !udp_->sockets().is_full();
 }
 
-// Between which ports it goes. What is not a datagram names the queue pair that it goes to, and
-// that one knows whom it is connected to.
+// The ports between which a packet travels. A packet that is not a datagram names its destination
+// queue pair, which knows its peer.
 Ends Carrier::ends_of_sent(const Packet& packet) {
     if (is_datagram(packet)) {
         const bool is_single = packet.dest_qp().value != kMulticastQpn;
@@ -167,7 +168,7 @@ void Carrier::send(const Packet& packet) {
     datagram.extended.send.source_qp = world_.own().outside_of(packet.extended.send.source_qp);
     const wire::Gid& own = who_.gids_of(ends.port).back();
     if (packet.dest_qp().value == kMulticastQpn) {
-        // A group's address is a full GID: an IPv4 one would not fit the way back to it.
+        // A group's address is a full GID; an IPv4 address could not be turned back into it.
         const wire::Gid* const known = world_.groups().at(to);
         if (known == nullptr) return;
         const wire::Gid& group = *known;
@@ -198,7 +199,7 @@ void Carrier::send_to(uint32_t index, const Packet& packet, std::span<const std:
         local.payload.resize(packet.payload_length);
         if (payload != nullptr &&
             !base::guarded_copy(local.payload.data(), payload, packet.payload_length))
-            local_.pop_back();  // lost: what is sent again is looked at before
+            local_.pop_back();  // lost: its retransmission is checked first
         return;
     }
     if (index >= world_.size() || world_.at(index).is_gone) return;
@@ -214,7 +215,7 @@ void Carrier::send_to(uint32_t index, const Packet& packet, std::span<const std:
     place += sizeof packet;
     if (!grh.empty()) std::memcpy(place, grh.data(), grh.size());
     place += grh.size();
-    // Data of a region without memory is zeros.
+    // The data of a region without memory is zeros.
     if (payload == nullptr)
         std::memset(place, 0, packet.payload_length);
     else if (!base::guarded_copy(place, payload, packet.payload_length)) [[unlikely]]
@@ -222,16 +223,17 @@ void Carrier::send_to(uint32_t index, const Packet& packet, std::span<const std:
     if (sending_.empty() || sending_.back() != index) sending_.push_back(index);
 }
 
-// One that has not read for long is not waited for: others would wait with it.
+// Whether a peer has not read for long and has a large backlog. We do not wait for it, because
+// others would wait too.
 bool Carrier::is_overrun(Peer& peer) {
     return peer.backlog_bytes() > kMostForStuckPeer && peer.is_stuck(time_);
 }
 
-// A peer that asks for packets as they are on the wire takes those that were only cut, too.
+// A peer that wants packets in their form on the wire also accepts packets that were only cut.
 void Carrier::send_over_wire(uint32_t index, const Packet& packet, const wire::Gid* group,
                              const Ends& ends) {
     if (index >= world_.size() || world_.at(index).is_gone) return;
-    // Encoding is no copy that may fail.
+    // Encoding cannot fail as a guarded copy can, so the payload is copied first.
     Packet copy = packet;
     std::vector<std::byte> payload;
     if (packet.payload_length != 0 && !packet.payload.is_modelled()) {
@@ -262,7 +264,7 @@ void Carrier::deliver_wire(Instant time) {
 
 void Carrier::receive_frame(uint32_t index, Instant time, std::span<const std::byte> bytes,
                             uint8_t refusal) {
-    // One who does not send over a wire has none to read from: settings of its own serve.
+    // A process without a wire path of its own reads with default settings.
     if (!wire_ && !wire_reader_) wire_reader_ = std::make_unique<WirePath>(who_, WireSettings{});
     const WirePath& reader = wire_ ? *wire_ : *wire_reader_;
     if (wire_) wire_->overhear(world_.facts_of({index}), bytes);
@@ -276,7 +278,7 @@ void Carrier::receive_frame(uint32_t index, Instant time, std::span<const std::b
     deliver(index, time, received->packet, received->grh, refusal);
 }
 
-void Carrier::flush(bool holds_back) {
+void Carrier::flush_all(bool holds_back) {
     is_held_back_ = udp_ && holds_back && !udp_->sockets().is_empty();
     if (udp_ && !is_held_back_) udp_->sockets().flush();
     backlog_bytes_ = 0;
@@ -298,7 +300,7 @@ void Carrier::flush(bool holds_back) {
     sending_.resize(kept);
 }
 
-// It may go on to write, with nobody who would tell.
+// The number of records is bounded, because the peer may go on writing.
 void Carrier::drain(uint32_t index, Instant time) {
     Peer& peer = world_.at(index);
     constexpr size_t kMostRecords = kRingBytes / kRecordAlignment;
@@ -307,7 +309,7 @@ void Carrier::drain(uint32_t index, Instant time) {
 }
 
 void Carrier::receive_all(Instant time) {
-    receive_local(time);
+    if (has_local()) receive_local(time);
     if (udp_) receive_udp(time);
     if (borrower_.next_look() <= time) borrower_.look(time);
     for (size_t i = 0; i < world_.receiving().size(); ++i) {
@@ -315,12 +317,12 @@ void Carrier::receive_all(Instant time) {
         (void)receive_from(index, time);
         if (!world_.at(index).reader.is_broken()) [[likely]]
             continue;
-        world_.lose_peer(index);  // one that talks nonsense
+        world_.lose_peer(index);  // its records are malformed
         --i;
     }
 }
 
-// Some of what has come. True if there was anything.
+// Takes some of the records that have come. True if there were any.
 bool Carrier::receive_from(uint32_t index, Instant time) {
     Peer& peer = world_.at(index);
     page_there_ = 0;
@@ -335,7 +337,8 @@ bool Carrier::receive_from(uint32_t index, Instant time) {
     return count != 0;
 }
 
-// Whoever wrote it may change it while it is read: what is taken apart is a copy. Payloads are not.
+// The writer may change a record while it is read, so headers are parsed in a copy. Payloads are
+// not copied.
 void Carrier::receive_record(uint32_t index, Instant time, std::span<const std::byte> record) {
     RecordHead head{};
     if (record.size() < sizeof head) return world_.at(index).reader.give_up();
@@ -352,12 +355,9 @@ void Carrier::receive_record(uint32_t index, Instant time, std::span<const std::
     }
     record = record.subspan(sizeof head);
     if (head.kind == RecordKind::packet) return receive_packet(index, time, head, record);
+    if (head.kind != RecordKind::frame) return world_.at(index).reader.give_up();
     parsed_.assign(record.begin(), record.end());
-    if (head.kind == RecordKind::management)
-        return owner_.on_management({transport::EndpointIndex{index}, parsed_});
-    if (head.kind == RecordKind::frame)
-        return receive_frame(index, time, parsed_, static_cast<uint8_t>(head.refusal));
-    world_.at(index).reader.give_up();
+    receive_frame(index, time, parsed_, static_cast<uint8_t>(head.refusal));
 }
 
 void Carrier::receive_packet(uint32_t index, Instant time, const RecordHead& head,
@@ -373,13 +373,17 @@ void Carrier::receive_packet(uint32_t index, Instant time, const RecordHead& hea
     record = record.subspan(headers);
     if (packet.payload_length != record.size() || packet.kind != wire::PacketKind::transport)
         return world_.at(index).reader.give_up();
+    if (is_management(packet)) {
+        parsed_.assign(record.begin(), record.end());
+        return owner_.on_management({transport::EndpointIndex{index}, parsed_});
+    }
     packet.payload = wire::Payload::memory(record.data());
     if (wire_ && world_.at(index).has_grants()) wire_->overhear(world_.facts_of({index}), packet);
     deliver(index, time, packet, std::span(grh).first(head.grh_bytes));
 }
 
-// False: a WRITE that its initiator has taken back and is about to put into place. What it sent
-// behind it must not be seen before that.
+// False for a WRITE that its initiator has taken back and will put into place itself. Later records
+// must not be seen before that.
 bool Carrier::is_for_us_to_read(Peer& peer, std::span<const std::byte> record) {
     if (peer.incoming().taking_back.load() == 0) [[likely]]
         return true;
@@ -390,7 +394,7 @@ bool Carrier::is_for_us_to_read(Peer& peer, std::span<const std::byte> record) {
     return peer.incoming().claimed.load() <= peer.reader.position();
 }
 
-// Obeyed only from those who could write there themselves.
+// Does a WRITE only for a peer that could write there by itself.
 void Carrier::receive_write(Peer& peer, std::span<const std::byte> record) {
     WriteRecord write{};
     if (record.size() < sizeof write || !peer.has_proven(world_.own().secret().word))
@@ -400,7 +404,7 @@ void Carrier::receive_write(Peer& peer, std::span<const std::byte> record) {
     const auto bytes = record.subspan(sizeof write);
     took_writes_ = true;
     if (bytes.empty()) return;
-    // Pages that the program has unmapped or protected meanwhile: its initiator is told.
+    // If the program has unmapped or protected the pages meanwhile, the initiator is told.
     void* place = reinterpret_cast<void*>(write.place);
     const uint64_t page = write.place / kLeastPage;
     if (page != page_there_ || (write.place + bytes.size() - 1) / kLeastPage != page) {
@@ -473,7 +477,7 @@ void Carrier::receive_udp(Instant time) {
         neighbours_->work(time);
         while (const auto held = neighbours_->take_held(time)) take_datagram(time, *held, true);
     }
-    constexpr int kLooks = 8;  // chosen: others have their turn, too
+    constexpr int kLooks = 8;  // chosen: leaves time for other work
     const auto take = [&](const UdpArrival& arrival) { receive_datagram(time, arrival); };
     const auto pause = [&] {
         transmit(time);
@@ -485,8 +489,7 @@ void Carrier::receive_udp(Instant time) {
     for (const uint32_t index : neighbours_->take_ours()) connections_.on_ours(index);
 }
 
-// Whether somebody waits for such a datagram. One that nobody wants is not worth knowing its
-// sender.
+// Whether a queue pair waits for such a datagram. If none does, its sender need not be remembered.
 bool Carrier::is_wanted(const Packet& packet, const wire::Gid& to) {
     const bool is_for_group = packet.dest_qp().value == kMulticastQpn;
     if (is_for_group || is_multicast(to)) return is_for_group && joined_.contains(to.bytes);
@@ -497,8 +500,9 @@ bool Carrier::is_wanted(const Packet& packet, const wire::Gid& to) {
            qp->qkey == packet.extended.send.qkey;
 }
 
-// From anybody. What is for a connection must come from its peer's address, which the engine looks
-// at; only what is for datagrams, or the connection manager, may come from one who is not known.
+// A packet from any sender. Packets for a connection must come from its peer's address, which the
+// engine checks. Only datagrams and messages of the connection manager may come from unknown
+// senders.
 void Carrier::receive_datagram(Instant time, const UdpArrival& arrival) {
     const auto verdict = neighbours_->judge(time, arrival);
     if (verdict.whose == UdpNeighbours::Whose::ours) return take_datagram(time, arrival, true);
@@ -522,7 +526,7 @@ void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_ha
                               packet->payload_length};
     if (is_management(*packet)) {
         const auto verdict = may_hand_over ? neighbours_->judge_management(time, arrival, payload)
-                                           : UdpNeighbours::Verdict{};
+                                           : UdpNeighbours::Handling{};
         if (verdict.whose == UdpNeighbours::Whose::others) sending_.push_back(verdict.peer);
         if (verdict.whose == UdpNeighbours::Whose::ours) owner_.on_management({source, payload});
         return;
@@ -532,7 +536,7 @@ void Carrier::take_datagram(Instant time, const UdpArrival& arrival, bool may_ha
             &arrival.destination);
 }
 
-// Obeyed only from those who could have sent it to us themselves: programs of the same user.
+// Accepted only from programs of the same user, which could have sent it to us themselves.
 void Carrier::receive_handed(uint32_t index, Instant time, std::span<const std::byte> record) {
     if (!udp_ || !world_.own().realm().is_own(world_.at(index).who))
         return world_.at(index).reader.give_up();
@@ -546,7 +550,7 @@ void Carrier::receive_local(Instant time) {
     for (size_t left = local_.size(); left > 0; --left) {
         LocalPacket local = std::move(local_.front());
         local_.pop_front();
-        if (local.is_management) {
+        if (is_management(local.packet)) {
             owner_.on_management({transport::EndpointIndex{0}, local.payload});
             continue;
         }
@@ -555,7 +559,7 @@ void Carrier::receive_local(Instant time) {
     }
 }
 
-// What a rule of a bad wire wants of the packet's receiver.
+// What a rule for faults asks of the packet's receiver.
 void Carrier::meet_fault(Instant time, const Packet& packet, uint8_t refusal) {
     const transport::QueuePair* qp = adapter_.query_qp(packet.dest_qp());
     switch (transport::Breakage{refusal}) {
@@ -580,7 +584,7 @@ void Carrier::deliver(uint32_t source, Instant time, Packet packet, std::span<co
         if (!inner) return;
         packet.set_dest_qp(*inner);
         if (!connections_.agrees(connections_.of(*inner)))
-            return;  // an adapter knows no queue pair that takes it
+            return;  // lost: at a real adapter no queue pair would accept it
         if (packet.srq_or_ee != 0 && !name_xrc_queue(time, packet)) return;
         refuse_what_is_gone(adapter_, packet);
         if (has_ports_) count_received(packet);

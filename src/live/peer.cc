@@ -7,14 +7,15 @@
 #include <string_view>
 
 #include "live/clock.h"
+#include "live/identity.h"
 
 namespace tulle::live {
 namespace {
 
 constexpr base::Duration kStuckAfter{100'000'000'000};  // 100 ms, chosen
 
-// What the process keeps in its memory; zeros if the kernel does not let us in. That it is the
-// right process is shown by the instance beside it.
+// The secret in the memory of a process; zeros if the kernel refuses. The instance next to it shows
+// that it is the right process.
 Secret read_secret(pid_t pid, uint64_t place, uint64_t instance) {
     if (pid <= 0) return {};
     Secret found;
@@ -32,15 +33,16 @@ bool has_good_ports(const Facts& facts) {
     });
 }
 
-// The facts of a board that may change under our eyes: copied, then checked.
+// The facts of a board. Its owner may change them at any time, so they are copied, then checked.
 bool copy_facts(const Board& board, Facts& facts) {
     std::memcpy(static_cast<void*>(&facts), static_cast<const void*>(&board), sizeof facts);
     facts.counters_file[kPathRoom - 1] = 0;
     if (!has_good_ports(facts)) return false;
+    if (facts.device >= kMaxDevices) return false;
     return facts.rank <= kMaxRank && facts.gid_count >= 1 && facts.gid_count <= kGids;
 }
 
-// A pipe would end us with a signal, and hold us up when it is full.
+// A pipe could end us with a signal, or block us when it is full.
 bool is_eventfd(int file) {
     char text[32] = {};
     const std::string link = "/proc/self/fd/" + std::to_string(file);
@@ -146,8 +148,8 @@ void Peer::flush() {
     if (!writer_.has_unpublished() && !is_untold_) return;
     writer_.publish();
     is_untold_ = false;
-    // The peer says that it sleeps, then looks at the ring once more; we write, then look whether
-    // it sleeps. One of the two sees the other.
+    // The peer announces that it sleeps, then looks at the ring once more. We write, then look
+    // whether it sleeps. One of the two sees the other.
     if (!is_asleep()) return;
     if (outgoing().bell_rung.exchange(1) != 0) return;
     ring();

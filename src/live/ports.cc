@@ -13,8 +13,8 @@ bool is_any(const wire::Gid& address) {
     return address == wire::Gid{} || address == wire::gid_of(wire::Ipv4Address{});
 }
 
-// 127.p.d.n is port p + 1 of device d of host n - 1; every other address of the machine is whoever
-// listens.
+// 127.p.d.n is port p + 1 of device d of host n - 1. Every other address of the machine stands for
+// any listener.
 bool may_be_host(const wire::Gid& address, const Facts& facts) {
     const auto& b = address.bytes;
     const bool is_loopback = b[10] == 0xff && b[11] == 0xff && b[12] == 127;
@@ -61,17 +61,23 @@ void Ports::show_group() {
     if (!waiting_.contains(0)) waiting_[0] = waiting_name(0);
 }
 
-// Says to whoever looks at the machine's sockets that this process waits for others.
+// Shows in the machine's list of sockets that this process waits for others.
 Descriptor Ports::waiting_name(uint32_t number) const {
     return take_name(world_.own().realm(),
                      "port/" + std::to_string(world_.own().slot()) + "/" + std::to_string(number));
 }
 
-transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire::Gid& address) {
-    const uint32_t number = number_of(protocol, port);
+transport::EndpointIndex Ports::find_known(uint8_t protocol, uint16_t port,
+                                           const wire::Gid& address) {
     if (world_.own().is_elsewhere(address)) return world_.resolve_remote(address);
     world_.lose_the_dead();
-    if (const auto known = find_listener(number, address); known != World::kNowhere) return known;
+    return find_listener(number_of(protocol, port), address);
+}
+
+transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire::Gid& address) {
+    const auto known = find_known(protocol, port, address);
+    if (known != World::kNowhere || world_.own().is_elsewhere(address)) return known;
+    const uint32_t number = number_of(protocol, port);
     world_.meet_slots(marked_slots(world_.own().realm()));
     if (const auto marked = find_listener(number, address); marked != World::kNowhere)
         return marked;
@@ -79,8 +85,8 @@ transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire
     return find_listener(number, address);
 }
 
-// Among those who are known and on the same kind of link. Where an address says nothing of the
-// device, one with the number of our own is taken before others.
+// Searches known processes on the same kind of link. If the address does not name the device, one
+// with the number of ours is preferred.
 transport::EndpointIndex Ports::find_listener(uint32_t number, const wire::Gid& address) {
     const Identity& who = world_.own().identity();
     transport::EndpointIndex found = World::kNowhere;

@@ -1,5 +1,5 @@
-// Ports of the connection manager, named by protocol and number: who listens where. One listener a
-// host, device and port.
+// Ports of the connection manager, named by protocol and number, and who listens on them. Each
+// host, device and port has at most one listener.
 #pragma once
 
 #include <map>
@@ -15,11 +15,14 @@ public:
     bool take(uint8_t protocol, uint16_t port, Descriptor& held) const;
     bool show(uint8_t protocol, uint16_t port, const wire::Gid& address);
     void hide(uint8_t protocol, uint16_t port);
-    // A queue pair waits for what is sent to a multicast group.
+    // Shows that a queue pair of ours receives from a multicast group.
     void show_group();
-    // The end point whose program listens there; kNowhere if none does.
+    // The end point whose program listens there; kNowhere if there is none. find() meets processes
+    // that are not known yet and waits for their answers; find_known() does not wait.
     transport::EndpointIndex find(uint8_t protocol, uint16_t port, const wire::Gid& address);
-    // Whether somebody does whom no switch joins to us: on InfiniBand, or on Ethernet.
+    transport::EndpointIndex find_known(uint8_t protocol, uint16_t port, const wire::Gid& address);
+    // Whether the listener is on the other link layer, InfiniBand or Ethernet, which no switch
+    // joins to ours.
     bool is_on_other_link(uint8_t protocol, uint16_t port, const wire::Gid& address);
     // In the child of a fork.
     void abandon() { waiting_.clear(); }

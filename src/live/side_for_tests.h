@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "live/host.h"
+#include "live/software_adapter.h"
 
 namespace tulle::live {
 
@@ -18,12 +18,13 @@ using transport::Status;
 
 class Quiet : public Listener {
 public:
-    void on_event(const transport::AdapterEvent&) override {}
+    void on_event(const transport::AdapterEvent&) override { ++events; }
     void on_management(const ManagementMessage& message) override {
         heard.assign(message.bytes.begin(), message.bytes.end());
     }
     void on_gone(transport::EndpointIndex) override { ++gone; }
     void on_progress() override {}
+    int events = 0;
     int gone = 0;
     std::vector<std::byte> heard;
 };
@@ -37,7 +38,7 @@ public:
     }
     explicit Side(uint32_t rank) : Side(someone(rank)) {}
     explicit Side(const Identity& who) {
-        host = Host::open(who, listener);
+        host = SoftwareAdapter::open(who, listener);
         const std::lock_guard guard(host->lock());
         transport::QpSetup setup;
         setup.pd = pd = host->adapter().memory().create_pd();
@@ -67,14 +68,14 @@ public:
         key = *host->adapter().memory().register_region(request);
         host->publish_region(key, request);
     }
-    // What we write and the other side reads.
+    // The ring that we write and the other side reads.
     RingMemory& ring_to(const Side& other) {
         const std::lock_guard guard(host->lock());
         const auto index = host->world().resolve_slot(other.host->world().own().slot());
         return const_cast<Peer*>(host->world().peer(index))->outgoing();
     }
 
-    // Until it has taken our ring: what is posted before goes by packets.
+    // Waits until the other side has taken our ring: work that is posted before goes by packets.
     void await_short_way_to(const Side& other) {
         const RingMemory& ring = ring_to(other);
         while (ring.is_taken.load() == 0) continue;
@@ -100,7 +101,7 @@ public:
         there.has_gid = true;
         there.gid = gid;
         a.address.endpoint = host->world().resolve(there, a.dest_qpn);
-        EXPECT_NE(a.address.endpoint, Host::kNowhere);
+        EXPECT_NE(a.address.endpoint, SoftwareAdapter::kNowhere);
         EXPECT_EQ(host->modify_qp(qpn, a,
                                   transport::kState | transport::kAddress | transport::kPathMtu |
                                       transport::kDestQpn | transport::kReceivePsn |
@@ -130,8 +131,8 @@ public:
         host->finish_posting();
     }
 
-    // Many WRITEs of eight bytes, one behind the other, posted at once. Returns with the lock: what
-    // is under way stays so until it is let go.
+    // Posts many WRITEs of eight bytes at once, to consecutive addresses. Returns with the lock:
+    // they stay under way until it is released.
     std::unique_lock<std::mutex> post_list(uint32_t count, const Side& to) {
         std::unique_lock guard(host->lock());
         for (uint32_t i = 0; i < count; ++i) {
@@ -148,8 +149,8 @@ public:
         return guard;
     }
 
-    // Polls until peers are told that they need not ring. Returns with the lock, so that nothing
-    // that comes is taken before it is let go.
+    // Polls until peers are told that they need not ring. Returns with the lock, so that no record
+    // is taken before it is released.
     std::unique_lock<std::mutex> lock_awake() {
         Completion completion;
         for (;;) {
@@ -180,7 +181,7 @@ public:
         return completion;
     }
 
-    // The message that comes next.
+    // The next message.
     std::vector<std::byte> hear() {
         while (true) {
             const std::lock_guard guard(host->lock());
@@ -191,9 +192,9 @@ public:
 
     std::vector<std::byte> memory = std::vector<std::byte>(1 << 20);
     Quiet listener;
-    std::unique_ptr<Host> host;
+    std::unique_ptr<SoftwareAdapter> host;
     uint32_t access = transport::kRemoteWrite | transport::kRemoteRead;  // of the queue pair
-    uint32_t gid_index = Host::kLastGid;
+    uint32_t gid_index = SoftwareAdapter::kLastGid;
     transport::PdId pd;
     transport::CqId cq;
     wire::Qpn qpn;

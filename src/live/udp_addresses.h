@@ -1,6 +1,7 @@
-// The addresses of this machine that programs of others may reach: what `tulle run --listen` names.
+// The addresses of this machine that other machines may reach, as `tulle run --listen` names them.
 #pragma once
 
+#include <bit>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,14 +20,23 @@ struct UdpAddress {
     bool operator==(const UdpAddress&) const = default;
 };
 
-// Addresses and interfaces, with commas between. An interface stands for all addresses that it has
-// but those of IPv6 that are of the link alone.
+// Parses addresses and interfaces, separated by commas. An interface stands for all its addresses
+// except link-local ones of IPv6.
 base::Result<std::vector<UdpAddress>> udp_addresses(std::string_view list);
 
-// A group's: of IPv6, or of IPv4 as RoCE v2 has it, ::ffff:239.1.2.3.
+// Equality, inline because it is computed for each packet.
+inline bool is_same(const wire::Gid& one, const wire::Gid& other) {
+    using Words = std::array<uint64_t, 2>;
+    const auto a = std::bit_cast<Words>(one.bytes);
+    const auto b = std::bit_cast<Words>(other.bytes);
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
+}
+
+// Whether an address is a multicast group's: of IPv6, or of IPv4 in the form of RoCE v2,
+// ::ffff:239.1.2.3.
 bool is_multicast(const wire::Gid& address);
 
-// 10.0.0.1 or fd00::1.
+// Text such as 10.0.0.1 or fd00::1.
 std::string text_of(const wire::Gid& address);
 
 }  // namespace tulle::live

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "live/management_layout.h"
 #include "live/record.h"
 #include "wire/mad/ip_cm.h"
 
@@ -16,13 +17,9 @@ constexpr base::Duration kAnswersTake{2'000'000'000};  // 2 ms, chosen
 constexpr base::Duration kSteerAgain{20'000'000'000};  // 20 ms, chosen
 constexpr base::Duration kHoldFor{200'000'000'000};    // 200 ms, chosen
 constexpr base::Duration kLookAtHeld{5'000'000'000};   // 5 ms, chosen
-constexpr size_t kMostHeld = 64;                       // chosen: others are answered at once
-constexpr uint16_t kConnectRequest = 0x0010;           // attributes (IBTA vol 1, 12.6)
-constexpr uint16_t kServiceRequest = 0x0017;
-constexpr size_t kAttributeAt = 16;
-constexpr size_t kMadData = 24;
+constexpr size_t kMostHeld = 64;  // chosen: beyond that requests are answered at once
 
-// What is handed over lies before the datagram.
+// The head of a datagram that is handed over.
 struct Handed {
     RecordHead head{RecordKind::datagram, 0, 0};
     wire::Gid source;
@@ -44,6 +41,12 @@ bool listens(const Board& board, uint32_t port) {
                                [&](const PortNote& note) { return note.number.load() == port; });
 }
 
+bool hears(const PortNote& note, const UdpAddress& address) {
+    const bool hears_all =
+        note.address == wire::Gid{} || note.address == wire::gid_of(wire::Ipv4Address{});
+    return hears_all || note.address == address.gid;
+}
+
 }  // namespace
 
 bool UdpNeighbours::is_neighbour(const Peer& peer) const {
@@ -51,7 +54,13 @@ bool UdpNeighbours::is_neighbour(const Peer& peer) const {
            world_.own().realm().is_own(peer.who);
 }
 
-// A datagram of our own kind that says which place it was given to.
+// A process that has just begun is known by its call, and may not have taken ours yet.
+bool UdpNeighbours::takes_what_is_handed(uint32_t index) {
+    Peer& peer = world_.at(index);
+    return is_neighbour(peer) && (peer.can_send() || world_.call_peer(peer));
+}
+
+// A probe: a datagram of our own kind that names the place to which it was given.
 bool UdpNeighbours::take_probe(const UdpArrival& arrival) {
     const auto place = UdpSockets::place_in_probe(arrival);
     if (!place) return false;
@@ -62,8 +71,8 @@ bool UdpNeighbours::take_probe(const UdpArrival& arrival) {
     return true;
 }
 
-UdpNeighbours::Verdict UdpNeighbours::judge(Instant now, const UdpArrival& arrival) {
-    if (arrival.body.size() < wire::Bth::kSize + wire::kIcrcSize) {  // than any packet
+UdpNeighbours::Handling UdpNeighbours::judge(Instant now, const UdpArrival& arrival) {
+    if (arrival.body.size() < wire::Bth::kSize + wire::kIcrcSize) {  // shorter than any packet
         if (UdpSockets::greeting_in(arrival)) return judge_greeting(now, arrival);
         return {take_probe(arrival) ? Whose::nobodys : Whose::ours};
     }
@@ -89,8 +98,8 @@ void UdpNeighbours::greet(Instant now, Peer& peer) {
     udp_.sockets().greet(peer.own_address, peer.facts.gids[0], greeting);
 }
 
-// Anybody may ask. An answer counts from an address that we talk to.
-UdpNeighbours::Verdict UdpNeighbours::judge_greeting(Instant now, const UdpArrival& arrival) {
+// Anybody may ask. An answer counts only from an address that we talk to.
+UdpNeighbours::Handling UdpNeighbours::judge_greeting(Instant now, const UdpArrival& arrival) {
     auto greeting = *UdpSockets::greeting_in(arrival);
     if (!greeting.is_answer) {
         greeting.is_answer = true;
@@ -100,7 +109,7 @@ UdpNeighbours::Verdict UdpNeighbours::judge_greeting(Instant now, const UdpArriv
     }
     if (world_.own().board().blocks[greeting.slot].load(std::memory_order_relaxed) == 0) {
         const auto peer = neighbour_in(now, greeting.slot);
-        return peer ? hand_over(now, *peer, arrival) : Verdict{Whose::nobodys};
+        return peer ? hand_over(now, *peer, arrival) : Handling{Whose::nobodys};
     }
     const auto found = world_.find_remote(arrival.source, arrival.destination);
     if (found == World::kNowhere || std::exchange(world_.at(found.value).is_ours, true))
@@ -109,37 +118,38 @@ UdpNeighbours::Verdict UdpNeighbours::judge_greeting(Instant now, const UdpArriv
     return {Whose::nobodys};
 }
 
-UdpNeighbours::Verdict UdpNeighbours::judge_management(Instant now, const UdpArrival& arrival,
-                                                       std::span<const std::byte> message) {
-    if (message.size() < kMadData + 16) return {};
+UdpNeighbours::Handling UdpNeighbours::judge_management(Instant now, const UdpArrival& arrival,
+                                                        std::span<const std::byte> message) {
+    using namespace management;
+    if (message.size() < kServiceAt + 8) return {};
     const auto attribute = number_at(message, kAttributeAt, 2);
     std::optional<uint32_t> peer;
     if (attribute == kConnectRequest || attribute == kServiceRequest) {
-        const auto service = wire::ip_cm_service(wire::Key64{number_at(message, kMadData + 8, 8)});
+        const auto service = wire::ip_cm_service(wire::Key64{number_at(message, kServiceAt, 8)});
         if (!service) return {};
         const uint32_t port = uint32_t{service->protocol} << 16 | service->port;
         if (listens(world_.own().board(), port)) return {};
         peer = neighbour_listening(now, port);
-        if (!peer && hold(now, arrival, port)) return {Whose::nobodys};
+        if (!peer && hold(now, arrival, {.port = port})) return {Whose::nobodys};
     } else {
-        // That of the answer to a service request stands first, of all others second.
-        constexpr uint16_t kServiceReply = 0x0018;
-        const size_t at = attribute == kServiceReply ? kMadData : kMadData + 4;
+        const size_t at = attribute == kServiceReply ? kFirstIdAt : kSecondIdAt;
         const auto slot = static_cast<uint32_t>(number_at(message, at, 1));
         if (world_.own().board().blocks[slot].load(std::memory_order_relaxed) != 0) return {};
         peer = neighbour_in(now, slot);
+        if (!peer && is_marked(world_.own().realm(), slot) && hold(now, arrival, {.slot = slot}))
+            return {Whose::nobodys};
     }
-    return peer ? hand_over(now, *peer, arrival) : Verdict{};
+    return peer ? hand_over(now, *peer, arrival) : Handling{};
 }
 
-bool UdpNeighbours::hold(Instant now, const UdpArrival& arrival, uint32_t port) {
-    // What comes out of here is not held again: it lies in `released_`.
+bool UdpNeighbours::hold(Instant now, const UdpArrival& arrival, Addressee whom) {
+    // A released arrival is not held again: it lies in `released_`.
     const bool was_held = arrival.body.data() == released_.body.data();
     if (was_held || held_.size() >= kMostHeld) return false;
     Held& one = held_.emplace_back();
     one.arrival = arrival;
     one.body.assign(arrival.body.begin(), arrival.body.end());
-    one.port = port;
+    one.whom = whom;
     one.until = now + kHoldFor;
     look_at_held_ = std::min(look_at_held_, now + kLookAtHeld);
     ++held_count_;
@@ -149,8 +159,10 @@ bool UdpNeighbours::hold(Instant now, const UdpArrival& arrival, uint32_t port) 
 std::optional<UdpArrival> UdpNeighbours::take_held(Instant now) {
     if (now < look_at_held_) return std::nullopt;
     const auto is_due = [&](const Held& one) {
-        return now >= one.until || listens(world_.own().board(), one.port) ||
-               neighbour_listening(now, one.port);
+        if (now >= one.until) return true;
+        if (one.whom.slot) return neighbour_in(now, *one.whom.slot).has_value();
+        return listens(world_.own().board(), one.whom.port) ||
+               neighbour_listening(now, one.whom.port);
     };
     const auto due = std::ranges::find_if(held_, is_due);
     if (due == held_.end()) {
@@ -164,19 +176,24 @@ std::optional<UdpArrival> UdpNeighbours::take_held(Instant now) {
 }
 
 std::optional<uint32_t> UdpNeighbours::neighbour_in(Instant now, uint32_t slot) {
-    // A stranger may name any slot: one that nobody had is not looked for each time.
-    if (now < look_again_[slot]) return std::nullopt;
+    // A stranger may name any slot. A slot that no process had is not looked up each time, unless
+    // it has been marked as taken since.
+    LastLook& last = last_looks_[slot];
+    if (now < last.until && last.was_marked) return std::nullopt;
+    const bool is_taken = is_marked(world_.own().realm(), slot);
+    if (now < last.until && !is_taken) return std::nullopt;
     const auto found = world_.resolve_slot(slot);
-    const Peer* peer = world_.peer(found);
-    if (peer != nullptr && found.value != 0 && is_neighbour(*peer)) return found.value;
-    look_again_[slot] = now + kLookAgain;
+    if (found != World::kNowhere && found.value != 0 && takes_what_is_handed(found.value))
+        return found.value;
+    last = {now + kLookAgain, is_taken};
     return std::nullopt;
 }
 
 std::optional<uint32_t> UdpNeighbours::neighbour_listening(Instant now, uint32_t port) {
     for (int looks = 0; looks < 2; ++looks) {
         for (uint32_t index = 1; index < world_.size(); ++index)
-            if (is_neighbour(world_.at(index)) && listens(world_.at(index).board(), port))
+            if (is_neighbour(world_.at(index)) && listens(world_.at(index).board(), port) &&
+                takes_what_is_handed(index))
                 return index;
         if (now < meet_again_) return std::nullopt;
         meet_again_ = now + kLookAgain;
@@ -185,10 +202,9 @@ std::optional<uint32_t> UdpNeighbours::neighbour_listening(Instant now, uint32_t
     return std::nullopt;
 }
 
-UdpNeighbours::Verdict UdpNeighbours::hand_over(Instant now, uint32_t index,
-                                                const UdpArrival& arrival) {
+UdpNeighbours::Handling UdpNeighbours::hand_over(Instant now, uint32_t index,
+                                                 const UdpArrival& arrival) {
     Peer& peer = world_.at(index);
-    if (!peer.can_send() && !world_.call_peer(peer)) return {Whose::nobodys};
     Handed handed;
     handed.source = arrival.source;
     handed.destination = arrival.destination;
@@ -241,7 +257,8 @@ void UdpNeighbours::work(Instant now) {
     not_before_ = now + kSteerAgain;
 }
 
-// How many others were asked. A process that is alone gets all that comes.
+// Probes the places and returns the number of neighbours. A process without neighbours gets all
+// datagrams anyway.
 uint32_t UdpNeighbours::ask() {
     uint32_t neighbours = 0;
     for (uint32_t index = 1; index < world_.size(); ++index)
@@ -250,16 +267,20 @@ uint32_t UdpNeighbours::ask() {
     return neighbours;
 }
 
-// A place that was said by two is nobody's: one of them has not heard of the change yet.
+// A place that two processes show is given to neither: one of them has not noticed a change yet.
 void UdpNeighbours::steer() {
     for (const UdpAddress& address : world_.own().identity().listens) {
-        std::vector<UdpSockets::Steering> table;
+        std::vector<UdpSockets::Steering> slots;
+        std::vector<UdpSockets::PortSteering> ports;
         const auto add = [&](const Facts& facts, const Board& board) {
             for (uint32_t gid = 0; gid < facts.gid_count; ++gid) {
                 const uint32_t place = board.udp_places[gid].load();
                 if (facts.gids[gid] != address.gid || place == 0) continue;
                 for (uint32_t slot = 0; slot < kSlots; ++slot)
-                    if (board.blocks[slot].load() != 0) table.push_back({slot, place - 1});
+                    if (board.blocks[slot].load() != 0) slots.push_back({slot, place - 1});
+                for (const PortNote& note : board.ports)
+                    if (const uint32_t port = note.number.load(); port != 0 && hears(note, address))
+                        ports.push_back({port, place - 1});
                 return;
             }
         };
@@ -267,7 +288,7 @@ void UdpNeighbours::steer() {
         for (uint32_t index = 1; index < world_.size(); ++index)
             if (is_neighbour(world_.at(index)))
                 add(world_.at(index).facts, world_.at(index).board());
-        udp_.sockets().steer(address.gid, table);
+        udp_.sockets().steer(address.gid, slots, ports);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/guarded_copy.h"
+#include "wire/crc.h"
 
 namespace tulle::live {
 namespace {
@@ -20,8 +21,8 @@ struct Envelope {
     wire::Bytes bytes() const { return {room.data(), size}; }
 };
 
-// `length`: from the BTH to the ICRC. Fields that routers may change are left at zero, which the
-// ICRC does not see.
+// `length`: from the BTH to the ICRC. Fields that routers may change stay zero, since the ICRC does
+// not cover them.
 Envelope envelope_of(const DatagramEnds& ends, size_t length) {
     Envelope made;
     wire::Udp udp;
@@ -59,7 +60,7 @@ void put_icrc(uint32_t icrc, std::span<std::byte> place) {
     }
 }
 
-// The class of traffic in an IP header, marks of the network included.
+// The traffic class in an IP header, with ECN marks.
 uint8_t class_in(std::span<const std::byte> ip, bool is_four) {
     const auto first = std::to_integer<unsigned>(ip[0]);
     const auto second = std::to_integer<unsigned>(ip[1]);
@@ -69,11 +70,11 @@ uint8_t class_in(std::span<const std::byte> ip, bool is_four) {
 }  // namespace
 
 uint32_t UdpPath::icrc_of(const DatagramEnds& ends, wire::Bytes transport) {
-    DatagramEnds first = ends;
-    first.identification = 0;
     const size_t place = ends.from.bytes.back() + transport.size() / 4 + 5u * ends.source_port;
     KnownEnvelope& known = known_[place % known_.size()];
-    if (known.length != transport.size() || known.ends != first) {
+    if (known.length != transport.size() || known.ends.source_port != ends.source_port ||
+        !is_same(known.ends.from, ends.from) || !is_same(known.ends.to, ends.to)) [[unlikely]] {
+        const DatagramEnds first{ends.from, ends.to, ends.source_port, 0};
         const Envelope envelope = envelope_of(first, transport.size() + wire::kIcrcSize);
         known = {first, transport.size(),
                  wire::icrc_of_envelope(envelope.encapsulation, envelope.bytes())};
@@ -85,10 +86,24 @@ uint32_t UdpPath::icrc_of(const DatagramEnds& ends, wire::Bytes transport) {
                            transport);
 }
 
-// In the last four bytes of a datagram.
+// The ICRC, in the last four bytes of a datagram.
 void UdpPath::seal(const DatagramEnds& ends, std::span<std::byte> bytes) {
     const size_t size = bytes.size() - wire::kIcrcSize;
     put_icrc(icrc_of(ends, bytes.first(size)), bytes.subspan(size));
+}
+
+// Corrects the ICRC of a datagram over IPv4 that was computed as the first of a call. A CRC is
+// linear: the change depends only on the difference, not on the contents of the packet.
+void UdpPath::seal_as_second(std::span<std::byte> bytes) {
+    const size_t size = bytes.size() - wire::kIcrcSize;
+    if (as_second_.length != size) {
+        const std::vector<std::byte> zeros(size);
+        as_second_ = {size, wire::crc32_update(wire::icrc_with_identification(0, 1), zeros)};
+    }
+    uint32_t icrc = 0;
+    std::memcpy(&icrc, bytes.data() + size, sizeof icrc);
+    icrc ^= as_second_.bits;
+    std::memcpy(bytes.data() + size, &icrc, sizeof icrc);
 }
 
 base::Result<std::unique_ptr<UdpPath>> UdpPath::open(const std::vector<UdpAddress>& addresses) {
@@ -122,17 +137,15 @@ void UdpPath::send(const wire::Gid& from, const wire::Gid& to, const wire::Packe
         wire::operation_of(static_cast<uint8_t>(packet.opcode)) == wire::Operation::acknowledge};
     const UdpSockets::Place place = sockets_->reserve(departure);
     if (place.bytes.empty()) return;
-    // The program may have unmapped it meanwhile: the packet is lost, and what is sent again is
-    // looked at before.
+    // The program may have unmapped the payload meanwhile: the packet is lost, and its
+    // retransmission is checked first.
     frame.payload = frame.pad = {};
     std::byte* const data = place.bytes.data() + wire::write_datagram(frame, place.bytes);
     if (!payload.empty() && !base::guarded_copy(data, payload.data(), payload.size())) [[unlikely]]
         return sockets_->withdraw();
     std::memset(data + payload.size(), 0, pad);
-    const uint16_t number = place.number;
-    seal({from, to, place.source_port, number}, place.bytes);
-    if (!place.moved.empty())
-        seal({from, to, place.source_port, static_cast<uint16_t>(number + 1)}, place.moved);
+    seal({from, to, place.source_port, place.number}, place.bytes);
+    if (!place.moved.empty() && wire::is_ipv4(to)) seal_as_second(place.moved);
 }
 
 void UdpPath::send_frame(const wire::Gid& from, const wire::Gid& to,
@@ -147,7 +160,7 @@ void UdpPath::send_frame(const wire::Gid& from, const wire::Gid& to,
     std::memcpy(&found, bytes.data() + bytes.size() - wire::kIcrcSize, sizeof found);
     const uint32_t expected =
         wire::icrc(is_four ? Encapsulation::roce_v2_ipv4 : Encapsulation::roce_v2_ipv6, covered);
-    // Damage to the headers before is damage, and they are made anew: it shows here.
+    // The headers before the BTH are made anew, so damage to them must show in the ICRC.
     const UdpDeparture departure{from, to, 0, class_in(covered, is_four),
                                  transport.size() + wire::kIcrcSize};
     const UdpSockets::Place place = sockets_->reserve(departure);

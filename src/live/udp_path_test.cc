@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "live/management_layout.h"
+#include "wire/mad/mad.h"
 #include "wire/testing.h"
 
 namespace tulle::live {
@@ -256,6 +258,88 @@ TEST(UdpSockets, processes_that_share_a_port_get_what_is_for_their_slots) {
         const auto taken = (slot == 3 ? first : second).take();
         ASSERT_EQ(taken.size(), 1u);
         EXPECT_EQ(taken[0].psn().value, i);
+    }
+}
+
+// A message of the connection manager with so much in it as says whom it is for.
+std::vector<std::byte> message_with(uint16_t attribute, size_t at, uint8_t value) {
+    std::vector<std::byte> bytes(wire::kMadSize);
+    bytes[management::kAttributeAt] = static_cast<std::byte>(attribute >> 8);
+    bytes[management::kAttributeAt + 1] = static_cast<std::byte>(attribute);
+    bytes[management::kServiceAt + 4] = std::byte{1};  // of the IP CM service
+    bytes[management::kServiceAt + 5] = std::byte{6};  // TCP
+    bytes[at] = static_cast<std::byte>(value);
+    return bytes;
+}
+
+wire::Packet management_packet(const std::vector<std::byte>& message, uint32_t psn) {
+    wire::Packet packet = packet_with(message, psn);
+    packet.opcode = wire::opcode_of(wire::Service::ud, wire::Operation::send_only);
+    packet.set_dest_qp({management::kQueuePair});
+    packet.extended.send.qkey = wire::kGsiQKey;
+    packet.entropy = static_cast<uint16_t>(0xc000 + psn);
+    return packet;
+}
+
+// One that lies in the socket of another process is lost if that one ends.
+TEST(UdpSockets, messages_of_the_connection_manager_come_to_whom_they_name) {
+    constexpr uint16_t kReply = 0x0013;
+    constexpr size_t kPortAt = management::kServiceAt + 7;
+    const wire::Gid shared = address_of(6, 1);
+    Machine first(shared);
+    Machine second(shared);
+    Machine client(address_of(6, 2));
+    first.path->sockets().probe(2);
+    const uint32_t place = place_by_probe(first);
+    ASSERT_EQ(place + place_by_probe(second), 1u);
+    const std::array<UdpSockets::Steering, 2> slots{{{3, place}, {7, 1 - place}}};
+    const std::array<UdpSockets::PortSteering, 2> ports{
+        {{6 << 16 | 20, place}, {6 << 16 | 21, 1 - place}}};
+    second.path->sockets().steer(shared, slots, ports);
+    const struct {
+        std::vector<std::byte> message;
+        Machine& receiver;
+    } cases[] = {
+        {message_with(management::kConnectRequest, kPortAt, 20), first},
+        {message_with(management::kConnectRequest, kPortAt, 21), second},
+        {message_with(management::kServiceRequest, kPortAt, 20), first},
+        {message_with(management::kServiceRequest, kPortAt, 21), second},
+        {message_with(management::kServiceReply, management::kFirstIdAt, 3), first},
+        {message_with(management::kServiceReply, management::kFirstIdAt, 7), second},
+        {message_with(kReply, management::kSecondIdAt, 3), first},
+        {message_with(kReply, management::kSecondIdAt, 7), second},
+    };
+    uint32_t psn = 0;
+    for (int round = 0; round < 8; ++round) {  // from each of the ports that are sent from
+        for (const auto& one : cases) {
+            const wire::Packet packet = management_packet(one.message, ++psn);
+            client.path->send(client.address, shared, packet);
+            client.path->sockets().flush();
+            const auto taken = one.receiver.take();
+            ASSERT_EQ(taken.size(), 1u) << psn;
+            EXPECT_EQ(taken[0].psn().value, psn);
+        }
+    }
+}
+
+TEST(UdpSockets, messages_of_the_connection_manager_go_one_by_one) {
+    Machine client(address_of(7, 1));
+    Machine server(address_of(7, 2));
+    const auto message = message_with(management::kConnectRequest, management::kServiceAt + 7, 20);
+    for (uint32_t psn = 0; psn < 3; ++psn) {
+        wire::Packet packet = management_packet(message, psn);
+        packet.entropy = 0xc000;
+        client.path->send(client.address, server.address, packet);
+    }
+    client.path->sockets().flush();
+    size_t come = 0;
+    while (come < 3) {
+        pollfd wait{server.path->sockets().files()[0], POLLIN, 0};
+        ASSERT_EQ(poll(&wait, 1, 5000), 1);
+        server.path->sockets().receive([&](const UdpArrival& arrival) {
+            EXPECT_EQ(arrival.place, 0) << "it came together with another one";
+            ++come;
+        });
     }
 }
 

@@ -25,9 +25,9 @@
 namespace tulle::live {
 namespace {
 
-constexpr int kBufferBytes = 8 << 20;    // asked for; the kernel gives what net.core allows
-constexpr uint16_t kMostSegments = 64;   // of one call, in all kernels that know UDP_SEGMENT
-constexpr uint16_t kFirstPort = 0xc000;  // where RoCE v2 has its source ports (annex A17.9.2)
+constexpr int kBufferBytes = 8 << 20;    // requested; the kernel gives what net.core allows
+constexpr uint16_t kMostSegments = 64;   // of one call, in all kernels with UDP_SEGMENT
+constexpr uint16_t kFirstPort = 0xc000;  // first source port of RoCE v2 (annex A17.9.2)
 constexpr uint32_t kSourcePorts = 0x4000;
 constexpr size_t kMostErrors = 64;
 constexpr uint32_t kLeastUnderWay = 16;  // chosen
@@ -73,7 +73,7 @@ bool set(int socket, int level, int option, int value) {
     return setsockopt(socket, level, option, &value, sizeof value) == 0;
 }
 
-// The kernel's, whatever library puts RDMA sockets in the place of the program's.
+// The kernel's own socket, even if a library replaces the program's sockets by RDMA sockets.
 Descriptor new_socket(const wire::Gid& address) {
     const bool is_four = wire::is_ipv4(address);
     const long made = syscall(SYS_socket, is_four ? AF_INET : AF_INET6,
@@ -91,14 +91,15 @@ Descriptor new_socket(const wire::Gid& address) {
         set(socket.get(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
         set(socket.get(), IPPROTO_IPV6, IPV6_RECVERR, 1);
         set(socket.get(), IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
-        // RoCE v2 has no UDP checksum but the ICRC; over IPv6 the kernel drops what has none.
+        // RoCE v2 has the ICRC instead of a UDP checksum; without this the kernel drops IPv6
+        // datagrams that have none.
         set(socket.get(), IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
     }
     return socket;
 }
 
-// What goes to a group leaves by the interface of its source, and does not come back: programs of
-// this machine are reached otherwise.
+// Datagrams to a group leave by the interface of their source and do not come back: programs of
+// this machine are reached by rings.
 void send_groups_by(int socket, const UdpAddress& own) {
     if (wire::is_ipv4(own.gid)) {
         ip_mreqn way{};
@@ -111,7 +112,7 @@ void send_groups_by(int socket, const UdpAddress& own) {
     }
 }
 
-// An address that is of a link alone needs to be told which.
+// A link-local address needs its interface.
 bool bind_to(int socket, const wire::Gid& gid, uint16_t port, uint32_t interface = 0) {
     socklen_t length = 0;
     SocketAddress address = address_of(gid, port, length);
@@ -143,12 +144,17 @@ base::Result<std::unique_ptr<UdpSockets>> UdpSockets::open(
             !bind_to(socket, address.gid, wire::kRoceV2Port))
             return base::Error{why_not(errno, address)};
         set(socket, IPPROTO_UDP, UDP_GRO, 1);
-        receiver.room.reset(new std::byte[kArrivals * kRoom]);
+        receiver.make_room();
     }
     return made;
 }
 
-// Sockets of one port and group all get a copy of what comes.
+void UdpSockets::Receiver::make_room() {
+    room.reset(new std::byte[kArrivals * kRoom]);
+    for (size_t i = 0; i < kArrivals; ++i) parts[i] = {room.get() + i * kRoom, kRoom};
+}
+
+// Each socket with the same port and group gets a copy of each datagram.
 int UdpSockets::join(const wire::Gid& group, const UdpAddress& own) {
     const auto is_it = [&](const Receiver& one) { return one.address.gid == group; };
     if (std::ranges::any_of(receivers_, is_it)) return -1;
@@ -175,7 +181,7 @@ int UdpSockets::join(const wire::Gid& group, const UdpAddress& own) {
     receiver.address.gid = group;
     receiver.socket = std::move(socket);
     set(receiver.socket.get(), IPPROTO_UDP, UDP_GRO, 1);
-    receiver.room.reset(new std::byte[kArrivals * kRoom]);
+    receiver.make_room();
     return receiver.socket.get();
 }
 
@@ -207,12 +213,14 @@ std::vector<int> UdpSockets::files() const {
 
 namespace {
 
-// How many came. The call for one is the cheaper one.
+// Receives datagrams and returns their number. The call for a single one is cheaper. It bypasses
+// the library, which only adds support for threads that are cancelled while they wait; nobody waits
+// here.
 int receive_some(int socket, std::span<mmsghdr> messages) {
     if (messages.size() != 1)
         return recvmmsg(socket, messages.data(), static_cast<unsigned>(messages.size()),
                         MSG_DONTWAIT, nullptr);
-    const ssize_t length = recvmsg(socket, &messages[0].msg_hdr, MSG_DONTWAIT);
+    const long length = syscall(SYS_recvmsg, socket, &messages[0].msg_hdr, MSG_DONTWAIT);
     messages[0].msg_len = static_cast<unsigned>(length);
     return length < 0 ? -1 : 1;
 }
@@ -222,9 +230,7 @@ int receive_some(int socket, std::span<mmsghdr> messages) {
 int UdpSockets::fill(Receiver& receiver) {
     const size_t wanted = receiver.vain_looks < kSpins ? kArrivals : 1;
     for (size_t i = 0; i < wanted; ++i) {
-        receiver.parts[i] = {receiver.room.get() + i * kRoom, kRoom};
         msghdr& header = receiver.messages[i].msg_hdr;
-        header = {};
         header.msg_name = &receiver.from[i];
         header.msg_namelen = sizeof receiver.from[i];
         header.msg_iov = &receiver.parts[i];
@@ -270,14 +276,14 @@ UdpArrival UdpSockets::describe(const Receiver& receiver, size_t index, size_t& 
 
 UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t entropy) {
     const auto own = std::ranges::find_if(
-        receivers_, [&](const Receiver& one) { return one.address.gid == source; });
+        receivers_, [&](const Receiver& one) { return is_same(one.address.gid, source); });
     if (own == receivers_.end()) return nullptr;
     Sender& sender = senders_[static_cast<size_t>(own - receivers_.begin())][entropy % kSenders];
     if (sender.socket) return &sender;
     Descriptor socket = new_socket(source);
     if (!socket) return nullptr;
     send_groups_by(socket.get(), own->address);
-    // Where this process begins to look is its own affair.
+    // Each process starts its search at another port.
     const uint32_t start = static_cast<uint32_t>(getpid()) * 61 + entropy;
     for (uint32_t tries = 0; tries < kSourcePorts; ++tries) {
         const auto port = static_cast<uint16_t>(kFirstPort + (start + tries) % kSourcePorts);
@@ -291,8 +297,10 @@ UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t ent
 
 bool UdpSockets::goes_the_same_way(const Sender& sender, const UdpDeparture& to) const {
     const Batch& open = sender.open;
-    return sender.is_open && has_segments_ && open.source == to.source &&
-           open.destination == to.destination && open.traffic_class == to.traffic_class &&
+    // Two messages for queue pair 1 may be for two processes.
+    if (open.queue_pair == 1) return false;
+    return sender.is_open && has_segments_ && is_same(open.source, to.source) &&
+           is_same(open.destination, to.destination) && open.traffic_class == to.traffic_class &&
            slot_of({open.queue_pair}) == slot_of({to.queue_pair}) &&
            open.bytes + to.bytes <= kMostBytes;
 }
@@ -359,7 +367,7 @@ void UdpSockets::withdraw() {
     Batch& open = last_->open;
     open.bytes -= open.last;
     open.count = static_cast<uint16_t>(open.count - open.last_count);
-    if (open.count != 0) return close_batch(*last_);  // whatever was said of its sizes is over
+    if (open.count != 0) return close_batch(*last_);  // the sizes of its segments are settled
     last_->is_open = false;
     std::erase(open_, last_);
     spare_.push_back(std::move(open.room));
@@ -408,7 +416,7 @@ struct Control {
     }
 };
 
-// How many went. The call for one is the cheaper one.
+// Sends datagrams and returns their number. The call for a single one is cheaper.
 int send_all(int socket, std::span<mmsghdr> messages) {
     if (messages.size() == 1)
         return sendmsg(socket, &messages[0].msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;
@@ -417,7 +425,8 @@ int send_all(int socket, std::span<mmsghdr> messages) {
 
 }  // namespace
 
-// Those of one socket that wait in front. Returns how many are done with, sent or lost.
+// Sends the batches of one socket at the front of the queue. Returns how many are done, sent or
+// lost.
 size_t UdpSockets::send_some() {
     constexpr size_t kTogether = 8;
     std::array<mmsghdr, kTogether> messages;
@@ -450,7 +459,7 @@ size_t UdpSockets::send_some() {
     ++counts_.calls_out;
     if (sent > 0) {
         for (int i = 0; i < sent; ++i) counts_.sent += closed_[static_cast<size_t>(i)].count;
-        // An error behind the first is not told, and not kept for the next call either.
+        // The kernel neither reports an error after the first batch nor keeps it for the next call.
         if (static_cast<size_t>(sent) < count) read_errors(socket);
         return static_cast<size_t>(sent);
     }
@@ -459,8 +468,8 @@ size_t UdpSockets::send_some() {
     return 1;
 }
 
-// What is lost is sent again by whoever waits for an answer. An error of an earlier datagram is
-// told to the next one, which did not go either.
+// Lost packets are retransmitted by the queue pair that waits for an answer. The kernel reports an
+// error of an earlier datagram at the next one, which was not sent either.
 void UdpSockets::on_error(Batch& batch, int error) {
     ++counts_.errors;
     if (batch.count > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP))
@@ -471,7 +480,7 @@ void UdpSockets::on_error(Batch& batch, int error) {
     if (errors_.size() > kMostErrors) errors_.resize(kMostErrors);
 }
 
-// What routers and peers have said of what was sent.
+// Reads the errors that routers and peers have reported for our datagrams.
 void UdpSockets::read_errors(int socket) {
     for (size_t looks = 0; looks < kMostErrors; ++looks) {
         sockaddr_storage about{};

@@ -1,13 +1,13 @@
-// Datagrams of RoCE v2, in and out of the kernel many at a time: UDP port 4791 of some addresses of
-// this machine (IBTA annex A17).
+// Sends and receives datagrams of RoCE v2, many per call of the kernel, on UDP port 4791 of some
+// addresses of this machine (IBTA annex A17).
 //
-// Out: packets of one size to one place are one call (UDP_SEGMENT), several such calls one more
-// (sendmmsg). They leave from a few ports of their own, so that routers spread queue pairs over
-// their paths. In: the kernel joins what came together (UDP_GRO), and we cut it again.
+// Out: packets of one size to one destination form one batch (UDP_SEGMENT), and several batches one
+// call (sendmmsg). They leave from a few source ports, so that routers spread queue pairs over
+// their paths. In: the kernel joins datagrams that came together (UDP_GRO), and we cut them again.
 //
-// The kernel numbers what it cuts: unconnected and with "don't fragment", the first datagram of a
-// call has the IPv4 identification 0, the next 1, and so on. The ICRC covers it, so whoever writes
-// a datagram is told its place.
+// The kernel numbers the datagrams that it cuts from a batch: on an unconnected socket with "don't
+// fragment" the first one has the IPv4 identification 0, the next 1, and so on. The ICRC covers the
+// identification, so reserve() tells it to the caller.
 #pragma once
 
 #include <sys/socket.h>
@@ -26,7 +26,7 @@
 
 namespace tulle::live {
 
-// What a socket tells of one that came.
+// A datagram that came, and what the socket tells about it.
 struct UdpArrival {
     wire::Gid source;
     wire::Gid destination;
@@ -36,16 +36,16 @@ struct UdpArrival {
     std::span<const std::byte> body;
 };
 
-// Where one goes.
+// Where a datagram goes.
 struct UdpDeparture {
     wire::Gid source;  // one of ours
     wire::Gid destination;
     uint16_t entropy = 0;  // of the queue pair: chooses the port that it leaves from
     uint8_t traffic_class = 0;
     size_t bytes = 0;
-    uint32_t queue_pair = 0;  // that it is for: what goes together is for one process
-    // An acknowledgement: what is sent next to the same place may go before it, so that both are
-    // one call and one packet of the kernel. Segments have one size but for the last.
+    uint32_t queue_pair = 0;  // the destination; a batch is for one process
+    // An acknowledgement: the next packet to the same destination may go before it, so that both
+    // are one batch. All segments of a batch have one size; only the last may be shorter.
     bool may_follow = false;
 };
 
@@ -56,10 +56,10 @@ public:
     // Takes the port at each of these addresses.
     static base::Result<std::unique_ptr<UdpSockets>> open(const std::vector<UdpAddress>& addresses);
 
-    // How many packets a queue pair may have under way, so that they fit into a receive buffer as
-    // the kernel gives it to us: the peer's is taken to be as large.
+    // How many packets a queue pair may have under way, so that they fit into the peer's receive
+    // buffer. We assume that it is as large as the one that our kernel gives us.
     static uint32_t window();
-    // How many packets fit into it in all.
+    // How many packets fit into that buffer in total.
     static uint32_t room();
     static constexpr uint32_t kMostUnderWay = 128;  // chosen
 
@@ -67,22 +67,22 @@ public:
         std::span<std::byte> bytes;  // to be written
         uint16_t number = 0;         // its IPv4 identification
         uint16_t source_port = 0;
-        std::span<std::byte> moved;  // one that now follows: its identification is number + 1
+        std::span<std::byte> moved;  // a packet that now goes second: its identification is now 1
     };
-    // Room for one, until flush(). Nothing (no bytes) if the source is not ours or there is no
-    // port left.
+    // Room for one datagram, until flush(). Without bytes if the source is not ours or no port is
+    // left.
     Place reserve(const UdpDeparture& to);
-    // The one that was reserved last does not go, nor the one that it has moved.
+    // Cancels the datagram that was reserved last, and the one that it has moved.
     void withdraw();
-    // What was written goes, a lot of it before this is called. What the kernel has no room for
-    // stays; see is_full().
+    // Sends what was written; full batches go earlier. What the kernel has no room for stays; see
+    // is_full().
     void flush();
     bool is_full() const { return closed_.size() >= kMostWaiting; }
     bool is_empty() const { return closed_.empty() && open_.empty(); }
 
-    // Calls take(arrival) for each one that came, and pause() amid many: the peer works on while it
-    // hears of what has arrived. True if there may be more: a call that finds less than it has room
-    // for has found all, and one more would only cost time.
+    // Calls take(arrival) for each datagram that came, and pause() between many, so that answers go
+    // out and the peer can work on. True if there may be more. A call that finds less than it has
+    // room for has found all; another one would only cost time.
     template <class Take, class Pause>
     bool receive(Take&& take, Pause&& pause) {
         bool has_more = false;
@@ -101,26 +101,33 @@ public:
     bool receive(Take&& take) {
         return receive(std::forward<Take>(take), [] {});
     }
-    // Hears what is sent to a group, on the interface of this address of ours: the file that is
-    // readable when something has come, or -1. Local programs are reached otherwise.
+    // Joins a group on the interface of this address of ours. Returns the file that is readable
+    // when something has come, or -1. Programs of this machine are reached by rings.
     int join(const wire::Gid& group, const UdpAddress& own);
     void leave(const wire::Gid& group);
-    // Readable when something has come.
+    // Files that are readable when something has come.
     std::vector<int> files() const;
 
-    // Among processes that share the port: who has this slot gets what is for it. A place is one in
-    // the kernel's list, and is asked for by a probe, which is given to it (udp_neighbours.h).
+    // Steering among processes that share the UDP port: the process with a slot gets datagrams for
+    // it, and the listener on a port of the connection manager gets its requests. A place is one in
+    // the kernel's list. A probe finds it, since the kernel gives it to that place
+    // (udp_neighbours.h).
     struct Steering {
         uint32_t slot = 0;
         uint32_t place = 0;
     };
-    void steer(const wire::Gid& address, std::span<const Steering> table);
+    struct PortSteering {
+        uint32_t port = 0;  // protocol << 16 | port
+        uint32_t place = 0;
+    };
+    void steer(const wire::Gid& address, std::span<const Steering> slots,
+               std::span<const PortSteering> ports = {});
     void probe(uint32_t places);
     static std::optional<uint32_t> place_in_probe(const UdpArrival& arrival);
 
-    // Whether another machine speaks as we do: asked, and answered, by datagrams that are shorter
-    // than any packet and begin with an opcode that nobody has. `place` is where the asker gets
-    // what is for it, `slot` its own; an answer repeats them.
+    // Asks whether another machine runs Tulle, or answers. Greetings are shorter than any packet
+    // and begin with an unused opcode. `place` and `slot` are those of the process that asks; an
+    // answer repeats them.
     struct Greeting {
         bool is_answer = false;
         uint8_t place = 0;
@@ -129,8 +136,8 @@ public:
     void greet(const wire::Gid& from, const wire::Gid& to, const Greeting& greeting);
     static std::optional<Greeting> greeting_in(const UdpArrival& arrival);
 
-    // An address that said that nobody listens, or that cannot be reached, or a datagram that was
-    // too long for the way: the error of the kernel, 0 if there was none. Newest first.
+    // The newest error of the kernel for an address, 0 if there is none: nobody listens there, it
+    // cannot be reached, or a datagram was too long for the path.
     int error_of(const wire::Gid& address) const;
 
     struct Counts {
@@ -144,12 +151,12 @@ public:
 
 private:
     static constexpr size_t kMostWaiting = 16;
-    // Chosen: so many bytes that a call for them alone costs little of what they cost anyway.
+    // Chosen: a batch of this size is worth a call of its own, which adds little to its cost.
     static constexpr size_t kWorthACall = 32 << 10;
-    static constexpr size_t kSenders = 8;  // chosen: ports that a process sends from, an address
+    static constexpr size_t kSenders = 8;  // chosen: source ports per address of a process
     static constexpr size_t kArrivals = 4;
-    // Whoever has looked that often in vain may spin, and is likely to find one datagram: asking
-    // for more would cost one more look of the kernel for each.
+    // After this many looks in vain the caller may be spinning, and will likely find one datagram.
+    // Asking for more would cost another look of the kernel each time.
     static constexpr uint32_t kSpins = 1;  // chosen
     static constexpr size_t kRoom = 1 << 16;
 
@@ -160,8 +167,9 @@ private:
         std::unique_ptr<std::byte[]> room;
         std::array<sockaddr_storage, kArrivals> from;
         std::array<std::array<std::byte, 128>, kArrivals> control;
-        std::array<iovec, kArrivals> parts;
+        std::array<iovec, kArrivals> parts;  // of the room
         std::array<mmsghdr, kArrivals> messages;
+        void make_room();
     };
     struct Batch {
         int socket = -1;
@@ -172,15 +180,15 @@ private:
         uint32_t queue_pair = 0;
         uint16_t segment = 0;
         uint16_t count = 0;
-        bool is_complete = false;  // by a shorter one
-        bool may_follow = false;   // the only one
+        bool is_complete = false;  // its last datagram is shorter than the others
+        bool may_follow = false;   // its only datagram may go second
         size_t bytes = 0;
-        size_t last = 0;  // bytes of the one that was reserved last, and of what it has moved
+        size_t last = 0;  // bytes of the datagram reserved last, and of the one that it has moved
         uint16_t last_count = 0;
         std::unique_ptr<std::byte[]> room;
     };
-    // Queue pairs take turns, packet by packet: each port has a batch of its own, so that what one
-    // of them sends is one call whatever others send meanwhile.
+    // Queue pairs take turns, packet by packet. Each port has its own batch, so packets of one
+    // queue pair stay in one batch whatever others send meanwhile.
     struct Sender {
         Descriptor socket;
         uint16_t port = 0;
@@ -188,8 +196,8 @@ private:
         Batch open;
     };
 
-    // Of several addresses those that hear nothing are looked at now and then, but for the one that
-    // has heard something last: a look is a system call, and whoever spins makes one for each.
+    // Addresses that receive nothing are only looked at now and then, except the one that received
+    // last: a look is a system call, and a thread that spins would make one for each address.
     bool is_skipped(Receiver& receiver) const {
         constexpr uint32_t kVainLooks = 64;  // chosen
         constexpr uint32_t kEvery = 32;      // chosen
@@ -224,9 +232,9 @@ private:
     void read_errors(int socket);
 
     std::vector<Receiver> receivers_;
-    std::vector<std::array<Sender, kSenders>> senders_;  // beside the receivers
-    std::vector<Sender*> open_;                          // those with a batch, as they began
-    Sender* last_ = nullptr;                             // that was reserved from
+    std::vector<std::array<Sender, kSenders>> senders_;  // by receiver
+    std::vector<Sender*> open_;                          // with a batch, in the order of its start
+    Sender* last_ = nullptr;                             // of the last reservation
     std::deque<Batch> closed_;
     std::vector<std::unique_ptr<std::byte[]>> spare_;
     int heard_last_ = -1;  // the socket

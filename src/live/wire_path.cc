@@ -61,7 +61,7 @@ const char* word_for(transport::FaultAct act) {
     return "";
 }
 
-// Files are told apart as the kernel does.
+// Files are told apart by device and inode, as the kernel does.
 uint64_t number_of(const Descriptor& file) {
     struct stat status {};
     if (!file || fstat(file.get(), &status) != 0) return 0;
@@ -112,7 +112,7 @@ wire::Path WirePath::path_to(const Facts& there, const wire::Gid* group, const E
                    who_.gids_of(own_port)[gid_index_for(who_, path.destination.gid, own_port)],
                    who_.lid_of(own_port)};
     path.destination.lid = there.lid_of(its_port);
-    // The end of an adapter's addresses is the end of its MAC, too.
+    // The last bytes of an adapter's address are also the last bytes of its MAC.
     const uint8_t above_all = its_port < 2 ? uint8_t{0} : its_last.bytes[13];
     path.destination.mac.bytes = {
         0x00, 0x54, 0x4c, above_all, its_last.bytes[14], its_last.bytes[15]};
@@ -209,11 +209,11 @@ std::optional<WirePath::Received> WirePath::receive(std::span<const std::byte> b
     if (wire::expected_icrc(frame, bytes) != frame.icrc.value) return std::nullopt;
     Received received;
     received.packet = wire::packet_of(frame);
-    const bool has_four = frame.network == wire::Network::ipv4;
+    const bool has_four = frame.network == wire::NetworkHeader::ipv4;
     const size_t envelope = wire::icrc_envelope_size(frame.encapsulation);
     const size_t offset = who_.is_ethernet ? kEthernetBytes : envelope - kGrhBytes;
     const size_t length = has_four ? kIpv4Bytes : kGrhBytes;
-    if (frame.network != wire::Network::none && offset + length <= bytes.size()) {
+    if (frame.network != wire::NetworkHeader::none && offset + length <= bytes.size()) {
         received.grh.resize(kGrhBytes);
         std::memcpy(received.grh.data() + kGrhBytes - length, bytes.data() + offset, length);
     }
@@ -230,7 +230,7 @@ void WirePath::append(Descriptor& file, const void* bytes, size_t length) {
     file.reset();
 }
 
-// A record is written by one call, so that those of several processes do not mix.
+// A record is written by one call, so that records of several processes do not mix.
 void WirePath::capture(std::span<const std::byte> bytes) {
     if (!capture_) return;
     timespec time{};

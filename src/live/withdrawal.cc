@@ -1,10 +1,10 @@
-// How a region becomes the program's own again, and what receives of a queue name.
+// Withdrawal: how a region, or the memory of a queue's receives, becomes the program's own again.
 //
-// Peers who reach this memory copy into it by themselves, and say so in their rings (direct.h). One
-// who says so for ever, or was stopped amid a copy, is given up after a while: then it is no peer
-// any more, and whatever it goes on to do it does as any process of the user could.
+// Peers that reach this memory copy into it by themselves, and announce it in their rings
+// (direct.h). A peer that announces a copy forever, or was stopped during one, is given up after a
+// while. Then it is no longer a peer; what it still does, any process of the user could do.
 #include "live/clock.h"
-#include "live/host.h"
+#include "live/software_adapter.h"
 
 namespace tulle::live {
 namespace {
@@ -14,15 +14,15 @@ constexpr uint32_t kSpins = 1000;
 
 }  // namespace
 
-void Host::withdraw_region(uint32_t rkey) {
+void SoftwareAdapter::withdraw_region(uint32_t rkey) {
     if (remove_region(world_.own().grants(), rkey)) await_copies();
 }
 
-void Host::withdraw_queue(transport::SrqId queue) {
+void SoftwareAdapter::withdraw_queue(transport::SrqId queue) {
     if (carrier_.lender().hide(queue)) await_copies();
 }
 
-void Host::await_copies() {
+void SoftwareAdapter::await_copies() {
     const base::Instant time = now();
     std::vector<std::pair<uint32_t, uint64_t>> able;
     for (const uint32_t index : world_.receiving())
@@ -30,24 +30,36 @@ void Host::await_copies() {
             able.emplace_back(index, world_.at(index).instance);
     for (const auto& [index, instance] : able) {
         await_copies_of(index, instance, time + kCopyPatience);
-        // What it had checked before lies in the ring, unless it takes it back right now.
+        // WRITEs that it had checked before are in the ring, unless it takes them back right now.
         const Peer& peer = world_.at(index);
         if (peer.is_gone || peer.instance != instance) continue;
-        carrier_.drain(index, time);
+        drain(index, time);
         await_copies_of(index, instance, time + kCopyPatience);
     }
-    if (adapter_.has_work()) progress_.watch().wake();
 }
 
-bool Host::is_copying(uint32_t index, uint64_t instance) {
+// Publishes the results of the drain at once. A thread that waits for a completion may sleep, and
+// nothing else would wake it. A thread that has taken a completion may destroy the queue pair
+// before the peer has its answer. During progress all that follows anyway.
+void SoftwareAdapter::drain(uint32_t peer, base::Instant time) {
+    carrier_.drain(peer, time);
+    if (lock_.is_amid_progress) return;
+    carrier_.transmit(time);
+    if (carrier_.wire() != nullptr) carrier_.deliver_wire(time);
+    carrier_.flush();
+    tell_events();
+    if (carrier_.has_local()) progress_.watch().wake();
+}
+
+bool SoftwareAdapter::is_copying(uint32_t index, uint64_t instance) {
     Peer& peer = world_.at(index);
     if (peer.is_gone || peer.instance != instance || !peer.can_receive()) return false;
     const RingMemory& ring = peer.incoming();
     return ring.at_work.load() % 2 != 0 || ring.taking_back.load() != 0;
 }
 
-// A peer that was killed amid its work never finishes it, and never will.
-void Host::await_copies_of(uint32_t index, uint64_t instance, base::Instant end) {
+// A peer that was killed during a copy never finishes it.
+void SoftwareAdapter::await_copies_of(uint32_t index, uint64_t instance, base::Instant end) {
     if (!is_copying(index, instance)) return;
     const uint32_t seen = world_.at(index).incoming().at_work.load();
     for (uint32_t looks = 0; is_copying(index, instance); ++looks) {
@@ -61,9 +73,8 @@ void Host::await_copies_of(uint32_t index, uint64_t instance, base::Instant end)
             const timespec moment{0, 20'000};
             nanosleep(&moment, nullptr);
         });
-        // What it waits for may be ours to take from the ring.
-        if (is_copying(index, instance) && ring.taking_back.load() != 0)
-            carrier_.drain(index, now());
+        // The peer may wait for us to take a WRITE from the ring.
+        if (is_copying(index, instance) && ring.taking_back.load() != 0) drain(index, now());
     }
 }
 

@@ -1,19 +1,18 @@
-// Who is there: the processes that this one knows, how it came to know them and how it parts from
-// them (encounters.cc).
+// The processes that this process knows, how it meets them and how it parts from them
+// (encounters.cc).
 //
-// The engine's table of end points is `peers_`: an end point is a process, 0 this one itself. One
-// that has died stays in its place as long as a queue pair is connected to it and a while longer,
-// so that nothing reaches whoever takes its slot later; what it shared is given back at once.
+// The engine's table of end points is `peers_`: an end point is a process, and 0 is this process
+// itself. A dead process stays in its place as long as a queue pair is connected to it and a while
+// longer, so that nothing reaches the next process in its slot. What it shared is released at once.
 //
-// Nobody waits for another process with the lock held: calls that have to wait (resolve(),
-// meet_all()) let go of it meanwhile, and take it again.
+// No thread waits for another process with the lock held: calls that must wait (resolve(),
+// meet_all()) release it meanwhile, and take it again.
 #pragma once
 
 #include <condition_variable>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "live/lock.h"
@@ -24,19 +23,19 @@ namespace tulle::live {
 
 class Watch;
 
-// Where a queue pair's packets or a datagram go, as verbs says it.
+// Where a queue pair's packets or a datagram go, in the terms of verbs.
 struct Destination {
     bool has_gid = false;
     wire::Gid gid;
     wire::Lid lid;
-    uint32_t own_gid = UINT32_MAX;  // index of the GID that it is sent from; none: the usual one
+    uint32_t own_gid = UINT32_MAX;  // index of the source GID; UINT32_MAX: the default one
 };
 
-// Multicast groups have an index each, from 1, the same for sending and receiving.
+// The indices of multicast groups, from 1; the same for sending and receiving.
 class Groups {
 public:
     static constexpr uint32_t kNone = 0;
-    transport::MulticastGroup number_of(const wire::Gid& gid);  // a new one if need be
+    transport::MulticastGroup number_of(const wire::Gid& gid);  // a new one if it has none
     uint32_t find(const wire::Gid& gid) const;
     // nullptr if there is none.
     const wire::Gid* at(uint32_t number) const {
@@ -51,7 +50,7 @@ class World {
 public:
     static constexpr transport::EndpointIndex kNowhere{0xff'ffff};
 
-    // Is told when a peer goes: first takes what it sent before, then parts from it.
+    // Is told when a peer leaves. It first takes what the peer sent before, then parts from it.
     class Owner {
     public:
         virtual ~Owner() = default;
@@ -60,7 +59,7 @@ public:
     };
 
     World(const Identity& who, Lock& lock, Owner& owner);
-    // As Presence does.
+    // As in Presence.
     std::optional<Door> open();
     void show_facts(bool has_counters, bool cuts_packets, uint64_t capture);
     void set_watch(Watch& watch) { watch_ = &watch; }
@@ -70,8 +69,8 @@ public:
     // This process itself.
     Presence& own() { return own_; }
     const Presence& own() const { return own_; }
-    // Numbers for more queue pairs. False if the world has no slot left, or this process has as
-    // many as one may have.
+    // Takes numbers for more queue pairs. False if the world has no slot left, or this process has
+    // the maximum.
     bool add_block();
 
     size_t size() const { return peers_.size(); }
@@ -83,7 +82,7 @@ public:
     const Board& board_of(transport::EndpointIndex index) {
         return index.value == 0 ? own_.board() : peers_[index.value]->board();
     }
-    // What an end point has said of itself; our own facts for one that does not exist.
+    // The facts of an end point; our own for one that does not exist.
     const Facts& facts_of(transport::EndpointIndex index) const {
         return peers_[index.value < peers_.size() ? index.value : 0]->facts;
     }
@@ -94,20 +93,20 @@ public:
     transport::EndpointIndex resolve(const Destination& destination, wire::Qpn qpn);
     // Which of an end point's ports has this address, from 1; 0 if none has.
     uint32_t port_at(transport::EndpointIndex index, const Destination& destination) const;
-    // What a queue pair of theirs, or of ours, shows of its connection.
+    // The ends that a queue pair, theirs or ours, shows of its connection.
     Ends ends_of(transport::EndpointIndex index, wire::Qpn qpn);
-    // The machine at this address, which is not ours; kNowhere if we do not talk to such addresses,
-    // or know too many already. `own`: the address of ours that it has spoken to.
+    // The other machine at this address; kNowhere if we do not talk to such addresses, or already
+    // know too many. `own`: the address of ours that it has spoken to.
     transport::EndpointIndex resolve_remote(const wire::Gid& address,
                                             const wire::Gid* own = nullptr);
     // The same if it is known.
     transport::EndpointIndex find_remote(const wire::Gid& address, const wire::Gid& own) const;
-    // Before a queue pair is connected: the process in its slot may have just ended, and another
-    // one taken its place.
+    // Call it before a queue pair is connected: the process in its slot may have just ended, and
+    // another one may have taken the slot.
     void notice_death(wire::Qpn qpn);
     // The process in this slot.
     transport::EndpointIndex resolve_slot(uint32_t slot);
-    // Whoever is known to have it, joined to us or not.
+    // The known process in this slot, whether a switch joins it to us or not.
     std::optional<transport::EndpointIndex> index_in(uint32_t slot) const {
         const auto found = by_slot_.find(slot);
         if (found == by_slot_.end()) return std::nullopt;
@@ -115,15 +114,15 @@ public:
     }
     void meet_all();
     void meet_slots(std::span<const uint32_t> slots);
-    // To a process that has called us already: all that is to know of it is known, so that nobody
-    // waits for its answer. Whether it can be sent to.
+    // Calls a process that has called us already. We know all about it, so we do not wait for its
+    // answer. Returns whether we can send to it.
     bool call_peer(Peer& peer);
     void on_introduced(Introduction introduction);
     void on_socket_closed(int socket);
     void lose_peer(uint32_t index);
     void lose_the_dead();
     void forget_if_unused(uint32_t index);
-    // Whether we may copy into its memory and out of it by ourselves, as far as it is concerned.
+    // Whether the peer allows us to copy into its memory and out of it.
     bool may_copy(Peer& peer);
 
     Groups& groups() { return groups_; }
@@ -134,11 +133,11 @@ private:
         Line line;
         SharedMemory ring;
     };
-    // One that has not answered, or not as it should.
+    // A process that has not answered, or not correctly.
     struct Mute {
         Credentials who;
-        base::Instant until;  // it is not waited for before
-        // Stays open: whoever answers late knows us by it, and would take its end for ours.
+        base::Instant until;  // until then nobody waits for it
+        // Stays open: a process that answers late would take its end for ours.
         std::optional<Call> call{};
     };
 
@@ -146,13 +145,16 @@ private:
     std::optional<uint32_t> index_for(Introduction& introduction);
     std::optional<uint32_t> place_for_new_peer(const Introduction& introduction);
     bool make_room_for_remote(base::Instant now);
-    std::optional<Call> begin_call(uint32_t slot, uint32_t variants);
-    std::optional<Call> next_call(uint32_t slot, uint32_t variants);
+    bool call_all(std::span<const uint32_t> slots, uint32_t variants, std::vector<uint32_t>& later);
+    bool is_of_known_peer(uint32_t slot, const Credentials& who);
+    bool is_being_called(const Credentials& who) const;
+    std::optional<Call> begin_call(uint32_t slot, uint32_t variants, std::vector<uint32_t>& later);
+    std::optional<Call> next_call(uint32_t slot, uint32_t variants, std::vector<uint32_t>& later);
     std::optional<Call> open_call_to(const Peer& peer);
     std::optional<Call> introduce(uint32_t slot, Line line);
     void settle_call(Peer& peer, Call call);
     void end_call(Call call);
-    void await_other_callers(std::span<const uint32_t> slots);
+    void await_other_callers(std::span<const uint32_t> slots, std::span<const uint32_t> later);
 
     Presence own_;
     Lock& lock_;
@@ -161,10 +163,12 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;  // 0 is this process itself
     std::vector<uint32_t> receiving_;
     std::map<uint32_t, uint32_t> by_slot_;
-    // By its address and ours: a machine with several addresses sends from the one that was named.
+    // By its address and ours: a machine with several addresses sends from the one that its peer
+    // named.
     std::map<std::array<wire::Gid, 2>, uint32_t> by_address_;
-    std::set<uint32_t> being_called_;  // slots
-    std::map<uint32_t, Mute> mute_;    // by slot
+    mutable uint32_t heard_last_ = 0;  // the machine of the last packet, likely also of the next
+    std::map<uint32_t, Credentials> being_called_;  // by slot
+    std::map<uint32_t, Mute> mute_;                 // by slot
     std::condition_variable called_;
     Groups groups_;
 };

@@ -19,7 +19,8 @@ constexpr size_t kMostImports = 4096;    // chosen, of one proxy
 constexpr uint32_t kPlaces = 2 * kLentAtOnce;
 constexpr base::Duration kUnusedAfter{20'000'000'000};  // 20 ms, chosen
 
-// The first of a SEND and the last of a WRITE with immediate data; nearly so is good enough.
+// Whether a packet uses a receive: the first of a SEND, or the last of a WRITE with immediate data.
+// An approximation is good enough.
 bool wants_receive(const wire::Packet& packet) {
     const auto operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
     return transport::is_send(operation) ||
@@ -58,9 +59,40 @@ bool XrcBorrower::is_open_elsewhere(const DomainFile& file) const {
     return false;
 }
 
+// ---- targets ------------------------------------------------------------------------------------
+
+void XrcBorrower::show_target(wire::Qpn number, transport::XrcDomainId domain) {
+    const auto found = domains_.find(domain.value);
+    if (found == domains_.end() || found->second.inode == 0) return;
+    put_xrc_queue(world_.own().grants(), kXrcTarget | number.value, {0, found->second});
+}
+
+void XrcBorrower::hide_target(wire::Qpn number) {
+    (void)remove_xrc_queue(world_.own().grants(), kXrcTarget | number.value);
+}
+
+std::optional<transport::QpState> XrcBorrower::target_elsewhere(
+    wire::Qpn number, transport::XrcDomainId domain) const {
+    const auto file = domains_.find(domain.value);
+    const auto index = world_.index_in(slot_of(number));
+    if (file == domains_.end() || !index || index->value == 0) return std::nullopt;
+    const Peer& peer = world_.at(index->value);
+    if (peer.is_gone || !peer.has_grants() || !is_same_adapter(peer.facts, world_.facts_of({0})))
+        return std::nullopt;
+    const auto shown = find_xrc_queue(peer.grants(), kXrcTarget | number.value);
+    if (!shown || shown->file != file->second) return std::nullopt;
+    const Board& board = world_.board_of(*index);
+    const uint32_t life = board.lives[place_of(board, number)].load();
+    const uint32_t state = (life >> 24) - 1;
+    if ((life & 0xff'ffff) != number.value ||
+        state > static_cast<uint32_t>(transport::QpState::error))
+        return std::nullopt;
+    return static_cast<transport::QpState>(state);
+}
+
 // ---- proxies ------------------------------------------------------------------------------------
 
-// Whoever has this queue, in the domain of this file, and lets us into its memory.
+// The process that has this queue, in the domain of this file, and lets us into its memory.
 const Peer* XrcBorrower::owner_of(uint32_t number, const DomainFile& file, XrcQueue& terms) const {
     const auto index = world_.index_in(number >> kSrqShift);
     if (!index || index->value == 0) return nullptr;
@@ -88,8 +120,8 @@ XrcBorrower::Proxy* XrcBorrower::find(uint32_t number) {
     return nullptr;
 }
 
-// The owner has to have taken our ring before anything is copied: only then it waits for copies
-// (imports.h).
+// The owner must have taken our ring before anything is copied, because only then it waits for
+// copies (imports.h).
 std::optional<XrcBorrower::Proxy> XrcBorrower::make(uint32_t number, transport::XrcDomainId domain,
                                                     Lead& lead) {
     lead = Lead::nobodys;
@@ -134,7 +166,7 @@ void XrcBorrower::destroy(uint32_t number) {
     proxies_.erase(found);
 }
 
-// Those whose queues are gone.
+// Drops proxies whose queues are gone.
 void XrcBorrower::sweep() {
     std::vector<uint32_t> gone;
     for (const auto& [number, proxy] : proxies_)
@@ -186,7 +218,7 @@ void XrcBorrower::translate_key(uint32_t number, Proxy& proxy, wire::Packet& pac
     key = wire::RKey{import(number, proxy, key.value)};
 }
 
-// Our key for a region of the owner's; 0, which is nobody's, if it does not have it.
+// Our key for a region of the owner; 0, which no region has, if the owner does not have it.
 uint32_t XrcBorrower::import(uint32_t number, Proxy& proxy, uint32_t key) {
     auto terms = ImportedRegion::read_terms(world_.at(proxy.owner).grants(), proxy.terms.pd, key);
     if (terms) terms->queue = number;
@@ -198,7 +230,7 @@ uint32_t XrcBorrower::import(uint32_t number, Proxy& proxy, uint32_t key) {
     if (!region) return 0;
     transport::Memory& memory = adapter_.memory();
     if (is_known) {
-        // Registered anew: receives that were lent before name it, too.
+        // The region was registered anew; receives that were lent before name it, too.
         if (memory.reregister_region(known->second.key, region->request(proxy.pd)) !=
             transport::Refusal::none)
             return 0;
@@ -224,7 +256,7 @@ bool XrcBorrower::on_lent(uint32_t peer, std::span<const std::byte> bytes, Insta
     std::memcpy(pieces.data(), bytes.data(), bytes.size());
     const auto found = proxies_.find(record.queue);
     if (found == proxies_.end() || found->second.owner != peer) {
-        // What was asked for before the proxy went, or never.
+        // The answer to a request from before the proxy was dropped, or to none.
         if (record.queue >> kSrqShift == world_.at(peer).slot) give_back(peer, record.token);
         return true;
     }
@@ -282,7 +314,7 @@ void XrcBorrower::report() {
     }
 }
 
-// The one that was lent last goes back first, so that the owner has them in their old order.
+// The receive that was lent last goes back first, so that the owner has them in their old order.
 void XrcBorrower::give_back_unused(Proxy& proxy) {
     std::vector<uint32_t> tokens;
     while (const auto taken = adapter_.take_receive(proxy.srq)) {

@@ -1,15 +1,16 @@
-// XRC across processes, the side of whoever has the target: it borrows receives (xrc_lender.h).
+// XRC across processes, the side of the process with the target: it borrows receives
+// (xrc_lender.h).
 //
-// A packet for a queue of another process finds a proxy: a queue of our own adapter, in the domain
-// of the target, whose receives are those that the owner lends. It has a protection domain of its
-// own, with regions of the owner in it (imports.h), so that the engine makes its usual checks and
-// puts what comes into the owner's memory. What completes there goes to a completion queue that no
-// program sees, and from there to the owner.
+// A packet for a queue of another process goes to a proxy: a queue of our own adapter, in the
+// domain of the target, with receives that the owner lends. The proxy has its own protection
+// domain, with imported regions of the owner (imports.h). So the engine makes its usual checks and
+// puts data into the owner's memory. Completions go to a completion queue that no program sees, and
+// from there to the owner.
 //
-// Nobody waits: as long as nothing is lent the proxy is empty, and the engine answers that the
-// receiver is not ready. What the owner has is on its board: its queue, that queue's domain and
-// protection domain, its regions. Atomics are refused, as on all imported memory; so are keys of
-// memory windows, which boards do not show.
+// Nobody waits: as long as nothing is lent, the proxy is empty and the engine answers with an RNR
+// NAK. The owner's board shows its queue, the domain and protection domain of the queue, and its
+// regions. Atomics are refused, as on all imported memory; so are keys of memory windows, which
+// boards do not show.
 #pragma once
 
 #include <map>
@@ -28,24 +29,31 @@ public:
     XrcBorrower(World& world, transport::Adapter& adapter, Outbox& outbox)
         : world_(world), adapter_(adapter), outbox_(outbox) {}
 
-    // Domains of the program that a file stands for.
+    // Domains of the program that are named by a file.
     void open(transport::XrcDomainId domain, const DomainFile& file);
-    // All that was borrowed for its targets goes back.
+    // Closes a domain, and gives back all that was borrowed for its targets.
     void close(transport::XrcDomainId domain);
     // Whether another process of this adapter has it open.
     bool is_open_elsewhere(const DomainFile& file) const;
 
-    // A request for the queue of this number, which is none of ours: it becomes one for a proxy.
+    // Targets of such domains, by their numbers in the world. Ours, which others may open ...
+    void show_target(wire::Qpn number, transport::XrcDomainId domain);
+    void hide_target(wire::Qpn number);
+    // ... and another process's: its state, or nothing if that domain has no such target.
+    std::optional<transport::QpState> target_elsewhere(wire::Qpn number,
+                                                       transport::XrcDomainId domain) const;
+
+    // Leads a request for a queue of another process, by its number, to a proxy.
     enum class Lead : uint8_t { ready, not_yet, nobodys };
     Lead lead(wire::Packet& packet, uint32_t number, base::Instant now);
     bool has_proxies() const { return !proxies_.empty(); }
-    // Tells owners what was completed.
+    // Reports completions to owners.
     void report();
 
-    // A record of a peer; false if no process that means well writes it.
+    // Handles a record of a peer; false if no honest process would write it.
     bool on_lent(uint32_t peer, std::span<const std::byte> record, base::Instant now);
     void on_left(uint32_t peer);
-    // Looks for what was not used for a while.
+    // Gives back receives that were not used for a while.
     base::Instant next_look() const { return next_look_; }
     void look(base::Instant now);
 
@@ -62,8 +70,8 @@ private:
         transport::SrqId srq;
         transport::PdId pd;
         std::map<uint32_t, Import> imports;  // by the owner's keys
-        std::vector<uint32_t> tokens;        // of what is borrowed and not done
-        uint32_t due = 0;                    // of what was asked for
+        std::vector<uint32_t> tokens;        // of receives that are borrowed and not done
+        uint32_t due = 0;                    // receives that were requested and have not come
         uint32_t plenty = 0;                 // half of what was lent last
         base::Instant used_at{};
     };
@@ -85,9 +93,9 @@ private:
     transport::Adapter& adapter_;
     Outbox& outbox_;
     std::unordered_map<uint32_t, DomainFile> domains_;  // by XrcDomainId
-    std::map<uint32_t, Proxy> proxies_;                 // by the number that the world knows
+    std::map<uint32_t, Proxy> proxies_;                 // by the queue's number in the world
     std::optional<transport::CqId> completions_;
-    uint32_t made_ = 0;  // proxies, ever: each takes a number that queues of ours could have
+    uint32_t made_ = 0;  // proxies so far: each takes a number that a queue of ours could have
     base::Instant next_look_ = base::Instant::never();
 };
 

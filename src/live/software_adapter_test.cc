@@ -1,5 +1,5 @@
 // Two hosts in one process: what they share is shared memory all the same.
-#include "live/host.h"
+#include "live/software_adapter.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -90,6 +90,34 @@ TEST_F(HostTest, a_region_that_was_withdrawn_is_not_touched) {
     while (!here.take(completion)) (void)there.take(completion);
     EXPECT_EQ(completion.status, Status::remote_access_error);
     EXPECT_EQ(there.memory[0], std::byte{0});
+}
+
+// A region is withdrawn by one thread while another one waits: what lies in the ring is read by the
+// first.
+TEST_F(HostTest, what_is_read_as_a_region_is_withdrawn_is_answered_before_its_queue_pair_goes) {
+    connect();
+    there.receive(64);
+    {
+        const std::lock_guard guard(there.host->lock());
+        here.post(transport::Work::send, 64);
+        there.host->withdraw_region(there.key);
+        Completion received;
+        ASSERT_EQ(there.host->adapter().poll_completion(there.cq, std::span(&received, 1)), 1u);
+        EXPECT_EQ(there.host->destroy_qp(there.qpn), Refusal::none);
+    }
+    EXPECT_EQ(here.next().status, Status::success);
+}
+
+TEST_F(HostTest, whoever_sleeps_is_told_of_what_is_read_as_a_region_is_withdrawn) {
+    connect();
+    there.receive(64);
+    const std::lock_guard guard(there.host->lock());
+    EXPECT_EQ(there.host->adapter().arm_cq(there.cq, transport::CompletionQueue::Wish::any),
+              Refusal::none);
+    here.post(transport::Work::send, 64);
+    const int before = there.listener.events;
+    there.host->withdraw_region(there.key);
+    EXPECT_EQ(there.listener.events, before + 1);
 }
 
 constexpr uint32_t kList = 12;
@@ -329,7 +357,7 @@ TEST(LinkLayerTest, a_roce_adapter_does_not_find_an_infiniband_one) {
     Destination there;
     there.has_gid = true;
     there.gid = infiniband.host->identity().gids[0];
-    EXPECT_EQ(roce.host->world().resolve(there, infiniband.number()), Host::kNowhere);
+    EXPECT_EQ(roce.host->world().resolve(there, infiniband.number()), SoftwareAdapter::kNowhere);
 }
 
 // The initiator says that it copies; whoever takes the region back waits until it says that it does
@@ -391,7 +419,8 @@ TEST_F(HostTest, a_process_is_found_while_its_program_has_the_lock) {
     there.host->set_extra_deadline(base::Instant{});
     there.host->flush_management();  // wakes its thread, which finds the lock taken
     const std::lock_guard guard(here.host->lock());
-    EXPECT_NE(here.host->world().resolve_slot(there.host->world().own().slot()), Host::kNowhere);
+    EXPECT_NE(here.host->world().resolve_slot(there.host->world().own().slot()),
+              SoftwareAdapter::kNowhere);
 }
 
 TEST_F(HostTest, nobody_is_found_at_another_address_or_in_an_empty_slot) {
@@ -399,9 +428,10 @@ TEST_F(HostTest, nobody_is_found_at_another_address_or_in_an_empty_slot) {
     Destination wrong;
     wrong.has_gid = true;
     wrong.gid = wire::gid_of({{10, 0, 0, 1}});
-    EXPECT_EQ(here.host->world().resolve(wrong, there.number()), Host::kNowhere);
+    EXPECT_EQ(here.host->world().resolve(wrong, there.number()), SoftwareAdapter::kNowhere);
     wrong.gid = there.host->identity().gids.back();
-    EXPECT_EQ(here.host->world().resolve(wrong, outside(there.qpn, 200)), Host::kNowhere);
+    EXPECT_EQ(here.host->world().resolve(wrong, outside(there.qpn, 200)),
+              SoftwareAdapter::kNowhere);
 }
 
 TEST_F(HostTest, a_port_has_one_listener_and_is_found_by_all) {
@@ -416,13 +446,73 @@ TEST_F(HostTest, a_port_has_one_listener_and_is_found_by_all) {
     }
     const std::lock_guard guard(here.host->lock());
     const auto found = here.host->ports().find(6, 7471, there.host->identity().gids.back());
-    ASSERT_NE(found, Host::kNowhere);
+    ASSERT_NE(found, SoftwareAdapter::kNowhere);
     EXPECT_EQ(here.host->world().board_of(found).rank, 1u);
     EXPECT_EQ(here.host->ports().find(17, 7471, there.host->identity().gids.back()),
-              Host::kNowhere);
+              SoftwareAdapter::kNowhere);
 }
 
-// Also where it goes over a wire, as a datagram.
+// Has a process more queue pairs than one slot holds: its second slot.
+uint32_t second_slot_of(Side& side) {
+    const std::lock_guard guard(side.host->lock());
+    const World& world = side.host->world();
+    for (;;) {
+        transport::QpSetup setup;
+        setup.pd = side.pd;
+        setup.send_cq = setup.receive_cq = side.cq;
+        const auto made = side.host->create_qp(setup);
+        if (!made) return world.own().slot();
+        const uint32_t slot = slot_of(world.own().outside_of(*made));
+        if (slot != world.own().slot()) return slot;
+    }
+}
+
+// Each call hands over a ring, of which the process takes one.
+TEST(SlotsTest, two_who_look_for_two_slots_of_a_process_agree_on_the_ring_that_it_reads) {
+    constexpr uint32_t kRounds = 40;
+    Side there{1};
+    const uint32_t first = there.host->world().own().slot();
+    const uint32_t second = second_slot_of(there);
+    ASSERT_NE(first, second);
+    for (uint32_t round = 0; round < kRounds; ++round) {
+        Side here{0};
+        const auto look_for = [&](uint32_t slot) {
+            const std::lock_guard guard(here.host->lock());
+            return here.host->world().resolve_slot(slot);
+        };
+        transport::EndpointIndex other{};
+        std::thread thread([&] { other = look_for(second); });
+        const transport::EndpointIndex one = look_for(first);
+        thread.join();
+        ASSERT_NE(one, SoftwareAdapter::kNowhere);
+        ASSERT_EQ(one, other);
+        const std::unique_lock guard(here.host->lock());
+        const RingMemory& ring = const_cast<Peer*>(here.host->world().peer(one))->outgoing();
+        const base::Instant end = now() + base::Duration{2'000'000'000'000};
+        while (ring.is_taken.load() == 0) ASSERT_LT(now(), end) << "it reads another ring";
+    }
+}
+
+// It is known in its first slot by then, and nobody has called it.
+TEST(SlotsTest, one_who_has_called_is_found_in_its_second_slot) {
+    Side there{1};
+    const uint32_t second = second_slot_of(there);
+    Side here{0};
+    {
+        const std::lock_guard guard(there.host->lock());
+        ASSERT_NE(there.host->world().resolve_slot(here.host->world().own().slot()),
+                  SoftwareAdapter::kNowhere);
+    }
+    const auto is_known = [&] {
+        const std::lock_guard guard(here.host->lock());
+        return !here.host->world().receiving().empty();
+    };
+    while (!is_known()) continue;
+    const std::lock_guard guard(here.host->lock());
+    EXPECT_NE(here.host->world().resolve_slot(second), SoftwareAdapter::kNowhere);
+}
+
+// Also where it goes over a wire.
 TEST(ManagementTest, a_message_arrives_as_it_was_sent) {
     const std::vector<std::byte> message(256, std::byte{0x42});
     for (const char* wire : {"", "seed=1"}) {

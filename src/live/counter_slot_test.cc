@@ -1,4 +1,4 @@
-#include "live/port_counters.h"
+#include "live/counter_slot.h"
 
 #include <gtest/gtest.h>
 
@@ -40,8 +40,8 @@ protected:
 };
 
 TEST_F(PortCountersTest, what_processes_publish_adds_up) {
-    PortCounters one(file, 0);
-    PortCounters other(file, 255);
+    CounterSlot one(file, 0);
+    CounterSlot other(file, 255);
     Counters counted;
     counted.port_xmit_packets = 5;
     counted.rx_atomic_requests = 7;
@@ -60,7 +60,7 @@ TEST_F(PortCountersTest, what_the_wire_counts_is_shown_beside_it_and_lasts) {
     wire.rx_unknown_source = 2;
     wire.tx_errors = 9;
     for (int processes = 0; processes < 2; ++processes) {
-        PortCounters one(file, 7);
+        CounterSlot one(file, 7);
         one.publish(counted, wire);
     }
     std::vector<uint64_t> words(kCountersBytes / 8);
@@ -78,11 +78,11 @@ TEST_F(PortCountersTest, who_takes_the_slot_of_one_that_has_ended_goes_on_from_t
     Counters counted;
     counted.port_rcv_packets = 100;
     {
-        PortCounters first(file, 3);
+        CounterSlot first(file, 3);
         first.publish(counted);
         first.count_at_initiator({1000, 1, false});
     }
-    PortCounters second(file, 3);
+    CounterSlot second(file, 3);
     EXPECT_EQ(sum().port_rcv_packets, 100u);
     counted.port_rcv_packets = 1;
     second.publish(counted);
@@ -92,7 +92,7 @@ TEST_F(PortCountersTest, who_takes_the_slot_of_one_that_has_ended_goes_on_from_t
 }
 
 TEST_F(PortCountersTest, a_transfer_without_packets_counts_at_both_ports) {
-    PortCounters port(file, 1);
+    CounterSlot port(file, 1);
     port.count_at_initiator({9000, 3, false});
     EXPECT_EQ(sum().port_xmit_packets, 3u);
     EXPECT_EQ(sum().port_xmit_data_bytes, 9000u);
@@ -105,13 +105,13 @@ TEST_F(PortCountersTest, a_transfer_without_packets_counts_at_both_ports) {
 }
 
 TEST_F(PortCountersTest, a_file_that_is_not_there_or_too_short_counts_nothing) {
-    PortCounters none(folder + "/none", 0);
+    CounterSlot none(folder + "/none", 0);
     EXPECT_FALSE(none);
     none.publish({});
     none.count_at_target({1, 1, false});
     std::ofstream(file, std::ios::trunc) << "short";
-    EXPECT_FALSE(PortCounters(file, 0));
-    EXPECT_FALSE(PortCounters(file, 256));
+    EXPECT_FALSE(CounterSlot(file, 0));
+    EXPECT_FALSE(CounterSlot(file, 256));
 }
 
 TEST(CounterNames, each_is_shown_once_and_is_a_word_that_exists) {

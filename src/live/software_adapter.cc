@@ -1,4 +1,4 @@
-#include "live/host.h"
+#include "live/software_adapter.h"
 
 #include <sys/random.h>
 #include <unistd.h>
@@ -18,9 +18,9 @@ using transport::EndpointIndex;
 using transport::QpState;
 using transport::Refusal;
 
-constexpr uint32_t kPiece = 32 << 10;  // packets are cut at this where they travel uncut
-// What one queue pair has under way, so that it fits into a ring with room to spare: what does not
-// is copied twice more, to a backlog and back. Packets as they are on the wire are smaller.
+constexpr uint32_t kPiece = 32 << 10;  // payload per packet where the path MTU does not apply
+// The window of one queue pair. It fits into a ring with room to spare: what does not fit is copied
+// twice more, to a backlog and back. Packets in their form on the wire are smaller.
 constexpr uint32_t kPiecesOutstanding = 12;
 constexpr uint32_t kPacketsOutstanding = 32;
 static_assert(kPiecesOutstanding * kPiece <= kRingBytes / 2);
@@ -38,8 +38,8 @@ transport::AdapterConfig config_for(const WireSettings& settings, bool listens) 
     config.max_packets_outstanding = settings.is_on ? kPacketsOutstanding : kPiecesOutstanding;
     if (listens) {
         config.max_packets_outstanding = UdpSockets::window();
-        config.max_answers_due = UdpSockets::room();
-        // What a peer can make us keep for it: twice what those of ours have under way.
+        config.room_packets = UdpSockets::room();
+        // The most that a peer can make us keep: twice the window of our own queue pairs.
         config.reorder_packets = 2 * UdpSockets::kMostUnderWay;
     }
     if (!settings.is_on) config.rnr_patience = kRnrPatience;
@@ -50,7 +50,8 @@ transport::AdapterConfig config_for(const WireSettings& settings, bool listens) 
 
 }  // namespace
 
-Host::Host(const Identity& who, Listener& listener, const WireSettings& settings)
+SoftwareAdapter::SoftwareAdapter(const Identity& who, Listener& listener,
+                                 const WireSettings& settings)
     : listener_(listener),
       adapter_(config_for(settings, !who.listens.empty())),
       world_(who, lock_, *this),
@@ -62,28 +63,29 @@ Host::Host(const Identity& who, Listener& listener, const WireSettings& settings
       pacing_(who.listens.empty() ? transport::Algorithm::none : Pacing::wanted(), who.listens),
       progress_(lock_, world_, direct_, *this) {}
 
-std::unique_ptr<Host> Host::open(const Identity& who, Listener& listener) {
-    std::unique_ptr<Host> host(new Host(who, listener, wire_settings_from_environment()));
+std::unique_ptr<SoftwareAdapter> SoftwareAdapter::open(const Identity& who, Listener& listener) {
+    std::unique_ptr<SoftwareAdapter> host(
+        new SoftwareAdapter(who, listener, wire_settings_from_environment()));
     if (!host->set_up()) return nullptr;
     return host;
 }
 
-Host::~Host() {
-    progress_.stop();  // while all that it uses is still here
+SoftwareAdapter::~SoftwareAdapter() {
+    progress_.stop();  // while everything that it uses still exists
     if (carrier_.wire() != nullptr && world_.size() != 0) {
-        // What is on the wire arrives, whoever has gone meanwhile.
+        // Packets on the wire arrive, even if their sender has left meanwhile.
         carrier_.deliver_wire(Instant::never());
         carrier_.flush();
     }
     finish();
 }
 
-void Host::finish() {
+void SoftwareAdapter::finish() {
     carrier_.send_held_back();
     show_counters();
 }
 
-bool Host::set_up() {
+bool SoftwareAdapter::set_up() {
     if (!pacing_.problem().empty()) {
         std::fprintf(stderr, "tulle: %s\n", pacing_.problem().c_str());
         return false;
@@ -92,8 +94,8 @@ bool Host::set_up() {
     if (!door) return false;
     connections_.resize(world_.own().room());
     for (uint32_t port = 1; port <= identity().port_count(); ++port)
-        counters_[port - 1] = PortCounters(counters_file_of_port(identity().counters_file, port),
-                                           world_.own().slot());
+        counters_[port - 1] =
+            CounterSlot(counters_file_of_port(identity().counters_file, port), world_.own().slot());
     direct_.set_counters(counters_.data());
     if (!identity().listens.empty()) {
         if (const auto opened = carrier_.open_udp(); !opened) {
@@ -109,7 +111,7 @@ bool Host::set_up() {
     return progress_.start(std::move(*door));
 }
 
-void Host::abandon() {
+void SoftwareAdapter::abandon() {
     imports_.abandon();
     ports_.abandon();
     progress_.abandon();
@@ -117,27 +119,27 @@ void Host::abandon() {
     counters_ = {};
 }
 
-// What it sent before it went is still good.
-void Host::on_leaving(uint32_t peer, Instant time) {
-    carrier_.drain(peer, time);
+// What a peer sent before it left is still valid.
+void SoftwareAdapter::on_leaving(uint32_t peer, Instant time) {
+    drain(peer, time);
 }
 
-// Its queue pairs are silent from now on, and that is what their peers notice, in the time that
-// they said.
-void Host::on_left(uint32_t peer, Instant time) {
+// Its queue pairs are silent from now on. Their peers notice that after the timeouts that they have
+// set.
+void SoftwareAdapter::on_left(uint32_t peer, Instant time) {
     carrier_.on_left(peer);
     direct_.leave(adapter_, world_.at(peer), time);
     connections_.on_left(peer, time);
     listener_.on_gone(EndpointIndex{peer});
 }
 
-void Host::on_management(const ManagementMessage& message) {
+void SoftwareAdapter::on_management(const ManagementMessage& message) {
     listener_.on_management(message);
 }
 
 // ---- queue pairs --------------------------------------------------------------------------------
 
-std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
+std::optional<wire::Qpn> SoftwareAdapter::create_qp(const transport::QpSetup& setup) {
     const auto qpn = adapter_.create_qp(setup);
     if (qpn && transport::Core::index_of(*qpn) >= connections_.size() && !world_.add_block()) {
         (void)adapter_.destroy_qp(*qpn);
@@ -148,8 +150,8 @@ std::optional<wire::Qpn> Host::create_qp(const transport::QpSetup& setup) {
     return qpn;
 }
 
-Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask,
-                        const Addressing& addressing) {
+Refusal SoftwareAdapter::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask,
+                                   const Addressing& addressing) {
     Connections::Route& route = connections_.of(qpn);
     const transport::QueuePair* qp = adapter_.query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
@@ -164,8 +166,8 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     const uint8_t timeout = attributes.address.ack_timeout;
     const bool is_alive = is_shared && (endpoint.value == 0 || !world_.at(endpoint.value).is_gone);
     if (is_alive) attributes.address.ack_timeout = patient(timeout);
-    // These two changes take no other attribute, and are never refused without one. What the engine
-    // flushes was posted later.
+    // These two changes take no other attribute, and without one they are never refused. Work that
+    // the engine flushes was posted later.
     const bool fails = attributes.state == QpState::error;
     if (mask == transport::kState && (fails || attributes.state == QpState::reset))
         direct_.stop(adapter_, qpn, fails);
@@ -190,11 +192,11 @@ Refusal Host::modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint3
     return Refusal::none;
 }
 
-// What goes to another machine is paced where that was asked for, and repeated as its peer
-// understands it.
-void Host::prepare_for_wire(wire::Qpn qpn, EndpointIndex endpoint) {
+// Queue pairs to another machine are paced if that was requested, and retransmit in the way that
+// the peer understands.
+void SoftwareAdapter::prepare_for_wire(wire::Qpn qpn, EndpointIndex endpoint) {
     const bool is_remote = connections_.way_to(endpoint).way == Way::udp;
-    adapter_.set_counting_answers(qpn, is_remote);
+    adapter_.set_sharing_rooms(qpn, is_remote);
     if (!is_remote) return;
     if (pacing_.is_on()) adapter_.set_congestion_control(qpn, pacing_.control());
     Peer& peer = world_.at(endpoint.value);
@@ -203,7 +205,7 @@ void Host::prepare_for_wire(wire::Qpn qpn, EndpointIndex endpoint) {
     carrier_.greet(peer);
 }
 
-Refusal Host::destroy_qp(wire::Qpn qpn) {
+Refusal SoftwareAdapter::destroy_qp(wire::Qpn qpn) {
     carrier_.send_held_back();
     direct_.stop(adapter_, qpn, false);
     adapter_.forget_completions(qpn);
@@ -212,7 +214,7 @@ Refusal Host::destroy_qp(wire::Qpn qpn) {
     return refusal;
 }
 
-Refusal Host::attach_multicast(wire::Qpn qpn, const wire::Gid& group) {
+Refusal SoftwareAdapter::attach_multicast(wire::Qpn qpn, const wire::Gid& group) {
     const Refusal refusal = adapter_.attach_multicast(qpn, world_.groups().number_of(group));
     if (refusal != Refusal::none) return refusal;
     if (const int file = carrier_.join(group); file >= 0) progress_.watch().hear_more(file);
@@ -221,7 +223,7 @@ Refusal Host::attach_multicast(wire::Qpn qpn, const wire::Gid& group) {
     return refusal;
 }
 
-Refusal Host::detach_multicast(wire::Qpn qpn, const wire::Gid& group) {
+Refusal SoftwareAdapter::detach_multicast(wire::Qpn qpn, const wire::Gid& group) {
     const Refusal refusal = adapter_.detach_multicast(qpn, world_.groups().number_of(group));
     if (refusal == Refusal::none) carrier_.leave(group);
     return refusal;
@@ -229,12 +231,12 @@ Refusal Host::detach_multicast(wire::Qpn qpn, const wire::Gid& group) {
 
 // ---- memory -------------------------------------------------------------------------------------
 
-void Host::publish_region(uint32_t rkey, const transport::RegionRequest& request) {
+void SoftwareAdapter::publish_region(uint32_t rkey, const transport::RegionRequest& request) {
     put_region(world_.own().grants(), rkey, request.pd.value, request.access, request.address,
                request.length, reinterpret_cast<uint64_t>(request.host));
 }
 
-void Host::lend_posted(transport::SrqId queue) {
+void SoftwareAdapter::lend_posted(transport::SrqId queue) {
     carrier_.lender().on_posted(queue);
     carrier_.flush();
     progress_.wake_thread_in_time();
@@ -242,7 +244,7 @@ void Host::lend_posted(transport::SrqId queue) {
 
 // ---- work ---------------------------------------------------------------------------------------
 
-Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
+Refusal SoftwareAdapter::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
     const transport::QueuePair* qp = adapter_.query_qp(qpn);
     if (qp == nullptr) return Refusal::invalid_argument;
     const EndpointIndex endpoint = qp->address.endpoint;
@@ -262,7 +264,7 @@ Refusal Host::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
     return adapter_.post_send(qpn, request);
 }
 
-void Host::finish_posting() {
+void SoftwareAdapter::finish_posting() {
     progress_.on_posted();
     direct_.set_streaming(posts_in_a_row_ > kPostsToStream);
     if (direct_.flush(adapter_)) posts_packets_ = true;
@@ -278,13 +280,13 @@ void Host::finish_posting() {
     progress_.wake_thread_in_time();
 }
 
-void Host::settle() {
+void SoftwareAdapter::settle() {
     posts_in_a_row_ = 0;
     if (direct_.is_awaiting()) direct_.settle(adapter_, now());
 }
 
-// What is for ourselves is looked at by the thread: the owner is amid a call of its own.
-void Host::flush_management() {
+// The thread handles packets for this process itself: the owner is still inside a call.
+void SoftwareAdapter::flush_management() {
     if (carrier_.wire() != nullptr) carrier_.deliver_wire(now());
     carrier_.flush();
     if (carrier_.has_local()) return progress_.watch().wake();
@@ -293,8 +295,9 @@ void Host::flush_management() {
 
 // ---- progress -----------------------------------------------------------------------------------
 
-// Who has come, and who has gone: in this order, for whoever calls may say something and end.
-void Host::take_news() {
+// Takes callers, then processes that have left. In this order, because a caller may send something
+// and end.
+void SoftwareAdapter::take_news() {
     std::vector<Introduction> callers;
     std::vector<int> closed;
     progress_.watch().take_news(callers, closed);
@@ -302,14 +305,15 @@ void Host::take_news() {
     for (const int socket : closed) world_.on_socket_closed(socket);
 }
 
-void Host::work(bool by_program) {
+void SoftwareAdapter::work(bool by_program) {
     if (progress_.watch().has_news()) take_news();
     posts_in_a_row_ = 0;
     carrier_.send_held_back();
     const Instant time = now();
     const bool was_amid_progress = std::exchange(lock_.is_amid_progress, true);
     do {
-        direct_.settle(adapter_, time);  // before answers to what was posted later
+        // Goes before answers to work that was posted later.
+        if (direct_.is_awaiting()) direct_.settle(adapter_, time);
         carrier_.receive_all(time);
         if (adapter_.next_deadline() <= time) {
             connections_.excuse_slow_peers(time);
@@ -330,8 +334,8 @@ void Host::work(bool by_program) {
         end_with_failed_plugin();
 }
 
-// What was measured with it is worth nothing.
-void Host::end_with_failed_plugin() {
+// Results measured with a failed plug-in are worthless.
+void SoftwareAdapter::end_with_failed_plugin() {
     const transport::PluginFlow* flow = adapter_.failed_plugin();
     if (flow == nullptr) return;
     std::fprintf(stderr, "tulle: %s (%s) failed a queue pair, so the run is void: %s\n",
@@ -340,9 +344,9 @@ void Host::end_with_failed_plugin() {
     _exit(1);
 }
 
-// The engine counts for all ports together. What went through others than the first is counted
-// beside it; all else is the first one's.
-void Host::show_counters() {
+// The engine counts for all ports together. Traffic of ports other than the first is counted
+// separately; the rest belongs to the first.
+void SoftwareAdapter::show_counters() {
     transport::Counters first = adapter_.counters();
     for (uint32_t port = 2; port <= identity().port_count(); ++port) {
         const transport::Counters& more = carrier_.traffic_of(port);
@@ -355,8 +359,8 @@ void Host::show_counters() {
     counters_[0].publish(first, carrier_.wire_counters());
 }
 
-// What the adapter counts is shown now and then, and once more when it has become quiet.
-void Host::tally(Instant time) {
+// Publishes the adapter's counters now and then, and once more when it has become quiet.
+void SoftwareAdapter::tally(Instant time) {
     const transport::Counters& now_counted = adapter_.counters();
     const uint64_t sum = now_counted.port_xmit_packets + now_counted.port_rcv_packets +
                          now_counted.req_cqe_error + now_counted.local_ack_timeout_err +
@@ -369,14 +373,14 @@ void Host::tally(Instant time) {
     tally_at_ = Instant::never();
 }
 
-bool Host::has_arrivals() {
+bool SoftwareAdapter::has_arrivals() {
     for (const uint32_t index : world_.receiving()) world_.at(index).incoming().bell_rung.store(0);
     if (progress_.watch().has_news()) return true;
     return std::ranges::any_of(world_.receiving(),
                                [&](uint32_t index) { return !world_.at(index).reader.empty(); });
 }
 
-Instant Host::next_deadline() const {
+Instant SoftwareAdapter::next_deadline() const {
     Instant at = std::min({adapter_.next_deadline(), extra_deadline_, tally_at_,
                            carrier_.udp_deadline(), carrier_.borrower().next_look()});
     if (carrier_.wire() != nullptr) at = std::min(at, carrier_.wire()->next_deadline());
@@ -385,7 +389,7 @@ Instant Host::next_deadline() const {
     return at;
 }
 
-void Host::tell_events() {
+void SoftwareAdapter::tell_events() {
     while (const auto event = adapter_.poll_event()) listener_.on_event(*event);
 }
 

@@ -1,9 +1,9 @@
-// A process's place in its world: the adapter that its program uses, and what carries its work.
+// The software adapter of a process: the adapter that its program uses, and what carries its work.
 //
-// One lock guards all of it. The engine below is transport's, untouched. What surrounds it: who is
-// there (world.h), whom queue pairs are connected to (connections.h), how packets travel
-// (carrier.h), the short way of WRITEs and READs (direct.h), who makes progress (progress.h), and
-// why work failed (diagnosis.h).
+// One lock guards all of it. The engine below is transport's, unchanged. Around it are the known
+// processes (world.h), the peers of queue pairs (connections.h), the travel of packets (carrier.h),
+// the short way of WRITEs and READs (direct.h), who makes progress (progress.h), and why work
+// failed (diagnosis.h).
 #pragma once
 
 #include <array>
@@ -20,29 +20,29 @@
 
 namespace tulle::live {
 
-// What the owner is told while the host makes progress, with the lock held.
+// Calls to the owner while the host makes progress. The lock is held.
 class Listener {
 public:
     virtual ~Listener() = default;
     virtual void on_event(const transport::AdapterEvent& event) = 0;
     virtual void on_management(const ManagementMessage& message) = 0;
     virtual void on_gone(transport::EndpointIndex peer) = 0;
-    // The time that it asked for has come.
+    // The deadline that the owner set has come.
     virtual void on_progress() = 0;
 };
 
-class Host final : World::Owner, Carrier::Owner, Progress::Worker {
+class SoftwareAdapter final : World::Owner, Carrier::Owner, Progress::Worker {
 public:
     static constexpr transport::EndpointIndex kNowhere = World::kNowhere;
     static constexpr uint32_t kLastGid = UINT32_MAX;
 
-    // Takes a slot of the world and starts the thread. Nothing if the world is full or memory is.
-    static std::unique_ptr<Host> open(const Identity& who, Listener& listener);
-    ~Host() override;
+    // Takes a slot of the world and starts the thread. Null if the world or memory is full.
+    static std::unique_ptr<SoftwareAdapter> open(const Identity& who, Listener& listener);
+    ~SoftwareAdapter() override;
 
     std::mutex& lock() { return lock_.mutex; }
     const Identity& identity() const { return world_.own().identity(); }
-    // All that follows is used with the lock held.
+    // Callers of all that follows hold the lock.
     transport::Adapter& adapter() { return adapter_; }
     World& world() { return world_; }
     Ports& ports() { return ports_; }
@@ -52,9 +52,9 @@ public:
     XrcLender& xrc_lender() { return carrier_.lender(); }
     XrcBorrower& xrc_borrower() { return carrier_.borrower(); }
 
-    // Queue pairs. Numbers are the adapter's; World::outside_of() is what the world knows.
+    // Queue pairs. Numbers are the adapter's; World::outside_of() gives those in the world.
     std::optional<wire::Qpn> create_qp(const transport::QpSetup& setup);
-    // Where the mask has a port or an address: which of our own, and which of the peer's ports.
+    // The own port and address and the peer's port, where the mask has them.
     struct Addressing {
         uint32_t gid_index = kLastGid;
         uint8_t port = 1;
@@ -75,19 +75,19 @@ public:
     // Protection domains that processes of the same user may import.
     void publish_domain(transport::PdId pd) { put_domain(world_.own().grants(), pd.value); }
     void withdraw_domain(transport::PdId pd) { remove_domain(world_.own().grants(), pd.value); }
-    // Regions that peers may reach by themselves, or import. withdraw_region() returns when none
-    // does; one that says for long that it is about to is given up.
+    // Regions that peers may reach by themselves, or import. withdraw_region() returns when no peer
+    // uses the region; a peer that announces a copy for too long is given up.
     void publish_region(uint32_t rkey, const transport::RegionRequest& request);
     void withdraw_region(uint32_t rkey);
-    // The same for an XRC queue that others may have receives of.
+    // The same for an XRC queue whose receives others may have borrowed.
     void withdraw_queue(transport::SrqId queue);
-    // Receives were posted to a queue that another process waits for.
+    // Receives were posted to a queue for which another process waits.
     void lend_posted(transport::SrqId queue);
 
-    // Work. After the last of a list comes finish_posting().
+    // Posts work. Call finish_posting() after the last request of a list.
     transport::Refusal post_send(wire::Qpn qpn, const transport::SendRequest& request);
     void finish_posting();
-    // Completes what has come about without packets: before completions are looked for.
+    // Completes work that was done without packets. Call it before looking for completions.
     void settle();
     void send_management(transport::EndpointIndex to, std::span<const std::byte> bytes) {
         carrier_.send_management(to, bytes);
@@ -95,20 +95,20 @@ public:
     void flush_management();
 
     base::Instant next_deadline() const override;
-    // Another time at which the owner wants to be told of progress, for timers of its own.
+    // Another time for on_progress(), for the owner's own timers.
     void set_extra_deadline(base::Instant at) { extra_deadline_ = at; }
 
-    // Before the process ends: what was held back goes, and what was counted is shown to whoever
-    // reads the port's counters.
+    // Before the process ends: sends what was held back, and publishes the last values of the
+    // port's counters.
     void finish();
 
-    // In the child of a fork: lets go of everything that it shares with the parent.
+    // In the child of a fork: releases everything that it shares with the parent.
     void abandon();
 
 private:
-    Host(const Identity& who, Listener& listener, const WireSettings& settings);
+    SoftwareAdapter(const Identity& who, Listener& listener, const WireSettings& settings);
     bool set_up();
-    // Of the parts, who tell.
+    // Calls from the parts.
     void on_leaving(uint32_t peer, base::Instant now) override;
     void on_left(uint32_t peer, base::Instant now) override;
     void on_management(const ManagementMessage& message) override;
@@ -124,6 +124,7 @@ private:
     void tally(base::Instant now);
     void end_with_failed_plugin();
     void await_copies();
+    void drain(uint32_t peer, base::Instant now);
     bool is_copying(uint32_t index, uint64_t instance);
     void await_copies_of(uint32_t index, uint64_t instance, base::Instant end);
 
@@ -138,12 +139,12 @@ private:
     DirectPath direct_;
     Imports imports_;
     const Pacing pacing_;
-    std::array<PortCounters, kMaxPorts> counters_;  // of each port
+    std::array<CounterSlot, kMaxPorts> counters_;  // of each port
     base::Instant extra_deadline_ = base::Instant::never();
     uint32_t posts_in_a_row_ = 0;
-    bool posts_packets_ = false;                       // some of what was posted goes by packets
-    uint64_t tallied_ = 0;                             // what was counted when it was last shown
-    base::Instant tally_at_ = base::Instant::never();  // when it will be shown
+    bool posts_packets_ = false;                       // some of the posted work goes by packets
+    uint64_t tallied_ = 0;                             // the count that was published last
+    base::Instant tally_at_ = base::Instant::never();  // when counters are published next
     Progress progress_;
 };
 

@@ -1,4 +1,4 @@
-#include "live/port_counters.h"
+#include "live/counter_slot.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ void add(uint64_t& word, uint64_t number) {
 static_assert(kCounterBlocks == 2 * kSlots);
 static_assert(sizeof(Counters) % sizeof(uint64_t) == 0);
 
-PortCounters::PortCounters(const std::string& file, uint32_t slot) {
+CounterSlot::CounterSlot(const std::string& file, uint32_t slot) {
     if (file.empty() || slot >= kSlots) return;
     const Descriptor opened(open(file.c_str(), O_RDWR | O_CLOEXEC));
     struct stat status {};
@@ -57,11 +57,11 @@ PortCounters::PortCounters(const std::string& file, uint32_t slot) {
     wire_before_ = *wire_;
 }
 
-PortCounters::~PortCounters() {
+CounterSlot::~CounterSlot() {
     if (memory_ != nullptr) munmap(memory_, kCountersBytes);
 }
 
-PortCounters& PortCounters::operator=(PortCounters&& other) noexcept {
+CounterSlot& CounterSlot::operator=(CounterSlot&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(counted_, other.counted_);
     std::swap(direct_, other.direct_);
@@ -71,7 +71,7 @@ PortCounters& PortCounters::operator=(PortCounters&& other) noexcept {
     return *this;
 }
 
-void PortCounters::publish(const Counters& counters, const WireCounters& wire) {
+void CounterSlot::publish(const Counters& counters, const WireCounters& wire) {
     if (memory_ == nullptr) return;
     for (size_t i = 0; i < kCounterWords; ++i)
         put(words_of(*counted_)[i], words_of(counters)[i] + words_of(before_)[i]);
@@ -79,7 +79,7 @@ void PortCounters::publish(const Counters& counters, const WireCounters& wire) {
         put(words_of(*wire_)[i], words_of(wire)[i] + words_of(wire_before_)[i]);
 }
 
-void PortCounters::count_at_initiator(const Transfer& transfer) {
+void CounterSlot::count_at_initiator(const Transfer& transfer) {
     if (memory_ == nullptr) return;
     add(direct_->port_xmit_packets, transfer.is_read ? 1 : transfer.packets);
     if (transfer.is_read) add(direct_->port_rcv_packets, transfer.packets);
@@ -87,7 +87,7 @@ void PortCounters::count_at_initiator(const Transfer& transfer) {
         transfer.bytes);
 }
 
-void PortCounters::count_at_target(const Transfer& transfer) {
+void CounterSlot::count_at_target(const Transfer& transfer) {
     if (memory_ == nullptr) return;
     add(direct_->port_rcv_packets, transfer.is_read ? 1 : transfer.packets);
     if (transfer.is_read) add(direct_->port_xmit_packets, transfer.packets);
