@@ -18,7 +18,7 @@ bool is_multicast(const ibv_gid& gid) {
     return live::is_multicast(gid_of(gid));
 }
 
-// A RoCE v2 header of IPv4 lies in the last twenty of the forty bytes (annex A17.4.5.1).
+// The IPv4 header of RoCE v2 is in the last twenty of the forty bytes (annex A17.4.5.1).
 bool is_ipv4_header(const unsigned char* grh) {
     return grh[20] == 0x45 && grh[0] == 0;
 }
@@ -30,10 +30,10 @@ ibv_gid ipv4_gid(const unsigned char* address) {
     return gid;
 }
 
-int sgid_index_of(live::Host& host, uint8_t port, const ibv_gid& gid) {
+int sgid_index_of(live::SoftwareAdapter& host, uint8_t port, const ibv_gid& gid) {
     if (!host.identity().has_port(port)) return -1;
     const auto& gids = host.identity().gids_of(port);
-    for (size_t i = gids.size(); i-- > 0;)  // RoCE v2 comes behind v1
+    for (size_t i = gids.size(); i-- > 0;)  // RoCE v2 comes after v1
         if (std::memcmp(gids[i].bytes.data(), gid.raw, sizeof gid.raw) == 0)
             return static_cast<int>(i);
     return -1;
@@ -41,7 +41,7 @@ int sgid_index_of(live::Host& host, uint8_t port, const ibv_gid& gid) {
 
 }  // namespace
 
-int destination_of(live::Host& host, const ibv_ah_attr& a, live::Destination& found) {
+int destination_of(live::SoftwareAdapter& host, const ibv_ah_attr& a, live::Destination& found) {
     const live::Identity& who = host.identity();
     if (!who.has_port(a.port_num)) return EINVAL;
     if (who.is_ethernet && a.is_global == 0) return EINVAL;
@@ -61,7 +61,7 @@ using namespace tulle::verbs;
 
 TULLE_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
     auto handle = std::make_unique<AddressHandle>();
-    live::Host& host = host_of(pd->context);
+    live::SoftwareAdapter& host = host_of(pd->context);
     const std::lock_guard guard(host.lock());
     if (const int error = destination_of(host, *attributes, handle->destination))
         return fail(error);
@@ -118,7 +118,7 @@ TULLE_EXPORT ibv_ah* ibv_create_ah_from_wc(ibv_pd* pd, ibv_wc* completion, ibv_g
 
 TULLE_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr* attributes, uint8_t* mac,
                                              uint16_t* vlan) {
-    // The end of an address is that of its port's MAC, too.
+    // The last bytes of an address are also those of its port's MAC.
     const uint8_t* end = attributes->grh.dgid.raw + 13;
     const uint8_t made[] = {0, 0x54, 0x4c, end[0], end[1], end[2]};
     std::memcpy(mac, made, sizeof made);
@@ -128,14 +128,14 @@ TULLE_EXPORT int ibv_resolve_eth_l2_from_gid(ibv_context*, ibv_ah_attr* attribut
 
 TULLE_EXPORT int ibv_attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
     if (qp->qp_type != IBV_QPT_UD || !is_multicast(*gid)) return EINVAL;
-    live::Host& host = host_of(qp->context);
+    live::SoftwareAdapter& host = host_of(qp->context);
     const std::lock_guard guard(host.lock());
     return errno_of(host.attach_multicast(qp_of(qp).qpn, gid_of(*gid)));
 }
 
 TULLE_EXPORT int ibv_detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t) {
     if (qp->qp_type != IBV_QPT_UD) return EINVAL;
-    live::Host& host = host_of(qp->context);
+    live::SoftwareAdapter& host = host_of(qp->context);
     const std::lock_guard guard(host.lock());
     return errno_of(host.detach_multicast(qp_of(qp).qpn, gid_of(*gid)));
 }

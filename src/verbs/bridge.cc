@@ -14,7 +14,7 @@ wire::Gid gid_of(const uint8_t* bytes) {
     return gid;
 }
 
-// Nothing is thrown from one library into the other: each has a C++ runtime of its own.
+// No exception crosses from one library to the other: each has a C++ runtime of its own.
 template <class Answer, class Work>
 Answer or_else(Answer fallback, const Work& work) {
     try {
@@ -29,8 +29,8 @@ void if_possible(const Work& work) {
     (void)or_else(0, [&] { return work(), 0; });
 }
 
-// The GID that talks to a peer: the last of those that are its address, which is of RoCE v2.
-uint32_t own_gid_for(live::Host& host, uint32_t peer, PortPair ports) {
+// The GID for talking to a peer: the last one with its address, which is of RoCE v2.
+uint32_t own_gid_for(live::SoftwareAdapter& host, uint32_t peer, PortPair ports) {
     const live::Peer& there = host.world().at(peer);
     const auto& gids = host.identity().gids_of(ports.own);
     for (size_t i = gids.size(); there.is_remote && i > 0; --i)
@@ -39,9 +39,9 @@ uint32_t own_gid_for(live::Host& host, uint32_t peer, PortPair ports) {
     return live::gid_index_for(host.identity(), its_gids.back(), ports.own);
 }
 
-// False for a process that shows no address.
+// False for a process without an address.
 bool peer_address(ibv_context* context, uint32_t peer, PortPair ports, ibv_ah_attr* address) {
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     *address = {};
     if (host.world().peer({peer}) == nullptr) return false;
     const live::Facts& there = host.world().facts_of({peer});
@@ -79,6 +79,12 @@ constexpr Bridge kBridge = {
         [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
             return or_else(uint32_t{kNobody}, [&] {
                 return host_of(c).ports().find(protocol, port, gid_of(address)).value;
+            });
+        },
+    .find_known_port =
+        [](ibv_context* c, uint8_t protocol, uint16_t port, const uint8_t* address) {
+            return or_else(uint32_t{kNobody}, [&] {
+                return host_of(c).ports().find_known(protocol, port, gid_of(address)).value;
             });
         },
     .is_elsewhere =

@@ -25,9 +25,9 @@ bool is_received(const transport::Completion& completion) {
     return (static_cast<uint8_t>(completion.kind) & 0x80) != 0;
 }
 
-// Completions that are there, or come while we look; `shall_yield` if the program has looked in
-// vain for long.
-size_t find(Cq& cq, live::Host& host, std::unique_lock<std::mutex>& guard,
+// Takes completions that are there or arrive during the poll. `shall_yield` is set after many polls
+// in vain.
+size_t find(Cq& cq, live::SoftwareAdapter& host, std::unique_lock<std::mutex>& guard,
             std::span<transport::Completion> into, bool& shall_yield) {
     host.settle();
     size_t count = host.adapter().poll_completion(cq.id, into);
@@ -44,7 +44,7 @@ size_t find(Cq& cq, live::Host& host, std::unique_lock<std::mutex>& guard,
     return 0;
 }
 
-size_t take(Cq& cq, live::Host& host, std::unique_lock<std::mutex>& guard,
+size_t take(Cq& cq, live::SoftwareAdapter& host, std::unique_lock<std::mutex>& guard,
             std::span<transport::Completion> into, bool& shall_yield) {
     const size_t count = find(cq, host, guard, into, shall_yield);
     if (count != 0) host.progress().on_full_poll();
@@ -62,10 +62,10 @@ ibv_cq* to_cq(ibv_cq_ex* cq) {
     return ibv_cq_ex_to_cq(cq);
 }
 
-// The extended way to poll: one completion at a time, its parts read as they are asked for.
+// The extended way to poll: one completion at a time, its fields read on request.
 int next_poll(ibv_cq_ex* shown) {
     Cq& cq = cq_of(to_cq(shown));
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     bool shall_yield = false;
     std::unique_lock guard(host.lock());
     if (take(cq, host, guard, std::span(&cq.current, 1), shall_yield) == 0) {
@@ -125,7 +125,7 @@ Cq* create(ibv_context* context, uint32_t entries, ibv_comp_channel* channel, vo
     pthread_mutex_init(&shown.mutex, nullptr);
     pthread_cond_init(&shown.cond, nullptr);
     set_readers(shown);
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     const std::lock_guard guard(host.lock());
     Process::of(host).make_room();
     cq->id = host.adapter().create_cq(entries);
@@ -139,10 +139,10 @@ bool is_nonblocking(const Channel& channel) {
     return (fcntl(channel.shown.fd, F_GETFL) & O_NONBLOCK) != 0;
 }
 
-// A bell is not yet an event. A program that does not wait for one may be woken by the bell itself
-// and find nothing; one that does wait would wait in vain. Few programs change their minds, so the
+// A bell is not yet an event. A program with a nonblocking channel may be woken by the bell itself
+// and find nothing; one that blocks would wait in vain. Programs rarely change the mode, so the
 // kernel is asked seldom.
-void show_bell(Channel& channel, live::Host& host) {
+void show_bell(Channel& channel, live::SoftwareAdapter& host) {
     constexpr uint32_t kOften = 4;
     constexpr uint32_t kSeldom = 64;
     if (channel.shows_bell) return;
@@ -151,18 +151,18 @@ void show_bell(Channel& channel, live::Host& host) {
         channel.shows_bell = host.progress().show_bell_in(channel.set.get());
 }
 
-// Its event has a place from now on, so that it is not lost where memory is short by then.
-void arm(Cq& cq, Channel& channel, live::Host& host) {
+// Reserves room for the event now, so that it is not lost if memory runs out.
+void arm(Cq& cq, Channel& channel, live::SoftwareAdapter& host) {
     if (!cq.is_armed) channel.events.add_place();
     cq.is_armed = true;
     show_bell(channel, host);
 }
 
-// The oldest event; waits for one unless the channel is set not to. Nothing, and errno, if there is
+// The oldest event; waits for one unless the channel is nonblocking. Null and errno if there is
 // none.
 std::optional<ibv_cq*> next_event(Channel& channel) {
     auto& events = channel.events;
-    live::Host& host = host_of(channel.shown.context);
+    live::SoftwareAdapter& host = host_of(channel.shown.context);
     const auto is_there = [&] { return !events.is_empty(); };
     for (;;) {
         if (auto event = events.take()) return event;
@@ -186,8 +186,8 @@ std::optional<ibv_cq*> next_event(Channel& channel) {
 
 namespace {
 
-// On InfiniBand ports have LIDs.
-uint32_t port_of_sender(live::Host& host, const transport::Completion& completion) {
+// InfiniBand ports have LIDs.
+uint32_t port_of_sender(live::SoftwareAdapter& host, const transport::Completion& completion) {
     if (host.identity().more_ports.empty()) return 1;
     const uint32_t port = host.world().ends_of(completion.source, completion.source_qp).port;
     return std::min(port, host.world().facts_of(completion.source).port_count);
@@ -195,7 +195,7 @@ uint32_t port_of_sender(live::Host& host, const transport::Completion& completio
 
 }  // namespace
 
-void show(live::Host& host, const transport::Completion& completion, ibv_wc& shown) {
+void show(live::SoftwareAdapter& host, const transport::Completion& completion, ibv_wc& shown) {
     if (completion.status != transport::Status::success) [[unlikely]]
         explain(host, completion);
     shown = {};
@@ -212,8 +212,8 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
     shown.sl = completion.service_level;
     if ((completion.flags & transport::kHasGrh) != 0) {
         shown.wc_flags |= IBV_WC_GRH;
-        // On Ethernet adapters say here which header it was, and UCX looks: RoCE v2, over IPv4
-        // or 6.
+        // On Ethernet, adapters report the kind of header here, and UCX reads it: RoCE v2, over
+        // IPv4 or IPv6.
         const live::Peer* from = host.world().peer(completion.source);
         const bool is_six = from != nullptr && from->is_remote && !wire::is_ipv4(from->own_address);
         if (host.identity().is_ethernet) shown.sl = is_six ? 1 : 2;
@@ -235,11 +235,11 @@ void show(live::Host& host, const transport::Completion& completion, ibv_wc& sho
 
 namespace {
 
-// So many at a time: room for them is cleared first.
+// Polls in batches, because room for them is cleared first.
 template <size_t AtATime>
 int poll_some(ibv_cq* shown, int count, ibv_wc* completions) {
     Cq& cq = cq_of(shown);
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     std::array<transport::Completion, AtATime> found;
     int total = 0;
     bool shall_yield = false;
@@ -247,7 +247,7 @@ int poll_some(ibv_cq* shown, int count, ibv_wc* completions) {
     while (total < count) {
         const size_t room = std::min<size_t>(AtATime, static_cast<size_t>(count - total));
         const auto into = std::span(found).first(room);
-        // Only an empty queue is worth looking further for.
+        // Only an empty queue makes it look further.
         const size_t got = total == 0 ? take(cq, host, guard, into, shall_yield)
                                       : host.adapter().poll_completion(cq.id, into);
         for (size_t i = 0; i < got; ++i) show(host, found[i], completions[total++]);
@@ -260,14 +260,14 @@ int poll_some(ibv_cq* shown, int count, ibv_wc* completions) {
 
 }  // namespace
 
-// Programs that spin ask for one as a rule.
+// Programs that spin usually ask for one.
 int poll_cq(ibv_cq* shown, int count, ibv_wc* completions) {
     return count <= 1 ? poll_some<1>(shown, count, completions)
                       : poll_some<kAtATime>(shown, count, completions);
 }
 
 int req_notify_cq(ibv_cq* shown, int solicited_only) {
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     using Wish = transport::CompletionQueue::Wish;
     Cq& cq = cq_of(shown);
@@ -328,7 +328,7 @@ TULLE_EXPORT ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
 TULLE_EXPORT int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
     if (channel->refcnt != 0) return EBUSY;
     {
-        live::Host& host = host_of(channel->context);
+        live::SoftwareAdapter& host = host_of(channel->context);
         const std::lock_guard guard(host.lock());
         host.progress().hide_bell_in(channel->fd);
     }
@@ -345,7 +345,7 @@ TULLE_EXPORT ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* user
 
 TULLE_EXPORT int ibv_resize_cq(ibv_cq* shown, int entries) {
     if (entries <= 0 || entries > kMaxCqe) return EINVAL;
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     const auto refusal = host.adapter().resize_cq(cq_of(shown).id, static_cast<uint32_t>(entries));
     if (refusal == transport::Refusal::none) shown->cqe = entries;
@@ -354,7 +354,7 @@ TULLE_EXPORT int ibv_resize_cq(ibv_cq* shown, int entries) {
 
 TULLE_EXPORT int ibv_destroy_cq(ibv_cq* shown) {
     Cq& cq = cq_of(shown);
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     {
         const std::lock_guard guard(host.lock());
         const auto refusal = host.adapter().destroy_cq(cq.id);

@@ -1,4 +1,4 @@
-// Completion queues as contexts offer them.
+// Completion queues, as entries of a context.
 #pragma once
 
 #include "verbs/objects.h"
@@ -11,7 +11,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
 int modify_cq(ibv_cq* cq, ibv_modify_cq_attr* attributes);
 int query_rt_values(ibv_context* context, ibv_values_ex* values);
 
-// A completion as verbs shows it.
-void show(live::Host& host, const transport::Completion& completion, ibv_wc& shown);
+// A completion in the form of verbs.
+void show(live::SoftwareAdapter& host, const transport::Completion& completion, ibv_wc& shown);
 
 }  // namespace tulle::verbs

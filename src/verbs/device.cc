@@ -22,7 +22,7 @@ namespace tulle::verbs {
 namespace {
 
 // Provider libraries take an ibv_device for the beginning of a larger structure of their own and
-// read on behind it; there they find zeros.
+// read beyond it; they find zeros there.
 struct Device {
     ibv_device shown{};
     std::array<std::byte, 4096> behind{};
@@ -33,7 +33,8 @@ void copy_name(char* into, size_t room, const std::string& name) {
     std::snprintf(into, room, "%s", name.c_str());
 }
 
-// Who may not be destroyed before the event is acknowledged; nullptr for those of the adapter.
+// The object that must not be destroyed before the event is acknowledged; nullptr for events of the
+// adapter.
 Owed* debt_for(const ibv_async_event& event) {
     switch (event.event_type) {
         case IBV_EVENT_DEVICE_FATAL: return nullptr;
@@ -48,7 +49,7 @@ Owed* debt_for(const ibv_async_event& event) {
 
 namespace {
 
-// One for each CPU, as adapters have; no completion waits for one of them here.
+// One per CPU, as adapters have; no completion depends on them here.
 int completion_vectors() {
     return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 2L, 64L));
 }
@@ -75,7 +76,7 @@ void describe(Device& device, uint32_t number) {
     copy_name(shown.ibdev_path, sizeof shown.ibdev_path, "/sys/class/infiniband/" + name);
 }
 
-// All of the host's, never destroyed.
+// All devices of the host, never destroyed.
 std::vector<Device>& devices() {
     static auto* made = [] {
         auto* list = new std::vector<Device>(live::device_count_from_environment());
@@ -85,7 +86,7 @@ std::vector<Device>& devices() {
     return *made;
 }
 
-// Which one it is; nothing if it is none of ours.
+// The index of the device; nothing if it is not ours.
 std::optional<uint32_t> number_of(const ibv_device* device) {
     for (uint32_t i = 0; i < devices().size(); ++i)
         if (device == &devices()[i].shown) return i;
@@ -94,8 +95,8 @@ std::optional<uint32_t> number_of(const ibv_device* device) {
 
 }  // namespace
 
-// What the file of a context holds: which process opened it. It is sealed: who is handed the file
-// reads the same.
+// The file of a context says which process opened it. It is sealed, so that another process reads
+// the same content.
 struct CommandFile {
     static constexpr uint64_t kMagic = 0x7475'6c6c'652d'6664;
     uint64_t magic = kMagic;
@@ -105,16 +106,16 @@ struct CommandFile {
 
 namespace {
 
-live::DeviceOwner owner_of(live::Host& host) {
+live::DeviceOwner owner_of(live::SoftwareAdapter& host) {
     const std::lock_guard guard(host.lock());
     const live::World& world = host.world();
     return {world.own().slot(), world.own().secret().instance, world.own().secret().device_word};
 }
 
-live::Descriptor make_command_file(live::Host& host) {
+live::Descriptor make_command_file(live::SoftwareAdapter& host) {
     live::Descriptor file(memfd_create("tulle-device", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     CommandFile told;
-    std::memset(static_cast<void*>(&told), 0, sizeof told);  // bytes between members are told, too
+    std::memset(static_cast<void*>(&told), 0, sizeof told);  // padding bytes are written, too
     told.magic = CommandFile::kMagic;
     told.owner = owner_of(host);
     told.device = host.identity().device;
@@ -127,7 +128,7 @@ live::Descriptor make_command_file(live::Host& host) {
 
 }  // namespace
 
-// Without a file it gets one of its own.
+// Without a file it gets a new one.
 ibv_context* open_context(uint32_t device, live::Descriptor command,
                           const live::DeviceOwner* owner) {
     auto context = std::make_unique<Context>();
@@ -189,7 +190,7 @@ TULLE_EXPORT ibv_context* ibv_open_device(ibv_device* device) {
     return open_context(*number, {}, nullptr);
 }
 
-// The device that this file stands for, which is the context's from here on.
+// The device of this file, which the context owns from here on.
 TULLE_EXPORT ibv_context* ibv_import_device(int file) {
     CommandFile told;
     if (pread(file, &told, sizeof told, 0) != sizeof told || told.magic != CommandFile::kMagic ||
@@ -202,7 +203,7 @@ TULLE_EXPORT ibv_context* ibv_import_device(int file) {
     return context;
 }
 
-// Opens the program's device for a provider library, which has its own way to do so.
+// Opens the device for a provider library, which has its own way to do so.
 TULLE_EXPORT ibv_context* tulle_verbs_open_device(ibv_device* device, void*) {
     return ibv_open_device(device);
 }
@@ -219,7 +220,7 @@ TULLE_EXPORT int ibv_close_device(ibv_context* context) {
 }
 
 TULLE_EXPORT int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
-    (void)host_of(context);  // the descriptor of a parent's is the parent's to read
+    (void)host_of(context);  // a child must not read its parent's descriptor
     const auto next = context_of(context).events.pop();
     if (!next) return -1;
     *event = *next;
@@ -235,7 +236,7 @@ TULLE_EXPORT int ibv_fork_init() {
     return 0;
 }
 
-// A fork needs no care: nobody writes to the parent's pages behind the kernel's back.
+// A fork needs no preparation: no hardware writes to the parent's pages.
 TULLE_EXPORT ibv_fork_status ibv_is_fork_initialized() {
     return IBV_FORK_UNNEEDED;
 }

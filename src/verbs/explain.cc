@@ -9,8 +9,8 @@
 
 namespace tulle::verbs {
 
-void explain(live::Host& host, const transport::Completion& completion) {
-    if (live::is_elsewhere(completion.qpn)) return;  // whoever has the queue pair tells
+void explain(live::SoftwareAdapter& host, const transport::Completion& completion) {
+    if (live::is_elsewhere(completion.qpn)) return;  // the owner of the queue pair explains it
     QueuePair* qp = Process::of(host).qp(completion.qpn);
     if (completion.status == transport::Status::flushed || qp == nullptr || qp->is_explained ||
         !is_explained_at_all())

@@ -1,21 +1,20 @@
-// Sentences on standard error: one for the first completion of a queue pair that failed, what is
-// plain to whoever sees both ends and a status alone does not tell; and, where that is asked for,
-// one for each call that was refused.
+// Messages on standard error: one for the first failed completion of a queue pair, with what both
+// ends together know and a status alone does not tell; and, on request, one for each refused call.
 #pragma once
 
 #include <string>
 
-#include "live/host.h"
+#include "live/software_adapter.h"
 #include "verbs/api.h"
 #include "verbs/refusal.h"
 
 namespace tulle::verbs {
 
-// With the host's lock held. Says nothing of what was flushed, nothing twice, and nothing at all
-// where the program was not started by `tulle run` or TULLE_QUIET is set.
-void explain(live::Host& host, const transport::Completion& completion);
+// Call with the host's lock held. Says nothing about flushed work, nothing twice, and nothing at
+// all if the program was not started by `tulle run` or TULLE_QUIET is set.
+void explain(live::SoftwareAdapter& host, const transport::Completion& completion);
 
-// What is wrong with the arguments of a call, in words; empty if nothing is known of it.
+// What is wrong with the arguments of a call; empty if unknown.
 std::string why_refused(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
 std::string why_refused(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);
 std::string why_refused(ibv_qp* qp, ibv_recv_wr* list, ibv_recv_wr** bad);
@@ -24,7 +23,7 @@ std::string why_refused(ibv_pd* pd, void* address, size_t length, int access);
 std::string why_refused(ibv_context* context, int entries, void* user, ibv_comp_channel* channel,
                         int vector);
 
-// For each call that has failed (guard.h).
+// Called for each failed call (guard.h).
 template <class... Arguments>
 void on_refused(const char* call, int error, Arguments... arguments) {
     if (!explains_calls()) return;

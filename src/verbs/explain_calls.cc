@@ -1,6 +1,6 @@
-// What is wrong with the arguments of a call that was refused. The rules are those of the
+// Finds what is wrong with the arguments of a refused call. The rules are those of the
 // specification (IBTA vol 1, 11.2.5.2 and table 91 for attributes of queue pairs) and the limits of
-// this adapter. It looks after the fact: whatever it says, the refusal stands.
+// this adapter. It runs after the refusal and does not change it.
 #include <array>
 
 #include "live/printed.h"
@@ -47,7 +47,7 @@ std::string names_of(int mask) {
     return names;
 }
 
-// Attributes that a step on the usual way needs besides the state.
+// Attributes that a transition on the usual path needs besides the state.
 int needed_for(ibv_qp_type type, int from, int to) {
     const bool is_reliable = type != IBV_QPT_UD && type != IBV_QPT_UC;
     if (from == IBV_QPS_RESET && to == IBV_QPS_INIT)
@@ -72,7 +72,7 @@ bool is_step(int from, int to) {
 }
 
 int state_of(ibv_qp* shown) {
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     const transport::QueuePair* qp = host.adapter().query_qp(qp_of(shown).qpn);
     return qp == nullptr ? IBV_QPS_ERR : static_cast<int>(qp->state);

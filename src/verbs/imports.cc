@@ -21,9 +21,9 @@ int errno_of_import(live::ImportRefusal refusal) {
     return EINVAL;
 }
 
-// All that follows is called with the host's lock held.
+// All functions below are called with the host's lock held.
 
-// One more handle of a domain that this process knows.
+// Another handle of a domain that this process knows.
 ibv_pd* share_domain(ibv_context* context, ProtectionDomain& original) {
     auto domain = std::make_unique<ProtectionDomain>();
     domain->shown = {context, original.shown.handle};
@@ -33,9 +33,9 @@ ibv_pd* share_domain(ibv_context* context, ProtectionDomain& original) {
     return &domain.release()->shown;
 }
 
-// A domain of our own adapter stands for the other process's.
+// A domain of our own adapter represents that of the other process.
 ibv_pd* import_domain(ibv_context* context, const live::DeviceOwner& owner, uint32_t handle) {
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     auto domain = std::make_unique<ProtectionDomain>();
     const auto refusal = host.imports().find_domain(owner, handle);
     if (refusal != live::ImportRefusal::none) return fail(errno_of_import(refusal));
@@ -46,14 +46,14 @@ ibv_pd* import_domain(ibv_context* context, const live::DeviceOwner& owner, uint
     return &domain.release()->shown;
 }
 
-// Where the memory is in the address space of its owner is not told.
+// The address in the owner's address space is not known.
 ibv_mr* show(ibv_pd* pd, uint32_t handle, std::unique_ptr<Region> region) {
     region->shown = {pd->context, pd, nullptr, region->request.length, handle, handle, handle};
     return &region.release()->shown;
 }
 
-// One that is imported already.
-bool share_region(live::Host& host, const ProtectionDomain& domain, uint32_t handle,
+// A region that is already imported.
+bool share_region(live::SoftwareAdapter& host, const ProtectionDomain& domain, uint32_t handle,
                   Region& region) {
     const auto& known = Process::of(host).imported_regions;
     const auto found = known.find(handle);
@@ -64,15 +64,16 @@ bool share_region(live::Host& host, const ProtectionDomain& domain, uint32_t han
     return true;
 }
 
-// Under the key that its owner gave. False, and errno, if it cannot be had.
-bool fetch_region(live::Host& host, ProtectionDomain& domain, uint32_t handle, Region& region) {
+// Imports it under the key that its owner gave. False and errno if that fails.
+bool fetch_region(live::SoftwareAdapter& host, ProtectionDomain& domain, uint32_t handle,
+                  Region& region) {
     live::guard_against_faults();
     live::ImportRefusal refusal = live::ImportRefusal::none;
     region.imported =
         host.imports().import_region(*domain.foreign, domain.shown.handle, handle, refusal);
     errno = errno_of_import(refusal);
     if (!region.imported) return false;
-    // The lock was let go of meanwhile, and another thread may have been faster.
+    // The lock was released in between, and another thread may have been faster.
     if (share_region(host, domain, handle, region)) return true;
     region.request = region.imported->request(domain.id);
     transport::Memory& memory = host.adapter().memory();
@@ -80,7 +81,7 @@ bool fetch_region(live::Host& host, ProtectionDomain& domain, uint32_t handle, R
     errno = ENOMEM;
     if (!key) return false;
     Undo undo([&] { (void)memory.deregister_region(*key); });
-    errno = EBUSY;  // a key of ours is the same one, by chance
+    errno = EBUSY;  // one of our own keys happens to be equal
     if (!memory.add_name(*key, handle)) return false;
     Process::of(host).imported_regions[handle] = region.imported;
     undo.done();
@@ -88,7 +89,7 @@ bool fetch_region(live::Host& host, ProtectionDomain& domain, uint32_t handle, R
 }
 
 ibv_mr* import_region(ibv_pd* pd, uint32_t handle) {
-    live::Host& host = host_of(pd->context);
+    live::SoftwareAdapter& host = host_of(pd->context);
     ProtectionDomain& domain = pd_of(pd).root();
     auto region = std::make_unique<Region>();
     if (!share_region(host, domain, handle, *region) &&
@@ -100,7 +101,7 @@ ibv_mr* import_region(ibv_pd* pd, uint32_t handle) {
 }  // namespace
 
 int forget_import(ibv_mr& mr) {
-    live::Host& host = host_of(mr.context);
+    live::SoftwareAdapter& host = host_of(mr.context);
     const std::lock_guard guard(host.lock());
     Region& region = object_of<Region>(&mr);
     if (region.imported.use_count() == 1) {
@@ -118,7 +119,7 @@ using namespace tulle;
 using namespace tulle::verbs;
 
 TULLE_EXPORT ibv_pd* ibv_import_pd(ibv_context* context, uint32_t handle) {
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     const std::lock_guard guard(host.lock());
     Process& process = Process::of(host);
     if (const auto& owner = context_of(context).foreign) {
@@ -136,7 +137,7 @@ TULLE_EXPORT void ibv_unimport_pd(ibv_pd* pd) {
 }
 
 TULLE_EXPORT ibv_mr* ibv_import_mr(ibv_pd* pd, uint32_t handle) {
-    live::Host& host = host_of(pd->context);
+    live::SoftwareAdapter& host = host_of(pd->context);
     const std::lock_guard guard(host.lock());
     if (pd_of(pd).root().foreign) return import_region(pd, handle);
     const Region* original = Process::of(host).region(handle);

@@ -19,8 +19,8 @@ namespace {
 constexpr unsigned kKnownAccess = 0x3ff;
 constexpr unsigned kOptionalAccess = 0x3ffu << 20;
 
-// Whether the kernel's list of mappings allows it: no page comes into being, but it costs as much
-// as the program has mappings.
+// Whether the kernel's list of mappings allows it. This allocates no page, but its cost grows with
+// the number of mappings.
 bool is_listed(const void* address, size_t length, bool writes) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> list(std::fopen("/proc/self/maps", "re"),
                                                                std::fclose);
@@ -33,7 +33,8 @@ bool is_listed(const void* address, size_t length, bool writes) {
         unsigned long last = 0;
         char may_read = '-';
         char may_write = '-';
-        // Lines are shorter than the room but for a long path, whose rest is no such line.
+        // Lines fit into the buffer unless the path is long, and the rest of such a line is
+        // ignored.
         if (std::sscanf(line.data(), "%lx-%lx %c%c", &first, &last, &may_read, &may_write) != 4 ||
             last <= at)
             continue;
@@ -43,7 +44,7 @@ bool is_listed(const void* address, size_t length, bool writes) {
     return at >= end;
 }
 
-// As pinning would find out. A few pages are asked for, as pinning would; of more the list tells.
+// Checks what pinning would check: touches a few pages, and reads the list of mappings for more.
 bool is_usable(const void* address, size_t length, unsigned access) {
     constexpr size_t kFew = 2 * 4096;
     const bool writes = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
@@ -51,7 +52,7 @@ bool is_usable(const void* address, size_t length, unsigned access) {
     return writes ? live::is_writable(address, length) : live::is_readable(address, length);
 }
 
-// A region of all that there is: on-demand paging without an address.
+// A region of the whole address space: on-demand paging without an address.
 bool is_implicit(void* address, size_t length, unsigned access) {
     return address == nullptr && length == SIZE_MAX && (access & IBV_ACCESS_ON_DEMAND) != 0;
 }
@@ -74,7 +75,7 @@ transport::RegionRequest request_for(ibv_pd* pd, void* address, size_t length, u
     request.host = static_cast<std::byte*>(address);
     request.access = access & kKnownAccess;
     if (is_implicit(address, length, access)) {
-        // Without its first page, which holds nothing: an address of zero stands for no memory.
+        // Without the first page, because address zero means no memory.
         request.address = 4096;
         request.host = reinterpret_cast<std::byte*>(4096);
         request.length = (uint64_t{1} << 47) - 4096;
@@ -90,7 +91,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova,
     auto region = std::make_unique<Region>();
     region->request = request_for(pd, address, length, iova, access);
     live::guard_against_faults();
-    live::Host& host = host_of(pd->context);
+    live::SoftwareAdapter& host = host_of(pd->context);
     const std::lock_guard guard(host.lock());
     const auto key = host.adapter().memory().register_region(region->request);
     if (!key) return fail(ENOMEM);
@@ -105,7 +106,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, size_t length, uint64_t iova,
     return &region.release()->shown;
 }
 
-// What is written there is gone, and what is read is zeros.
+// Writes are discarded, and reads return zeros.
 ibv_mr* alloc_null_mr(ibv_pd* pd) {
     auto region = std::make_unique<Region>();
     region->request = {.pd = pd_of(pd).id,
@@ -113,7 +114,7 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
                        .length = UINT64_MAX,
                        .host = nullptr,
                        .access = transport::kLocalWrite};
-    live::Host& host = host_of(pd->context);
+    live::SoftwareAdapter& host = host_of(pd->context);
     const std::lock_guard guard(host.lock());
     const auto key = host.adapter().memory().register_region(region->request);
     if (!key) return fail(ENOMEM);
@@ -124,7 +125,7 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
 
 ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
     if (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2) return fail(EINVAL);
-    live::Host& host = host_of(pd->context);
+    live::SoftwareAdapter& host = host_of(pd->context);
     const std::lock_guard guard(host.lock());
     const auto key = host.adapter().memory().create_window(
         pd_of(pd).id,
@@ -136,7 +137,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 }
 
 int dealloc_mw(ibv_mw* mw) {
-    live::Host& host = host_of(mw->context);
+    live::SoftwareAdapter& host = host_of(mw->context);
     const std::lock_guard guard(host.lock());
     const auto refusal = host.adapter().memory().destroy_window(mw->rkey);
     if (refusal == transport::Refusal::none) delete &object_of<Window>(mw);
@@ -144,7 +145,7 @@ int dealloc_mw(ibv_mw* mw) {
 }
 
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes) {
-    // Came after release 44: memory of the device need not be hidden from whoever runs the machine.
+    // Added after release 44: device memory need not be hidden from the administrator.
     constexpr uint32_t kUnprotected = 1 << 2;
     constexpr uint32_t kKnown = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
                                 IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | kUnprotected;
@@ -154,7 +155,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
     domain->shown.context = context;
     domain->id = parent.id;
     domain->parent = &parent;
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     const std::lock_guard guard(host.lock());
     ++parent.children;
     if (attributes->td != nullptr) {
@@ -174,7 +175,7 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes) {
 int dealloc_td(ibv_td* td) {
     ThreadDomain& domain = object_of<ThreadDomain>(td);
     {
-        live::Host& host = host_of(td->context);
+        live::SoftwareAdapter& host = host_of(td->context);
         const std::lock_guard guard(host.lock());
         if (domain.users != 0) return EBUSY;
     }
@@ -182,7 +183,7 @@ int dealloc_td(ibv_td* td) {
     return 0;
 }
 
-// Pages come when they are touched; what is advised must be there all the same.
+// Pages are mapped on access; the advised range must exist all the same.
 int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* sges,
               uint32_t count) {
     if ((flags & ~uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0 || (sges == nullptr && count != 0))
@@ -190,7 +191,7 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* 
     if (advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT) return EOPNOTSUPP;
     const uint32_t access =
         advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ? uint32_t{transport::kLocalWrite} : 0;
-    live::Host& host = host_of(pd->context);
+    live::SoftwareAdapter& host = host_of(pd->context);
     const std::lock_guard guard(host.lock());
     const transport::Asker asker{pd_of(pd).id, {}};
     for (const ibv_sge& sge : std::span(sges, count))
@@ -206,7 +207,7 @@ using namespace tulle::verbs;
 
 TULLE_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
     auto domain = std::make_unique<ProtectionDomain>();
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     const std::lock_guard guard(host.lock());
     domain->id = host.adapter().memory().create_pd();
     domain->shown = {context, domain->id.value};
@@ -217,7 +218,7 @@ TULLE_EXPORT ibv_pd* ibv_alloc_pd(ibv_context* context) {
 
 TULLE_EXPORT int ibv_dealloc_pd(ibv_pd* pd) {
     ProtectionDomain& domain = pd_of(pd);
-    live::Host& host = host_of(pd->context);
+    live::SoftwareAdapter& host = host_of(pd->context);
     const std::lock_guard guard(host.lock());
     if (domain.children != 0) return EBUSY;
     if (domain.parent != nullptr) {
@@ -255,9 +256,9 @@ TULLE_EXPORT ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int,
 
 TULLE_EXPORT int ibv_dereg_mr(ibv_mr* mr) {
     if (object_of<Region>(mr).imported) return forget_import(*mr);
-    live::Host& host = host_of(mr->context);
+    live::SoftwareAdapter& host = host_of(mr->context);
     const std::lock_guard guard(host.lock());
-    // First the peers let go of it, then it is the program's alone.
+    // The peers release it first; then it belongs to the program alone.
     host.withdraw_region(mr->rkey);
     const auto refusal = host.adapter().memory().deregister_region(mr->lkey);
     if (refusal == transport::Refusal::none) {
@@ -294,7 +295,7 @@ TULLE_EXPORT int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* address, 
         return refuse(error, IBV_REREG_MR_ERR_INPUT);
     const uint64_t iova = moves ? reinterpret_cast<uint64_t>(new_address) : region.request.address;
     const auto request = request_for(new_pd, new_address, new_length, iova, new_access);
-    live::Host& host = host_of(mr->context);
+    live::SoftwareAdapter& host = host_of(mr->context);
     const std::lock_guard guard(host.lock());
     host.withdraw_region(mr->rkey);
     const auto refusal = host.adapter().memory().reregister_region(mr->lkey, request);

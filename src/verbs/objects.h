@@ -1,5 +1,5 @@
-// What the program's handles are: each begins with the structure that the interface shows, so that
-// a pointer to one is a pointer to the other.
+// The objects behind the program's handles. Each begins with the public structure, so that a
+// pointer to one is a pointer to the other.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 #include "live/descriptor.h"
 #include "live/event_queue.h"
-#include "live/host.h"
+#include "live/software_adapter.h"
 #include "verbs/api.h"
 
 namespace tulle::verbs {
@@ -27,15 +27,16 @@ inline constexpr int kMaxSharedWork = 1 << 15;
 struct Context {
     verbs_context verbs{};
     live::EventQueue<ibv_async_event> events;
-    live::Descriptor command;  // the file that stands for the device, as programs expect one
-    std::optional<live::DeviceOwner> foreign;  // another process, which the file is of
-    live::Host* host = nullptr;  // none in the child of a fork, which has no part in its parent's
+    live::Descriptor command;  // the file that represents the device, as programs expect
+    std::optional<live::DeviceOwner> foreign;  // the other process that owns the file
+    live::SoftwareAdapter* host =
+        nullptr;  // null in the child of a fork, which has no part in its parent's
     const live::Identity* identity = nullptr;
 
     ibv_context* shown() { return &verbs.context; }
 };
 
-// How many events of an object were handed out and not acknowledged: it is not destroyed before.
+// Events of an object that were delivered and not acknowledged: it cannot be destroyed before.
 class Owed {
 public:
     void add() {
@@ -58,7 +59,7 @@ private:
     uint32_t owed_ = 0;
 };
 
-// One thread's objects, the program promises. They are guarded all the same.
+// The program promises to use it from one thread only. It is locked all the same.
 struct ThreadDomain {
     ibv_td shown{};
     uint32_t users = 0;  // parent domains
@@ -67,33 +68,33 @@ struct ThreadDomain {
 struct ProtectionDomain {
     ibv_pd shown{};
     transport::PdId id{};
-    ProtectionDomain* parent = nullptr;  // of a parent domain: the one whose memory it uses,
-    ThreadDomain* threads = nullptr;     // and perhaps the threads that use it
+    ProtectionDomain* parent = nullptr;  // of a parent domain: the domain whose memory it uses,
+    ThreadDomain* threads = nullptr;     // and optionally its thread domain
     uint32_t children = 0;
-    std::optional<live::DeviceOwner> foreign;  // of which process it was imported
+    std::optional<live::DeviceOwner> foreign;  // the process it was imported from
 
-    // The one whose memory it uses.
+    // The domain whose memory it uses.
     ProtectionDomain& root() { return parent == nullptr ? *this : parent->root(); }
 };
 
 struct Region {
     ibv_mr shown{};
     transport::RegionRequest request{};
-    std::shared_ptr<live::ImportedRegion> imported;  // of another process; several may share it
+    std::shared_ptr<live::ImportedRegion> imported;  // from another process; may be shared
 };
 
 struct Window {
     ibv_mw shown{};
 };
 
-// The descriptor that a program sleeps on is a set: of the queue's own, and of the bell where that
-// may wake the program itself.
+// The descriptor that a program sleeps on is an epoll set: the queue's own descriptor, and the bell
+// if it may wake the program itself.
 struct Channel {
     ibv_comp_channel shown{};
     live::EventQueue<ibv_cq*> events;
     live::Descriptor set;
     bool shows_bell = false;
-    uint32_t arms = 0;  // since it was last looked at whether it may
+    uint32_t arms = 0;  // since it was last checked whether it may
 };
 
 struct Cq {
@@ -101,10 +102,10 @@ struct Cq {
     transport::CqId id{};
     Owed completions;
     Owed asynchronous;
-    transport::Completion current{};  // of the extended way to poll
+    transport::Completion current{};  // for the extended way to poll
     ibv_wc current_shown{};
     uint64_t wc_flags = 0;
-    bool is_armed = false;  // and no event was raised since; its channel has a place for that
+    bool is_armed = false;  // no event since; its channel has room reserved for one
 
     ibv_cq* plain() { return reinterpret_cast<ibv_cq*>(&shown); }
 };
@@ -122,9 +123,10 @@ struct Srq {
 struct XrcDomain {
     ibv_xrcd shown{};
     transport::XrcDomainId id{};
-    const live::Host* host = nullptr;  // of its adapter: that of a parent of a fork is another one
-    uint32_t users = 1;                // how often the program has opened it
-    live::DomainFile file{};           // that stands for it, if any
+    const live::SoftwareAdapter* host =
+        nullptr;              // of its adapter; differs from that of a forked parent
+    uint32_t users = 1;       // number of opens by the program
+    live::DomainFile file{};  // that represents it, if any
 };
 
 struct AddressHandle {
@@ -134,7 +136,7 @@ struct AddressHandle {
     ibv_ah_attr attributes{};
 };
 
-// A request that is being put together, of the extended way to post.
+// A request under construction, for the extended way to post.
 struct PendingWork {
     ibv_send_wr request{};
     std::vector<ibv_sge> sges;
@@ -143,7 +145,7 @@ struct PendingWork {
 
 struct QueuePair {
     ibv_qp_ex shown{};
-    // What rdma-core has put behind that structure since.
+    // Members that rdma-core has added to that structure since.
     void (*wr_flush)(ibv_qp_ex* qp, uint32_t rkey, uint64_t address, size_t length, uint8_t type,
                      uint8_t level) = nullptr;
     transport::Qpn qpn{};
@@ -154,9 +156,12 @@ struct QueuePair {
     uint64_t builders = 0;
     std::vector<PendingWork> pending;
     int pending_error = 0;
-    bool is_explained = false;  // its first failure was told
+    bool is_explained = false;  // its first failure was explained
     Owed asynchronous;
     QueuePair* other = nullptr;  // the next handle of the same queue pair (ibv_open_qp)
+    // Of one of XRC that another process has: the domain that both have open. The queue pair ends
+    // with its owner.
+    std::optional<transport::XrcDomainId> elsewhere;
 
     ibv_qp& plain() { return shown.qp_base; }
 };
@@ -171,10 +176,10 @@ Object& object_of(Shown* shown) {
 inline Context& context_of(ibv_context* context) {
     return *reinterpret_cast<Context*>(verbs_get_ctx(context));
 }
-// Throws EIO, as of an adapter that was unplugged: the device is that of the parent of a fork.
+// Throws EIO, as for an unplugged adapter, if the device belongs to the parent of a fork.
 [[noreturn]] void refuse_parents_device();
-inline live::Host& host_of(ibv_context* context) {
-    live::Host* host = context_of(context).host;
+inline live::SoftwareAdapter& host_of(ibv_context* context) {
+    live::SoftwareAdapter* host = context_of(context).host;
     if (host == nullptr) [[unlikely]]
         refuse_parents_device();
     return *host;
@@ -189,10 +194,10 @@ inline ProtectionDomain& pd_of(ibv_pd* pd) {
     return object_of<ProtectionDomain>(pd);
 }
 
-// The errno that stands for a refusal.
+// The errno of a refusal.
 int errno_of(transport::Refusal refusal);
 
-// Sets errno, for calls that answer with a pointer.
+// Sets errno, for calls that return a pointer.
 inline std::nullptr_t fail(int error) {
     errno = error;
     return nullptr;

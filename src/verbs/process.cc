@@ -14,10 +14,11 @@ namespace {
 
 using transport::EventKind;
 
-// Far more than the host's own thread holds a lock for. Chosen.
+// Far longer than the host's own thread holds a lock. Chosen.
 constexpr std::chrono::milliseconds kPatienceAtExit{200};
 
-// Held, unless its holder keeps it: a thread that hangs in a call, or the caller itself, amid one.
+// Takes the lock, unless its holder keeps it: a thread that hangs in a call, or the caller itself
+// within one.
 template <class Lock>
 std::unique_lock<Lock> lock_soon(Lock& lock) {
     std::unique_lock guard(lock, std::defer_lock);
@@ -44,14 +45,15 @@ Process& Process::of_device(uint32_t device) {
     return all()[device];
 }
 
-Process& Process::of(const live::Host& host) {
+Process& Process::of(const live::SoftwareAdapter& host) {
     return all()[host.identity().device];
 }
 
-live::Host* Process::acquire() {
+live::SoftwareAdapter* Process::acquire() {
     const std::lock_guard guard(lock_);
     errno = 0;
-    if (!host_) host_ = live::Host::open(live::identity_from_environment(device_), *this);
+    if (!host_)
+        host_ = live::SoftwareAdapter::open(live::identity_from_environment(device_), *this);
     if (!host_) return fail(errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno : ENODEV);
     ++users_;
     return host_.get();
@@ -72,8 +74,8 @@ void Process::remove(Context& context) {
     std::erase(contexts_, &context);
 }
 
-// A program that ends without closing its device has counted all the same. One that ends amid a
-// call keeps what it has shown so far.
+// Publishes the counters of a program that ends without closing its device. If it ends within a
+// call, the last published values remain.
 void Process::on_exit() {
     for (Process& process : all()) {
         const auto guard = lock_soon(process.lock_);
@@ -83,7 +85,7 @@ void Process::on_exit() {
     }
 }
 
-// The locks are held across the fork, so that the child finds nothing half done.
+// The locks are held across the fork, so that the child finds consistent state.
 void Process::before_fork() {
     for (Process& process : all()) {
         process.lock_.lock();
@@ -98,8 +100,9 @@ void Process::after_fork_in_parent() {
     }
 }
 
-// The thread is not in the child, and rings have one writer: the child lets go of all of it. It may
-// open devices of its own; handles of before are the parent's, and calls with them are refused.
+// The thread does not exist in the child, and rings have one writer, so the child releases
+// everything. It may open devices of its own; older handles belong to the parent, and calls with
+// them are refused.
 void Process::after_fork_in_child() {
     for (Process& process : all()) {
         if (process.host_) {
@@ -155,7 +158,7 @@ void Process::on_event(const transport::AdapterEvent& event) {
             return tell(srq->shown.context);
         }
         case EventKind::device_fatal: {
-            std::set<ibv_context*> told;  // each that has a completion queue
+            std::set<ibv_context*> told;  // each with a completion queue
             for (const Cq* cq : cqs_)
                 if (cq != nullptr && told.insert(cq->shown.context).second) tell(cq->shown.context);
             return;

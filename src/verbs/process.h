@@ -1,8 +1,8 @@
-// What all contexts of a process and a device share: its host, and which object an event of the
-// engine is about.
+// The state that all contexts of a process and a device share: its host, and the map from events of
+// the engine to objects.
 //
-// The first context opens the host and the last one closes it, so that a program that has closed
-// its devices has no thread and no socket of ours any more.
+// The first context opens the host and the last one closes it, so a program that has closed its
+// devices has no thread and no socket of ours left.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "live/host.h"
+#include "live/software_adapter.h"
 #include "verbs/objects.h"
 
 namespace tulle::verbs {
 
-// Takes the messages of the connection manager, which is in a library of its own.
+// Receives messages for the connection manager, which is in another library.
 struct ManagementHandler {
     void (*on_message)(void* self, uint32_t peer, const void* bytes, size_t length) = nullptr;
     void (*on_gone)(void* self, uint32_t peer) = nullptr;
@@ -29,19 +29,19 @@ struct ManagementHandler {
 class Process final : public live::Listener {
 public:
     static Process& of_device(uint32_t device);
-    static Process& of(const live::Host& host);
+    static Process& of(const live::SoftwareAdapter& host);
     static Process& of(ibv_context* context) { return of(host_of(context)); }
 
-    // nullptr, and errno, if the host cannot be opened.
-    live::Host* acquire();
+    // nullptr and errno if the host cannot be opened.
+    live::SoftwareAdapter* acquire();
     void release();
-    // Contexts that were opened here, and not closed.
+    // Open contexts.
     void add(Context& context);
     void remove(Context& context);
-    live::Host* host() { return host_.get(); }
+    live::SoftwareAdapter* host() { return host_.get(); }
 
     // With the host's lock held.
-    // Room for one more of each, so that add() cannot fail.
+    // Reserves room for one more of each, so that add() cannot fail.
     void make_room() {
         cqs_.reserve(std::max(cqs_.capacity(), 2 * (cqs_.size() + 1)));
         srqs_.reserve(std::max(srqs_.capacity(), 2 * (srqs_.size() + 1)));
@@ -50,7 +50,7 @@ public:
     void remove(Cq& cq) { put<Cq>(cqs_, cq.id.value, nullptr); }
     void add(Srq& srq) { put(srqs_, srq.id.value, &srq); }
     void remove(Srq& srq) { put<Srq>(srqs_, srq.id.value, nullptr); }
-    // A queue pair has a handle, or several; the first leads to the others.
+    // A queue pair may have several handles; the first leads to the others.
     void add(QueuePair& qp) {
         const uint32_t index = transport::Core::index_of(qp.qpn);
         if (qps_.size() <= index) qps_.resize(index + 1);
@@ -69,7 +69,7 @@ public:
     void add(ProtectionDomain& pd) { pds_[pd.id.value] = &pd; }
     void remove(ProtectionDomain& pd) { pds_.erase(pd.id.value); }
     ProtectionDomain* pd(uint32_t handle) const { return find(pds_, handle); }
-    // One that was imported of another process already.
+    // A domain that was already imported from another process.
     ProtectionDomain* imported_pd(const live::DeviceOwner& owner, uint32_t handle) const;
     void add(Region& region) { regions_[region.shown.handle] = &region; }
     void remove(Region& region) { regions_.erase(region.shown.handle); }
@@ -81,7 +81,7 @@ public:
     void on_progress() override;
 
     ManagementHandler management;
-    // Of other processes, by the key that these gave. With the host's lock held.
+    // Regions of other processes, by the key that their owner gave. Call with the host's lock held.
     std::unordered_map<uint32_t, std::weak_ptr<live::ImportedRegion>> imported_regions;
 
 private:
@@ -101,9 +101,9 @@ private:
     static void after_fork_in_child();
     static std::array<Process, live::kMaxDevices>& all();
 
-    std::mutex lock_;  // of the next four
+    std::mutex lock_;  // protects the next four
     uint32_t device_ = 0;
-    std::unique_ptr<live::Host> host_;
+    std::unique_ptr<live::SoftwareAdapter> host_;
     uint32_t users_ = 0;
     std::vector<Context*> contexts_;
     std::vector<Cq*> cqs_;

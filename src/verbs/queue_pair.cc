@@ -16,7 +16,7 @@ using transport::QpAttributes;
 using transport::QpState;
 using transport::QpType;
 
-// Refused at creation, never later: an errno, or 0.
+// Checks at creation, so that nothing is refused later: an errno, or 0.
 int check_setup(const ibv_qp_init_attr_ex& a) {
     constexpr uint32_t kKnown = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
                                 IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -77,8 +77,9 @@ void fill_shown(QueuePair& qp, ibv_context* context, const ibv_qp_init_attr_ex& 
     qp.attributes.path_mtu = IBV_MTU_4096;
 }
 
-// The way to a peer. False if the attributes name none that could be.
-int address_of(live::Host& host, const ibv_ah_attr& a, uint32_t peer, transport::Address& address) {
+// The address of a peer. False if the attributes do not name one.
+int address_of(live::SoftwareAdapter& host, const ibv_ah_attr& a, uint32_t peer,
+               transport::Address& address) {
     live::Destination destination;
     if (const int error = destination_of(host, a, destination)) return error;
     host.world().notice_death(transport::Qpn{peer});
@@ -90,22 +91,22 @@ int address_of(live::Host& host, const ibv_ah_attr& a, uint32_t peer, transport:
     return 0;
 }
 
-// Between which ports it talks. Adapters take the port of an address for that of its queue pair.
-live::Host::Addressing addressing_of(live::Host& host, const ibv_qp_attr& a, int mask,
-                                     const QpAttributes& to) {
-    live::Host::Addressing found;
+// The two ports of a connection. Adapters take the port of the address as that of the queue pair.
+live::SoftwareAdapter::Addressing addressing_of(live::SoftwareAdapter& host, const ibv_qp_attr& a,
+                                                int mask, const QpAttributes& to) {
+    live::SoftwareAdapter::Addressing found;
     if ((mask & IBV_QP_PORT) != 0) found.port = a.port_num;
     live::Destination destination;
     if ((mask & IBV_QP_AV) == 0 || destination_of(host, a.ah_attr, destination) != 0) return found;
     if (a.ah_attr.is_global != 0) found.gid_index = a.ah_attr.grh.sgid_index;
     found.port = a.ah_attr.port_num;
-    if (to.address.endpoint != live::Host::kNowhere)
+    if (to.address.endpoint != live::SoftwareAdapter::kNowhere)
         found.peer_port = static_cast<uint8_t>(
             std::max(1u, host.world().port_at(to.address.endpoint, destination)));
     return found;
 }
 
-int translate(live::Host& host, const QueuePair& qp, const ibv_qp_attr& a, int mask,
+int translate(live::SoftwareAdapter& host, const QueuePair& qp, const ibv_qp_attr& a, int mask,
               QpAttributes& to) {
     if (const int error = check_attributes(host.identity(), a, mask)) return error;
     const bool names_peer = (mask & IBV_QP_DEST_QPN) != 0;
@@ -126,7 +127,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
         attributes->cap.max_inline_data = inline_room(attributes->cap);
     auto qp = std::make_unique<QueuePair>();
     qp->type = *type_of(attributes->qp_type);
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     const std::lock_guard guard(host.lock());
     const auto number = host.create_qp(setup_of(*attributes));
     if (!number) return fail(ENOMEM);
@@ -137,11 +138,37 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes) {
         set_builders(*qp, attributes->send_ops_flags);
     Process::of(host).add(*qp);
     undo.done();
+    if (attributes->qp_type == IBV_QPT_XRC_RECV)
+        host.xrc_borrower().show_target({qp->plain().qp_num},
+                                        object_of<XrcDomain>(attributes->xrcd).id);
     return &qp.release()->plain();
 }
 
-// One more handle of a target of XRC, for whoever has its domain open. The queue pair ends with the
-// last of them.
+// What this process knows of a target that another one has.
+std::optional<QpState> state_elsewhere(live::SoftwareAdapter& host, const QueuePair& qp) {
+    return host.xrc_borrower().target_elsewhere(qp.qpn, *qp.elsewhere);
+}
+
+ibv_qp* open_elsewhere(ibv_context* context, live::SoftwareAdapter& host,
+                       const ibv_qp_open_attr& attributes) {
+    auto qp = std::make_unique<QueuePair>();
+    qp->qpn = transport::Qpn{attributes.qp_num};
+    qp->type = QpType::xrc_target;
+    qp->elsewhere = object_of<XrcDomain>(attributes.xrcd).id;
+    (void)host.world().resolve_slot(live::slot_of(qp->qpn));
+    const auto state = state_elsewhere(host, *qp);
+    if (!state) return fail(EINVAL);
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = IBV_QPT_XRC_RECV;
+    if ((attributes.comp_mask & IBV_QP_OPEN_ATTR_CONTEXT) != 0)
+        init.qp_context = attributes.qp_context;
+    fill_shown(*qp, context, init, attributes.qp_num);
+    qp->plain().state = shown_state(*state);
+    return &qp.release()->plain();
+}
+
+// Another handle of an XRC target, for a process that has opened its domain. The queue pair ends
+// with the last handle in its own process.
 ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     constexpr uint32_t kNeeded =
         IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
@@ -149,11 +176,12 @@ ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* attributes) {
     if ((mask & ~IBV_QP_OPEN_ATTR_CONTEXT) != kNeeded || attributes->qp_type != IBV_QPT_XRC_RECV ||
         attributes->xrcd == nullptr)
         return fail(EINVAL);
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     const std::lock_guard guard(host.lock());
     const transport::Qpn number{attributes->qp_num};
     const auto inner = host.world().own().inside_of(number);
-    QueuePair* first = inner ? Process::of(host).qp(*inner) : nullptr;
+    if (!inner) return open_elsewhere(context, host, *attributes);
+    QueuePair* first = Process::of(host).qp(*inner);
     if (first == nullptr || first->plain().qp_num != number.value) return fail(EINVAL);
     const transport::QueuePair* target = host.adapter().query_qp(first->qpn);
     if (target->xrc_domain != object_of<XrcDomain>(attributes->xrcd).id) return fail(EINVAL);
@@ -191,9 +219,10 @@ TULLE_EXPORT ibv_qp_ex* ibv_qp_to_qp_ex(ibv_qp* qp) {
 
 TULLE_EXPORT int ibv_modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask) {
     QueuePair& qp = qp_of(shown);
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     if ((mask & (IBV_QP_CAP | IBV_QP_RATE_LIMIT)) != 0) return EINVAL;
+    if (qp.elsewhere) return EOPNOTSUPP;  // its owner's affair
     mask = own_part(qp.type, mask);
     QpAttributes to;
     if (const int error = translate(host, qp, *attributes, mask, to)) return error;
@@ -208,8 +237,15 @@ TULLE_EXPORT int ibv_modify_qp(ibv_qp* shown, ibv_qp_attr* attributes, int mask)
 
 TULLE_EXPORT int ibv_query_qp(ibv_qp* shown, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init) {
     QueuePair& qp = qp_of(shown);
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
+    if (qp.elsewhere) {
+        *attributes = qp.attributes;
+        shown->state = shown_state(state_elsewhere(host, qp).value_or(QpState::error));
+        attributes->qp_state = attributes->cur_qp_state = shown->state;
+        if (init != nullptr) *init = qp.init;
+        return 0;
+    }
     const transport::QueuePair* now = host.adapter().query_qp(qp.qpn);
     if (now == nullptr) return EINVAL;
     *attributes = qp.attributes;
@@ -224,13 +260,19 @@ TULLE_EXPORT int ibv_query_qp(ibv_qp* shown, ibv_qp_attr* attributes, int, ibv_q
 
 TULLE_EXPORT int ibv_destroy_qp(ibv_qp* shown) {
     QueuePair& qp = qp_of(shown);
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
+    if (qp.elsewhere) {
+        delete &qp;
+        return 0;
+    }
     {
         const std::lock_guard guard(host.lock());
         Process& process = Process::of(host);
         const bool is_last = process.qp(qp.qpn) == &qp && qp.other == nullptr;
         const auto refusal = is_last ? host.destroy_qp(qp.qpn) : transport::Refusal::none;
         if (refusal != transport::Refusal::none) return errno_of(refusal);
+        if (is_last && qp.type == QpType::xrc_target)
+            host.xrc_borrower().hide_target({shown->qp_num});
         process.remove(qp);
     }
     context_of(shown->context).events.remove_if([&](const ibv_async_event& event) {

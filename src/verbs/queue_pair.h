@@ -1,4 +1,4 @@
-// Queue pairs as contexts offer them.
+// Queue pairs, as entries of a context.
 #pragma once
 
 #include "verbs/objects.h"
@@ -12,11 +12,12 @@ int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** bad);
 int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** bad);
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* request, ibv_recv_wr** bad);
 
-// Builders of work requests (builders.cc). Nothing may be missing of what `wanted` names.
+// Builders of work requests (builders.cc). All operations in `wanted` must be supported.
 bool offers_builders(uint64_t wanted);
 void set_builders(QueuePair& qp, uint64_t wanted);
 
-// What an address vector names; an errno if it is none.
-int destination_of(live::Host& host, const ibv_ah_attr& attributes, live::Destination& found);
+// The destination of an address vector; an errno if it has none.
+int destination_of(live::SoftwareAdapter& host, const ibv_ah_attr& attributes,
+                   live::Destination& found);
 
 }  // namespace tulle::verbs

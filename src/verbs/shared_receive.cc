@@ -14,14 +14,14 @@ namespace {
 
 static_assert(kMaxSges == live::kMostPieces);
 
-// Domains that a file stands for, in this process. Others that have opened the same file have
+// XRC domains of this process by their file. Other processes that have opened the same file have
 // domains of their own, and queues that targets here lead to (live/xrc_borrower.h).
 std::vector<XrcDomain*>& file_domains() {
     static std::vector<XrcDomain*> domains;
     return domains;
 }
 
-XrcDomain* find_domain(const live::Host& host, const live::DomainFile& file) {
+XrcDomain* find_domain(const live::SoftwareAdapter& host, const live::DomainFile& file) {
     auto& known = file_domains();
     const auto found = std::ranges::find_if(known, [&](const XrcDomain* domain) {
         return domain->host == &host && domain->file == file;
@@ -30,7 +30,7 @@ XrcDomain* find_domain(const live::Host& host, const live::DomainFile& file) {
 }
 
 // A queue that processes with the same domain may send to.
-void show(live::Host& host, const Srq& srq) {
+void show(live::SoftwareAdapter& host, const Srq& srq) {
     const XrcDomain& domain = object_of<XrcDomain>(srq.xrcd);
     if (domain.file.inode == 0) return;
     host.xrc_lender().show(srq.id, {pd_of(srq.shown.pd).id.value, domain.file});
@@ -44,7 +44,7 @@ ibv_srq* create(ibv_context* context, const ibv_srq_init_attr_ex& a, ibv_srq_typ
     const bool is_xrc = type == IBV_SRQT_XRC;
     if (is_xrc && (a.xrcd == nullptr || a.cq == nullptr)) return fail(EINVAL);
     auto srq = std::make_unique<Srq>();
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     const std::lock_guard guard(host.lock());
     Process::of(host).make_room();
     const auto id =
@@ -87,7 +87,7 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes) {
 
 int get_srq_num(ibv_srq* srq, uint32_t* number) {
     if (object_of<Srq>(srq).type != IBV_SRQT_XRC) return EINVAL;
-    live::Host& host = host_of(srq->context);
+    live::SoftwareAdapter& host = host_of(srq->context);
     const std::lock_guard guard(host.lock());
     *number = host.world().own().outside_of_srq(object_of<Srq>(srq).id.value);
     return 0;
@@ -101,10 +101,10 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
     const bool has_file = attributes->fd >= 0;
     if (has_file && fstat(attributes->fd, &file) != 0) return fail(EBADF);
     if (!has_file && (attributes->oflags & O_CREAT) == 0) return fail(EINVAL);
-    live::Host& host = host_of(context);
+    live::SoftwareAdapter& host = host_of(context);
     const live::DomainFile name{file.st_dev, file.st_ino};
     const std::lock_guard guard(host.lock());
-    // All who share a domain know each other before there is anything to send.
+    // All processes that share a domain meet before anything is sent.
     if (has_file && find_domain(host, name) == nullptr) host.world().meet_all();
     XrcDomain* known = has_file ? find_domain(host, name) : nullptr;
     const bool exists =
@@ -128,13 +128,13 @@ ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes) {
 
 int close_xrcd(ibv_xrcd* shown) {
     XrcDomain& domain = object_of<XrcDomain>(shown);
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     if (domain.users > 1) {
         --domain.users;
         return 0;
     }
-    host.xrc_borrower().close(domain.id);  // what was borrowed for it is in it, too
+    host.xrc_borrower().close(domain.id);  // includes what was borrowed for it
     const auto refusal = host.adapter().destroy_xrc_domain(domain.id);
     if (refusal != transport::Refusal::none) {
         if (domain.file.inode != 0) host.xrc_borrower().open(domain.id, domain.file);
@@ -167,7 +167,7 @@ TULLE_EXPORT int ibv_modify_srq(ibv_srq* shown, ibv_srq_attr* attributes, int ma
     const bool limits = (mask & IBV_SRQ_LIMIT) != 0;
     const uint32_t places = resizes ? attributes->max_wr : srq.attributes.max_wr;
     if (places > kMaxSharedWork || (limits && attributes->srq_limit > places)) return EINVAL;
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     if (resizes) {
         const auto refusal = host.adapter().resize_srq(srq.id, places);
@@ -181,7 +181,7 @@ TULLE_EXPORT int ibv_modify_srq(ibv_srq* shown, ibv_srq_attr* attributes, int ma
 }
 
 TULLE_EXPORT int ibv_query_srq(ibv_srq* shown, ibv_srq_attr* attributes) {
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     *attributes = object_of<Srq>(shown).attributes;
     return 0;
@@ -189,7 +189,7 @@ TULLE_EXPORT int ibv_query_srq(ibv_srq* shown, ibv_srq_attr* attributes) {
 
 TULLE_EXPORT int ibv_destroy_srq(ibv_srq* shown) {
     Srq& srq = object_of<Srq>(shown);
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     {
         const std::lock_guard guard(host.lock());
         host.withdraw_queue(srq.id);

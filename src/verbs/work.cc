@@ -8,7 +8,7 @@ namespace {
 using transport::SendRequest;
 using transport::Work;
 
-void set_target(live::Host& host, const ibv_send_wr& from, SendRequest& to) {
+void set_target(live::SoftwareAdapter& host, const ibv_send_wr& from, SendRequest& to) {
     const AddressHandle& handle = object_of<AddressHandle>(from.wr.ud.ah);
     to.datagram.qpn = transport::Qpn{from.wr.ud.remote_qpn & 0xff'ffff};
     to.datagram.qkey = transport::QKey{from.wr.ud.remote_qkey};
@@ -22,7 +22,8 @@ void set_target(live::Host& host, const ibv_send_wr& from, SendRequest& to) {
         to.datagram.hop_limit = handle.attributes.grh.hop_limit;
 }
 
-int post_one(live::Host& host, QueuePair& qp, const ibv_send_wr& from, Scratch& scratch) {
+int post_one(live::SoftwareAdapter& host, QueuePair& qp, const ibv_send_wr& from,
+             Scratch& scratch) {
     SendRequest request;
     if (const int error = translate_send(from, scratch, request)) return error;
     if (qp.type == transport::QpType::ud) {
@@ -33,7 +34,7 @@ int post_one(live::Host& host, QueuePair& qp, const ibv_send_wr& from, Scratch& 
         request.remote_srq = wire::SrqNumber{from.qp_type.xrc.remote_srqn};
     const auto refusal = host.post_send(qp.qpn, request);
     if (refusal != transport::Refusal::none) return errno_of(refusal);
-    // A type-2 window has its new key from here on, as real adapters and the man page have it.
+    // A type-2 window has its new key from here on, as with real adapters and in the man page.
     if (request.work == Work::bind_window) from.bind_mw.mw->rkey = from.bind_mw.rkey;
     return 0;
 }
@@ -56,7 +57,7 @@ int post_receives(ibv_recv_wr* request, ibv_recv_wr** bad, Post&& post) {
 
 int post_send(ibv_qp* shown, ibv_send_wr* request, ibv_send_wr** bad) {
     QueuePair& qp = qp_of(shown);
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     Scratch scratch;
     const std::lock_guard guard(host.lock());
     int error = 0;
@@ -69,7 +70,7 @@ int post_send(ibv_qp* shown, ibv_send_wr* request, ibv_send_wr** bad) {
 }
 
 int post_recv(ibv_qp* shown, ibv_recv_wr* request, ibv_recv_wr** bad) {
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     return post_receives(request, bad, [&](const transport::ReceiveRequest& receive) {
         return host.adapter().post_receive(qp_of(shown).qpn, receive);
@@ -77,7 +78,7 @@ int post_recv(ibv_qp* shown, ibv_recv_wr* request, ibv_recv_wr** bad) {
 }
 
 int post_srq_recv(ibv_srq* shown, ibv_recv_wr* request, ibv_recv_wr** bad) {
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     const transport::SrqId queue = object_of<Srq>(shown).id;
     const int error = post_receives(request, bad, [&](const transport::ReceiveRequest& receive) {
@@ -87,10 +88,10 @@ int post_srq_recv(ibv_srq* shown, ibv_recv_wr* request, ibv_recv_wr** bad) {
     return error;
 }
 
-// Type-1 windows are bound by a call; the completion says that it is done.
+// Type-1 windows are bound by a call; its completion reports the end.
 int bind_mw(ibv_qp* shown, ibv_mw* mw, ibv_mw_bind* bind) {
     QueuePair& qp = qp_of(shown);
-    live::Host& host = host_of(shown->context);
+    live::SoftwareAdapter& host = host_of(shown->context);
     const std::lock_guard guard(host.lock());
     const ibv_mw_bind_info& info = bind->bind_info;
     if (mw->type != IBV_MW_TYPE_1 || mw->pd != shown->pd) return EINVAL;

@@ -1,4 +1,4 @@
-// Event channels, and ids themselves.
+// Event channels and ids.
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -9,7 +9,7 @@
 namespace tulle::verbs {
 namespace {
 
-// What is left to do for an event before the program sees it.
+// Work that remains before the program sees an event.
 void prepare(CmEventBox& box) {
     Id& id = id_of(box.shown.id);
     if (box.finishes_connect) finish_connect(id, box);
@@ -19,7 +19,7 @@ void prepare(CmEventBox& box) {
     prepare_request(id);
 }
 
-// One for all ids: an id may be gone as soon as its last event is acknowledged.
+// One condition variable for all ids: an id may be freed once its last event is acknowledged.
 std::mutex acknowledging;
 std::condition_variable acknowledged;
 
@@ -35,13 +35,13 @@ void take_back(rdma_cm_id* shown) {
     if (--id_of(shown).events_out == 0) acknowledged.notify_all();
 }
 
-// Waits until the program has acknowledged all events of the id, as the interface has it.
+// Waits until the program has acknowledged all events of the id, as the interface requires.
 void wait_for_acknowledgements(const Id& id) {
     std::unique_lock guard(acknowledging);
     acknowledged.wait(guard, [&] { return id.events_out == 0; });
 }
 
-// An event is handed out all the same: a connection that cannot be made ready has failed.
+// The event is delivered in any case: a connection that cannot be set up is an error event.
 void prepare_or_fail(CmEventBox& box) {
     try {
         prepare(box);
@@ -52,7 +52,7 @@ void prepare_or_fail(CmEventBox& box) {
     }
 }
 
-// The descriptor of a parent's channel is the parent's to read.
+// A child must not read the descriptor of its parent's channel.
 CmEventBox* next_event(CmChannel& channel) {
     if (channel.made_in != era()) return fail(EIO);
     const auto box = channel.events.pop();
@@ -79,7 +79,7 @@ void drop_events(rdma_event_channel* channel, const rdma_cm_id* shown) {
         rdma_cm_id* orphan = box->shown.id;
         const bool is_request = box->shown.listen_id == shown && orphan != shown;
         delete box;
-        if (is_request) rdma_destroy_id(orphan);  // nobody will ever hear of it
+        if (is_request) rdma_destroy_id(orphan);  // nobody else refers to it
     }
 }
 
@@ -142,7 +142,7 @@ TULLE_EXPORT int rdma_create_id(rdma_event_channel* channel, rdma_cm_id** id, vo
 
 TULLE_EXPORT int rdma_destroy_id(rdma_cm_id* shown) {
     Id& id = id_of(shown);
-    if (id.made_in != era()) {  // its connection and its events are the parent's
+    if (id.made_in != era()) {  // its connection and events belong to the parent
         if (id.owns_channel) rdma_destroy_event_channel(shown->channel);
         delete &id;
         return 0;
@@ -158,6 +158,7 @@ TULLE_EXPORT int rdma_destroy_id(rdma_cm_id* shown) {
     }
     drop_events(shown->channel, shown);
     wait_for_acknowledgements(id);
+    rdma_freeaddrinfo(id.information);
     if (id.owns_channel) rdma_destroy_event_channel(shown->channel);
     delete &id;
     return 0;

@@ -12,7 +12,7 @@ namespace {
 using transport::CmStatus;
 
 constexpr int kMaxBacklog = 1024;    // the kernel's rdma_ucm.max_backlog
-constexpr uint8_t kAckTimeout = 18;  // about a second, as the kernel's path lives have it
+constexpr uint8_t kAckTimeout = 18;  // about a second, as in the kernel
 
 wire::Bytes bytes_of(const void* data, size_t length) {
     return {static_cast<const std::byte*>(data), data == nullptr ? 0 : length};
@@ -54,7 +54,7 @@ transport::CmPath path_of(const Id& id) {
     return path;
 }
 
-// One who wants to meet a program on the other kind of link wonders why nobody listens.
+// A hint for programs that use different kinds of link.
 void say_if_on_other_link(Manager& manager, const Id& id) {
     const rdma_addr& shown = id.shown.route.addr;
     const uint16_t port = address_port(shown.dst_storage);
@@ -73,8 +73,8 @@ void say_if_on_other_link(Manager& manager, const Id& id) {
     write_sentence(line, length, sizeof line);
 }
 
-// How many READs at a time. A side that says nothing takes as many as the other one has offered, or
-// as there can be.
+// The number of outstanding READs. A side without a value takes what the other offered, or the
+// maximum.
 uint8_t depth(const rdma_conn_param* param, uint8_t given, uint8_t offered) {
     static_assert(RDMA_MAX_RESP_RES == RDMA_MAX_INIT_DEPTH);
     const bool is_given = param != nullptr && given != RDMA_MAX_RESP_RES;
@@ -98,7 +98,7 @@ wire::Bytes private_data_of(const rdma_conn_param* param) {
                             : wire::Bytes{};
 }
 
-// What becomes of it is told to the id from now on.
+// From now on the id receives its events.
 int follow(Manager& manager, Id& id, const transport::CmOpened& opened) {
     if (opened.status != CmStatus::ok) return errno_of(opened.status);
     id.handle = opened.handle;
@@ -171,6 +171,12 @@ uint32_t find_listener(Manager& manager, const Id& id) {
                                       address_gid(there).bytes.data());
 }
 
+uint32_t find_known_listener(Manager& manager, const Id& id) {
+    const sockaddr_storage& there = id.shown.route.addr.dst_storage;
+    return manager.bridge().find_known_port(id.shown.verbs, protocol_of(id.shown.ps),
+                                            address_port(there), address_gid(there).bytes.data());
+}
+
 bool take_peer(Manager& manager, Id& id, uint32_t peer) {
     const uint8_t its_port = port_of(address_gid(id.shown.route.addr.dst_storage));
     if (peer == kNobody || !manager.set_peer(id, peer, its_port)) return false;
@@ -183,7 +189,7 @@ int ask_peer(Manager& manager, Id& id, const rdma_conn_param* param) {
                            : connect_stream(manager, id, param);
 }
 
-// As a peer's manager would.
+// As the connection manager of a peer would.
 void tell_nobody_listens(Manager& manager, Id& id) {
     say_if_on_other_link(manager, id);
     if (is_datagram(id))
@@ -284,7 +290,7 @@ void finish_connect(Id& id, CmEventBox& box) {
     box.shown.status = -error;
 }
 
-// A connection that a listener without a channel was asked for has none either; its events come one
+// A connection for a listener without a channel has no channel either; its events are delivered one
 // by one.
 int give_own_channel(Id& id) {
     rdma_cm_event* event = std::exchange(id.shown.event, nullptr);
@@ -304,7 +310,7 @@ int give_own_channel(Id& id) {
     return 0;
 }
 
-// Those of all devices for an id without an address.
+// For an id without an address, those of all devices.
 std::span<Manager> listening_managers(const Id& id) {
     return is_wildcard(id.shown.route.addr.src_storage) ? Manager::all() : std::span(id.manager, 1);
 }
@@ -340,7 +346,7 @@ TULLE_EXPORT int rdma_listen(rdma_cm_id* shown, int backlog) {
     id.backlog = backlog > 0 && backlog < kMaxBacklog ? static_cast<uint32_t>(backlog)
                                                       : uint32_t{kMaxBacklog};
     for (Manager& manager : listening_managers(id)) {
-        // Ids that are accepted there need a protection domain, which is made without the lock.
+        // Ids accepted there need a protection domain, which is made without the lock.
         int error = manager.domain() == nullptr ? errno : 0;
         if (error == 0) {
             const Manager::Guard guard(manager);
@@ -362,7 +368,7 @@ TULLE_EXPORT int rdma_connect(rdma_cm_id* shown, rdma_conn_param* param) {
     {
         Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
-        if (!take_peer(manager, id, find_listener(manager, id)))
+        if (!take_peer(manager, id, find_known_listener(manager, id)))
             manager.seek(id, param);
         else if (const int error = ask_peer(manager, id, param))
             return refuse_call(error);
@@ -378,7 +384,7 @@ TULLE_EXPORT int rdma_accept(rdma_cm_id* shown, rdma_conn_param* param) {
         const int error = accept_datagram(manager, id, param);
         return error == 0 ? 0 : refuse_call(error);
     }
-    // Programs that make their queue pairs themselves accept a reply too, as establishing it.
+    // Programs that create their queue pairs themselves also call accept for a reply.
     if (!id.is_passive) return rdma_establish(shown);
     set_connection(id, param);
     if (shown->qp != nullptr) {
@@ -442,7 +448,7 @@ TULLE_EXPORT int rdma_disconnect(rdma_cm_id* shown) {
     {
         Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
-        // The peer may have been first: then there is nothing left to ask for.
+        // The peer may have disconnected first; nothing is left to do.
         const auto status = manager.engine().disconnect(manager.now(), id.handle);
         if (status == CmStatus::wrong_state || status == CmStatus::no_such_connection)
             return id.remote_qpn != 0 ? 0 : refuse_call(EINVAL);

@@ -1,5 +1,5 @@
-// What the handles of the connection manager's interface are: each begins with the structure that
-// programs see.
+// The objects behind the handles of the connection manager's interface. Each begins with the public
+// structure.
 #pragma once
 
 #include <array>
@@ -24,17 +24,16 @@ namespace tulle::verbs {
 struct Id;
 class Manager;
 
-// An event, with the private data that it points to. What has to be done before the program sees it
-// is done when it asks for it, by a thread of its own.
+// An event with its private data. Work that must precede its delivery is done when the program asks
+// for it, in the program's thread.
 struct CmEventBox {
     rdma_cm_event shown{};
     std::array<uint8_t, 256> private_data{};
-    bool finishes_connect = false;  // a reply came: the queue pair goes to RTS, then RTU
+    bool finishes_connect = false;  // a reply: move the queue pair to RTS, then send RTU
     CmEventBox* next = nullptr;     // of the list that it is in
 };
 
-// Events on their way. It needs no memory of its own, so an event that exists cannot be lost for
-// want of it.
+// A queue of events. It allocates nothing, so an existing event cannot be lost for lack of memory.
 class CmEventList {
 public:
     bool empty() const { return first_ == nullptr; }
@@ -62,7 +61,7 @@ private:
     CmEventBox** last_ = &first_;
 };
 
-// How often a process forked to become this one. What was made in another era is the parent's.
+// Number of forks up to this process. Objects of an earlier era belong to the parent.
 uint32_t era();
 
 struct CmChannel {
@@ -70,7 +69,7 @@ struct CmChannel {
     const uint32_t made_in = era();
     live::EventQueue<CmEventBox*> events;
 
-    // Takes those out that are wanted.
+    // Removes matching events.
     template <class Predicate>
     void take(Predicate&& is_wanted, CmEventList& into) {
         events.remove_if([&](CmEventBox* box) {
@@ -90,43 +89,45 @@ struct Multicast {
 struct Id {
     rdma_cm_id shown{};
     const uint32_t made_in = era();
-    Manager* manager = nullptr;   // of the device that it belongs to
-    bool is_synchronous = false;  // the program gave no channel: calls wait for their event
+    Manager* manager = nullptr;   // of its device
+    bool is_synchronous = false;  // without a channel: calls wait for their event
     bool owns_channel = false;
     bool is_bound = false;
     bool is_listening = false;
     bool is_passive = false;
-    bool is_sought = false;               // nobody listens yet where it wants to go
-    std::vector<live::Descriptor> ports;  // held: one, or one of each device
+    bool is_sought = false;               // waiting for a listener at its destination
+    std::vector<live::Descriptor> ports;  // held ports: one, or one per device
     transport::CmHandle handle{};
     uint32_t peer = kNobody;     // the process at the other end, while it lives
-    bool is_peer_gone = false;   // and nobody was told yet
-    ibv_ah_attr peer_address{};  // how its queue pairs are reached
+    bool is_peer_gone = false;   // and it was not reported yet
+    ibv_ah_attr peer_address{};  // address of its queue pairs
     ibv_sa_path_rec path{};
     uint8_t ack_timeout = 0;
     uint8_t type_of_service = 0;
-    // Of the connection, as agreed.
+    // The agreed parameters of the connection.
     uint32_t own_qpn = 0;
     uint32_t remote_qpn = 0;
     uint32_t remote_qkey = 0;
-    uint32_t receive_psn = 0;  // of the first packet that comes: what we tell the peer to begin at
-    uint32_t send_psn = 0;     // of the first that we send: what the peer has told us
+    uint32_t receive_psn = 0;  // of the first packet to receive; we tell the peer
+    uint32_t send_psn = 0;     // of the first packet to send; the peer told us
     uint8_t responder_resources = 0;
     uint8_t initiator_depth = 0;
     uint8_t retry_count = 7;
     uint8_t rnr_retry_count = 7;
     uint8_t min_rnr_timer = 0;
     bool has_srq = false;
-    // Of a listener: how many requests may wait for the program to take them, and how many do.
+    // For a listener: how many requests may wait for the program, and how many do.
     uint32_t backlog = 0;
     std::atomic<uint32_t> untaken{0};
     Id* listen_id = nullptr;
-    std::vector<Id*> waiting;  // of a listener without a channel: requests that came
+    std::vector<Id*> waiting;  // for a listener without a channel: pending requests
     std::vector<Multicast> groups;
-    ibv_qp_init_attr qp_attributes{};  // of an end point that listens: for those that it accepts
+    ibv_qp_init_attr qp_attributes{};  // for a listening end point: attributes of accepted ones
     bool creates_qp = false;
     bool owns_cqs = false;
-    uint32_t events_out = 0;  // handed to the program and not acknowledged
+    uint32_t events_out = 0;               // delivered and not acknowledged
+    std::atomic<bool> is_asking{false};    // resolving a name, answered by an event
+    rdma_addrinfo* information = nullptr;  // the answer, until the program takes it
 };
 
 inline Id& id_of(rdma_cm_id* id) {
@@ -136,7 +137,7 @@ inline CmChannel& channel_of(rdma_event_channel* channel) {
     return object_of<CmChannel>(channel);
 }
 
-// Sets errno and answers as these calls do.
+// Sets errno and returns -1, as these calls do.
 inline int refuse_call(int error) {
     errno = error;
     return -1;

@@ -14,7 +14,9 @@ namespace tulle::verbs {
 namespace {
 
 constexpr int kTimedOut = -ETIMEDOUT;
-constexpr base::Duration kLater{1'000'000'000};  // 1 ms, chosen: when to try again
+constexpr base::Duration kLater{1'000'000'000};  // 1 ms, chosen: when to retry
+// 300 ms, chosen: a message that a process holds back for one that is not there yet comes before.
+constexpr base::Duration kEarlyRepeat{300'000'000'000};
 
 uint64_t random_word() {
     uint64_t word = 0;
@@ -22,9 +24,9 @@ uint64_t random_word() {
     return word;
 }
 
-// Whom connection managers of others take us for. A new process has the queue pair numbers of one
-// that was killed; with its GUID too, whoever has not noticed that end yet would refuse the new
-// connection as a stale one (12.9.8.3.1). So each process is an adapter of its own to them.
+// The GUID by which other connection managers know us. A new process reuses the queue pair numbers
+// of one that was killed. With the same GUID, a peer that has not noticed that end would refuse the
+// new connection as stale (12.9.8.3.1). So each process is a separate adapter to them.
 wire::Guid guid_of_process(uint64_t node_guid) {
     constexpr uint64_t kVendor = 0xffff'ff00'0000'0000;
     return wire::Guid{(node_guid & kVendor) | (random_word() & ~kVendor)};
@@ -56,7 +58,7 @@ std::atomic<uint32_t> forks{0};
 }
 
 uint32_t era() {
-    (void)Manager::first();  // from here on forks are counted
+    (void)Manager::first();  // starts counting forks
     return forks.load(std::memory_order_relaxed);
 }
 
@@ -64,8 +66,8 @@ void Manager::refuse_parents_id() {
     throw std::system_error(EIO, std::generic_category());
 }
 
-// What there was is the parent's; the child opens devices of its own. Ids and events that the
-// child's copy of the program still names stay where they are.
+// All state belongs to the parent; the child opens devices of its own. Ids and events that the
+// child's copy of the program refers to stay in place.
 void Manager::after_fork_in_child() {
     ++forks;
     for (Manager& manager : managers()) manager.abandon();
@@ -103,15 +105,16 @@ bool Manager::open() {
     ibv_query_device(context, &attributes);
     transport::CmConfig config;
     config.ca_guid = guid_of_process(be64toh(attributes.node_guid));
-    // Processes of the machine share queue pair 1: an ID says whose it is (live/udp_neighbours.h).
+    // Processes of a machine share queue pair 1: an ID tells them apart (live/udp_neighbours.h).
     config.id_mask = 0xff00'0000;
     config.id_value = bridge_->slot(context) << 24;
+    config.early_repeat = kEarlyRepeat;
     random_ = base::RandomStream({random_word(), 1, 0});
     engine_ = std::make_unique<transport::ConnectionManager>(
         config, base::RandomStream({random_word(), 2, 0}));
     ManagementHandler handler;
     handler.self = this;
-    // They are called from the other library, and often by its thread: nothing is thrown there.
+    // They are called from the other library, often in its thread, so they must not throw.
     handler.on_message = [](void* self, uint32_t peer, const void* bytes, size_t length) {
         static_cast<Manager*>(self)->on_message(peer,
                                                 {static_cast<const std::byte*>(bytes), length});
@@ -131,7 +134,7 @@ bool Manager::open() {
         });
     };
     bridge_->lock(context);
-    context_ = context;  // before the thread can ask for it
+    context_ = context;  // before the thread can need it
     bridge_->set_handler(context, handler);
     bridge_->unlock(context);
     return true;
@@ -215,8 +218,8 @@ bool Manager::is_done(Work&& work) noexcept {
     }
 }
 
-// A message that finds no memory is heard a millisecond later. Of several such the last is; the
-// others count as lost, and are sent again.
+// A message that finds no memory is handled a millisecond later. Of several the last is kept; the
+// others count as lost, and are retransmitted.
 void Manager::on_message(uint32_t peer, wire::Bytes bytes) noexcept {
     if (!is_done([&] { hear(peer, bytes); }) && bytes.size() == wire::kMadSize) {
         unheard_ = {peer, {}};
@@ -225,7 +228,7 @@ void Manager::on_message(uint32_t peer, wire::Bytes bytes) noexcept {
     drain();
 }
 
-// Everything that the engine wants to say goes where it belongs.
+// Delivers all output of the engine.
 void Manager::drain() noexcept {
     if (is_draining_) return;
     is_draining_ = true;
@@ -242,7 +245,7 @@ void Manager::drain() noexcept {
     bridge_->flush(context_, is_all ? next.ps : std::min(next, now() + kLater).ps);
 }
 
-// An event leaves when all is done about it: where memory fails it is done once more.
+// An event is removed after it was handled; if memory fails it is handled again.
 void Manager::hand_on_events() {
     for (;;) {
         if (!event_) event_ = engine_->poll_event();
@@ -301,7 +304,7 @@ Id* Manager::listener_of(transport::CmListener listener) {
     return found != ears_.end() ? found->id : nullptr;
 }
 
-// Either all of it or nothing is done.
+// Does all of it or nothing.
 Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle handle, uint32_t peer,
                         const std::optional<transport::IpAddresses>& ip) {
     if (listener_of(listener) == nullptr) return nullptr;
@@ -329,7 +332,8 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
 }
 
 void Manager::on_request(transport::CmHandle handle, const transport::CmRequestArrived& what) {
-    // Whose backlog is full does not hear of it; the peer asks again, as the kernel has it.
+    // A listener with a full backlog ignores the request, and the peer repeats it, as in the
+    // kernel.
     Id* listener = listener_of(what.listener);
     if (listener != nullptr && listener->untaken >= listener->backlog)
         return (void)engine_->ignore(handle);
@@ -346,7 +350,7 @@ void Manager::on_request(transport::CmHandle handle, const transport::CmRequestA
     const auto service = wire::ip_cm_service(request.service_id);
     set_addresses(*id, what.ip, service ? service->port : 0);
     set_path(*id);
-    // The way may take less than either end does; who asked for it knows its own.
+    // The path may have a smaller MTU than either end; the requester knows its own.
     if (request.path_mtu >= IBV_MTU_256) id->path.mtu = std::min(id->path.mtu, request.path_mtu);
     CmEventBox& box = tell(*id, RDMA_CM_EVENT_CONNECT_REQUEST);
     box.shown.listen_id = &id->listen_id->shown;
@@ -397,7 +401,7 @@ void Manager::on_what(Id& id, const transport::CmReplyArrived& what) {
     shown.qp_num = reply.local_qpn.value;
 }
 
-// The active side was told when the reply came.
+// The active side was told when the reply arrived.
 void Manager::on_what(Id& id, const transport::CmEstablished&) {
     if (id.is_passive) tell(id, RDMA_CM_EVENT_ESTABLISHED);
 }
@@ -432,8 +436,8 @@ void Manager::on_what(Id& id, const transport::CmServiceAnswered& what) {
     shown.private_data_len = static_cast<uint8_t>(reply.private_data.size());
 }
 
-// A process that ends takes leave of its connections; one that was killed cannot, and on one
-// machine the kernel would do it in its place.
+// A process that ends closes its connections. A killed one cannot; on a real machine the kernel
+// would do it.
 void Manager::on_gone(uint32_t peer) {
     for (Id* id : ids_)
         if (id->peer == peer) id->is_peer_gone = true;
@@ -445,7 +449,7 @@ void Manager::lose(uint32_t peer) {
     engine_->lose_endpoint(peer);
 }
 
-// Those that nobody was told of for want of memory.
+// Peers whose end was not reported yet for lack of memory.
 void Manager::lose_peers() {
     for (Id* id : ids_) {
         if (!id->is_peer_gone) continue;

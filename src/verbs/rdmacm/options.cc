@@ -1,4 +1,4 @@
-// Names, options, and what this library does not offer.
+// Names, options, and unsupported calls.
 #include <array>
 #include <cstring>
 
@@ -9,15 +9,26 @@ using namespace tulle;
 using namespace tulle::verbs;
 
 TULLE_EXPORT const char* rdma_event_str(rdma_cm_event_type event) {
-    static constexpr std::array kNames = {
-        "RDMA_CM_EVENT_ADDR_RESOLVED",   "RDMA_CM_EVENT_ADDR_ERROR",
-        "RDMA_CM_EVENT_ROUTE_RESOLVED",  "RDMA_CM_EVENT_ROUTE_ERROR",
-        "RDMA_CM_EVENT_CONNECT_REQUEST", "RDMA_CM_EVENT_CONNECT_RESPONSE",
-        "RDMA_CM_EVENT_CONNECT_ERROR",   "RDMA_CM_EVENT_UNREACHABLE",
-        "RDMA_CM_EVENT_REJECTED",        "RDMA_CM_EVENT_ESTABLISHED",
-        "RDMA_CM_EVENT_DISCONNECTED",    "RDMA_CM_EVENT_DEVICE_REMOVAL",
-        "RDMA_CM_EVENT_MULTICAST_JOIN",  "RDMA_CM_EVENT_MULTICAST_ERROR",
-        "RDMA_CM_EVENT_ADDR_CHANGE",     "RDMA_CM_EVENT_TIMEWAIT_EXIT"};
+    static constexpr std::array kNames = {"RDMA_CM_EVENT_ADDR_RESOLVED",
+                                          "RDMA_CM_EVENT_ADDR_ERROR",
+                                          "RDMA_CM_EVENT_ROUTE_RESOLVED",
+                                          "RDMA_CM_EVENT_ROUTE_ERROR",
+                                          "RDMA_CM_EVENT_CONNECT_REQUEST",
+                                          "RDMA_CM_EVENT_CONNECT_RESPONSE",
+                                          "RDMA_CM_EVENT_CONNECT_ERROR",
+                                          "RDMA_CM_EVENT_UNREACHABLE",
+                                          "RDMA_CM_EVENT_REJECTED",
+                                          "RDMA_CM_EVENT_ESTABLISHED",
+                                          "RDMA_CM_EVENT_DISCONNECTED",
+                                          "RDMA_CM_EVENT_DEVICE_REMOVAL",
+                                          "RDMA_CM_EVENT_MULTICAST_JOIN",
+                                          "RDMA_CM_EVENT_MULTICAST_ERROR",
+                                          "RDMA_CM_EVENT_ADDR_CHANGE",
+                                          "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+                                          "RDMA_CM_EVENT_ADDRINFO_RESOLVED",
+                                          "RDMA_CM_EVENT_ADDRINFO_ERROR",
+                                          "RDMA_CM_EVENT_USER",
+                                          "RDMA_CM_EVENT_INTERNAL"};
     const auto number = static_cast<size_t>(event);
     return number < kNames.size() ? kNames[number] : "UNKNOWN EVENT";
 }
@@ -44,7 +55,7 @@ TULLE_EXPORT int rdma_set_option(rdma_cm_id* shown, int level, int option, void*
     }
 }
 
-// Enhanced connection establishment: nothing to agree upon.
+// Enhanced connection establishment: nothing to negotiate.
 TULLE_EXPORT int rdma_set_local_ece(rdma_cm_id*, ibv_ece*) {
     return 0;
 }
@@ -54,16 +65,12 @@ TULLE_EXPORT int rdma_get_remote_ece(rdma_cm_id*, ibv_ece* ece) {
     return 0;
 }
 
-// What newer kernels do for address information and newer releases for sockets over RDMA is not
-// offered: each call says so.
+// Calls of newer releases for many sockets over RDMA are not supported, and return an error.
 #define TULLE_NOT_OFFERED(name)         \
     TULLE_EXPORT ssize_t name() {       \
         return refuse_call(EOPNOTSUPP); \
     }
 
-TULLE_NOT_OFFERED(rdma_query_addrinfo)
-TULLE_NOT_OFFERED(rdma_resolve_addrinfo)
-TULLE_NOT_OFFERED(rdma_write_cm_event)
 TULLE_NOT_OFFERED(repoll_create)
 TULLE_NOT_OFFERED(repoll_ctl)
 TULLE_NOT_OFFERED(repoll_wait)

@@ -1,12 +1,12 @@
-// Addresses: binding, resolving, and what programs ask about them.
+// Addresses: binding, resolving, and queries about them.
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "verbs/rdmacm/connect.h"
@@ -31,7 +31,7 @@ __be16& port_in(sockaddr_storage& address) {
                                          : reinterpret_cast<sockaddr_in&>(address).sin_port;
 }
 
-// The port stays.
+// Keeps the port.
 void clear_address(sockaddr_storage& address) {
     if (address.ss_family == AF_INET6)
         reinterpret_cast<sockaddr_in6&>(address).sin6_addr = in6addr_any;
@@ -39,7 +39,7 @@ void clear_address(sockaddr_storage& address) {
         reinterpret_cast<sockaddr_in&>(address).sin_addr.s_addr = INADDR_ANY;
 }
 
-// An address as GID tables have it; ::1 is the host itself, as 127.0.0.1 is.
+// An address in the form of GID tables; ::1 is the host itself, as 127.0.0.1 is.
 wire::Gid gid_of(const sockaddr* address) {
     wire::Gid gid;
     if (address->sa_family == AF_INET6) {
@@ -53,18 +53,18 @@ wire::Gid gid_of(const sockaddr* address) {
     return wire::gid_of(ip);
 }
 
-// Whether this machine has the address: it lets a socket bind to it.
+// Whether this machine has the address: tries to bind a socket to it.
 bool is_local(const sockaddr* address) {
     sockaddr_storage plain{};
     std::memcpy(&plain, address, size_of(address));
     port_in(plain) = 0;
-    // The kernel's, whatever library puts RDMA sockets in the place of the program's.
+    // Calls the kernel directly, even if a library replaces the program's sockets by RDMA sockets.
     const live::Descriptor socket(
         static_cast<int>(syscall(SYS_socket, address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
     return socket && bind(socket.get(), reinterpret_cast<sockaddr*>(&plain), size_of(address)) == 0;
 }
 
-// Whether the kernel knows a way there; `own` is the address that it would send from.
+// Whether the kernel has a route; `own` is the source address it would use.
 bool has_route(const sockaddr* address, sockaddr_storage& own) {
     const live::Descriptor socket(
         static_cast<int>(syscall(SYS_socket, address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
@@ -79,7 +79,7 @@ bool is_multicast(const sockaddr* address) {
     return IN6_IS_ADDR_MULTICAST(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
 }
 
-// The address is of another machine, and there is a way to it.
+// The address belongs to another machine, and there is a route to it.
 bool is_reachable_elsewhere(Manager& manager, ibv_context* context, const sockaddr* address) {
     sockaddr_storage own{};
     const Manager::Guard guard(manager);
@@ -87,7 +87,7 @@ bool is_reachable_elsewhere(Manager& manager, ibv_context* context, const sockad
            has_route(address, own);
 }
 
-// The one of the id's own GIDs that it sends from: that of its address, or the last.
+// The GID that the id sends from: that of its address, or the last.
 int own_gid_index(const Id& id, int count) {
     const wire::Gid own = address_gid(id.shown.route.addr.src_storage);
     for (int index = count - 1; index > 0; --index) {
@@ -105,22 +105,22 @@ bool is_any(const sockaddr* address) {
     return IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
 }
 
-// To bind to the loopback address is to bind to none, where adapters have addresses of their own:
-// the kernel's connection manager takes the two for the same, and libfabric counts on it.
+// With adapters that have addresses of their own, binding to the loopback address is the same as
+// binding to none: the kernel's connection manager treats both alike, and libfabric relies on it.
 bool names_no_adapter(const sockaddr* address) {
     const wire::Gid gid = gid_of(address);
     const bool is_loopback = wire::is_ipv4(gid) && gid.bytes[wire::kIpv4Prefix] == 127;
     return is_any(address) || (is_loopback && !live::identity_from_environment().listens.empty());
 }
 
-// An adapter that listens has the addresses in its GID table and no others. Libraries ask for each
-// address of the machine whose adapter it is.
+// An adapter with --listen has only the addresses in its GID table. Libraries ask for each address
+// of the machine which adapter it belongs to.
 bool is_of_adapter(const sockaddr* address) {
     const live::Identity who = live::identity_from_environment();
     return who.listens.empty() || std::ranges::find(who.gids, gid_of(address)) != who.gids.end();
 }
 
-// 127.p.d.n, with a device and a port that there are.
+// 127.p.d.n, with an existing device and port.
 bool is_of_loopback(const wire::Gid& address) {
     const auto& b = address.bytes;
     return b[10] == 0xff && b[11] == 0xff && b[12] == 127 &&
@@ -128,12 +128,13 @@ bool is_of_loopback(const wire::Gid& address) {
            b[14] < live::device_count_from_environment();
 }
 
-// The device whose address it is: 127.p.d.n of host n - 1 has number d. All else is the first's.
+// The device with this address: 127.p.d.n of host n - 1 is device d. Any other address is that of
+// the first.
 uint32_t device_of(const wire::Gid& address) {
     return is_of_loopback(address) ? address.bytes[14] : 0;
 }
 
-// From here on it is an id of this device and port.
+// Binds the id to this device and port.
 bool attach(Id& id, uint32_t device, uint8_t port) {
     Manager& manager = Manager::of_device(device);
     if (manager.context() == nullptr) return false;
@@ -145,7 +146,7 @@ bool attach(Id& id, uint32_t device, uint8_t port) {
     return id.shown.pd != nullptr;
 }
 
-// At its device; at all of them for one without an address.
+// At its device, or at all devices without an address.
 bool hold_port(Id& id, uint16_t port) {
     std::vector<live::Descriptor> held;
     for (Manager& manager : listening_managers(id)) {
@@ -159,7 +160,7 @@ bool hold_port(Id& id, uint16_t port) {
     return true;
 }
 
-// A port of the id's own: the one in its address, or one that is free.
+// A port of the id's own: the one in its address, or a free one.
 int take_port(Id& id) {
     __be16& port = port_in(id.shown.route.addr.src_storage);
     if (port != 0) return hold_port(id, ntohs(port)) ? 0 : EADDRINUSE;
@@ -184,10 +185,11 @@ int bind_to(Id& id, const sockaddr* address) {
     rdma_addr& shown = id.shown.route.addr;
     const wire::Gid own = is_open ? wire::Gid{} : gid_of(address);
     std::memcpy(&shown.src_storage, address, size_of(address));
-    // A wildcard names no device; one that programs can ask is there all the same when needed.
+    // A wildcard names no device; a default one is used when needed.
     if (!attach(id, device_of(own), port_of(own))) return errno;
     if (const int error = take_port(id)) return error;
-    // Whoever gave the loopback address looks whether that named one, and else goes through all.
+    // A program that passed the loopback address checks whether it named a device, and else tries
+    // all.
     if (is_open && !is_any(address)) {
         clear_address(shown.src_storage);
         id.shown.verbs = nullptr;
@@ -195,14 +197,6 @@ int bind_to(Id& id, const sockaddr* address) {
     }
     id.is_bound = true;
     return 0;
-}
-
-// An address that the caller knows already, where looking up gave none.
-void take_hint(const sockaddr* hint, socklen_t length, sockaddr*& address, socklen_t& size) {
-    if (hint == nullptr || length == 0 || address != nullptr) return;
-    size = std::min<socklen_t>(length, sizeof(sockaddr_storage));
-    address = static_cast<sockaddr*>(std::calloc(1, sizeof(sockaddr_storage)));
-    if (address != nullptr) std::memcpy(address, hint, size);
 }
 
 void copy_address(sockaddr_storage& to, const wire::Gid& from, uint16_t port) {
@@ -247,7 +241,7 @@ void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint
     copy_address(shown.dst_storage, ip->source, ip->source_port);
 }
 
-// The path, as the subnet's administration would have told it.
+// The path, as subnet administration would report it.
 void set_path(Id& id) {
     ibv_gid own{};
     ibv_port_attr port{};
@@ -309,7 +303,7 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
         const Manager::Guard guard(manager);
         manager.tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
     } else {
-        // Without an address of its own it has the one that a socket would have.
+        // Without an address of its own it gets the one that a socket would have.
         auto* own = reinterpret_cast<sockaddr*>(&addresses.src_storage);
         if (!id.is_bound || is_any(own)) {
             const uint16_t port = id.is_bound ? address_port(addresses.src_storage) : 0;
@@ -354,55 +348,6 @@ TULLE_EXPORT __be16 rdma_get_src_port(rdma_cm_id* id) {
 
 TULLE_EXPORT __be16 rdma_get_dst_port(rdma_cm_id* id) {
     return port_in(id->route.addr.dst_storage);
-}
-
-TULLE_EXPORT int rdma_getaddrinfo(const char* node, const char* service, const rdma_addrinfo* hints,
-                                  rdma_addrinfo** result) {
-    if (node == nullptr && service == nullptr && hints == nullptr) return refuse_call(EINVAL);
-    const int flags = hints != nullptr ? hints->ai_flags : 0;
-    auto answer = std::make_unique<rdma_addrinfo>();
-    answer->ai_flags = flags;
-    answer->ai_qp_type =
-        hints != nullptr && hints->ai_qp_type != 0 ? hints->ai_qp_type : int{IBV_QPT_RC};
-    const int space = hints != nullptr ? hints->ai_port_space : 0;
-    answer->ai_port_space =
-        space != 0 ? space : int{answer->ai_qp_type == IBV_QPT_UD ? RDMA_PS_UDP : RDMA_PS_TCP};
-    addrinfo wish{};
-    wish.ai_flags = ((flags & RAI_PASSIVE) != 0 ? AI_PASSIVE : 0) |
-                    ((flags & RAI_NUMERICHOST) != 0 ? AI_NUMERICHOST : 0);
-    wish.ai_family = (flags & RAI_FAMILY) != 0 && hints != nullptr ? hints->ai_family : AF_UNSPEC;
-    wish.ai_socktype = answer->ai_port_space == RDMA_PS_UDP ? SOCK_DGRAM : SOCK_STREAM;
-    addrinfo* found = nullptr;
-    if (node != nullptr || service != nullptr) {
-        const int error = getaddrinfo(node, service, &wish, &found);
-        if (error != 0) return error == EAI_SYSTEM ? -1 : error;
-        auto* copy = static_cast<sockaddr*>(std::calloc(1, sizeof(sockaddr_storage)));
-        std::memcpy(copy, found->ai_addr, found->ai_addrlen);
-        answer->ai_family = found->ai_family;
-        const bool is_source = (flags & RAI_PASSIVE) != 0;
-        (is_source ? answer->ai_src_addr : answer->ai_dst_addr) = copy;
-        (is_source ? answer->ai_src_len : answer->ai_dst_len) = found->ai_addrlen;
-        freeaddrinfo(found);
-    }
-    if (hints != nullptr) {
-        take_hint(hints->ai_src_addr, hints->ai_src_len, answer->ai_src_addr, answer->ai_src_len);
-        take_hint(hints->ai_dst_addr, hints->ai_dst_len, answer->ai_dst_addr, answer->ai_dst_len);
-    }
-    const sockaddr* given =
-        answer->ai_dst_addr != nullptr ? answer->ai_dst_addr : answer->ai_src_addr;
-    if (given != nullptr) answer->ai_family = given->sa_family;
-    *result = answer.release();
-    return 0;
-}
-
-TULLE_EXPORT void rdma_freeaddrinfo(rdma_addrinfo* list) {
-    while (list != nullptr) {
-        rdma_addrinfo* next = list->ai_next;
-        std::free(list->ai_src_addr);
-        std::free(list->ai_dst_addr);
-        delete list;
-        list = next;
-    }
 }
 
 TULLE_EXPORT ibv_context** rdma_get_devices(int* count) {

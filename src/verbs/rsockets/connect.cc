@@ -1,4 +1,4 @@
-// How a stream comes about and ends.
+// Set-up and end of a stream.
 #include <fcntl.h>
 #include <netinet/in.h>
 
@@ -13,10 +13,6 @@ namespace {
 
 constexpr int kResolveMilliseconds = 2'000;
 constexpr uint8_t kRetries = 7;
-
-bool is_big_endian() {
-    return htobe16(1) == 1;
-}
 
 Greeting greeting_in(const rdma_conn_param& param) {
     Greeting greeting;
@@ -36,26 +32,25 @@ int error_of(const rdma_cm_event& event) {
     }
 }
 
+bool is_acceptable(const Greeting& greeting) {
+    return greeting.version == kProtocolVersion && greeting.targets.length != 0 &&
+           greeting.data.length != 0 && greeting.credits != 0;
+}
+
+rdma_conn_param parameters(const Greeting& greeting) {
+    rdma_conn_param param{};
+    param.private_data = &greeting;
+    param.private_data_len = sizeof greeting;
+    param.flow_control = 1;
+    param.retry_count = param.rnr_retry_count = kRetries;
+    return param;
+}
+
 socklen_t length_of(const sockaddr_storage& address) {
     return address.ss_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
 }
 
 }  // namespace
-
-bool Buffer::allocate(ibv_pd* pd, size_t bytes, int access) {
-    release();
-    memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    region_ = ibv_reg_mr(pd, memory_.get(), bytes, access);
-    size_ = bytes;
-    return region_ != nullptr;
-}
-
-void Buffer::release() {
-    if (region_ != nullptr) ibv_dereg_mr(region_);
-    region_ = nullptr;
-    memory_.reset();
-    size_ = 0;
-}
 
 Stream::Stream(int domain) : Socket(domain, SOCK_STREAM) {}
 
@@ -88,7 +83,7 @@ int Stream::listen(int backlog) {
     return 0;
 }
 
-// A request whose sender has gone meanwhile is passed over.
+// Skips a request whose sender is gone.
 int Stream::accept(std::shared_ptr<Socket>& result) {
     Guard guard(lock_);
     if (state_ != State::listening) return -EINVAL;
@@ -134,7 +129,7 @@ int Stream::connect(const Name& name) {
         case State::connected: return -EISCONN;
         case State::listening: return -EINVAL;
         case State::over: {
-            // What failed may be tried again, with an id of its own.
+            // A failed connect may be repeated, with a new id.
             tear_down();
             if (rdma_create_id(events_, &id_, this, RDMA_PS_TCP) != 0) return -errno;
             state_ = State::fresh;
@@ -154,8 +149,8 @@ int Stream::connect(const Name& name) {
 
 // ---- events of the connection manager -----------------------------------------------------------
 
-// What an event carries is copied, so that it can be acknowledged before anything is done about it:
-// an id cannot go while the program has an event of it.
+// The content of an event is copied, so that the event can be acknowledged first: an id cannot be
+// destroyed while the program holds an event of it.
 bool Stream::take_events() {
     bool any = false;
     rdma_cm_event* event = nullptr;
@@ -174,10 +169,7 @@ bool Stream::take_events() {
 }
 
 void Stream::on_event(const rdma_cm_event& event, const Greeting& greeting) {
-    if (state_ == State::listening) {
-        if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST) return on_request(event.id, greeting);
-        return drop_request(event.id);
-    }
+    if (state_ == State::listening) return on_caller(event, greeting);
     switch (event.event) {
         case RDMA_CM_EVENT_ADDR_RESOLVED:
             if (rdma_resolve_route(id_, kResolveMilliseconds) != 0) fail(errno);
@@ -185,30 +177,30 @@ void Stream::on_event(const rdma_cm_event& event, const Greeting& greeting) {
         case RDMA_CM_EVENT_ROUTE_RESOLVED: return ask_for_connection();
         case RDMA_CM_EVENT_ESTABLISHED:
             may_talk_ = true;
-            if (state_ != State::connecting) return;  // of the side that has accepted
+            if (state_ != State::connecting) return;  // on the accepting side
             if (!is_acceptable(greeting)) return fail(EPROTO);
             return begin_talk(greeting);
         case RDMA_CM_EVENT_DISCONNECTED:
             if (state_ != State::connected) return fail(ECONNREFUSED);
-            (void)take_completions();  // all that the peer had sent has come before
+            (void)take_completions();  // takes all that the peer sent before
             return on_parted();
         case RDMA_CM_EVENT_TIMEWAIT_EXIT: return;
         default: return fail(state_ == State::connecting ? error_of(event) : ECONNRESET);
     }
 }
 
-void Stream::on_request(rdma_cm_id* id, const Greeting& greeting) {
+// A listener's event: somebody wants a connection, or no longer does.
+void Stream::on_caller(const rdma_cm_event& event, const Greeting& greeting) {
+    rdma_cm_id* caller = event.id;
     try {
-        requests_.push_back({id, greeting});
+        if (event.event == RDMA_CM_EVENT_CONNECT_REQUEST)
+            return requests_.push_back({caller, greeting});
     } catch (const std::bad_alloc&) {
-        rdma_destroy_id(id);
+        rdma_destroy_id(caller);
+        return;
     }
-}
-
-void Stream::drop_request(rdma_cm_id* id) {
-    if (id == id_) return;
-    if (std::erase_if(requests_, [&](const Request& r) { return r.id == id; }) > 0)
-        rdma_destroy_id(id);
+    if (caller != id_ && std::erase_if(requests_, [&](auto& r) { return r.id == caller; }) > 0)
+        rdma_destroy_id(caller);
 }
 
 void Stream::ask_for_connection() {
@@ -220,7 +212,7 @@ void Stream::ask_for_connection() {
 
 // ---- both sides ---------------------------------------------------------------------------------
 
-// Buffers, queues, and receives: the peer may write as soon as it knows of them.
+// Buffers, queues, and receives: the peer may write as soon as it knows them.
 int Stream::set_up() {
     channel_ = ibv_create_comp_channel(id_->verbs);
     if (channel_ == nullptr) return EMFILE;
@@ -236,54 +228,24 @@ int Stream::set_up() {
     attributes.cap.max_send_sge = attributes.cap.max_recv_sge = 1;
     attributes.cap.max_inline_data = options_.inline_bytes;
     if (rdma_create_qp(id_, nullptr, &attributes) != 0) return errno;
-    constexpr int kOpen = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-    const size_t ring = options_.receive_bytes / 2 * 2;
-    const size_t table = kTargets * sizeof(Target) + options_.io_mappings * sizeof(Mapping);
-    if (!receive_ring_.allocate(id_->pd, ring, kOpen) || !table_.allocate(id_->pd, table, kOpen) ||
-        !send_ring_.allocate(id_->pd, options_.send_bytes, IBV_ACCESS_LOCAL_WRITE))
+    if (!incoming_.allocate(id_->pd, options_) || !outgoing_.allocate(id_->pd, options_))
         return ENOMEM;
-    std::memset(table_.data(), 0, table);
-    shown_bytes_ = ring / 2;
-    show_at_ = ring / 2;
-    freed_bytes_ = ring / 2;  // the other half is free too, and is shown first thing
-    return post_receives(options_.receive_queue + kControls) ? 0 : ENOMEM;
+    return Incoming::post_receives(id_->qp, options_.receive_queue + kControls) ? 0 : ENOMEM;
 }
 
-Greeting Stream::own_greeting() const {
+Greeting Stream::own_greeting() {
     Greeting greeting;
     greeting.flags = is_big_endian() ? kBigEndian : 0;
     if (options_.io_mappings > 0) greeting.flags |= kTakesMappings;
     greeting.mappings = static_cast<uint8_t>(options_.io_mappings);
     greeting.credits = htobe16(options_.receive_queue);
-    greeting.targets =
-        to_network({reinterpret_cast<uint64_t>(table_.data()), table_.rkey(), kTargets});
-    greeting.data =
-        to_network({reinterpret_cast<uint64_t>(receive_ring_.data()), receive_ring_.rkey(),
-                    static_cast<uint32_t>(receive_ring_.size() / 2)});
+    greeting.targets = to_network(outgoing_.table());
+    greeting.data = to_network(incoming_.announce_half());
     return greeting;
 }
 
-rdma_conn_param Stream::parameters(const Greeting& greeting) const {
-    rdma_conn_param param{};
-    param.private_data = &greeting;
-    param.private_data_len = sizeof greeting;
-    param.flow_control = 1;
-    param.retry_count = param.rnr_retry_count = kRetries;
-    return param;
-}
-
-bool Stream::is_acceptable(const Greeting& greeting) const {
-    return greeting.version == kProtocolVersion && greeting.targets.length != 0 &&
-           greeting.data.length != 0 && greeting.credits != 0;
-}
-
 void Stream::begin_talk(const Greeting& greeting) {
-    swaps_table_ = ((greeting.flags & kBigEndian) != 0) != is_big_endian();
-    peer_table_ = from_network(greeting.targets);
-    peer_mappings_ = (greeting.flags & kTakesMappings) != 0 ? greeting.mappings : 0;
-    targets_.push_back(from_network(greeting.data));
-    next_entry_ = 1 % peer_table_.length;
-    credit_ = be16toh(greeting.credits);
+    outgoing_.begin(id_->qp, greeting);
     state_ = State::connected;
 }
 
@@ -291,7 +253,8 @@ void Stream::fail(int error) {
     if (state_ == State::over) return;
     error_ = error;
     state_ = State::over;
-    peer_is_done_ = writes_no_more_ = true;
+    writes_no_more_ = true;
+    incoming_.end();
 }
 
 void Stream::tear_down() {
@@ -304,19 +267,11 @@ void Stream::tear_down() {
     if (channel_ != nullptr) ibv_destroy_comp_channel(channel_);
     cq_ = nullptr;
     channel_ = nullptr;
-    receive_ring_.release();
-    send_ring_.release();
-    table_.release();
+    incoming_.release();
+    outgoing_.release();
     if (id_ != nullptr) rdma_destroy_id(id_);
     id_ = nullptr;
-    sent_.clear();
-    targets_.clear();
-    read_at_ = readable_ = write_at_ = ring_used_ = 0;
-    received_ = credited_ = sent_messages_ = 0;
-    controls_out_ = 0;
-    next_target_ = 1;
-    peer_is_done_ = writes_no_more_ = reads_no_more_ = false;
-    is_armed_ = may_talk_ = is_parted_ = false;
+    writes_no_more_ = is_armed_ = may_talk_ = is_parted_ = false;
 }
 
 void Stream::close() {
@@ -324,7 +279,8 @@ void Stream::close() {
     const std::lock_guard guard(lock_);
     tear_down();
     state_ = State::over;
-    peer_is_done_ = writes_no_more_ = true;
+    writes_no_more_ = true;
+    incoming_.end();
 }
 
 Name Stream::own_name() {

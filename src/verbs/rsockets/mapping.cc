@@ -1,5 +1,5 @@
-// Buffers of the program that the peer writes directly (riomap, riowrite). Their places are written
-// into a table of the peer, as new buffers of a stream are.
+// Buffers of the program that the peer writes directly (riomap, riowrite). Their addresses are
+// written into a table at the peer, as new buffers of a stream are.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,30 +8,16 @@
 #include "verbs/rsockets/stream.h"
 
 namespace tulle::verbs::rsockets {
-namespace {
-
-Mapping swapped(const Mapping& m) {
-    return {__builtin_bswap64(m.offset),
-            {__builtin_bswap64(m.where.address), __builtin_bswap32(m.where.key),
-             __builtin_bswap32(m.where.length)}};
-}
-
-}  // namespace
 
 int Stream::publish(Guard& guard, int index, const Mapping& mapping) {
     const auto is_over = [&] { return state_ != State::connected || is_parted_; };
-    if (const int error = wait(
-            guard, true, [&] { return (may_talk_ && controls_out_ < kControls) || is_over(); }))
+    if (const int error =
+            wait(guard, true, [&] { return (may_talk_ && outgoing_.can_control()) || is_over(); }))
         return error;
     if (is_over()) return ENOTCONN;
-    const Mapping entry = swaps_table_ ? swapped(mapping) : mapping;
-    const auto number = static_cast<uint32_t>(index);
-    const uint64_t place =
-        peer_table_.address + peer_table_.length * sizeof(Target) + number * sizeof(Mapping);
-    return post_control(message(Kind::mapping, number), &entry, sizeof entry,
-                        {place, peer_table_.key, 0})
-               ? 0
-               : ECONNRESET;
+    if (outgoing_.announce(static_cast<uint32_t>(index), mapping)) return 0;
+    fail(ECONNRESET);
+    return ECONNRESET;
 }
 
 off_t Stream::map(void* memory, size_t length, int protection, off_t offset) {
@@ -45,7 +31,7 @@ off_t Stream::map(void* memory, size_t length, int protection, off_t offset) {
             return std::ranges::any_of(mapped_, [&](const Mapped& m) { return m.index == wanted; });
         };
         for (index = 0; is_taken(index); ++index) continue;
-        if (static_cast<uint32_t>(index) >= peer_mappings_) return -ENOBUFS;
+        if (static_cast<uint32_t>(index) >= outgoing_.peer_mappings()) return -ENOBUFS;
     }
     const int access = IBV_ACCESS_LOCAL_WRITE | (is_open ? IBV_ACCESS_REMOTE_WRITE : 0);
     ibv_mr* region = ibv_reg_mr(id_->pd, memory, length, access);
@@ -73,36 +59,23 @@ int Stream::unmap(void* memory, size_t length) {
     return ibv_dereg_mr(gone.region) == 0 ? 0 : -errno;
 }
 
-// What the peer has mapped there: the rest of that buffer, from the offset on.
-std::optional<Target> Stream::mapped_at(uint64_t offset) const {
-    const auto* entries =
-        reinterpret_cast<const Mapping*>(table_.data() + kTargets * sizeof(Target));
-    for (uint32_t i = 0; i < options_.io_mappings; ++i) {
-        const Mapping entry = entries[i];  // a copy: the peer may write it
-        if (offset < entry.offset || offset - entry.offset >= entry.where.length) continue;
-        const uint64_t into = offset - entry.offset;
-        return Target{entry.where.address + into, entry.where.key,
-                      entry.where.length - static_cast<uint32_t>(into)};
-    }
-    return std::nullopt;
-}
-
 ssize_t Stream::write_mapped(Pieces from, off_t offset, int flags) {
     Guard guard(lock_);
     size_t done = 0;
     while (!from.empty()) {
         const auto is_over = [&] { return state_ != State::connected || writes_no_more_; };
         const int error = wait(guard, may_wait(flags),
-                               [&] { return is_over() || (may_talk_ && has_room_to_send()); });
+                               [&] { return is_over() || (may_talk_ && outgoing_.has_room()); });
         if (error != 0) return done > 0 ? static_cast<ssize_t>(done) : -error;
         if (is_over()) return done > 0 ? static_cast<ssize_t>(done) : -EPIPE;
-        const auto target = mapped_at(static_cast<uint64_t>(offset) + done);
+        const auto target = outgoing_.mapped_at(static_cast<uint64_t>(offset) + done);
         if (!target) return done > 0 ? static_cast<ssize_t>(done) : -EINVAL;
-        ibv_sge sge{};
-        const size_t count = stage(from, target->length, sge);
-        if (!post_write(std::nullopt, &sge, *target, {static_cast<uint32_t>(count), false}))
+        const auto written = outgoing_.write_to(*target, from);
+        if (!written) {
+            fail(ECONNRESET);
             return -ECONNRESET;
-        done += count;
+        }
+        done += *written;
     }
     return static_cast<ssize_t>(done);
 }
