@@ -30,7 +30,7 @@ constexpr const char* kDescription =
     "Tulle is an InfiniBand and RoCE fabric in software: clusters simulated packet by\n"
     "packet, and RDMA programs that run without an adapter.";
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kProgramExamples = R"(Examples:
   tulle compare                   the same work on several fabrics, side by side
   tulle sim incast.yaml           one run of a scenario, in detail
   tulle run ibv_devinfo -v        a program that needs an RDMA adapter
@@ -42,7 +42,7 @@ constexpr const char* kExamples = R"(Examples:
   tulle model llama3-70b          memory and traffic of training a model
   tulle help decode               what else `decode` can do
 
-`tulle help COMMAND` explains a command, `man tulle-COMMAND` every detail of it.
+`tulle help COMMAND` explains a command, `man tulle-COMMAND` gives every detail.
 Exit codes: 0 done, 1 the run failed, 2 the command line or a file is wrong.)";
 
 std::string version() {
@@ -71,11 +71,12 @@ void add_commands(Command& program) {
 }  // namespace
 
 int run(int argc, const char* const* argv) {
-    // A reader that goes away shows as a failed write (output.h), so that files are tidied up.
+    // Without SIGPIPE a closed pipe is a failed write (output.h), so temporary files are removed.
     std::signal(SIGPIPE, SIG_IGN);
     remember_command(argc, argv);
     try {
-        return run_program({"tulle", kDescription, kExamples, version()}, add_commands, argc, argv);
+        return run_program({"tulle", kDescription, kProgramExamples, version()}, add_commands, argc,
+                           argv);
     } catch (const std::exception& error) {
         fmt::print(stderr, "tulle: {}\n", error.what());
     }

@@ -22,7 +22,7 @@ std::optional<uint64_t> parse_number(const std::string& text) {
     return value;
 }
 
-// What is wrong with a number, in the words of CLI11's checks: nothing is "".
+// The error message for a number. CLI11 takes "" for no error.
 std::string judge_number(const std::string& text, const Value& written) {
     const auto value = parse_number(text);
     if (value && *value >= written.from && *value <= written.to) return {};
@@ -37,7 +37,7 @@ std::string judge_choice(const std::string& text, const Value& written) {
         if (choice == text) return {};
         known += (known.empty() ? "" : ", ") + choice;
     }
-    return fmt::format("'{}' is none of {}", text, known);
+    return fmt::format("'{}' is not one of {}", text, known);
 }
 
 void describe(CLI::Option& option, const Value& written) {
@@ -85,7 +85,7 @@ private:
     }
 };
 
-// What is wrong where no command was chosen: CLI11 calls a word that is no command a missing one.
+// The message when no command was chosen. CLI11's own does not name an unknown word.
 std::string no_command(const CLI::App& app, const std::vector<std::string>& words) {
     std::string known;
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -97,7 +97,7 @@ std::string no_command(const CLI::App& app, const std::vector<std::string>& word
     return fmt::format("name a command: {}", known);
 }
 
-// CLI11 reports --help and --version as errors of their own with exit code 0.
+// CLI11 reports --help and --version as errors with exit code 0.
 int report(const CLI::App& app, const CLI::ParseError& error,
            const std::vector<std::string>& words) {
     if (error.get_exit_code() == 0) return app.exit(error) == 0 ? kDone : kRunFailed;
@@ -105,7 +105,7 @@ int report(const CLI::App& app, const CLI::ParseError& error,
     const std::string command =
         chosen.empty() ? app.get_name() : app.get_name() + " " + chosen.front()->get_name();
     const std::string what = chosen.empty() ? no_command(app, words) : error.what();
-    fmt::print(stderr, "{}: {}; `{} --help` shows what can be written\n", command, what, command);
+    fmt::print(stderr, "{}: {}; `{} --help` explains the command line\n", command, what, command);
     return kInputWrong;
 }
 
@@ -114,7 +114,7 @@ int report(const CLI::App& app, const CLI::ParseError& error,
 Command Command::add_command(const char* name, const char* what) {
     app_->require_subcommand(1);
     CLI::App* command = app_->add_subcommand(name, what);
-    command->footer("");  // not that of the command above
+    command->footer("");  // else it inherits the footer of its parent
     return {*command, *exit_code_};
 }
 
@@ -174,7 +174,7 @@ void Command::when_chosen(std::function<int()> work) {
     app_->callback([work = std::move(work), code = exit_code_] { *code = work(); });
 }
 
-// What stands behind `--` CLI11 leaves to the command above, which keeps it for us.
+// CLI11 hands the words after `--` to the parent command, so they are collected from both.
 void Command::when_chosen_with_program(std::function<int(std::vector<std::string>)> work) {
     app_->prefix_command();
     app_->preparse_callback([app = app_](size_t) { app->get_parent()->prefix_command(); });
@@ -216,24 +216,24 @@ CompletedCommand completed(const CLI::App& app) {
 }
 
 void add_help(Command& program) {
-    Command help = program.add_command("help", "Explain a command, as its --help does");
+    Command help = program.add_command("help", "Explain a command");
     help.add_examples(R"(Examples:
-  tulle help             the commands
-  tulle help sim         what `sim` understands
-  man tulle-sim          every detail of it)");
+  tulle help             lists the commands
+  tulle help sim         the same as `tulle sim --help`
+  man tulle-sim          every detail)");
 }
 
 void add_completion(Command& program, const CLI::App& app) {
     Command command =
-        program.add_command("completion", "Print what lets a shell complete words with Tab");
+        program.add_command("completion", "Print a script that lets a shell complete words");
     command.add_examples(R"(Examples:
-  source <(tulle completion bash)       for this shell; `make install` does it
+  source <(tulle completion bash)       `make install` installs it
   tulle completion zsh > ~/.zfunc/_tulle
   tulle completion fish > ~/.config/fish/completions/tulle.fish)");
     const std::pair<const char*, std::string (*)(const CompletedCommand&)> shells[] = {
         {"bash", bash_completion}, {"zsh", zsh_completion}, {"fish", fish_completion}};
     for (const auto& [name, script] : shells) {
-        Command shell = command.add_command(name, "For this shell");
+        Command shell = command.add_command(name, "The script of this shell");
         shell.add_examples(fmt::format("Examples:\n  tulle completion {}", name));
         shell.when_chosen([&app, script = script] {
             const std::string text = script(completed(app));
@@ -259,7 +259,7 @@ int run_program(const ProgramText& about, const std::function<void(Command&)>& a
     const std::vector<std::string> words = words_of(app, argc, argv);
     try {
         app.parse(
-            std::vector<std::string>(words.rbegin(), words.rend()));  // it takes the last first
+            std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 wants reverse order
     } catch (const CLI::ParseError& error) {
         return report(app, error, words);
     }

@@ -27,7 +27,7 @@
 namespace tulle::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kCompareExamples = R"(Examples:
   tulle compare                              an AI cluster on the usual fabrics
   tulle compare incast.yaml --fabrics ib-ndr,roce-v2-400g
   tulle compare incast.yaml --fabrics ib-ndr,mine.yaml --cost quotes.yaml
@@ -38,10 +38,10 @@ constexpr const char* kExamples = R"(Examples:
   tulle compare incast.yaml --seeds 8        with the spread over eight seeds
   tulle compare --html report.html           one page with tables and charts
 
-`tulle list profiles` names the fabrics. `man tulle-compare` explains the table,
+`tulle list profiles` lists the fabrics. `man tulle-compare` explains the table,
 the verdict, the file of prices and every key of the JSON.)";
 
-struct Options {
+struct CompareOptions {
     CompareInput input;
     uint32_t threads = 0;
     std::string cost;
@@ -53,11 +53,6 @@ struct Options {
 
 using Results = std::vector<std::optional<base::Result<sim::Result>>>;
 
-int fail(const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle compare: {}\n", error.message);
-    return exit_code;
-}
-
 base::Result<scenario::Prices> read_prices(const std::string& file) {
     if (file.empty()) return scenario::sample_prices();
     const auto text = read_text(file);
@@ -65,8 +60,8 @@ base::Result<scenario::Prices> read_prices(const std::string& file) {
     return scenario::read_prices(*text, file);
 }
 
-// A switch that no model has ports enough for is a mistake in somebody's prices. The sample cannot
-// know every switch: there it is a note, and the fabric has no price.
+// A switch with more ports than any priced model is an error in the user's file of prices. The
+// sample cannot cover every switch: with it this is a note, and the fabric has no price.
 std::optional<base::Error> check_prices(const ComparisonTask& task, const scenario::Prices& prices,
                                         bool quiet) {
     std::vector<std::string> said;
@@ -85,7 +80,8 @@ std::optional<base::Error> check_prices(const ComparisonTask& task, const scenar
     return std::nullopt;
 }
 
-// What the runs left. A trace is long, so what charts need is taken of it as soon as its run ends.
+// The outcome of all runs. Traces are long, so the series for charts are taken from each trace as
+// soon as its run ends.
 struct Runs {
     Results results;
     std::vector<report::TimeSeries> series;
@@ -113,7 +109,7 @@ Runs run_all(const ComparisonTask& task, uint32_t workers, SetUp& set_up) {
     return runs;
 }
 
-// A run that was interrupted is as missing as one that never began.
+// An interrupted run counts as missing.
 bool is_finished(const std::optional<base::Result<sim::Result>>& result) {
     return result && result->ok() && (*result)->end != sim::Result::End::interrupted;
 }
@@ -148,19 +144,23 @@ std::unique_ptr<report::Comparison> compare(const ComparisonTask& task, const Ru
     return comparison;
 }
 
-std::optional<base::Error> print(const Options& options, const report::Comparison& comparison) {
+std::optional<base::Error> print_comparison(const CompareOptions& options,
+                                            const report::Comparison& comparison) {
     Output standard = Output::standard();
     standard.write(options.quiet ? report::compare_verdict_text(comparison)
                                  : report::compare_text(comparison));
     return standard.finish();
 }
 
-int report_all(const Options& options, const report::Comparison& comparison, ResultFiles& files) {
+int report_all(const CompareOptions& options, const report::Comparison& comparison,
+               ResultFiles& files) {
     if (!files.takes_standard_output())
-        if (const auto error = print(options, comparison)) return fail(*error, kRunFailed);
-    if (const auto error = files.write()) return fail(*error, kRunFailed);
+        if (const auto error = print_comparison(options, comparison))
+            return fail("compare", *error, kRunFailed);
+    if (const auto error = files.write()) return fail("compare", *error, kRunFailed);
     if (!comparison.missing.empty())
-        return fail({fmt::format("interrupted; missing: {}", fmt::join(comparison.missing, ", "))},
+        return fail("compare",
+                    {fmt::format("interrupted; missing: {}", fmt::join(comparison.missing, ", "))},
                     kRunFailed);
     const bool are_all_complete =
         std::all_of(comparison.runs.begin(), comparison.runs.end(),
@@ -168,23 +168,23 @@ int report_all(const Options& options, const report::Comparison& comparison, Res
     return are_all_complete ? kDone : kRunFailed;
 }
 
-int run(const Options& options) {
+int compare(const CompareOptions& options) {
     catch_interrupts();
     SetUp set_up("tulle compare");
     const auto prices = read_prices(options.cost);
-    if (!prices) return fail(prices.error(), kInputWrong);
+    if (!prices) return fail("compare", prices.error(), kInputWrong);
     set_up.say("reading the scenario");
     const auto task = read_comparison(options.input);
-    if (!task) return fail(task.error(), kInputWrong);
+    if (!task) return fail("compare", task.error(), kInputWrong);
     if (const auto error = check_prices(*task, *prices, options.quiet))
-        return fail(*error, kInputWrong);
+        return fail("compare", *error, kInputWrong);
     std::unique_ptr<report::Comparison> comparison;
     auto files = ResultFiles::open(
         {{options.json, [&] { return report::json_text(report::comparison_json(*comparison)); }},
          {options.csv, [&] { return report::compare_csv(*comparison); }},
          {options.html,
           [&] { return report::compare_page(*comparison, about(task->file, task->text)); }}});
-    if (!files) return fail(files.error(), kInputWrong);
+    if (!files) return fail("compare", files.error(), kInputWrong);
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle compare: note: {}\n", note);
@@ -197,11 +197,13 @@ int run(const Options& options) {
     const Results& results = runs.results;
     for (size_t i = 0; i < results.size(); ++i)
         if (results[i] && !results[i]->ok())
-            return fail({fmt::format("{}: {}", task->fabrics[i], results[i]->error().message)},
+            return fail("compare",
+                        {fmt::format("{}: {}", task->fabrics[i], results[i]->error().message)},
                         kInputWrong);
     for (size_t i = 0; i < results.size(); ++i)
         if (results[i] && (*results[i])->end == sim::Result::End::plugin_failed)
-            return fail({fmt::format("{}: {}", task->fabrics[i], (*results[i])->stuck_reason)},
+            return fail("compare",
+                        {fmt::format("{}: {}", task->fabrics[i], (*results[i])->stuck_reason)},
                         kRunFailed);
     comparison = compare(*task, runs, *prices);
     return report_all(options, *comparison, *files);
@@ -210,43 +212,42 @@ int run(const Options& options) {
 }  // namespace
 
 void add_compare(Command& program) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<CompareOptions>();
     Command command =
-        program.add_command("compare", "The same work on several fabrics, side by side");
-    command.add_examples(kExamples);
+        program.add_command("compare", "Run the same work on several fabrics, side by side");
+    command.add_examples(kCompareExamples);
     CompareInput& input = options->input;
-    command.option("SCENARIO", input.scenario, "What to compare; by default an AI cluster", {});
-    command.option("--fabrics", input.fabrics, "Profiles, by name or file, or all",
+    command.option("SCENARIO", input.scenario, "The work to run; by default an AI cluster", {});
+    command.option("--fabrics", input.fabrics, "Profiles, each a name or a file; or all",
                    {.shown = "A,B,...", .separator = ','});
-    command.option("--seed", input.seed, "Of all that is drawn by chance", {.shown = "N"});
-    command.option("--set", input.set, "Another value for a setting, on every fabric",
-                   {.shown = "KEY=VALUE"});
+    command.option("--seed", input.seed, "Seed of all random draws", {.shown = "N"});
+    command.option("--set", input.set, "Change a setting on every fabric", {.shown = "KEY=VALUE"});
     command.option("--congestion", input.congestion,
-                   "Congestion controls side by side, by name or as files, ./mine.so",
+                   "Compare congestion controls: names, or files such as ./mine.so",
                    {.shown = "C,D,...", .separator = ','});
-    command.option("--seeds", input.seeds, "So many runs each, with the spread",
+    command.option("--seeds", input.seeds, "Repeat each run with N seeds and give the spread",
                    {.shown = "N [1]", .from = 1, .to = 1000});
-    command.option("--sweep", input.sweeps,
-                   "The same with several values of a setting; two: a grid",
+    command.option("--sweep", input.sweeps, "Compare values of a setting; given twice: a grid",
                    {.shown = "KEY=A,B,..."});
-    command.option("--cost", options->cost, "Prices of parts; by default a sample",
+    command.option("--cost", options->cost, "Read prices of parts; by default a sample",
                    {.shown = "FILE"});
     command.option("--json", options->json, "Write everything as JSON; - is standard output",
                    {.shown = "FILE"});
-    command.option("--csv", options->csv, "Write a row for each run and collective",
+    command.option("--csv", options->csv, "Write one row per run and collective",
                    {.shown = "FILE"});
-    command.option("--html", options->html, "Write one page with tables and charts",
+    command.option("--html", options->html, "Write a page with tables and charts",
                    {.shown = "FILE"});
-    command.option("--threads", options->threads, "Runs at a time; by default all cores",
+    command.option("--threads", options->threads,
+                   "Number of runs at a time; by default one per core",
                    {.shown = "N", .from = 1, .to = 1024});
     command.flag("--skip", input.skips,
-                 "Skip what repeats once its pace has settled: rings, chains, trees");
+                 "Extrapolate rings, chains and trees once their pace is steady");
     command.flag("--check", input.checks_skipping,
-                 "With --skip: simulate a part of that in full and compare");
-    command.flag("-q,--quiet", options->quiet, "The verdict alone");
+                 "With --skip: simulate a skipped part in full and compare");
+    command.flag("-q,--quiet", options->quiet, "Print only the verdict");
     command.when_chosen([options] {
         options->input.trace = !options->html.empty();
-        return run(*options);
+        return compare(*options);
     });
 }
 

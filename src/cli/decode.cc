@@ -17,10 +17,10 @@
 namespace tulle::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
-  tulle decode trace.pcap                   a line a packet, then a summary
-  tulle decode --operations trace.pcap      a line an operation: how it ended
-  tulle decode -q trace.pcapng              the summary alone
+constexpr const char* kDecodeExamples = R"(Examples:
+  tulle decode trace.pcap                   one line per packet, then a summary
+  tulle decode --operations trace.pcap      one line per operation
+  tulle decode -q trace.pcapng              only the summary
   tulle decode -v trace.pcap | less         every field of every header
   tulle decode --json out.json trace.pcap   the same for programs
   tcpdump -i any -w - udp port 4791 | tulle decode -
@@ -30,7 +30,7 @@ cooked and raw IP.
 A packet whose ICRC is wrong is reported and counted, but not followed.
 `man tulle-decode` explains every column and every key of the JSON.)";
 
-struct Options {
+struct DecodeOptions {
     std::string file;
     std::string json_file;
     decode::TextOptions text;
@@ -38,11 +38,6 @@ struct Options {
     bool quiet = false;
     bool partial = false;
 };
-
-int fail(const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle decode: {}\n", error.message);
-    return exit_code;
-}
 
 std::string packets_text(uint64_t count) {
     return fmt::format("{} packet{}", count, count == 1 ? "" : "s");
@@ -53,7 +48,7 @@ base::Error damaged(const Capture& capture) {
                         packets_text(capture.records()))};
 }
 
-// Reads the capture once, so that nothing is written of one that is damaged.
+// Reads the whole capture first, so that nothing is printed for a damaged one.
 std::optional<base::Error> scan(Capture& capture) {
     while (!is_interrupted() && capture.next()) {
     }
@@ -66,13 +61,13 @@ void hand_over(decode::Writing& text, Output& output) {
     text.clear();
 }
 
-int write_reports(const Options& options, Capture& capture) {
+int write_reports(const DecodeOptions& options, Capture& capture) {
     const bool json_to_stdout = options.json_file == "-";
     Output standard = Output::standard();
     std::optional<FileToBe> file;
     if (!options.json_file.empty() && !json_to_stdout) {
         auto created = FileToBe::create(options.json_file);
-        if (!created) return fail(created.error(), kInputWrong);
+        if (!created) return fail("decode", created.error(), kInputWrong);
         file.emplace(std::move(*created));
     }
     decode::Writing text_written;
@@ -88,7 +83,7 @@ int write_reports(const Options& options, Capture& capture) {
 
     decode::Decoder decoder(capture.link_type(), text ? &*text : nullptr, json ? &*json : nullptr);
     while (!is_interrupted() && (file || !standard.is_closed())) {
-        if (!capture.has_more_now()) standard.flush();  // somebody watches packets arrive
+        if (!capture.has_more_now()) standard.flush();  // for a user who watches packets arrive
         const auto record = capture.next();
         if (!record) break;
         decoder.packet(*record);
@@ -99,8 +94,8 @@ int write_reports(const Options& options, Capture& capture) {
 
     const bool is_damaged = !is_interrupted() && !capture.problem().empty();
     if (is_damaged && !options.partial) {
-        standard.flush();  // a pipe, which could not be read beforehand
-        return fail(damaged(capture), kInputWrong);
+        standard.flush();  // input from a pipe cannot be scanned first
+        return fail("decode", damaged(capture), kInputWrong);
     }
     if (is_damaged)
         fmt::print(stderr, "tulle decode: {}; decoded the {} before it\n", capture.problem(),
@@ -109,18 +104,18 @@ int write_reports(const Options& options, Capture& capture) {
         fmt::print(stderr, "tulle decode: interrupted; decoded the {} until then\n",
                    packets_text(capture.records()));
     if (file) {
-        if (const auto error = file->commit()) return fail(*error, kRunFailed);
+        if (const auto error = file->commit()) return fail("decode", *error, kRunFailed);
     }
-    if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+    if (const auto error = standard.finish()) return fail("decode", *error, kRunFailed);
     return is_interrupted() ? kRunFailed : kDone;
 }
 
-int decode_file(const Options& options) {
+int decode_file(const DecodeOptions& options) {
     catch_interrupts();
     auto capture = Capture::open(options.file);
-    if (!capture) return fail(capture.error(), kInputWrong);
+    if (!capture) return fail("decode", capture.error(), kInputWrong);
     if (capture->can_rewind() && !options.partial) {
-        if (const auto error = scan(*capture)) return fail(*error, kInputWrong);
+        if (const auto error = scan(*capture)) return fail("decode", *error, kInputWrong);
     }
     return write_reports(options, *capture);
 }
@@ -128,26 +123,25 @@ int decode_file(const Options& options) {
 }  // namespace
 
 void add_decode(Command& program) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<DecodeOptions>();
     Command command =
         program.add_command("decode", "Print and check captured RoCE and InfiniBand packets");
-    command.add_examples(kExamples);
+    command.add_examples(kDecodeExamples);
     command.option("FILE", options->file, "The capture, pcap or pcapng; - is standard input",
                    {.is_required = true});
     command.flag("--operations", options->operations,
-                 "A line an operation instead of a line a packet");
-    command.flag("-q,--quiet", options->quiet, "The summary alone");
+                 "Print one line per operation instead of per packet");
+    command.flag("-q,--quiet", options->quiet, "Print only the summary");
     command.flag("-v,--verbose", options->text.verbose,
-                 "Every field of every header, and the payload");
-    command.option("--dump", options->text.dump_bytes, "Payload bytes that -v shows",
+                 "Print every field of every header, and the payload");
+    command.option("--dump", options->text.dump_bytes, "Number of payload bytes that -v shows",
                    {.shown = "BYTES [128]"});
     command.flag("--roce-only", options->text.roce_only,
-                 "No lines for packets that are not RoCE or InfiniBand");
-    command.option("--json", options->json_file,
-                   "Write everything as JSON to FILE; - is standard output, then without text",
+                 "Print only packets of RoCE and InfiniBand");
+    command.option("--json", options->json_file, "Write everything as JSON; - is standard output",
                    {.shown = "FILE"});
     command.flag("--partial", options->partial,
-                 "Decode a damaged capture up to the first packet that is not whole");
+                 "Decode a damaged capture up to the first incomplete packet");
     command.when_chosen([options] {
         using Show = decode::TextOptions::Show;
         if (options->operations) options->text.show = Show::operations;

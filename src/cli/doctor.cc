@@ -24,6 +24,7 @@
 #include "cli/doctor_wire.h"
 #include "cli/exit_code.h"
 #include "cli/finding.h"
+#include "cli/output.h"
 #include "cli/result_files.h"
 #include "cli/run/environment.h"
 #include "cli/run/imports.h"
@@ -58,16 +59,17 @@ Finding look_at_sockets() {
             fmt::format("no abstract Unix sockets: {}", std::strerror(errno))};
 }
 
-// Whether a child's memory can be read, as that of another program of this user would be.
+// Tests on a child whether process_vm_readv works between programs of this user.
 Finding look_at_reach() {
     const uint64_t word = 0x7475'6c6c'65;
     int ready[2];
-    if (pipe2(ready, O_CLOEXEC) != 0) return {Finding::Kind::helps, "no pipe to try with"};
+    if (pipe2(ready, O_CLOEXEC) != 0)
+        return {Finding::Kind::helps, "cannot create a pipe for the test"};
     const pid_t child = fork();
     if (child == 0) {
         close(ready[1]);
         char end = 0;
-        const bool done = read(ready[0], &end, 1) >= 0;  // until the parent has looked
+        const bool done = read(ready[0], &end, 1) >= 0;  // waits until the parent has read
         _exit(done ? 0 : 1);
     }
     uint64_t found = 0;
@@ -117,24 +119,19 @@ std::string json_of(const std::vector<Finding>& findings, bool works) {
     return nlohmann::ordered_json{{"works", works}, {"findings", list}}.dump(2) + "\n";
 }
 
-int fail(const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle doctor: {}\n", error.message);
-    return exit_code;
-}
-
-// Prints what was found, and writes it to a file where one is named.
+// Prints the findings, and writes them to a file if one is named.
 int tell(const std::vector<Finding>& findings, const std::string& sum, const std::string& json) {
     const bool works = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
         return finding.kind == Finding::Kind::fails;
     });
     auto files = ResultFiles::open({{json, [&] { return json_of(findings, works); }}});
-    if (!files) return fail(files.error(), kInputWrong);
+    if (!files) return fail("doctor", files.error(), kInputWrong);
     if (!files->takes_standard_output()) {
         for (const Finding& finding : findings)
             fmt::print("{:<4}  {}\n", word_of(finding.kind), finding.what);
         if (!sum.empty()) fmt::print("\n{}\n", sum);
     }
-    if (const auto error = files->write()) return fail(*error, kRunFailed);
+    if (const auto error = files->write()) return fail("doctor", *error, kRunFailed);
     return works ? kDone : kRunFailed;
 }
 
@@ -149,13 +146,13 @@ int examine(const std::string& json) {
                 json);
 }
 
-// Whether one program finds all that it asks for. A name that is missing is one of ours as a rule:
-// the program is for an rdma-core that is newer than what we know.
+// Checks that one program finds all symbols it needs. A missing symbol is usually one of ours: the
+// program was built for a newer rdma-core than this one implements.
 int examine_program(const std::string& program, const std::string& json) {
     const auto folder = library_folder();
-    if (!folder) return fail(folder.error(), kRunFailed);
+    if (!folder) return fail("doctor", folder.error(), kRunFailed);
     const auto missing = missing_imports(program, environment_for(*folder, {}));
-    if (!missing) return fail(missing.error(), kInputWrong);
+    if (!missing) return fail("doctor", missing.error(), kInputWrong);
     std::vector<Finding> findings;
     for (const std::string& sentence : *missing)
         findings.push_back({Finding::Kind::fails, sentence});
@@ -171,17 +168,15 @@ int examine_program(const std::string& program, const std::string& json) {
 }  // namespace
 
 void add_doctor(Command& program) {
-    Command command =
-        program.add_command("doctor", "Say what of `tulle run` will work on this machine");
+    Command command = program.add_command("doctor", "Check what `tulle run` needs on this machine");
     command.add_examples(R"(Examples:
-  tulle doctor                what `tulle run` finds here
-  tulle doctor ib_write_bw    whether this program finds all that it asks for
+  tulle doctor                checks this machine
+  tulle doctor ib_write_bw    checks the functions that this program needs
   tulle doctor --json -       the same for programs)");
     const auto examined = std::make_shared<std::string>();
     const auto json = std::make_shared<std::string>();
-    command.option("PROGRAM", *examined, "Look at what this program asks of libraries, instead",
-                   {});
-    command.option("--json", *json, "Write what was found as JSON; - is standard output",
+    command.option("PROGRAM", *examined, "Check the library functions that this program needs", {});
+    command.option("--json", *json, "Write the findings as JSON; - is standard output",
                    {.shown = "FILE"});
     command.when_chosen([examined, json] {
         return examined->empty() ? examine(*json) : examine_program(*examined, *json);

@@ -27,11 +27,6 @@ struct Entry {
     std::string what;
 };
 
-int fail(const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle list: {}\n", error.message);
-    return exit_code;
-}
-
 std::vector<Entry> profiles() {
     std::vector<Entry> entries;
     for (const scenario::BuiltInProfile& known : scenario::built_in_profiles()) {
@@ -52,7 +47,7 @@ std::vector<Entry> examples() {
     return entries;
 }
 
-// A line for each topology, what it is behind two spaces or more.
+// One entry per topology. Two or more spaces separate the name from its description.
 std::vector<Entry> topologies() {
     std::vector<Entry> entries;
     std::string_view help = topology::spec_help();
@@ -62,7 +57,7 @@ std::vector<Entry> topologies() {
         help.remove_prefix(end + 1);
         const size_t name = line.find_first_not_of(' ');
         if (name == std::string_view::npos) continue;
-        if (name > 2 && !entries.empty()) {  // it goes on
+        if (name > 2 && !entries.empty()) {  // a continuation line
             entries.back().what += " " + std::string(line.substr(name));
             continue;
         }
@@ -74,25 +69,25 @@ std::vector<Entry> topologies() {
     return entries;
 }
 
-std::string json_of(const std::vector<Entry>& entries) {
+std::string json_of_entries(const std::vector<Entry>& entries) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const Entry& entry : entries)
         list.push_back({{"name", entry.name}, {"description", entry.what}});
     return list.dump(2) + "\n";
 }
 
-int print(const std::vector<Entry>& entries, const std::string& json) {
-    auto files = ResultFiles::open({{json, [&] { return json_of(entries); }}});
-    if (!files) return fail(files.error(), kInputWrong);
+int print_entries(const std::vector<Entry>& entries, const std::string& json) {
+    auto files = ResultFiles::open({{json, [&] { return json_of_entries(entries); }}});
+    if (!files) return fail("list", files.error(), kInputWrong);
     if (!files->takes_standard_output()) {
         size_t width = 0;
         for (const Entry& entry : entries) width = std::max(width, entry.name.size());
         Output standard = Output::standard();
         for (const Entry& entry : entries)
             standard.print("{:<{}}  {}\n", entry.name, width, entry.what);
-        if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+        if (const auto error = standard.finish()) return fail("list", *error, kRunFailed);
     }
-    if (const auto error = files->write()) return fail(*error, kRunFailed);
+    if (const auto error = files->write()) return fail("list", *error, kRunFailed);
     return kDone;
 }
 
@@ -101,29 +96,28 @@ void add_kind(Command& command, const char* name, const char* what, const char* 
     const auto json = std::make_shared<std::string>();
     Command kind = command.add_command(name, what);
     kind.add_examples(lines);
-    kind.option("--json", *json, "Write the list as JSON; - is standard output, without text",
-                {.shown = "FILE"});
-    kind.when_chosen([json, entries] { return print(entries(), *json); });
+    kind.option("--json", *json, "Write the list as JSON; - is standard output", {.shown = "FILE"});
+    kind.when_chosen([json, entries] { return print_entries(entries(), *json); });
 }
 
 }  // namespace
 
 void add_list(Command& program) {
     Command command =
-        program.add_command("list", "Print what is built in: profiles, examples, topologies");
+        program.add_command("list", "List built-in profiles, examples and topologies");
     command.add_examples(R"(Examples:
   tulle list profiles            fabrics that a scenario can name
   tulle list examples            scenarios to begin with
-  tulle list topologies --json - what a topology can be called, for programs
+  tulle list topologies --json - names of topologies, for programs
 
 `tulle show NAME` prints one of them.)");
     add_kind(command, "profiles", "Fabrics that a scenario can name",
-             "Examples:\n  tulle list profiles\n  tulle show ib-ndr       all settings of one",
+             "Examples:\n  tulle list profiles\n  tulle show ib-ndr       all its settings",
              profiles);
     add_kind(command, "examples", "Scenarios to begin with",
              "Examples:\n  tulle list examples\n  tulle show pfc-victim > mine.yaml", examples);
-    add_kind(command, "topologies", "What hosts and switches can be called",
-             "Examples:\n  tulle list topologies\n  tulle topo fat-tree:k=8  what that one is",
+    add_kind(command, "topologies", "Topologies that can be built by name",
+             "Examples:\n  tulle list topologies\n  tulle topo fat-tree:k=8  a summary of it",
              topologies);
 }
 

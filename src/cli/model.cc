@@ -21,16 +21,16 @@ using workload::Gpu;
 using workload::Layout;
 using workload::Model;
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kModelExamples = R"(Examples:
   tulle model llama3-70b                            its size, on one GPU
   tulle model llama3-70b --gpus 64 --tp 4 --pp 4 --cp 2 --virtual 5 --zero 1 \
       --micro-batches 64
   tulle model llama3-405b --gpus 16384 --tp 8 --pp 16 --json -
 
-Exit code 1: it does not fit into the memory of the GPUs. `man tulle-model`
-names the formulas.)";
+Exit code 1: the model does not fit into the memory of the GPUs.
+`man tulle-model` gives the formulas.)";
 
-struct Options {
+struct ModelOptions {
     std::string model;
     std::string gpu = "h100";
     uint32_t gpus = 1;
@@ -39,11 +39,6 @@ struct Options {
     Layout layout;
     std::string json;
 };
-
-int fail(const std::string& sentence, int exit_code) {
-    fmt::print(stderr, "tulle model: {}\n", sentence);
-    return exit_code;
-}
 
 template <class Known>
 std::string names_of(const Known& known) {
@@ -59,7 +54,7 @@ std::string bytes_text(uint64_t bytes) {
     return fmt::format("{} bytes", bytes);
 }
 
-// What one rank says in a step, by kind: how often, and how much each time.
+// What one rank sends in a step, by kind: how many messages, and how large.
 struct Saying {
     const char* key;
     const char* what;
@@ -89,7 +84,7 @@ std::vector<Saying> sayings_of(const Model& model, const Layout& layout) {
     return said;
 }
 
-// Seconds that a step computes if nothing else takes time: at the measured rate of large products.
+// Seconds of pure computation in a step, at the measured rate of large matrix products.
 double computing_seconds(const Model& model, const Layout& layout, const Gpu& gpu) {
     const double sequences = static_cast<double>(layout.data) * layout.micro_batches *
                              static_cast<double>(layout.micro_batch);
@@ -111,7 +106,7 @@ struct Reckoned {
     double step() const { return computing * (1 + bubble); }
 };
 
-std::string json_of(const Reckoned& r) {
+std::string json_of_reckoned(const Reckoned& r) {
     nlohmann::ordered_json out;
     out["model"] = r.model.name;
     out["parameters"] = parameters(r.model);
@@ -132,7 +127,7 @@ std::string json_of(const Reckoned& r) {
     return out.dump(2) + "\n";
 }
 
-void print(const Reckoned& r, Output& out) {
+void print_reckoned(const Reckoned& r, Output& out) {
     const Layout& layout = r.layout;
     out.print("Model        {}: {:.1f} billion parameters, {:.1f} of them for a token\n",
               r.model.name, static_cast<double>(parameters(r.model)) / 1e9,
@@ -162,22 +157,25 @@ void print(const Reckoned& r, Output& out) {
               static_cast<double>(layout.tokens_per_step()) / r.step());
 }
 
-int reckon(Options& options) {
+int reckon(ModelOptions& options) {
     const Model* model = workload::find_model(options.model);
     if (model == nullptr)
-        return fail(fmt::format("there is no model '{}'; there are {}", options.model,
-                                names_of(workload::models())),
+        return fail("model",
+                    {fmt::format("there is no model '{}'; there are {}", options.model,
+                                 names_of(workload::models()))},
                     kInputWrong);
     const Gpu* gpu = workload::find_gpu(options.gpu);
     if (gpu == nullptr)
-        return fail(fmt::format("there is no GPU '{}'; there are {}", options.gpu,
-                                names_of(workload::gpus())),
+        return fail("model",
+                    {fmt::format("there is no GPU '{}'; there are {}", options.gpu,
+                                 names_of(workload::gpus()))},
                     kInputWrong);
     Layout& layout = options.layout;
     const uint64_t together = uint64_t{layout.tensor} * layout.pipeline * layout.context;
     if (options.gpus % together != 0)
         return fail(
-            fmt::format("--gpus: {} is no multiple of tp x pp x cp, {}", options.gpus, together),
+            "model",
+            {fmt::format("--gpus: {} is no multiple of tp x pp x cp, {}", options.gpus, together)},
             kInputWrong);
     layout.data = static_cast<uint32_t>(options.gpus / together);
     layout.is_sequence_parallel = !options.without_sequence_parallelism;
@@ -185,53 +183,56 @@ int reckon(Options& options) {
         layout.recompute = options.recompute == "full" ? workload::Recompute::full
                                                        : workload::Recompute::selective;
     if (layout.sequence == 0) layout.sequence = model->sequence;
-    if (const auto error = check(layout, *model)) return fail(error->message, kInputWrong);
+    if (const auto error = check(layout, *model)) return fail("model", *error, kInputWrong);
 
     const Reckoned reckoned{*model, layout, *gpu};
-    auto files = ResultFiles::open({{options.json, [&] { return json_of(reckoned); }}});
-    if (!files) return fail(files.error().message, kInputWrong);
+    auto files = ResultFiles::open({{options.json, [&] { return json_of_reckoned(reckoned); }}});
+    if (!files) return fail("model", files.error(), kInputWrong);
     Output standard = Output::standard();
-    if (!files->takes_standard_output()) print(reckoned, standard);
-    if (const auto error = standard.finish()) return fail(error->message, kRunFailed);
-    if (const auto error = files->write()) return fail(error->message, kRunFailed);
+    if (!files->takes_standard_output()) print_reckoned(reckoned, standard);
+    if (const auto error = standard.finish()) return fail("model", *error, kRunFailed);
+    if (const auto error = files->write()) return fail("model", *error, kRunFailed);
     if (const auto error = check_memory(*model, layout, *gpu))
-        return fail(error->message, kRunFailed);
+        return fail("model", *error, kRunFailed);
     return kDone;
 }
 
 }  // namespace
 
 void add_model(Command& program) {
-    const auto options = std::make_shared<Options>();
-    Command command = program.add_command(
-        "model", "Reckon what training a model needs: memory, traffic, least time");
-    command.add_examples(kExamples);
+    const auto options = std::make_shared<ModelOptions>();
+    Command command =
+        program.add_command("model", "Compute memory, traffic and least time of training a model");
+    command.add_examples(kModelExamples);
     Layout& layout = options->layout;
     const auto degree = [&](const char* name, uint32_t& value, const char* what) {
         command.option(name, value, what, {.shown = "N [1]", .from = 1, .to = 1 << 20});
     };
-    command.option("NAME", options->model, "Of a model, such as llama3-70b", {.is_required = true});
-    command.option("--gpu", options->gpu, "Of which kind: a100, h100, h200, b200, gb200",
+    command.option("NAME", options->model, "A model, for example llama3-70b",
+                   {.is_required = true});
+    command.option("--gpu", options->gpu, "Kind of GPU: a100, h100, h200, b200, gb200",
                    {.shown = "NAME [h100]"});
-    degree("--gpus", options->gpus, "In all");
-    degree("--tp", layout.tensor, "Tensor parallelism");
-    degree("--pp", layout.pipeline, "Stages of the pipeline");
-    degree("--cp", layout.context, "Context parallelism");
-    degree("--ep", layout.expert, "Expert parallelism, of the ranks of cp and dp");
-    degree("--virtual", layout.chunks, "Chunks of layers a stage, interleaved");
+    degree("--gpus", options->gpus, "Total number of GPUs");
+    degree("--tp", layout.tensor, "Degree of tensor parallelism");
+    degree("--pp", layout.pipeline, "Number of pipeline stages");
+    degree("--cp", layout.context, "Degree of context parallelism");
+    degree("--ep", layout.expert, "Degree of expert parallelism, within cp x dp");
+    degree("--virtual", layout.chunks, "Number of interleaved chunks of layers per stage");
     command.option("--zero", layout.zero,
-                   "What replicas share out: 0 nothing, 1 the optimizer, "
+                   "What is sharded over replicas: 0 nothing, 1 the optimizer, "
                    "2 gradients too, 3 parameters too",
                    {.shown = "N [0]", .to = 3});
-    degree("--micro-batches", layout.micro_batches, "Of a replica, a step");
-    degree("--micro-batch", layout.micro_batch, "Sequences of one");
-    command.option("--sequence", layout.sequence, "Tokens; else as the model was trained",
+    degree("--micro-batches", layout.micro_batches, "Number of micro-batches per replica and step");
+    degree("--micro-batch", layout.micro_batch, "Number of sequences per micro-batch");
+    command.option("--sequence", layout.sequence,
+                   "Tokens per sequence; by default as the model was trained",
                    {.shown = "N", .from = 1, .to = 1 << 27});
-    command.option("--recompute", options->recompute, "What is not kept of the forward pass",
+    command.option("--recompute", options->recompute,
+                   "What to recompute of the forward pass: none, selective, full",
                    {.shown = "WHAT [selective]", .choices = {"none", "selective", "full"}});
     command.flag("--no-sequence-parallel", options->without_sequence_parallelism,
-                 "Ranks of a tensor all-reduce instead of gather and scatter");
-    command.option("--json", options->json, "Write it as JSON; - is standard output, without text",
+                 "Let tensor-parallel ranks all-reduce instead of gather and scatter");
+    command.option("--json", options->json, "Write the result as JSON; - is standard output",
                    {.shown = "FILE"});
     command.when_chosen([options] { return reckon(*options); });
 }

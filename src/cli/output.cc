@@ -20,21 +20,21 @@ base::Error cannot_write(const std::string& name, int error) {
     return {fmt::format("cannot write {}: {}", name, std::strerror(error))};
 }
 
-// The place itself where the path is a symbolic link to it.
+// Resolves a symbolic link to the file it points to.
 std::string resolved(const std::string& path) {
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                            &std::free);
     return real ? real.get() : path;
 }
 
-// mkstemp() makes files that only their owner may read; a result is as readable as any other file.
+// mkstemp() makes files that only their owner may read; results get the usual permissions.
 void apply_umask(int descriptor) {
     const mode_t mask = ::umask(0);
     ::umask(mask);
     ::fchmod(descriptor, 0666 & ~mask);
 }
 
-// Temporaries that exist, so that an end without unwinding can take them away.
+// Existing temporary files, so that an exit without unwinding can remove them.
 struct Unfinished {
     std::mutex mutex;
     std::set<std::string> paths;
@@ -67,7 +67,7 @@ void Output::write(std::string_view text) {
     if (buffer_.size() >= kBufferBytes) flush();
 }
 
-// Whole lines alone can be made to fit; what comes after the last of them waits.
+// Only complete lines can be wrapped; the rest stays in the buffer.
 void Output::flush() {
     const std::string_view all(buffer_.data(), buffer_.size());
     if (columns_ == 0) {
@@ -138,6 +138,11 @@ std::optional<base::Error> FileToBe::commit() {
     unfinished().forget(temporary_);
     temporary_.clear();
     return std::nullopt;
+}
+
+int fail(std::string_view command, const base::Error& error, int exit_code) {
+    fmt::print(stderr, "tulle {}: {}\n", command, error.message);
+    return exit_code;
 }
 
 void remove_unfinished_files() {

@@ -1,5 +1,5 @@
-// Where text goes: one buffered writer that remembers the first failure. A reader that has gone
-// away (`tulle ... | head`) is not a failure; what is written then falls on the floor.
+// A buffered writer that remembers its first failure. A closed pipe (`tulle ... | head`) is not a
+// failure; further output is discarded.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ class Output {
 public:
     Output(Descriptor descriptor, std::string name)
         : descriptor_(std::move(descriptor)), name_(std::move(name)) {}
-    // On a terminal lines are no longer than it is wide (wrap.h).
+    // On a terminal, lines are wrapped to its width (wrap.h).
     static Output standard();
 
     void write(std::string_view text);
@@ -28,9 +28,9 @@ public:
     }
     void flush();
 
-    // Nobody reads on.
+    // The reader has closed the pipe.
     bool is_closed() const { return closed_; }
-    // Flushes and says what went wrong since the beginning, if anything.
+    // Flushes, and returns the first error since the beginning, if any.
     std::optional<base::Error> finish();
 
 private:
@@ -39,15 +39,16 @@ private:
     Descriptor descriptor_;
     std::string name_;
     fmt::memory_buffer buffer_;
-    size_t columns_ = 0;  // of the terminal; 0: it is none
+    size_t columns_ = 0;  // of the terminal; 0: not a terminal
     bool closed_ = false;
     int error_ = 0;
 
     void put(std::string_view text);
 };
 
-// A file that appears whole or not at all: written beside its place under another name, and put
-// there by commit(). Something that is not a regular file, such as a pipe, is written directly.
+// A file that appears complete or not at all: it is written under a temporary name in the same
+// folder, and commit() renames it. Anything but a regular file, such as a pipe, is written
+// directly.
 class FileToBe {
 public:
     static base::Result<FileToBe> create(const std::string& path);
@@ -67,11 +68,15 @@ private:
 
     Output output_;
     std::string place_;
-    std::string temporary_;  // empty where there is none, or no longer
+    std::string temporary_;  // empty if there is none, or after commit()
 };
 
-// Takes away the temporaries of all files that were begun and not committed: for a program that is
-// about to end without unwinding.
+// Prints `tulle COMMAND: sentence` on standard error. Returns the exit code, for `return
+// fail(...)`.
+int fail(std::string_view command, const base::Error& error, int exit_code);
+
+// Removes the temporaries of all uncommitted files, for a program that is about to exit without
+// unwinding.
 void remove_unfinished_files();
 
 }  // namespace tulle::cli

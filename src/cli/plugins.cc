@@ -24,6 +24,7 @@ std::optional<Error> load_plugins(sim::Setup& setup) {
     if (auto error = load_for(setup.host)) return error;
     for (sim::HostOverride& other : setup.host_overrides)
         if (auto error = load_for(other.host)) return error;
+    setup.fabric.telemetry = sim::wants_telemetry(setup);
     if (!setup.scale_up || setup.scale_up->host.congestion != transport::Algorithm::plugin)
         return std::nullopt;
     auto inside = std::make_shared<sim::Setup>(*setup.scale_up);

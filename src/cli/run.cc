@@ -14,6 +14,7 @@
 
 #include "cli/command.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 #include "cli/run/children.h"
 #include "cli/run/device_files.h"
 #include "cli/run/environment.h"
@@ -27,25 +28,25 @@
 namespace tulle::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kRunExamples = R"(Examples:
   tulle run ibv_devinfo -v                  the adapter that programs find
   tulle run --pair 'ib_write_bw' 'ib_write_bw localhost'
-  tulle run ib_send_lat                     a server; in another shell
-  tulle run ib_send_lat localhost           its client
-  tulle run -n 4 ./my_program               four hosts, TULLE_RANK says which
+  tulle run ib_send_lat                     a server
+  tulle run ib_send_lat localhost           its client, in another shell
+  tulle run -n 4 ./my_program               four hosts, numbered by TULLE_RANK
   tulle run --loss 1% --seed 7 ./my_test    the same losses each time
   tulle run --faults rules.yaml --fault-log log.txt ./my_test
   tulle run --listen eth0 ib_write_bw       a server for other machines
   tulle run --pcap out.pcap --pair 'rping -s -C 3' 'rping -c -C 3 -a 127.0.0.1'
 
-Options of `tulle run` end where the program is named; `--` may stand before
-its name. `man tulle-run` explains what programs find.)";
+Options of `tulle run` come before the name of the program, optionally followed
+by `--`. `man tulle-run` describes the adapter that programs find.)";
 
 constexpr int kLookEveryMs = 10;
 constexpr int kReadyMs = 20'000;
 constexpr int kFarewellMs = 5'000;
 
-struct Options {
+struct RunOptions {
     uint32_t copies = 1;
     uint32_t devices = 1;
     uint32_t ports = 1;
@@ -53,7 +54,7 @@ struct Options {
     std::string link_layer = "ethernet";
     std::string listens;
     std::string congestion;
-    std::vector<live::UdpAddress> addresses;  // that these are
+    std::vector<live::UdpAddress> addresses;  // parsed from `listens`
     bool is_shared = false;
     bool is_labelled = false;
     bool explains_calls = false;
@@ -62,12 +63,8 @@ struct Options {
     WireOptions wire;
 };
 
-int fail(const std::string& message, int exit_code) {
-    fmt::print(stderr, "tulle run: {}\n", message);
-    return exit_code;
-}
-
-// A line of one command becomes that command: a shell in between would outlive it, or it the shell.
+// A single command gets `exec`, so that the shell becomes the program and neither outlives the
+// other.
 std::vector<std::string> shell_for(const std::string& line) {
     const size_t word = line.find_first_not_of(' ');
     const std::string first =
@@ -79,7 +76,7 @@ std::vector<std::string> shell_for(const std::string& line) {
 
 class Run {
 public:
-    Run(const Options& options, std::string folder, std::string wire)
+    Run(const RunOptions& options, std::string folder, std::string wire)
         : options_(options),
           folder_(std::move(folder)),
           wire_(std::move(wire)),
@@ -90,9 +87,9 @@ public:
 
     int copies();
     int pair();
-    // Whether all of the capture and of the log could be written.
+    // False if part of the capture or the log could not be written.
     bool is_wire_whole() const { return files_.is_wire_whole(); }
-    // What the hosts have counted.
+    // Prints the port counters of all hosts.
     void tell_counters() const;
 
 private:
@@ -102,13 +99,13 @@ private:
     void explain(const Children::Ended& ended, const char* what_else = "");
     bool wait_until_ready(pid_t server, std::optional<Children::Ended>& ended);
 
-    const Options& options_;
+    const RunOptions& options_;
     const std::string folder_;
     const std::string wire_;
     DeviceFiles files_;
     std::optional<Labels> labels_;
     std::vector<std::pair<pid_t, std::string>> names_;
-    std::vector<std::string> trees_;  // of device files, by rank
+    std::vector<std::string> trees_;  // folders of device files, by rank
     Children children_;
 };
 
@@ -117,8 +114,8 @@ std::string Run::name_of(uint32_t program) const {
     return fmt::format("host {}", program);
 }
 
-// Why a program ended, where it does not go without saying: one alone tells by its exit code, and
-// one that was asked to end has no secret.
+// Says why a program ended, unless it is obvious: a single program's exit code is passed on, and a
+// program that was asked to end needs no explanation.
 void Run::explain(const Children::Ended& ended, const char* what_else) {
     if (ended.exit_code == kDone || ended.was_asked_to) return;
     if (ended.signal == 0 && !is_several()) return;
@@ -176,11 +173,11 @@ void Run::tell_counters() const {
     }
 }
 
-// The first failure is the run's.
+// Returns the first exit code that is not 0.
 int Run::copies() {
     for (uint32_t rank = 0; rank < options_.copies; ++rank)
         if (start(options_.command, rank, rank) < 0)
-            return fail("cannot start another process", kRunFailed);
+            return fail("run", {"cannot start another process"}, kRunFailed);
     int exit_code = kDone;
     while (children_.running() != 0) {
         const auto ended = children_.wait(-1);
@@ -197,7 +194,7 @@ bool Run::wait_until_ready(pid_t server, std::optional<Children::Ended>& ended) 
         ended = children_.wait(kLookEveryMs);
         if (ended) return false;
     }
-    return true;  // it may be ready in a way that cannot be seen
+    return true;  // it may be ready in a way that is not visible
 }
 
 int Run::pair() {
@@ -207,7 +204,7 @@ int Run::pair() {
         explain(*ended, ", before its client began");
         return ended->exit_code != kDone
                    ? ended->exit_code
-                   : fail("the server ended before its client began", kRunFailed);
+                   : fail("run", {"the server ended before its client began"}, kRunFailed);
     }
     const pid_t client = start(shell_for(options_.pair[1]), 0, 1);
     int exit_code = kDone;
@@ -215,7 +212,8 @@ int Run::pair() {
     while (children_.running() != 0) {
         ended = children_.wait(client_ended ? kFarewellMs : -1);
         if (!ended) {
-            fmt::print(stderr, "tulle run: the client has ended, the server has not: stopped\n");
+            fmt::print(stderr,
+                       "tulle run: the client has ended; the server has not, and is stopped\n");
             children_.stop_all();
             break;
         }
@@ -226,8 +224,8 @@ int Run::pair() {
     return exit_code;
 }
 
-// Programs run elsewhere, so a file is named by its whole path.
-std::optional<std::string> check_congestion(Options& options) {
+// Programs may change their directory, so a file is passed by its absolute path.
+std::optional<std::string> check_congestion(RunOptions& options) {
     if (options.congestion.empty()) return std::nullopt;
     const std::vector<std::string_view> names = live::Pacing::names();
     if (std::find(names.begin(), names.end(), options.congestion) != names.end())
@@ -244,88 +242,91 @@ std::optional<std::string> check_congestion(Options& options) {
     return std::nullopt;
 }
 
-// Why the addresses that were named cannot be listened on; nothing if they can.
-std::optional<std::string> check_listening(Options& options) {
+// The error if the addresses cannot be listened on; nothing if they can.
+std::optional<std::string> check_listening(RunOptions& options) {
     if (options.listens.empty())
         return options.congestion.empty() ? std::nullopt
                                           : std::optional<std::string>(
-                                                "--congestion paces what goes to other machines; "
+                                                "--congestion paces traffic to other machines; "
                                                 "write --listen, too");
     if (options.link_layer != "ethernet")
-        return "--listen is RoCE v2 on Ethernet; --link-layer infiniband does not go with it";
+        return "--listen is RoCE v2 on Ethernet and excludes --link-layer infiniband";
     if (options.devices != 1)
-        return "--listen gives its addresses to one adapter; --devices does not go with it";
-    if (options.ports != 1)
-        return "--listen gives its addresses to one port; --ports does not go with it";
+        return "--listen gives its addresses to one adapter and excludes --devices";
+    if (options.ports != 1) return "--listen gives its addresses to one port and excludes --ports";
     const auto addresses = live::udp_addresses(options.listens);
     if (!addresses) return addresses.error().message;
     options.addresses = *addresses;
     return std::nullopt;
 }
 
-// What is left behind the options is the program with its arguments, untouched. A word before it
-// that looks like an option is none of ours.
-int run_programs(Options& options, std::vector<std::string> rest) {
+// `rest` is the program with its arguments, untouched. A leading word that looks like an option is
+// an unknown option.
+int run_programs(RunOptions& options, std::vector<std::string> rest) {
     if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
     if (!rest.empty() && rest.front().starts_with('-'))
-        return fail(fmt::format("there is no option '{}'; `tulle run --help` shows what can be "
-                                "written",
-                                rest.front()),
+        return fail("run",
+                    {fmt::format("there is no option '{}'; `tulle run --help` shows what can be "
+                                 "written",
+                                 rest.front())},
                     kInputWrong);
     options.command = std::move(rest);
     if (options.pair.empty() == options.command.empty())
-        return fail(options.pair.empty() ? "name a program to run, such as `tulle run ./my_program`"
-                                         : "--pair names both programs; there is nothing to add",
-                    kInputWrong);
+        return fail(
+            "run",
+            {options.pair.empty() ? "name a program to run, such as `tulle run ./my_program`"
+                                  : "--pair names both programs; remove the words after it"},
+            kInputWrong);
     if (!options.pair.empty() && options.copies != 1)
-        return fail("--pair is two programs; -n does not go with it", kInputWrong);
-    if (const auto problem = check_listening(options)) return fail(*problem, kInputWrong);
-    if (const auto problem = check_congestion(options)) return fail(*problem, kInputWrong);
+        return fail("run", {"--pair starts two programs and excludes -n"}, kInputWrong);
+    if (const auto problem = check_listening(options)) return fail("run", {*problem}, kInputWrong);
+    if (const auto problem = check_congestion(options)) return fail("run", {*problem}, kInputWrong);
     const auto folder = library_folder();
-    if (!folder) return fail(folder.error().message, kRunFailed);
+    if (!folder) return fail("run", folder.error(), kRunFailed);
     const auto wire = wire_setting(options.wire, options.link_layer == "ethernet");
-    if (!wire) return fail(wire.error().message, kInputWrong);
+    if (!wire) return fail("run", wire.error(), kInputWrong);
     Run run(options, *folder, *wire);
     const int exit_code = options.pair.empty() ? run.copies() : run.pair();
     if (options.is_verbose) run.tell_counters();
     if (run.is_wire_whole()) return exit_code;
-    return fail("the capture or the fault log is not complete: it could not be written",
+    return fail("run", {"the capture or the fault log is not complete: it could not be written"},
                 kRunFailed);
 }
 
 }  // namespace
 
 void add_run(Command& program) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<RunOptions>();
     Command command = program.add_command("run", "Run RDMA programs on this machine");
-    command.add_examples(kExamples);
-    command.option("-n", options->copies, "Start so many copies, as hosts of their own",
+    command.add_examples(kRunExamples);
+    command.option("-n", options->copies, "Start N copies, each as a host of its own",
                    {.shown = "N", .from = 1, .to = live::kMaxRank + 1});
     command.option("--pair", options->pair, "Start a server and, when it is ready, a client",
                    {.shown = "SERVER CLIENT", .words = 2});
     command.option("--link-layer", options->link_layer, "ethernet (RoCE) or infiniband",
                    {.shown = "LAYER", .choices = {"ethernet", "infiniband"}});
-    command.option("--listen", options->listens,
-                   "Reach, and be reached by, other machines: addresses or interfaces of this one, "
-                   "with commas between (RoCE v2, UDP port 4791)",
-                   {.shown = "ADDRESS|INTERFACE"});
+    command.option(
+        "--listen", options->listens,
+        "Exchange packets with other machines (RoCE v2, UDP port 4791) on these addresses "
+        "or interfaces, separated by commas",
+        {.shown = "ADDRESS|INTERFACE"});
     command.option("--congestion", options->congestion,
-                   "Pace what goes to other machines by this algorithm; a file is a plug-in",
+                   "Pace traffic to other machines by this algorithm: a name, or a plug-in",
                    {.shown = "NAME|FILE"});
     command.flag("--shared", options->is_shared,
-                 "Reach, and be reached by, programs of other users who ask for it too");
+                 "Connect to programs of other users that have this option, too");
     command.flag("--label", options->is_labelled,
-                 "Say whose each line is, as on a terminal where there are several programs");
-    command.option("--devices", options->devices, "Give each host so many adapters",
+                 "Put the name of the program before each line, as on a terminal");
+    command.option("--devices", options->devices, "Give each host N adapters",
                    {.shown = "N", .from = 1, .to = live::kMaxDevices});
-    command.option("--ports", options->ports, "Give each adapter so many ports",
+    command.option("--ports", options->ports, "Give each adapter N ports",
                    {.shown = "N", .from = 1, .to = live::kMaxPorts});
     command.flag("--explain", options->explains_calls,
-                 "Say why a call of a program was refused, too");
+                 "Also say why a call of a program was refused");
     command.flag("--verbose", options->is_verbose,
-                 "Say how work travels and why, and at the end what ports have counted");
+                 "Say which path data takes and why, and print port counters at the end");
     add_wire_options(command, options->wire);
-    // Everything from the program's name on is the program's.
+    // All words from the program's name on belong to the program.
     command.when_chosen_with_program([options](std::vector<std::string> words) {
         return run_programs(*options, std::move(words));
     });

@@ -49,11 +49,11 @@ void add_show(Command& program) {
     Command command = program.add_command("show", "Print a profile or an example");
     command.add_examples(R"(Examples:
   tulle show ib-ndr                    a profile: its values and their source
-  tulle show pfc-victim > mine.yaml    an example, to change
-  tulle show pfc-victim | tulle sim -  ... or to run as it is
+  tulle show pfc-victim > mine.yaml    copies an example, to change it
+  tulle show pfc-victim | tulle sim -  runs an example
 
-`tulle list profiles` and `tulle list examples` name them.)");
-    command.option("NAME", *name, "Of a profile or an example", {.is_required = true});
+`tulle list profiles` and `tulle list examples` list the names.)");
+    command.option("NAME", *name, "A profile or an example", {.is_required = true});
     command.when_chosen([name] { return show(*name); });
 }
 

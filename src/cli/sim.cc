@@ -28,7 +28,7 @@
 namespace tulle::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kSimExamples = R"(Examples:
   tulle sim incast.yaml                       what happened, and the verdict
   tulle sim incast.yaml --profile ib-ndr      the same work on another fabric
   tulle sim incast.yaml --set fabric.pfc.xoff=100KB -q
@@ -37,14 +37,14 @@ constexpr const char* kExamples = R"(Examples:
   tulle sim --chakra traces/gpt --topology rail:servers=4,rails=8 \
             --profile ib-ndr
   tulle sim incast.yaml --pcap out.pcapng --tap h0-switch0
-  tulle sim incast.yaml --trace out.json      for Perfetto (ui.perfetto.dev)
+  tulle sim incast.yaml --trace out.json      a timeline for ui.perfetto.dev
   tulle sim incast.yaml --html run.html --link h0-switch0
 
-`tulle list profiles` names the fabrics. The same input and seed give the same
+`tulle list profiles` lists the fabrics. The same input and seed give the same
 results with any number of threads. `man tulle-sim` explains the report, the
 files and every key of the JSON.)";
 
-struct Options {
+struct SimOptions {
     SimInput input;
     uint32_t threads = 1;
     std::string json;
@@ -59,12 +59,7 @@ struct Options {
     bool no_verdict = false;
 };
 
-int fail(const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle sim: {}\n", error.message);
-    return exit_code;
-}
-
-base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Options& options,
+base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const SimOptions& options,
                                             SetUp& set_up, RecordFiles& records) {
     ProgressLine line(setup.stop);
     drive::Options how;
@@ -77,8 +72,8 @@ base::Result<sim::Result> run_with_progress(const sim::Setup& setup, const Optio
     return drive::run(setup, how);
 }
 
-std::optional<base::Error> print(const Options& options, const report::Facts& facts,
-                                 const report::Verdict& verdict, const SimPage& page) {
+std::optional<base::Error> print_result(const SimOptions& options, const report::Facts& facts,
+                                        const report::Verdict& verdict, const SimPage& page) {
     Output standard = Output::standard();
     if (page.measured)
         standard.write(report::measured_text(facts, *page.measured).substr(1) + "\n");
@@ -89,17 +84,17 @@ std::optional<base::Error> print(const Options& options, const report::Facts& fa
     return standard.finish();
 }
 
-// What files are written of, once there is something to write.
+// What the output files are made from.
 struct Finished {
     std::unique_ptr<const report::Facts> facts;
     report::Verdict verdict;
 };
 
-int report_run(const Options& options, const sim::Setup& setup, sim::Result& result,
+int report_run(const SimOptions& options, const sim::Setup& setup, sim::Result& result,
                RecordFiles& records, Finished& finished, ResultFiles& outputs,
                const SimPage& page) {
     if (result.end == sim::Result::End::plugin_failed)
-        return fail({result.stuck_reason}, kRunFailed);
+        return fail("sim", {result.stuck_reason}, kRunFailed);
     result.trace = records.take_trace();
     finished.facts = std::make_unique<const report::Facts>(setup, result);
     records.finish(*finished.facts);
@@ -107,14 +102,15 @@ int report_run(const Options& options, const sim::Setup& setup, sim::Result& res
     const report::Facts& facts = *finished.facts;
     const report::Verdict& verdict = finished.verdict;
     if (!outputs.takes_standard_output())
-        if (const auto error = print(options, facts, verdict, page))
-            return fail(*error, kRunFailed);
-    if (const auto error = outputs.write()) return fail(*error, kRunFailed);
-    if (result.end == sim::Result::End::interrupted) return fail({verdict.sentence}, kRunFailed);
+        if (const auto error = print_result(options, facts, verdict, page))
+            return fail("sim", *error, kRunFailed);
+    if (const auto error = outputs.write()) return fail("sim", *error, kRunFailed);
+    if (result.end == sim::Result::End::interrupted)
+        return fail("sim", {verdict.sentence}, kRunFailed);
     return verdict.complete ? kDone : kRunFailed;
 }
 
-std::optional<base::Error> read_measured(const Options& options, SimPage& page) {
+std::optional<base::Error> read_measured(const SimOptions& options, SimPage& page) {
     if (options.measured.empty()) return std::nullopt;
     const auto text = read_text(options.measured);
     if (!text) return text.error();
@@ -124,24 +120,23 @@ std::optional<base::Error> read_measured(const Options& options, SimPage& page) 
     return std::nullopt;
 }
 
-int simulate(const Options& options) {
+int simulate(const SimOptions& options) {
     catch_interrupts();
     SetUp set_up("tulle sim");
     set_up.say("reading the scenario");
     if (options.pcap.empty() && !options.input.taps.empty())
-        return fail({"--tap says what is captured, but not where it goes: add --pcap FILE"},
-                    kInputWrong);
+        return fail("sim", {"--tap needs a file for its packets: add --pcap FILE"}, kInputWrong);
     const auto task = read_task(options.input);
-    if (!task) return fail(task.error(), kInputWrong);
+    if (!task) return fail("sim", task.error(), kInputWrong);
     const sim::Setup& setup = task->setup;
     if (options.html.empty() && !options.input.links.empty())
-        return fail({"--link says what a page shows, but there is none: add --html FILE"},
+        return fail("sim", {"--link needs a page to show the cable on: add --html FILE"},
                     kInputWrong);
     if (!options.pcap.empty() && setup.taps.empty())
-        return fail({"--pcap needs a cable to listen at: add --tap A-B"}, kInputWrong);
+        return fail("sim", {"--pcap needs a cable to capture at: add --tap A-B"}, kInputWrong);
     Finished finished;
     SimPage page{task->links, about(options.input.source(), task->text), {}};
-    if (const auto error = read_measured(options, page)) return fail(*error, kInputWrong);
+    if (const auto error = read_measured(options, page)) return fail("sim", *error, kInputWrong);
     const auto file = [&](SimFile kind, const std::string& path) -> ResultFiles::Wanted {
         return {path, [&finished, &page, kind] {
                     return sim_file(kind, *finished.facts, finished.verdict, page);
@@ -152,7 +147,7 @@ int simulate(const Options& options) {
          file(SimFile::links_csv, options.links_csv), file(SimFile::fct, options.fct),
          ResultFiles::Wanted{options.pcap, {}}, ResultFiles::Wanted{options.timeline, {}},
          file(SimFile::page, options.html)});
-    if (!outputs) return fail(outputs.error(), kInputWrong);
+    if (!outputs) return fail("sim", outputs.error(), kInputWrong);
     if (!options.quiet)
         for (const std::string& note : task->notes)
             fmt::print(stderr, "tulle sim: note: {}\n", note);
@@ -166,46 +161,47 @@ int simulate(const Options& options) {
     set_up.say("building the network");
     auto result = run_with_progress(setup, options, set_up, records);
     if (!result)
-        return fail({fmt::format("{}: {}", options.input.source(), result.error().message)},
+        return fail("sim", {fmt::format("{}: {}", options.input.source(), result.error().message)},
                     kInputWrong);
     return report_run(options, setup, *result, records, finished, *outputs, page);
 }
 
-void add_files(Command& command, Options& options) {
+void add_files(Command& command, SimOptions& options) {
     const auto file = [&](const char* name, std::string& path, const char* what) {
         command.option(name, path, what, {.shown = "FILE"});
     };
-    file("--json", options.json, "Write everything as JSON; - is standard output, without text");
-    file("--csv", options.flows_csv, "Write a row a flow");
-    file("--links-csv", options.links_csv, "Write a row a link");
+    file("--json", options.json, "Write everything as JSON; - is standard output");
+    file("--csv", options.flows_csv, "Write one row per flow");
+    file("--links-csv", options.links_csv, "Write one row per link");
     file("--fct", options.fct, "Write flow completion times as HPCC's simulator does");
-    file("--pcap", options.pcap, "Write the packets of each --tap");
+    file("--pcap", options.pcap, "Write the packets that pass each --tap");
     file("--trace", options.timeline, "Write a timeline for Perfetto or Chrome");
-    file("--measured", options.measured, "Read nccl-tests' output, to stand beside the run's");
-    file("--html", options.html, "Write one page: topology with loads, links over time");
+    file("--measured", options.measured, "Show this output of nccl-tests next to the results");
+    file("--html", options.html, "Write a page: topology with loads, links over time");
 }
 
 }  // namespace
 
 void add_sim(Command& program) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<SimOptions>();
     Command command = program.add_command("sim", "Simulate a fabric packet by packet");
-    command.add_examples(kExamples);
+    command.add_examples(kSimExamples);
     add_sim_input(command, options->input);
-    command.option("--tap", options->input.taps, "A cable that --pcap listens at",
+    command.option("--tap", options->input.taps, "Capture at this cable, for --pcap",
                    {.shown = "A-B"});
-    command.option("--link", options->input.links, "A cable that --html shows over time",
+    command.option("--link", options->input.links, "Show this cable over time, for --html",
                    {.shown = "A-B"});
     add_files(command, *options);
-    command.option("--threads", options->threads, "How many; the results are the same",
+    command.option("--threads", options->threads, "Number of threads; results do not depend on it",
                    {.shown = "N [1]", .from = 1, .to = 1024});
     command.flag("--skip", options->input.skips,
-                 "Skip what repeats once its pace has settled: rings, chains, trees");
+                 "Extrapolate rings, chains and trees once their pace is steady");
     command.flag("--check", options->input.checks_skipping,
-                 "With --skip: simulate a part of that in full and compare");
-    command.flag("-q,--quiet", options->quiet, "The verdict alone");
-    command.flag("--no-verdict", options->no_verdict,
-                 "Run once, and do not find out where the time went");
+                 "With --skip: simulate a skipped part in full and compare");
+    command.flag("--no-reuse", options->input.no_reuse,
+                 "For training: simulate also what repeats exactly");
+    command.flag("-q,--quiet", options->quiet, "Print only the verdict");
+    command.flag("--no-verdict", options->no_verdict, "Run once; do not say where the time went");
     command.when_chosen([options] {
         options->input.trace = !options->timeline.empty() || !options->html.empty();
         return simulate(*options);

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/subnet/check.h"
+#include "cli/subnet/query.h"
 #include "cli/subnet/route.h"
 #include "cli/subnet/sweep.h"
 #include "control/subnet/routing/engines.h"
@@ -14,17 +15,18 @@
 namespace tulle::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
-  tulle subnet route fat-tree:k=36                  what an engine makes of it
+constexpr const char* kSubnetExamples = R"(Examples:
+  tulle subnet route fat-tree:k=36                  routes of the usual engine
   tulle subnet route fabric.txt --engine dfsssp --dump lfts.txt
   ibnetdiscover > fabric.txt && tulle subnet check fabric.txt
   tulle subnet check fabric.txt --tables opensm-lfts.dump
   tulle subnet sweep fat-tree:k=8                   SMPs and time of bring-up
+  tulle subnet query fat-tree:k=8 paths --from h0 --to h9
 
 `man tulle-subnet` explains the engines and what is checked.)";
 
 constexpr const char* kRouteExamples = R"(Examples:
-  tulle subnet route fat-tree:k=36                  what an engine makes of it
+  tulle subnet route fat-tree:k=36                  routes of the usual engine
   tulle subnet route torus:6x6,hosts=2 --engine dimension-order
   tulle subnet route fabric.txt --engine dfsssp --dump lfts.txt
   tulle subnet route dragonfly:a=8,p=4,h=4 --json -
@@ -35,15 +37,33 @@ constexpr const char* kCheckExamples = R"(Examples:
   tulle subnet check fabric.txt --tables opensm-lfts.dump
   tulle subnet check ring:5 --engine min-hop        a loop, link by link
   tulle subnet check fat-tree:k=36 --shifts 100 --flows 1
+  tulle subnet check fabric.txt --partitions partitions.conf
 
 Exit code 1: something is wrong with the fabric or its tables.)";
 
 constexpr const char* kSweepExamples = R"(Examples:
   tulle subnet sweep fat-tree:k=8                   SMPs and time of bring-up
-  tulle subnet sweep fat-tree:k=8 --window 4        as few at a time as OpenSM
+  tulle subnet sweep fat-tree:k=8 --window 4        as few SMPs as OpenSM
   tulle subnet sweep torus:4x4 --loss 10000 --seed 7
+  tulle subnet sweep fat-tree:k=8 --faults 3        what each broken cable costs
+  tulle subnet sweep fat-tree:k=4 --options opensm.conf
+  tulle subnet sweep fat-tree:k=4 --partitions partitions.conf
 
-`man tulle-subnet` names the constants that the time rests on.)";
+`man tulle-subnet` lists the constants behind the time.)";
+
+constexpr const char* kQueryExamples = R"(What can be asked for:
+  paths     from a host to one other, or to all: LIDs, SL, P_Key, MTU and rate
+  nodes     adapters and switches with their LIDs
+  ports     state, LMC, MTU and rate of each
+  links     which port is cabled to which
+  groups    multicast groups
+  counters  what each node sent and received, from its performance agent
+
+Examples:
+  tulle subnet query fat-tree:k=8 paths --from h0 --to h9
+  tulle subnet query torus:4x4 paths --json -
+  tulle subnet query fabric.txt nodes --partitions partitions.conf
+)";
 
 std::string engines_text() {
     std::string out = "Engines:\n";
@@ -59,14 +79,15 @@ void add_route(Command& subnet) {
     command.option("FABRIC", options->fabric, "A topology by name, or a file; - is standard input",
                    {.is_required = true});
     command.option("--engine", options->engine,
-                   "How to route; without it, by the shape of the fabric", {.shown = "NAME"});
-    command.option("--lanes", options->lanes, "Data lanes that switches have; 8 unless told",
-                   {.shown = "N", .from = 1, .to = 8});
+                   "The routing engine; by default chosen by the topology", {.shown = "NAME"});
+    command.option("--lanes", options->lanes, "Number of data lanes of the switches; 8 by default",
+                   {.shown = "N", .from = 1, .to = control::kMostLanes});
+    command.option("--lmc", options->lmc, "Number of LIDs of a host port as 2^N; 0 by default",
+                   {.shown = "N", .to = 7});
     command.option("--dump", options->dump_file,
-                   "Write the tables as OpenSM does; - is standard output, then without text",
+                   "Write the tables in the format of OpenSM; - is standard output",
                    {.shown = "FILE"});
-    command.option("--json", options->json_file,
-                   "Write the summary as JSON to FILE; - is standard output, then without text",
+    command.option("--json", options->json_file, "Write the summary as JSON; - is standard output",
                    {.shown = "FILE"});
     command.when_chosen([options] { return route_subnet(*options); });
 }
@@ -74,24 +95,26 @@ void add_route(Command& subnet) {
 void add_check(Command& subnet) {
     const auto options = std::make_shared<CheckOptions>();
     Command command =
-        subnet.add_command("check", "Look for what is wrong with a fabric and its tables");
+        subnet.add_command("check", "Find faults of a fabric and its forwarding tables");
     command.add_examples(engines_text() + kCheckExamples);
     command.option("FABRIC", options->fabric, "A topology by name, or a file; - is standard input",
                    {.is_required = true});
     command.option("--tables", options->tables_file,
-                   "Tables to check: a dump of OpenSM, dump_lfts.sh or ibroute", {.shown = "FILE"});
+                   "Check these tables: a dump of OpenSM, dump_lfts.sh or ibroute",
+                   {.shown = "FILE"});
     command.option("--engine", options->engine,
-                   "Without --tables, how to route; by the shape of the fabric unless told",
+                   "The routing engine without --tables; by default chosen by the topology",
                    {.shown = "NAME"});
     command.exclude("--tables", "--engine");
     command.option("--shifts", options->shifts,
-                   "Shift permutations to look at; as many as take a second unless told",
+                   "Number of shift permutations to check; by default as many as take a second",
                    {.shown = "N", .from = 1});
-    command.option("--flows", options->flows,
-                   "Flows of a shift that a link may carry; more is wrong",
+    command.option("--flows", options->flows, "Most flows of a shift that may share a link",
                    {.shown = "N", .from = 1});
-    command.option("--json", options->json_file,
-                   "Write the findings as JSON to FILE; - is standard output, then without text",
+    command.option("--partitions", options->partitions_file,
+                   "Check these partitions for holes; a file as OpenSM's partitions.conf",
+                   {.shown = "FILE"});
+    command.option("--json", options->json_file, "Write the findings as JSON; - is standard output",
                    {.shown = "FILE"});
     command.when_chosen([options] { return check_subnet(*options); });
 }
@@ -103,27 +126,60 @@ void add_sweep(Command& subnet) {
     command.option("FABRIC", options->fabric, "A topology by name, or a file; - is standard input",
                    {.is_required = true});
     command.option("--engine", options->engine,
-                   "How to route; without it, by the shape of the fabric", {.shown = "NAME"});
-    command.option("--window", options->window, "SMPs under way at a time; 64 unless told",
+                   "The routing engine; by default chosen by the topology", {.shown = "NAME"});
+    command.option("--options", options->options_file, "Settings of the manager, as in opensm.conf",
+                   {.shown = "FILE"});
+    command.option("--partitions", options->partitions_file,
+                   "Partitions to set up, as in partitions.conf", {.shown = "FILE"});
+    command.option("--window", options->window, "Number of SMPs in flight; 64 by default",
                    {.shown = "N", .from = 1, .to = 65'536});
-    command.option("--loss", options->loss_per_million, "SMPs of a million lost on each cable",
+    command.option("--faults", options->faults,
+                   "Then break this many cables between switches, one after the other",
+                   {.shown = "N", .to = 1'000});
+    command.option("--loss", options->loss_per_million, "SMPs lost on each cable, out of a million",
                    {.shown = "N", .to = 500'000});
-    command.option("--seed", options->seed, "Which of them; 1 unless told", {.shown = "N"});
-    command.option("--json", options->json_file,
-                   "Write the result as JSON to FILE; - is standard output, then without text",
+    command.option("--seed", options->seed, "Seed of the losses; 1 by default", {.shown = "N"});
+    command.option("--json", options->json_file, "Write the result as JSON; - is standard output",
                    {.shown = "FILE"});
     command.when_chosen([options] { return sweep_subnet(*options); });
+}
+
+void add_query(Command& subnet) {
+    const auto options = std::make_shared<QueryOptions>();
+    Command command =
+        subnet.add_command("query", "Ask subnet administration and agents of a fabric");
+    command.add_examples(kQueryExamples);
+    command.option("FABRIC", options->fabric, "A topology by name, or a file; - is standard input",
+                   {.is_required = true});
+    command.option("WHAT", options->what, "paths, nodes, ports, links, groups or counters",
+                   {.choices = {"paths", "nodes", "ports", "links", "groups", "counters"},
+                    .is_required = true});
+    command.option("--from", options->from, "The host that asks; the first one by default",
+                   {.shown = "HOST"});
+    command.option("--to", options->to, "Destination of paths; all nodes by default",
+                   {.shown = "NODE"});
+    command.option("--engine", options->engine,
+                   "How to route; without it, by the shape of the fabric", {.shown = "NAME"});
+    command.option("--options", options->options_file,
+                   "Settings of the manager, as opensm.conf has them", {.shown = "FILE"});
+    command.option("--partitions", options->partitions_file,
+                   "Partitions to set up, as partitions.conf has them", {.shown = "FILE"});
+    command.option("--json", options->json_file,
+                   "Write the answer as JSON to FILE; - is standard output, then without text",
+                   {.shown = "FILE"});
+    command.when_chosen([options] { return query_subnet(*options); });
 }
 
 }  // namespace
 
 void add_subnet(Command& program) {
     Command command =
-        program.add_command("subnet", "Route a subnet of InfiniBand, check one, bring one up");
-    command.add_examples(kExamples);
+        program.add_command("subnet", "Route, check or bring up an InfiniBand subnet");
+    command.add_examples(kSubnetExamples);
     add_route(command);
     add_check(command);
     add_sweep(command);
+    add_query(command);
 }
 
 }  // namespace tulle::cli

@@ -23,21 +23,21 @@ namespace {
 using topology::Graph;
 using topology::Summary;
 
-constexpr const char* kExamples = R"(
-Formats: yaml, hpcc and ibnetdiscover are read and written, dot and slurm
-written.
+constexpr const char* kTopoExamples = R"(
+Formats: yaml, hpcc and ibnetdiscover, to read and write; dot and slurm, only
+to write.
 
 Examples:
   tulle topo fat-tree:k=8                         hosts, switches and cables
   tulle topo fat-tree:k=8 --to dot | dot -Tsvg    a picture of it
   tulle topo torus:4x4,hosts=2 --to yaml -o torus.yaml
-  ibnetdiscover | tulle topo -                    what a real fabric is
+  ibnetdiscover | tulle topo -                    a summary of a real fabric
   tulle topo fabric.txt --to slurm -o topology.conf
   tulle topo star:17 --rate 100Gbps --delay 1us --to hpcc
 
 `man tulle-topo` explains the formats.)";
 
-struct Options {
+struct TopoOptions {
     std::string fabric;
     std::string from;
     std::string to;
@@ -47,13 +47,8 @@ struct Options {
     std::string delay;
 };
 
-int fail(const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle topo: {}\n", error.message);
-    return exit_code;
-}
-
-// Gives cables the rate and delay of the command line where they have none.
-std::optional<base::Error> fill_in(const Options& options, Graph& graph) {
+// Sets the rate and delay of the command line on cables that have none.
+std::optional<base::Error> fill_in(const TopoOptions& options, Graph& graph) {
     uint64_t rate_bps = 0;
     base::Duration delay{};
     if (!options.rate.empty()) {
@@ -73,7 +68,7 @@ std::optional<base::Error> fill_in(const Options& options, Graph& graph) {
     return std::nullopt;
 }
 
-base::Result<Graph> load(const Options& options) {
+base::Result<Graph> load(const TopoOptions& options) {
     auto graph = read_fabric(options.fabric, options.from);
     if (!graph) return graph;
     if (auto error = fill_in(options, *graph)) return *error;
@@ -154,32 +149,32 @@ std::string summary_json(const Summary& summary) {
     return json.dump(2) + "\n";
 }
 
-// To a file, or to standard output where the path is empty or -.
+// Writes to a file, or to standard output if the path is empty or -.
 int write_out(const std::string& path, std::string_view content) {
     if (path.empty() || path == "-") {
         Output standard = Output::standard();
         standard.write(content);
-        if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+        if (const auto error = standard.finish()) return fail("topo", *error, kRunFailed);
         return kDone;
     }
     auto file = FileToBe::create(path);
-    if (!file) return fail(file.error(), kInputWrong);
+    if (!file) return fail("topo", file.error(), kInputWrong);
     file->output().write(content);
-    if (const auto error = file->commit()) return fail(*error, kRunFailed);
+    if (const auto error = file->commit()) return fail("topo", *error, kRunFailed);
     return kDone;
 }
 
-int convert(const Options& options, const Graph& graph) {
+int convert(const TopoOptions& options, const Graph& graph) {
     const auto format = fabric_format(options.to);
-    if (!format) return fail(format.error(), kInputWrong);
+    if (!format) return fail("topo", format.error(), kInputWrong);
     const auto written = topology::write(*format, graph);
-    if (!written) return fail(written.error(), kInputWrong);
+    if (!written) return fail("topo", written.error(), kInputWrong);
     return write_out(options.output_file, *written);
 }
 
-int topo(const Options& options) {
+int topo(const TopoOptions& options) {
     const auto graph = load(options);
-    if (!graph) return fail(graph.error(), kInputWrong);
+    if (!graph) return fail("topo", graph.error(), kInputWrong);
     if (!options.to.empty()) return convert(options, *graph);
     const Summary summary = topology::summarise(*graph);
     if (!options.json_file.empty()) {
@@ -192,23 +187,24 @@ int topo(const Options& options) {
 }  // namespace
 
 void add_topo(Command& program) {
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<TopoOptions>();
     Command command =
         program.add_command("topo", "Build, check and convert descriptions of fabrics");
-    command.add_examples("Topologies by name:\n" + std::string(topology::spec_help()) + kExamples);
+    command.add_examples("Topologies by name:\n" + std::string(topology::spec_help()) +
+                         kTopoExamples);
     command.option("FABRIC", options->fabric, "A topology by name, or a file; - is standard input",
                    {.is_required = true});
-    command.option("--from", options->from, "The format of the file; guessed unless told",
+    command.option("--from", options->from, "The format of the file; by default recognised",
                    {.shown = "FORMAT"});
     command.option("--to", options->to, "Write the fabric in this format", {.shown = "FORMAT"});
-    command.option("-o,--output", options->output_file, "Write to FILE", {.shown = "FILE"});
-    command.option("--json", options->json_file,
-                   "Write the summary as JSON to FILE; - is standard output, then without text",
+    command.option("-o,--output", options->output_file, "Write to FILE instead of standard output",
+                   {.shown = "FILE"});
+    command.option("--json", options->json_file, "Write the summary as JSON; - is standard output",
                    {.shown = "FILE"});
     command.exclude("--json", "--to");
-    command.option("--rate", options->rate, "Of cables that have none, such as 100Gbps",
+    command.option("--rate", options->rate, "Rate of cables that have none, for example 100Gbps",
                    {.shown = "RATE"});
-    command.option("--delay", options->delay, "Of cables that have none, such as 1us",
+    command.option("--delay", options->delay, "Delay of cables that have none, for example 1us",
                    {.shown = "TIME"});
     command.when_chosen([options] { return topo(*options); });
 }

@@ -22,29 +22,24 @@
 namespace tulle::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kWhyExamples = R"(Examples:
   tulle why incast.yaml                     where the time went, and why
   tulle why incast.yaml --profile ib-ndr    the same work on another fabric
   tulle why incast.yaml --causes 5 --json why.json
 
-Each suspected cause is taken away (the loss, the marks, the other work, the
-slow cable), and the work is run again: a cause that is one saves what it took.
+The work runs again without each suspected cause: without the loss, the marks,
+the other work, the slow cable. The time saved is what the cause had cost.
 `man tulle-why` explains the shares and the causes.)";
 
-struct Options {
+struct WhyOptions {
     SimInput input;
     uint32_t threads = 1;
     uint32_t causes = 3;
     std::string json;
 };
 
-int fail(const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle why: {}\n", error.message);
-    return exit_code;
-}
-
-base::Result<sim::Result> run(const sim::Setup& setup, const Options& options, bool explains,
-                              SetUp* set_up) {
+base::Result<sim::Result> run_once(const sim::Setup& setup, const WhyOptions& options,
+                                   bool explains, SetUp* set_up) {
     ProgressLine line(setup.stop);
     drive::Options how;
     how.threads = std::min(options.threads, drive::usable_cores());
@@ -57,43 +52,40 @@ base::Result<sim::Result> run(const sim::Setup& setup, const Options& options, b
     return drive::run(setup, how);
 }
 
-bool is_interrupted() {
-    return interrupt_flag().load(std::memory_order_relaxed);
-}
-
 // Runs the work again without each of the first causes.
-std::vector<report::Trial> try_causes(const Options& options, const report::Facts& facts,
+std::vector<report::Trial> try_causes(const WhyOptions& options, const report::Facts& facts,
                                       const report::Verdict& verdict) {
     std::vector<report::Trial> trials;
     for (const report::Cause& cause : verdict.causes) {
         if (trials.size() == options.causes || is_interrupted()) break;
         report::Trial trial{cause, "", false, facts.result.account.end - base::Instant{}, {}};
         if (const auto remedy = report::without(facts, cause)) {
-            const auto result = run(remedy->setup, options, false, nullptr);
+            const auto result = run_once(remedy->setup, options, false, nullptr);
             trial.without = remedy->without;
-            trial.ended = result && result->end == sim::Result::End::done;
-            if (trial.ended) trial.after = result->time - base::Instant{};
+            const auto time = result ? report::time_without(*remedy, *result) : std::nullopt;
+            trial.ended = time.has_value();
+            if (time) trial.after = *time;
         }
         trials.push_back(std::move(trial));
     }
     return trials;
 }
 
-int explain(const Options& options) {
+int explain(const WhyOptions& options) {
     catch_interrupts();
     SetUp set_up("tulle why");
     set_up.say("reading the scenario");
     const auto task = read_task(options.input);
-    if (!task) return fail(task.error(), kInputWrong);
+    if (!task) return fail("why", task.error(), kInputWrong);
     std::string json;
     auto files = ResultFiles::open({{options.json, [&] { return json; }}});
-    if (!files) return fail(files.error(), kInputWrong);
+    if (!files) return fail("why", files.error(), kInputWrong);
     for (const std::string& note : task->notes) fmt::print(stderr, "tulle why: note: {}\n", note);
     set_up.say("building the network");
-    const auto result = run(task->setup, options, true, &set_up);
-    if (!result) return fail(result.error(), kInputWrong);
+    const auto result = run_once(task->setup, options, true, &set_up);
+    if (!result) return fail("why", result.error(), kInputWrong);
     if (result->end == sim::Result::End::plugin_failed)
-        return fail({result->stuck_reason}, kRunFailed);
+        return fail("why", {result->stuck_reason}, kRunFailed);
     const report::Facts facts(task->setup, *result);
     const report::Verdict verdict = report::judge(facts);
     const std::vector<report::Trial> trials = try_causes(options, facts, verdict);
@@ -101,23 +93,22 @@ int explain(const Options& options) {
     if (!files->takes_standard_output()) {
         Output standard = Output::standard();
         standard.write(report::why_text(facts, verdict, trials));
-        if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+        if (const auto error = standard.finish()) return fail("why", *error, kRunFailed);
     }
-    if (const auto error = files->write()) return fail(*error, kRunFailed);
+    if (const auto error = files->write()) return fail("why", *error, kRunFailed);
     return verdict.complete && !is_interrupted() ? kDone : kRunFailed;
 }
 
 }  // namespace
 
 void add_why(Command& program) {
-    const auto options = std::make_shared<Options>();
-    Command command =
-        program.add_command("why", "What held a run up, proved by running without it");
-    command.add_examples(kExamples);
+    const auto options = std::make_shared<WhyOptions>();
+    Command command = program.add_command("why", "Find what held a run up, by running without it");
+    command.add_examples(kWhyExamples);
     add_sim_input(command, options->input);
-    command.option("--causes", options->causes, "How many are put to the test",
+    command.option("--causes", options->causes, "Number of causes to test",
                    {.shown = "N [3]", .to = 100});
-    command.option("--threads", options->threads, "How many; the results are the same",
+    command.option("--threads", options->threads, "Number of threads; results do not depend on it",
                    {.shown = "N [1]", .from = 1, .to = 1024});
     command.option("--json", options->json, "Write everything as JSON; - is standard output",
                    {.shown = "FILE"});

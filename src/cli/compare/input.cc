@@ -24,7 +24,7 @@ struct Source {
     std::string file;
 };
 
-// A fabric by its profile, or by its place in the scenario's list.
+// A fabric given by its profile, or by its position in the scenario's list.
 struct Choice {
     std::string name;
     std::string profile;
@@ -39,13 +39,13 @@ Result<Source> read_source(const std::string& scenario) {
     return Source{std::move(*text), scenario};
 }
 
-// `all` stands for every profile that connects servers.
+// `all` is every profile that connects servers.
 std::vector<std::string> names_of(const std::vector<std::string>& wanted) {
     return wanted == std::vector<std::string>{"all"} ? scenario::networks_between_servers()
                                                      : wanted;
 }
 
-// What `--fabrics` says, else the list of the scenario, else that of the built-in one.
+// The fabrics of --fabrics, else those of the scenario, else those of the built-in scenario.
 Result<std::vector<Choice>> choose_fabrics(const Source& source,
                                            const std::vector<std::string>& wanted) {
     const auto listed = scenario::read_fabrics(source.text, source.file, read_text);
@@ -97,14 +97,14 @@ Result<report::SweepAxis> parse_sweep(const std::string& text) {
     for (size_t i = 0; i < sweep.values.size(); ++i)
         for (size_t j = 0; j < i; ++j)
             if (sweep.values[i] == sweep.values[j])
-                return Error{fmt::format("--sweep {}: {} is there twice", text, sweep.values[i])};
+                return Error{fmt::format("--sweep {}: {} is given twice", text, sweep.values[i])};
     return sweep;
 }
 
 Result<std::vector<report::SweepAxis>> parse_sweeps(const std::vector<std::string>& texts) {
     constexpr size_t kMostAxes = 2;
     if (texts.size() > kMostAxes)
-        return Error{fmt::format("{} settings are swept; at most {} can be at a time", texts.size(),
+        return Error{fmt::format("--sweep names {} settings; at most {} can be swept", texts.size(),
                                  kMostAxes)};
     std::vector<report::SweepAxis> axes;
     for (const std::string& text : texts) {
@@ -120,7 +120,8 @@ Result<std::vector<report::SweepAxis>> parse_sweeps(const std::vector<std::strin
     return axes;
 }
 
-// A value for each axis: the second varies faster. One empty place without a sweep.
+// All combinations of values, one per axis; the second axis varies faster. Without a sweep, one
+// empty combination.
 std::vector<std::vector<std::string>> places_of(const std::vector<report::SweepAxis>& axes) {
     std::vector<std::vector<std::string>> places = {{}};
     for (const report::SweepAxis& axis : axes) {
@@ -139,7 +140,7 @@ class Reader {
 public:
     Reader(const CompareInput& input, Source source) : input_(input), source_(std::move(source)) {}
 
-    // With the seed that is asked for, and with those that follow it.
+    // The given seed and those that follow it.
     std::optional<Error> add_seeds(const Choice& choice, const std::vector<std::string>& place) {
         std::optional<uint64_t> seed = input_.seed;
         for (uint32_t i = 0; i < input_.seeds; ++i) {
@@ -159,7 +160,7 @@ public:
             overrides.set.emplace_back(task_.axes[i].key, place[i]);
         auto setup = scenario::read_scenario(source_.text, source_.file, read_text, overrides);
         if (!setup) {
-            // What a command line sets for all need not be of use on each.
+            // A setting for all fabrics may have no effect on some of them.
             overrides.unused_is_fine = true;
             const Error strict = setup.error();
             setup = scenario::read_scenario(source_.text, source_.file, read_text, overrides);
@@ -186,7 +187,8 @@ public:
         const std::vector<std::vector<std::string>> places = places_of(task_.axes);
         const size_t runs = choices->size() * places.size() * input_.seeds;
         if (runs > kMostRuns)
-            return Error{fmt::format("{} runs are too many; at most {}", runs, kMostRuns)};
+            return Error{
+                fmt::format("{} runs are too many; at most {} are allowed", runs, kMostRuns)};
         auto set = parse_settings(input_.set);
         if (!set) return set.error();
         overrides_.set = std::move(*set);

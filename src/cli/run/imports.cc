@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As a shell finds it; empty if it does not.
+// Finds a program as a shell does; empty if there is none.
 std::string find_program(const std::string& program) {
     if (program.find('/') != std::string::npos) return fs::exists(program) ? program : "";
     const char* path = std::getenv("PATH");
@@ -30,7 +30,7 @@ std::string find_program(const std::string& program) {
     return "";
 }
 
-// The loader that the program names; empty for scripts and programs that need none.
+// The loader that the program names; empty for scripts and static programs.
 std::string loader_of(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     Elf64_Ehdr head{};
@@ -49,7 +49,7 @@ std::string loader_of(const std::string& file) {
     return "";
 }
 
-// Called itself, the loader lists what it would load and says what is missing.
+// Called directly, the loader lists what it would load and what is missing.
 [[noreturn]] void become_loader(const std::string& loader, const std::string& file,
                                 const std::vector<Variable>& variables, int output) {
     dup2(output, STDOUT_FILENO);
@@ -79,7 +79,7 @@ base::Result<std::vector<std::string>> missing_imports(const std::string& progra
     if (loader.empty())
         return base::Error{fmt::format("'{}' is a script or linked statically", program)};
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return base::Error{"no pipe to listen at"};
+    if (pipe2(ends, O_CLOEXEC) != 0) return base::Error{"cannot create a pipe"};
     const Descriptor output(ends[0]);
     Descriptor input(ends[1]);
     const pid_t child = fork();

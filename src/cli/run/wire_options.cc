@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kMillion = 1'000'000;
 
-// An option that makes something of a share of all packets is a rule like those of a file.
+// --loss 1% and its like become rules, as if they were written in the file of --faults.
 base::Result<bool> add_share(const std::string& text, const char* option, transport::FaultAct act,
                              std::vector<transport::FaultRule>& rules) {
     if (text.empty()) return true;
@@ -76,11 +76,11 @@ base::Result<bool> add_times(const WireOptions& options, std::string& setting) {
     return true;
 }
 
-// Programs run in folders of their own, and settings are parted by spaces.
+// Programs may run in other folders, so names are absolute. Settings are separated by spaces.
 base::Result<std::string> full_name(const std::string& file, const char* option) {
     const std::string name = fs::absolute(file).string();
     if (name.find(' ') != std::string::npos)
-        return base::Error{fmt::format("{} '{}': a name without spaces, please", option, file)};
+        return base::Error{fmt::format("{} '{}': the path must not contain spaces", option, file)};
     return name;
 }
 
@@ -127,20 +127,19 @@ void add_wire_options(Command& command, WireOptions& options) {
     command.option("--pcap", options.capture_file, "Write the packets of all programs",
                    {.shown = "FILE"});
     command.flag("--strict", options.is_strict,
-                 "Check all that adapters check; slower: all data goes by packets");
+                 "Check all that adapters check; slower: all data travels in packets");
     const Value share{.shown = "SHARE"};
-    command.option("--loss", options.loss, "Lose this share of packets", share);
-    command.option("--reorder", options.reorder, "Deliver this share late", share);
-    command.option("--duplicate", options.duplicate, "Deliver this share twice", share);
-    command.option("--corrupt", options.corrupt, "Damage a bit of this share", share);
-    command.option("--delay", options.delay, "Deliver all so much later", {.shown = "TIME"});
+    command.option("--loss", options.loss, "Lose this share of packets, for example 1%", share);
+    command.option("--reorder", options.reorder, "Deliver this share of packets late", share);
+    command.option("--duplicate", options.duplicate, "Deliver this share of packets twice", share);
+    command.option("--corrupt", options.corrupt, "Flip a bit in this share of packets", share);
+    command.option("--delay", options.delay, "Delay all packets by this time", {.shown = "TIME"});
     command.option("--rate", options.rate, "Send no faster than this", {.shown = "RATE"});
-    command.option("--faults", options.rules_file, "What happens to which packets, by rules",
-                   {.shown = "FILE"});
-    command.option("--seed", options.seed, "Which faults; the same ones for the same seed",
-                   {.shown = "N"});
-    command.option("--fault-log", options.log_file, "Write a line for each fault",
-                   {.shown = "FILE"});
+    command.option("--faults", options.rules_file,
+                   "Read rules that say which packets suffer which fault", {.shown = "FILE"});
+    command.option("--seed", options.seed,
+                   "Seed of the faults; the same seed gives the same faults", {.shown = "N"});
+    command.option("--fault-log", options.log_file, "Write one line per fault", {.shown = "FILE"});
 }
 
 }  // namespace tulle::cli

@@ -26,6 +26,7 @@ Result<scenario::Overrides> overrides_of(const SimInput& input) {
     overrides.seed = input.seed;
     overrides.skips = input.skips || input.checks_skipping;
     overrides.checks_skipping = input.checks_skipping;
+    overrides.reuses = !input.no_reuse;
     auto set = parse_settings(input.set);
     if (!set) return set.error();
     overrides.set = std::move(*set);
@@ -58,7 +59,7 @@ std::optional<Error> check_words(const SimInput& input) {
     return std::nullopt;
 }
 
-// The files of HPCC's simulator count hosts and switches together, paths included.
+// HPCC's files number hosts and switches together, also in paths.
 Result<SimTask> read_hpcc(const SimInput& input, const std::string& config) {
     std::string paths;
     if (!input.paths.empty()) {
@@ -77,7 +78,7 @@ Result<sim::Setup> read_scenario(const SimInput& input, const std::string& text)
     return scenario::read_scenario(text, input.scenario, read_text, *overrides);
 }
 
-// A trace is the work of a scenario that says nothing else.
+// A trace becomes a scenario with no other work.
 Result<SimTask> read_trace(const SimInput& input) {
     const auto overrides = overrides_of(input);
     if (!overrides) return overrides.error();
@@ -89,7 +90,7 @@ Result<SimTask> read_trace(const SimInput& input) {
     return SimTask{std::move(*setup), {}, std::move(text), {}};
 }
 
-// A path belongs to the flows between its two ends.
+// A path applies to the flows between its two ends.
 std::optional<Error> add_paths(const std::string& file, sim::Setup& setup) {
     const auto text = read_text(file);
     if (!text) return text.error();
@@ -129,7 +130,7 @@ Result<SimTask> read_source(const SimInput& input) {
     return SimTask{std::move(*setup), {}, *text, {}};
 }
 
-// A scenario has read its settings already.
+// A scenario has already read its settings.
 std::optional<Error> set_on(const SimInput& input, sim::Setup& setup) {
     const auto set = parse_settings(input.set);
     if (!set) return set.error();

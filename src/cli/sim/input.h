@@ -1,4 +1,4 @@
-// From the words of the command line to what a simulation is given.
+// Turns the command line into the setup of a simulation.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,27 @@
 namespace tulle::cli {
 
 struct SimInput {
-    // One of these.
+    // Exactly one of these is given.
     std::string scenario;
     std::string hpcc_config;
     std::string connection_matrix;
-    std::string chakra;  // what the files are called without ".0.et"
+    std::string chakra;  // the common prefix of the files, without ".0.et"
     std::string simai;
 
     std::string profile;
     std::string topology;
     std::string paths;
     std::optional<uint64_t> seed;
-    std::string congestion;          // an algorithm, or the file of one
+    std::string congestion;          // the name or the file of an algorithm
     std::vector<std::string> set;    // "key=value"
     std::vector<std::string> taps;   // "A-B"
     std::vector<std::string> links;  // the same, for the page
     bool trace = false;
     bool skips = false;
     bool checks_skipping = false;
+    bool no_reuse = false;
 
-    // The file that says what is simulated.
+    // The file that describes what is simulated.
     const std::string& source() const {
         return !scenario.empty()      ? scenario
                : !hpcc_config.empty() ? hpcc_config
@@ -44,12 +45,12 @@ struct SimInput {
 
 struct SimTask {
     sim::Setup setup;
-    std::vector<uint32_t> links;     // cables that the page shows
-    std::string text;                // of the scenario, or of what stands in for it
-    std::vector<std::string> notes;  // a sentence for each thing in the input that has no effect
+    std::vector<uint32_t> links;     // cables to show on the page
+    std::string text;                // of the scenario, or of the file used instead
+    std::vector<std::string> notes;  // one sentence per input that has no effect
 };
 
-// What is wrong is one sentence; the run has not begun.
+// An error is one sentence; the run has not begun.
 base::Result<SimTask> read_task(const SimInput& input);
 
 }  // namespace tulle::cli

@@ -18,6 +18,12 @@ constexpr milliseconds kQuietFor{2000};
 constexpr uint64_t kMillion = 1'000'000;
 constexpr const char* kEraseLine = "\r\033[K";
 
+// Setting up and running are one wait: it begins with the first line of the program.
+milliseconds waited() {
+    static const auto since = std::chrono::steady_clock::now();
+    return std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - since);
+}
+
 uint64_t millionths(uint64_t part, uint64_t whole) {
     if (whole == 0) return 0;
     return static_cast<uint64_t>(base::uint128_t{std::min(part, whole)} * kMillion / whole);
@@ -56,15 +62,17 @@ std::string time_left(uint64_t done, milliseconds elapsed) {
 }
 
 TerminalLine::TerminalLine()
-    : began_(std::chrono::steady_clock::now()), is_terminal_(::isatty(STDERR_FILENO) != 0) {}
+    : began_(std::chrono::steady_clock::now()), is_terminal_(::isatty(STDERR_FILENO) != 0) {
+    waited();
+}
 
 void TerminalLine::show(const std::function<std::string(milliseconds elapsed)>& text) {
+    if (waited() < (is_terminal_ ? kQuietFor : next_line_)) return;
     const auto elapsed =
         std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began_);
-    if (elapsed < (is_terminal_ ? kQuietFor : next_line_)) return;
     if (!is_terminal_) {
         fmt::print(stderr, "{}\n", text(elapsed));
-        next_line_ = 2 * elapsed;
+        next_line_ = 2 * waited();
         return;
     }
     fmt::print(stderr, "{}{}", kEraseLine, text(elapsed));

@@ -10,13 +10,16 @@
 #include "cli/fabric_input.h"
 #include "cli/output.h"
 #include "cli/result_files.h"
+#include "cli/subnet/policy_input.h"
 #include "cli/subnet/routed.h"
 #include "control/subnet/check/cables.h"
 #include "control/subnet/check/credit_loops.h"
+#include "control/subnet/check/partitions.h"
 #include "control/subnet/check/reach.h"
 #include "control/subnet/check/spread.h"
 #include "control/subnet/routing/ways.h"
 #include "topology/ib_speed.h"
+#include "topology/ibnetdiscover.h"
 #include "topology/quantities.h"
 
 namespace tulle::cli {
@@ -28,16 +31,11 @@ using control::Subnet;
 using topology::Graph;
 
 constexpr size_t kMostShown = 8;
-// Paths that are followed for shifts unless told otherwise: a second or two.
+// Number of paths to follow for shifts by default: one or two seconds.
 constexpr uint64_t kPathsOfShifts = 20'000'000;
 
-int fail(const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle subnet check: {}\n", error.message);
-    return exit_code;
-}
-
-// One thing that was looked at: a sentence, whether it is wrong, and what exactly.
-struct Finding {
+// The result of one check: a sentence, whether it is a fault, and details.
+struct CheckResult {
     std::string key;    // in JSON
     std::string label;  // in text
     bool is_wrong = false;
@@ -48,21 +46,27 @@ struct Finding {
 
 class Checker {
 public:
-    Checker(const FabricWithFaults& fabric, const Routed& routed, const CheckOptions& options)
-        : fabric_(fabric), graph_(fabric.graph), routed_(routed), options_(options) {}
+    Checker(const FabricWithFaults& fabric, const Routed& routed,
+            const control::PartitionPolicy* partitions, const CheckOptions& options)
+        : fabric_(fabric),
+          graph_(fabric.graph),
+          routed_(routed),
+          partitions_(partitions),
+          options_(options) {}
 
-    std::vector<Finding> check_all() {
+    std::vector<CheckResult> check_all() {
         check_guids();
         check_cables();
         check_reach();
         check_credit_loops();
         check_shifts();
+        if (partitions_ != nullptr) check_partitions();
         return std::move(findings_);
     }
 
 private:
-    Finding& add(const char* key, const char* label) {
-        return findings_.emplace_back(Finding{key, label});
+    CheckResult& add(const char* key, const char* label) {
+        return findings_.emplace_back(CheckResult{key, label});
     }
     std::string end_text(topology::CableEnd end) const {
         return fmt::format("{} port {}", graph_.nodes[end.node].name, end.port + 1);
@@ -83,7 +87,7 @@ private:
     }
 
     void check_guids() {
-        Finding& finding = add("guids", "GUIDs");
+        CheckResult& finding = add("guids", "GUIDs");
         const auto shared = control::shared_guids(fabric_.as_written);
         finding.is_wrong = !shared.empty();
         finding.sentence = shared.empty() ? "no two nodes share one"
@@ -96,7 +100,7 @@ private:
     }
 
     void check_cables() {
-        Finding& finding = add("cables", "Cables");
+        CheckResult& finding = add("cables", "Cables");
         const auto odd = control::odd_cables(graph_);
         finding.is_wrong = !odd.empty();
         const bool has_rates = std::any_of(graph_.cables.begin(), graph_.cables.end(),
@@ -117,7 +121,7 @@ private:
     }
 
     void check_reach() {
-        Finding& finding = add("reach", "Reach");
+        CheckResult& finding = add("reach", "Reach");
         const control::Reach reach = control::check_reach(routed_.subnet, routed_.routing.tables);
         finding.is_wrong = !reach.is_whole();
         finding.sentence =
@@ -153,7 +157,7 @@ private:
     }
 
     void check_credit_loops() {
-        Finding& finding = add("credit_loops", "Credit loops");
+        CheckResult& finding = add("credit_loops", "Credit loops");
         const auto loop = control::find_credit_loop(routed_.subnet, routed_.routing.tables,
                                                     routed_.routing.lanes);
         const uint8_t lanes = routed_.routing.lanes.count;
@@ -172,7 +176,7 @@ private:
         }
     }
 
-    // What no table can do better: a switch sends all that its hosts send over its links.
+    // A lower bound for any table: a switch sends all traffic of its hosts over its links.
     uint64_t least_flows() const {
         uint64_t least = 1;
         for (uint32_t s = 0; s < routed_.subnet.switch_count(); ++s) {
@@ -191,7 +195,7 @@ private:
     }
 
     void check_shifts() {
-        Finding& finding = add("shifts", "Shifts");
+        CheckResult& finding = add("shifts", "Shifts");
         const uint64_t hosts = std::max<uint64_t>(graph_.host_count(), 1);
         const uint64_t asked =
             options_.shifts.value_or(std::max<uint64_t>(kPathsOfShifts / hosts, 1));
@@ -224,11 +228,43 @@ private:
                              : static_cast<double>(paths.sum) / static_cast<double>(paths.links);
     }
 
+    void check_partitions() {
+        CheckResult& finding = add("partitions", "Partitions");
+        const control::PartitionCheck found =
+            control::check_partitions(graph_, topology::node_guids(graph_), *partitions_);
+        const auto name = [&](uint32_t node) { return graph_.nodes[node].name; };
+        for (const control::UnknownMember& member : found.unknown)
+            finding.details.push_back(
+                fmt::format("{}:{}: partition {} names '{}', and the fabric has no such node",
+                            options_.partitions_file, member.line, member.partition, member.name));
+        for (const std::string& partition : found.without_full_member)
+            finding.details.push_back(fmt::format(
+                "partition {} has members, and no full one: nobody in it can talk", partition));
+        for (const uint32_t node : found.isolated)
+            finding.details.push_back(fmt::format("{} can talk to no other host", name(node)));
+        for (const uint32_t node : found.without_manager)
+            finding.details.push_back(
+                fmt::format("{} shares no partition with the subnet manager, at {}: it can ask for "
+                            "no path",
+                            name(node), name(graph_.endpoints().front())));
+        for (const uint32_t node : found.too_many)
+            finding.details.push_back(
+                fmt::format("{} is in more partitions than a port has room for", name(node)));
+        finding.is_wrong = !finding.details.empty();
+        finding.sentence =
+            fmt::format("{} of {} pairs of hosts may talk, in {} partition{}", found.pairs_that_may,
+                        found.pairs, partitions_->partitions.size(),
+                        partitions_->partitions.size() == 1 ? "" : "s");
+        finding.numbers["pairs"] = found.pairs;
+        finding.numbers["pairs_that_may_talk"] = found.pairs_that_may;
+    }
+
     const FabricWithFaults& fabric_;
     const Graph& graph_;
     const Routed& routed_;
+    const control::PartitionPolicy* partitions_;
     const CheckOptions& options_;
-    std::vector<Finding> findings_;
+    std::vector<CheckResult> findings_;
 };
 
 std::string tables_text(const Routed& routed, const CheckOptions& options) {
@@ -239,13 +275,13 @@ std::string tables_text(const Routed& routed, const CheckOptions& options) {
     return fmt::format("by {}{}{}", routed.engine->name, note.empty() ? "" : ": ", note);
 }
 
-std::string text_of(const std::vector<Finding>& findings, const std::string& tables) {
+std::string text_of_check(const std::vector<CheckResult>& findings, const std::string& tables) {
     std::string out = fmt::format("{:<14}{}\n", "Tables", tables);
-    for (const Finding& finding : findings) {
+    for (const CheckResult& finding : findings) {
         out += fmt::format("{:<14}{:<7}{}\n", finding.label, finding.is_wrong ? "WRONG" : "ok",
                            finding.sentence);
         const size_t shown = std::min(finding.details.size(), kMostShown);
-        // A loop is shown whole: half of it explains nothing.
+        // A loop is printed in full; half of it explains nothing.
         const size_t end = finding.key == "credit_loops" ? finding.details.size() : shown;
         for (size_t i = 0; i < end; ++i) out += fmt::format("  {}\n", finding.details[i]);
         if (end < finding.details.size())
@@ -254,14 +290,14 @@ std::string text_of(const std::vector<Finding>& findings, const std::string& tab
     return out;
 }
 
-std::string json_of(const std::vector<Finding>& findings, const Routed& routed,
-                    const std::string& tables, bool is_wrong) {
+std::string json_of_check(const std::vector<CheckResult>& findings, const Routed& routed,
+                          const std::string& tables, bool is_wrong) {
     nlohmann::ordered_json json;
     json["is_wrong"] = is_wrong;
     json["tables"] = tables;
     json["engine"] = nullptr;
     if (routed.engine != nullptr) json["engine"] = routed.engine->name;
-    for (const Finding& finding : findings) {
+    for (const CheckResult& finding : findings) {
         auto& entry = json[finding.key];
         entry["is_wrong"] = finding.is_wrong;
         entry["sentence"] = finding.sentence;
@@ -275,25 +311,27 @@ std::string json_of(const std::vector<Finding>& findings, const Routed& routed,
 
 int check_subnet(const CheckOptions& options) {
     const auto fabric = read_fabric_with_faults(options.fabric, "");
-    if (!fabric) return fail(fabric.error(), kInputWrong);
+    if (!fabric) return fail("subnet check", fabric.error(), kInputWrong);
     const auto routed = options.tables_file.empty()
                             ? route_by_engine(fabric->graph, options.engine, 8)
                             : route_by_dump(fabric->graph, options.tables_file);
-    if (!routed) return fail(routed.error(), kInputWrong);
-    std::vector<Finding> findings;
+    if (!routed) return fail("subnet check", routed.error(), kInputWrong);
+    const auto policies = read_policies("", options.partitions_file, "");
+    if (!policies) return fail("subnet check", policies.error(), kInputWrong);
+    std::vector<CheckResult> findings;
     bool is_wrong = false;
     const std::string tables = tables_text(*routed, options);
     auto files = ResultFiles::open(
-        {{options.json_file, [&] { return json_of(findings, *routed, tables, is_wrong); }}});
-    if (!files) return fail(files.error(), kInputWrong);
-    findings = Checker(*fabric, *routed, options).check_all();
+        {{options.json_file, [&] { return json_of_check(findings, *routed, tables, is_wrong); }}});
+    if (!files) return fail("subnet check", files.error(), kInputWrong);
+    findings = Checker(*fabric, *routed, policies->settings.partitions.get(), options).check_all();
     is_wrong = std::any_of(findings.begin(), findings.end(),
-                           [](const Finding& finding) { return finding.is_wrong; });
-    if (const auto error = files->write()) return fail(*error, kRunFailed);
+                           [](const CheckResult& finding) { return finding.is_wrong; });
+    if (const auto error = files->write()) return fail("subnet check", *error, kRunFailed);
     if (!files->takes_standard_output()) {
         Output standard = Output::standard();
-        standard.write(text_of(findings, tables));
-        if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+        standard.write(text_of_check(findings, tables));
+        if (const auto error = standard.finish()) return fail("subnet check", *error, kRunFailed);
     }
     return is_wrong ? kRunFailed : kDone;
 }

@@ -1,4 +1,4 @@
-// `tulle subnet check`: what is wrong with a fabric and its forwarding tables.
+// `tulle subnet check`: finds faults of a fabric and its forwarding tables.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@ namespace tulle::cli {
 
 struct CheckOptions {
     std::string fabric;
-    std::string engine;       // empty: the one that is made for the fabric's shape
-    std::string tables_file;  // empty: an engine makes the tables
+    std::string engine;           // empty: chosen by the topology
+    std::string tables_file;      // empty: an engine computes the tables
+    std::string partitions_file;  // as partitions.conf; empty: partitions are not checked
     std::string json_file;
-    std::optional<uint64_t> shifts;  // to look at; none: as many as take a second or so
-    std::optional<uint64_t> flows;   // on a link in a shift, at the most; none: see the man page
+    std::optional<uint64_t> shifts;  // to check; none: as many as take about a second
+    std::optional<uint64_t> flows;   // most on a link in a shift; none: see the man page
 };
 
 int check_subnet(const CheckOptions& options);

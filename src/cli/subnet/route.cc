@@ -15,16 +15,11 @@
 namespace tulle::cli {
 namespace {
 
-int fail(const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle subnet route: {}\n", error.message);
-    return exit_code;
-}
-
 struct Summary {
     uint64_t lids = 0;
     uint64_t hosts = 0;
     uint64_t entries = 0;
-    uint32_t longest = 0;  // path, in links between switches
+    uint32_t longest = 0;  // longest path, in links between switches
 };
 
 uint32_t longest_to(const control::Subnet& subnet, const control::ForwardingTables& tables,
@@ -68,7 +63,7 @@ Summary summarise(const Routed& routed) {
     return summary;
 }
 
-std::string text_of(const Routed& routed) {
+std::string text_of_routes(const Routed& routed) {
     const Summary summary = summarise(routed);
     const control::Routing& routing = routed.routing;
     std::string out = fmt::format("{:<14}{}, {}\n", "Engine", routed.engine->name,
@@ -88,7 +83,7 @@ std::string text_of(const Routed& routed) {
     return out;
 }
 
-std::string json_of(const Routed& routed) {
+std::string json_of_routes(const Routed& routed) {
     const Summary summary = summarise(routed);
     const control::Routing& routing = routed.routing;
     nlohmann::ordered_json json;
@@ -102,7 +97,7 @@ std::string json_of(const Routed& routed) {
     json["lanes"] = routing.lanes.count;
     json["is_deadlock_free"] = routing.is_deadlock_free;
     json["cpu_seconds"] = routed.cpu_seconds;
-    // By the switch of the sender, then by LID: only where they say something.
+    // By the sender's switch, then by LID; empty if the routing assigns no levels.
     json["service_levels"] = nlohmann::ordered_json::object();
     if (routing.lanes.service_levels.empty()) return json.dump(2) + "\n";
     for (uint32_t s = 0; s < routed.subnet.switch_count(); ++s) {
@@ -118,21 +113,22 @@ std::string json_of(const Routed& routed) {
 
 int route_subnet(const RouteOptions& options) {
     const auto graph = read_fabric(options.fabric, "");
-    if (!graph) return fail(graph.error(), kInputWrong);
+    if (!graph) return fail("subnet route", graph.error(), kInputWrong);
     std::optional<Routed> routed;
     auto files = ResultFiles::open(
-        {{options.json_file, [&] { return json_of(*routed); }},
+        {{options.json_file, [&] { return json_of_routes(*routed); }},
          {options.dump_file,
           [&] { return control::write_lfts(*graph, routed->subnet, routed->routing.tables); }}});
-    if (!files) return fail(files.error(), kInputWrong);
-    auto found = route_by_engine(*graph, options.engine, static_cast<uint8_t>(options.lanes));
-    if (!found) return fail(found.error(), kInputWrong);
+    if (!files) return fail("subnet route", files.error(), kInputWrong);
+    auto found = route_by_engine(*graph, options.engine, static_cast<uint8_t>(options.lanes),
+                                 static_cast<uint8_t>(options.lmc));
+    if (!found) return fail("subnet route", found.error(), kInputWrong);
     routed.emplace(std::move(*found));
-    if (const auto error = files->write()) return fail(*error, kRunFailed);
+    if (const auto error = files->write()) return fail("subnet route", *error, kRunFailed);
     if (files->takes_standard_output()) return kDone;
     Output standard = Output::standard();
-    standard.write(text_of(*routed));
-    if (const auto error = standard.finish()) return fail(*error, kRunFailed);
+    standard.write(text_of_routes(*routed));
+    if (const auto error = standard.finish()) return fail("subnet route", *error, kRunFailed);
     return kDone;
 }
 

@@ -1,4 +1,4 @@
-// `tulle subnet route`: the forwarding tables of a fabric, by an engine.
+// `tulle subnet route`: computes the forwarding tables of a fabric.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@ namespace tulle::cli {
 
 struct RouteOptions {
     std::string fabric;
-    std::string engine;  // empty: the one that is made for the fabric's shape
+    std::string engine;  // empty: chosen by the topology
     std::string json_file;
     std::string dump_file;
     uint32_t lanes = 8;
+    uint32_t lmc = 0;
 };
 
 int route_subnet(const RouteOptions& options);

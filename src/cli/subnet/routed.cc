@@ -20,10 +20,10 @@ base::Error unknown_engine(const std::string& name) {
 }  // namespace
 
 base::Result<Routed> route_by_engine(const topology::Graph& graph, const std::string& engine,
-                                     uint8_t max_lanes) {
+                                     uint8_t max_lanes, uint8_t lmc) {
     const control::RoutingEngine* const named = control::routing_engine_named(engine);
     if (!engine.empty() && named == nullptr) return unknown_engine(engine);
-    const auto owners = control::assign_lids(graph);
+    const auto owners = control::assign_lids(graph, lmc);
     if (!owners) return owners.error();
     auto subnet = control::Subnet::make(graph, *owners);
     if (!subnet) return subnet.error();

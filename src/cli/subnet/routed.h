@@ -1,4 +1,4 @@
-// A fabric with its forwarding tables, by an engine or from a dump.
+// A fabric with its forwarding tables, from an engine or a dump.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@ namespace tulle::cli {
 
 struct Routed {
     control::Subnet subnet;
-    const control::RoutingEngine* engine = nullptr;  // none: the tables are from a dump
+    const control::RoutingEngine* engine = nullptr;  // null: the tables are from a dump
     control::Routing routing;
-    double cpu_seconds = 0;  // of routing
+    double cpu_seconds = 0;  // spent on routing
 };
 
-// `engine` empty: the one that is made for the fabric's shape.
+// An empty `engine` means: chosen by the topology.
 base::Result<Routed> route_by_engine(const topology::Graph& graph, const std::string& engine,
-                                     uint8_t max_lanes);
+                                     uint8_t max_lanes, uint8_t lmc = 0);
 base::Result<Routed> route_by_dump(const topology::Graph& graph, const std::string& file);
 
 }  // namespace tulle::cli
