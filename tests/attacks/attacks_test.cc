@@ -10,10 +10,6 @@
 namespace tulle::live {
 namespace {
 
-constexpr std::array<std::byte, 8> kHarm = {std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
-                                            std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
-                                            std::byte{0xff}, std::byte{0xff}};
-
 // Two programs of one user that are connected, so that each knows the other.
 class Couple {
 public:

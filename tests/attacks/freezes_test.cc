@@ -89,11 +89,14 @@ TEST_F(FreezeTest, a_bell_that_is_a_pipe_neither_ends_nor_holds_up_whoever_rings
             const auto slot = parent.take<uint32_t>();
             const std::lock_guard guard(program.side.host->lock());
             const std::vector<std::byte> message(64, std::byte{1});
-            for (int i = 0; i < 1000; ++i) {
-                program.side.host->send_management(program.side.host->world().resolve_slot(slot),
-                                                   message);
+            World& its_world = program.side.host->world();
+            const auto peer = its_world.resolve_slot(slot);
+            const auto send = [&] {
+                program.side.host->send_management(peer, message);
                 program.side.host->flush_management();
-            }
+            };
+            while (!its_world.at(peer.value).can_send()) send();  // until the peer has answered
+            for (int i = 0; i < 1000; ++i) send();
             return 0;
         });
         const auto where = victim.channel().take<Whereabouts>();
@@ -108,7 +111,6 @@ TEST_F(FreezeTest, a_bell_that_is_a_pipe_neither_ends_nor_holds_up_whoever_rings
             stranger.card.bell = ends[1];
             stranger.board().wants_bell.store(1);
             (void)stranger.call(where.slot);
-            close(is_full ? -1 : ends[1]);
             parent.send(stranger.card.slot);
             for (;;) {
                 stranger.await_callers();
@@ -136,7 +138,7 @@ TEST_F(FreezeTest, a_process_that_takes_no_calls_holds_up_nobody) {
     Process victim(uid, [&](const Channel&) {
         Program program(identity_in(world, 1, false));
         const std::lock_guard guard(program.side.host->lock());
-        return program.side.host->world().resolve_slot(slot) == Host::kNowhere ? 0 : 1;
+        return program.side.host->world().resolve_slot(slot) == SoftwareAdapter::kNowhere ? 0 : 1;
     });
     EXPECT_EQ(victim.exit_code(), 0);
 }
@@ -186,10 +188,10 @@ TEST_F(FreezeTest, who_answers_late_does_not_take_its_caller_for_dead) {
         Program program(identity_in(world, 1, false));
         const std::lock_guard guard(program.side.host->lock());
         World& known = program.side.host->world();
-        const bool was_silent = known.resolve_slot(slot) == Host::kNowhere;
+        const bool was_silent = known.resolve_slot(slot) == SoftwareAdapter::kNowhere;
         parent.send(1);
         (void)parent.take<int>();
-        return was_silent && known.resolve_slot(slot) != Host::kNowhere ? 0 : 1;
+        return was_silent && known.resolve_slot(slot) != SoftwareAdapter::kNowhere ? 0 : 1;
     });
     (void)caller.channel().take<int>();
     late.channel().send(1);
@@ -200,6 +202,11 @@ TEST_F(FreezeTest, who_answers_late_does_not_take_its_caller_for_dead) {
     EXPECT_EQ(late.exit_code(), 0);
 }
 
+bool has_peer(Program& program) {
+    const std::lock_guard guard(program.side.host->lock());
+    return !program.side.host->world().receiving().empty();
+}
+
 // "At work" for ever: one who has proven nothing is not waited for, one who has not for ever.
 TEST_F(FreezeTest, deregistration_ends_whatever_a_peer_says_that_it_does) {
     for (const bool has_proven : {false, true}) {
@@ -207,7 +214,8 @@ TEST_F(FreezeTest, deregistration_ends_whatever_a_peer_says_that_it_does) {
             Program program(identity_in(world, 0, false));
             parent.send(program.whereabouts());
             (void)parent.take<char>();
-            program.look();
+            // Only what has come can say that it is at work.
+            while (!has_peer(program)) program.look();
             const auto start = Clock::now();
             const std::lock_guard guard(program.side.host->lock());
             program.side.host->withdraw_region(program.side.key);
@@ -319,7 +327,9 @@ TEST_F(FreezeTest, users_who_take_the_names_of_all_slots_keep_nobody_out) {
             Program program(identity_in(name, 1, false));
             const std::lock_guard guard(program.side.host->lock());
             program.side.host->world().meet_all();
-            return program.side.host->world().resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
+            return program.side.host->world().resolve_slot(where.slot) != SoftwareAdapter::kNowhere
+                       ? 0
+                       : 1;
         });
         EXPECT_EQ(second.exit_code(), 0);
         EXPECT_EQ(end(first), 0);

@@ -61,7 +61,7 @@ private:
 class Victim {
 public:
     explicit Victim(const Identity& who) : memory_(kRegion + 2 * kGuard, kGuardByte) {
-        host_ = Host::open(who, manager_);
+        host_ = SoftwareAdapter::open(who, manager_);
         const std::lock_guard guard(host_->lock());
         pd_ = host_->adapter().memory().create_pd();
         cq_ = host_->adapter().create_cq(4096);
@@ -156,7 +156,7 @@ private:
 
     Manager manager_;
     std::vector<std::byte> memory_;
-    std::unique_ptr<Host> host_;
+    std::unique_ptr<SoftwareAdapter> host_;
     transport::PdId pd_;
     transport::CqId cq_;
     uint32_t key_ = 0;
@@ -169,7 +169,9 @@ int be_hammered(const Channel& parent, const Identity& who) {
     const auto slot = parent.take<uint32_t>();
     std::atomic<bool> is_over{false};
     std::thread listener([&] {
-        (void)parent.take<char>();
+        char word = 0;
+        while (!parent.receive(word))
+            continue;  // a long run takes longer than anybody is waited for
         is_over = true;
     });
     for (uint64_t rounds = 0; !is_over; ++rounds) {
@@ -346,8 +348,17 @@ private:
         std::memcpy(mad.data(), head.data(), head.size());
         mad[16] = std::byte{0};
         mad[17] = std::byte(0x10 + random_.below(12));
-        put_bytes(RecordKind::management,
-                  std::span(mad).first(random_.below(8) == 0 ? random_.below(257) : 256));
+        wire::Packet packet;
+        packet.opcode = wire::opcode_of(wire::Service::ud, wire::Operation::send_only);
+        packet.set_dest_qp(wire::Qpn{1});
+        packet.extended.send.qkey = wire::kGsiQKey;
+        packet.extended.send.source_qp = wire::Qpn{1};
+        packet.payload_length = random_.below(8) == 0 ? random_.below(257) & 0xffff : 256;
+        std::array<std::byte, sizeof packet + sizeof mad> record;
+        std::memcpy(record.data(), static_cast<const void*>(&packet), sizeof packet);
+        std::memcpy(record.data() + sizeof packet, mad.data(), mad.size());
+        put_bytes(RecordKind::packet,
+                  std::span(record).first(sizeof packet + packet.payload_length));
     }
     void put_garbage() { put_bytes(static_cast<RecordKind>(random_.below(8)), bytes(200)); }
     void put_bytes(RecordKind kind, std::span<const std::byte> data) {

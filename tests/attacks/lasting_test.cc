@@ -37,7 +37,7 @@ int be_server(const Channel& parent, const std::string& world) {
     parent.send(program.whereabouts());
     char word = 0;
     while (parent.receive(word) && word != 'q') {
-        Host& host = *program.side.host;
+        SoftwareAdapter& host = *program.side.host;
         if (word == 'a') {
             (void)program.side.hear();
             const std::lock_guard guard(host.lock());
@@ -89,7 +89,9 @@ TEST(LastingTest, signals_during_calls_lose_no_peer) {
             setitimer(ITIMER_REAL, &often, nullptr);
             Program program(identity_in(world, 1, false));
             const std::lock_guard guard(program.side.host->lock());
-            return program.side.host->world().resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
+            return program.side.host->world().resolve_slot(where.slot) != SoftwareAdapter::kNowhere
+                       ? 0
+                       : 1;
         });
         EXPECT_EQ(client.exit_code(), 0) << i;
     }
@@ -121,7 +123,8 @@ TEST(LastingTest, a_call_outlasts_signals) {
         const itimerval often{{0, 20'000}, {0, 20'000}};
         setitimer(ITIMER_REAL, &often, nullptr);
         const std::lock_guard guard(program.side.host->lock());
-        return program.side.host->world().resolve_slot(where.slot) != Host::kNowhere ? 0 : 1;
+        return program.side.host->world().resolve_slot(where.slot) != SoftwareAdapter::kNowhere ? 0
+                                                                                                : 1;
     });
     server.stop();
     client.channel().send('!');
@@ -142,7 +145,7 @@ TEST(LastingTest, a_client_finds_the_successor_of_its_server) {
     const auto first = server->channel().take<Whereabouts>();
     Process client(uid, [&](const Channel& parent) {
         Program program(identity_in(world, 1, false));
-        Host& host = *program.side.host;
+        SoftwareAdapter& host = *program.side.host;
         const auto find = [&] {
             const std::lock_guard guard(host.lock());
             return host.world().resolve_slot(first.slot);
@@ -152,8 +155,8 @@ TEST(LastingTest, a_client_finds_the_successor_of_its_server) {
         (void)parent.take<char>();
         const auto successor = find();
         program.look();
-        return known != Host::kNowhere && find() != Host::kNowhere &&
-                       (successor == Host::kNowhere || successor != known)
+        return known != SoftwareAdapter::kNowhere && find() != SoftwareAdapter::kNowhere &&
+                       (successor == SoftwareAdapter::kNowhere || successor != known)
                    ? 0
                    : 1;
     });
@@ -225,9 +228,10 @@ TEST(LastingTest, looking_for_a_port_takes_little_time) {
                 clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
                 const auto found = program.side.host->ports().find(6, 7471, where.gid);
                 clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-                return found == Host::kNowhere ? INT64_MAX
-                                               : (after.tv_sec - before.tv_sec) * 1'000'000'000 +
-                                                     after.tv_nsec - before.tv_nsec;
+                return found == SoftwareAdapter::kNowhere
+                           ? INT64_MAX
+                           : (after.tv_sec - before.tv_sec) * 1'000'000'000 + after.tv_nsec -
+                                 before.tv_nsec;
             };
             const int64_t first = look();
             parent.send(Cost{first, look()});

@@ -27,7 +27,7 @@ struct Wellbeing {
 class Lender {
 public:
     explicit Lender(const Identity& who) : program(who) {
-        Host& host = *program.side.host;
+        SoftwareAdapter& host = *program.side.host;
         const std::lock_guard guard(host.lock());
         const auto domain = host.adapter().create_xrc_domain();
         host.xrc_borrower().open(domain, kFile);
@@ -41,7 +41,7 @@ public:
         Completion completion;
         for (int i = 0; i < 50; ++i)
             if (program.side.take(completion)) ++completed;
-        Host& host = *program.side.host;
+        SoftwareAdapter& host = *program.side.host;
         const std::lock_guard guard(host.lock());
         return {host.world().own().outside_of_srq(queue.value), host.world().own().slot(),
                 host.adapter().waiting_receives(queue), completed, program.is_unharmed()};

@@ -2,6 +2,7 @@
 // and says how it fares.
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,6 +13,10 @@
 namespace tulle::live {
 
 inline constexpr uint64_t kUntouched = 0x0123'4567'89ab'cdef;
+// What attackers write.
+inline constexpr std::array<std::byte, 8> kHarm = {
+    std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
+    std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
 
 // What a victim says of itself: an attacker who knows all of it does no harm.
 struct Whereabouts {

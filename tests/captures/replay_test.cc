@@ -153,8 +153,8 @@ std::vector<Case> read_cases(const std::string& name) {
 }
 
 bool is_from_client(const wire::Frame& frame) {
-    return frame.network == wire::Network::ipv4 ? frame.ipv4.source.bytes[3] == 2
-                                                : frame.grh.source.bytes[15] == 2;
+    return frame.network == wire::NetworkHeader::ipv4 ? frame.ipv4.source.bytes[3] == 2
+                                                      : frame.grh.source.bytes[15] == 2;
 }
 
 // The packets of one connection, in the order in which they were captured.

@@ -86,7 +86,10 @@ Case link_retries(Draw& draw) {
     drawn.with = drawn.without;
     drawn.with.graph.cables[place / 2].loss_per_trillion =
         draw.between(50, 400) * uint64_t{1'000'000'000};
-    drawn.answers = {{CauseKind::link_retries, link_name(drawn.with, place)}};
+    // Both directions have errors. Where the link gives a packet up, it is lost on that cable.
+    drawn.answers = {{CauseKind::link_retries, link_name(drawn.with, place)},
+                     {CauseKind::link_retries, link_name(drawn.with, place ^ 1)},
+                     {CauseKind::lossy_cable, cable_name(drawn.with, place / 2)}};
     return drawn;
 }
 

@@ -101,7 +101,7 @@ Case other_work_beside_program(Draw& draw) {
     // by the receiver's link, where it does too: the ring waits at either.
     drawn.answers = {
         {CauseKind::other_work, link_name(setup, place_to_host(setup, pair.destination))},
-        {CauseKind::shared_adapter, host_name(setup, pair.source)}};
+        {CauseKind::other_work, host_name(setup, pair.source)}};
     return drawn;
 }
 

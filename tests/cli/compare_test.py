@@ -194,7 +194,7 @@ switches:
         self.assertLessEqual(max(map(len, text.stdout.decode().splitlines())), 100)
 
 
-# Every part of the document is there: two networks, flows, pauses, a cable whose ends differ.
+# Uses every part of the document: two networks, flows, pauses, a cable whose ends differ.
 EVERYTHING = """
 topology: rail:servers=2,rails=2,storage=1
 gpus: {scale_up: nvlink4}
@@ -208,7 +208,7 @@ qos: [{node: storage0, pfc_priorities: [4], willing: no}]
 
 
 def keys_of(value):
-    """Names of all fields, but those of a finding, which go by its kind."""
+    """Names of all fields, except those of findings, which depend on the kind."""
     if isinstance(value, list):
         return set().union(*map(keys_of, value))
     if not isinstance(value, dict):

@@ -267,7 +267,7 @@ class Decoding(InAFolder):
 
 
 class LinkTypes(InAFolder):
-    """The same packets in every wrapping that captures know."""
+    """The same packets in every link type of captures."""
 
     def decoded(self, records, link_type):
         report = decode_json(self.file("capture", pcap([(r, len(r)) for r in records], link_type)))

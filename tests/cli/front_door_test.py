@@ -1,4 +1,4 @@
-"""The front door: help, lists, completion, version, and what is refused before anything runs."""
+"""The front door: help, lists, completion, version, and refusals before anything runs."""
 
 import fcntl
 import json
@@ -36,13 +36,13 @@ def refusal(*arguments, **keywords):
 
 
 def below(help_text):
-    """The commands that a help lists."""
+    """The commands listed in a help text."""
     _, _, listing = help_text.partition("\nSubcommands:\n")
     return re.findall(r"^  ([a-z-]+)", listing.partition("\n\n")[0], re.MULTILINE)
 
 
 def all_commands(words=()):
-    """Every command with those below it, as words."""
+    """Every command and subcommand, as words."""
     yield words
     for name in below(output(*words, "--help")):
         if name != "help":
@@ -95,6 +95,8 @@ class Lists(unittest.TestCase):
             self.assertEqual(len(entries), len(lines))
             for entry, line in zip(entries, lines):
                 self.assertTrue(line.startswith(entry["name"]), line)
+                if kind != "topologies":
+                    self.assertTrue(entry["description"], line)
 
     def test_what_is_not_there_is_said_with_where_to_look(self):
         self.assertIn("tulle list profiles", refusal("show", "no-such"))
@@ -206,7 +208,7 @@ class Refused(unittest.TestCase):
         self.assertFalse(pathlib.Path(out).exists())
 
     def test_every_packet_lost_is_questioned(self):
-        # Presets with sanitizers build no drop-ins; what is refused needs none.
+        # Presets with sanitizers build no drop-ins; refusals need none.
         somewhere = {**os.environ, "TULLE_LIBRARIES": "/"}
         for option in ("--loss", "--corrupt", "--duplicate", "--reorder"):
             self.assertIn("did you mean 1%?", refusal("run", option, "1", "true", env=somewhere))
@@ -225,7 +227,7 @@ class Threads(unittest.TestCase):
         reports = [json.loads(output("sim", "-", "--threads", threads, "--json", "-",
                                      input=SLOW.encode())) for threads in (1, 1024)]
         self.assertEqual(reports[0]["hash"], reports[1]["hash"])
-        # 1,024 threads that take turns need minutes; a busy machine is no reason to fail.
+        # 1,024 threads that take turns need minutes; a busy machine must not fail the test.
         self.assertLess(reports[1]["engine"]["cpu_s"], 20 * reports[0]["engine"]["cpu_s"] + 2)
 
     @unittest.skipIf(IS_SANITIZED, "a sanitizer has its own wishes about stacks")

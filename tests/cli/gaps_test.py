@@ -15,11 +15,11 @@ ONE_FLOW = {"name": "pairs", "topology": "leaf-spine:leaves=2,spines=2,hosts=4",
             "work": [{"flows": [{"from": 0, "to": 4, "bytes": "4MB"}]}]}
 INCAST = {**ONE_FLOW, "work": [{"incast": {"to": 0, "bytes": "1MB"}}]}
 
-# Without congestion control, which would answer to whatever else is changed.
+# Without congestion control, which would react to every other change.
 BASE = {"fabric": {"marking": "none"}, "hosts": {"congestion": {"algorithm": "none"}}}
 LIMITED = {"algorithm": "fixed_rate", "fixed_rate": {"rate": "100Gbps"}}
 
-# What differs from the base, and the kind of share that must be the largest part of the gap.
+# The difference from the base, and the kind of share that must be the largest part of the gap.
 PAIRS = {
     "a slower line": ({"fabric": {"link": {"rate": "200Gbps"}}}, ONE_FLOW, {"serialization"}),
     "longer cables": ({"fabric": {"link": {"delay": "100us"}}}, ONE_FLOW, {"propagation"}),
@@ -27,7 +27,7 @@ PAIRS = {
     "slow adapters": ({"hosts": {"send_latency": "60us"}}, ONE_FLOW, {"software"}),
     "a slow bus for sending": ({"hosts": {"send_toll": {"rate": "150Gbps"}}}, ONE_FLOW,
                                {"host_bus"}),
-    # What the bus does not take is held back before the host, or waits in it.
+    # What the bus cannot take is held back before the host, or waits in it.
     "a slow bus for receiving": ({"hosts": {"receive_toll": {"rate": "150Gbps"}}}, ONE_FLOW,
                                  {"host_bus", "held"}),
     "a small window": ({"hosts": {"window": 20}}, ONE_FLOW, {"window"}),
@@ -64,7 +64,7 @@ class Gaps(unittest.TestCase):
         (self.path / name).write_text(json.dumps(profile))
 
     def behind(self, change, scenario):
-        """The claim about the fabric that is behind, and by how many picoseconds it is."""
+        """The claim about the slower fabric, and its gap in picoseconds."""
         (self.path / "scenario.yaml").write_text(json.dumps(scenario))
         self.write("other.yaml", change)
         result = tulle("compare", "scenario.yaml", "--fabrics", "base.yaml,other.yaml", "--json",

@@ -1,4 +1,4 @@
-"""Ctrl-C while packets arrive: what is known so far is printed and written, whole."""
+"""Ctrl-C while packets arrive: results so far are printed, and files are complete."""
 
 import json
 import os
@@ -14,7 +14,7 @@ CAPTURE = (CAPTURES / "rc-rnr-nak.pcap").read_bytes()
 
 
 def read_until(descriptor, text):
-    """What is printed up to the given text, at least."""
+    """The output up to at least the given text."""
     shown = b""
     while text not in shown:
         shown += os.read(descriptor, 4096)

@@ -1,4 +1,4 @@
-"""`tulle model` reckons what training a model needs, and refuses what does not fit."""
+"""`tulle model` computes what training a model needs, and refuses what does not fit."""
 
 import json
 import unittest
@@ -16,7 +16,7 @@ class Model(unittest.TestCase):
         found = json.loads(done.stdout)
         self.assertEqual(found["parameters"], 70_553_706_496)
         self.assertEqual(found["tokens_per_step"], 2 * 64 * 8192)
-        # Four a layer of the stage and micro-batch; a micro-batch of 8,192 tokens on two ranks.
+        # Four per layer of the stage and micro-batch; a micro-batch has 8,192 tokens on two ranks.
         tensor = next(one for one in found["says"] if one["kind"] == "tensor")
         self.assertEqual(tensor, {"kind": "tensor", "times": 4 * 20 * 64, "bytes": 2 * 4096 * 8192})
         self.assertEqual(found["bubble"], 3 / (5 * 64))

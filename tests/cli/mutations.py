@@ -1,4 +1,4 @@
-"""Examples and profiles, changed at random: the program answers, whatever it is given.
+"""Examples and profiles, changed at random: the program must answer every input.
 
 usage: mutations.py TULLE EXAMPLES PROFILES COUNT [FIRST_SEED]
 
@@ -72,7 +72,7 @@ CHANGES = (change_number, change_number, change_number, swap_words, put_piece, c
 
 
 def drawn(seed, examples, profiles):
-    """A file's text, its name, and the words of the command line that it takes."""
+    """A file's text, its name, and the command line for it."""
     draw = random.Random(seed)
     is_profile = draw.random() < 0.4
     source = draw.choice(profiles if is_profile else examples)
@@ -93,7 +93,7 @@ def peak_kb(pid):
 
 
 def watch(process, output):
-    """What is wrong with how it runs; nothing if it ends, or goes on and has said so."""
+    """What is wrong with the run; nothing if it ends, or continues and has said so."""
     begin = time.monotonic()
     while True:
         try:

@@ -21,7 +21,7 @@ def compile_c(source, target, *flags):
 
 
 def found(*arguments):
-    """What a run found, without what names its input and how fast the engine was."""
+    """The results of a run, without the names of its input and the speed of the engine."""
     result = tulle("sim", INCAST, "--json", "-", *arguments)
     assert result.returncode == 0, result.stderr.decode()
     report = json.loads(result.stdout)
@@ -110,7 +110,9 @@ class Plugins(unittest.TestCase):
                 ("decision->rate_bps = -4e9", "it asked for a rate of -4e+09 bit/s"),
                 ("decision->rate_bps = 0", "it asked for a rate of 0 bit/s"),
                 ("decision->window_packets = 0.5", "it asked for a window of 0.5 packets"),
-                ("decision->timer_at_ps = 1", "it set its timer to 1e-06 us, which is not later")):
+                ("decision->timer_at_ps = 1", "it set its timer to 1e-06 us, which is not later"),
+                ("decision->timer_at_ps = event->now_ps + 1",
+                 "it set its timer to 0.001 ns from then on; 1 ns is the least")):
             code, line = self.bad(wrong)
             self.assertEqual(code, 1, line)
             self.assertRegex(line, r"tulle sim: bad.so \(bad\) failed a flow of \w+, so the run is "
@@ -121,6 +123,13 @@ class Plugins(unittest.TestCase):
         code, line = self.bad("decision->rate_bps = 3")
         self.assertEqual(code, 1, line)
         self.assertRegex(line, "let the next packet wait for .* s, which is never")
+
+    def test_a_window_that_shrinks_to_a_packet_goes_on(self):
+        compile_c(ROOT / "tests/cli/plugins/bad.c", self.at / "least.so",
+                  "-DWRONG=decision->window_packets = event->now_ps % 7 == 0 ? 3 : 1")
+        result = tulle("sim", INCAST, "--congestion", self.at / "least.so", "--json", "-")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(json.loads(result.stdout)["totals"]["retransmitted"], 0)
 
     def test_which_failure_is_told_does_not_depend_on_threads(self):
         compile_c(ROOT / "tests/cli/plugins/bad.c", self.at / "nan.so",
@@ -140,7 +149,7 @@ class Plugins(unittest.TestCase):
     def test_what_cannot_be_used_is_refused_before_the_run(self):
         code, line = self.bad("", "-DVERSION=7")
         self.assertEqual((code, line), (2, "tulle sim: bad.so is made for version 7 of "
-                                           "tulle/congestion.h, and this is version 1; compile it "
+                                           "tulle/congestion.h, and this is version 2; compile it "
                                            "again"))
         code, line = self.bad("", "-DNAME=other")
         self.assertEqual((code, line), (2, "tulle sim: bad.so is no congestion control: it does "
@@ -149,6 +158,10 @@ class Plugins(unittest.TestCase):
         code, line = self.bad("", parameters=":refused")
         self.assertEqual((code, line),
                          (2, "tulle sim: bad.so refuses 'refused': it wants no parameters"))
+        for says, told in (("one line\\nand another", "one line and another"),
+                           ("x" * 300, "x" * 200 + "..."), ("", "it does not say why")):
+            code, line = self.bad("", f'-DREFUSES="{says}"')
+            self.assertEqual((code, line), (2, f"tulle sim: bad.so refuses '': {told}"))
         for name, why in ((self.at / "missing.so", "cannot be opened"),
                           (INCAST, "is no congestion control")):
             result = tulle("sim", INCAST, "--congestion", name)

@@ -28,7 +28,7 @@ def decode_json(capture):
 
 
 def open_terminal(test):
-    """A pseudo-terminal: the end that reads, and a program's. Skips where there is none."""
+    """A pseudo-terminal: our end, and the program's. Skips the test if there is none."""
     try:
         return pty.openpty()
     except OSError:

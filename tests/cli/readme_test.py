@@ -1,4 +1,4 @@
-"""What README.md and docs/GUIDE.md say that commands print is what they print.
+"""The outputs shown in README.md and docs/GUIDE.md are what the commands print.
 
 usage: readme_test.py TULLE CAPTURES [--update]
 
@@ -28,7 +28,7 @@ LEFT_OUT = "..."
 
 
 class Session:
-    """A command of the page, and the lines `begin` to `end` that are said to follow it."""
+    """A command of the page, and the lines `begin` to `end` that are shown after it."""
 
     def __init__(self, lines, number, prompt=PROMPT):
         self.command = lines[number][len(prompt):]
@@ -43,7 +43,7 @@ class Session:
         self.end = self.begin + len(self.shown)
 
     def chunks(self):
-        """Lines that follow one another, in lists; an empty list begins or ends with dots."""
+        """Lists of consecutive lines; dots at the beginning or end give an empty list."""
         chunks = [[]]
         for line in self.shown:
             if line == LEFT_OUT:
@@ -53,7 +53,7 @@ class Session:
         return chunks
 
     def places(self, output, likeness):
-        """Where in the output each chunk is most alike, one behind the other."""
+        """The best match of each chunk in the output, one after another."""
         chunks = self.chunks()
         at = 0
         for number, chunk in enumerate(chunks):
@@ -83,7 +83,7 @@ def shown_files(text):
 
 
 def outputs(text):
-    """What each command of a page prints. Files of one are there for the next, and nobody else."""
+    """The output of each command of a page. Files of one command are there for the next ones."""
     with tempfile.TemporaryDirectory() as folder:
         for name, content in shown_files(text):
             (pathlib.Path(folder) / name).write_text(content)

@@ -18,7 +18,7 @@ topology: star:5
 work:
   - incast: {to: 0, bytes: 64KiB}
 """
-# More than anybody waits for: hours of simulated traffic.
+# Longer than anybody waits: hours of simulated traffic.
 ENDLESS = """\
 topology: star:3
 work:
@@ -309,14 +309,14 @@ class Interrupt(InAFolder):
                                  *arguments], **keywords)
 
     def wait_until_it_runs(self):
-        """The file is begun once nothing but the run is left to do."""
+        """The file is created just before the run."""
         for _ in range(MOST_POLLS):
             if any(name.startswith("run.json") for name in self.names()):
                 return
         self.fail("it does not begin")
 
     def wait_until_packets_move(self, timeline):
-        """A timeline grows with what happens."""
+        """A timeline grows during the run."""
         for _ in range(MOST_POLLS):
             if any(path.stat().st_size for path in self.folder.glob(timeline.name + "*")):
                 return

@@ -140,6 +140,24 @@ class Check(Files):
         self.assertTrue(found["shifts"]["is_wrong"])
         self.assertEqual(report("check", "fat-tree:k=8", "--shifts", "7")["shifts"]["shifts"], 7)
 
+    def test_holes_in_partitions_are_named(self):
+        rules = self.write("p.conf", "Default=0x7fff: SELF=full;\n"
+                                     "red=0x10: h0=full, h1, h2;\nblue=0x20: h3, h9;\n")
+        found = report("check", "star:5", "--partitions", rules, code=1)["partitions"]
+        self.assertEqual(found["pairs_that_may_talk"], 2 * 2)  # h0 with h1 and h2
+        self.assertEqual(found["details"], [
+            f"{rules}:3: partition blue names 'h9', and the fabric has no such node",
+            "partition blue has members, and no full one: nobody in it can talk",
+            "h3 can talk to no other host",
+            "h4 can talk to no other host",
+            "h3 shares no partition with the subnet manager, at h0: it can ask for no path",
+            "h4 shares no partition with the subnet manager, at h0: it can ask for no path"])
+        healthy = self.write("q.conf", "Default=0x7fff, defmember=full: ALL;\n")
+        self.assertFalse(report("check", "star:5", "--partitions", healthy)["is_wrong"])
+        broken = self.write("r.conf", "red=0x10: h0\n")
+        self.assertIn("r.conf:1: a partition ends with a ';'",
+                      refusal("check", "star:5", "--partitions", broken))
+
     def test_a_dump_of_another_fabric_is_refused(self):
         other = self.write("other.dump", subnet("route", "star:3", "--dump", "-"))
         message = refusal("check", "ring:5", "--tables", other)
@@ -170,6 +188,71 @@ class Sweep(Files):
 
     def test_what_is_wrong_is_said_in_a_sentence(self):
         self.assertIn("there is no engine 'x'", refusal("sweep", "ring:5", "--engine", "x"))
+        options = self.write("o.conf", "lmc 9\n")
+        self.assertIn("o.conf:1: lmc is a number from 0 to 7, not '9'",
+                      refusal("sweep", "ring:5", "--options", options))
+
+    def test_a_broken_cable_costs_only_what_changes(self):
+        found = report("sweep", "fat-tree:k=8", "--faults", "3")
+        self.assertFalse(found["is_wrong"])
+        self.assertEqual(len(found["faults"]), 3)
+        for fault in found["faults"]:
+            self.assertLessEqual(fault["sets"].get("SLtoVLMappingTable", 0), 80)
+            self.assertLess(fault["sets"]["LinearForwardingTable"],
+                            found["smps_of"]["LinearForwardingTable"] / 2)
+        self.assertNotIn("SLtoVLMappingTable", found["faults"][2]["sets"])
+
+    def test_options_and_partitions_are_set_up(self):
+        options = self.write("o.conf", "lmc 1\nqos TRUE\ncongestion_control TRUE\ncc_cct 1 2\n"
+                                       "log_file x\nmax_wire_smps 8\n")
+        rules = self.write("p.conf", "Default=0x7fff, defmember=full: ALL;\n")
+        found = report("sweep", "star:4", "--options", options, "--partitions", rules)
+        self.assertFalse(found["is_wrong"])
+        self.assertEqual(found["window"], 8)
+        self.assertEqual(found["ignored_options"], ["log_file"])
+        for table, count in (("P_KeyTable", 4 + 4 + 1), ("VLArbitrationTable", 2 * 8),
+                             ("SLtoVLMappingTable", 5), ("CACongestionSetting", 4),
+                             ("CongestionControlTable", 4), ("SwitchCongestionSetting", 1)):
+            self.assertEqual(found["smps_of"][table], count, table)
+
+
+class Query(Files):
+    def test_paths_follow_from_tables_and_partitions(self):
+        rules = self.write("p.conf", "red=0x10, sl=2: h1=full, h2=full;\n")
+        answer = report("query", "star:4", "paths", "--from", "h1", "--to", "h2",
+                        "--partitions", rules)
+        self.assertEqual(len(answer["paths"]), 1)
+        path = answer["paths"][0]
+        self.assertEqual((path["from"], path["to"]), ("h1", "h2"))
+        self.assertEqual((path["pkey"], path["service_level"]), (0x8010, 2))
+        self.assertEqual((path["mtu"], path["mbps"]), (4096, 400000))
+        self.assertEqual(report("query", "star:4", "paths", "--from", "h1", "--to", "h3",
+                                "--partitions", rules)["paths"], [])
+
+    def test_tables_come_in_segments(self):
+        nodes = report("query", "fat-tree:k=4", "nodes")
+        self.assertEqual(len(nodes["nodes"]), 36)
+        self.assertGreater(nodes["mads"], 36 * 112 / 200)
+        self.assertEqual(len(report("query", "fat-tree:k=4", "links")["links"]), 2 * 48)
+        self.assertEqual(len(report("query", "star:3", "ports")["ports"]), 3 + 4)
+        self.assertIn("36 nodes by", subnet("query", "fat-tree:k=4", "nodes"))
+
+    def test_groups_are_those_of_a_policy(self):
+        rules = self.write("p.conf", "Default=0x7fff, ipoib, defmember=full: ALL;\n")
+        groups = report("query", "star:3", "groups", "--partitions", rules)["groups"]
+        self.assertEqual([group["mgid"] for group in groups], ["ff12:401b:ffff:0:0:0:ffff:ffff"])
+
+    def test_counters_count_mads(self):
+        counters = report("query", "star:3", "counters")["counters"]
+        self.assertEqual(len(counters), 4)
+        for node in counters:
+            self.assertEqual(node["xmit_bytes"], 288 * node["xmit_packets"])
+            self.assertGreater(node["rcv_packets"], 0)
+
+    def test_names_that_there_are_not_are_refused(self):
+        self.assertIn("no host 'x'", refusal("query", "star:3", "paths", "--from", "x"))
+        self.assertIn("no node 'x'", refusal("query", "star:3", "paths", "--to", "x"))
+        self.assertIn("--to is for paths", refusal("query", "star:3", "nodes", "--to", "h1"))
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ class Mistakes(unittest.TestCase):
     def test_a_broken_file_is_named_with_its_line(self):
         self.assertEqual(
             self.refused("-", input=b"hosts: [a, b]\ncables:\n- [a, c]\n"),
-            "tulle topo: standard input:3: 'c' is no node of this file, nor a port of one\n")
+            "tulle topo: standard input:3: 'c' is neither a node of this file nor a port of one\n")
         self.assertEqual(
             self.refused("-", input=b"hosts: [a, b, c]\ncables:\n- [a, b]\n"),
             "tulle topo: standard input: host c has no cable\n")

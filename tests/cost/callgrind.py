@@ -19,7 +19,7 @@ def instructions(*command, options=()):
     return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
 
 
-def permutation(tulle, peers):
+def permutation(tulle, peers, profile="peer-htsim-roce"):
     """The known permutation of 128 hosts."""
     return [tulle, "sim", "--cm", f"{peers}/perm_128.cm", "--topology", "fat-tree:k=8",
-            "--profile", "peer-htsim-roce", "-q"]
+            "--profile", profile, "-q"]

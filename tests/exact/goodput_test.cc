@@ -83,8 +83,8 @@ TEST(Goodput, at_400_gigabits_a_second_is_what_the_papers_say) {
 TEST(Goodput, of_a_read_is_that_of_a_write) {
     Lab setup = plain("pair");
     const auto time = [&](uint64_t packets) {
-        setup.flows = {Flow{
-            .source = 0, .destination = 1, .bytes = packets * 4096, .operation = Operation::read}};
+        setup.flows = {
+            Flow{.source = 0, .destination = 1, .bytes = packets * 4096, .operation = Verb::read}};
         return run(setup).flows[0].completion;
     };
     EXPECT_EQ(time(2000) - time(1000), (Duration{1000 * (4096 + kOverhead) * 20}));
@@ -113,7 +113,7 @@ TEST(Goodput, with_credits_both_ways_pays_for_the_updates) {
             EXPECT_EQ(result.flows[0].completion, result.flows[1].completion);
             return result.flows[0].completion;
         };
-        const int64_t blocks = fabric::CreditUnit(64).blocks_of(mtu + 26);
+        const int64_t blocks = fabric::CreditScale(64).blocks_of(mtu + 26);
         const int64_t packets_an_update = (64 + blocks - 1) / blocks;
         const int64_t updates = 960 / packets_an_update;
         EXPECT_EQ(time(1920) - time(960), (Duration{(960 * (mtu + 26) + updates * 6) * 20})) << mtu;

@@ -16,8 +16,8 @@ using base::Instant;
 using namespace base::literals;
 using sim::Fault;
 using sim::Flow;
-using sim::Operation;
 using sim::Result;
+using sim::Verb;
 using Lab = sim::Setup;
 
 inline constexpr uint64_t kGiga = 1'000'000'000;

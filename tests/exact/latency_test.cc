@@ -147,8 +147,7 @@ TEST(Latency, of_many_packets_cut_through_is_one_packet_and_the_line_rate) {
 
 TEST(Latency, of_a_read_is_that_of_its_request_and_the_write_that_answers) {
     Lab setup = plain(chain({400, 100}));
-    setup.flows = {
-        Flow{.source = 0, .destination = 1, .bytes = kMtu, .operation = Operation::read}};
+    setup.flows = {Flow{.source = 0, .destination = 1, .bytes = kMtu, .operation = Verb::read}};
     constexpr int64_t kAeth = 4;
     const int64_t request = kOverhead + kReth;
     const int64_t answer = kMtu + kOverhead + kAeth;

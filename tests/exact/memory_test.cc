@@ -28,7 +28,7 @@ constexpr Duration fetch(uint64_t bytes) {
     return 564_ns + store(bytes);
 }
 
-Duration takes(Lab setup, Operation operation, uint64_t bytes) {
+Duration takes(Lab setup, Verb operation, uint64_t bytes) {
     setup.flows = {Flow{.source = 0, .destination = 1, .bytes = bytes, .operation = operation}};
     const Result result = run(setup);
     EXPECT_TRUE(result.flows[0].finished);
@@ -36,7 +36,7 @@ Duration takes(Lab setup, Operation operation, uint64_t bytes) {
 }
 
 // What memory adds to a run.
-Duration added(Operation operation, uint64_t bytes, const char* topology = "pair") {
+Duration added(Verb operation, uint64_t bytes, const char* topology = "pair") {
     Lab setup = plain(topology);
     const Duration without = takes(setup, operation, bytes);
     setup.host.memory = slow_bus();
@@ -44,33 +44,33 @@ Duration added(Operation operation, uint64_t bytes, const char* topology = "pair
 }
 
 TEST(Memory, the_one_packet_of_a_message_is_fetched_and_stored) {
-    for (const Operation operation : {Operation::write, Operation::send})
+    for (const Verb operation : {Verb::write, Verb::send})
         for (const uint64_t bytes : {kInline + 1, uint64_t{1024}, kMtu})
             EXPECT_EQ(added(operation, bytes), fetch(bytes) + store(bytes)) << bytes;
 }
 
 TEST(Memory, a_message_that_comes_with_the_doorbell_is_stored_alone) {
     for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{64}, kInline})
-        EXPECT_EQ(added(Operation::write, bytes), store(bytes)) << bytes;
+        EXPECT_EQ(added(Verb::write, bytes), store(bytes)) << bytes;
 }
 
 TEST(Memory, of_a_long_message_the_first_packet_is_fetched_and_the_last_is_stored) {
     for (const uint64_t packets : {2u, 3u, 100u})
         for (const char* topology : {"pair", "star:hosts=2"})
-            EXPECT_EQ(added(Operation::write, packets * kMtu, topology), fetch(kMtu) + store(kMtu))
+            EXPECT_EQ(added(Verb::write, packets * kMtu, topology), fetch(kMtu) + store(kMtu))
                 << packets << " packets, " << topology;
 }
 
 // The one before is still on its way to memory: it came as much earlier as the last took the line.
 TEST(Memory, a_short_last_packet_waits_for_the_one_before_it) {
     const Duration line{(kOverhead + 8) * ps_per_byte(400)};
-    EXPECT_EQ(added(Operation::write, kMtu + 8), fetch(kMtu) + store(kMtu) - line);
+    EXPECT_EQ(added(Verb::write, kMtu + 8), fetch(kMtu) + store(kMtu) - line);
 }
 
 TEST(Memory, a_read_is_fetched_where_the_data_is_and_stored_where_it_is_wanted) {
     for (const uint64_t bytes : {uint64_t{1}, uint64_t{64}, kMtu, 10 * kMtu}) {
         const uint64_t first = std::min(bytes, kMtu);
-        EXPECT_EQ(added(Operation::read, bytes), fetch(first) + store(first)) << bytes;
+        EXPECT_EQ(added(Verb::read, bytes), fetch(first) + store(first)) << bytes;
     }
 }
 
@@ -78,13 +78,13 @@ TEST(Memory, a_read_takes_longer_than_a_write_of_the_same_size) {
     Lab setup = plain("pair");
     setup.host.memory = slow_bus();
     setup.host.send_latency = setup.host.receive_latency = 500_ns;
-    EXPECT_GT(takes(setup, Operation::read, 64), takes(setup, Operation::write, 64) + 500_ns);
+    EXPECT_GT(takes(setup, Verb::read, 64), takes(setup, Verb::write, 64) + 500_ns);
 }
 
 // A latency, not occupancy: whoever comes second waits for the line as before, and for nothing
 // else.
 TEST(Memory, fetches_of_different_queue_pairs_overlap) {
-    for (const Operation operation : {Operation::write, Operation::read}) {
+    for (const Verb operation : {Verb::write, Verb::read}) {
         Lab setup = plain("pair");
         for (int i = 0; i < 8; ++i)
             setup.flows.push_back(

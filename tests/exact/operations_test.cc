@@ -7,8 +7,7 @@ namespace {
 TEST(Operations, a_host_that_only_receives_takes_any_number_of_sends) {
     Lab lab = plain("pair");
     for (uint32_t i = 0; i < 100; ++i)
-        lab.flows.push_back(
-            {.source = 0, .destination = 1, .bytes = 100, .operation = Operation::send});
+        lab.flows.push_back({.source = 0, .destination = 1, .bytes = 100, .operation = Verb::send});
     const Result result = run(lab);
     for (const sim::FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
     EXPECT_EQ(result.totals.retransmitted, 0u);
@@ -18,7 +17,7 @@ TEST(Operations, a_host_that_only_answers_takes_any_number_of_reads) {
     Lab lab = plain("pair");
     for (uint32_t i = 0; i < 100; ++i)
         lab.flows.push_back(
-            {.source = 0, .destination = 1, .bytes = 10'000, .operation = Operation::read});
+            {.source = 0, .destination = 1, .bytes = 10'000, .operation = Verb::read});
     const Result result = run(lab);
     for (const sim::FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished);
     EXPECT_EQ(result.totals.data_packets, 100u + 100u * 3);
@@ -29,7 +28,7 @@ TEST(Operations, a_host_that_only_answers_takes_any_number_of_reads) {
 TEST(Operations, reliable_datagrams_of_two_hosts_take_turns) {
     Lab lab = plain("pair");
     lab.host.service = sim::Service::datagram;
-    for (const Operation operation : {Operation::write, Operation::send, Operation::read}) {
+    for (const Verb operation : {Verb::write, Verb::send, Verb::read}) {
         lab.flows = {{.source = 0, .destination = 1, .bytes = 400'000, .operation = operation}};
         const Duration alone = run(lab).flows[0].completion;
         lab.flows.push_back(lab.flows[0]);
@@ -54,7 +53,7 @@ TEST(Operations, reliable_datagrams_to_different_hosts_do_not_wait_for_each_othe
 TEST(Operations, reliable_datagrams_that_read_wait_for_memory) {
     Lab lab = plain("pair");
     lab.host.service = sim::Service::datagram;
-    lab.flows = {{.source = 0, .destination = 1, .bytes = 24, .operation = Operation::read}};
+    lab.flows = {{.source = 0, .destination = 1, .bytes = 24, .operation = Verb::read}};
     const Duration at_once = run(lab).flows[0].completion;
     lab.host.memory.latency = 700_ns;
     EXPECT_EQ(run(lab).flows[0].completion, at_once + 700_ns);

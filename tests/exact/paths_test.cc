@@ -152,10 +152,10 @@ Lab trimming(transport::LossPolicy loss) {
 TEST(Trimming, tells_the_receiver_of_every_loss_and_no_connection_ends) {
     for (const auto loss :
          {transport::LossPolicy::go_back_n, transport::LossPolicy::selective_repeat})
-        for (const Operation operation : {Operation::write, Operation::send, Operation::read}) {
+        for (const Verb operation : {Verb::write, Verb::send, Verb::read}) {
             Lab lab = trimming(loss);
             for (Flow& flow : lab.flows) flow.operation = operation;
-            if (operation == Operation::read)
+            if (operation == Verb::read)
                 for (Flow& flow : lab.flows) std::swap(flow.source, flow.destination);
             const Result result = run(lab);
             for (const sim::FlowResult& flow : result.flows) {

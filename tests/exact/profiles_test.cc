@@ -1,29 +1,14 @@
 // Every profile that comes with the program: a flow alone moves at the goodput of its headers, and
 // a fabric that promises to lose nothing loses nothing.
-#include <cmath>
+#include "profiles.h"
 
-#include "lab.h"
-#include "scenario/profile.h"
+#include <cmath>
 
 namespace tulle::exact {
 namespace {
 
-Lab lab_of(const scenario::BuiltInProfile& built_in, const char* topology) {
-    const auto profile = scenario::read_profile(
-        built_in.name,
-        [](const std::string& path) -> base::Result<std::string> { return base::Error{path}; });
-    EXPECT_TRUE(profile.ok()) << built_in.name;
-    Lab lab;
-    lab.graph = *topology::build_spec(topology);
-    lab.fabric = profile->target.fabric;
-    lab.host = profile->target.host;
-    transport::for_each_algorithm([&](std::string_view, auto, auto settings, auto) {
-        (lab.host.algorithms.*settings).set_line(lab.fabric.link.rate);
-    });
-    return lab;
-}
-
-// A full packet in the middle of a message: on the line, or through a bus or kernel that is slower.
+// A full packet in the middle of a message: on the line, at the pace of grants
+// where there are any, or through a bus or kernel that is slower.
 double packet_ps(const Lab& lab) {
     const fabric::FramingSettings& framing = lab.fabric.framing;
     const uint32_t headers =
@@ -34,6 +19,8 @@ double packet_ps(const Lab& lab) {
     };
     const uint32_t wire = lab.host.mtu + headers + lab.fabric.link.gap_bytes;
     double slowest = time(lab.fabric.link.rate, wire);
+    if (const transport::RcccSettings* credit = lab.host.receiver_credit())
+        slowest *= static_cast<double>(transport::kRcccOne) / credit->pace;
     if (lab.fabric.link.whole_nanoseconds) slowest = std::floor(slowest / 1000) * 1000;
     for (const sim::Toll& toll : {lab.host.send_toll, lab.host.receive_toll}) {
         double takes = static_cast<double>(toll.per_packet.ps);
@@ -46,7 +33,7 @@ double packet_ps(const Lab& lab) {
 TEST(Profiles, a_flow_alone_has_the_goodput_of_the_closed_form_within_a_thousandth) {
     constexpr uint64_t kPackets = 4'000;
     for (const scenario::BuiltInProfile& built_in : scenario::built_in_profiles()) {
-        const Lab lab = lab_of(built_in, "star:2");
+        const Lab lab = lab_of(std::string(built_in.name), "star:2");
         const uint64_t bytes = kPackets * lab.host.mtu;
         const Duration more = completion(lab, 3 * bytes) - completion(lab, 2 * bytes);
         const double expected = packet_ps(lab) * static_cast<double>(kPackets);
@@ -56,7 +43,7 @@ TEST(Profiles, a_flow_alone_has_the_goodput_of_the_closed_form_within_a_thousand
 
 TEST(Profiles, what_promises_to_lose_nothing_loses_nothing_under_incast) {
     for (const scenario::BuiltInProfile& built_in : scenario::built_in_profiles()) {
-        Lab lab = lab_of(built_in, "leaf-spine:leaves=4,spines=2,hosts=4");
+        Lab lab = lab_of(std::string(built_in.name), "leaf-spine:leaves=4,spines=2,hosts=4");
         for (uint32_t i = 1; i < 16; ++i)
             lab.flows.push_back({.source = i, .destination = 0, .bytes = 400'000});
         lab.stop = Instant{} + 100_ms;

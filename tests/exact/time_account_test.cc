@@ -3,6 +3,7 @@
 #include <map>
 
 #include "lab.h"
+#include "sim/testing.h"
 
 namespace tulle::exact {
 namespace {
@@ -114,6 +115,38 @@ TEST(TimeAccount, of_a_flow_that_has_credits_enough) {
     }
 }
 
+// Senders behind one another, without and with pauses and credits: following the last packet of
+// each message finds what following all of them finds.
+TEST(TimeAccount, of_a_smooth_run_is_in_the_last_packets) {
+    using enum fabric::FlowControl;
+    for (const auto control : {none, pfc, credits})
+        for (const uint32_t ack_every : {1u, 16u}) {
+            Lab setup = plain("leaf-spine:leaves=2,spines=1,hosts=3");
+            setup.fabric.flow_control = control;
+            setup.fabric.pfc.priorities = 1;
+            setup.fabric.pfc.dynamic_threshold = false;
+            setup.fabric.pfc.xoff_bytes = 60'000;
+            setup.fabric.credits.lane_buffer_bytes = 32 << 10;
+            setup.host.ack_every = ack_every;
+            for (const uint32_t source : {1u, 3u, 4u, 5u})
+                setup.flows.push_back({.source = source, .destination = 0, .bytes = 500'000});
+            const Result first = sim::testing::run(setup);
+            const auto smooth = sim::is_smooth(setup, first);
+            EXPECT_TRUE(smooth[0]);
+            const auto of_all = sim::testing::run(setup, 1, first.account.chain).account;
+            const auto of_last = sim::testing::run(setup, 1, first.account.chain, smooth).account;
+            ASSERT_EQ(of_last.shares.size(), of_all.shares.size());
+            for (size_t i = 0; i < of_all.shares.size(); ++i) {
+                EXPECT_EQ(of_last.shares[i].kind, of_all.shares[i].kind);
+                EXPECT_EQ(of_last.shares[i].place, of_all.shares[i].place);
+                EXPECT_EQ(of_last.shares[i].time, of_all.shares[i].time);
+            }
+            EXPECT_GT(of_all.shares.size(), 2u);
+            setup.host.window_packets = 8;
+            EXPECT_FALSE(sim::is_smooth(setup, first)[0]) << "answers open windows";
+        }
+}
+
 // The receiver's link carries both messages one after the other; what the last packet waits for
 // there is the other message.
 TEST(TimeAccount, of_two_senders_to_one_receiver) {
@@ -164,7 +197,7 @@ TEST(TimeAccount, of_a_packet_that_is_lost_and_sent_again) {
 TEST(TimeAccount, of_a_read) {
     constexpr int64_t kAeth = 4;
     Lab setup = row_of(1, 10);
-    setup.flows[0].operation = Operation::read;
+    setup.flows[0].operation = Verb::read;
     Account expected = way(1);
     expected[ShareKind::serialization] =
         (2 * (kOverhead + kReth) + 10 * kPacket + 2 * kAeth + kPacket + kAeth) * kPs;

@@ -106,12 +106,12 @@ TEST(Processors, pay_for_messages_packets_and_bytes_at_both_ends) {
                       .per_byte_sent_e18 = 50'000'000,  // 50 ps
                       .per_byte_received_e18 = 100'000'000};
     setup.flows = {
-        Flow{.source = 0, .destination = 1, .bytes = 10 * kMtu, .operation = Operation::send}};
+        Flow{.source = 0, .destination = 1, .bytes = 10 * kMtu, .operation = Verb::send}};
     const Result result = run(setup);
     EXPECT_EQ(result.payload_bytes, 10 * kMtu);
     // Ten packets and the acknowledgement of the last.
     EXPECT_EQ(result.cpu, 300_ns + (10_ns + 20_ns) * 11 + Duration{150 * 10 * int64_t{kMtu}});
-    setup.flows[0].operation = Operation::write;  // of which nobody is told over there
+    setup.flows[0].operation = Verb::write;  // of which nobody is told over there
     EXPECT_EQ(run(setup).cpu, result.cpu - 100_ns);
 }
 

@@ -41,12 +41,12 @@ Lab trimming(uint64_t seed) {
     if (draw.between(0, 2) == 0)
         lab.host.timeouts = {.high = Duration{draw.between(50, 400) * int64_t{1'000'000}},
                              .low = Duration{draw.between(20, 50) * int64_t{1'000'000}}};
-    const auto operation = draw.pick({Operation::write, Operation::send, Operation::read});
+    const auto operation = draw.pick({Verb::write, Verb::send, Verb::read});
     for (uint32_t i = draw.between(2, 12); i != 0; --i) {
         Flow flow{.source = draw.between(1, hosts - 1), .destination = 0, .bytes = 1};
         flow.bytes = draw.between(1, 400'000);
         flow.operation = operation;
-        if (operation == Operation::read) std::swap(flow.source, flow.destination);
+        if (operation == Verb::read) std::swap(flow.source, flow.destination);
         lab.flows.push_back(flow);
     }
     return lab;

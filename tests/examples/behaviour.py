@@ -36,6 +36,21 @@ class Run:
     def slowest_us(self):
         return max(f["fct_ns"] for f in self.json["flows"]) / 1000
 
+    def flow(self, source, destination):
+        return [f for f in self.json["flows"]
+                if f["src"] == source and f["dst"] == destination][0]
+
+    def times(self, group):
+        """Of the flows of a piece of work, in nanoseconds."""
+        return [f["fct_ns"] for f in self.json["flows"] if f["group"] == group]
+
+    def unfinished(self, group):
+        return self.times(group).count(None)
+
+    def small_us(self):
+        """The slowest of the flows of a packet."""
+        return max(f["fct_ns"] for f in self.json["flows"] if f["bytes"] <= 1000) / 1000
+
     def busbw(self, name):
         """Bus bandwidth in GB/s of the last phase of the name."""
         return [c["busbw_GBps"] for c in self.json["collectives"] if c["name"] == name][-1]
@@ -43,6 +58,10 @@ class Run:
     def time_us(self):
         """When the last phase ended."""
         return max(c["start_us"] + c["time_us"] for c in self.json["collectives"])
+
+    def phases_us(self, name):
+        """Of the phases of the name, in their order."""
+        return [c["time_us"] for c in self.json["collectives"] if c["name"] == name]
 
     def phase_us(self, name):
         return [c["time_us"] for c in self.json["collectives"] if c["name"] == name][0]
@@ -113,13 +132,24 @@ def expectations(run):
     hoq = run["ring-deadlock-hoq"]
     levels = run["two-level-all-reduce"]
     nvlink = run["nvlink-in-switch"]
+    astray = run["tenants-astray"]
+    tenants = {kind: run[f"tenants-{kind}"] for kind in
+               ("storm-shared", "storm-separate", "storm-control", "incast-shared",
+                "incast-separate", "incast-control")}
     pipelines = run["training-schedules"]
     layouts = run["training-layouts"]
     experts = run["training-experts"]
     memory = run["memory"]
+    ualink = run["memory-ualink"]
     saved = run["training-checkpoint"].only_step()["checkpoint"]
     beside = run["training-checkpoint-asynchronous"].only_step()["checkpoint"]
     bubble = {step["name"]: step["bubble_us"] for step in pipelines.json["training"]}
+    victim = {how: run["slingshot-victim" + name].times("victim")[0] for how, name in
+              (("shielded", ""), ("paused", "-pauses"), ("alone", "-control"))}
+    sharp = list(zip(run["sharp"].phases_us("ring"), run["sharp"].phases_us("tree")))
+    with_tree, without = ({c["name"]: (c["time_us"], c["algorithm"])
+                           for c in run[name].json["collectives"]}
+                          for name in ("sharp-two-trees", "sharp-no-tree"))
     return {
         "InfiniBand drops nothing for lack of buffer": ib.lost() == 0 and ib.status == 0,
         "RoCE without PFC loses": collapse.blames("losses") and collapse.lost("buffer_full") > 0,
@@ -134,6 +164,27 @@ def expectations(run):
             freed.lost("watchdog") > 0
             and sum(f["status"] == "success" for f in freed.json["flows"])
             > sum(f["status"] == "success" for f in storm.json["flows"]),
+        "where switches drop what waits for a broken adapter, or trim it, bystanders get through":
+            storm.unfinished("bystanders") == 2
+            and run["pause-storm-credits"].unfinished("bystanders") == 0
+            and run["pause-storm-credits"].lost("head_of_queue") > 0
+            and run["pause-storm-trimming"].unfinished("bystanders") == 0
+            and run["pause-storm-trimming"].unfinished("to the broken one") == 2,
+        "and trimming costs two that share a cable of 400 Gb/s little":
+            max(run["pause-storm-trimming"].times("bystanders")) < 1.3 * 2 * 8e6 * 8 / 400,
+        "a victim on Slingshot does not suffer from an incast":
+            victim["shielded"] < 1.1 * victim["alone"],
+        "and does without back-pressure":
+            victim["paused"] > 1.5 * victim["alone"],
+        "while the incast itself takes little longer":
+            max(run["slingshot-victim"].times("incast"))
+            < 1.15 * max(run["slingshot-victim-pauses"].times("incast")),
+        "switches between servers beat a ring on few bytes by far and on many by nearly two":
+            all(r > 4 * t for r, t in sharp[:2]) and 1.5 < sharp[-1][0] / sharp[-1][1] < 2,
+        "a job that finds no tree free adds up in a ring, and says so":
+            without["second"][0] > 1.3 * with_tree["second"][0]
+            and "no tree" in without["second"][1] and "in_network" in with_tree["second"][1]
+            and without["first"][1] == with_tree["first"][1],
         "a ring with one VL deadlocks, and the report names the cycle":
             run["ring-deadlock"].status == 1
             and run["ring-deadlock"].blames("deadlock", *(f"switch{i}" for i in range(5))),
@@ -152,6 +203,31 @@ def expectations(run):
         "a noisy tenant on the same VL moves its neighbour's p99":
             run["noisy-neighbour-same-vl"].blames("noisy_neighbour"),
         "on its own VL hardly": not run["noisy-neighbour-own-vl"].blames("noisy_neighbour"),
+        "a host that sends to another tenant's is refused, named and gives up":
+            astray.status == 1 and astray.flow("h1", "h7")["status"] == "retry_exceeded"
+            and astray.flow("h0", "h4")["status"] == "success"
+            and astray.blames("other_tenant", "h1 of tenant red", "h7 of tenant blue",
+                              "PortXmitConstraintErrors")
+            and astray.lost("other_tenant") > 0
+            and astray.json["violations"][0]["packets"] == astray.lost("other_tenant"),
+        "PFC on different priorities loses what should be lossless, and the cable is named":
+            run["dcbx-mismatch"].blames("dcbx_disagreement", "leaf1", "priority 4", "lost")
+            and run["dcbx-mismatch"].lost("buffer_full") > 0,
+        "a willing switch takes over its neighbours' priorities":
+            run["dcbx-mismatch-control"].lost() == 0
+            and not run["dcbx-mismatch-control"].json["disagreements"],
+        "a pause storm of a tenant stops the other on the same priority":
+            tenants["storm-shared"].unfinished("blue") == 2,
+        "and leaves it alone on its own":
+            tenants["storm-separate"].times("blue") == tenants["storm-control"].times("blue")
+            and tenants["storm-separate"].unfinished("red") == 2,
+        "an incast of a tenant holds up the other on the same lane":
+            max(tenants["incast-shared"].times("blue"))
+            > 2 * max(tenants["incast-control"].times("blue")),
+        "and costs it less than a packet a hop on its own":
+            max(b - a for a, b in zip(tenants["incast-control"].times("blue"),
+                                      tenants["incast-separate"].times("blue")))
+            < 3 * 84,  # packets of 4 KiB at 400 Gb/s
         "go-back-N under spraying retransmits without loss":
             run["spraying-go-back-n"].blames("needless_resending")
             and run["spraying-go-back-n"].lost() == 0,
@@ -220,6 +296,9 @@ def expectations(run):
             and memory.phase_us("64 under way") < memory.phase_us("twice as many") / 20,
         "a load behind CXL and its switch takes 220 to 400 ns":
             0.22 < run["memory-cxl"].phase_us("one at a time") / 64 < 0.4,
+        "a load behind UALink takes two passes of its switch longer; copies wait for the memory":
+            0.19 < (ualink.phase_us("one at a time") - memory.phase_us("one at a time")) / 64 < 0.2
+            and abs(ualink.phase_us("copies") / memory.phase_us("copies") - 1) < 0.01,
         "states of the optimizer in shared memory cost a step time":
             run["training-memory"].only_step()["states"]["complete"]
             and run["training-memory"].only_step()["states"]["blocks_us"] > 0,
@@ -243,6 +322,10 @@ def expectations(run):
             run["link-fails-infiniband"].survives_a_dead_link(run["link-fails-infiniband-control"]),
         "so does BGP":
             run["link-fails-ethernet"].survives_a_dead_link(run["link-fails-ethernet-control"]),
+        "and a spanning tree does, on a link that was blocked":
+            run["link-fails-spanning-tree"].survives_a_dead_link(
+                run["link-fails-spanning-tree-control"])
+            and "9 of 16 cables" in run["link-fails-spanning-tree"].json["control"]["way"],
         "all requests are answered, however they are served": all(
             run[name].status == 0 and run[name].json["serving"][0]["complete"]
             for name in ("serving", "serving-whole-cache", "serving-together", "serving-experts")),
@@ -264,6 +347,15 @@ def expectations(run):
         "the report says in which unit a file was read":
             "us (duration_micros)" in run["chakra"].trace()["units"]
             and "times in ns" in run["simai"].trace()["units"],
+        "telemetry keeps a queue empty where marks do not":
+            run["hpcc-incast"].small_us() < 0.5 * run["hpcc-incast-dcqcn"].small_us()
+            and run["hpcc-incast"].slowest_us() < 1.15 * run["hpcc-incast-dcqcn"].slowest_us(),
+        "detours carry what one cable of a dragonfly cannot":
+            2 * run["dragonfly-adversarial"].slowest_us()
+            < run["dragonfly-adversarial-minimal"].slowest_us(),
+        "and cost little where they are not needed":
+            run["dragonfly-uniform"].slowest_us()
+            < 1.1 * run["dragonfly-uniform-minimal"].slowest_us(),
         "an all-to-all and storage end side by side":
             run["all-to-all-beside-storage"].status == 0
             and run["all-to-all-beside-storage"].lost() == 0,

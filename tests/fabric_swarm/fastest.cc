@@ -28,7 +28,7 @@ Duration Fastest::of(const sim::Flow& flow) const {
     const uint64_t last = report::data_wire_bytes(
         setup_, flow.operation, flow.bytes - (packets - 1) * mtu, packets == 1, true);
     const uint64_t all = report::flow_wire_bytes(setup_, flow);
-    const bool is_read = flow.operation == sim::Operation::read;
+    const bool is_read = flow.operation == sim::Verb::read;
     const Duration data =
         is_read ? way(to, from, all, packets, last) : way(from, to, all, packets, last);
     const Duration other = is_read ? way(from, to, kSmallestPacket, 1, kSmallestPacket)

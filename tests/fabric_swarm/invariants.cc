@@ -4,6 +4,8 @@
 #include <set>
 #include <tuple>
 
+#include "topology/groups.h"
+
 namespace tulle::fabric_swarm {
 namespace {
 
@@ -26,9 +28,9 @@ void each_in(Cabling& cabling, const fabric::Fifo& list, Visitor&& visit) {
 struct Stored {
     uint64_t bytes = 0;
     uint64_t blocks = 0;
-    void add(uint32_t wire_bytes, fabric::CreditUnit unit) {
+    void add(uint32_t wire_bytes, fabric::CreditScale scale) {
         bytes += wire_bytes;
-        blocks += unit.blocks_of(wire_bytes);
+        blocks += scale.blocks_of(wire_bytes);
     }
 };
 
@@ -38,6 +40,10 @@ public:
         : setup_(setup), network_(network), now_(now) {
         for (const sim::Fault& fault : setup.faults)
             has_storms_ |= fault.kind == sim::Fault::Kind::pause_storm;
+        takes_detours_ = setup.fabric.route.choice == fabric::PathChoice::ugal &&
+                         setup.fabric.route.kind == fabric::RouteKind::shortest &&
+                         setup.faults.empty() && setup.paths.empty() &&
+                         !topology::dragonfly_groups(setup.graph).empty();
     }
 
     std::string between_windows() {
@@ -45,8 +51,10 @@ public:
             Partition& partition = network_.partition(p);
             Cabling& cabling = partition.cabling();
             for (uint32_t port = 0; port < cabling.ports(); ++port) look_at_port(cabling, port);
+            if (takes_detours_)
+                for (uint32_t port = 0; port < cabling.ports(); ++port) look_at_way(cabling, port);
             for (fabric::Switch& node : partition.switches()) look_at_switch(cabling, node);
-            for (cluster::Host& host : partition.hosts()) look_at_host(cabling, host);
+            for (cluster::HostNode& host : partition.hosts()) look_at_host(cabling, host);
         }
         return wrong_;
     }
@@ -54,6 +62,9 @@ public:
     std::string at_rest() {
         for (size_t p = 0; p < network_.partitions(); ++p) {
             Partition& partition = network_.partition(p);
+            for (fabric::Switch& node : partition.switches())
+                if (setup_.faults.empty() && node.has_been_warned())
+                    fail("a switch still believes that a queue is full, and all are empty");
             for (fabric::Switch& node : partition.switches())
                 for (uint32_t i = 0; i < node.port_count(); ++i)
                     look_at_rest(partition.cabling(), node.first_port() + i);
@@ -104,22 +115,30 @@ private:
                 fail(at_port("a lane is paused for no reason", p, lane));
     }
 
+    // Two switches of its own group, two of another one and two of its destination's: a packet of a
+    // dragonfly passes no more, with a detour.
+    void look_at_way(Cabling& cabling, uint32_t p) {
+        each_in(cabling, cabling.inbound(p).packets, [&](const Transit& transit) {
+            if (transit.hops > 6) fail(at_port("a packet goes around in a dragonfly", p, 0));
+        });
+    }
+
     // Blocks that were sent and not received are on the cable; nobody sends beyond the limit.
     void look_at_credits(Cabling& cabling, uint32_t p, uint32_t lane) {
         const Port& port = cabling.port(p);
         if (port.cable == topology::kNone || lane == fabric::kManagementLane) return;
         const fabric::CreditsLeft& left = cabling.out(p, lane).credits;
-        if (((left.credit_limit - left.total_sent) & fabric::kCreditMask) >
-            fabric::kMaxCreditBlocks)
+        const fabric::CreditScale scale = cabling.credit_scale();
+        if (scale.wrapped(uint32_t{left.credit_limit} - left.total_sent) > scale.most_blocks())
             fail(at_port("more was sent than the credits allow", p, lane));
         Cabling& there = network_.partition(port.peer_partition).cabling();
         const fabric::CreditsGiven& given = there.in(port.peer, lane).credits;
         uint64_t on_cable = 0;
         each_in(there, there.inbound(port.peer).packets, [&](const Transit& transit) {
-            if (transit.lane == lane) on_cable += there.credit_unit().blocks_of(transit.wire_bytes);
+            if (transit.lane == lane) on_cable += scale.blocks_of(transit.wire_bytes);
         });
-        if (((left.total_sent - given.blocks_received) & fabric::kCreditMask) !=
-            (on_cable & fabric::kCreditMask))
+        if (scale.wrapped(uint32_t{left.total_sent} - given.blocks_received) !=
+            scale.wrapped(on_cable))
             fail(at_port("blocks sent, received and on the cable do not add up", p, lane));
         if (given.used_blocks > there.capacity_blocks())
             fail(at_port("more blocks than the buffer takes", port.peer, lane));
@@ -131,7 +150,7 @@ private:
         const auto add = [&](uint16_t in_port, uint8_t lane, uint32_t wire_bytes) {
             const bool is_copy = in_port >= node.port_count();
             if (is_copy && !shared_places.insert(in_port).second) return;
-            stored[{node.input_of(in_port), lane}].add(wire_bytes, cabling.credit_unit());
+            stored[{node.input_of(in_port), lane}].add(wire_bytes, cabling.credit_scale());
         };
         for (uint32_t i = 0; i < node.port_count(); ++i) {
             const uint32_t p = node.first_port() + i;
@@ -175,7 +194,7 @@ private:
     }
 
     // A host whose receiver was never slow keeps nothing.
-    void look_at_host(Cabling& cabling, const cluster::Host& host) {
+    void look_at_host(Cabling& cabling, const cluster::HostNode& host) {
         if (!setup_.host.receive_toll.is_free()) return;
         for (const sim::Fault& fault : setup_.faults)
             if (fault.kind == sim::Fault::Kind::slow_receiver && fault.subject == host.node())
@@ -198,6 +217,7 @@ private:
     sim::Network& network_;
     base::Instant now_;
     bool has_storms_ = false;
+    bool takes_detours_ = false;
     std::string wrong_;
 };
 

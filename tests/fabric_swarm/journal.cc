@@ -69,6 +69,7 @@ private:
         // Where each packet says where its data goes, the last one does, too.
         const bool has_address = operation == wire::Operation::write_only_with_immediate ||
                                  (network_.host.delivery != transport::Delivery::ordered &&
+                                  ((packet.source | packet.destination) & fabric::kGroupBit) == 0 &&
                                   network_.host.service != sim::Service::unreliable);
         const uint32_t number = has_address ? packet.extended.rdma.immediate_or_flush
                                             : packet.extended.send.immediate_or_rkey;
@@ -162,7 +163,7 @@ private:
         return journals_[static_cast<size_t>(task.tier)];
     }
     uint32_t number_of(uint32_t task) const {
-        return program_[task].kind == Task::Kind::contribute ? program_[task].reduction : task;
+        return program_[task].is_part_of_sum() ? program_[task].reduction : task;
     }
     Duration copy(const Task& task) const {
         const sim::Staging& staging = setup_.host.staging;
@@ -195,6 +196,9 @@ private:
             case Task::Kind::read:
             case Task::Kind::compute: return posted_[number];
             case Task::Kind::multicast: return journal(task).arrived(number, rank);
+            case Task::Kind::sum_for_all:
+                if (task.reduction != number) return posted_[number];
+                return journal(task).arrived(number, rank);
             case Task::Kind::contribute:
                 return rank == task.rank ? posted_[number] : journal(task).arrived(number, rank);
             case Task::Kind::send: break;
@@ -226,6 +230,7 @@ uint64_t arrivals_of(const sim::Setup& setup, Tier tier) {
         if (task.tier != tier) continue;
         if (task.kind == Task::Kind::send) ++count;
         if (task.kind == Task::Kind::contribute && task.reduction == i) ++count;
+        if (task.kind == Task::Kind::sum_for_all) ++count;  // each who gives a part gets the sum
         if (task.kind != Task::Kind::multicast) continue;
         const auto& graph = setup.scale_up->graph;
         const auto server_of = [&](uint32_t endpoint) {
@@ -270,7 +275,9 @@ std::vector<Roles> find_roles(const sim::Setup& setup) {
         role.do_something.insert(task.rank);
         role.see_something.insert(task.rank);
         if (is_message || task.duration.ps != 0) role.take_time.insert(task.rank);
-        if (is_message && task.kind != Task::Kind::multicast) role.see_something.insert(task.peer);
+        const bool has_peer =
+            task.kind != Task::Kind::multicast && task.kind != Task::Kind::sum_for_all;
+        if (is_message && has_peer) role.see_something.insert(task.peer);
         role.messages += is_message ? 1 : 0;
     }
     return roles;

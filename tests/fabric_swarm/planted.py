@@ -1,6 +1,6 @@
 """Plants defects into a copy of the fabric, one at a time, and sees whether the swarm finds them.
 
-usage: planted.py SOURCE_FOLDER COMPILER [DEFECT...]
+usage: planted.py SOURCE_FOLDER [--look | DEFECT...]
 """
 
 import pathlib
@@ -13,8 +13,8 @@ from plant import plant  # noqa: E402
 DEFECTS = {
     "one block more than the credits allow": (
         "src/fabric/credits.h",
-        "return packet_blocks <= blocks(); }",
-        "return packet_blocks <= blocks() + 1; }",
+        "return packet_blocks <= blocks(scale);",
+        "return packet_blocks <= blocks(scale) + 1;",
     ),
     "headroom is counted short": (
         "src/sim/builder.cc",
@@ -34,9 +34,9 @@ DEFECTS = {
     ),
     "what crosses changes its order": (
         "src/cluster/partition.cc",
-        "    for (fabric::Crossing& crossing : crossings) cabling_.accept(std::move(crossing));",
+        "    for (fabric::Crossing& crossing : crossings) cabling_.take_over(std::move(crossing));",
         "    for (size_t i = crossings.size(); i != 0; --i)\n"
-        "        cabling_.accept(std::move(crossings[i - 1]));",
+        "        cabling_.take_over(std::move(crossings[i - 1]));",
     ),
     "a mark gets lost": (
         "src/fabric/marking.h",
@@ -52,6 +52,57 @@ DEFECTS = {
         "src/fabric/buffer.h",
         "        if (shared_used_ + bytes > shared_bytes_) return false;",
         "        if (shared_used_ > shared_bytes_) return false;",
+    ),
+    "a packet takes detours wherever it is": (
+        "src/fabric/switch.cc",
+        "from.offers_detours && transit.hops <= kHopsInGroup)",
+        "from.offers_detours && transit.hops <= 16 * kHopsInGroup)",
+    ),
+    "telemetry does not cross from partition to partition": (
+        "src/fabric/cabling.cc",
+        "    if (crossing.telemetry != nullptr) telemetry->of(index) = *crossing.telemetry;\n",
+        "",
+    ),
+    "a packet begins with the telemetry of one before it": (
+        "src/cluster/host.cc",
+        "    telemetry.clear();\n",
+        "",
+    ),
+    "a damaged packet is not sent again": (
+        "src/fabric/cabling.cc",
+        "        case BitErrors::retransmitted: return replay(p, transit, end);",
+        "        case BitErrors::retransmitted:\n"
+        "            transit.flags |= Transit::kCorrupt;\n            return end;",
+    ),
+    "strangers talk to each other": (
+        "src/fabric/tenancy.h",
+        "packet.destination >= keys_.size() || may_talk(host, packet.destination);",
+        "packet.destination >= keys_.size() || host != UINT32_MAX;",
+    ),
+    "what is trimmed keeps its length": (
+        "src/fabric/trimming.h",
+        "    transit.wire_bytes = bytes;\n",
+        "",
+    ),
+    "a word to a source comes from nowhere": (
+        "src/fabric/switch.cc",
+        "    ++cabling_.counters(global(port)).words;\n",
+        "",
+    ),
+    "a warning is never taken back": (
+        "src/fabric/warnings.h",
+        "        if (!warning.begins && found != heard_.end()) heard_.erase(found);\n",
+        "",
+    ),
+    "one of those who give a part does not get the sum": (
+        "src/sim/connector.cc",
+        "        copies(node).members.push_back(member);",
+        "        if (endpoint != group.members.back()) copies(node).members.push_back(member);",
+    ),
+    "the short way onto a line forgets to count": (
+        "src/fabric/cabling.h",
+        "    from.wire_bytes += transit.wire_bytes;\n",
+        "",
     ),
     "a rank does not wait for the last of its needs": (
         "src/sim/ranks.cc",
@@ -76,11 +127,4 @@ DEFECTS = {
 }
 
 if __name__ == "__main__":
-    plant(DEFECTS,
-          ("base", "wire", "topology", "transport", "fabric", "workload", "cluster", "sim",
-           "drive", "report"),
-          "fabric_swarm",
-          # Readers and writers of files need libraries that a simulation does not. Of reports the
-          # swarm asks for ideal times, and for the routes that they need.
-          left_out="(workload/flow_files|topology/(yaml|format|hpcc|ibnet|slurm|dot|summary)|"
-                   "src/report/[^ir])")
+    plant(DEFECTS, "fabric_swarm_test")

@@ -182,6 +182,14 @@ private:
                                                              : workload::Algorithm::in_switch;
         options.between = draw_.pick({workload::Algorithm::ring, workload::Algorithm::tree,
                                       workload::Algorithm::halving_doubling});
+        if (setup_.fabric.node.reduction && options.collective == Collective::all_reduce &&
+            placement.server_count() > 1 && draw_.percent(60)) {
+            options.algorithm = placement.server_count() == placement.size()
+                                    ? workload::Algorithm::in_network
+                                    : workload::Algorithm::two_level;
+            options.between = workload::Algorithm::in_network;
+        }
+        if (workload::is_in_network(options) && !setup_.fabric.node.reduction) return std::nullopt;
         options.in_switch = draw_.percent(60);
         if (!computes && options.algorithm == workload::Algorithm::in_switch) return std::nullopt;
         options.in_switch &= computes && options.algorithm == workload::Algorithm::two_level;
@@ -198,7 +206,33 @@ private:
         if (workload::most_tasks(options, placement) > kMostTasks)
             options.chunking.chunk = 512 << 10;
         if (workload::check(options, placement)) return std::nullopt;
+        if (workload::is_in_network(options) && !take_trees(options, placement))
+            return std::nullopt;
         return options;
+    }
+
+    // With as many trees as it takes: that there may be none is the affair of scenarios.
+    bool take_trees(CollectiveOptions& options, const workload::Placement& placement) {
+        if (options.channels == 0) options.channels = 1;
+        options.streams = draw_.percent(50);
+        options.chunking.tree_piece = draw_.pick<uint64_t>({0, 1'000, 5'000});
+        options.chunking.tree_window = draw_.pick<uint32_t>({0, 1, 2, 5});
+        if (workload::most_tasks(options, placement) > kMostTasks) options.chunking.tree_piece = 0;
+        const auto job = static_cast<uint32_t>(setup_.program.jobs.size() - 1);
+        const std::vector<uint32_t> endpoints = setup_.graph.endpoints();
+        for (const auto& members : workload::tree_members(options, placement))
+            for (uint16_t channel = 0; channel < options.channels; ++channel) {
+                std::vector<uint32_t> hosts;
+                for (const uint32_t member : members)
+                    hosts.push_back(endpoints[setup_.ranks[placement[member].rank].endpoint]);
+                const auto its_channel = static_cast<uint16_t>(
+                    channel_ + workload::tree_channel(channel, options.streams));
+                auto tree = trees_.take(hosts, options.streams);
+                if (!tree) return false;
+                setup_.trees.push_back(
+                    {job, its_channel, placement[members.front()].rank, std::move(*tree)});
+            }
+        return true;
     }
 
     // Targets are the hosts that have no GPU, where there are any.
@@ -220,6 +254,7 @@ private:
     Servers servers_;
     sim::Setup& setup_;
     uint16_t channel_ = 0;
+    fabric::ReductionTrees trees_{setup_.graph, {}};
 };
 
 // Every packet that a host sends or is sent, for whoever checks what happened.
@@ -229,6 +264,19 @@ void tap_hosts(sim::Setup& setup) {
         if (setup.graph.nodes[cable.a.node].is_host() || setup.graph.nodes[cable.b.node].is_host())
             setup.taps.push_back({i});
     }
+}
+
+// Switches between servers that add up, where nothing gets lost.
+void draw_sums(uint64_t seed, sim::Setup& setup) {
+    Draw draw(seed, Drawer::sums, 0);
+    if (!draw.percent(40) || setup.fabric.flow_control == fabric::FlowControl::none ||
+        setup.host.service == sim::Service::datagram)
+        return;
+    make_lossless(setup.fabric);
+    setup.fabric.node.reduction = true;
+    setup.fabric.node.reduction_denominator = draw.between(100, 140);
+    setup.fabric.node.reduction_numerator = 100;
+    setup.fabric.credits.lane_buffer_bytes *= 2;
 }
 
 }  // namespace
@@ -245,6 +293,7 @@ void draw_program(uint64_t seed, sim::Setup& setup) {
         setup.host.congestion = transport::Algorithm::none;
         setup.flows.clear();
     }
+    draw_sums(seed, setup);
     const Servers servers = draw_ranks(seed, setup);
     Jobs(seed, servers, setup).draw();
     tap_hosts(setup);

@@ -30,7 +30,7 @@ Seen look_at(sim::Network& network) {
     for (size_t p = 0; p < network.partitions(); ++p) {
         cluster::Partition& partition = network.partition(p);
         seen.ended = std::max(seen.ended, partition.acted_until());
-        for (const cluster::Host& host : partition.hosts())
+        for (const cluster::HostNode& host : partition.hosts())
             seen.ecn_marks += host.adapter().counters().np_ecn_marked_roce_packets;
     }
     return seen;
@@ -101,6 +101,15 @@ void tell(const sim::Setup& setup) {
     std::printf("mtu %u, gap %u, envelope %u, minimum %u, fixed %u and %u\n", setup.host.mtu,
                 f.link.gap_bytes, f.framing.envelope_bytes, f.framing.minimum_bytes,
                 f.framing.fixed_header_bytes, f.framing.fixed_ack_bytes);
+    std::printf("congestion %d, delivery %d, service %d, route %d by %d, %zu tenants, %zu trees\n",
+                static_cast<int>(setup.host.congestion), static_cast<int>(setup.host.delivery),
+                static_cast<int>(setup.host.service), static_cast<int>(f.route.kind),
+                static_cast<int>(f.route.choice), setup.tenants.size(), setup.trees.size());
+    std::printf("loads in %llu bytes, %lld ps, warnings above %llu, words above %llu\n",
+                static_cast<unsigned long long>(f.route.load_step_bytes),
+                static_cast<long long>(f.route.load_period.ps),
+                static_cast<unsigned long long>(f.route.warn_above_bytes),
+                static_cast<unsigned long long>(f.back_pressure.above_bytes));
     std::printf("reaction %lld, %zu ranks, %u tasks%s\n",
                 static_cast<long long>(setup.host.reaction.ps), setup.ranks.size(),
                 setup.program.size(), setup.scale_up ? "; inside servers:" : "");
@@ -136,9 +145,11 @@ void tell(const sim::Setup& setup, const Result& result) {
                     static_cast<long long>(result.flows[i].completion.ps));
 }
 
-// The same run, in which packets in the middle of messages go the long way too.
+// The same run, in which packets in the middle of messages go the long way too, and all packets
+// through switches and onto lines.
 sim::Setup without_short_ways(sim::Setup setup) {
     setup.host.short_ways = false;
+    setup.fabric.short_ways = false;
     if (setup.scale_up)
         setup.scale_up = std::make_shared<sim::Setup>(without_short_ways(*setup.scale_up));
     return setup;

@@ -4,6 +4,7 @@
 
 #include "fabric/credits.h"
 #include "plugin.h"
+#include "topology/groups.h"
 #include "transport/congestion/testing.h"
 
 namespace tulle::fabric_swarm {
@@ -64,11 +65,18 @@ void draw_delivery(uint64_t seed, sim::Setup& setup) {
     host.reorder_tolerance = draw.pick<uint32_t>({0, 3, 64, 1'000});
     host.reorder_packets = draw.pick<uint32_t>({8, 128, 4'096});
     if (draw.percent(60))
-        host.congestion =
-            draw.pick({Algorithm::nscc, Algorithm::nscc, Algorithm::swift, Algorithm::pcc_rtt});
+        host.congestion = draw.pick({Algorithm::nscc, Algorithm::nscc, Algorithm::swift,
+                                     Algorithm::pcc_rtt, Algorithm::rccc, Algorithm::rccc});
     host.algorithms.nscc.base_rtt = microseconds(draw.between(1, 30));
     host.algorithms.nscc.packet_bytes = host.mtu;
     host.algorithms.nscc.set_line(setup.fabric.link.rate);
+    host.algorithms.nscc.has_credit = draw.percent(30);
+    host.algorithms.rccc.base_rtt = host.algorithms.nscc.base_rtt;
+    host.algorithms.rccc.packet_bytes = host.mtu;
+    host.algorithms.rccc.heeds_marks = draw.percent(50);
+    host.algorithms.rccc.set_line(setup.fabric.link.rate);
+    host.answers_apart = draw.percent(40);
+    setup.fabric.ecn.at_hosts = !draw.percent(20);
     host.algorithms.pcc_rtt.set_line(setup.fabric.link.rate);
     host.algorithms.pcc_rtt.floor = transport::kPccOne / 100;
     if (draw.percent(70)) host.notifications.way = transport::NotificationSettings::Way::answer;
@@ -185,8 +193,8 @@ void draw_hosts(uint64_t seed, sim::Setup& setup) {
     draw_congestion(seed, host);
     // A virtual lane's buffer that takes a packet and waits for an update, and not much more.
     fabric::CreditSettings& credits = setup.fabric.credits;
-    const fabric::CreditUnit unit(credits.unit_bytes);
-    const uint32_t least = unit.blocks_of(host.mtu + 128) * unit.bytes() + credits.update_bytes;
+    const fabric::CreditScale scale(credits.unit_bytes, credits.counter_bits);
+    const uint32_t least = scale.blocks_of(host.mtu + 128) * scale.bytes() + credits.update_bytes;
     credits.lane_buffer_bytes = least + draw.pick<uint32_t>({0, 1, 100, 10'000, 60'000, 300'000});
 }
 
@@ -196,6 +204,72 @@ void draw_datagrams(uint64_t seed, sim::HostSettings& host) {
     if (host.delivery != transport::Delivery::ordered || !draw.percent(12)) return;
     host.service = sim::Service::datagram;
     host.congestion = Algorithm::none;
+}
+
+// HPCC, on any fabric: where packets are spread it has nothing to compare, and must not mind.
+void draw_telemetry(uint64_t seed, sim::Setup& setup) {
+    Draw draw(seed, Drawer::telemetry, 0);
+    sim::HostSettings& host = setup.host;
+    const bool may_be =
+        host.delivery == transport::Delivery::ordered && host.service == sim::Service::reliable;
+    setup.fabric.framing.telemetry_bytes = draw.pick<uint32_t>({42, 0, 100});
+    transport::HpccSettings& hpcc = host.algorithms.hpcc;
+    hpcc.base_rtt = microseconds(draw.between(1, 30));
+    hpcc.additive_bytes = draw.pick<uint32_t>({80, 0, 5'000});
+    hpcc.max_stage = draw.pick<uint8_t>({5, 0});
+    hpcc.min_rate_bps = 1'000'000'000;
+    hpcc.each_answer = draw.percent(80);
+    hpcc.set_line(setup.fabric.link.rate);
+    if (may_be && draw.percent(20)) host.congestion = Algorithm::hpcc;
+    setup.fabric.telemetry = sim::wants_telemetry(setup);
+}
+
+// UGAL, mostly where there are groups; elsewhere it is adaptive routing.
+void draw_detours(uint64_t seed, sim::Setup& setup) {
+    Draw draw(seed, Drawer::detours, 0);
+    fabric::RouteSettings& route = setup.fabric.route;
+    const bool has_groups = !topology::dragonfly_groups(setup.graph).empty();
+    if (draw.percent(has_groups ? 60 : 4)) {
+        route.choice = fabric::PathChoice::ugal;
+        if (draw.percent(70)) route.kind = fabric::RouteKind::shortest;
+        route.detour_bias = {draw.pick<int64_t>({0, 0, 1'000, 1'000'000})};
+        if (draw.percent(60)) route.flowlet_gap = {};
+    }
+    // A lane more may be one that no pause protects.
+    if (setup.fabric.flow_control != fabric::FlowControl::pfc) route.group_lanes = draw.percent(50);
+    setup.fabric.credits.counter_bits = draw.pick<uint32_t>({12, 12, 14, 16});
+}
+
+// How well switches know loads, what they tell neighbours, and whom they hold up.
+void draw_loads(uint64_t seed, sim::Setup& setup) {
+    Draw draw(seed, Drawer::loads, 0);
+    fabric::Settings& f = setup.fabric;
+    f.route.load_step_bytes = draw.pick<uint64_t>({0, 0, 1'000, 20'000});
+    f.route.load_period = {draw.pick<int64_t>({0, 0, 100'000, 1'000'000})};
+    f.route.warn_above_bytes = draw.pick<uint64_t>({0, 0, 2'000, 50'000});
+    if (!draw.percent(25) || f.flow_control == fabric::FlowControl::credits) return;
+    fabric::BackPressureSettings& words = f.back_pressure;
+    words.above_bytes = draw.pick<uint64_t>({1'000, 10'000, 50'000});
+    words.interval = microseconds(draw.between(0, 4));
+    words.forget_after = microseconds(draw.between(0, 20));
+    words.lane = static_cast<uint8_t>(draw.between(8, 14));  // no priority of PFC
+    setup.host.algorithms.back_pressure.set_line(f.link.rate);
+    if (draw.percent(60)) setup.host.congestion = Algorithm::back_pressure;
+    setup.fabric.telemetry = sim::wants_telemetry(setup);
+}
+
+// Some hosts belong together, some talk to those alone who are full members, some are nobody's.
+void draw_tenants(uint64_t seed, sim::Setup& setup) {
+    Draw draw(seed, Drawer::tenants, 0);
+    if (!draw.percent(12)) return;
+    if (draw.percent(50)) {
+        setup.fabric.framing.encapsulation = wire::Encapsulation::infiniband_local;
+        setup.fabric.node.enforces_partitions = draw.percent(70);
+    }
+    setup.tenants = {{"red", 1, 10, {}, {}}, {"blue", 2, 20, {}, {}}};
+    for (uint32_t host = 0; host < setup.graph.host_count(); ++host)
+        for (sim::Tenant& tenant : setup.tenants)
+            if (draw.percent(50)) (draw.percent(80) ? tenant.full : tenant.limited).push_back(host);
 }
 
 void draw_work(uint64_t seed, sim::Setup& setup) {
@@ -216,8 +290,7 @@ void draw_work(uint64_t seed, sim::Setup& setup) {
         flow.start =
             base::Instant{} +
             base::Duration{draw.percent(50) ? 0 : draw.between(0, 50'000) * int64_t{1'000}};
-        flow.operation =
-            draw.pick({sim::Operation::write, sim::Operation::send, sim::Operation::read});
+        flow.operation = draw.pick({sim::Verb::write, sim::Verb::send, sim::Verb::read});
         flow.service_level = static_cast<uint8_t>(draw.between(0, levels));
         flow.traffic_class = static_cast<uint8_t>(draw.between(0, levels) << 2);
         if (draw.percent(10)) flow.port = static_cast<uint16_t>(draw.between(1, 0xffff));
@@ -248,8 +321,12 @@ sim::Setup draw_setup(uint64_t seed) {
     draw_hosts(seed, setup);
     draw_delivery(seed, setup);
     draw_datagrams(seed, setup.host);
+    draw_telemetry(seed, setup);
+    draw_detours(seed, setup);
+    draw_loads(seed, setup);
     draw_work(seed, setup);
     draw_program(seed, setup);
+    if (setup.program.empty()) draw_tenants(seed, setup);
     draw_faults(seed, setup);
     Draw draw(seed, Drawer::rest, 0);
     if (draw.percent(20)) setup.stop = base::Instant{} + microseconds(draw.between(0, 200));

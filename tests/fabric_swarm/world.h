@@ -27,6 +27,11 @@ enum class Drawer : uint32_t {
     jobs,
     delivery,
     datagrams,
+    telemetry,
+    detours,
+    loads,
+    tenants,
+    sums,
 };
 
 sim::Setup draw_setup(uint64_t seed);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "wire/packet.h"
+#include "wire/uet/uet.h"
 
 namespace tulle::wire {
 namespace {
@@ -41,6 +42,15 @@ void check_datagram(Encapsulation encapsulation, Bytes bytes) {
         std::equal(again.begin(), again.begin() + static_cast<ptrdiff_t>(written), bytes.begin()));
 }
 
+// The same of Ultra Ethernet, but for its CRC.
+void check_uet(Bytes bytes) {
+    const auto packet = parse_uet(bytes);
+    if (!packet) return;
+    std::vector<std::byte> again(bytes.size());
+    TULLE_CHECK(write_uet(*packet, again) == bytes.size());
+    TULLE_CHECK(std::equal(again.begin(), again.end() - kUetCrcSize, bytes.begin()));
+}
+
 }  // namespace
 }  // namespace tulle::wire
 
@@ -54,5 +64,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                 bytes.size() + missing);
     check_datagram(data[0] % 2 == 0 ? Encapsulation::roce_v2_ipv4 : Encapsulation::roce_v2_ipv6,
                    bytes);
+    check_uet(bytes);
     return 0;
 }

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     manager.start({});
     const auto bytes = std::as_bytes(std::span(data, size));
     for (size_t at = 0; at + wire::kSmpDataSize <= bytes.size(); at += wire::kSmpDataSize) {
-        control::SmpBytes smp;
+        control::MadBytes smp;
         const auto part = bytes.subspan(at, std::min(wire::kMadSize, bytes.size() - at));
         std::copy(part.begin(), part.end(), smp.bytes().begin());
         agent.on_smp({}, 2, smp);
@@ -23,9 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         while (agent.poll_transmit()) ++sent;
         TULLE_CHECK(sent <= 1);
         if (auto request = manager.poll_transmit({})) {
-            std::copy(part.begin(), part.begin() + wire::kSmpDataSize, request->data().begin());
-            request->answer(wire::kStatusOk);
-            manager.on_smp({}, *request);
+            std::copy(part.begin(), part.begin() + wire::kSmpDataSize, request->mad.data().begin());
+            request->mad.answer(wire::kStatusOk);
+            manager.on_mad({}, request->mad);
         }
     }
     return 0;

@@ -1,4 +1,4 @@
-"""The sources are as clang-format 14 (Debian 12) writes them; another version may differ.
+"""The sources are formatted by clang-format 14 (Debian 12); another version may differ.
 
 usage: format.py
 """

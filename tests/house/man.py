@@ -1,4 +1,4 @@
-"""Every subcommand that the program lists has a man page, and mandoc has nothing to say of any.
+"""Every subcommand that the program lists has a man page, and mandoc finds no fault in any.
 
 usage: man.py TULLE
 """
@@ -18,7 +18,7 @@ def subcommands(help_text):
 
 
 def lint(mandoc, page):
-    """What mandoc says of a page, as complaints."""
+    """The warnings of mandoc about a page, as complaints."""
     command = [mandoc, "-Tlint", "-Wwarning", page.name]
     result = subprocess.run(command, cwd=page.parent, capture_output=True, text=True)
     for line in (result.stdout + result.stderr).splitlines():

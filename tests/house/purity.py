@@ -1,4 +1,4 @@
-"""Pure rooms neither act nor look around: no object of theirs asks for a banned symbol.
+"""Pure rooms do no input or output: none of their objects uses a banned symbol.
 
 Events come in and are polled out; time, randomness and memory are arguments. That is what lets one
 core serve virtual and real time, so it is checked where nothing can hide: in the undefined symbols
@@ -61,7 +61,7 @@ _BANNED_INCLUDE = re.compile(
     r"\s*#\s*include\s*<(condition_variable|fcntl\.h|fstream|future|iostream|pthread\.h|"
     r"sys/socket\.h|thread|unistd\.h)>")
 
-# (room, object) -> what it may use all the same, and why.
+# (room, object) -> what it may use nevertheless, and why.
 _EXCEPTIONS = {
     ("base", "check.cc.o"): (
         {"fprintf", "fwrite", "stderr"},
@@ -81,7 +81,7 @@ def plain(symbol):
 
 
 def banned_kind(symbol):
-    """What a banned symbol is for; None for all others."""
+    """The kind of a banned symbol; None for all others."""
     for kind, pattern in _PATTERNS:
         if pattern.search(symbol):
             return kind
@@ -89,7 +89,7 @@ def banned_kind(symbol):
 
 
 def undefined_symbols(nm, library):
-    """(object, symbol) for everything that the objects of a library take from elsewhere."""
+    """(object, symbol) for every undefined symbol of the objects of a library."""
     command = [nm, "--undefined-only", "--demangle", "--print-file-name", library]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for line in output.splitlines():

@@ -21,14 +21,16 @@ _DECLARED = re.compile(
     r"(?!return\b|else\b|throw\b|case\b|using\b|new\b|delete\b|co_return\b|define\b)"
     r"[A-Za-z_][\w:]*(?:<[^;{}()]*>)?(?:::\w+)*[ ]?(?:const)?[ &*]+(?:\w+::)*(\w+)\(", re.M)
 
-# Names that only tests use, and why they are there all the same.
+# Names that only tests use, and the reason.
 _KNOWN = {
     # The standard library calls them.
     "do_allocate", "do_deallocate", "do_is_equal",
-    # What tests look at or begin with, of things that are used.
-    "capture_report", "frame_size", "penalty_of", "setup_hash", "shared_used", "target_bps",
-    # The world of subnet managers: faults that its swarm makes and no command asks for yet.
-    "kill_manager", "run_until", "set_cable", "set_loss",
+    # What tests inspect, or start from, in types that are used.
+    "capture_report", "frame_size", "has_been_warned", "penalty_of", "setup_hash", "shared_used",
+    "target_bps",
+    # The world of subnet managers: faults of its swarm, and what the swarm inspects then.
+    "bad_keys", "gmps", "inject", "multicast_ports", "reach_from", "run_until", "set_loss",
+    "take_notices",
 }
 
 

@@ -13,6 +13,6 @@ def _read(text):
     return {room: allowed.split() for room, allowed in rooms.items()}, pure
 
 
-# Room -> the rooms whose headers it may include, besides its own. PURE: no clock, socket, thread,
-# file, random device or print in these.
+# Room -> the rooms whose headers it may include, besides its own. PURE rooms use no clock, socket,
+# thread, file, random device or print.
 MAY_INCLUDE, PURE = _read((ROOT / "cmake" / "rooms.txt").read_text())

@@ -1,4 +1,4 @@
-"""The checkers catch what is planted for them and leave alone what is right."""
+"""The checkers find planted faults, and accept correct files."""
 
 import subprocess
 import tempfile
@@ -7,8 +7,10 @@ from pathlib import Path
 
 import arrows
 import man
+import names
 import purity
 import reached
+import sizes
 import spec_map
 import tidy
 import together
@@ -51,6 +53,41 @@ class Reached(Tree):
     def test_a_comment_is_no_use(self):
         self.assertEqual(len(self.complaints(a_dot_h="int one() { return 1; }\n",
                                              b_dot_cc="// one() is not called\n")), 1)
+
+
+class Sizes(Tree):
+    def complaints(self, methods):
+        text = "class Large {\npublic:\n    // f(); g();\n" + methods + "};\n"
+        self.plant("src/wire/a.h", text)
+        return list(sizes.check(self.root))
+
+    def test_forty_methods_pass(self):
+        self.assertEqual(self.complaints("    int f(int a) const { return g(a); }\n" * 40), [])
+
+    def test_more_are_a_complaint_with_their_number(self):
+        found = self.complaints("    int f(int a);\n" * 20 + "private:\n    void g() {}\n" * 21)
+        self.assertEqual(len(found), 1)
+        self.assertIn("src/wire/a.h:1: Large has 41 methods", found[0])
+
+    def test_members_are_no_methods(self):
+        self.assertEqual(self.complaints("    int a = f(1);\n    B b{g(2)};\n" * 30), [])
+
+
+class Names(Tree):
+    def complaints(self, room, text):
+        self.plant("src/wire/a.h", "struct Verdict {\n};\nvoid deliver(int a);\n")
+        self.plant(f"src/{room}/b.h", text)
+        return list(names.check(self.root))
+
+    def test_one_type_and_functions_of_other_names_pass(self):
+        found = self.complaints("live", "class Ruling {\n};\nVerdict one();\nint deliver();\n")
+        self.assertEqual(len(found), 1)  # deliver() in wire
+        self.assertIn("src/wire/a.h:3: deliver()", found[0])
+
+    def test_a_type_of_two_rooms_is_found(self):
+        found = self.complaints("zoo", "// a second one\nenum class Verdict : int { yes };\n")
+        self.assertIn("src/zoo/b.h:2: Verdict is a type of wire already: "
+                      "name it by its role", found)
 
 
 class Together(Tree):

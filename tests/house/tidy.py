@@ -1,4 +1,4 @@
-"""Small rules of form that a reader should never have to think about.
+"""Small rules of form, so that readers need not think about them.
 
 usage: tidy.py
 """
@@ -32,7 +32,7 @@ def check(root):
         text = path.read_text()
         lines = text.splitlines()
         yield from _check_form(name, lines, wide=kind == "prose")
-        # The checkers name, and their tests plant, what they forbid.
+        # The checkers name what they forbid, and their tests plant it.
         if not name.startswith("tests/house/"):
             yield from _check_words(name, lines)
         if name.startswith("src/") and len(lines) > _MAX_LINES:
@@ -75,7 +75,7 @@ def _check_words(name, lines):
 
 
 def _check_links(root, path, text):
-    # Blanks in place of code keep the line numbers; `[](int)` there is no link.
+    # Blanks instead of code keep the line numbers; `[](int)` in code is no link.
     text = _QUOTED_CODE.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
     for match in _LINK.finditer(text):
         target = (match[1] or match[2]).split("#")[0]

@@ -20,7 +20,7 @@ _WORDS = {"return", "template", "namespace", "operator", "using"}
 
 
 def declared(text):
-    """The names that stand at the left edge, and where."""
+    """The names declared at the left edge, with their lines."""
     for match in _DECLARED.finditer(text):
         name = match[1] or match[2] or match[3]
         if name not in _WORDS and match[0].split()[0] not in _WORDS:

@@ -259,7 +259,7 @@ TEST_F(Calls, what_this_adapter_does_not_have_says_so) {
 // ---- events
 // --------------------------------------------------------------------------------------
 
-// As an adapter does: whoever arms a queue and then sleeps has missed nothing.
+// As with an adapter: a program that arms a queue and then sleeps misses nothing.
 TEST_F(Connected, arming_a_queue_that_is_not_empty_raises_an_event) {
     ibv_comp_channel* channel = ibv_create_comp_channel(context);
     ibv_cq* told = ibv_create_cq(context, 8, nullptr, channel, 0);
@@ -323,7 +323,7 @@ TEST_F(Calls, regions_are_registered_by_attributes) {
     ibv_mr* region = reg_mr_ex(pd, &a);
     ASSERT_NE(region, nullptr);
     EXPECT_EQ(ibv_dereg_mr(region), 0);
-    a.mask = 4 | 8;  // a file that stands for memory
+    a.mask = 4 | 8;  // a file that represents memory
     EXPECT_EQ(reg_mr_ex(pd, &a), nullptr);
     EXPECT_EQ(errno, EOPNOTSUPP);
 }
@@ -357,7 +357,7 @@ TEST_F(Calls, a_buffer_of_the_device_is_memory_that_its_domain_registers) {
 TEST_F(Connected, memory_is_flushed_where_both_ends_allow_it) {
     constexpr uint64_t kWithFlush = 1 << 11;
     constexpr int kGlobal = 1 << 8;
-    struct Flushing {  // as programs see it that know the call
+    struct Flushing {  // as declared by programs that know the call
         ibv_qp_ex known;
         void (*wr_flush)(ibv_qp_ex*, uint32_t, uint64_t, size_t, uint8_t, uint8_t);
     };
@@ -369,7 +369,7 @@ TEST_F(Connected, memory_is_flushed_where_both_ends_allow_it) {
     init.pd = pd;
     init.send_ops_flags = kWithFlush;
     ibv_qp* target = make();
-    // A range, and a whole region, whose length does not count.
+    // A range, and a whole region, whose length is ignored.
     for (const auto& [is_allowed, level] :
          {std::pair{true, 0}, {true, 1}, {false, 0}, {false, 1}}) {
         ibv_mr* region = ibv_reg_mr(pd, memory.data(), kPage, kAll | (is_allowed ? kGlobal : 0));
@@ -403,7 +403,7 @@ TEST_F(Connected, a_region_without_memory_swallows_data_and_gives_zeros) {
     ibv_mr* nothing = ibv_alloc_null_mr(pd);
     ASSERT_NE(nothing, nullptr);
     std::strcpy(memory.data(), "0123456789abcdef");
-    // Sent from memory and nothing, in turn.
+    // Sends data and empty messages in turn.
     ibv_sge from[2] = {{0x1000, 8, nothing->lkey},
                        {reinterpret_cast<uint64_t>(memory.data()), 4, mr->lkey}};
     ibv_send_wr wr = request(IBV_WR_RDMA_WRITE, mr, 0);
@@ -483,6 +483,62 @@ TEST_F(Calls, newer_names_are_there_and_answer) {
     EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
+TEST_F(Calls, what_an_address_stands_for_is_told_by_an_event) {
+    auto* resolve = newer<int(rdma_cm_id*, const char*, const char*, const rdma_addrinfo*)>(
+        "rdma_resolve_addrinfo", "RDMACM_1.4");
+    auto* query = newer<int(rdma_cm_id*, rdma_addrinfo**)>("rdma_query_addrinfo", "RDMACM_1.4");
+    ASSERT_TRUE(resolve != nullptr && query != nullptr);
+    rdma_event_channel* channel = rdma_create_event_channel();
+    rdma_cm_id* id = nullptr;
+    ASSERT_EQ(rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP), 0);
+    rdma_addrinfo* found = nullptr;
+    EXPECT_EQ(query(id, &found), -1);
+    EXPECT_EQ(errno, ENOENT);
+    ASSERT_EQ(resolve(id, "127.0.0.1", "7471", nullptr), 0);
+    EXPECT_EQ(resolve(id, "127.0.0.1", "7471", nullptr), -1);
+    EXPECT_EQ(errno, EBUSY);
+    rdma_cm_event* event = nullptr;
+    ASSERT_EQ(rdma_get_cm_event(channel, &event), 0);
+    EXPECT_STREQ(rdma_event_str(event->event), "RDMA_CM_EVENT_ADDRINFO_RESOLVED");
+    EXPECT_EQ(event->status, 0);
+    EXPECT_EQ(rdma_ack_cm_event(event), 0);
+    ASSERT_EQ(query(id, &found), 0);
+    EXPECT_EQ(reinterpret_cast<sockaddr_in*>(found->ai_dst_addr)->sin_port, htons(7471));
+    rdma_freeaddrinfo(found);
+    EXPECT_EQ(query(id, &found), -1);
+    rdma_addrinfo by_subnet{};
+    by_subnet.ai_flags = 0x10;
+    EXPECT_EQ(resolve(id, nullptr, "service", &by_subnet), -1);
+    EXPECT_EQ(errno, EOPNOTSUPP);
+    ASSERT_EQ(resolve(id, "127.0.0.1", "1", nullptr), 0);  // and nobody takes the answer
+    EXPECT_EQ(rdma_destroy_id(id), 0);
+    rdma_destroy_event_channel(channel);
+}
+
+TEST_F(Calls, a_program_writes_an_event_of_its_own) {
+    auto* write = newer<int(rdma_cm_id*, rdma_cm_event_type, int, uint64_t)>("rdma_write_cm_event",
+                                                                             "RDMACM_1.4");
+    ASSERT_NE(write, nullptr);
+    rdma_event_channel* channel = rdma_create_event_channel();
+    rdma_cm_id* id = nullptr;
+    ASSERT_EQ(rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP), 0);
+    EXPECT_EQ(write(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0), -1);
+    EXPECT_EQ(errno, EINVAL);
+    constexpr auto kUser = static_cast<rdma_cm_event_type>(18);
+    ASSERT_EQ(write(id, kUser, -5, 0x1234'5678'9abc), 0);
+    rdma_cm_event* event = nullptr;
+    ASSERT_EQ(rdma_get_cm_event(channel, &event), 0);
+    EXPECT_EQ(event->event, kUser);
+    EXPECT_EQ(event->id, id);
+    EXPECT_EQ(event->status, -5);
+    uint64_t argument = 0;
+    std::memcpy(&argument, &event->param, sizeof argument);
+    EXPECT_EQ(argument, 0x1234'5678'9abcu);
+    EXPECT_EQ(rdma_ack_cm_event(event), 0);
+    EXPECT_EQ(rdma_destroy_id(id), 0);
+    rdma_destroy_event_channel(channel);
+}
+
 TEST_F(Calls, providers_of_each_release_find_what_they_need_to_load) {
     for (const char* release : {"34", "57", "59", "64", "65"}) {
         const std::string version = std::string("IBVERBS_PRIVATE_") + release;
@@ -499,7 +555,7 @@ TEST_F(Calls, providers_of_each_release_find_what_they_need_to_load) {
 TEST_F(Connected, nothing_at_all_can_be_read_written_and_sent) {
     for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
         ibv_send_wr wr = request(opcode, mr, 0);
-        wr.wr.rdma = {0, 0};  // without data neither address nor key is looked at
+        wr.wr.rdma = {0, 0};  // without data neither address nor key is checked
         EXPECT_EQ(post(wr), IBV_WC_SUCCESS) << opcode;
         wr.num_sge = 0;
         EXPECT_EQ(post(wr), IBV_WC_SUCCESS) << opcode;
@@ -573,7 +629,7 @@ TEST_F(Connected, memory_that_was_unmapped_while_registered_is_as_if_it_had_no_k
         if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
             wr.wr.atomic = {reinterpret_cast<uint64_t>(pages) + kPage, 1, 0, region->rkey};
         else
-            wr.wr.rdma.remote_addr -= 4;  // begins where there is memory
+            wr.wr.rdma.remote_addr -= 4;  // begins in existing memory
         EXPECT_EQ(post(wr), IBV_WC_REM_ACCESS_ERR) << opcode;
         EXPECT_EQ(ibv_dereg_mr(region), 0);
         munmap(pages, 4 * kPage);

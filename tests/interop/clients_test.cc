@@ -1,5 +1,5 @@
-// A server that lives long, and clients that come, leave, or are killed. Run by `tulle run`.
-// Clients are processes of their own: this program again, called with a role.
+// A long-lived server, and clients that come, leave, or are killed. Run by `tulle run`. Clients are
+// separate processes: this program again, called with a role.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -25,8 +25,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::seconds;
 
-// On a very busy machine a message may have to be sent again, after 4 s. What is refused is refused
-// at once, and one that has to wait for a dead predecessor waits for 75 s.
+// On a very busy machine a message may have to be retransmitted, after 4 s. Refusals are immediate,
+// and a client that waits for a dead predecessor waits for 75 s.
 constexpr seconds kAtOnce{20};
 
 sockaddr_in address_of(uint16_t port) {
@@ -44,7 +44,7 @@ ibv_qp_init_attr small_queue_pair() {
     return attributes;
 }
 
-// The next event of a channel, copied and acknowledged; -1 if none comes in time.
+// The next event of a channel, copied and acknowledged; -1 on timeout.
 struct Event {
     int type = -1;
     int status = 0;
@@ -61,7 +61,7 @@ Event next_event(rdma_event_channel* channel, std::chrono::milliseconds patience
     return copy;
 }
 
-// One side of a connection that asks for it. True if it stands.
+// The active side of a connection. True if it is established.
 class Caller {
 public:
     Caller() : channel_(rdma_create_event_channel()) {}
@@ -73,17 +73,21 @@ public:
     Caller& operator=(const Caller&) = delete;
 
     bool connect(uint16_t port) { return ask(port) && is_next(RDMA_CM_EVENT_ESTABLISHED); }
-    // Asks for a connection, and does not wait for the answer.
-    bool ask(uint16_t port) {
-        sockaddr_in there = address_of(port);
-        ibv_qp_init_attr attributes = small_queue_pair();
+    // Sends a connection request, and does not wait for the answer.
+    bool ask(uint16_t port) { return prepare(port) && request(); }
+    bool request() {
         rdma_conn_param param{};
         param.retry_count = 7;
+        return rdma_connect(id_, &param) == 0;
+    }
+    bool prepare(uint16_t port) {
+        sockaddr_in there = address_of(port);
+        ibv_qp_init_attr attributes = small_queue_pair();
         if (rdma_create_id(channel_, &id_, nullptr, RDMA_PS_TCP) != 0) return false;
         return rdma_resolve_addr(id_, nullptr, reinterpret_cast<sockaddr*>(&there), 1000) == 0 &&
                is_next(RDMA_CM_EVENT_ADDR_RESOLVED) && rdma_resolve_route(id_, 1000) == 0 &&
                is_next(RDMA_CM_EVENT_ROUTE_RESOLVED) &&
-               rdma_create_qp(id_, nullptr, &attributes) == 0 && rdma_connect(id_, &param) == 0;
+               rdma_create_qp(id_, nullptr, &attributes) == 0;
     }
     bool has_heard_nothing() { return next_event(channel_, std::chrono::milliseconds(0)).type < 0; }
     bool is_next(rdma_cm_event_type wanted) {
@@ -105,7 +109,7 @@ private:
     rdma_cm_id* id_ = nullptr;
 };
 
-// One that answers, as servers do: it accepts everybody and cleans up after those who part.
+// The passive side, a server: accepts every client and cleans up after those that leave.
 class Server {
 public:
     Server() : Server(Backlog{64}) {}
@@ -132,7 +136,7 @@ public:
     Server& operator=(const Server&) = delete;
 
     uint16_t port() const { return ntohs(rdma_get_src_port(listener_)); }
-    // The next event, and nothing is done about it.
+    // Takes the next event without handling it.
     Event take(std::chrono::milliseconds patience = kAtOnce) {
         const Event event = next_event(channel_, patience);
         if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST) rdma_destroy_id(event.id);
@@ -160,10 +164,10 @@ public:
         }
     }
 
-    // The packet numbers that connections begin at: the receiver of packets chooses.
+    // The first packet numbers of connections, which the receiver chooses.
     std::set<uint32_t> psns_to_clients;
     std::set<uint32_t> psns_from_clients;
-    int connected = 0;  // ever
+    int connected = 0;  // in total
     int parted = 0;
     int others = 0;  // events of other kinds
 
@@ -204,7 +208,7 @@ private:
     rdma_cm_id* listener_ = nullptr;
 };
 
-// This program again, in a role. What it says comes through a pipe.
+// This program again, in a role. Its output comes through a pipe.
 class Child {
 public:
     Child(const char* role, uint16_t port, const char* how = "") {
@@ -244,6 +248,12 @@ public:
         kill(pid_, SIGKILL);
         wait();
     }
+    // Returns when it has stopped.
+    void stop() const {
+        kill(pid_, SIGSTOP);
+        waitpid(pid_, nullptr, WUNTRACED);
+    }
+    void go_on() const { kill(pid_, SIGCONT); }
     // A process that it has left behind.
     pid_t left_behind() const {
         pid_t process = 0;
@@ -264,7 +274,8 @@ void say(char letter) {
     if (write(STDOUT_FILENO, &letter, 1) != 1) _exit(5);
 }
 
-// 'c' connected, 'r' not. Then it leaves as it was told: waits to be killed, parts, or just ends.
+// 'c' connected, 'r' refused. Then it leaves as told: waits to be killed, disconnects, or just
+// ends.
 int be_client(uint16_t port, const std::string& how) {
     Caller caller;
     const bool stands = caller.connect(port);
@@ -307,13 +318,13 @@ TEST(Clients, a_killed_client_makes_way_for_its_successor_at_once) {
         ASSERT_TRUE(server.serve_until([&] { return server.connected == round; })) << round;
         EXPECT_EQ(client.word(), 'c');
         client.end();
-        // Its successor comes before the server has looked.
+        // Its successor connects before the server has looked.
     }
     EXPECT_TRUE(server.serve_until([&] { return server.parted == 5; }));
     EXPECT_EQ(server.others, 0);
 }
 
-// A child that a program has forked has no part in its connections: they end with the program.
+// A forked child has no part in its parent's connections: they end with the parent.
 TEST(Clients, a_killed_client_whose_child_lives_on_has_gone_all_the_same) {
     Server server;
     Child client("--client", server.port(), "forks");
@@ -326,7 +337,7 @@ TEST(Clients, a_killed_client_whose_child_lives_on_has_gone_all_the_same) {
     EXPECT_EQ(kill(left_behind, SIGKILL), 0);
 }
 
-// Packets of an old connection are not taken for those of a new one, nor guessed.
+// Packets of an old connection are not accepted in a new one, and cannot be guessed.
 TEST(Clients, connections_begin_at_packet_numbers_by_chance) {
     constexpr int kClients = 6;
     Server server;
@@ -338,7 +349,7 @@ TEST(Clients, connections_begin_at_packet_numbers_by_chance) {
     EXPECT_EQ(server.psns_from_clients.size(), size_t{kClients});
 }
 
-// Requests of one process are heard in their order, so that the third says that the second was.
+// Requests of one process arrive in order, so the third proves that the second has arrived.
 TEST(Clients, a_full_backlog_takes_nobody_until_the_program_has_taken_one) {
     Server small(Server::Backlog{1});
     Server other;
@@ -351,12 +362,12 @@ TEST(Clients, a_full_backlog_takes_nobody_until_the_program_has_taken_one) {
     EXPECT_EQ(other.take().type, RDMA_CM_EVENT_CONNECT_REQUEST);
     EXPECT_EQ(small.take().type, RDMA_CM_EVENT_CONNECT_REQUEST);
     EXPECT_EQ(small.take(std::chrono::milliseconds(0)).type, -1);
-    EXPECT_TRUE(second.has_heard_nothing());  // it asks again, and may be heard then
+    EXPECT_TRUE(second.has_heard_nothing());  // it repeats the request, and may succeed then
 }
 
-// As the kernel's: to connect is to ask, and what becomes of it is an event.
+// As in the kernel: connect sends a request, and the result is an event.
 TEST(Clients, who_listens_a_moment_later_is_found_by_one_who_has_asked_before) {
-    constexpr int kTries = 10;  // a moment is 100 ms, which a busy machine may not have
+    constexpr int kTries = 10;  // 100 ms may be too short on a busy machine
     bool is_found = false;
     for (int i = 0; i < kTries && !is_found; ++i) {
         uint16_t port = 0;
@@ -373,6 +384,25 @@ TEST(Clients, who_listens_a_moment_later_is_found_by_one_who_has_asked_before) {
     EXPECT_TRUE(is_found);
 }
 
+// A caller that waited for it would wait for two seconds.
+TEST(Clients, a_server_that_is_stopped_does_not_block_its_caller) {
+    uint16_t port = 0;
+    {
+        const Server server;
+        port = server.port();
+    }
+    const Child server("--server", port);
+    ASSERT_EQ(server.word(), 'l');
+    server.stop();
+    Caller caller;
+    ASSERT_TRUE(caller.prepare(port));
+    const Clock::time_point before = Clock::now();
+    EXPECT_TRUE(caller.request());
+    EXPECT_LT(Clock::now() - before, seconds(1));
+    server.go_on();
+    EXPECT_TRUE(caller.is_next(RDMA_CM_EVENT_ESTABLISHED)) << caller.last.type;
+}
+
 TEST(Clients, one_whom_nobody_listens_to_is_told_so) {
     uint16_t port = 0;
     {
@@ -384,7 +414,7 @@ TEST(Clients, one_whom_nobody_listens_to_is_told_so) {
     EXPECT_TRUE(caller.is_next(RDMA_CM_EVENT_REJECTED));
     Caller impatient;
     ASSERT_TRUE(impatient.ask(port));
-    impatient.leave();  // before anybody could tell it
+    impatient.leave();  // before it gets an answer
 }
 
 TEST(Clients, a_restarted_server_accepts_its_client_at_once) {
@@ -430,21 +460,21 @@ TEST(Clients, many_come_and_go_and_leave_nothing_behind) {
     const char* wanted = std::getenv("CLIENTS");
     const int clients = wanted != nullptr ? std::atoi(wanted) : 300;
     Server server;
-    ASSERT_EQ(serve_groups(server, 60), 0);  // what is made once is there
+    ASSERT_EQ(serve_groups(server, 60), 0);  // allocates what is allocated only once
     server.serve_what_is_there();
     const Belongings before = belongings();
     EXPECT_EQ(serve_groups(server, clients), 0);
     Belongings after = belongings();
-    // The thread lets go of the last ones a moment later.
+    // The thread releases the last ones a moment later.
     for (int look = 0; look < 200 && after.descriptors > before.descriptors; ++look) {
         server.serve_one(std::chrono::milliseconds(20));
         after = belongings();
     }
     EXPECT_LE(after.descriptors, before.descriptors + 4);
     EXPECT_LE(after.mappings, before.mappings + 4);
-    // The place of a peer is used again ten seconds after it was lost: some kilobytes each for
-    // those who came meanwhile, up to three thousand (measured: 8 MB after 4,000 and 9 after
-    // 10,000). Not for all who ever came: 10,000 would be more than twenty megabytes.
+    // The slot of a peer is reused ten seconds after the peer was lost: some kilobytes each for
+    // those that came meanwhile, up to three thousand (measured: 8 MB after 4,000 and 9 after
+    // 10,000). Keeping a slot for every peer ever would take more than twenty megabytes for 10,000.
     EXPECT_LE(after.kilobytes, before.kilobytes + 12 * 1024) << before.kilobytes;
     std::printf("%d clients: %td to %td descriptors, %td to %td mappings, %td to %td kB\n", clients,
                 before.descriptors, after.descriptors, before.mappings, after.mappings,

@@ -11,7 +11,7 @@ from interop import free_port
 from world import main
 
 PORT = "/sys/class/infiniband/tulle0/ports/1"
-# Prints each counter, after what the rest of the script does.
+# Prints each counter, after the rest of the script.
 SHOW = f'for c in {PORT}/*counters/*; do echo "counter $TULLE_RANK $(basename $c) $(cat $c)"; done'
 
 

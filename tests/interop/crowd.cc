@@ -1,11 +1,11 @@
 // One of a crowd: a program that serves all others and talks to each of them, while others come and
-// go. It ends when its standard input does, and not amid somebody's session.
+// go. It ends at the end of its standard input, but not within a session.
 //
 // usage: crowd SLOT ADDRESS...       the address of each slot, its own included
 //
-// A session is a connection with a few messages, echoed and compared. One that fails, because the
-// other side is not there yet or goes, is tried again. "done" is printed when all others have
-// answered.
+// A session is a connection with a few messages, echoed and compared. A session that fails, because
+// the other side is not there yet or is leaving, is repeated. "done" is printed when all others
+// have answered.
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
@@ -53,11 +53,13 @@ bool is_good(int polled, const ibv_wc& completion) {
     return polled == 1 && completion.status == IBV_WC_SUCCESS;
 }
 
-// Both sides' memory and queue pair, for one connection.
+// Memory and queue pair of one connection. Receiving and sending have separate buffers: a receive
+// is posted before the other side may send, or it is told to retry in 655 ms, which is the meaning
+// of librdmacm's RNR timer of 0.
 struct Session {
     explicit Session(rdma_cm_id* the_id) : id(the_id) {
-        region = rdma_reg_msgs(id, room.data(), room.size());
-        if (region != nullptr) (void)rdma_post_recv(id, nullptr, room.data(), room.size(), region);
+        region = rdma_reg_msgs(id, rooms.data(), sizeof rooms);
+        if (region != nullptr) (void)expect();
     }
     ~Session() {
         if (region != nullptr) rdma_dereg_mr(region);
@@ -66,28 +68,35 @@ struct Session {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
+    Room& received() { return rooms[0]; }
+    Room& sent() { return rooms[1]; }
     bool receive() {
         ibv_wc completion{};
         return is_good(rdma_get_recv_comp(id, &completion), completion);
     }
     bool send() {
         ibv_wc completion{};
-        return rdma_post_send(id, nullptr, room.data(), room.size(), region, 0) == 0 &&
+        return rdma_post_send(id, nullptr, sent().data(), kBytes, region, 0) == 0 &&
                is_good(rdma_get_send_comp(id, &completion), completion);
     }
-    bool expect() { return rdma_post_recv(id, nullptr, room.data(), room.size(), region) == 0; }
+    bool expect() { return rdma_post_recv(id, nullptr, received().data(), kBytes, region) == 0; }
 
     rdma_cm_id* id;
     ibv_mr* region = nullptr;
-    Room room{};
+    std::array<Room, 2> rooms{};
 };
+
+bool echo(Session& session, bool is_last) {
+    if (!session.receive()) return false;
+    session.sent() = session.received();
+    return (is_last || session.expect()) && session.send();
+}
 
 void serve(rdma_cm_id* id) {
     {
         Session session(id);
         bool is_on = session.region != nullptr && rdma_accept(id, nullptr) == 0;
-        for (uint32_t i = 0; is_on && i < kMessages; ++i)
-            is_on = session.receive() && session.send() && (i + 1 == kMessages || session.expect());
+        for (uint32_t i = 0; is_on && i < kMessages; ++i) is_on = echo(session, i + 1 == kMessages);
         (void)rdma_disconnect(id);
     }
     --sessions;
@@ -122,7 +131,7 @@ void fill(Room& room, uint32_t slot, uint32_t message) {
         room[i] = static_cast<unsigned char>(slot * 7 + message * 31 + i);
 }
 
-// False if it is to be tried again.
+// False if it has to be repeated.
 bool talk(uint32_t slot, const char* host, int port) {
     rdma_addrinfo* address = address_of(host, port, false);
     ibv_qp_init_attr attributes = queue_pair();
@@ -133,22 +142,17 @@ bool talk(uint32_t slot, const char* host, int port) {
     if (made != 0) return false;
     Session session(id);
     if (session.region == nullptr || rdma_connect(id, nullptr) != 0) return false;
-    Room sent{};
-    ibv_mr* region = rdma_reg_msgs(id, sent.data(), sent.size());
-    bool is_on = region != nullptr;
+    bool is_on = true;
     for (uint32_t message = 0; is_on && message < kMessages; ++message) {
-        fill(sent, slot, message);
-        ibv_wc completion{};
-        is_on = rdma_post_send(id, nullptr, sent.data(), sent.size(), region, 0) == 0 &&
-                is_good(rdma_get_send_comp(id, &completion), completion) && session.receive();
-        if (is_on && session.room != sent) {
+        fill(session.sent(), slot, message);
+        is_on = session.send() && session.receive();
+        if (is_on && session.received() != session.sent()) {
             std::fprintf(stderr, "crowd: slot %u: the echo is another\n", slot);
             std::_Exit(1);
         }
         if (is_on && message + 1 < kMessages) is_on = session.expect();
     }
     (void)rdma_disconnect(id);
-    if (region != nullptr) rdma_dereg_mr(region);
     return is_on;
 }
 
@@ -160,7 +164,7 @@ int main(int count, char** words) {
     char** hosts = words + 2;
     const auto crowd = static_cast<uint32_t>(count - 2);
     listen_on(hosts[slot], kFirstPort + static_cast<int>(slot));
-    // Each begins with its neighbour, so that not all of them ask the same.
+    // Each begins with its neighbour, so that they do not all ask the same one.
     for (uint32_t i = 1; i < crowd; ++i) {
         const uint32_t other = (slot + i) % crowd;
         while (!talk(slot, hosts[other], kFirstPort + static_cast<int>(other)))

@@ -1,7 +1,8 @@
-// A program that forks amid its work. Its child has no part in what it had: calls with handles of
-// before are refused, and the parent notices nothing. The child may open devices of its own. Run by
-// `tulle run`.
+// A program that forks while it works. The child has no part in its parent's objects: calls with
+// older handles are refused, and the parent notices nothing. The child may open devices of its own.
+// Run by `tulle run`.
 #include <arpa/inet.h>
+#include <poll.h>
 #include <rdma/rdma_cma.h>
 
 #include <cerrno>
@@ -13,14 +14,14 @@ namespace {
 
 using two::Side;
 
-// Says which of a child's expectations failed: it has no test of its own.
+// Prints which expectation of a child failed, because it has no test of its own.
 bool is_true(bool what, const char* words) {
     if (!what) std::fprintf(stderr, "in the child: %s: errno %d\n", words, errno);
     return what;
 }
 #define HOLDS(what) is_true((what), #what)
 
-// Runs in a child of this process; true if it was well there.
+// Runs in a child of this process; true if it succeeded.
 bool in_child(const std::function<bool()>& work) {
     const pid_t child = fork();
     if (child == 0) {
@@ -35,7 +36,7 @@ bool is_refused(const void* made) {
     return made == nullptr && errno == EIO;
 }
 
-// Each call with a handle of the parent's says EIO, as with an adapter that was unplugged.
+// Each call with a handle of the parent returns EIO, as with an unplugged adapter.
 bool refuses_objects(Side& side, ibv_comp_channel* channel) {
     ibv_wc wc{};
     ibv_cq* cq = nullptr;
@@ -57,7 +58,7 @@ bool refuses_objects(Side& side, ibv_comp_channel* channel) {
            HOLDS(ibv_close_device(side.context) == 0);
 }
 
-// What a device is can be asked for.
+// Queries about the device still work.
 bool knows_device(const Side& side) {
     ibv_device_attr device{};
     ibv_gid gid{};
@@ -65,7 +66,7 @@ bool knows_device(const Side& side) {
            HOLDS(ibv_query_gid(side.context, 1, two::kGidIndex, &gid) == 0);
 }
 
-// A device of the child's own, from beginning to end.
+// A device of the child, from open to close.
 bool has_own_device() {
     Side own(-1);
     own.open();
@@ -94,7 +95,7 @@ TEST(Fork, a_child_is_refused_what_its_parent_had_and_the_parent_goes_on) {
             ASSERT_TRUE(side.connect());
             ASSERT_EQ(ibv_req_notify_cq(side.cq, 0), 0);
             ASSERT_EQ(side.post(side.request(IBV_WR_RDMA_WRITE, 8)), 0);
-            // The event of that is the parent's, whatever the child does.
+            // The event belongs to the parent, whatever the child does.
             EXPECT_TRUE(in_child([&] {
                 return knows_device(side) && refuses_objects(side, channel) && has_own_device();
             }));
@@ -138,7 +139,7 @@ struct Listener {
     rdma_cm_id* id = nullptr;
 };
 
-// Asks the parent's listener for a connection, as any process may.
+// Connects to the parent's listener, as any process may.
 bool ask(in_port_t port, rdma_event_channel* channel, rdma_cm_id*& id) {
     sockaddr_in there{};
     there.sin_family = AF_INET;
@@ -177,21 +178,31 @@ TEST(Fork, events_of_the_connection_manager_are_the_parents) {
     rdma_cm_id* request = event->id;
     EXPECT_EQ(rdma_ack_cm_event(event), 0);
     ASSERT_EQ(rdma_reject(request, nullptr, 0), 0);
-    // What is on its way to the parent is not the child's to take.
-    EXPECT_TRUE(in_child([&] {
+    // The child must not take events for the parent. It stays until its request has arrived.
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
         rdma_event_channel* own = rdma_create_event_channel();
         rdma_cm_id* asker = nullptr;
-        return refuses_ids(listener) && HOLDS(rdma_destroy_id(request) == 0) &&
-               HOLDS(ask(rdma_get_src_port(listener.id), own, asker));
-    }));
+        const bool is_good = refuses_ids(listener) && HOLDS(rdma_destroy_id(request) == 0) &&
+                             HOLDS(ask(rdma_get_src_port(listener.id), own, asker));
+        if (!is_good) _exit(1);
+        for (;;) pause();
+    }
     ASSERT_EQ(rdma_get_cm_event(channel, &event), 0);
     EXPECT_EQ(event->event, RDMA_CM_EVENT_REJECTED);
     EXPECT_EQ(rdma_ack_cm_event(event), 0);
-    // The child's own request came from another process.
+    // The child's own request comes from another process.
+    pollfd look{listener.channel->fd, POLLIN, 0};
+    ASSERT_EQ(poll(&look, 1, 60'000), 1) << "the child has failed";
     ASSERT_EQ(rdma_get_cm_event(listener.channel, &event), 0);
     EXPECT_EQ(event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
     rdma_cm_id* of_child = event->id;
     EXPECT_EQ(rdma_ack_cm_event(event), 0);
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, WNOHANG), 0) << "the child has failed";
+    kill(child, SIGKILL);
+    EXPECT_EQ(waitpid(child, &status, 0), child);
     for (rdma_cm_id* each : {id, request, of_child}) rdma_destroy_id(each);
     rdma_destroy_event_channel(channel);
 }

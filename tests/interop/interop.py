@@ -198,7 +198,7 @@ PROGRAMS = {
     "rstream_resolved": rsocket("rstream", "-T r -S 4096 -C 500", r"custom\s+4k\s+500"),
     "riostream": rsocket("riostream", "-S 65536 -C 200", r"custom\s+64k\s+200"),
     "rcopy": rcopy(),
-    # Its server binds to ::1 unless it is told otherwise. As many datagrams as there is room for.
+    # Its server binds to ::1 by default. As many datagrams as there is room for.
     "udpong": rsocket("udpong", "-S 1000 -C 200", r"custom\s+1000\s+200", "-b 127.0.0.1"),
     "udpong_blocking": rsocket("udpong", "-T b -S 64 -C 200", r"custom\s+64\s+200",
                                "-b 127.0.0.1"),
@@ -214,7 +214,7 @@ PROGRAMS = {
                     r"return status 0[\s\S]*return status 0"),
     "ucmatose_many": two("ucmatose -c 20 -p {port}", "ucmatose -c 20 -p {port} -s 127.0.0.1",
                          "rdmacm-utils", r"return status 0[\s\S]*return status 0"),
-    # More at once than a backlog of the usual size holds; nobody is refused.
+    # More connections at once than a usual backlog holds; none is refused.
     "cmtime": two("cmtime -c 500 -p {port}", "cmtime -c 500 -p {port} -s 127.0.0.1", "rdmacm-utils",
                   r"connecting\ndisconnecting[\s\S]*connect +:"),
     "rdma_xclient": two("rdma_xserver -c r -p {port}", "rdma_xclient -c r -s 127.0.0.1 -p {port}",
@@ -233,7 +233,8 @@ PROGRAMS = {
     "fio_write": fio("write"),
     "fio_read": fio("read"),
     "fio_send": fio("send"),
-    # The receiver checks what the sender stamped: of the three verbs the one whose data it sees.
+    # The receiver checks the sender's stamps: of the three verbs, only in the one whose data it
+    # sees.
     "fio_send_verified": fio("send", "--verify=crc32c", "--verify=crc32c --do_verify=0"),
     "ucx_tag": ucx("tag_lat"),
     "ucx_tag_bw": ucx("tag_bw"),
@@ -248,16 +249,17 @@ PROGRAMS = {
     "pyverbs": pyverbs(),
     "fabric_msg": fabric("msg"),
     "fabric_dgram": fabric("dgram"),
-    # Its thread for connections closes the end point when the peer has left. What the program has
-    # not polled by then goes with the queue pair, as with adapters, and counts as flushed.
+    # Its connection thread closes the end point when the peer has left. Completions that the
+    # program has not polled by then are lost with the queue pair, as with adapters, and count as
+    # flushed.
     "fabric_rdm": fabric("rdm") | {"known": r"cq_readerr: Work Request Flushed Error"},
 }
 
-# All of perftest and rping again on a bad network. What is lost is sent again: nothing of the data
-# is missing, or the programs would not end. Few iterations: what is lost at the end of a message
-# costs a timeout. UC and UD lose for good and their receivers wait for what does not come: of
-# these run the sides that only send (WRITE), and for a time instead of a number (-D). What waits
-# for each answer (latency by UC and UD) cannot pass, here or anywhere.
+# All of perftest and rping again on a bad network. Lost packets are retransmitted: no data is
+# missing, or the programs would not end. There are few iterations, because a loss at the end of a
+# message costs a timeout. UC and UD do not retransmit, and their receivers wait for ever: of these
+# only the sides that send (WRITE) run, and for a time instead of a number (-D). Programs that wait
+# for each answer (latency by UC and UD) cannot pass on any network.
 FAULTS = ["--loss", "1%", "--reorder", "2%", "--duplicate", "1%", "--corrupt", "1%", "--seed", "7"]
 FEWER = {
     "send_bw": "-n 20", "send_bw_events": "-e -n 20", "send_bw_both_ways": "-b -n 20",

@@ -134,7 +134,7 @@ def what_a_killed_run_has_left_goes_with_the_next(launch):
         assert folder.exists()
         first.kill()
     assert folder.exists()
-    # As another process of the same number would have it.
+    # As another process with the same number would have it.
     folder = folder.rename(folder.with_name(f"tulle-run-{os.getpid()}-abcdef"))
     launch.run("true")
     assert not list(launch.scratch.iterdir())

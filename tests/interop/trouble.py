@@ -48,11 +48,13 @@ def a_link_that_is_down_for_longer_than_the_retries_ends_with_status_12(world):
 
 
 def every_other_act_leaves_the_data_whole(world):
+    # Damage to data alone: the program ends when it has received everything, and a peer whose last
+    # acknowledgement was damaged would find nobody to ask again, as on hardware.
     rules = """faults:
   - double: {opcode: data, nth: every 7}
   - reorder: {opcode: data, nth: every 11}
   - delay: {opcode: ack, nth: every 5, by: 200us}
-  - damage: {share: 2%}
+  - damage: {opcode: data, share: 2%}
   - mark: {opcode: data, nth: every 3}
   - nak: {opcode: send, nth: every 13, code: sequence}
 """
@@ -73,7 +75,7 @@ def rules_that_cannot_be_read_start_nothing(world):
     world.check(not (world.folder / "started").exists(), "the program was started")
 
 
-# What causes.py does, and the words that are expected of it.
+# The mistakes of causes.py, and the expected words.
 CAUSES = {
     "no_receive": r"RNR retry counter exceeded \(status 13\): this process itself had no receive "
                   r"posted on its queue pair 0x",
@@ -154,7 +156,7 @@ def messages_of_the_connection_manager_meet_faults_and_captures(world):
     result = world.run("--faults", str(rules), "--fault-log", str(log), "--pcap", str(capture),
                        "--pair", f"rping -s {line}", f"rping -c -v {line}")
     world.check(result.returncode == 0 and "rdma-ping-2" in result.stdout, "the data is missing")
-    # It may have ended before it said so.
+    # It may have ended before it could say so.
     world.check(len(re.findall(r"client DISCONNECT EVENT", result.stderr)) <= 1,
                 "the client was told of the end more than once")
     world.check(re.fullmatch(r"host 0 lost qp 0x000001 .* bytes 256 line 2\n", log.read_text()),

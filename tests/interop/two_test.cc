@@ -1,4 +1,4 @@
-// What one process may do to another: every check that the short way makes in place of a responder,
+// What one process may do to another: every check that the fast path makes in place of a responder,
 // seen from both ends. Run by `tulle run`.
 #include "two.h"
 
@@ -14,7 +14,7 @@ using two::kPage;
 using two::Options;
 using two::Side;
 
-// Two pages of the child that it has registered, and the second one protected.
+// Two registered pages of the child, the second one protected.
 bool offer_protected(Side& side, int protection, bool polls) {
     side.open();
     void* pages =
@@ -46,7 +46,7 @@ void expect_refused(ibv_wr_opcode opcode, int protection) {
              });
 }
 
-// Those that can be done are done; the first that cannot ends the connection.
+// Work that can be done is done; the first that cannot ends the connection.
 void stream_across(Side& side) {
     constexpr int kEach = 24;
     side.open();
@@ -72,8 +72,8 @@ TEST(Two, a_read_of_memory_that_was_protected_is_refused_and_kills_nobody) {
     expect_refused(IBV_WR_RDMA_READ, PROT_NONE);
 }
 
-// Many small ones go through the ring. An end that looks for data puts them into place, and for one
-// that does not their initiator does.
+// Many small messages go through the ring. An end that polls puts them into place; for one that
+// does not, the initiator does.
 TEST(Two, a_stream_of_writes_ends_at_memory_that_was_protected_and_kills_nobody) {
     for (const bool polls : {false, true})
         two::run([&](Side& side) { return offer_protected(side, PROT_READ, polls); },
@@ -91,7 +91,7 @@ struct Attempt {
 };
 
 // The child offers `region_access` on a region of its own protection domain or another one; the
-// parent tries, and nothing of the child's memory changes.
+// parent tries, and the child's memory does not change.
 struct Offer {
     int region_access = kAll;
     int qp_access = kAll;
@@ -133,7 +133,7 @@ constexpr Attempt kRead{IBV_WR_RDMA_READ};
 TEST(Two, a_queue_pair_without_the_right_takes_no_write_and_no_read) {
     const int without_write = kAll & ~IBV_ACCESS_REMOTE_WRITE;
     const int without_read = kAll & ~IBV_ACCESS_REMOTE_READ;
-    // To a queue pair that does not offer it the request is an invalid one (IBTA vol 1, 9.7.4.1.3).
+    // If the queue pair does not allow it, the request is invalid (IBTA vol 1, 9.7.4.1.3).
     constexpr ibv_wc_status kInvalid = IBV_WC_REM_INV_REQ_ERR;
     for (const int count : {1, 24})
         expect_nothing_done({.qp_access = without_write},
@@ -165,7 +165,7 @@ TEST(Two, a_region_of_the_past_is_not_reached) {
     expect_nothing_done({.is_deregistered = true}, kRead);
 }
 
-// A queue pair that the child has connected to another one. Its answers go there.
+// A queue pair that the child has connected to another one, which gets its answers.
 TEST(Two, a_queue_pair_takes_nothing_from_who_is_not_its_peer) {
     two::run(
         [](Side& side) {
@@ -187,7 +187,7 @@ TEST(Two, a_queue_pair_takes_nothing_from_who_is_not_its_peer) {
         });
 }
 
-// After ibv_dereg_mr() nobody writes any more, however many WRITEs were under way.
+// After ibv_dereg_mr() nobody writes any more, however many WRITEs were in flight.
 TEST(Two, deregistration_waits_for_copies) {
     constexpr uint32_t kLarge = 32 * kPage;
     two::run(
@@ -198,7 +198,7 @@ TEST(Two, deregistration_waits_for_copies) {
                 side.mr = ibv_reg_mr(side.pd, side.memory.data(), side.memory.size(), kAll);
                 side.qp = nullptr;
                 if (!side.connect()) return false;
-                // Something has come; more is coming.
+                // Something has arrived; more is to come.
                 const volatile char* first = side.memory.data();
                 while (*first == 'x') continue;
                 if (ibv_dereg_mr(side.mr) != 0) return false;
@@ -232,7 +232,7 @@ TEST(Two, deregistration_waits_for_copies) {
         });
 }
 
-// The child's memory, which it moves its region away from as soon as a WRITE has begun.
+// The child's memory; it moves its region away as soon as a WRITE has begun.
 bool move_amid_a_write(Side& side, std::vector<char>& elsewhere) {
     std::fill(side.memory.begin(), side.memory.end(), 'x');
     side.mr = ibv_reg_mr(side.pd, side.memory.data(), side.memory.size(), kAll);
@@ -240,22 +240,22 @@ bool move_amid_a_write(Side& side, std::vector<char>& elsewhere) {
     if (side.mr == nullptr || !side.connect()) return false;
     const volatile char* first = side.memory.data();
     const volatile char* last = side.memory.data() + side.memory.size() - 1;
-    side.poll_until_told();  // until small ones have gone their way
+    side.poll_until_told();  // until small ones have arrived
     side.meet();
     while (*first == 'x') continue;
     if (ibv_rereg_mr(side.mr, IBV_REREG_MR_CHANGE_TRANSLATION, nullptr, elsewhere.data(),
                      elsewhere.size(), 0) != 0)
         return false;
     const char then = *last;
-    side.meet();  // the WRITE has come to its end
+    side.meet();  // the WRITE has ended
     const bool is_left_alone = *last == then;
     return ibv_destroy_qp(side.qp) == 0 && ibv_dereg_mr(side.mr) == 0 && is_left_alone;
 }
 
-// After ibv_rereg_mr() nobody writes any more to where the region was, however long a WRITE takes.
+// After ibv_rereg_mr() nobody writes to the old range of the region, however long a WRITE takes.
 TEST(Two, a_region_that_moves_waits_for_copies) {
     constexpr size_t kHuge = 16 << 20;
-    constexpr int kRounds = 5;
+    constexpr int kRounds = 12;
     two::run(
         [](Side& side) {
             side.memory.resize(kHuge);
@@ -286,7 +286,7 @@ TEST(Two, a_region_that_moves_waits_for_copies) {
 // ---- XRC
 // -----------------------------------------------------------------------------------------
 
-// A domain that a file stands for, and a queue of it.
+// A domain with a file, and one of its queues.
 struct XrcQueue {
     XrcQueue(Side& side, const char* file) {
         ibv_xrcd_init_attr by_file{};
@@ -362,7 +362,7 @@ TEST(Two, a_message_for_a_queue_of_another_domain_is_refused_and_reaches_none) {
 
 // ---- ends ---------------------------------------------------------------------------------------
 
-// It waits for one who wants to connect, says no and why, and is gone.
+// Waits for a request, rejects it with a reason, and ends.
 bool refuse_and_end(Side& side) {
     rdma_cm_id* listener = nullptr;
     rdma_cm_id* request = nullptr;

@@ -1,6 +1,9 @@
 // Processes that share an XRC domain by a file: one has the target, another one the queue that
-// messages are for, a third one sends. Run by `tulle run`, also with packets as on a wire.
+// messages are for, a third one sends. Run by `tulle run`, also with packets as on a wire, and with
+// the first two on another machine (machines.py): RECEIVERS_AT is the file of its network
+// namespace, RECEIVERS_LISTEN the interface there.
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -45,15 +48,15 @@ ibv_qp* make_target(Side& side, ibv_xrcd* domain) {
     return ibv_create_qp_ex(side.context, &init);
 }
 
-// What the owner of a queue says of it.
+// What the owner of a queue tells about it.
 struct Offer {
     uint32_t queue = 0;
     uint32_t rkey = 0;
-    uint32_t other_rkey = 0;  // of another protection domain
+    uint32_t other_rkey = 0;  // in another protection domain
     uint64_t address = 0;
 };
 
-// The process that owns a queue does what it is told by one letter.
+// The process that owns a queue obeys commands of one letter.
 class Owner {
 public:
     Owner(Side& side, int file) : side_(side) {
@@ -92,13 +95,16 @@ public:
                 case 'x': side_.tell(is_quiet()); break;
                 case 't': connect_target(); break;
                 case 'l': side_.tell(limit()); break;
+                case 'o': side_.tell(open_target()); break;
+                case 'g': side_.tell(give_back_target()); break;
+                case 's': side_.tell(state_of_target()); break;
                 default: return true;
             }
         }
     }
 
 private:
-    // The id says where it is: two pieces of half a page each.
+    // The id gives the address: two pieces of half a page each.
     void post(uint64_t page) {
         const uint64_t begin = reinterpret_cast<uint64_t>(side_.memory.data()) + page * kPage;
         ibv_sge pieces[2] = {{begin, kPage / 2, side_.mr->lkey},
@@ -120,7 +126,7 @@ private:
         if (ibv_req_notify_cq(cq_, 1) != 0) std::abort();
         side_.tell('.');
     }
-    // Sleeps until one has come.
+    // Sleeps until one has arrived.
     ibv_wc event() {
         ibv_cq* cq = nullptr;
         void* user = nullptr;
@@ -128,7 +134,7 @@ private:
         ibv_ack_cq_events(cq, 1);
         return completion();
     }
-    // Nothing touches its memory any more.
+    // Nothing accesses its memory any more.
     bool is_quiet() {
         const std::vector<char> then = side_.memory;
         side_.meet();
@@ -145,20 +151,53 @@ private:
         return ibv_modify_srq(queue_, &attributes, IBV_SRQ_LIMIT);
     }
 
+    // An errno, or 0.
+    int open_target() {
+        ibv_qp_open_attr wanted{};
+        wanted.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+        wanted.qp_num = side_.hear<uint32_t>();
+        wanted.xrcd = domain_;
+        wanted.qp_type = IBV_QPT_XRC_RECV;
+        opened_ = ibv_open_qp(side_.context, &wanted);
+        return opened_ != nullptr ? 0 : errno;
+    }
+    ibv_qp_state state_of_target() {
+        ibv_qp_attr attributes{};
+        ibv_qp_init_attr init{};
+        if (ibv_query_qp(opened_, &attributes, IBV_QP_STATE, &init) != 0) std::abort();
+        return attributes.qp_state;
+    }
+    // What changing it says, and then giving it back.
+    std::pair<int, int> give_back_target() {
+        ibv_qp_attr attributes{};
+        attributes.qp_state = IBV_QPS_ERR;
+        const int changed = ibv_modify_qp(opened_, &attributes, IBV_QP_STATE);
+        return {changed, ibv_destroy_qp(opened_)};
+    }
+
     Side& side_;
+    ibv_qp* opened_ = nullptr;
     ibv_xrcd* domain_ = nullptr;
     ibv_comp_channel* channel_ = nullptr;
     ibv_cq* cq_ = nullptr;
     ibv_srq* queue_ = nullptr;
 };
 
-// The process with the target, which has nothing else to do.
+// The process with the target, which does nothing else.
 bool hold_target(Side& side, int file) {
     side.open();
     side.qp = make_target(side, open_domain(side.context, file));
     if (side.qp == nullptr || !side.connect(patient(side))) return false;
     side.poll_until_told();
     return true;
+}
+
+// Before it has opened a device.
+void move_to_machine_of_receivers() {
+    const char* file = std::getenv("RECEIVERS_AT");
+    if (file == nullptr) return;
+    if (setns(open(file, O_RDONLY | O_CLOEXEC), CLONE_NEWNET) != 0) std::abort();
+    setenv("TULLE_LISTEN", std::getenv("RECEIVERS_LISTEN"), 1);
 }
 
 // A child at the other end of a pair of sockets.
@@ -169,6 +208,7 @@ public:
         process = fork();
         if (process == 0) {
             close(sockets_.first);
+            move_to_machine_of_receivers();
             Side own(sockets_.second);
             _exit(work(own) ? 0 : 1);
         }
@@ -205,7 +245,7 @@ public:
 
 class SharedDomain : public testing::Test {
 protected:
-    // The sender is this process. The target's side is the one that it is connected by.
+    // This process is the sender. The target's side is the one that it is connected by.
     void begin(uint32_t receives = kReceives) {
         offer = owner.side.hear<Offer>();
         for (uint64_t page = 0; page < receives; ++page) post(page);
@@ -237,6 +277,15 @@ protected:
         else
             wr.wr.rdma = {offer.address + offset, offer.rkey};
         return wr;
+    }
+    int open_target_from(Side& side, uint32_t number) {
+        side.tell('o');
+        side.tell(number);
+        return side.hear<int>();
+    }
+    ibv_qp_state opened_state() {
+        owner.side.tell('s');
+        return owner.side.hear<ibv_qp_state>();
     }
     ibv_wc_status send(uint32_t length, char content) {
         std::fill_n(target.side.memory.begin(), length, content);
@@ -280,7 +329,7 @@ TEST_F(SharedDomain, messages_arrive_in_their_order_as_long_as_receives_are_post
     }
 }
 
-// Many under way, and fewer receives than messages.
+// Many in flight, and fewer receives than messages.
 TEST_F(SharedDomain, a_burst_waits_for_receives_and_loses_nothing) {
     begin(1);
     constexpr uint32_t kMessages = 60;
@@ -349,6 +398,34 @@ TEST_F(SharedDomain, a_message_that_is_too_long_ends_as_on_one_adapter) {
     EXPECT_EQ(byte(kPage), 'o');
 }
 
+// ---- targets of others
+// ---------------------------------------------------------------------------
+
+TEST_F(SharedDomain, a_target_is_opened_by_another_process_and_given_back) {
+    begin();
+    ASSERT_EQ(open_target_from(owner.side, target.side.peer.qpn), 0);
+    EXPECT_GE(opened_state(), IBV_QPS_RTR);
+    owner.side.tell('g');
+    const auto [changed, given_back] = owner.side.hear<std::pair<int, int>>();
+    EXPECT_EQ(changed, EOPNOTSUPP);
+    EXPECT_EQ(given_back, 0);
+    EXPECT_EQ(send(8, 's'), IBV_WC_SUCCESS);
+    EXPECT_EQ(received().status, IBV_WC_SUCCESS);
+}
+
+TEST_F(SharedDomain, an_opened_target_is_in_error_when_its_process_has_ended) {
+    begin();
+    ASSERT_EQ(open_target_from(owner.side, target.side.peer.qpn), 0);
+    target.end(SIGKILL);
+    while (opened_state() != IBV_QPS_ERR) continue;
+}
+
+TEST_F(SharedDomain, what_is_no_target_is_not_opened) {
+    begin();
+    EXPECT_EQ(open_target_from(owner.side, target.side.peer.qpn + 1), EINVAL);
+    EXPECT_EQ(open_target_from(owner.side, target.side.qp->qp_num), EINVAL);
+}
+
 // ---- refusals -----------------------------------------------------------------------------------
 
 TEST_F(SharedDomain, atomics_are_refused) {
@@ -380,7 +457,7 @@ TEST_F(SharedDomain, a_queue_that_was_destroyed_is_refused_and_its_memory_left_a
     for (uint64_t page = 0; page < kReceives; ++page) EXPECT_NE(byte(page * kPage), 'z');
 }
 
-// As deregistration does: what is under way is done, and nothing comes behind it.
+// As deregistration does: work in progress is finished, and nothing follows.
 TEST_F(SharedDomain, a_queue_that_goes_amid_messages_is_not_written_to_later) {
     begin();
     std::fill_n(target.side.memory.begin(), kPage, 's');
@@ -405,6 +482,12 @@ protected:
     Child stranger{[this](Side& side) { return Owner(side, other).serve(); }};
 };
 
+TEST_F(DomainOfAnotherFile, a_target_of_another_domain_is_not_opened) {
+    begin();
+    (void)stranger.side.hear<Offer>();
+    EXPECT_EQ(open_target_from(stranger.side, target.side.peer.qpn), EINVAL);
+}
+
 TEST_F(DomainOfAnotherFile, a_queue_of_another_domain_is_refused) {
     begin();
     const auto theirs = stranger.side.hear<Offer>();
@@ -412,7 +495,7 @@ TEST_F(DomainOfAnotherFile, a_queue_of_another_domain_is_refused) {
     EXPECT_EQ(send(8, 's'), IBV_WC_REM_INV_REQ_ERR);
 }
 
-// In a process of its own, which has no world yet.
+// In a separate process, which has no world yet.
 bool is_queue_of_another_user_refused() {
     setenv("TULLE_SHARED", "1", 1);
     const int file = memfd_create("domain", MFD_CLOEXEC);

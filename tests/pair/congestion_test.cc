@@ -35,5 +35,41 @@ TEST(Congestion, a_packet_that_goes_again_is_not_timed) {
     EXPECT_EQ(pair.client.counters().retransmitted_packets, 1u);
 }
 
+void set_window(Pair& pair, uint32_t packets) {
+    CongestionControl control(FixedRate(base::Rate::bits_per_second(400'000'000'000)));
+    control.window_packets = packets;
+    pair.client.adapter.set_congestion_control(pair.client.qpn, control);
+}
+
+// Every second packet asks for an answer. Of three in flight the last did not, and then there is
+// room for one.
+TEST(Congestion, a_window_that_shrinks_to_a_packet_does_not_wait_for_what_nobody_asked_for) {
+    for (const bool is_short : {true, false}) {
+        Pair pair({.delay = 3_us, .ack_every = is_short ? 16u : 1000u});
+        set_window(pair, 3);
+        pair.client.post({.work = Work::write, .length = 20 * 1024});
+        pair.run(2_us);
+        set_window(pair, 1);
+        pair.run();
+        EXPECT_EQ(pair.client.completion().status, Status::success);
+        EXPECT_EQ(pair.client.counters().retransmitted_packets, 0u);
+    }
+}
+
+// Over several paths fewer packets ask, so more may be left.
+TEST(Congestion, neither_does_one_over_several_paths) {
+    Pair pair({.delay = 3_us,
+               .loss = LossPolicy::selective_repeat,
+               .delivery = Delivery::unordered,
+               .paths = {.policy = PathPolicy::oblivious, .count = 4}});
+    set_window(pair, 30);
+    pair.client.post({.work = Work::write, .length = 40 * 1024});
+    pair.run(2_us);
+    set_window(pair, 1);
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_EQ(pair.client.counters().retransmitted_packets, 0u);
+}
+
 }  // namespace
 }  // namespace tulle::transport

@@ -43,6 +43,38 @@ void use_dcqcn(Host& host) {
     host.adapter.set_congestion_control(host.qpn, CongestionControl(Dcqcn(paper())));
 }
 
+// A word from a switch: so many share the port of that host.
+void say(Host& host, base::Instant now, uint32_t busy, uint32_t sharers) {
+    Packet word;
+    word.kind = wire::PacketKind::back_pressure;
+    word.source = busy;
+    word.extended.send.immediate_or_rkey = sharers;
+    host.adapter.on_packet(now, word);
+}
+
+TEST(Notify, a_word_of_a_switch_holds_up_what_goes_to_that_host_and_nothing_else) {
+    static const BackPressureSettings settings;
+    Pair pair;
+    pair.client.adapter.set_congestion_control(pair.client.qpn,
+                                               CongestionControl(BackPressure(settings)));
+    const auto rate = [&] {
+        return pair.client.adapter.query_qp(pair.client.qpn)->congestion.back_pressure.rate_bps({});
+    };
+    say(pair.client, {}, pair.server.endpoint.value + 1, 4);
+    EXPECT_EQ(rate(), settings.line_rate_bps);
+    say(pair.client, {}, pair.server.endpoint.value, 4);
+    EXPECT_LT(rate(), settings.line_rate_bps / 4);
+}
+
+TEST(Notify, a_word_of_a_switch_is_nothing_to_other_algorithms) {
+    Pair pair;
+    use_dcqcn(pair.client);
+    say(pair.client, {}, pair.server.endpoint.value, 4);
+    pair.client.post({.work = Work::write, .length = 10'000});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+}
+
 TEST(Notify, a_marked_packet_brings_a_notification_back) {
     Pair pair({.pkey = wire::PKey{0x8123}});
     use_dcqcn(pair.client);

@@ -18,12 +18,13 @@ AdapterConfig config_of(EndpointIndex endpoint, const PairOptions& options) {
     config.reorder_tolerance = options.reorder_tolerance;
     config.delivery = options.delivery;
     config.paths = options.paths;
+    config.receiver_credit = options.receiver_credit;
     config.timeouts = options.timeouts;
     config.ack_every = options.ack_every;
     config.grants_credits = options.grants_credits;
     config.rnr_patience = options.rnr_patience;
     config.max_packets_outstanding = options.max_packets_outstanding;
-    config.max_answers_due = options.max_answers_due;
+    config.room_packets = options.room_packets;
     config.notifications = options.notifications;
     return config;
 }
@@ -150,7 +151,7 @@ void require_none(Refusal refusal) {
 }  // namespace
 
 void Host::connect(const Host& peer, Psn receive_psn, Psn send_psn) {
-    adapter.set_counting_answers(qpn, true);
+    adapter.set_sharing_rooms(qpn, true);
     peer_key = peer.key;
     peer_qpn = peer.qpn;
     peer_srq = peer.srq;

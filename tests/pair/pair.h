@@ -29,6 +29,7 @@ struct PairOptions {
     uint32_t reorder_tolerance = 0;
     Delivery delivery = Delivery::ordered;
     PathSettings paths{};
+    const RcccSettings* receiver_credit = nullptr;
     TimeoutSettings timeouts{};
     uint8_t ack_timeout = 14;
     uint8_t retry_count = 7;
@@ -52,7 +53,7 @@ struct PairOptions {
     wire::PKey pkey = wire::kDefaultPKey;
     uint8_t service_level = 0;
     uint32_t max_packets_outstanding = 1 << 15;
-    uint32_t max_answers_due = 0;
+    uint32_t room_packets = 0;
     bool modelled = false;  // memory has no bytes: lengths are all that travels
     uint64_t region_bytes = 1 << 20;
     NotificationSettings notifications{};

@@ -38,7 +38,7 @@ class Cable(Machines):
     def __init__(self, tulle, images, kernel, folder):
         self.tulle, self.folder, self.started = tulle, Path(folder), []
         self.guest = Guest(images, kernel, folder, MTU)
-        self.sleepers = [self.guest.process]  # which end with the test
+        self.holders = [self.guest.process]  # which end with the test
 
     def begin(self, case, role, is_guest, guest_is_server):
         family = case["family"]

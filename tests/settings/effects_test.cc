@@ -68,10 +68,30 @@ constexpr std::string_view kRing =
     "work: [{shift: {by: 2, bytes: 40KB}}]\n"
     "stop: 1ms\n";
 
+constexpr std::string_view kTwoTenants =
+    "topology: star:4\n"
+    "work: [{shift: {by: 1, bytes: 10KB}}]\n"
+    "tenants: [{name: red, hosts: [0, 1]}, {name: blue, hosts: [2, 3]}]\n"
+    "stop: 1ms\n";
+
 constexpr std::string_view kFastUplinks =
     "topology: leaf-spine:leaves=2,spines=2,hosts=4,uplink=800Gbps\n"
     "work: [{incast: {to: 0, senders: 7, bytes: 6MB}}]\n"
     "stop: 500us\n";
+
+constexpr std::string_view kDragonfly =
+    "topology: dragonfly:a=2,p=2,h=1\n"
+    "work: [{shift: {by: 4, bytes: 200KB}}]\n"
+    "stop: 1ms\n";
+
+constexpr std::string_view kSums =
+    "topology: leaf-spine:leaves=2,spines=2,hosts=4\n"
+    "work:\n"
+    "  - all_reduce: {bytes: 100KB, algorithm: in_network, ranks: [0, 1, 4, 5]}\n"
+    "  - all_reduce: {bytes: 100KB, algorithm: in_network, ranks: [2, 3, 6, 7]}\n"
+    "  - all_reduce: {bytes: 100KB, algorithm: in_network, ranks: [2, 3, 6, 7]}\n"
+    "  - all_reduce: {bytes: 10KB, algorithm: in_network, ranks: [2, 3, 6, 7]}\n"
+    "stop: 5ms\n";
 
 struct Context {
     std::string_view scenario;
@@ -163,18 +183,50 @@ constexpr std::string_view kNscc =
     "hosts: {loss: selective_repeat, delivery: unordered, reorder_tolerance: 200,\n"
     "        paths: {policy: reps, count: 16},\n"
     "        congestion: {algorithm: nscc, notifications: {way: answer}}}\n";
+constexpr std::string_view kRccc =
+    "profile: roce-v2-400g\n"
+    "fabric: {flow_control: none, overflow: trim, switch: {port_buffer: 200KB},\n"
+    "         ecn: {kmin: 40KB, kmax: 160KB}}\n"
+    "hosts: {loss: selective_repeat, delivery: unordered, reorder_tolerance: 200,\n"
+    "        paths: {policy: reps, count: 16},\n"
+    "        congestion: {algorithm: rccc, notifications: {way: answer},\n"
+    "                     rccc: {base_rtt: 6us, request_after: 20us}}}\n";
 constexpr std::string_view kPccRtt =
     "profile: roce-v2-400g\n"
     "hosts: {congestion: {algorithm: pcc_rtt, pcc_rtt: {base_rtt: 8us, most_delay: 20us}}}\n";
 constexpr std::string_view kSlowPccRtt =
     "profile: roce-v2-400g\n"
     "hosts: {congestion: {algorithm: pcc_rtt, pcc_rtt: {base_rtt: 1us, floor: 0.4}}}\n";
+constexpr std::string_view kHpcc =
+    "profile: roce-v2-400g\n"
+    "hosts: {ack_every: 1, congestion: {algorithm: hpcc, hpcc: {base_rtt: 6us, additive: 1KB}}}\n";
+constexpr std::string_view kLeastHpcc =
+    "profile: roce-v2-400g\n"
+    "hosts: {ack_every: 1, congestion: {algorithm: hpcc, hpcc: {base_rtt: 3us,\n"
+    "        min_rate: 90Gbps}}}\n";
 constexpr std::string_view kFixedRate =
     "profile: roce-v2-400g\n"
     "hosts: {congestion: {algorithm: fixed_rate, fixed_rate: {rate: 40Gbps}}}\n";
 constexpr std::string_view kFlowlets =
     "profile: roce-v2-400g\n"
     "fabric: {route: {choice: flowlet, flowlet_gap: 100ns}}\n";
+constexpr std::string_view kLoads =
+    "profile: roce-v2-400g\n"
+    "fabric: {route: {choice: adaptive, load_step: 9KB, load_period: 100ns, warn_above: 20KB}}\n"
+    "hosts: {loss: selective_repeat, delivery: placed, reorder_tolerance: 500}\n";
+constexpr std::string_view kBackPressure =
+    "profile: roce-v2-400g\n"
+    "fabric: {marking: none, back_pressure: {above: 20KB}}\n"
+    "hosts: {congestion: {algorithm: back_pressure,\n"
+    "                     back_pressure: {hold: 2us, recovery: 20us}}}\n";
+constexpr std::string_view kSharp =
+    "profile: ib-ndr-sharp\n"
+    "fabric: {switch: {reduction_trees: 0, reduction_streams: 0}}\n";
+constexpr std::string_view kDetours =
+    "profile: roce-v2-400g\n"
+    "fabric: {pfc: {priorities: [3, 4, 5, 6]}, switch: {buffer: 500KB},\n"
+    "         route: {choice: ugal, group_lanes: yes}}\n"
+    "hosts: {loss: selective_repeat, delivery: placed, reorder_tolerance: 500}\n";
 constexpr std::string_view kStaged = "profile: roce-v2-400g\nhosts: {staging: {on: yes}}\n";
 constexpr std::string_view kTorus = "profile: ib-ndr\nfabric: {credits: {lane_buffer: 12KiB}}\n";
 constexpr std::string_view kWatched =
@@ -207,16 +259,25 @@ const std::vector<Context>& contexts() {
         {kLongIncast, kLosingSwift},
         {kIncast, kNscc},
         {kLongIncast, kNscc},
+        {kIncast, kRccc},
         {kLongIncast, kPccRtt},
         {kLongIncast, kSlowPccRtt},
+        {kLongIncast, kHpcc},
+        {kLongIncast, kLeastHpcc},
         {kIncast, kFixedRate},
         {kIncast, kFlowlets},
+        {kIncast, kLoads},
+        {kIncast, kBackPressure},
+        {kLongIncast, kBackPressure},
+        {kSums, kSharp},
+        {kDragonfly, kDetours},
         {kProgram, kStaged},
         {kStorm, kWatched},
         {kBrokenCable, kSmallPfc},
         {kRing, kTorus},
         {kLevels, kTables},
         {kIncast, kPaper},
+        {kTwoTenants, "profile: ib-ndr\n"},
     };
     return all;
 }
@@ -277,15 +338,19 @@ bool changes_something(const Setting& setting) {
     return false;
 }
 
-// Of the network inside a server, which takes its settings from a profile, not from a scenario.
-bool is_of_scale_up(const Setting& setting) {
-    return setting.path == "fabric.switch.reduction" ||
-           setting.path == "fabric.switch.reduction_efficiency";
+// Without it the scenario that has sums is refused.
+bool is_needed(const Setting& setting) {
+    return setting.path == "fabric.switch.reduction";
+}
+
+// Of captures, which a run does not depend on.
+bool is_of_captures(const Setting& setting) {
+    return setting.path == "fabric.framing.capture";
 }
 
 TEST(effects, every_setting_changes_what_some_run_finds) {
     for (const Setting& setting : all_settings())
-        EXPECT_TRUE(is_of_scale_up(setting) || changes_something(setting))
+        EXPECT_TRUE(is_needed(setting) || is_of_captures(setting) || changes_something(setting))
             << setting.path << ": " << setting.field.type;
 }
 

@@ -42,6 +42,34 @@ const TimelySettings& timely_settings() {
     return settings;
 }
 
+const SwiftSettings& swift_settings() {
+    static const auto settings = [] {
+        SwiftSettings made;
+        made.least_window = kSwiftOne / 4;
+        return made;
+    }();
+    return settings;
+}
+
+const NsccSettings& nscc_settings() {
+    static const auto settings = [] {
+        NsccSettings made;
+        made.line_rate_bps = 100'000'000'000;
+        return made;
+    }();
+    return settings;
+}
+
+const PccRttSettings& pcc_rtt_settings() {
+    static const auto settings = [] {
+        PccRttSettings made;
+        made.line_rate_bps = 100'000'000'000;
+        made.floor = kPccOne / 50;  // kMinRate
+        return made;
+    }();
+    return settings;
+}
+
 const DctcpSettings& dctcp_settings() {
     static const DctcpSettings settings;
     return settings;
@@ -51,7 +79,7 @@ const DctcpSettings& dctcp_settings() {
 
 CongestionControl draw_congestion(uint64_t seed, uint32_t side) {
     Draw draw(seed, Drawer::congestion, side);
-    const uint32_t kind = draw.between(0, 10);
+    const uint32_t kind = draw.between(0, 13);
     if (kind < 4) return {};
     if (kind == 4) return CongestionControl(Dctcp(dctcp_settings()));
     if (kind == 5)
@@ -60,6 +88,9 @@ CongestionControl draw_congestion(uint64_t seed, uint32_t side) {
     if (kind == 6) return CongestionControl(IbCc(ib_cc_settings()));
     if (kind == 7) return CongestionControl(Timely(timely_settings()));
     if (kind == 10) return CongestionControl(Plugin(plugged_settings()));
+    if (kind == 11) return CongestionControl(Swift(swift_settings()));
+    if (kind == 12) return CongestionControl(Nscc(nscc_settings()));
+    if (kind == 13) return CongestionControl(PccRtt(pcc_rtt_settings()));
     return CongestionControl(Dcqcn(dcqcn_settings(kind == 8)));
 }
 

@@ -25,11 +25,6 @@ wire::Endpoint address_of(uint32_t endpoint, wire::Encapsulation encapsulation) 
     return address;
 }
 
-bool is_infiniband(wire::Encapsulation encapsulation) {
-    return encapsulation == wire::Encapsulation::infiniband_local ||
-           encapsulation == wire::Encapsulation::infiniband_global;
-}
-
 }  // namespace
 
 Network::Network(World& world, Tally& tally) : world_(world), tally_(tally) {
@@ -139,7 +134,7 @@ bool Network::trim(Link& link, wire::Packet& packet) const {
 }
 
 void Network::mark(wire::Packet& packet) const {
-    if (is_infiniband(world_.encapsulation))
+    if (wire::is_infiniband(world_.encapsulation))
         packet.fecn = true;
     else
         packet.traffic_class |= 3;
@@ -161,8 +156,8 @@ std::optional<wire::Packet> Network::arrive(uint32_t index) {
         if (!flight.payload.empty()) packet.payload = wire::Payload::memory(flight.payload.data());
         return packet;
     }
-    const auto link = is_infiniband(world_.encapsulation) ? wire::LinkLayer::infiniband
-                                                          : wire::LinkLayer::ethernet;
+    const auto link = wire::is_infiniband(world_.encapsulation) ? wire::LinkLayer::infiniband
+                                                                : wire::LinkLayer::ethernet;
     const wire::Frame frame = wire::parse_frame(link, flight.bytes);
     const bool sound = frame.kind == wire::FrameKind::transport && !frame.cut &&
                        frame.icrc.value == wire::expected_icrc(frame, flight.bytes);

@@ -1,6 +1,6 @@
 """Plants defects into a copy of the engine, one at a time, and sees whether the swarm finds them.
 
-usage: planted.py SOURCE_FOLDER COMPILER [DEFECT...]
+usage: planted.py SOURCE_FOLDER [--look | DEFECT...]
 """
 
 from plant import plant
@@ -89,6 +89,21 @@ DEFECTS = {
         "    if (is_placed && qp.spread->delivery == Delivery::unordered)",
         "    if (is_placed && packet.psn_bits % 64 != 5 &&\n"
         "        qp.spread->delivery == Delivery::unordered)",
+    ),
+    "a sender without credit never asks": (
+        "src/transport/credit/sender_credit.h",
+        "asks_at_ = now + settings_->request_after;\n        return {target",
+        "asks_at_ = base::Instant::never();\n        return {target",
+    ),
+    "demand for credit takes the place of immediate data": (
+        "src/transport/credit/credit.cc",
+        "                                         : &packet.extended.rdma.qkey.value;",
+        "                                         : &packet.extended.rdma.immediate_or_flush;",
+    ),
+    "a grant looks for a queue pair that is gone": (
+        "src/transport/credit/credit.cc",
+        "        return qp != nullptr && qp->spread ? &qp->spread->client : nullptr;",
+        "        return &qp->spread->client;",
     ),
     "a fence does not wait": (
         "src/transport/requester.cc",
@@ -222,4 +237,4 @@ DEFECTS = {
 }
 
 if __name__ == "__main__":
-    plant(DEFECTS, ("base", "wire", "transport"), "swarm")
+    plant(DEFECTS, "swarm_test")

@@ -56,7 +56,25 @@ Station draw_station(uint64_t seed, uint32_t index) {
     return station;
 }
 
-// Three worlds of ten take packets of RC in any order, over paths of the sender's choice.
+// Windows of less than a packet, of some, and of more than a world's messages.
+const RcccSettings& credit_settings(uint32_t kind) {
+    static const auto make = [](base::Duration round_trip, uint32_t packet, bool heeds_marks) {
+        RcccSettings settings;
+        settings.base_rtt = round_trip;
+        settings.packet_bytes = packet;
+        settings.request_after = base::Duration{30'000'000};
+        settings.heeds_marks = heeds_marks;
+        settings.line_rate_bps = 100'000'000'000;
+        return settings;
+    };
+    static const RcccSettings small = make(base::Duration{20'000}, 256, false);
+    static const RcccSettings usual = make(base::Duration{2'000'000}, 1024, true);
+    static const RcccSettings large = make(base::Duration{50'000'000}, 4096, false);
+    return kind == 0 ? small : kind == 1 ? usual : large;
+}
+
+// Three worlds of ten take packets of RC in any order, over paths of the sender's choice. In some
+// of them receivers grant credit.
 void draw_delivery(World& world) {
     Draw draw(world.seed, Drawer::delivery, 0);
     if (!draw.percent(30)) return;
@@ -69,6 +87,9 @@ void draw_delivery(World& world) {
                        PathPolicy::round_trip});
         station.config.paths.count = draw.pick({2u, 16u, 256u});
     }
+    if (!draw.percent(40)) return;
+    const RcccSettings& credit = credit_settings(draw.between(0, 2));
+    for (Station& station : world.stations) station.config.receiver_credit = &credit;
 }
 
 void put_word(std::vector<std::byte>& memory, uint32_t offset, uint64_t word) {

@@ -4,6 +4,10 @@
 
 static const char* configure(void* settings, const struct tulle_cc_host* host) {
     (void)settings;
+#ifdef REFUSES
+    (void)host;
+    return REFUSES;
+#endif
     return strcmp(host->parameters, "refused") == 0 ? "it wants no parameters" : NULL;
 }
 

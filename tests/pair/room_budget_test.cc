@@ -1,4 +1,4 @@
-// READs of all queue pairs together ask for no more than there is room for.
+// Queue pairs together ask for no more, and send no more at a time, than there is room for.
 #include <gtest/gtest.h>
 
 #include "pair.h"
@@ -31,10 +31,10 @@ void post_read(Pair& pair, Qpn from, uint64_t id, uint32_t packets = kPackets) {
 }
 
 PairOptions room_for(uint32_t packets) {
-    return {.max_reads = 16, .max_incoming_reads = 16, .max_answers_due = packets};
+    return {.max_reads = 16, .max_incoming_reads = 16, .room_packets = packets};
 }
 
-TEST(AnswerBudget, queue_pairs_together_ask_for_no_more_than_there_is_room_for) {
+TEST(RoomBudget, queue_pairs_together_ask_for_no_more_than_there_is_room_for) {
     for (const LossPolicy loss : {LossPolicy::go_back_n, LossPolicy::selective_repeat}) {
         PairOptions options = room_for(2 * kPackets);
         options.loss = loss;
@@ -61,7 +61,7 @@ TEST(AnswerBudget, queue_pairs_together_ask_for_no_more_than_there_is_room_for) 
     }
 }
 
-TEST(AnswerBudget, a_read_for_more_than_all_the_room_goes_alone) {
+TEST(RoomBudget, a_read_for_more_than_all_the_room_goes_alone) {
     Pair pair(room_for(kPackets));
     post_read(pair, pair.client.qpn, 1, 5 * kPackets);
     post_read(pair, pair.client.qpn, 2, 5 * kPackets);
@@ -72,7 +72,7 @@ TEST(AnswerBudget, a_read_for_more_than_all_the_room_goes_alone) {
     EXPECT_EQ(pair.client.completion().status, Status::success);
 }
 
-TEST(AnswerBudget, who_asks_for_little_is_served_among_those_who_ask_for_much) {
+TEST(RoomBudget, who_asks_for_little_is_served_among_those_who_ask_for_much) {
     Pair pair(room_for(2 * kPackets));
     const Qpn other = connect_more(pair);
     for (uint64_t id = 0; id < 16; ++id) post_read(pair, pair.client.qpn, id);
@@ -84,7 +84,7 @@ TEST(AnswerBudget, who_asks_for_little_is_served_among_those_who_ask_for_much) {
     EXPECT_LE(before, 3u);
 }
 
-TEST(AnswerBudget, a_peer_that_does_not_answer_holds_up_its_own_queue_pair_only) {
+TEST(RoomBudget, a_peer_that_does_not_answer_holds_up_its_own_queue_pair_only) {
     PairOptions options = room_for(kPackets);
     options.ack_timeout = 31;
     Pair pair(options);
@@ -98,7 +98,7 @@ TEST(AnswerBudget, a_peer_that_does_not_answer_holds_up_its_own_queue_pair_only)
     EXPECT_EQ(pair.client.sends.size(), 10u);
 }
 
-TEST(AnswerBudget, what_is_flushed_or_destroyed_gives_its_room_back) {
+TEST(RoomBudget, what_is_flushed_or_destroyed_gives_its_room_back) {
     for (const bool is_destroyed : {false, true}) {
         Pair pair(room_for(kPackets));
         const Qpn other = connect_more(pair);
@@ -122,7 +122,98 @@ TEST(AnswerBudget, what_is_flushed_or_destroyed_gives_its_room_back) {
     }
 }
 
-TEST(AnswerBudget, data_that_comes_before_its_turn_is_an_answer_and_starts_the_retries_again) {
+void post_write(Pair& pair, Qpn from, uint64_t id, uint32_t packets = kPackets) {
+    const auto refusal = pair.client.post(
+        {.work = Work::write, .length = packets * pair.client.options.mtu, .id = id, .from = from});
+    EXPECT_EQ(refusal, Refusal::none);
+}
+
+// The most packets of these queue pairs that were sent and not acknowledged, seen while all that is
+// posted is done.
+uint32_t most_under_way(Pair& pair, const std::vector<Qpn>& qpns) {
+    uint32_t most = 0;
+    pair.wire.drop_if([&](const Packet&) {
+        uint32_t under_way = 0;
+        for (const Qpn qpn : qpns) {
+            const RequesterState& r = pair.client.adapter.query_qp(qpn)->requester;
+            under_way += wire::psn_distance(r.unacknowledged, r.sent_end);
+        }
+        most = std::max(most, under_way);
+        return false;
+    });
+    pair.run();
+    return most;
+}
+
+TEST(RoomBudget, what_queue_pairs_send_fits_into_the_room_of_their_peer) {
+    for (const LossPolicy loss : {LossPolicy::go_back_n, LossPolicy::selective_repeat}) {
+        PairOptions options = room_for(2 * kPackets);
+        options.loss = loss;
+        Pair pair(options);
+        std::vector<Qpn> qpns = {pair.client.qpn};
+        while (qpns.size() < 12) qpns.push_back(connect_more(pair));
+        for (uint64_t id = 0; id < 10; ++id)
+            for (const Qpn qpn : qpns) post_write(pair, qpn, id);
+        // The room, and a message of each of a few.
+        EXPECT_LE(most_under_way(pair, qpns), 2 * kPackets + 4 * kPackets);
+        EXPECT_EQ(pair.client.sends.size(), 120u);
+        while (!pair.client.sends.empty())
+            EXPECT_EQ(pair.client.completion().status, Status::success);
+    }
+}
+
+TEST(RoomBudget, who_sends_little_does_not_wait_for_one_long_message) {
+    PairOptions options = room_for(kPackets);
+    options.max_packets_outstanding = kPackets;
+    Pair pair(options);
+    const Qpn other = connect_more(pair);
+    post_write(pair, pair.client.qpn, 1, 20 * kPackets);
+    pair.run(300_ns);
+    post_write(pair, other, 2, 1);
+    pair.run();
+    EXPECT_EQ(pair.client.completion().id, 2u);
+    EXPECT_EQ(pair.client.completion().id, 1u);
+}
+
+TEST(RoomBudget, who_sends_alone_has_a_full_window) {
+    PairOptions options = room_for(kPackets);
+    options.max_packets_outstanding = kPackets;
+    Pair pair(options);
+    for (uint64_t id = 0; id < 10; ++id) post_write(pair, pair.client.qpn, id, 3);
+    EXPECT_EQ(most_under_way(pair, {pair.client.qpn}), kPackets);
+    EXPECT_EQ(pair.client.sends.size(), 10u);
+}
+
+TEST(RoomBudget, who_sends_to_one_that_is_silent_holds_up_nobody_else) {
+    PairOptions options = room_for(kPackets);
+    options.ack_timeout = 31;
+    Pair pair(options);
+    const Qpn other = connect_more(pair);
+    const Qpn silent = pair.client.qpn;
+    pair.wire.drop_if([&](const Packet& packet) { return packet.dest_qp() == silent; });
+    post_write(pair, silent, 1);
+    pair.run(1_us);
+    for (uint64_t id = 2; id < 12; ++id) post_write(pair, other, id);
+    pair.run(50_ms);
+    EXPECT_EQ(pair.client.sends.size(), 10u);
+}
+
+TEST(RoomBudget, a_queue_pair_that_fails_gives_its_room_back) {
+    Pair pair(room_for(kPackets));
+    const Qpn other = connect_more(pair);
+    post_write(pair, pair.client.qpn, 1);
+    pair.run(500_ns);
+    post_write(pair, other, 2);
+    QpAttributes attributes;
+    attributes.state = QpState::error;
+    EXPECT_EQ(pair.client.adapter.modify_qp(pair.client.qpn, attributes, kState), Refusal::none);
+    pair.run(5_us);
+    ASSERT_FALSE(pair.client.sends.empty());
+    EXPECT_EQ(pair.client.sends.back().id, 2u);
+    EXPECT_EQ(pair.client.sends.back().status, Status::success);
+}
+
+TEST(RoomBudget, data_that_comes_before_its_turn_is_an_answer_and_starts_the_retries_again) {
     Pair pair({.loss = LossPolicy::selective_repeat,
                .retry_count = 2,
                .max_reads = 8,
