@@ -14,6 +14,12 @@ if(TULLE_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
     add_link_options(-fsanitize=fuzzer-no-link)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # Without this, g++ spends a seventh of its time here collecting garbage. The largest file takes
+    # 800 MB instead of 660.
+    add_compile_options("SHELL:--param ggc-min-expand=10000"
+                        "SHELL:--param ggc-min-heapsize=1000000")
+endif()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     # Scheduling only, the instructions stay those of every x86-64. With its generic tuning g++ 12
     # clears a structure of some hundred bytes by `rep stos`, which takes longer than parsing a
