@@ -32,7 +32,7 @@ test: ## Build and run all quick tests (minutes)
 	@scripts/packages $(TEST_PACKAGES)
 	@scripts/test quick
 
-test-long: ## All tests with all compilers and sanitizers; FUZZ_SECONDS=60 a fuzzer
+test-long: ## All tests, the quick ones with all compilers and sanitizers; FUZZ_SECONDS=60
 	@scripts/packages $(LONG_PACKAGES)
 	@scripts/test long
 
