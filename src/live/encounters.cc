@@ -280,21 +280,21 @@ std::optional<uint32_t> World::index_for(Introduction& introduction) {
     if (known != by_slot_.end() && !peers_[known->second]->is_gone) {
         if (peers_[known->second]->is(introduction)) return known->second;
         if (known->second == 0) return std::nullopt;
-        lose_peer(known->second);
+        if (!introduction.is_leaving) lose_peer(known->second);
     }
-    // A process with many queue pairs has several slots.
-    for (uint32_t index = 1; index < peers_.size(); ++index) {
-        if (peers_[index]->is_gone || !peers_[index]->is(introduction)) continue;
-        by_slot_[introduction.slot] = index;
+    const auto take_slot = [&](uint32_t index) {
+        if (!introduction.is_leaving) by_slot_[introduction.slot] = index;
         return index;
-    }
+    };
+    // A process with many queue pairs has several slots.
+    for (uint32_t index = 1; index < peers_.size(); ++index)
+        if (!peers_[index]->is_gone && peers_[index]->is(introduction)) return take_slot(index);
     auto made = std::make_unique<Peer>(introduction.instance, introduction.slot, introduction.who);
     const auto index = place_for_new_peer(introduction);
     if (!index || !made->meet(introduction, own_.realm())) return std::nullopt;
     if (*index == peers_.size()) peers_.emplace_back();
     peers_[*index] = std::move(made);
-    by_slot_[introduction.slot] = *index;
-    return index;
+    return take_slot(*index);
 }
 
 std::optional<uint32_t> World::place_for_new_peer(const Introduction& introduction) {

@@ -262,9 +262,10 @@ std::optional<Introduction> Door::read_caller(Descriptor socket) const {
     auto caller = read_card(std::move(socket));
     if (!caller || !caller->ring || !world_.admits(caller->who)) return std::nullopt;
     const auto owner = reach(world_, caller->slot);
-    const bool is_owner = owner ? owner->who == caller->who
-                                : is_ending(caller->who.pid) || has_left(caller->socket.get());
-    return is_owner ? std::move(caller) : std::nullopt;
+    if (owner && owner->who == caller->who) return caller;
+    // Another process can have its slot only once its end has begun.
+    caller->is_leaving = is_ending(caller->who.pid) || has_left(caller->socket.get());
+    return caller->is_leaving ? std::move(caller) : std::nullopt;
 }
 
 namespace {

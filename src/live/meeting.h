@@ -6,8 +6,8 @@
 // A world belongs to a user, or is open to all who ask for that. Names do not protect it, because
 // everybody can bind them: the kernel tells pid and uid of the process at the other end. A user's
 // world refuses other users. A caller says which slot is its own. It is believed if the process
-// that listens there is the caller, or if nobody listens there any more: then the caller has
-// already left, and what it sent before is good.
+// that listens there is the caller. A caller that has already left is believed too, because another
+// process may have its slot by now and what it sent before is good; but the slot is not its own.
 //
 // Hostile users can take names. If a slot's name is held by a process that does not belong to the
 // world, the slot has further names, tried in order.
@@ -63,6 +63,7 @@ struct Card {
 struct Introduction {
     uint64_t instance = 0;
     uint32_t slot = 0;
+    bool is_leaving = false;  // its slot may be another's
     Credentials who;
     Descriptor socket;
     Descriptor board;
@@ -87,7 +88,7 @@ public:
     // Accepts the next caller and gives it our card; its own comes later (read_caller). Empty if it
     // is not admitted.
     Descriptor accept(const Card& mine);
-    // The card of a caller whose socket can be read. Nothing if the caller has left, or its card is
+    // The card of a caller whose socket can be read. Nothing if it has sent none, or its card is
     // malformed or names a slot that is not its own.
     std::optional<Introduction> read_caller(Descriptor socket) const;
 

@@ -114,6 +114,30 @@ TEST(AttackTest, another_user_who_claims_the_slot_of_a_known_process_parts_nobod
     EXPECT_EQ(peer_of_first(), before);
 }
 
+// Who has left is believed without a look at the slot, since another may have it by now.
+TEST(AttackTest, who_claims_the_slot_of_a_known_process_and_leaves_parts_nobody) {
+    const std::string world = new_world();
+    const Couple couple(world, false);
+    const auto peer_of_first = [&] {
+        couple.first.channel().send('i');
+        return couple.first.channel().take<int>();
+    };
+    const int before = peer_of_first();
+    Process attacker(user(kVictim), [&](const Channel&) {
+        Stranger stranger(world_for(world, false, user(kVictim)));
+        stranger.card.slot = couple.two.slot;
+        for (int i = 0; i < 20; ++i) {
+            const auto line = reach(stranger.world, couple.one.slot);
+            if (!line || !send_card(line->socket.get(), stranger.card, true)) return 1;
+        }
+        return 0;
+    });
+    EXPECT_EQ(attacker.exit_code(), 0);
+    EXPECT_EQ(ask(couple.first), 0);
+    EXPECT_EQ(peer_of_first(), before);
+    EXPECT_EQ(ask(couple.second), 0);
+}
+
 // The one who is called says that it is somebody else, whose messages it would then get.
 TEST(AttackTest, another_user_who_answers_as_a_known_process_gets_none_of_its_traffic) {
     NEEDS_TWO_USERS();

@@ -161,9 +161,15 @@ DEFECTS = {
     ),
     "the slot of a caller is not called back": (
         "src/live/meeting.cc",
-        "owner ? owner->who == caller->who\n",
-        "owner ? true\n",
+        "    if (owner && owner->who == caller->who) return caller;",
+        "    if (owner) return caller;",
         "AttackTest.another_user*",
+    ),
+    "who has left gets the slot that it claimed": (
+        "src/live/encounters.cc",
+        "if (!introduction.is_leaving) lose_peer(known->second);",
+        "lose_peer(known->second);",
+        "AttackTest.who_claims*",
     ),
     "other users are admitted to a user's world": (
         "src/live/meeting.cc",
