@@ -134,8 +134,7 @@ protected:
     ibv_sge sge{};
 };
 
-// ---- rarer
-// ---------------------------------------------------------------------------------------
+// ---- rarer --------------------------------------------------------------------------------------
 
 TEST_F(Calls, a_thread_domain_is_busy_while_a_parent_domain_has_it) {
     ibv_td_init_attr init{};
@@ -256,8 +255,7 @@ TEST_F(Calls, what_this_adapter_does_not_have_says_so) {
     EXPECT_EQ(errno, EAFNOSUPPORT);
 }
 
-// ---- events
-// --------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 // As with an adapter: a program that arms a queue and then sleeps misses nothing.
 TEST_F(Connected, arming_a_queue_that_is_not_empty_raises_an_event) {
@@ -304,8 +302,7 @@ TEST_F(Calls, a_channel_that_does_not_wait_says_so) {
     EXPECT_EQ(ibv_destroy_comp_channel(channel), 0);
 }
 
-// ---- newer
-// ---------------------------------------------------------------------------------------
+// ---- newer --------------------------------------------------------------------------------------
 
 TEST_F(Calls, regions_are_registered_by_attributes) {
     struct Attributes {
@@ -549,8 +546,7 @@ TEST_F(Calls, providers_of_each_release_find_what_they_need_to_load) {
     }
 }
 
-// ---- wrong
-// ---------------------------------------------------------------------------------------
+// ---- wrong --------------------------------------------------------------------------------------
 
 TEST_F(Connected, nothing_at_all_can_be_read_written_and_sent) {
     for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {

@@ -308,8 +308,7 @@ int be_server(uint16_t port) {
     for (;;) pause();
 }
 
-// ---- tests
-// ---------------------------------------------------------------------------------------
+// ---- tests --------------------------------------------------------------------------------------
 
 TEST(Clients, a_killed_client_makes_way_for_its_successor_at_once) {
     Server server;

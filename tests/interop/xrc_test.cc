@@ -398,8 +398,7 @@ TEST_F(SharedDomain, a_message_that_is_too_long_ends_as_on_one_adapter) {
     EXPECT_EQ(byte(kPage), 'o');
 }
 
-// ---- targets of others
-// ---------------------------------------------------------------------------
+// ---- targets of others --------------------------------------------------------------------------
 
 TEST_F(SharedDomain, a_target_is_opened_by_another_process_and_given_back) {
     begin();
