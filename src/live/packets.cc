@@ -275,7 +275,7 @@ void Carrier::receive_frame(uint32_t index, Instant time, std::span<const std::b
         return owner_.on_management(
             {transport::EndpointIndex{index},
              {received->packet.payload.address(), received->packet.payload_length}});
-    deliver(index, time, received->packet, received->grh, refusal);
+    deliver(index, time, received->packet, received->grh, refusal, &received->destination);
 }
 
 void Carrier::flush_all(bool holds_back) {

@@ -210,6 +210,7 @@ std::optional<WirePath::Received> WirePath::receive(std::span<const std::byte> b
     Received received;
     received.packet = wire::packet_of(frame);
     const bool has_four = frame.network == wire::NetworkHeader::ipv4;
+    received.destination = has_four ? wire::gid_of(frame.ipv4.destination) : frame.grh.destination;
     const size_t envelope = wire::icrc_envelope_size(frame.encapsulation);
     const size_t offset = who_.is_ethernet ? kEthernetBytes : envelope - kGrhBytes;
     const size_t length = has_four ? kIpv4Bytes : kGrhBytes;

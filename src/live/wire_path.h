@@ -74,6 +74,7 @@ public:
     struct Received {
         wire::Packet packet;
         std::vector<std::byte> grh;
+        wire::Gid destination;  // as its network header says
     };
     std::optional<Received> receive(std::span<const std::byte> bytes) const;
     // Whether a packet that arrives now is lost, because the link is down.

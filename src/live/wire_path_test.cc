@@ -70,6 +70,20 @@ TEST_F(WirePathTest, a_packet_comes_out_as_it_went_in) {
     EXPECT_EQ(received->grh.size(), 40u);
 }
 
+// An IPv4 header in place of a GRH does not show the group where a GRH has it.
+TEST_F(WirePathTest, a_packet_to_a_group_says_which_one) {
+    const wire::Gid of_ipv4 = wire::gid_of(wire::Ipv4Address{{239, 1, 2, 3}});
+    const wire::Gid of_ipv6{{0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7}};
+    for (const bool is_ethernet : {true, false})
+        for (const wire::Gid& group : {of_ipv4, of_ipv6}) {
+            WirePath path(identity_of(0, is_ethernet), {});
+            path.send(Instant{}, 1, *board, packet(1), &group, {});
+            const auto received = path.receive(path.poll(Instant{})->bytes);
+            ASSERT_TRUE(received);
+            EXPECT_EQ(received->destination, group);
+        }
+}
+
 TEST_F(WirePathTest, without_faults_all_arrive_in_order) {
     const auto psns = arrivals({}, 100);
     ASSERT_EQ(psns.size(), 100u);

@@ -223,6 +223,9 @@ PROGRAMS = {
                   r"return status 0[\s\S]*return status 0"),
     "mckey": two("mckey -m 239.1.2.3", "mckey -m 239.1.2.3 -s",
                  "rdmacm-utils", r"return status 0[\s\S]*return status 0"),
+    "mckey_by_packets": two("mckey -m 239.1.2.3", "mckey -m 239.1.2.3 -s",
+                            "rdmacm-utils", r"return status 0[\s\S]*return status 0",
+                            run=["--strict"]),
     "qperf": two("qperf -lp {port}", "qperf -lp {port} 127.0.0.1 -t 1 -cm 1 rc_bw rc_lat "
                  "rc_rdma_write_bw; qperf -lp {port} 127.0.0.1 quit", "qperf",
                  r"rc_rdma_write_bw:\s+bw +="),
