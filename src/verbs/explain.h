@@ -22,6 +22,8 @@ std::string why_refused(ibv_pd* pd, ibv_qp_init_attr* init);
 std::string why_refused(ibv_pd* pd, void* address, size_t length, int access);
 std::string why_refused(ibv_context* context, int entries, void* user, ibv_comp_channel* channel,
                         int vector);
+std::string why_refused(ibv_context* context, uint8_t port, int index, ibv_gid* gid);
+std::string why_refused(ibv_pd* pd, ibv_ah_attr* address);
 
 // Called for each failed call (guard.h).
 template <class... Arguments>

@@ -206,4 +206,16 @@ std::string why_refused(ibv_context* context, int entries, void*, ibv_comp_chann
     return {};
 }
 
+std::string why_refused(ibv_context* context, uint8_t port, int index, ibv_gid*) {
+    const live::Identity& who = host_of(context).identity();
+    if (!who.has_port(port))
+        return live::printed("the port is %u, and the adapter has %s", port, ports_of(who).c_str());
+    return live::printed("the index is %d, and the table has %zu GIDs", index,
+                         who.gids_of(port).size());
+}
+
+std::string why_refused(ibv_pd* pd, ibv_ah_attr* address) {
+    return why_address(*address, pd->context);
+}
+
 }  // namespace tulle::verbs

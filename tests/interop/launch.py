@@ -119,6 +119,10 @@ def a_refused_call_is_explained_when_asked_for(launch):
     assert "ibv_modify_qp was refused: EINVAL (Invalid argument): the step from INIT to RTR also " \
         "needs IBV_QP_RQ_PSN.\n" in said
     assert "tulle" not in launch.run(program).stderr
+    for option, why in (("-DGID=7", "the index is 7, and the table has 4 GIDs.\n"),
+                        ("-DPORT=2", "the port is 2, and the adapter has port 1 only.\n")):
+        said = launch.run("--explain", build_own(launch, "gcc", option)).stderr
+        assert f"ibv_query_gid was refused: EINVAL (Invalid argument): {why}" in said
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -340,6 +344,21 @@ int main(void) {
         f"{SYS}/tulle0 {SYS}/tulle0 1"]
 
 
+def a_program_of_another_user_finds_the_adapter(launch):
+    """One that a run started as root, and that has given up its rights."""
+    if os.geteuid() != 0:
+        raise Skipped("this test needs root")
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    launch.folder.chmod(0o755)
+    # The build may be where only its user can read.
+    libraries = Path(launch.tulle).parent / "lib" / "tulle"
+    shutil.copytree(libraries, launch.folder / "lib" / "tulle", symlinks=True)
+    launch.tulle = shutil.copy2(launch.tulle, launch.folder)
+    assert launch.run(*as_nobody, "cat", f"{SYS}/tulle0/ports/1/state").stdout == "4: ACTIVE\n"
+    listed = launch.run(*as_nobody, "sh", "-c", f"ls {launch.scratch}/tulle-run-*")
+    assert listed.returncode != 0 and "Permission denied" in listed.stderr
+
+
 # ---- under sanitizers and debuggers --------------------------------------------------------------
 
 def build_own(launch, compiler, *options):
@@ -425,7 +444,8 @@ TESTS = [
     queue_pairs_on_different_links_never_meet, programs_on_different_links_do_not_connect,
     ls_and_cd_find_the_adapter,
     patterns_and_searches_find_the_adapter, a_script_as_ibstatus_reads_all_ports,
-    calls_of_c_find_the_adapter, a_program_with_the_address_sanitizer_of_gcc,
+    calls_of_c_find_the_adapter, a_program_of_another_user_finds_the_adapter,
+    a_program_with_the_address_sanitizer_of_gcc,
     a_program_with_the_address_sanitizer_of_clang,
     a_program_with_the_shared_address_sanitizer_of_clang,
     a_program_with_the_thread_sanitizer_of_gcc, a_program_with_the_thread_sanitizer_of_clang,

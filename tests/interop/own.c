@@ -12,6 +12,13 @@
 #define RECEIVE_PSN IBV_QP_RQ_PSN
 #endif
 
+#ifndef GID
+#define GID 3
+#endif
+#ifndef PORT
+#define PORT 1
+#endif
+
 enum { MESSAGES = 100, BYTES = 64 };
 
 static struct ibv_context *context;
@@ -42,7 +49,7 @@ static void connect_to_itself(void) {
     a.ah_attr.is_global = 1;
     a.ah_attr.port_num = 1;
     a.ah_attr.grh.sgid_index = 3;
-    NEED(!ibv_query_gid(context, 1, 3, &a.ah_attr.grh.dgid));
+    NEED(!ibv_query_gid(context, PORT, GID, &a.ah_attr.grh.dgid));
     NEED(!ibv_modify_qp(qp, &a,
                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                             RECEIVE_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -50,14 +51,16 @@ void sweep(const fs::path& folder) {
     }
 }
 
-// The folder has another name until it is locked, so that no other run sweeps it away.
+// The folder has another name until it is locked, so that no other run sweeps it away. As in /sys,
+// programs of every user find files in it by their names, but only its owner can list or lock it.
 std::string make_folder(const fs::path& where, live::Descriptor& held) {
     std::string name = (where / ".tulle-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) return {};
     held = lock(name);
     const std::string final_name =
         (where / fmt::format("{}{}-{}", kPrefix, getpid(), name.substr(name.size() - 6))).string();
-    if (held && rename(name.c_str(), final_name.c_str()) == 0) return final_name;
+    if (held && chmod(name.c_str(), 0711) == 0 && rename(name.c_str(), final_name.c_str()) == 0)
+        return final_name;
     rmdir(name.c_str());
     return {};
 }
