@@ -29,6 +29,7 @@ base::Result<PolicyInput> read_policies(const std::string& options_file,
     settings.lmc = options.lmc;
     settings.priority = options.priority;
     settings.m_key = options.m_key;
+    settings.sm_key = options.sm_key;
     settings.m_key_lease_period = options.m_key_lease_period;
     settings.m_key_protection_level = options.m_key_protection_level;
     if (options.window) settings.window = *options.window;

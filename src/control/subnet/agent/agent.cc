@@ -168,7 +168,7 @@ void Agent::pass_out(const MadBytes& smp, uint8_t port) {
 void Agent::answer(base::Instant now, uint8_t port, uint16_t from, MadBytes smp) {
     const uint8_t method = smp.method();
     if (method == wire::kMethodTrapRepress) {
-        traps_.repress(smp.transaction());
+        if (accepts_key(now, port, smp)) traps_.repress(smp.transaction());
         return;
     }
     if (method != wire::kMethodGet && method != wire::kMethodSet) {
@@ -189,7 +189,8 @@ void Agent::answer(base::Instant now, uint8_t port, uint16_t from, MadBytes smp)
         return_directed(smp);
 }
 
-// 14.2.4: a Set needs the key. At protection levels 2 and 3 a Get needs it too. A wrong key gets no
+// 14.2.4: a Set and a TrapRepress need the key. At protection levels 2 and 3 a Get needs it too.
+// SMInfo is guarded by the SM_Key instead. A wrong key gets no
 // answer, is counted, and starts the lease; once the lease expires the key no longer protects.
 bool Agent::accepts_key(base::Instant now, uint8_t port, const MadBytes& smp) {
     const uint8_t number = guarding_port(std::max<uint8_t>(port, 1));
@@ -200,7 +201,8 @@ bool Agent::accepts_key(base::Instant now, uint8_t port, const MadBytes& smp) {
         return true;
     }
     if (smp.method() == wire::kMethodGet && guard.m_key_protect_bits < 2) return true;
-    if (smp.attribute() == wire::kSmpSmInfo) return true;
+    if (smp.attribute() == wire::kSmpSmInfo && smp.method() != wire::kMethodTrapRepress)
+        return true;
     ++counters_.bad_m_key;
     if (guard.m_key_violations < 0xffff) ++guard.m_key_violations;
     if (guard.m_key_lease_period != 0 && lease_ends_[number] == base::Instant::never())
@@ -334,7 +336,8 @@ uint16_t Agent::serve_linear(bool is_set, MadBytes& smp) {
 
 uint16_t Agent::serve_manager(bool is_set, MadBytes& smp) {
     if (!manager_) return wire::kStatusMethodAttributeUnsupported;
-    if (is_set) manager_control_ = smp.modifier();
+    if (is_set)
+        manager_control_ = {smp.modifier(), wire::parse<wire::SmInfo>(smp.data())->sm_key.value};
     put(*manager_, smp);
     return wire::kStatusOk;
 }
@@ -368,7 +371,7 @@ void Agent::set_manager(base::Instant now, const std::optional<wire::SmInfo>& in
     raise(now, wire::kTrapCapabilityChanged, wire::kNoticeInformational, bytes);
 }
 
-std::optional<uint32_t> Agent::poll_manager_control() {
+std::optional<ManagerControl> Agent::poll_manager_control() {
     return std::exchange(manager_control_, std::nullopt);
 }
 
@@ -446,7 +449,9 @@ void Agent::send_trap(const Traps::Trap& trap) {
     smp.header.transaction_id.value = trap.transaction;
     SmpOut out{node_.is_switch ? route(to) : uint8_t{1}, to, lid(), {}};
     wire::write(smp, out.smp.bytes());
-    wire::write(trap.notice, out.smp.data());
+    wire::Notice notice = trap.notice;
+    notice.issuer_lid.value = lid();  // it may have changed since the trap was raised
+    wire::write(notice, out.smp.data());
     ++counters_.traps;
     if (out.port != kNoPort && out.port != 0) out_.push_back(out);
 }

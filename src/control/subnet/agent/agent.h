@@ -50,6 +50,12 @@ struct AgentCounters {
     uint64_t traps = 0;
 };
 
+// What a Set(SMInfo) asks of the manager at a node.
+struct ManagerControl {
+    uint32_t request = 0;  // a wire::SmControl
+    uint64_t sm_key = 0;
+};
+
 class Agent {
 public:
     explicit Agent(AgentNode node);
@@ -68,8 +74,7 @@ public:
 
     // The SMInfo of the manager at this node; nothing: there is no manager.
     void set_manager(base::Instant now, const std::optional<wire::SmInfo>& info);
-    // The modifier of a Set(SMInfo) from another manager.
-    std::optional<uint32_t> poll_manager_control();
+    std::optional<ManagerControl> poll_manager_control();
 
     const AgentNode& node() const { return node_; }
     const AgentCounters& counters() const { return counters_; }
@@ -114,7 +119,7 @@ private:
     uint64_t table_writes_ = 0;
     NodeTables tables_;
     std::optional<wire::SmInfo> manager_;
-    std::optional<uint32_t> manager_control_;
+    std::optional<ManagerControl> manager_control_;
     std::vector<base::Instant> lease_ends_;  // by port
     Traps traps_;
     std::deque<SmpOut> out_;

@@ -300,8 +300,9 @@ std::optional<MadBytes> due_trap(Agent& agent) {
     return out->smp;
 }
 
-void repress(Agent& agent, uint64_t transaction) {
+void repress(Agent& agent, uint64_t transaction, uint64_t m_key = 0) {
     wire::DirectedSmp smp;
+    smp.route.m_key.value = m_key;
     smp.header.management_class.value = wire::kClassSubnetDirectedRoute;
     smp.header.method.value = wire::kMethodTrapRepress;
     smp.header.transaction_id.value = transaction;
@@ -329,6 +330,36 @@ TEST(traps, are_sent_until_that_very_one_is_repressed) {
     repress(agent, second->transaction());
     EXPECT_FALSE(agent.has_trap());
     EXPECT_FALSE(due_trap(agent));
+}
+
+// A manager represses a trap by the LID that it names.
+TEST(traps, name_the_lid_that_their_node_has_now) {
+    Agent agent = switch_agent();
+    wire::PortInfo info = managed_port(agent);
+    agent.set_link(kStart, 3, false);
+    const auto first = due_trap(agent);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(wire::parse<wire::Notice>(first->data())->issuer_lid.value, 4);
+    info.lid.value = 7;  // another manager took over
+    ASSERT_TRUE(set_port_zero(agent, info, 0));
+    const auto second = due_trap(agent);
+    ASSERT_TRUE(second);
+    EXPECT_EQ(wire::parse<wire::Notice>(second->data())->issuer_lid.value, 7);
+}
+
+TEST(traps, are_repressed_only_by_who_knows_the_key) {
+    Agent agent = switch_agent();
+    wire::PortInfo info = managed_port(agent);
+    info.m_key.value = kKey;
+    ASSERT_TRUE(set_port_zero(agent, info, 0));
+    agent.set_link(kStart, 3, false);
+    const auto trap = due_trap(agent);
+    ASSERT_TRUE(trap);
+    repress(agent, trap->transaction(), kKey + 1);
+    EXPECT_TRUE(agent.has_trap());
+    EXPECT_EQ(agent.counters().bad_m_key, 1u);
+    repress(agent, trap->transaction(), kKey);
+    EXPECT_FALSE(agent.has_trap());
 }
 
 TEST(traps, tell_of_a_wrong_key_once_however_often_it_is_tried) {

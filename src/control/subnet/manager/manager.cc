@@ -14,6 +14,7 @@ namespace {
 using wire::PortInfo;
 
 constexpr uint64_t kGidPrefix = 0xfe80'0000'0000'0000;  // the default one
+constexpr size_t kMostRepresses = 4'096;                // pending; chosen
 constexpr uint8_t kMostLaneRounds = 3;                  // all ports, each output port, single maps
 
 // Separates blocks of congestion control from SMPs with the same attribute number.
@@ -52,7 +53,6 @@ void Manager::begin_sweep(base::Instant) {
     fabric_.clear();
     managers_.clear();
     window_.clear();
-    repress_.clear();
     window_.ask({.attribute = wire::kSmpNodeInfo});
 }
 
@@ -61,10 +61,11 @@ void Manager::begin_sweep(base::Instant) {
 std::optional<ManagerMad> Manager::poll_transmit(base::Instant now) {
     SmpRequest request;
     ManagerMad out;
-    if (!repress_.empty()) {
+    if (can_repress()) {
         const Repress repress = repress_.front();
         repress_.pop_front();
-        request = {.node = repress.node, .attribute = wire::kSmpNotice};
+        request = {.node = node_with(repress.lid), .attribute = wire::kSmpNotice};
+        if (request.node == kNone) return poll_transmit(now);  // it sends the trap again
         out.mad = directed(request, repress.trap.transaction());
         std::ranges::copy(repress.trap.data(), out.mad.data().begin());
     } else if (const auto next = window_.poll(now)) {
@@ -130,7 +131,12 @@ MadBytes Manager::congestion_mad(const SmpRequest& request, uint64_t transaction
 void Manager::fill_data(const SmpRequest& request, MadBytes& smp) const {
     switch (request.attribute) {
         case wire::kSmpPortInfo: wire::write(wanted_port(request), smp.data()); break;
-        case wire::kSmpSmInfo: wire::write(info(), smp.data()); break;
+        case wire::kSmpSmInfo: {
+            wire::SmInfo own = info();
+            own.sm_key.value = settings_.sm_key;
+            wire::write(own, smp.data());
+            break;
+        }
         case wire::kSmpSwitchInfo: {
             wire::SwitchInfo wanted = fabric_[request.node].switch_info;
             wanted.port_state_change = phase_ == Phase::discover;  // a one clears the mark
@@ -186,9 +192,12 @@ void Manager::take_trap(base::Instant now, const MadBytes& smp) {
     ++counters_.traps;
     if (state_ != wire::kSmMaster) return;
     const auto notice = *wire::parse<wire::Notice>(smp.data());
-    for (uint32_t node = 0; node < fabric_.size(); ++node)
-        if (lid_of(fabric_[node], lids_) == notice.issuer_lid.value)
-            repress_.push_back({node, smp});
+    const auto is_same = [&](const Repress& other) {
+        return other.lid == notice.issuer_lid.value &&
+               other.trap.transaction() == smp.transaction();
+    };
+    if (repress_.size() < kMostRepresses && std::ranges::none_of(repress_, is_same))
+        repress_.push_back({notice.issuer_lid.value, smp});
     if (notice.trap_number == wire::kTrapBadMKey) {
         ++counters_.bad_key_traps;
         return;
@@ -197,6 +206,12 @@ void Manager::take_trap(base::Instant now, const MadBytes& smp) {
     // A manager appeared or left: it may have written.
     other_wrote_ |= notice.trap_number == wire::kTrapCapabilityChanged;
     if (phase_ == Phase::idle) poll_at_ = now;  // sweep after the trap is repressed
+}
+
+uint32_t Manager::node_with(uint16_t lid) const {
+    for (uint32_t node = 0; node < fabric_.size(); ++node)
+        if (lid_of(fabric_[node], lids_) == lid) return node;
+    return kNone;
 }
 
 void Manager::take(base::Instant now, const SmpRequest& request, const MadBytes& mad) {
@@ -375,7 +390,13 @@ void Manager::on_timer(base::Instant now) {
     next_phase(now);
 }
 
-void Manager::on_control(base::Instant now, uint32_t request) {
+// 14.4.1: a master obeys no request but to stay master.
+void Manager::on_control(base::Instant now, const ManagerControl& control) {
+    if (control.sm_key != settings_.sm_key) {
+        ++counters_.bad_sm_key;
+        return;
+    }
+    const uint32_t request = control.request;
     if (request == wire::kSmHandover && state_ == wire::kSmStandby) {
         become_master();
         begin_sweep(now);
@@ -383,7 +404,14 @@ void Manager::on_control(base::Instant now, uint32_t request) {
         other_wrote_ = is_dirty_ = true;  // there were two masters, and this one stays
         next_phase(now);
     }
-    if (request == wire::kSmDisable) state_ = wire::kSmNotActive;
+    if (request == wire::kSmDisable && state_ == wire::kSmStandby) {
+        state_ = wire::kSmNotActive;
+        poll_at_ = base::Instant::never();
+    }
+    if (request == wire::kSmStandbyRequest && state_ == wire::kSmNotActive) {
+        state_ = wire::kSmStandby;
+        poll_at_ = now + settings_.poll_interval;
+    }
 }
 
 void Manager::set_groups(base::Instant now, std::vector<MulticastGroup> groups) {

@@ -2,7 +2,7 @@
 // routes, writes tables and brings links up. It sweeps again when a trap reports a change or an SMP
 // stays unanswered. It yields to another manager, and takes over from one that has failed.
 //
-//   in :  start(now), on_mad(now, mad), on_control(now, request), on_timer(now), set_groups()
+//   in :  start(now), on_mad(now, mad), on_control(now, control), on_timer(now), set_groups()
 //   out:  poll_transmit(now), next_deadline(), info()
 //
 // All SMPs use directed routes from the manager's port, so a sweep works before any table does. Up
@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "control/subnet/agent/agent.h"
 #include "control/subnet/agent/mad_bytes.h"
 #include "control/subnet/manager/found.h"
 #include "control/subnet/manager/plan.h"
@@ -33,6 +34,7 @@ struct ManagerCounters {
     uint64_t sweeps = 0;  // sweeps that were started
     uint64_t traps = 0;
     uint64_t bad_key_traps = 0;            // those that report a wrong M_Key
+    uint64_t bad_sm_key = 0;               // requests of managers without the SM_Key; ignored
     std::map<uint32_t, uint64_t> sent_of;  // by class and attribute
 };
 // The key of `sent_of`: for SMPs, or for settings of congestion control.
@@ -54,12 +56,12 @@ public:
 
     void start(base::Instant now);
     void on_mad(base::Instant now, const MadBytes& mad);
-    void on_control(base::Instant now, uint32_t request);  // Set(SMInfo) from another manager
+    void on_control(base::Instant now, const ManagerControl& control);
     void on_timer(base::Instant now);
     // Replaces the multicast groups.
     void set_groups(base::Instant now, std::vector<MulticastGroup> groups);
     std::optional<ManagerMad> poll_transmit(base::Instant now);
-    bool has_something_to_send() const { return !repress_.empty() || window_.can_send(); }
+    bool has_something_to_send() const { return can_repress() || window_.can_send(); }
     base::Instant next_deadline() const;
 
     wire::SmState state() const { return state_; }
@@ -110,6 +112,9 @@ private:
     void take_port(const SmpRequest& request, const MadBytes& smp);
     void take_manager(const SmpRequest& request, const MadBytes& smp);
     void take_trap(base::Instant now, const MadBytes& smp);
+    // While nodes are discovered, the path to the sender of a trap may not be known yet.
+    bool can_repress() const { return !repress_.empty() && phase_ != Phase::discover; }
+    uint32_t node_with(uint16_t lid) const;
     void note_lanes(const SmpRequest& request);
 
     void ask_ports(uint32_t node);
@@ -140,7 +145,7 @@ private:
     std::map<uint32_t, wire::SmInfo> managers_;  // others, by node
     SmpWindow window_;
     struct Repress {
-        uint32_t node = 0;
+        uint16_t lid = 0;  // of the node that sent the trap
         MadBytes trap;
     };
     std::deque<Repress> repress_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "control/subnet/check/credit_loops.h"
 #include "control/subnet/check/spread.h"
@@ -334,8 +335,53 @@ TEST(m_key, of_a_manager_keeps_strangers_out) {
     EXPECT_EQ(world.manager(0).counters().sweeps, 1u);  // nothing in the fabric changed
 }
 
-// A seed makes a fabric, loses MADs, breaks and mends cables and switches and kills and starts
-// managers during sweeps. Once it leaves the fabric alone, every pair that can talk does.
+// A Set(SMInfo) as an adapter would send it to the manager at its own node's neighbour.
+MadBytes manager_control(uint32_t request, uint64_t sm_key) {
+    wire::DirectedSmp smp;
+    smp.header.management_class.value = wire::kClassSubnetDirectedRoute;
+    smp.header.method.value = wire::kMethodSet;
+    smp.header.attribute_id.value = wire::kSmpSmInfo;
+    smp.header.attribute_modifier.value = request;
+    smp.header.hop_pointer = smp.header.hop_count = 1;
+    MadBytes bytes;
+    wire::write(smp, bytes.bytes());
+    wire::SmInfo info;
+    info.sm_key.value = sm_key;
+    wire::write(info, bytes.data());
+    return bytes;
+}
+
+TEST(sm_key, is_asked_of_who_would_direct_a_manager) {
+    const topology::Graph graph = graph_of("star:4");
+    World world(graph, {});
+    const uint32_t master_node = graph.endpoints()[0];
+    const uint32_t standby_node = graph.endpoints()[1];
+    const size_t master = world.add_manager(master_node, {.priority = 5, .sm_key = 77});
+    const size_t standby = world.add_manager(standby_node, {.priority = 1, .sm_key = 77});
+    world.start_manager(master);
+    world.start_manager(standby);
+    world.run_until(seconds(30));
+    ASSERT_EQ(world.manager(standby).state(), wire::kSmStandby);
+    const auto send = [&](uint32_t node, uint32_t request, uint64_t key) {
+        world.inject(node, 1, kManagementLane, manager_control(request, key));
+        world.run_until(world.now() + base::Duration{1'000'000'000});
+    };
+    send(standby_node, wire::kSmHandover, 78);
+    send(standby_node, wire::kSmDisable, 78);
+    EXPECT_EQ(world.manager(standby).state(), wire::kSmStandby);
+    EXPECT_EQ(world.manager(standby).counters().bad_sm_key, 2u);
+    send(master_node, wire::kSmDisable, 77);  // a master does not obey
+    EXPECT_EQ(world.manager(master).state(), wire::kSmMaster);
+    send(standby_node, wire::kSmDisable, 77);
+    EXPECT_EQ(world.manager(standby).state(), wire::kSmNotActive);
+    send(standby_node, wire::kSmStandbyRequest, 77);
+    EXPECT_EQ(world.manager(standby).state(), wire::kSmStandby);
+    // Nobody is shown the key.
+    EXPECT_EQ(world.manager(master).info().sm_key.value, 0u);
+}
+
+// A seed makes a fabric, loses MADs, breaks, mends and flaps cables and switches, and kills and
+// starts managers during sweeps. Once it leaves the fabric alone, every pair that can talk does.
 class SweepSwarm {
 public:
     explicit SweepSwarm(uint64_t seed)
@@ -353,8 +399,7 @@ public:
 
     void run() {
         for (int i = 0; i < 8; ++i) {
-            world_.run_until(
-                {world_.now().ps + static_cast<int64_t>(random_.below(20'000'000'000))});
+            pause(20'000'000'000);
             disturb();
         }
         for (const uint32_t cable : broken_) world_.set_cable(cable, true);
@@ -362,6 +407,7 @@ public:
         if (random_.chance(1, 2)) break_for_good();
         world_.set_loss(0);
         world_.run_until({world_.now().ps + seconds(300).ps});
+        world_.run_until_at_rest({world_.now().ps + seconds(5).ps});  // it may look just now
         judge();
     }
 
@@ -373,6 +419,15 @@ private:
         world_.start_manager(managers_.back());
     }
 
+    void pause(uint64_t most_ps) {
+        world_.run_until({world_.now().ps + static_cast<int64_t>(random_.below(most_ps))});
+    }
+
+    // True: it is in the set now.
+    static bool toggle(std::set<uint32_t>& set, uint32_t number) {
+        return set.erase(number) == 0 && set.insert(number).second;
+    }
+
     bool is_between_switches(uint32_t cable) const {
         return !graph_.nodes[graph_.cables[cable].a.node].is_host() &&
                !graph_.nodes[graph_.cables[cable].b.node].is_host();
@@ -380,21 +435,26 @@ private:
 
     void disturb() {
         const auto cable = static_cast<uint32_t>(random_.below(graph_.cables.size()));
-        switch (random_.below(6)) {
+        switch (random_.below(7)) {
             case 0:
             case 1:
-            case 2:
-                if (!is_between_switches(cable)) break;
-                world_.set_cable(cable, false);
-                broken_.push_back(cable);
+            case 2:  // a cable breaks, or is mended
+                if (is_between_switches(cable)) world_.set_cable(cable, !toggle(broken_, cable));
                 break;
-            case 3: {  // a switch goes, with all that it knew
+            case 3: {  // a switch goes, with all that it knew, or comes back
                 const uint32_t node = graph_.cables[cable].a.node;
-                if (graph_.nodes[node].is_host()) break;
-                world_.set_switch(node, false);
-                dark_.push_back(node);
+                if (!graph_.nodes[node].is_host()) world_.set_switch(node, !toggle(dark_, node));
                 break;
             }
+            case 6:  // a cable flaps faster than the manager sweeps
+                if (!is_between_switches(cable) || broken_.contains(cable)) break;
+                for (uint64_t i = 0; i <= random_.below(4); ++i) {
+                    world_.set_cable(cable, false);
+                    pause(1'000'000'000);
+                    world_.set_cable(cable, true);
+                    pause(1'000'000'000);
+                }
+                break;
             case 4:  // a manager dies amid its work, unless it is the last one
                 if (managers_.size() < 2 || !world_.is_alive(managers_[0])) break;
                 world_.kill_manager(managers_[0]);
@@ -439,15 +499,20 @@ private:
     World world_;
     ManagerSettings settings_;
     std::vector<size_t> managers_;
-    std::vector<uint32_t> broken_;
-    std::vector<uint32_t> dark_;
+    std::set<uint32_t> broken_;  // cables
+    std::set<uint32_t> dark_;    // switches
 };
 
-// The test control.sweep_swarm_long sets TULLE_SEEDS.
+uint64_t number_in(const char* variable, uint64_t otherwise) {
+    const char* const wanted = std::getenv(variable);
+    return wanted == nullptr ? otherwise : std::stoul(wanted);
+}
+
+// The test control.sweep_swarm_long sets TULLE_SEEDS. TULLE_FIRST_SEED begins elsewhere.
 TEST(sweep_swarm, ends_with_every_pair_joined_that_can_be) {
-    const char* wanted = std::getenv("TULLE_SEEDS");
-    const uint64_t seeds = wanted == nullptr ? 150 : std::stoul(wanted);
-    for (uint64_t seed = 0; seed < seeds; ++seed) SweepSwarm(seed).run();
+    const uint64_t first = number_in("TULLE_FIRST_SEED", 0);
+    const uint64_t seeds = number_in("TULLE_SEEDS", 150);
+    for (uint64_t seed = first; seed < first + seeds; ++seed) SweepSwarm(seed).run();
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ struct ManagerSettings {
     uint64_t port_guid = 0;  // of the port that it runs at
     uint8_t priority = 0;
     uint64_t m_key = 0;
+    uint64_t sm_key = 1;                    // OpenSM's default; managers of a subnet share it
     uint16_t m_key_lease_period = 0;        // seconds; 0: for ever
     uint8_t m_key_protection_level = 0;     // 14.2.4: 0 to 3
     const RoutingEngine* engine = nullptr;  // nullptr: chosen by the shape of the fabric

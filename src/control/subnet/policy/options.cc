@@ -69,6 +69,7 @@ private:
         if (value == "(null)") return;
         if (name == "lmc") return take_number(name, value, 7, options_.lmc);
         if (name == "sm_priority") return take_number(name, value, 15, options_.priority);
+        if (name == "sm_key") return take_number(name, value, ~uint64_t{0}, options_.sm_key);
         if (name == "m_key") return take_number(name, value, ~uint64_t{0}, options_.m_key);
         if (name == "m_key_lease_period")
             return take_number(name, value, 0xffff, options_.m_key_lease_period);

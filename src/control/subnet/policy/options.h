@@ -41,6 +41,7 @@ struct ManagerOptions {
     uint8_t lmc = 0;
     uint8_t priority = 0;
     uint64_t m_key = 0;
+    uint64_t sm_key = 1;
     uint16_t m_key_lease_period = 0;  // seconds
     uint8_t m_key_protection_level = 0;
     std::optional<uint32_t> window;  // max_wire_smps
