@@ -16,6 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/list.h"
 #include "cli/model.h"
+#include "cli/output.h"
 #include "cli/run.h"
 #include "cli/show.h"
 #include "cli/sim.h"
@@ -78,7 +79,7 @@ int run(int argc, const char* const* argv) {
         return run_program({"tulle", kDescription, kProgramExamples, version()}, add_commands, argc,
                            argv);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "tulle: {}\n", error.what());
+        fmt::print(stderr, "tulle: {}\n", printable(error.what()));
     }
     return kRunFailed;
 }

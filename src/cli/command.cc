@@ -8,8 +8,10 @@
 #include <cstdio>
 #include <sstream>
 
+#include "base/words.h"
 #include "cli/completion.h"
 #include "cli/exit_code.h"
+#include "cli/output.h"
 
 namespace tulle::cli {
 namespace {
@@ -32,17 +34,14 @@ std::string judge_number(const std::string& text, const Value& written) {
 }
 
 std::string judge_choice(const std::string& text, const Value& written) {
-    std::string known;
-    for (const std::string& choice : written.choices) {
-        if (choice == text) return {};
-        known += (known.empty() ? "" : ", ") + choice;
-    }
-    return fmt::format("'{}' is not one of {}", text, known);
+    const std::vector<std::string_view> known(written.choices.begin(), written.choices.end());
+    return std::ranges::find(known, text) != known.end() ? "" : base::unknown_word(text, known);
 }
 
 void describe(CLI::Option& option, const Value& written) {
     option.option_text(*written.shown == 0 ? " " : written.shown);
     option.required(written.is_required);
+    option.check([](const std::string& text) { return text.empty() ? "its value is empty" : ""; });
     if (!written.choices.empty())
         option.check([written](const std::string& text) { return judge_choice(text, written); });
 }
@@ -85,27 +84,87 @@ private:
     }
 };
 
-// The message when no command was chosen. CLI11's own does not name an unknown word.
-std::string no_command(const CLI::App& app, const std::vector<std::string>& words) {
-    std::string known;
+// The command that the command line names, as far as it names one, and its words.
+struct Chosen {
+    const CLI::App* app;
+    std::string words;
+};
+
+Chosen chosen_command(const CLI::App& program) {
+    Chosen chosen{&program, program.get_name()};
+    while (!chosen.app->get_subcommands().empty()) {
+        chosen.app = chosen.app->get_subcommands().front();
+        chosen.words += " " + chosen.app->get_name();
+    }
+    return chosen;
+}
+
+std::string unknown_option(const CLI::App& app, const std::string& word) {
+    const std::string name = word.substr(0, word.find('='));
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    const std::string hint = base::did_you_mean(name, known, "");
+    return fmt::format("there is no option '{}'{}{}", name, hint.empty() ? "" : "; ", hint);
+}
+
+std::string no_command(const CLI::App& app, const std::vector<std::string>& unknown) {
+    std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-        known.append(known.empty() ? "" : ", ").append(command->get_name());
-    for (const std::string& word : words)
+        names.push_back(command->get_name());
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    for (const std::string& word : unknown)
         if (!word.starts_with('-'))
-            return fmt::format("there is no command '{}'; the commands are: {}", word, known);
-    if (!words.empty()) return fmt::format("there is no option '{}'", words.front());
-    return fmt::format("name a command: {}", known);
+            return fmt::format(
+                "there is no command '{}'; {}", word,
+                base::did_you_mean(word, known, "the commands are: " + base::joined(known)));
+    if (!unknown.empty()) return unknown_option(app, unknown.front());
+    return "name a command: " + base::joined(known);
+}
+
+// CLI11 says "--seed: At Most 1 required but received 2", and "--json: 1 required TEXT missing".
+std::string wrong_count(const CLI::App& app, const std::string& message) {
+    const auto options = app.get_options(
+        [&](const CLI::Option* option) { return message.starts_with(option->get_name() + ":"); });
+    if (options.empty()) return message;
+    const CLI::Option& option = *options.front();
+    const int words = option.get_items_expected_max();
+    if (words > 1) return fmt::format("{} takes {} words", option.get_name(), words);
+    if (message.find("At Most") != std::string::npos)
+        return option.get_name() + " is given more than once";
+    return fmt::format("{} needs a value: {} {}", option.get_name(), option.get_name(),
+                       option.get_option_text());
+}
+
+std::string sentence_of(const CLI::ParseError& error, const CLI::App& program,
+                        const CLI::App& command) {
+    const bool has_commands =
+        !command.get_subcommands([](const CLI::App*) { return true; }).empty();
+    if (has_commands && command.get_subcommands().empty())
+        return no_command(command, command.remaining());
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+        std::vector<std::string> unknown = program.remaining(true);
+        const auto option = std::ranges::find_if(
+            unknown, [](const std::string& word) { return word.starts_with('-'); });
+        if (option != unknown.end()) return unknown_option(command, *option);
+        return fmt::format("'{}' is one word too many", unknown.front());
+    }
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+        return wrong_count(command, error.what());
+    return error.what();
 }
 
 // CLI11 reports --help and --version as errors with exit code 0.
-int report(const CLI::App& app, const CLI::ParseError& error,
-           const std::vector<std::string>& words) {
-    if (error.get_exit_code() == 0) return app.exit(error) == 0 ? kDone : kRunFailed;
-    const auto chosen = app.get_subcommands();
-    const std::string command =
-        chosen.empty() ? app.get_name() : app.get_name() + " " + chosen.front()->get_name();
-    const std::string what = chosen.empty() ? no_command(app, words) : error.what();
-    fmt::print(stderr, "{}: {}; `{} --help` explains the command line\n", command, what, command);
+int report(const CLI::App& app, const CLI::ParseError& error) {
+    const Chosen chosen = chosen_command(app);
+    if (error.get_exit_code() == 0) {
+        std::ostringstream text;
+        app.exit(error, text, text);
+        return print_all(chosen.words, text.str());
+    }
+    fmt::print(stderr, "{}: {}; `{} --help` explains the command line\n", chosen.words,
+               printable(sentence_of(error, app, *chosen.app)), chosen.words);
     return kInputWrong;
 }
 
@@ -164,6 +223,10 @@ void Command::option(const char* names, std::optional<uint64_t>& value, const ch
 
 void Command::flag(const char* names, bool& value, const char* what) {
     app_->add_flag(names, value, what);
+}
+
+void Command::need(const char* option, const char* other) {
+    app_->get_option(option)->needs(app_->get_option(other));
 }
 
 void Command::exclude(const char* option, const char* other) {
@@ -236,9 +299,7 @@ void add_completion(Command& program, const CLI::App& app) {
         Command shell = command.add_command(name, "The script of this shell");
         shell.add_examples(fmt::format("Examples:\n  tulle completion {}", name));
         shell.when_chosen([&app, script = script] {
-            const std::string text = script(completed(app));
-            const bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-            return is_written && std::fflush(stdout) == 0 ? kDone : kRunFailed;
+            return print_all("tulle completion", script(completed(app)));
         });
     }
 }
@@ -261,7 +322,7 @@ int run_program(const ProgramText& about, const std::function<void(Command&)>& a
         app.parse(
             std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 wants reverse order
     } catch (const CLI::ParseError& error) {
-        return report(app, error, words);
+        return report(app, error);
     }
     return exit_code;
 }

@@ -46,6 +46,8 @@ public:
     void option(const char* names, std::optional<uint64_t>& value, const char* what,
                 const Value& written);
     void flag(const char* names, bool& value, const char* what);
+    // The first option has no effect without the second.
+    void need(const char* option, const char* other);
     void exclude(const char* option, const char* other);
 
     // `work` runs if the command line names this command, and returns the exit code.

@@ -240,10 +240,7 @@ void add_compare(Command& program) {
     command.option("--threads", options->threads,
                    "Number of runs at a time; by default one per core",
                    {.shown = "N", .from = 1, .to = 1024});
-    command.flag("--skip", input.skips,
-                 "Extrapolate rings, chains and trees once their pace is steady");
-    command.flag("--check", input.checks_skipping,
-                 "With --skip: simulate a skipped part in full and compare");
+    add_skipping(command, input.skips, input.checks_skipping);
     command.flag("-q,--quiet", options->quiet, "Print only the verdict");
     command.when_chosen([options] {
         options->input.trace = !options->html.empty();

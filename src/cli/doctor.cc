@@ -127,9 +127,11 @@ int tell(const std::vector<Finding>& findings, const std::string& sum, const std
     auto files = ResultFiles::open({{json, [&] { return json_of(findings, works); }}});
     if (!files) return fail("doctor", files.error(), kInputWrong);
     if (!files->takes_standard_output()) {
+        std::string text;
         for (const Finding& finding : findings)
-            fmt::print("{:<4}  {}\n", word_of(finding.kind), finding.what);
-        if (!sum.empty()) fmt::print("\n{}\n", sum);
+            text += fmt::format("{:<4}  {}\n", word_of(finding.kind), finding.what);
+        if (!sum.empty()) text += fmt::format("\n{}\n", sum);
+        if (const int code = print_all("tulle doctor", text); code != kDone) return code;
     }
     if (const auto error = files->write()) return fail("doctor", *error, kRunFailed);
     return works ? kDone : kRunFailed;

@@ -22,10 +22,12 @@ struct FabricFile {
 base::Result<FabricFile> open_file(const std::string& fabric, const std::string& from) {
     auto content = read_file(fabric);
     if (!content && from.empty())  // perhaps a misspelt topology name
-        return base::Error{fmt::format("{}, and {}", content.error().message,
+        return base::Error{fmt::format("{}; if it is no file: {}", content.error().message,
                                        topology::build_spec(fabric).error().message)};
     if (!content) return content.error();
     const std::string name = fabric == "-" ? "standard input" : fabric;
+    if (content->find('\0') != std::string::npos)
+        return base::Error{fmt::format("{}:1: this is no text: it has bytes of zero", name)};
     if (from.empty()) return FabricFile{*content, name, topology::guess_format(*content)};
     const auto format = fabric_format(from);
     if (!format) return format.error();

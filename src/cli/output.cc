@@ -4,13 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <set>
 
+#include "cli/exit_code.h"
 #include "cli/wrap.h"
 
 namespace tulle::cli {
@@ -32,6 +35,21 @@ void apply_umask(int descriptor) {
     const mode_t mask = ::umask(0);
     ::umask(mask);
     ::fchmod(descriptor, 0666 & ~mask);
+}
+
+// How many bytes the first letter has, in UTF-8; 0 for a control character and for no letter.
+size_t letter_bytes(std::string_view text) {
+    const auto first = static_cast<uint8_t>(text.front());
+    if (first < 0x20 || first == 0x7f) return 0;
+    if (first < 0x80) return 1;
+    const size_t length = first < 0xc2   ? 0
+                          : first < 0xe0 ? 2
+                          : first < 0xf0 ? 3
+                          : first < 0xf5 ? 4
+                                         : 0;
+    if (length == 0 || text.size() < length) return 0;
+    const auto goes_on = [](char c) { return (static_cast<uint8_t>(c) & 0xc0) == 0x80; };
+    return std::ranges::all_of(text.substr(1, length - 1), goes_on) ? length : 0;
 }
 
 // Existing temporary files, so that an exit without unwinding can remove them.
@@ -140,8 +158,27 @@ std::optional<base::Error> FileToBe::commit() {
     return std::nullopt;
 }
 
+int print_all(std::string_view words, std::string_view text) {
+    Output standard = Output::standard();
+    standard.write(text);
+    const auto error = standard.finish();
+    if (error) fmt::print(stderr, "{}: {}\n", words, error->message);
+    return error ? kRunFailed : kDone;
+}
+
+std::string printable(std::string_view text) {
+    std::string shown;
+    while (!text.empty()) {
+        const size_t length = letter_bytes(text);
+        if (length == 0) fmt::format_to(std::back_inserter(shown), "\\x{:02x}", uint8_t(text[0]));
+        shown.append(text.substr(0, length));
+        text.remove_prefix(std::max<size_t>(length, 1));
+    }
+    return shown;
+}
+
 int fail(std::string_view command, const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle {}: {}\n", command, error.message);
+    fmt::print(stderr, "tulle {}: {}\n", command, printable(error.message));
     return exit_code;
 }
 

@@ -71,6 +71,12 @@ private:
     std::string temporary_;  // empty if there is none, or after commit()
 };
 
+// Prints a text on standard output. Returns the exit code; `words` name the command in an error.
+int print_all(std::string_view words, std::string_view text);
+
+// The text in one line for a terminal: control characters and bytes that are no UTF-8 as \x1b.
+std::string printable(std::string_view text);
+
 // Prints `tulle COMMAND: sentence` on standard error. Returns the exit code, for `return
 // fail(...)`.
 int fail(std::string_view command, const base::Error& error, int exit_code);

@@ -14,6 +14,12 @@ base::Result<std::string> read_text(const std::string& path) {
     return text;
 }
 
+void add_skipping(Command& command, bool& skips, bool& checks) {
+    command.flag("--skip", skips, "Extrapolate rings, chains and trees once their pace is steady");
+    command.flag("--check", checks, "With --skip: simulate a skipped part in full and compare");
+    command.need("--check", "--skip");
+}
+
 base::Result<std::vector<std::pair<std::string, std::string>>> parse_settings(
     const std::vector<std::string>& settings) {
     std::vector<std::pair<std::string, std::string>> pairs;

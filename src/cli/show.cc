@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/words.h"
 #include "cli/command.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -24,22 +25,21 @@ std::optional<std::string_view> text_named(std::string_view name) {
     return std::nullopt;
 }
 
+base::Error unknown(const std::string& name) {
+    std::vector<std::string_view> names;
+    for (const scenario::BuiltInProfile& profile : scenario::built_in_profiles())
+        names.push_back(profile.name);
+    for (const scenario::BuiltInText& example : scenario::built_in_examples())
+        names.push_back(example.name);
+    return {fmt::format("there is no profile and no example '{}'; {}", name,
+                        base::did_you_mean(name, names,
+                                           "`tulle list profiles` and `tulle list examples` name "
+                                           "them"))};
+}
+
 int show(const std::string& name) {
     const auto text = text_named(name);
-    if (!text) {
-        fmt::print(stderr,
-                   "tulle show: there is no profile and no example '{}'; `tulle list profiles` and "
-                   "`tulle list examples` name them\n",
-                   name);
-        return kInputWrong;
-    }
-    Output standard = Output::standard();
-    standard.write(*text);
-    if (const auto error = standard.finish()) {
-        fmt::print(stderr, "tulle show: {}\n", error->message);
-        return kRunFailed;
-    }
-    return kDone;
+    return text ? print_all("tulle show", *text) : fail("show", unknown(name), kInputWrong);
 }
 
 }  // namespace

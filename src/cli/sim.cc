@@ -194,10 +194,7 @@ void add_sim(Command& program) {
     add_files(command, *options);
     command.option("--threads", options->threads, "Number of threads; results do not depend on it",
                    {.shown = "N [1]", .from = 1, .to = 1024});
-    command.flag("--skip", options->input.skips,
-                 "Extrapolate rings, chains and trees once their pace is steady");
-    command.flag("--check", options->input.checks_skipping,
-                 "With --skip: simulate a skipped part in full and compare");
+    add_skipping(command, options->input.skips, options->input.checks_skipping);
     command.flag("--no-reuse", options->input.no_reuse,
                  "For training: simulate also what repeats exactly");
     command.flag("-q,--quiet", options->quiet, "Print only the verdict");

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "scenario/notes.h"
 #include "scenario/tree.h"
 #include "topology/builders.h"
@@ -109,10 +110,11 @@ private:
         std::vector<std::string> names;
         for (const Value& item : list.items) {
             if (!algorithm_named(item.text))
-                return notes_.fail(
-                    item.line, fmt::format("{}: '{}' is none of ring, direct, doubleBinaryTree, "
-                                           "halvingDoubling and their one-dimensional forms",
-                                           key.name, item.text.substr(0, 40)));
+                return notes_.fail(item.line,
+                                   fmt::format("{}: '{}' is unknown here; write ring, direct, "
+                                               "doubleBinaryTree, halvingDoubling or one of their "
+                                               "one-dimensional forms",
+                                               key.name, item.text.substr(0, 40)));
             names.push_back(item.text);
         }
         if (names.empty()) return notes_.fail(list.line, fmt::format("{}: name one", key.name));
@@ -150,10 +152,10 @@ std::optional<AstraDimension> dimension_of(const std::array<const Value*, 4>& li
                                            Notes& notes) {
     AstraDimension found;
     found.shape = lists[0]->items[i].text;
-    if (found.shape != "Ring" && found.shape != "FullyConnected" && found.shape != "Switch")
-        notes.fail(lists[0]->items[i].line, fmt::format("topology: '{}' is none of Ring, "
-                                                        "FullyConnected, Switch",
-                                                        found.shape.substr(0, 40)));
+    constexpr std::string_view kShapes[] = {"Ring", "FullyConnected", "Switch"};
+    if (std::ranges::find(kShapes, found.shape) == std::end(kShapes))
+        notes.fail(lists[0]->items[i].line,
+                   fmt::format("topology: {}", base::unknown_word(found.shape, kShapes)));
     const auto npus = base::parse_bytes(lists[1]->items[i].text);
     if (!npus || *npus < 1 || *npus > (1 << 20))
         notes.fail(lists[1]->items[i].line, "npus_count: it is a number from 1 to 1048576");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "control/adaptive_groups.h"
 #include "scenario/key_reader.h"
 
@@ -81,14 +82,14 @@ private:
         if (word == "sweep" || (is_native && is_infiniband())) return check_sweep(value);
         if (word == "distributed" || (is_native && (has_ip() || has_tree())))
             return check_distributed(value);
+        constexpr std::string_view kWords[] = {"given", "sweep", "distributed", "native"};
         notes_.fail(
             value.line,
             is_native
                 ? fmt::format("control: neither a subnet manager nor BGP nor RSTP runs on {}; "
                               "write control: given",
                               setup_.fabric_name)
-                : fmt::format("control: '{}' is none of given, sweep, distributed, native",
-                              word.substr(0, 40)));
+                : fmt::format("control: {}", base::unknown_word(word, kWords)));
         return Kind::given;
     }
 

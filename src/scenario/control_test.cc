@@ -35,8 +35,9 @@ TEST(control, each_kind_of_fabric_has_its_own) {
     EXPECT_EQ(
         answer(with_control("ib-ndr", "distributed")),
         "s.yaml:4: control: BGP needs IP, which InfiniBand NDR has not; write control: sweep");
-    EXPECT_EQ(answer(with_control("roce-v2-400g", "bgp")),
-              "s.yaml:4: control: 'bgp' is none of given, sweep, distributed, native");
+    EXPECT_EQ(
+        answer(with_control("roce-v2-400g", "bgp")),
+        "s.yaml:4: control: 'bgp' is unknown here; write one of given, sweep, distributed, native");
 }
 
 TEST(control, a_map_sets_timers_and_places) {

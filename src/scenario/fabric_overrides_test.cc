@@ -90,8 +90,9 @@ TEST(overrides, settings_that_would_be_ignored_are_refused_with_their_line) {
     EXPECT_EQ(override_answer("  switch: {reduction_trees: 3}\n", "ib-ndr"),
               "s.yaml:5: fabric.switch.reduction_trees has no effect, because switch.reduction is "
               "no; change that, or remove this");
-    EXPECT_EQ(override_answer("  qos: {trust: pcp}\n"),
-              "s.yaml:5: fabric.qos.trust: 'pcp' is none of service_level, dscp");
+    EXPECT_EQ(
+        override_answer("  qos: {trust: pcp}\n"),
+        "s.yaml:5: fabric.qos.trust: 'pcp' is unknown here; write one of service_level, dscp");
 }
 
 TEST(overrides, patterns_have_stars_and_question_marks) {

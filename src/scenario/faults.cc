@@ -188,8 +188,9 @@ private:
 
     void read_storm(const Value& storm, sim::Fault& fault) {
         if (storm.text != "on" && storm.text != "off")
-            return notes_.fail(storm.line, fmt::format("pause_storm: '{}' is none of on, off",
-                                                       storm.text.substr(0, 40)));
+            return notes_.fail(storm.line,
+                               fmt::format("pause_storm: '{}' is unknown here; write on or off",
+                                           storm.text.substr(0, 40)));
         if (setup_.fabric.flow_control != fabric::FlowControl::pfc)
             notes_.fail(storm.line, "pause_storm has no effect, because flow_control is not pfc");
         fault.kind =

@@ -7,6 +7,7 @@
 
 #include "base/int128.h"
 #include "base/units.h"
+#include "base/words.h"
 
 namespace tulle::scenario {
 namespace {
@@ -336,7 +337,7 @@ std::string choice_type(const std::vector<std::string_view>& words) {
 
 Complaint none_of(const Value& value, const std::vector<std::string_view>& words) {
     if (!value.is_text()) return fmt::format("write one of {}", fmt::join(words, ", "));
-    return fmt::format("'{}' is none of {}", value.text.substr(0, 40), fmt::join(words, ", "));
+    return base::unknown_word(value.text, words);
 }
 
 Complaint read_array(const Value& value, uint64_t least, uint64_t most, uint8_t* items,

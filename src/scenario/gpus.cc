@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "base/words.h"
 #include "scenario/fabric_overrides.h"
 #include "scenario/fields.h"
 #include "scenario/gpus_machine.h"
@@ -148,11 +149,13 @@ private:
 
     std::optional<workload::Generation> read_generation(const Value* value) {
         if (value == nullptr) return std::nullopt;
-        for (const workload::Generation one : kGenerations)
-            if (value->text == workload::name_of(one)) return one;
-        notes_.fail(value->line, fmt::format("generation: '{}' is none of volta, ampere, hopper, "
-                                             "blackwell",
-                                             value->text.substr(0, 40)));
+        std::vector<std::string_view> names;
+        for (const workload::Generation one : kGenerations) {
+            names.push_back(workload::name_of(one));
+            if (value->text == names.back()) return one;
+        }
+        notes_.fail(value->line,
+                    fmt::format("generation: {}", base::unknown_word(value->text, names)));
         return std::nullopt;
     }
 

@@ -1,6 +1,9 @@
 // Settings of hosts: the transport, its latencies, and congestion control.
+#include <fmt/format.h>
+
 #include <bit>
 
+#include "base/words.h"
 #include "scenario/setting_tables.h"
 
 namespace tulle::scenario {
@@ -144,12 +147,24 @@ Choices<Algorithm> algorithm_names() {
     return names;
 }
 
+std::string unknown_algorithm(const std::string& word) {
+    std::vector<std::string_view> known;
+    for (const auto& [name, algorithm] : algorithm_names()) known.push_back(name);
+    return fmt::format("'{}' is unknown here; {}", word.substr(0, 40),
+                       base::did_you_mean(word, known,
+                                          fmt::format("write one of {}, or a file such as "
+                                                      "./mine.so",
+                                                      base::joined(known))));
+}
+
 // One of the list, or the file of a plug-in; code that may open files loads it later.
 Field algorithm_field() {
     Field named = choice<Algorithm>(TULLE_AT(host.congestion), algorithm_names());
     return {named.type + ", or a file", [named](Target& target, const Value& value) -> Complaint {
-                if (!value.is_text() || !transport::is_plugin_source(value.text))
-                    return named.read(target, value);
+                if (!value.is_text() || !transport::is_plugin_source(value.text)) {
+                    const Complaint wrong = named.read(target, value);
+                    return wrong && value.is_text() ? unknown_algorithm(value.text) : wrong;
+                }
                 target.host.congestion = Algorithm::plugin;
                 target.host.algorithms.plugin.source = value.text;
                 return std::nullopt;

@@ -8,6 +8,7 @@
 
 #include "base/int128.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "scenario/experts.h"
 #include "scenario/fields.h"
 #include "scenario/key_reader.h"
@@ -447,8 +448,8 @@ void JobReader::read_algorithm(const Value& map, CollectiveOptions& options) {
             into = one;
             return;
         }
-        notes_.fail(value->line, fmt::format("{}: '{}' is none of {}", key,
-                                             value->text.substr(0, 40), fmt::join(names, ", ")));
+        notes_.fail(value->line,
+                    fmt::format("{}: {}", key, base::unknown_word(value->text, names)));
     };
     options.algorithm = Algorithm::automatic;
     std::vector<Algorithm> known{Algorithm::automatic};
@@ -741,8 +742,9 @@ void JobReader::read_storage(const Value& map, const workload::Job& job) {
     if (const Value* value = map.find("operation")) {
         storage.writes = value->text == "write";
         if (value->text != "read" && value->text != "write")
-            notes_.fail(value->line, fmt::format("operation: '{}' is none of read, write",
-                                                 value->text.substr(0, 40)));
+            notes_.fail(value->line,
+                        fmt::format("operation: '{}' is unknown here; write read or write",
+                                    value->text.substr(0, 40)));
     }
     check_targets(map, storage);
     if (const Value* value = map.find("in_capsule")) {

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/words.h"
 #include "scenario/notes.h"
 
 namespace tulle::scenario {
@@ -107,12 +108,10 @@ base::Error Names::unknown(std::string_view name, std::string_view what, bool ho
     std::vector<std::string_view> names;
     for (const topology::Node& node : graph_.nodes)
         if ((node.is_host() ? hosts : switches) && names.size() < 1'000) names.push_back(node.name);
-    const std::string_view like = nearest(name, names);
-    if (!like.empty())
-        return {
-            fmt::format("there is no {} '{}'; did you mean '{}'?", what, name.substr(0, 60), like)};
-    return {fmt::format("there is no {} '{}'; they are called {}, ...", what, name.substr(0, 60),
-                        names.empty() ? std::string_view("nothing") : names.front())};
+    const std::string called =
+        names.empty() ? "there is none" : fmt::format("they are called {}, ...", names.front());
+    return {fmt::format("there is no {} '{}'; {}", what, name.substr(0, 60),
+                        base::did_you_mean(name, names, called))};
 }
 
 namespace {

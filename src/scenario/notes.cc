@@ -4,30 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
+
+#include "base/words.h"
 
 namespace tulle::scenario {
 namespace {
-
-// The number of letters to insert, remove, replace or swap with their neighbour to turn one word
-// into the other.
-size_t distance(std::string_view a, std::string_view b) {
-    std::vector<size_t> before(b.size() + 1);
-    std::vector<size_t> row(b.size() + 1);
-    std::vector<size_t> next(b.size() + 1);
-    std::iota(row.begin(), row.end(), 0);
-    for (size_t i = 1; i <= a.size(); ++i) {
-        next[0] = i;
-        for (size_t j = 1; j <= b.size(); ++j) {
-            next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] != b[j - 1])});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                next[j] = std::min(next[j], before[j - 2] + 1);
-        }
-        before.swap(row);
-        row.swap(next);
-    }
-    return row[b.size()];
-}
 
 std::string_view kind_name(Value::Kind kind) {
     switch (kind) {
@@ -63,7 +44,8 @@ bool Notes::expect_map(const Value& value, std::string_view what, std::span<cons
 
 bool Notes::expect_list(const Value& value, std::string_view what) {
     if (value.is_list()) return true;
-    fail(value.line, fmt::format("{} is {}; write a list", what, kind_name(value.kind)));
+    fail(value.line,
+         fmt::format("{} is {}; write a list such as [A, B]", what, kind_name(value.kind)));
     return false;
 }
 
@@ -76,26 +58,8 @@ bool Notes::expect_text(const Value& value, std::string_view what, std::string_v
 
 std::string unknown_key(std::string_view key, std::string_view where,
                         std::span<const std::string_view> known) {
-    const std::string_view like = nearest(key, known);
-    if (!like.empty())
-        return fmt::format("unknown key '{}' in {}; did you mean '{}'?", key.substr(0, 60), where,
-                           like);
-    return fmt::format("unknown key '{}' in {}; the keys are {}", key.substr(0, 60), where,
-                       fmt::join(known, ", "));
-}
-
-std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
-    if (word.size() > 60) return {};
-    std::string_view best;
-    size_t least = std::max<size_t>(2, word.size() / 3) + 1;
-    for (const std::string_view candidate : known) {
-        const size_t d = distance(word, candidate);
-        if (d < least && d < candidate.size()) {
-            least = d;
-            best = candidate;
-        }
-    }
-    return best;
+    return fmt::format("unknown key '{}' in {}; {}", key.substr(0, 60), where,
+                       base::did_you_mean(key, known, "the keys are " + base::joined(known)));
 }
 
 }  // namespace tulle::scenario

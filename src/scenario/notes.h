@@ -54,7 +54,4 @@ private:
 std::string unknown_key(std::string_view key, std::string_view where,
                         std::span<const std::string_view> known);
 
-// The known word that is most similar to the given one; empty if none is similar.
-std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
-
 }  // namespace tulle::scenario

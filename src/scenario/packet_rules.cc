@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "scenario/fields.h"
 #include "wire/syndrome.h"
 
@@ -169,7 +170,7 @@ private:
             uint64_t number = text == "client" ? 1 : 0;
             if (text != "server" && text != "client" &&
                 (!read_number(text, number) || number >= kMostHosts))
-                return fmt::format("'{}' is none of server, client and a number", text);
+                return fmt::format("'{}' is unknown here; write server, client or a number", text);
             rule_.program = static_cast<uint32_t>(number);
             return std::nullopt;
         });
@@ -246,11 +247,11 @@ private:
             if (wire::opcode_info(static_cast<uint8_t>(opcode)).known)
                 names.push_back(wire::opcode_name(static_cast<uint8_t>(opcode)));
         known.insert(known.end(), names.begin(), names.end());
-        const std::string_view like = nearest(value.text, known);
-        notes_.fail(value.line,
-                    fmt::format("opcode: '{}' is none; {}", value.text.substr(0, 60),
-                                like.empty() ? "write data, ack or RC_SEND_ONLY, for instance"
-                                             : fmt::format("did you mean '{}'?", like)));
+        notes_.fail(
+            value.line,
+            fmt::format("opcode: '{}' is unknown here; {}", value.text.substr(0, 60),
+                        base::did_you_mean(value.text, known,
+                                           "write data, ack or RC_SEND_ONLY, for instance")));
     }
 
     void read_act(std::string_view kind) {
@@ -272,14 +273,15 @@ private:
         if (map_->find("what") == nullptr)
             notes_.fail(map_->line, "what breaks is missing; write what: qp");
         with("what", "qp", [&](std::string_view text) -> Complaint {
-            for (const auto& [name, what] :
-                 {std::pair{"qp", Breakage::queue_pair}, std::pair{"srq", Breakage::shared_queue},
-                  std::pair{"adapter", Breakage::adapter}})
-                if (name == text) {
-                    rule_.syndrome = static_cast<uint8_t>(what);
+            constexpr std::string_view kWords[] = {"qp", "srq", "adapter"};
+            constexpr Breakage kKinds[] = {Breakage::queue_pair, Breakage::shared_queue,
+                                           Breakage::adapter};
+            for (size_t i = 0; i < std::size(kWords); ++i)
+                if (kWords[i] == text) {
+                    rule_.syndrome = static_cast<uint8_t>(kKinds[i]);
                     return std::nullopt;
                 }
-            return fmt::format("'{}' is none of qp, srq, adapter", text);
+            return base::unknown_word(text, kWords);
         });
     }
 
@@ -289,14 +291,14 @@ private:
             if (map_->find("code") == nullptr)
                 notes_.fail(map_->line, "the reason is missing; write code: remote_access");
             with("code", "remote_access", [&](std::string_view text) -> Complaint {
-                for (const auto& [name, code] : kCodes)
-                    if (name == text) {
-                        rule_.syndrome = wire::syndrome_of(code);
-                        return std::nullopt;
-                    }
-                return fmt::format(
-                    "'{}' is none of sequence, invalid_request, remote_access, remote_operation",
-                    text);
+                std::vector<std::string_view> words;
+                for (const auto& [name, code] : kCodes) {
+                    words.push_back(name);
+                    if (name != text) continue;
+                    rule_.syndrome = wire::syndrome_of(code);
+                    return std::nullopt;
+                }
+                return base::unknown_word(text, words);
             });
         }
         // Other packets cannot be refused, so they are not counted either.

@@ -61,7 +61,8 @@ TEST(PacketRules, a_receiver_can_be_broken) {
     EXPECT_EQ(rule("break: {what: srq}").syndrome,
               static_cast<uint8_t>(transport::Breakage::shared_queue));
     EXPECT_EQ(error_of("break: {nth: 1}"), "f:2: what breaks is missing; write what: qp");
-    EXPECT_EQ(error_of("break: {what: cable}"), "f:2: what: 'cable' is none of qp, srq, adapter");
+    EXPECT_EQ(error_of("break: {what: cable}"),
+              "f:2: what: 'cable' is unknown here; write one of qp, srq, adapter");
 }
 
 TEST(PacketRules, counts_are_written_in_several_ways) {
@@ -117,7 +118,8 @@ TEST(PacketRules, what_is_unknown_or_unused_or_missing_is_said_with_its_line) {
     EXPECT_EQ(error_of("delay: {nth: 1}"), "f:2: how long is missing; write by: 100us");
     EXPECT_EQ(error_of("link_down: {}"), "f:2: how long is missing; write for: 100us");
     EXPECT_EQ(error_of("nak: {}"), "f:2: the reason is missing; write code: remote_access");
-    EXPECT_EQ(error_of("drop: {opcode: dat}"), "f:2: opcode: 'dat' is none; did you mean 'data'?");
+    EXPECT_EQ(error_of("drop: {opcode: dat}"),
+              "f:2: opcode: 'dat' is unknown here; did you mean 'data'?");
     EXPECT_EQ(error_of("drop: {opcode: []}"), "f:2: opcode: the list is empty");
     EXPECT_EQ(error_of("drop: {after: 2s, until: 1s}"),
               "f:2: until is not later than after: the rule never acts");

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "scenario/built_in.h"
 #include "scenario/fields.h"
 #include "scenario/notes.h"
@@ -108,8 +109,8 @@ private:
         if (value == nullptr || value->text == "any") return LinkLayer::any;
         if (value->text == "infiniband") return LinkLayer::infiniband;
         if (value->text == "ethernet") return LinkLayer::ethernet;
-        notes_.fail(value->line, fmt::format("link: '{}' is none of infiniband, ethernet, any",
-                                             value->text.substr(0, 40)));
+        constexpr std::string_view kLayers[] = {"infiniband", "ethernet", "any"};
+        notes_.fail(value->line, fmt::format("link: {}", base::unknown_word(value->text, kLayers)));
         return LinkLayer::any;
     }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/words.h"
 #include "scenario/fabric_overrides.h"
 
 namespace tulle::scenario {
@@ -46,12 +47,10 @@ const BuiltInProfile* find_built_in(std::string_view name) {
 std::string unknown_profile(std::string_view name) {
     std::vector<std::string_view> names;
     for (const BuiltInProfile& profile : built_in_profiles()) names.push_back(profile.name);
-    const std::string_view like = nearest(name, names);
-    if (!like.empty())
-        return fmt::format("there is no profile '{}'; did you mean '{}'?", name.substr(0, 60),
-                           like);
-    return fmt::format("there is no profile '{}'; write the path of a file, or one of {}",
-                       name.substr(0, 60), fmt::join(names, ", "));
+    return fmt::format(
+        "there is no profile '{}'; {}", name.substr(0, 60),
+        base::did_you_mean(name, names,
+                           "write the path of a file, or one of " + base::joined(names)));
 }
 
 // The text of a profile, and its file name for errors.
@@ -150,6 +149,11 @@ void read_source(const Source& source, const FileReader& files, int steps, Profi
 }
 
 }  // namespace
+
+Complaint judge_profile_name(std::string_view name) {
+    if (is_path(name) || find_built_in(name) != nullptr) return std::nullopt;
+    return unknown_profile(name);
+}
 
 std::vector<std::string> networks_between_servers() {
     std::vector<std::string> names;

@@ -38,6 +38,9 @@ struct Profile {
     std::string larger;
 };
 
+// Whether a word can name a profile: a built-in one, or a path, which is not opened.
+Complaint judge_profile_name(std::string_view name);
+
 // The built-in profiles that connect servers, by name.
 std::vector<std::string> networks_between_servers();
 

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "scenario/astra.h"
 #include "scenario/control.h"
 #include "scenario/edits.h"
@@ -180,12 +181,15 @@ private:
         if (list == nullptr || !notes.expect_list(*list, "fabrics")) return;
         if (list->items.empty()) notes.fail(list->line, "fabrics: name at least one profile");
         for (const Value& entry : list->items) {
-            if (entry.is_text()) continue;
-            if (!notes.expect_map(entry, "an entry of fabrics", kFabricChoiceKeys)) return;
-            if (entry.find("profile") == nullptr)
-                notes.fail(entry.line,
-                           "the entry of fabrics has no profile: see `tulle list "
-                           "profiles`");
+            if (!entry.is_text()) {
+                if (!notes.expect_map(entry, "an entry of fabrics", kFabricChoiceKeys)) return;
+                if (entry.find("profile") == nullptr)
+                    return notes.fail(entry.line,
+                                      "the entry of fabrics has no profile: see `tulle list "
+                                      "profiles`");
+            }
+            if (const Complaint wrong = judge_profile_name(text_of(entry, "profile")))
+                notes.fail(entry.line, fmt::format("fabrics: {}", *wrong));
         }
     }
 
@@ -396,11 +400,11 @@ private:
         auto kind = topology::guess_format(*text);
         if (format) {
             const auto named = topology::format_named(format->text);
+            constexpr std::string_view kFormats[] = {"yaml", "hpcc", "ibnetdiscover", "astra"};
             if (!named)
                 return notes.fail(
                     format->line,
-                    fmt::format("format: '{}' is none of yaml, hpcc, ibnetdiscover, astra",
-                                format->text.substr(0, 40)));
+                    fmt::format("format: {}", base::unknown_word(format->text, kFormats)));
             kind = *named;
         }
         const auto graph = topology::read(kind, *text, path);

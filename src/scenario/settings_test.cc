@@ -166,7 +166,7 @@ TEST(settings, a_wrong_value_is_answered_with_what_to_write) {
     EXPECT_EQ(fabric_answer("switch: {buffer: 2TiB}"),
               "f:1: fabric.switch.buffer: '2TiB' is more than 1TiB");
     EXPECT_EQ(fabric_answer("flow_control: pause"),
-              "f:1: fabric.flow_control: 'pause' is none of none, pfc, credits");
+              "f:1: fabric.flow_control: 'pause' is unknown here; write one of none, pfc, credits");
     EXPECT_EQ(fabric_answer("flow_control: pfc\npfc: {priorities: 3}"),
               "f:2: fabric.pfc.priorities: write a list of lanes, such as [3, 4]");
     EXPECT_EQ(fabric_answer("marking: ecn\necn: {pmax: 1.5}"),

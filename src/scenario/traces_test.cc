@@ -95,8 +95,9 @@ TEST(astra, what_is_wrong_in_a_network_file_has_its_line) {
     const auto wrong = [](const std::string& text) {
         return read_astra_network(text, "n.yml").error().message;
     };
-    EXPECT_EQ(wrong("topology: [Torus]\nnpus_count: [4]\nbandwidth: [1]\nlatency: [1]\n"),
-              "n.yml:1: topology: 'Torus' is none of Ring, FullyConnected, Switch");
+    EXPECT_EQ(
+        wrong("topology: [Torus]\nnpus_count: [4]\nbandwidth: [1]\nlatency: [1]\n"),
+        "n.yml:1: topology: 'Torus' is unknown here; write one of Ring, FullyConnected, Switch");
     EXPECT_EQ(wrong("topology: [Ring]\nnpus_count: [4]\nbandwidth: [fast]\nlatency: [1]\n"),
               "n.yml:3: bandwidth: it is a number of GB/s above 0, of 2^30 bytes, such as 50.0");
     EXPECT_EQ(wrong("topology: [Ring]\nnpus_count: [4, 2]\nbandwidth: [1]\nlatency: [1]\n"),

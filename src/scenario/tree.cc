@@ -1,6 +1,7 @@
 #include "scenario/tree.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
@@ -20,6 +21,24 @@ uint32_t mark_line(const YAML::Mark& mark) {
 
 base::Error located(std::string_view file, uint32_t line, std::string_view sentence) {
     return {fmt::format("{}:{}: {}", file, line, sentence)};
+}
+
+// What the parser says of the mistakes that people make most, in plain words.
+std::string in_plain_words(const std::string& message) {
+    using namespace YAML::ErrorMsg;
+    constexpr std::pair<const char*, const char*> kSayings[] = {
+        {END_OF_MAP, "this line begins further left or right than those it belongs to"},
+        {END_OF_SEQ, "this line begins further left or right than those it belongs to"},
+        {END_OF_MAP_FLOW, "a { is not closed by a }"},
+        {END_OF_SEQ_FLOW, "a [ is not closed by a ]"},
+        {TAB_IN_INDENTATION, "a tab indents this line; write spaces"},
+        {MAP_VALUE,
+         "a ':' cannot stand here; mind the indentation (no tabs), and put texts with ': ' in "
+         "quotes"},
+    };
+    for (const auto& [parser, plain] : kSayings)
+        if (message == parser) return plain;
+    return message;
 }
 
 // Builds the tree from the parser's events; keeps the first error.
@@ -95,6 +114,8 @@ private:
         }
         Frame& frame = open_.back();
         if (frame.value.is_list() || frame.key) {
+            // The parser places an empty value at what follows it.
+            if (frame.key && value.kind == Value::Kind::nothing) value.line = frame.key->line;
             if (frame.key) frame.value.keys.push_back(std::move(*frame.key));
             frame.key.reset();
             frame.value.items.push_back(std::move(value));
@@ -183,8 +204,13 @@ base::Result<Value> parse_tree(std::string_view text, std::string_view file) {
         YAML::Parser parser(stream);
         // Not a third time: at a stray comma the parser finds empty documents for ever.
         if (parser.HandleNextDocument(builder)) parser.HandleNextDocument(builder);
+    } catch (const YAML::DeepRecursion& e) {
+        return located(
+            file, mark_line(e.mark),
+            fmt::format("{} lists and maps lie in one another; less is read", e.depth()));
     } catch (const YAML::Exception& e) {
-        return located(file, mark_line(e.mark), fmt::format("this is no YAML: {}", e.msg));
+        return located(file, mark_line(e.mark),
+                       fmt::format("this is no YAML: {}", in_plain_words(e.msg)));
     } catch (const std::exception& e) {
         return located(file, 1, fmt::format("this is no YAML: {}", e.what()));
     }

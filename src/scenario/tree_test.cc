@@ -35,8 +35,10 @@ TEST(tree, what_is_no_plain_yaml_is_refused_with_its_line) {
     EXPECT_EQ(error_of("a: &x 1\nb: *x\n"),
               "f.yaml:1: anchors and aliases are not read; write the value out");
     EXPECT_EQ(error_of("a: 1\n---\nb: 1\n"), "f.yaml:2: a second document begins here; write one");
-    EXPECT_EQ(error_of("a:\n  b: 1\n c: 2\n"), "f.yaml:3: this is no YAML: end of map not found");
-    EXPECT_EQ(error_of("a: [1, 2\n"), "f.yaml:2: this is no YAML: end of sequence flow not found");
+    EXPECT_EQ(error_of("a:\n  b: 1\n c: 2\n"),
+              "f.yaml:3: this is no YAML: this line begins further left or right than those "
+              "it belongs to");
+    EXPECT_EQ(error_of("a: [1, 2\n"), "f.yaml:2: this is no YAML: a [ is not closed by a ]");
     EXPECT_EQ(error_of("[a, b]: 1\n"), "f.yaml:1: a key must be a word");
     EXPECT_EQ(error_of("? " + std::string(2'000, 'k') + "\n: 1\n"),
               "f.yaml:1: a key must be a word");
@@ -48,8 +50,24 @@ TEST(tree, a_stray_comma_does_not_last_for_ever) {
     EXPECT_EQ(error_of(" ,"), "f.yaml:1: a second document begins here; write one");
 }
 
+TEST(tree, what_people_mistype_in_yaml_is_said_in_plain_words) {
+    EXPECT_EQ(error_of("a: {b: 1\n"), "f.yaml:2: this is no YAML: a { is not closed by a }");
+    EXPECT_EQ(error_of("a: 1\n\tb: 1\n"),
+              "f.yaml:2: this is no YAML: a tab indents this line; write spaces");
+    EXPECT_EQ(error_of("name: one: two\n"),
+              "f.yaml:1: this is no YAML: a ':' cannot stand here; mind the indentation (no tabs), "
+              "and put texts with ': ' in quotes");
+}
+
+TEST(tree, an_empty_value_has_the_line_of_its_key) {
+    const auto tree = parse_tree("a: 1\nb:\n\nc: 2\n", "f.yaml");
+    ASSERT_TRUE(tree);
+    EXPECT_EQ(tree->find("b")->line, 2u);
+}
+
 TEST(tree, deep_nesting_ends_with_a_sentence) {
-    EXPECT_NE(error_of(std::string(100'000, '[')), "read");
+    EXPECT_EQ(error_of(std::string(100'000, '[')),
+              "f.yaml:1: 500 lists and maps lie in one another; less is read");
     std::string deep;
     for (int i = 0; i < 2'000; ++i) deep += "- ";
     EXPECT_NE(error_of(deep), "read");

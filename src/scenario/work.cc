@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "workload/patterns.h"
 
 namespace tulle::scenario {
@@ -164,8 +165,9 @@ private:
         if (value.text == "write") return sim::Verb::write;
         if (value.text == "send") return sim::Verb::send;
         if (value.text == "read") return sim::Verb::read;
-        notes_.fail(value.line, fmt::format("operation: '{}' is none of write, send, read",
-                                            value.text.substr(0, 40)));
+        constexpr std::string_view kVerbs[] = {"write", "send", "read"};
+        notes_.fail(value.line,
+                    fmt::format("operation: {}", base::unknown_word(value.text, kVerbs)));
         return {};
     }
 

@@ -61,7 +61,7 @@ TEST(work, what_is_missing_or_out_of_range_is_said) {
     EXPECT_EQ(work_answer("shift: {bytes: 1}"), "s.yaml:3: `by` is missing; write by: 1");
     EXPECT_EQ(work_answer("shift: {by: 4, bytes: 1}"),
               "s.yaml:3: by: '4' is no whole number from 1 to 3");
-    EXPECT_EQ(work_answer("flows: {}"), "s.yaml:3: flows is a map; write a list");
+    EXPECT_EQ(work_answer("flows: {}"), "s.yaml:3: flows is a map; write a list such as [A, B]");
     EXPECT_EQ(work_answer("flows: [{from: 0, to: 0, bytes: 1}]"),
               "s.yaml:3: host 0 sends to itself");
     EXPECT_EQ(work_answer("{shift: {by: 1, bytes: 1}, level: 8}"),
@@ -69,7 +69,7 @@ TEST(work, what_is_missing_or_out_of_range_is_said) {
     EXPECT_EQ(work_answer("{shift: {by: 1, bytes: 1}, start: 2000000s}"),
               "s.yaml:3: start: it is more than a day away");
     EXPECT_EQ(work_answer("{shift: {by: 1, bytes: 1}, operation: push}"),
-              "s.yaml:3: operation: 'push' is none of write, send, read");
+              "s.yaml:3: operation: 'push' is unknown here; write one of write, send, read");
     EXPECT_EQ(work_answer("{shift: {by: 1, bytes: 1}, paths: p}"),
               "s.yaml:3: paths has no effect here; it goes with hpcc_flows");
     EXPECT_EQ(answer("topology: pair\nwork: [{shift: {by: 1, bytes: 1}}]"), "read");
@@ -141,7 +141,7 @@ TEST(faults, what_is_wrong_with_one_is_said) {
               "s.yaml:3: slow_receiver: '0Gbps' would never deliver anything; write a rate such as "
               "400Gbps");
     EXPECT_EQ(with_fault("{at: 1us, host: 0, pause_storm: maybe}"),
-              "s.yaml:3: pause_storm: 'maybe' is none of on, off");
+              "s.yaml:3: pause_storm: 'maybe' is unknown here; write on or off");
     EXPECT_EQ(answer("topology: star:2\nprofile: ib-ndr\nwork: [{shift: {by: 1, bytes: 1}}]\n"
                      "faults: [{at: 1us, host: 0, pause_storm: on}]"),
               "s.yaml:4: pause_storm has no effect, because flow_control is not pfc");

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/words.h"
 #include "topology/builders.h"
 #include "topology/quantities.h"
 #include "topology/text.h"
@@ -238,10 +239,11 @@ bool is_spec(std::string_view text) {
 
 base::Result<Graph> build_spec(std::string_view spec) {
     if (const Builder* builder = find_builder(spec)) return builder->build(spec);
-    std::string names;
-    for (const Builder& builder : kBuilders)
-        names.append(names.empty() ? "" : ", ").append(builder.name);
-    return wrong_spec(spec, text("there is no such topology; there are ", names));
+    std::vector<std::string_view> names;
+    for (const Builder& builder : kBuilders) names.push_back(builder.name);
+    return wrong_spec(spec, text("there is no such topology; ",
+                                 base::did_you_mean(spec.substr(0, spec.find(':')), names,
+                                                    "there are " + base::joined(names))));
 }
 
 std::string_view spec_help() {

@@ -235,7 +235,7 @@ base::Result<Graph> read_yaml(std::string_view content, std::string_view name) {
     } catch (const Mistake& mistake) {
         return base::Error{text(name, ":", mistake.line, ": ", mistake.message)};
     } catch (const YAML::Exception& error) {
-        return base::Error{text(name, ":", line_of(error.mark), ": ", error.msg)};
+        return base::Error{text(name, ":", line_of(error.mark), ": this is no YAML: ", error.msg)};
     }
 }
 

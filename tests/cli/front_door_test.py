@@ -196,6 +196,37 @@ class Refused(unittest.TestCase):
             for command in ("sim", "why"):
                 self.assertIn(answer, refusal(command, "x.yaml", *words))
 
+    def test_a_mistyped_word_is_answered_with_the_nearest_one(self):
+        incast = self.file("incast.yaml", INCAST)
+        for words, answer in (
+                (("smi", incast), "there is no command 'smi'; did you mean 'sim'?"),
+                (("subnet", "chek"), "there is no command 'chek'; did you mean 'check'?"),
+                (("sim", incast, "--thread", "2"),
+                 "there is no option '--thread'; did you mean '--threads'?"),
+                (("show", "pfc-victm"), "did you mean 'pfc-victim'?"),
+                (("sim", incast, "--topology", "fat-tre:k=4"), "did you mean 'fat-tree'?"),
+                (("sim", incast, "--congestion", "dqcn"), "did you mean 'dcqcn'?"),
+                (("sim", incast, "--congestion", "mine"), "or a file such as ./mine.so"),
+                (("sim", self.file("typo.yaml", INCAST + "fabrics: [ib-ndx]\n")),
+                 "typo.yaml:3: fabrics: there is no profile 'ib-ndx'; did you mean 'ib-ndr'?")):
+            self.assertIn(answer, refusal(*words))
+
+    def test_a_wrong_command_line_is_answered_in_plain_words(self):
+        for words, answer in (
+                (("sim", "x.yaml", "y.yaml"), "'y.yaml' is one word too many"),
+                (("sim", "x.yaml", "--json"), "--json needs a value: --json FILE"),
+                (("sim", "x.yaml", "--json", ""), "--json: its value is empty"),
+                (("sim", "x.yaml", "--seed", "1", "--seed", "2"), "--seed is given more than once"),
+                (("sim", "x.yaml", "--check"), "--check requires --skip"),
+                (("run", "--pair", "true"), "--pair takes 2 words"),
+                (("subnet",), "tulle subnet: name a command: "),
+                (("list", "topologys"), "did you mean 'topologies'?")):
+            self.assertIn(answer, refusal(*words))
+
+    def test_bytes_that_a_terminal_obeys_are_not_shown_to_it(self):
+        said = refusal("sim", "-", input=b"\x1b[31m\xff: 1\n")
+        self.assertIn(r"unknown key '\x1b[31m\xff' in a scenario", said)
+
     def test_two_outputs_to_one_file_are_an_error(self):
         incast = self.file("incast.yaml", INCAST)
         out = str(pathlib.Path(self.folder.name) / "out")
@@ -220,6 +251,16 @@ class Refused(unittest.TestCase):
         good = self.file("good.yaml", INCAST + "profile: ib-ndr\n")
         self.assertIn("command line:1: credits.lane_buffer",
                       refusal("sim", good, "--set", "fabric.credits.lane_buffer=1KB"))
+
+
+class FullDisk(unittest.TestCase):
+    def test_what_cannot_be_written_to_standard_output_is_said(self):
+        for words in (("help",), ("sim", "--help"), ("--version",), ("completion", "bash"),
+                      ("show", "ib-ndr"), ("list", "profiles")):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([TULLE, *words], stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 1, words)
+            self.assertIn(b"cannot write standard output", done.stderr, words)
 
 
 class Threads(unittest.TestCase):
