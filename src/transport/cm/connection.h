@@ -66,6 +66,7 @@ struct Connection {
     uint8_t max_retries = 0;
 
     uint8_t retries_left = 0;
+    base::Instant asked_at{};  // the first time
     base::Duration wait{};
     base::Duration wait_after_early{};  // the early repeat comes first; zero: sent, or none
     base::Instant deadline = base::Instant::never();

@@ -75,6 +75,11 @@ public:
     // without time wait, because none of its packets can arrive any more (gone.cc).
     void lose_endpoint(uint32_t endpoint);
 
+    // The network reports that messages to this end point do not arrive: `is_refused` if its host
+    // answers that nobody takes them. A peer may be about to begin, so questions that are younger
+    // than a second are asked again; older ones end.
+    void on_unreachable(base::Instant now, uint32_t endpoint, bool is_refused);
+
     // Datagram services.
     CmOpened resolve_service(base::Instant now, const ServiceRequest& request);
     CmStatus answer_service(base::Instant now, CmHandle handle, const ServiceAnswer& answer);

@@ -49,6 +49,7 @@ base::Duration Desk::peer_time(uint8_t code) const {
 // Sends a message that needs an answer, and starts its timer.
 void Desk::ask(Instant now, Connection& c, const CmDatagram& mad, base::Duration wait) {
     c.question = mad;
+    c.asked_at = now;
     c.wait = wait;
     c.retries_left = c.max_retries;
     send(c, mad);

@@ -54,9 +54,17 @@ struct CmRedirected {
     wire::QKey cm_qkey = {};
 };
 
-// All retries were sent without an answer. After a LAP, the connection itself continues.
+// The peer's port takes no such path MTU (reason 26). We ask again with this one.
+struct CmPathNarrowed {
+    uint8_t path_mtu = 0;
+};
+
+// All retries were sent without an answer, or the network reports that no answer can come. After a
+// LAP, the connection itself continues. `is_refused`: the peer's host says that nobody takes
+// messages there.
 struct CmUnreachable {
     wire::CmAttribute message = wire::kCmReq;
+    bool is_refused = false;
 };
 
 enum class CmEnd : uint8_t {
@@ -100,8 +108,8 @@ struct CmEvent {
     CmHandle handle;
     bool last = false;  // the handle becomes invalid
     std::variant<CmRequestArrived, CmReplyArrived, CmEstablished, CmRejected, CmUnreachable,
-                 CmDisconnected, CmTimeWaitOver, CmMoreTime, CmServiceRequested, CmServiceAnswered,
-                 CmRedirected>
+                 CmPathNarrowed, CmDisconnected, CmTimeWaitOver, CmMoreTime, CmServiceRequested,
+                 CmServiceAnswered, CmRedirected>
         what = CmTimeWaitOver{};
 };
 

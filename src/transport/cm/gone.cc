@@ -1,6 +1,12 @@
 // A peer whose process ended without a message. On a separate machine, a kernel would disconnect in
 // its place (DREQ, or REJ if not yet established). Here the owner reports that it is gone, and its
 // connections end as if that message had arrived.
+//
+// A peer that was never there, as the network reports. On a machine with an adapter the kernel
+// would refuse the request; here nobody has the port. Only our own questions end by that: anybody
+// can forge such a report, as for connections of TCP.
+#include <algorithm>
+
 #include "transport/cm/connection_manager.h"
 #include "transport/cm/messages.h"
 #include "transport/cm/roles.h"
@@ -34,6 +40,26 @@ void lose(Desk& desk, Connection& c) {
     }
 }
 
+constexpr base::Duration kAboutToBegin{1'000'000'000'000};  // 1 s, chosen
+constexpr base::Duration kAskAgain{300'000'000'000};        // 300 ms, chosen
+
+void end_question(Desk& desk, base::Instant now, Connection& c, bool is_refused) {
+    switch (c.state) {
+        case State::req_sent: return desk.finish(c, CmUnreachable{wire::kCmReq, is_refused});
+        case State::sidr_sent: return desk.finish(c, CmUnreachable{wire::kCmSidrReq, is_refused});
+        default: return end(desk, now, c, {.how = CmEnd::no_answer});
+    }
+}
+
+void on_report(Desk& desk, base::Instant now, Connection& c, bool is_refused) {
+    const bool is_asking =
+        c.state == State::req_sent || c.state == State::sidr_sent || c.state == State::dreq_sent;
+    if (!is_asking) return;
+    if (now >= c.asked_at + kAboutToBegin) return end_question(desk, now, c, is_refused);
+    c.wait_after_early = {};
+    desk.table.set_deadline(c, std::min(c.deadline, now + kAskAgain));
+}
+
 }  // namespace
 
 }  // namespace tulle::transport::cm
@@ -43,6 +69,11 @@ namespace tulle::transport {
 void ConnectionManager::lose_endpoint(uint32_t endpoint) {
     for (const CmHandle handle : desk_.table.at_endpoint(endpoint))
         cm::lose(desk_, *desk_.table.find(handle));
+}
+
+void ConnectionManager::on_unreachable(base::Instant now, uint32_t endpoint, bool is_refused) {
+    for (const CmHandle handle : desk_.table.at_endpoint(endpoint))
+        cm::on_report(desk_, now, *desk_.table.find(handle), is_refused);
 }
 
 }  // namespace tulle::transport

@@ -194,6 +194,8 @@ private:
             case 10: ignore(manager.follow(now_, handle, 1 - endpoint_of(owner), {})); break;
             case 11:
                 if (random_.chance(1, 16)) manager.lose_endpoint(1 - endpoint_of(owner));
+                if (random_.chance(1, 4))
+                    manager.on_unreachable(now_, 1 - endpoint_of(owner), random_.chance(1, 2));
                 break;
             default: ignore(manager.accept(now_, handle, sample_reply(any_qpn()))); break;
         }
@@ -209,7 +211,10 @@ private:
         static constexpr std::array<std::byte, 16> kGid{};
         return {.reason = wire::kCmRejectPortRedirect, .additional_info = kGid};
     }
-    Rejection any_rejection() { return random_.chance(1, 2) ? elsewhere() : Rejection{}; }
+    Rejection any_rejection() {
+        if (random_.chance(1, 4)) return {.reason = wire::kCmRejectInvalidMtu};
+        return random_.chance(1, 2) ? elsewhere() : Rejection{};
+    }
 
     ConnectRequest any_request(const Owner& owner) {
         ConnectRequest request = sample_request(any_qpn());

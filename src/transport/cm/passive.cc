@@ -46,6 +46,7 @@ std::optional<uint16_t> judge(Desk& desk, const Arrival& from, const wire::CmReq
     if (!is_supported_transport(req)) return wire::kCmRejectInvalidTransport;
     if (req.path_mtu < 1 || req.path_mtu > kMaxMtuCode) return wire::kCmRejectInvalidMtu;
     if (const auto reason = judge_listener(desk, req); reason && !crosses) return reason;
+    if (req.path_mtu > desk.config.max_path_mtu) return wire::kCmRejectInvalidMtu;
     Connection* other = desk.table.by_remote_qpn(from.endpoint, req.local_ca_guid, req.local_qpn);
     if (other == nullptr) return std::nullopt;
     if (other->state == State::req_received) {

@@ -10,6 +10,8 @@ using base::Instant;
 
 namespace {
 
+constexpr uint8_t kSmallestMtu = 1;  // MtuCode of 256 bytes
+
 bool is_awaited(const Connection& c, const wire::CmMra& mra) {
     switch (mra.message_mraed) {
         case wire::kCmAnswersReq: return c.state == State::req_sent;
@@ -46,6 +48,19 @@ void end_establishment(Desk& desk, Instant now, Connection& c, const wire::CmRej
     enter_time_wait(desk, now, c);
 }
 
+// Asks again for a smaller path MTU if the peer does not take ours. Its answer need not say which
+// it takes.
+bool is_narrowed(Desk& desk, Instant now, Connection& c, const wire::CmRej& rej) {
+    if (rej.reason != wire::kCmRejectInvalidMtu) return false;
+    auto req = *wire::parse<wire::CmReq>(wire::Bytes(c.question).subspan(wire::kCmDataOffset));
+    if (req.path_mtu <= kSmallestMtu) return false;
+    --req.path_mtu;
+    c.establishment = c.transaction_id = desk.table.new_transaction_id();
+    desk.ask(now, c, datagram(req, c.transaction_id), c.response_time);
+    desk.tell(c, CmPathNarrowed{req.path_mtu});
+    return true;
+}
+
 void send_rejection(Desk& desk, Connection& c, const Rejection& rejection,
                     wire::CmAnswered answered) {
     desk.answer(c, datagram(rej_message(rejection, answered, c.ids()), c.transaction_id));
@@ -80,7 +95,9 @@ void on_rej(Desk& desk, const Arrival& from, const wire::CmRej& rej) {
     }
     switch (c->state) {
         case State::req_sent:
-            if (is_early(*c, rej) || is_redirected(desk, *c, rej)) return;
+            if (is_early(*c, rej) || is_redirected(desk, *c, rej) ||
+                is_narrowed(desk, from.now, *c, rej))
+                return;
             return end_establishment(desk, from.now, *c, rej);
         case State::req_received:
         case State::rep_sent: return end_establishment(desk, from.now, *c, rej);

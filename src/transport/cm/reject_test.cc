@@ -300,5 +300,40 @@ TEST(CmReject, a_request_that_is_ignored_comes_again) {
     pair.client.take<CmReplyArrived>();
 }
 
+TEST(CmReject, a_path_that_is_too_wide_for_the_peer_is_narrowed) {
+    CmPair pair({.max_path_mtu = 3});
+    EXPECT_EQ(pair.server.manager.listen(kService).status, CmStatus::ok);
+    ConnectRequest request = sample_request();
+    request.endpoint = 2;
+    request.path_mtu = 5;
+    const auto opened = pair.client.manager.connect(pair.now(), request);
+    pair.run_for(20_us);
+    for (const uint8_t mtu : {4, 3}) {
+        const auto [event, what] = pair.client.take<CmPathNarrowed>();
+        EXPECT_EQ(event.handle, opened.handle);
+        EXPECT_FALSE(event.last);
+        EXPECT_EQ(what.path_mtu, mtu);
+    }
+    const auto [asked, what] = pair.server.take<CmRequestArrived>();
+    EXPECT_EQ(what.message.path_mtu, 3);
+    EXPECT_EQ(pair.server.manager.accept(pair.now(), asked.handle, sample_reply()), CmStatus::ok);
+    pair.run_for(10_us);
+    EXPECT_EQ(pair.client.take<CmReplyArrived>().first.handle, opened.handle);
+    EXPECT_TRUE(pair.client.events.empty());
+}
+
+TEST(CmReject, the_narrowest_path_is_refused_for_good) {
+    CmPair pair({.max_path_mtu = 0});
+    EXPECT_EQ(pair.server.manager.listen(kService).status, CmStatus::ok);
+    ConnectRequest request = sample_request();
+    request.endpoint = 2;
+    request.path_mtu = 1;
+    EXPECT_EQ(pair.client.manager.connect(pair.now(), request).status, CmStatus::ok);
+    pair.run_for(20_us);
+    const auto [event, what] = pair.client.take<CmRejected>();
+    EXPECT_TRUE(event.last);
+    EXPECT_EQ(what.message.reason, wire::kCmRejectInvalidMtu);
+}
+
 }  // namespace
 }  // namespace tulle::transport

@@ -132,6 +132,7 @@ struct CmConfig {
     uint8_t ack_delay = 15;  // time code: ACK delay of our adapter
     uint32_t max_connections = 65'536;
     uint32_t max_listeners = 1'024;
+    uint8_t max_path_mtu = 5;    // MtuCode: requests for more are refused, and come again with less
     uint8_t max_peer_time = 24;  // time code: limit of a wait that the peer asks for (69 s)
     // Bits that are the same in all communication IDs of this manager. They identify the recipient
     // of a message if several managers share an address.
