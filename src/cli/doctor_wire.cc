@@ -98,6 +98,9 @@ Finding look_at_interface(int socket, const std::string& name) {
         return {Finding::Kind::helps, fmt::format("--listen {} has no address to use", name)};
     live::Identity who = live::identity_of(0, true);
     live::listen_on(who, *addresses);
+    if (const auto opened = live::UdpSockets::open(*addresses); !opened)
+        return {Finding::Kind::helps,
+                fmt::format("--listen {} does not work: {}", name, opened.error().message)};
     ifreq request{};
     std::strncpy(request.ifr_name, name.c_str(), sizeof request.ifr_name - 1);
     if (ask_driver(socket, request, ETHTOOL_GTXCSUM) == 0)

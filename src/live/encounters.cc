@@ -384,8 +384,7 @@ EndpointIndex World::find_remote(const wire::Gid& address, const wire::Gid& own)
 }
 
 EndpointIndex World::resolve_remote(const wire::Gid& address, const wire::Gid* named) {
-    const wire::Gid own =
-        named != nullptr ? *named : own_.identity().gids[gid_index_for(own_.identity(), address)];
+    const wire::Gid own = named != nullptr ? *named : source_for(own_.identity(), address);
     if (const EndpointIndex known = find_remote(address, own); known != kNowhere) return known;
     if (!own_.is_elsewhere(address)) return kNowhere;
     const Instant time = now();

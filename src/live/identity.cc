@@ -97,6 +97,16 @@ uint32_t gid_index_for(const Identity& who, const wire::Gid& peer, uint32_t port
     return last;
 }
 
+wire::Gid source_for(const Identity& who, const wire::Gid& peer) {
+    const wire::Gid usual = who.gids[gid_index_for(who, peer)];
+    if (who.listens.size() < 2) return usual;
+    const auto routed = source_of_route(peer);
+    const auto own = std::ranges::find_if(who.listens, [&](const UdpAddress& one) {
+        return is_of_link(peer) ? is_of_link(one.gid) : one.gid == routed;
+    });
+    return own != who.listens.end() ? own->gid : usual;
+}
+
 uint32_t device_count_from_environment() {
     return number_in_environment("TULLE_DEVICES", kMaxDevices);
 }

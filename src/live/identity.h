@@ -65,6 +65,10 @@ void listen_on(Identity& who, const std::vector<UdpAddress>& addresses);
 // The index of the GID from which it sends to `peer`: one of the same kind, IPv4 or IPv6; the last
 // one if there is none.
 uint32_t gid_index_for(const Identity& who, const wire::Gid& peer, uint32_t port = 1);
+
+// The address of ours for talking to another machine: that of the interface to which the kernel
+// routes the peer's address, if we listen there.
+wire::Gid source_for(const Identity& who, const wire::Gid& peer);
 uint32_t device_count_from_environment();
 uint32_t port_count_from_environment();
 // The name of an adapter. TULLE_DEVICE names the first one; names end with the adapter's number.

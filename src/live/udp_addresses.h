@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,14 @@ struct UdpAddress {
 };
 
 // Parses addresses and interfaces, separated by commas. An interface stands for all its addresses
-// except link-local ones of IPv6.
+// except link-local ones of IPv6, which have to be named: fe80::1%eth0.
 base::Result<std::vector<UdpAddress>> udp_addresses(std::string_view list);
+
+// The address that the kernel would send from; nothing if it has no route.
+std::optional<wire::Gid> source_of_route(const wire::Gid& peer);
+
+// Whether an address of IPv6 is valid on one link alone.
+bool is_of_link(const wire::Gid& address);
 
 // Equality, inline because it is computed for each packet.
 inline bool is_same(const wire::Gid& one, const wire::Gid& other) {
