@@ -34,6 +34,8 @@ public:
         virtual void on_management(const ManagementMessage& message) = 0;
         // The responder has refused a request.
         virtual void on_objection() = 0;
+        // The kernel reports this errno for datagrams to another machine.
+        virtual void on_unreachable(uint32_t peer, int error) = 0;
     };
 
     Carrier(World& world, Connections& connections, transport::Adapter& adapter, Owner& owner,
@@ -98,7 +100,8 @@ public:
     WireCounters wire_counters() const;
     uint64_t datagrams_in() const { return udp_ ? udp_->sockets().counts().received : 0; }
     base::Instant udp_deadline() const {
-        return neighbours_ ? neighbours_->next_deadline() : base::Instant::never();
+        if (!udp_) return base::Instant::never();
+        return udp_->sockets().has_new_errors() ? time_ : neighbours_->next_deadline();
     }
 
 private:
@@ -133,6 +136,7 @@ private:
     void send_to_group(const wire::Packet& packet, const wire::Gid& group);
     const UdpAddress* address_for(const wire::Gid& peer) const;
     void receive_udp(base::Instant now);
+    void report_errors();
     bool is_wanted(const wire::Packet& packet, const wire::Gid& to);
     void receive_datagram(base::Instant now, const UdpArrival& arrival);
     void take_datagram(base::Instant now, const UdpArrival& arrival, bool may_hand_over);

@@ -13,6 +13,7 @@ public:
     struct Route {
         wire::Qpn qpn{};
         transport::EndpointIndex endpoint{};
+        wire::Gid named{};          // the address that the program gave; zeros if it gave none
         uint8_t ack_timeout = 0;    // what the program asked for
         bool is_connected = false;  // `endpoint` counts it
         Ends ends;

@@ -157,6 +157,15 @@ std::string Diagnosis::why_nobody(const transport::QueuePair& qp) const {
                 "with the same --link-layer",
                 name_of(*meant).c_str(), layer(there.is_ethernet), layer(is_ethernet));
     }
+    const wire::Gid& address = connections_.of(qp.number).named;
+    const bool is_loopback = wire::is_ipv4(address) && address.bytes[wire::kIpv4Prefix] == 127;
+    const bool listens = !world_.own().identity().listens.empty();
+    if (is_loopback && listens)
+        return "the queue pair was connected to " + text_of(address) +
+               ": the peer was not started by `tulle run --listen`, as this program was";
+    if (address != wire::Gid{} && !is_loopback && !is_of_link(address) && !listens)
+        return "the queue pair was connected to " + text_of(address) +
+               " on another machine: start this program by `tulle run --listen`, too";
     return "nobody has the address that the queue pair was connected to";
 }
 
@@ -200,7 +209,7 @@ std::string Diagnosis::why_remote_is_silent(const Peer& peer, uint32_t mtu) cons
                                       : 0) {
         case ECONNREFUSED:
             return "nobody listens on UDP port 4791 of " + name +
-                   " any more: the peer has ended, or its host is not there";
+                   ": the peer has ended, or was not started by `tulle run --listen`";
         case EHOSTUNREACH:
         case ENETUNREACH: return name + " cannot be reached: there is no route, or no such host";
         case EMSGSIZE:
@@ -213,6 +222,13 @@ std::string Diagnosis::why_remote_is_silent(const Peer& peer, uint32_t mtu) cons
         "no answer came from %s: the peer has ended, its host is not there, a firewall drops UDP "
         "port 4791, or a link on the way is too narrow for packets of %u bytes and does not say so",
         name.c_str(), mtu);
+}
+
+std::string Diagnosis::why_unheard(EndpointIndex endpoint) const {
+    constexpr uint32_t kLeastMtu = 256;  // what the messages of the connection manager take
+    const Peer* found = world_.peer(endpoint);
+    return found != nullptr && found->is_remote ? why_remote_is_silent(*found, kLeastMtu)
+                                                : std::string();
 }
 
 // The peer lives and is ready, but accepts nothing: its board tells which queue pair it is

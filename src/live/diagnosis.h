@@ -15,6 +15,8 @@ public:
 
     // The likeliest cause, in words; empty if none is known.
     std::string likely_cause(const transport::Completion& completion);
+    // Why the connection manager of another machine does not answer; empty for other peers.
+    std::string why_unheard(transport::EndpointIndex endpoint) const;
     // With `tulle run --verbose`: prints how work for this end point travels, and why. Once, and
     // again when that changes.
     void tell_way(transport::EndpointIndex endpoint);

@@ -472,7 +472,19 @@ void Carrier::send_remote(uint32_t index, const Packet& packet) {
     udp_->send(peer.own_address, peer.facts.gids[0], packet);
 }
 
+void Carrier::report_errors() {
+    udp_->sockets().take_new_errors([&](const wire::Gid& about, int error) {
+        for (uint32_t index = 1; index < world_.size(); ++index) {
+            const Peer& peer = world_.at(index);
+            if (peer.is_remote && !peer.is_gone && is_same(peer.facts.gids[0], about))
+                owner_.on_unreachable(index, error);
+        }
+    });
+}
+
 void Carrier::receive_udp(Instant time) {
+    if (udp_->sockets().has_new_errors()) [[unlikely]]
+        report_errors();
     if (neighbours_->has_work(time)) {
         neighbours_->work(time);
         while (const auto held = neighbours_->take_held(time)) take_datagram(time, *held, true);

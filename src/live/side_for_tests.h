@@ -22,6 +22,7 @@ public:
     void on_management(const ManagementMessage& message) override {
         heard.assign(message.bytes.begin(), message.bytes.end());
     }
+    void on_unreachable(transport::EndpointIndex, bool) override {}
     void on_gone(transport::EndpointIndex) override { ++gone; }
     void on_progress() override {}
     int events = 0;

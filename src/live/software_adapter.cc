@@ -137,6 +137,12 @@ void SoftwareAdapter::on_management(const ManagementMessage& message) {
     listener_.on_management(message);
 }
 
+void SoftwareAdapter::on_unreachable(uint32_t peer, int error) {
+    const bool is_refused = error == ECONNREFUSED;
+    if (is_refused || error == EHOSTUNREACH || error == ENETUNREACH)
+        listener_.on_unreachable(EndpointIndex{peer}, is_refused);
+}
+
 // ---- queue pairs --------------------------------------------------------------------------------
 
 std::optional<wire::Qpn> SoftwareAdapter::create_qp(const transport::QpSetup& setup) {
@@ -181,6 +187,7 @@ Refusal SoftwareAdapter::modify_qp(wire::Qpn qpn, transport::QpAttributes attrib
         route.ends = {gid_kind_of(identity().is_ethernet, std::min(addressing.gid_index, last)),
                       addressing.port, addressing.peer_port};
         route.is_agreed = false;
+        route.named = addressing.peer_address;
         if (!is_datagram) prepare_for_wire(qpn, endpoint);
         diagnosis_.tell_way(endpoint);
     } else if ((mask & transport::kPort) != 0) {

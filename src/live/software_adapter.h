@@ -27,6 +27,8 @@ public:
     virtual void on_event(const transport::AdapterEvent& event) = 0;
     virtual void on_management(const ManagementMessage& message) = 0;
     virtual void on_gone(transport::EndpointIndex peer) = 0;
+    // Datagrams to this machine do not arrive; `is_refused`: it says that nobody takes them.
+    virtual void on_unreachable(transport::EndpointIndex peer, bool is_refused) = 0;
     // The deadline that the owner set has come.
     virtual void on_progress() = 0;
 };
@@ -54,11 +56,12 @@ public:
 
     // Queue pairs. Numbers are the adapter's; World::outside_of() gives those in the world.
     std::optional<wire::Qpn> create_qp(const transport::QpSetup& setup);
-    // The own port and address and the peer's port, where the mask has them.
+    // The own port and address, and the peer's, where the mask has them.
     struct Addressing {
         uint32_t gid_index = kLastGid;
         uint8_t port = 1;
         uint8_t peer_port = 1;
+        wire::Gid peer_address{};
     };
     transport::Refusal modify_qp(wire::Qpn qpn, transport::QpAttributes attributes, uint32_t mask,
                                  const Addressing& addressing);
@@ -113,6 +116,7 @@ private:
     void on_left(uint32_t peer, base::Instant now) override;
     void on_management(const ManagementMessage& message) override;
     void on_objection() override { diagnosis_.note_objection(); }
+    void on_unreachable(uint32_t peer, int error) override;
     void work(bool by_program) override;
     void tell_events() override;
     bool has_arrivals() override;

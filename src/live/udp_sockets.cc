@@ -141,7 +141,7 @@ base::Result<std::unique_ptr<UdpSockets>> UdpSockets::open(
         receiver.socket = new_socket(address.gid);
         const int socket = receiver.socket.get();
         if (!receiver.socket || !set(socket, SOL_SOCKET, SO_REUSEPORT, 1) ||
-            !bind_to(socket, address.gid, wire::kRoceV2Port))
+            !bind_to(socket, address.gid, wire::kRoceV2Port, address.interface_number))
             return base::Error{why_not(errno, address)};
         set(socket, IPPROTO_UDP, UDP_GRO, 1);
         receiver.make_room();
@@ -287,7 +287,7 @@ UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t ent
     const uint32_t start = static_cast<uint32_t>(getpid()) * 61 + entropy;
     for (uint32_t tries = 0; tries < kSourcePorts; ++tries) {
         const auto port = static_cast<uint16_t>(kFirstPort + (start + tries) % kSourcePorts);
-        if (!bind_to(socket.get(), source, port)) continue;
+        if (!bind_to(socket.get(), source, port, own->address.interface_number)) continue;
         sender.socket = std::move(socket);
         sender.port = port;
         return &sender;
@@ -464,20 +464,30 @@ size_t UdpSockets::send_some() {
         return static_cast<size_t>(sent);
     }
     if (errno == EAGAIN || errno == ENOBUFS || errno == EINTR) return 0;
+    // The kernel reports an error of an earlier datagram at the next one, which may be for another
+    // machine and was not sent. A second error is the batch's own.
+    if (!std::exchange(closed_.front().has_failed, true)) {
+        read_errors(socket);
+        return send_some();
+    }
     on_error(closed_.front(), errno);
     return 1;
 }
 
-// Lost packets are retransmitted by the queue pair that waits for an answer. The kernel reports an
-// error of an earlier datagram at the next one, which was not sent either.
+// Lost packets are retransmitted by the queue pair that waits for an answer.
 void UdpSockets::on_error(Batch& batch, int error) {
     ++counts_.errors;
     if (batch.count > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP))
         has_segments_ = false;  // the interface cannot
     if (error == EMSGSIZE || error == ENETUNREACH || error == EHOSTUNREACH || error == EPERM)
-        errors_.emplace_front(batch.destination, error);
+        note_error(batch.destination, error);
     read_errors(batch.socket);
-    if (errors_.size() > kMostErrors) errors_.resize(kMostErrors);
+}
+
+void UdpSockets::note_error(const wire::Gid& about, int error) {
+    errors_.emplace_front(about, error);
+    if (errors_.size() > kMostErrors) errors_.pop_back();
+    new_errors_ = std::min(new_errors_ + 1, kMostErrors);
 }
 
 // Reads the errors that routers and peers have reported for our datagrams.
@@ -504,7 +514,7 @@ void UdpSockets::read_errors(int socket) {
             sock_extended_err what{};
             std::memcpy(&what, CMSG_DATA(one), sizeof what);
             uint16_t port = 0;
-            errors_.emplace_front(gid_of(about, port), static_cast<int>(what.ee_errno));
+            note_error(gid_of(about, port), static_cast<int>(what.ee_errno));
         }
     }
 }

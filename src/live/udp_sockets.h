@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -139,6 +140,13 @@ public:
     // The newest error of the kernel for an address, 0 if there is none: nobody listens there, it
     // cannot be reached, or a datagram was too long for the path.
     int error_of(const wire::Gid& address) const;
+    // Calls take(address, error) for each error since the last call.
+    bool has_new_errors() const { return new_errors_ != 0; }
+    template <class Take>
+    void take_new_errors(Take&& take) {
+        for (size_t left = std::exchange(new_errors_, 0); left > 0; --left)
+            take(errors_[left - 1].first, errors_[left - 1].second);
+    }
 
     struct Counts {
         uint64_t sent = 0;
@@ -182,6 +190,7 @@ private:
         uint16_t count = 0;
         bool is_complete = false;  // its last datagram is shorter than the others
         bool may_follow = false;   // its only datagram may go second
+        bool has_failed = false;
         size_t bytes = 0;
         size_t last = 0;  // bytes of the datagram reserved last, and of the one that it has moved
         uint16_t last_count = 0;
@@ -230,6 +239,7 @@ private:
     size_t send_some();
     void on_error(Batch& batch, int error);
     void read_errors(int socket);
+    void note_error(const wire::Gid& about, int error);
 
     std::vector<Receiver> receivers_;
     std::vector<std::array<Sender, kSenders>> senders_;  // by receiver
@@ -239,8 +249,9 @@ private:
     std::vector<std::unique_ptr<std::byte[]>> spare_;
     int heard_last_ = -1;  // the socket
     bool is_steered_ = false;
-    bool has_segments_ = true;  // the kernel cuts what is sent together
-    std::deque<std::pair<wire::Gid, int>> errors_;
+    bool has_segments_ = true;                      // the kernel cuts what is sent together
+    std::deque<std::pair<wire::Gid, int>> errors_;  // the newest in front
+    size_t new_errors_ = 0;
     Counts counts_;
 };
 

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "live/clock.h"
+#include "verbs/explain.h"
 
 namespace tulle::verbs {
 namespace {
@@ -98,6 +99,10 @@ constexpr Bridge kBridge = {
             return or_else(false, [&] {
                 return host_of(c).ports().is_on_other_link(protocol, port, gid_of(address));
             });
+        },
+    .explain_silence =
+        [](ibv_context* c, uint32_t peer) {
+            if_possible([&] { explain_silence(host_of(c), {peer}); });
         },
     .take_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port) {

@@ -9,7 +9,7 @@
 
 namespace tulle::verbs {
 
-inline constexpr uint32_t kBridgeVersion = 6;
+inline constexpr uint32_t kBridgeVersion = 7;
 inline constexpr uint32_t kNobody = 0xff'ffff;
 
 // The two ends of a connection, by port numbers from 1.
@@ -40,6 +40,8 @@ struct Bridge {
     // Whether there is a process at this address that no switch connects to us.
     bool (*listens_on_other_link)(ibv_context* context, uint8_t protocol, uint16_t port,
                                   const uint8_t* address);
+    // Says on standard error why another machine does not answer the connection manager.
+    void (*explain_silence)(ibv_context* context, uint32_t peer);
     // A descriptor that holds the port; -1 if the port is taken.
     int (*take_port)(ibv_context* context, uint8_t protocol, uint16_t port);
     bool (*show_port)(ibv_context* context, uint8_t protocol, uint16_t port,

@@ -27,4 +27,14 @@ void explain(live::SoftwareAdapter& host, const transport::Completion& completio
     write_sentence(line, length, sizeof line);
 }
 
+void explain_silence(live::SoftwareAdapter& host, transport::EndpointIndex peer) {
+    const std::string cause = host.diagnosis().why_unheard(peer);
+    if (cause.empty() || !is_explained_at_all()) return;
+    char line[640];
+    const int length =
+        std::snprintf(line, sizeof line, "tulle: host %u, process %d: no connection: %s.\n",
+                      host.identity().rank, static_cast<int>(getpid()), cause.c_str());
+    write_sentence(line, length, sizeof line);
+}
+
 }  // namespace tulle::verbs

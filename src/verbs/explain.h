@@ -14,6 +14,9 @@ namespace tulle::verbs {
 // all if the program was not started by `tulle run` or TULLE_QUIET is set.
 void explain(live::SoftwareAdapter& host, const transport::Completion& completion);
 
+// The same for a peer that does not answer the connection manager, if it is on another machine.
+void explain_silence(live::SoftwareAdapter& host, transport::EndpointIndex peer);
+
 // What is wrong with the arguments of a call; empty if unknown.
 std::string why_refused(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
 std::string why_refused(ibv_qp* qp, ibv_send_wr* list, ibv_send_wr** bad);

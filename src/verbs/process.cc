@@ -186,6 +186,11 @@ void Process::on_gone(transport::EndpointIndex peer) {
     if (management.on_gone != nullptr) management.on_gone(management.self, peer.value);
 }
 
+void Process::on_unreachable(transport::EndpointIndex peer, bool is_refused) {
+    if (management.on_unreachable != nullptr)
+        management.on_unreachable(management.self, peer.value, is_refused);
+}
+
 void Process::on_progress() {
     if (management.on_progress != nullptr) management.on_progress(management.self);
 }

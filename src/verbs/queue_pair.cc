@@ -100,6 +100,7 @@ live::SoftwareAdapter::Addressing addressing_of(live::SoftwareAdapter& host, con
     if ((mask & IBV_QP_AV) == 0 || destination_of(host, a.ah_attr, destination) != 0) return found;
     if (a.ah_attr.is_global != 0) found.gid_index = a.ah_attr.grh.sgid_index;
     found.port = a.ah_attr.port_num;
+    found.peer_address = destination.gid;
     if (to.address.endpoint != live::SoftwareAdapter::kNowhere)
         found.peer_port = static_cast<uint8_t>(
             std::max(1u, host.world().port_at(to.address.endpoint, destination)));

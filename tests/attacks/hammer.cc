@@ -41,6 +41,7 @@ public:
         (void)cm_.listen(wire::Key64{7}, wire::Key64{0});
     }
     void on_event(const transport::AdapterEvent&) override {}
+    void on_unreachable(transport::EndpointIndex, bool) override {}
     void on_gone(transport::EndpointIndex) override {}
     void on_progress() override {}
     void on_management(const ManagementMessage& message) override {

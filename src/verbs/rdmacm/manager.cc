@@ -10,6 +10,8 @@
 #include <new>
 #include <system_error>
 
+#include "verbs/rdmacm/connect.h"
+
 namespace tulle::verbs {
 namespace {
 
@@ -103,7 +105,10 @@ bool Manager::open() {
     if (context == nullptr) return false;
     ibv_device_attr attributes{};
     ibv_query_device(context, &attributes);
+    ibv_port_attr port{};
+    (void)verbs_get_ctx(context)->query_port(context, 1, &port, sizeof port);
     transport::CmConfig config;
+    config.max_path_mtu = static_cast<uint8_t>(port.active_mtu);
     config.ca_guid = guid_of_process(be64toh(attributes.node_guid));
     // Processes of a machine share queue pair 1: an ID tells them apart (live/udp_neighbours.h).
     config.id_mask = 0xff00'0000;
@@ -120,6 +125,11 @@ bool Manager::open() {
                                                 {static_cast<const std::byte*>(bytes), length});
     };
     handler.on_gone = [](void* self, uint32_t peer) { static_cast<Manager*>(self)->on_gone(peer); };
+    handler.on_unreachable = [](void* self, uint32_t peer, bool is_refused) {
+        auto& manager = *static_cast<Manager*>(self);
+        (void)is_done([&] { manager.engine_->on_unreachable(manager.now(), peer, is_refused); });
+        manager.drain();
+    };
     handler.on_progress = [](void* self) {
         auto& manager = *static_cast<Manager*>(self);
         (void)is_done([&] { manager.engine_->on_timer(manager.now()); });
@@ -410,7 +420,10 @@ void Manager::on_what(Id& id, const transport::CmRejected& what) {
     carry(tell(id, RDMA_CM_EVENT_REJECTED, what.message.reason), what.message.private_data);
 }
 
-void Manager::on_what(Id& id, const transport::CmUnreachable&) {
+// The host of a peer with an adapter would refuse the request itself.
+void Manager::on_what(Id& id, const transport::CmUnreachable& what) {
+    if (what.message != wire::kCmRep) bridge_->explain_silence(context_, id.peer);
+    if (what.is_refused) return tell_nobody_listens(*this, id);
     tell(id, RDMA_CM_EVENT_UNREACHABLE, kTimedOut);
 }
 

@@ -107,6 +107,7 @@ private:
     void on_what(Id& id, const transport::CmEstablished& what);
     void on_what(Id& id, const transport::CmRejected& what);
     void on_what(Id& id, const transport::CmUnreachable& what);
+    void on_what(Id& id, const transport::CmPathNarrowed& what) { id.path.mtu = what.path_mtu; }
     void on_what(Id& id, const transport::CmDisconnected& what);
     void on_what(Id& id, const transport::CmTimeWaitOver& what);
     void on_what(Id& id, const transport::CmServiceAnswered& what);

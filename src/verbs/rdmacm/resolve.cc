@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "verbs/rdmacm/connect.h"
 #include "verbs/rdmacm/manager.h"
+#include "verbs/refusal.h"
 
 namespace tulle::verbs {
 namespace {
@@ -64,13 +66,11 @@ bool is_local(const sockaddr* address) {
     return socket && bind(socket.get(), reinterpret_cast<sockaddr*>(&plain), size_of(address)) == 0;
 }
 
-// Whether the kernel has a route; `own` is the source address it would use.
-bool has_route(const sockaddr* address, sockaddr_storage& own) {
+// Whether the kernel has a route.
+bool has_route(const sockaddr* address) {
     const live::Descriptor socket(
         static_cast<int>(syscall(SYS_socket, address->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)));
-    socklen_t length = sizeof own;
-    return socket && connect(socket.get(), address, size_of(address)) == 0 &&
-           getsockname(socket.get(), reinterpret_cast<sockaddr*>(&own), &length) == 0;
+    return socket && connect(socket.get(), address, size_of(address)) == 0;
 }
 
 bool is_multicast(const sockaddr* address) {
@@ -81,10 +81,22 @@ bool is_multicast(const sockaddr* address) {
 
 // The address belongs to another machine, and there is a route to it.
 bool is_reachable_elsewhere(Manager& manager, ibv_context* context, const sockaddr* address) {
-    sockaddr_storage own{};
     const Manager::Guard guard(manager);
     return manager.bridge().is_elsewhere(context, gid_of(address).bytes.data()) &&
-           has_route(address, own);
+           has_route(address);
+}
+
+void explain_unreachable(const wire::Gid& address) {
+    if (!is_explained_at_all()) return;
+    const bool listens = !live::identity_from_environment().listens.empty();
+    char line[320];
+    const int length =
+        std::snprintf(line, sizeof line, "tulle: process %d: %s is not an address of this %s.\n",
+                      static_cast<int>(getpid()), live::text_of(address).c_str(),
+                      listens ? "machine, and no route leads to it"
+                              : "machine; to reach others, start the program by `tulle run "
+                                "--listen`");
+    write_sentence(line, length, sizeof line);
 }
 
 // The GID that the id sends from: that of its address, or the last.
@@ -300,6 +312,7 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
     const bool is_reachable = is_local(destination) || is_multicast(destination) ||
                               is_reachable_elsewhere(manager, shown->verbs, destination);
     if (!is_reachable) {
+        explain_unreachable(gid_of(destination));
         const Manager::Guard guard(manager);
         manager.tell(id, RDMA_CM_EVENT_ADDR_ERROR, -ENODEV);
     } else {
@@ -311,8 +324,7 @@ TULLE_EXPORT int rdma_resolve_addr(rdma_cm_id* shown, sockaddr* source, sockaddr
             const bool is_four = destination->sa_family == AF_INET;
             const wire::Gid there = gid_of(destination);
             if (!who.listens.empty() && !is_local(destination) && !is_multicast(destination))
-                copy_address(addresses.src_storage, who.gids[live::gid_index_for(who, there)],
-                             port);
+                copy_address(addresses.src_storage, live::source_for(who, there), port);
             else if (is_four)
                 copy_address(addresses.src_storage, wire::gid_of(who.ip_of(shown->port_num)), port);
             else
