@@ -257,7 +257,7 @@ def expectations(run):
             run[name].steps_add_up()
             for name in ("training", "training-schedules", "training-layouts")),
         "chunks, later gradients of weights and both ends make a bubble shorter":
-            bubble["1f1b"] > 2 * bubble["zero bubble"] > 2 * bubble["dualpipe"]
+            bubble["1f1b"] > 2 * bubble["zero bubble"] > 3 * bubble["dualpipe"]
             and bubble["1f1b"] > 3.9 * bubble["interleaved"],
         "copies that share out parameters gather them in each micro-batch":
             layouts.exposed_us("zero 3", "parameters") >

@@ -55,8 +55,10 @@ std::vector<Slot> zero_bubble(const Pipeline& pipeline, uint32_t stage) {
     return slots;
 }
 
-// The eight steps of DualPipe. A stage of the second half does the same as its mirror stage, with
-// the directions exchanged. Micro-batches of direction 1 are numbered after those of direction 0.
+// The eight steps of DualPipe, of which the pairs of a forward and a backward pass are done
+// together (deepseek-ai/DualPipe; arXiv 2412.19437). A stage of the second half does the same as
+// its mirror stage, with the directions exchanged. Micro-batches of direction 1 are numbered after
+// those of direction 0.
 class DualPipe {
 public:
     DualPipe(const Pipeline& pipeline, uint32_t stage)
@@ -66,10 +68,9 @@ public:
         const uint32_t inner = stages / 2 - place - 1;  // stages between this one and the middle
         repeat(2 * inner, [&] { forward(0); });
         repeat(place + 1, [&] { forward(0), forward(1); });
-        repeat(inner, [&] { backward(1), forward(1); });
-        repeat(half_ + place + 1 - stages,
-               [&] { forward(0), backward(1), forward(1), backward(0); });
-        repeat(inner, [&] { backward(1), forward(1), backward(0); });
+        repeat(inner, [&] { input_gradients(1), last_weights(), forward(1); });
+        repeat(half_ + place + 1 - stages, [&] { both(0, 1), both(1, 0); });
+        repeat(inner, [&] { backward(1), both(1, 0); });
         drain(place);
         repeat(inner, [&] { weights(), input_gradients(0); });
         repeat(place + 1, [&] { weights(); });
@@ -109,10 +110,19 @@ private:
         slots.push_back(waiting_.front());
         waiting_.pop_front();
     }
-    void backward(uint32_t direction) {
-        input_gradients(direction);
+    void last_weights() {
         slots.push_back(waiting_.back());
         waiting_.pop_back();
+    }
+    void backward(uint32_t direction) {
+        input_gradients(direction);
+        slots.back().goes_on = true;
+        last_weights();
+    }
+    void both(uint32_t forwards, uint32_t backwards) {
+        forward(forwards);
+        slots.back().goes_on = true;
+        backward(backwards);
     }
 
     uint32_t half_;

@@ -27,6 +27,9 @@ struct Slot {
     Kind kind = Kind::forward;
     uint32_t chunk = 0;
     uint32_t micro_batch = 0;
+    // It is done together with the next slot, as DualPipe does a forward and a backward pass: they
+    // begin when both may, and other stages get the results when both are complete.
+    bool goes_on = false;
     bool operator==(const Slot&) const = default;
 
     bool is_forward() const { return kind == Kind::forward; }

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "workload/collectives/tuning.h"
+#include "workload/training/buckets.h"
 #include "workload/training/deepep.h"
 #include "workload/training/samples.h"
 #include "workload/training/teams.h"
@@ -20,29 +21,6 @@ using Kind = Teams::Kind;
 constexpr uint64_t kValueBytes = 2;
 constexpr uint64_t kGradientBytes = 4;
 constexpr uint64_t kTokenBytes = 8;  // of a message that only signals a rank's arrival
-
-// Layers of a part that are gathered and summed together: [first, end).
-struct Bucket {
-    uint32_t first = 0;
-    uint32_t end = 0;
-    uint64_t common_parameters = 0;
-    uint64_t expert_parameters = 0;
-};
-
-std::vector<Bucket> buckets_of(const std::vector<LayerCost>& layers, uint64_t least) {
-    std::vector<Bucket> buckets;
-    for (uint32_t i = 0; i < layers.size(); ++i) {
-        const bool is_full =
-            !buckets.empty() &&
-            buckets.back().common_parameters + buckets.back().expert_parameters >= least;
-        if (buckets.empty() || is_full) buckets.push_back({i, i, 0, 0});
-        Bucket& bucket = buckets.back();
-        bucket.end = i + 1;
-        bucket.common_parameters += layers[i].common_parameters;
-        bucket.expert_parameters += layers[i].expert_parameters;
-    }
-    return buckets;
-}
 
 class StepBuilder {
 public:
@@ -77,10 +55,11 @@ private:
     Duration rehearse_message(const std::vector<Placement>& pairs, uint64_t bytes);
 
     std::optional<StagePlace> source_of(const Turn& turn) const;
-    bool is_ready(const Turn& turn) const;
-    size_t message_index(StagePlace place, uint32_t micro_batch, uint32_t column) const;
+    bool is_ready(const Turn& turn);
     uint32_t& message(bool is_forward, StagePlace place, uint32_t micro_batch, uint32_t column);
-    Turn turn_of(uint32_t stage, size_t position) const;
+    std::vector<Turn> turns_at(uint32_t stage, size_t position) const;
+    void emit_together(const std::vector<Turn>& turns);
+    Columns messages_for(const Turn& turn);
     void emit(const Turn& turn);
     std::vector<Bucket> pieces_of(const Turn& turn) const;
     bool gathers(const Turn& turn) const;
@@ -94,7 +73,6 @@ private:
     void compute(const Turn& turn, const Bucket& piece, const Columns& needs, bool is_last);
     void compute_repeated(const Turn& turn, const Bucket& piece, const Columns& needs,
                           bool is_last);
-    void compute_each(const Turn& turn, const Bucket& piece, const Columns& needs);
     void compute_layer(const Turn& turn, const LayerCost& layer, Columns& needs);
     void exchange_in_layer(const Turn& turn, Kind kind, Collective collective, uint64_t bytes);
     Said said_by(const Turn& turn, const Bucket& piece) const;
@@ -370,10 +348,11 @@ void StepBuilder::build() {
         goes_on = false;
         for (uint32_t stage = 0; stage < stages; ++stage)
             while (position_[stage] < slots_[stage].size()) {
-                const Turn turn = turn_of(stage, position_[stage]);
-                if (!is_ready(turn)) break;
-                emit(turn);
-                ++position_[stage];
+                const std::vector<Turn> turns = turns_at(stage, position_[stage]);
+                const auto ready = [&](const Turn& turn) { return is_ready(turn); };
+                if (!std::ranges::all_of(turns, ready)) break;
+                emit_together(turns);
+                position_[stage] += turns.size();
                 goes_on = true;
             }
     }
@@ -384,21 +363,31 @@ void StepBuilder::build() {
     add_doubt();
 }
 
-StepBuilder::Turn StepBuilder::turn_of(uint32_t stage, size_t position) const {
-    const Slot& slot = slots_[stage][position];
-    const StagePlace place{stage, slot.chunk};
-    return {stage, slot, place, pipeline_.part_of(place)};
+// The turn at that position, and those that are done together with it.
+std::vector<StepBuilder::Turn> StepBuilder::turns_at(uint32_t stage, size_t position) const {
+    std::vector<Turn> turns;
+    do {
+        const Slot& slot = slots_[stage][position++];
+        const StagePlace place{stage, slot.chunk};
+        turns.push_back({stage, slot, place, pipeline_.part_of(place)});
+    } while (turns.back().slot.goes_on);
+    return turns;
 }
 
-size_t StepBuilder::message_index(StagePlace place, uint32_t micro_batch, uint32_t column) const {
-    const size_t chunk = size_t{place.stage} * pipeline_.chunks + place.chunk;
-    return (chunk * options_.layout.micro_batches + micro_batch) * grid_.columns() + column;
+void StepBuilder::emit_together(const std::vector<Turn>& turns) {
+    for (size_t i = 1; i < turns.size(); ++i)
+        if (source_of(turns[i]))
+            add_stretch(turns[i].stage, phase(Purpose::compute), {}, messages_for(turns[i]));
+    for (const Turn& turn : turns) emit(turn);
+    for (const Turn& turn : turns) send(turn);
 }
 
 // The message that a part waits for before this micro-batch.
 uint32_t& StepBuilder::message(bool is_forward, StagePlace place, uint32_t micro_batch,
                                uint32_t column) {
-    return messages_[is_forward ? 0 : 1][message_index(place, micro_batch, column)];
+    const size_t chunk = size_t{place.stage} * pipeline_.chunks + place.chunk;
+    const size_t first = (chunk * options_.layout.micro_batches + micro_batch) * grid_.columns();
+    return messages_[is_forward ? 0 : 1][first + column];
 }
 
 std::optional<StagePlace> StepBuilder::source_of(const Turn& turn) const {
@@ -406,9 +395,9 @@ std::optional<StagePlace> StepBuilder::source_of(const Turn& turn) const {
     return turn.slot.sends_back() ? pipeline_.next(turn.place) : std::nullopt;
 }
 
-bool StepBuilder::is_ready(const Turn& turn) const {
-    const size_t first = message_index(turn.place, turn.slot.micro_batch, 0);
-    return !source_of(turn) || messages_[turn.slot.is_forward() ? 0 : 1][first] != kNoTask;
+bool StepBuilder::is_ready(const Turn& turn) {
+    const bool is_forward = turn.slot.is_forward();
+    return !source_of(turn) || message(is_forward, turn.place, turn.slot.micro_batch, 0) != kNoTask;
 }
 
 bool StepBuilder::gathers(const Turn& turn) const {
@@ -433,12 +422,17 @@ std::vector<Bucket> StepBuilder::pieces_of(const Turn& turn) const {
     return pieces;
 }
 
-void StepBuilder::emit(const Turn& turn) {
+Columns StepBuilder::messages_for(const Turn& turn) {
     const Slot& slot = turn.slot;
     Columns needs = none();
     if (source_of(turn))
         for (const uint32_t column : columns_)
             needs[column] = message(slot.is_forward(), turn.place, slot.micro_batch, column);
+    return needs;
+}
+
+void StepBuilder::emit(const Turn& turn) {
+    Columns needs = messages_for(turn);
     const std::vector<Bucket> pieces = pieces_of(turn);
     for (size_t i = 0; i < pieces.size(); ++i) {
         if (gathers(turn)) gather(turn, pieces[i], needs);
@@ -451,7 +445,6 @@ void StepBuilder::emit(const Turn& turn) {
         else
             postponed_[turn.stage].emplace_back(pieces[i], name);
     }
-    send(turn);
 }
 
 Duration StepBuilder::replica_time(uint32_t stage, const Teams::Order& order) {
@@ -569,10 +562,12 @@ Duration time_of(const LayerCost& layer, Slot::Kind kind) {
 void StepBuilder::compute(const Turn& turn, const Bucket& piece, const Columns& needs,
                           bool is_last) {
     const Columns was = main_[turn.stage];
-    if (options_.repeats)
-        compute_repeated(turn, piece, needs, is_last);
-    else
-        compute_each(turn, piece, needs);
+    if (options_.repeats) compute_repeated(turn, piece, needs, is_last);
+    Columns first = needs;
+    for (uint32_t i = 0; i < piece.end - piece.first && !options_.repeats; ++i) {
+        const uint32_t layer = turn.slot.is_forward() ? piece.first + i : piece.end - 1 - i;
+        compute_layer(turn, parts_[turn.part][layer], first);
+    }
     before_[turn.stage] = was;
 }
 
@@ -726,15 +721,6 @@ void StepBuilder::compute_layer(const Turn& turn, const LayerCost& layer, Column
             turn, Kind::tensor,
             layout.is_sequence_parallel ? Collective::reduce_scatter : Collective::all_reduce,
             bytes);
-    }
-}
-
-void StepBuilder::compute_each(const Turn& turn, const Bucket& piece, const Columns& needs) {
-    Columns first = needs;
-    const auto& layers = parts_[turn.part];
-    for (uint32_t i = 0; i < piece.end - piece.first; ++i) {
-        const uint32_t layer = turn.slot.is_forward() ? piece.first + i : piece.end - 1 - i;
-        compute_layer(turn, layers[layer], first);
     }
 }
 
