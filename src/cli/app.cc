@@ -14,6 +14,7 @@
 #include "cli/decode.h"
 #include "cli/doctor.h"
 #include "cli/exit_code.h"
+#include "cli/interrupt.h"
 #include "cli/list.h"
 #include "cli/model.h"
 #include "cli/output.h"
@@ -74,6 +75,7 @@ void add_commands(Command& program) {
 int run(int argc, const char* const* argv) {
     // Without SIGPIPE a closed pipe is a failed write (output.h), so temporary files are removed.
     std::signal(SIGPIPE, SIG_IGN);
+    end_cleanly_by_signals();
     remember_command(argc, argv);
     try {
         return run_program({"tulle", kDescription, kProgramExamples, version()}, add_commands, argc,

@@ -2,26 +2,44 @@
 
 #include <csignal>
 
+#include "cli/output.h"
+
 namespace tulle::cli {
 namespace {
 
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free);  // else a signal handler must not set it
 
-extern "C" void on_interrupt(int) {
-    interrupted.store(true, std::memory_order_relaxed);
+extern "C" void end_by_signal(int number) {
+    remove_unfinished_files();
+    std::signal(number, SIG_DFL);
+    ::raise(number);
+}
+
+extern "C" void on_interrupt(int number) {
+    if (interrupted.exchange(true, std::memory_order_relaxed)) end_by_signal(number);
+}
+
+void handle(int number, void (*handler)(int)) {
+    struct sigaction action {};
+    action.sa_handler = handler;  // without SA_RESTART a blocked read returns
+    sigaction(number, &action, nullptr);
+}
+
+bool is_ignored(int number) {
+    struct sigaction action {};
+    return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace
 
+void end_cleanly_by_signals() {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP})
+        if (!is_ignored(number)) handle(number, end_by_signal);
+}
+
 void catch_interrupts() {
-    struct sigaction action {};
-    action.sa_handler = on_interrupt;
-    // Without SA_RESTART a blocked read returns. SA_RESETHAND lets the second signal end the
-    // program.
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, nullptr);
-    sigaction(SIGTERM, &action, nullptr);
+    for (const int number : {SIGINT, SIGTERM}) handle(number, on_interrupt);
 }
 
 bool is_interrupted() {

@@ -5,6 +5,10 @@
 
 namespace tulle::cli {
 
+// From now on SIGINT, SIGTERM and SIGHUP end the program without leaving unfinished files behind.
+// Signals that the caller ignores stay ignored.
+void end_cleanly_by_signals();
+
 // From now on the first SIGINT or SIGTERM only sets the flag; the second ends the program.
 void catch_interrupts();
 bool is_interrupted();

@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
-#include <set>
 
 #include "cli/exit_code.h"
 #include "cli/wrap.h"
@@ -30,13 +31,6 @@ std::string resolved(const std::string& path) {
     return real ? real.get() : path;
 }
 
-// mkstemp() makes files that only their owner may read; results get the usual permissions.
-void apply_umask(int descriptor) {
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    ::fchmod(descriptor, 0666 & ~mask);
-}
-
 // How many bytes the first letter has, in UTF-8; 0 for a control character and for no letter.
 size_t letter_bytes(std::string_view text) {
     const auto first = static_cast<uint8_t>(text.front());
@@ -52,24 +46,56 @@ size_t letter_bytes(std::string_view text) {
     return std::ranges::all_of(text.substr(1, length - 1), goes_on) ? length : 0;
 }
 
-// Existing temporary files, so that an exit without unwinding can remove them.
-struct Unfinished {
-    std::mutex mutex;
-    std::set<std::string> paths;
-
+// Existing temporary files, so that an exit without unwinding can remove them. A signal handler
+// reads this, so it neither allocates nor locks. More files than slots stay behind after a signal.
+class Unfinished {
+public:
     void add(const std::string& path) {
-        const std::scoped_lock lock(mutex);
-        paths.insert(path);
+        for (Slot& slot : slots_) {
+            State state = State::empty;
+            if (path.size() >= slot.path.size() ||
+                !slot.state.compare_exchange_strong(state, State::changing))
+                continue;
+            std::memcpy(slot.path.data(), path.c_str(), path.size() + 1);
+            slot.state = State::used;
+            return;
+        }
     }
     void forget(const std::string& path) {
-        const std::scoped_lock lock(mutex);
-        paths.erase(path);
+        for (Slot& slot : slots_)
+            if (slot.state == State::used && path == slot.path.data()) slot.state = State::empty;
     }
+    void remove() const {
+        for (const Slot& slot : slots_)
+            if (slot.state == State::used) ::unlink(slot.path.data());
+    }
+
+private:
+    enum class State { empty, changing, used };
+    struct Slot {
+        std::atomic<State> state = State::empty;
+        std::array<char, PATH_MAX> path{};
+    };
+    static_assert(std::atomic<State>::is_always_lock_free);
+
+    std::array<Slot, 16> slots_;
 };
 
-Unfinished& unfinished() {
-    static Unfinished all;
-    return all;
+constinit Unfinished unfinished;
+
+// A new file in the same folder, under a name that no other has. The name is noted before the file
+// exists, so that no signal comes between.
+std::pair<std::string, Descriptor> create_beside(const std::string& path) {
+    constexpr int kMostTries = 100;  // files of programs that were killed may be in the way
+    for (int i = 0; i < kMostTries; ++i) {
+        std::string name = fmt::format("{}.{}.{}", path, ::getpid(), i);
+        unfinished.add(name);
+        Descriptor descriptor(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+        if (descriptor) return {std::move(name), std::move(descriptor)};
+        unfinished.forget(name);
+        if (errno != EEXIST) break;
+    }
+    return {};
 }
 
 }  // namespace
@@ -134,18 +160,15 @@ base::Result<FileToBe> FileToBe::create(const std::string& path) {
         if (!direct) return cannot_write(name, errno);
         return FileToBe(Output(std::move(direct), name), path, {});
     }
-    std::string temporary = resolved(path) + ".XXXXXX";
-    Descriptor descriptor(::mkstemp(temporary.data()));
+    auto [temporary, descriptor] = create_beside(resolved(path));
     if (!descriptor) return cannot_write(name, errno);
-    unfinished().add(temporary);
-    apply_umask(descriptor.get());
     return FileToBe(Output(std::move(descriptor), name), resolved(path), std::move(temporary));
 }
 
 FileToBe::~FileToBe() {
     if (temporary_.empty()) return;
     ::unlink(temporary_.c_str());
-    unfinished().forget(temporary_);
+    unfinished.forget(temporary_);
 }
 
 std::optional<base::Error> FileToBe::commit() {
@@ -153,7 +176,7 @@ std::optional<base::Error> FileToBe::commit() {
     if (temporary_.empty()) return std::nullopt;
     if (::rename(temporary_.c_str(), place_.c_str()) != 0)
         return cannot_write("'" + place_ + "'", errno);
-    unfinished().forget(temporary_);
+    unfinished.forget(temporary_);
     temporary_.clear();
     return std::nullopt;
 }
@@ -183,8 +206,7 @@ int fail(std::string_view command, const base::Error& error, int exit_code) {
 }
 
 void remove_unfinished_files() {
-    const std::scoped_lock lock(unfinished().mutex);
-    for (const std::string& path : unfinished().paths) ::unlink(path.c_str());
+    unfinished.remove();
 }
 
 }  // namespace tulle::cli

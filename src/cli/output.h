@@ -82,7 +82,7 @@ std::string printable(std::string_view text);
 int fail(std::string_view command, const base::Error& error, int exit_code);
 
 // Removes the temporaries of all uncommitted files, for a program that is about to exit without
-// unwinding.
+// unwinding. A signal handler may call it.
 void remove_unfinished_files();
 
 }  // namespace tulle::cli

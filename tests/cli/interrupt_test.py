@@ -43,5 +43,19 @@ class Interrupt(unittest.TestCase):
             self.assertEqual(os.listdir(folder), ["result.json"])
 
 
+class Ended(unittest.TestCase):
+    def test_a_command_that_a_signal_ends_leaves_no_part_of_a_file(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with tempfile.TemporaryDirectory() as folder:
+                result = Path(folder) / "result.json"
+                process = subprocess.Popen([TULLE, "subnet", "route", "fat-tree:k=32", "--json",
+                                            str(result)], stdout=subprocess.DEVNULL)
+                while not os.listdir(folder):
+                    self.assertIsNone(process.poll(), "it ended before it began to write")
+                process.send_signal(number)
+                self.assertEqual(process.wait(timeout=60), -number)
+                self.assertEqual(os.listdir(folder), [])
+
+
 if __name__ == "__main__":
     main()
