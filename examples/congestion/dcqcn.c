@@ -32,6 +32,10 @@ static const char* configure(void* memory, const struct tulle_cc_host* host) {
     struct settings* s = memory;
     const char* p = host->parameters;
     const double us = 1e6;
+    if (tulle_cc_has_other(p, "min_rate first_rate additive hyper alpha_interval_us "
+                              "decrease_interval_us increase_interval_us increase_bytes gain "
+                              "fast_recovery_steps"))
+        return "one of its parameters is unknown; dcqcn.c lists them";
     s->line = host->line_rate_bps;
     s->least = (uint64_t)tulle_cc_parameter(p, "min_rate", 1e6);
     s->first = (uint64_t)tulle_cc_parameter(p, "first_rate", (double)(s->line / 100 * 85));

@@ -22,6 +22,8 @@ struct flow {
 static const char* configure(void* memory, const struct tulle_cc_host* host) {
     struct settings* s = memory;
     const char* p = host->parameters;
+    if (tulle_cc_has_other(p, "target_us increase beta most_cut least most first"))
+        return "its parameters are target_us, increase, beta, most_cut, least, most and first";
     s->target_ps = tulle_cc_parameter(p, "target_us", 12) * 1e6;
     s->increase = tulle_cc_parameter(p, "increase", 1);
     s->beta = tulle_cc_parameter(p, "beta", 0.8);

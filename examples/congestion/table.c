@@ -31,6 +31,7 @@ static const char* read_table(struct settings* s, const char* text) {
 
 static const char* configure(void* memory, const struct tulle_cc_host* host) {
     struct settings* s = memory;
+    if (tulle_cc_has_other(host->parameters, "table")) return "its only parameter is table";
     const char* table = strstr(host->parameters, "table=");
     s->line = (double)host->line_rate_bps;
     return read_table(s, table != NULL ? table + strlen("table=") : LEARNED);

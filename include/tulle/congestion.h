@@ -128,6 +128,24 @@ static inline double tulle_cc_parameter(const char* parameters, const char* key,
     return otherwise;
 }
 
+/* Whether "key=value:key=value" has a key that is not among `known`, such as "step part". A mistyped
+ * key would have no effect, so `configure` should refuse it. */
+static inline int tulle_cc_has_other(const char* parameters, const char* known) {
+    while (*parameters != '\0') {
+        const size_t length = strcspn(parameters, "=:");
+        const char* at = known;
+        while (*at != '\0' &&
+               (strcspn(at, " ") != length || strncmp(at, parameters, length) != 0)) {
+            at += strcspn(at, " ");
+            at += strspn(at, " ");
+        }
+        if (*at == '\0') return 1;
+        parameters += strcspn(parameters, ":");
+        parameters += strspn(parameters, ":");
+    }
+    return 0;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,5 +1,6 @@
 """Congestion control in a shared object: the examples, and some that misbehave."""
 
+import itertools
 import json
 import pathlib
 import shutil
@@ -13,6 +14,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "congestion"
 INCAST = EXAMPLES / "incast.yaml"
 CC = shutil.which("cc")
+CXX = shutil.which("g++")
 
 
 def compile_c(source, target, *flags):
@@ -83,7 +85,7 @@ class Plugins(unittest.TestCase):
         shutil.copy(self.at / "dcqcn.so", self.at / "copy.so")
         self.assertEqual(hash_of("--congestion", self.at / "copy.so"), own)
         self.assertNotEqual(hash_of("--congestion", "dcqcn"), own)
-        self.assertNotEqual(hash_of("--congestion", f"{self.at}/dcqcn.so:unknown=1"), own)
+        self.assertNotEqual(hash_of("--congestion", f"{self.at}/dcqcn.so:gain=0.5"), own)
         compile_c(EXAMPLES / "dcqcn.c", self.at / "copy.so", "-O1")
         self.assertNotEqual(hash_of("--congestion", self.at / "copy.so"), own)
 
@@ -103,6 +105,12 @@ class Plugins(unittest.TestCase):
         scenario.write_text(INCAST.read_text() + hosts)
         result = tulle("sim", scenario)
         self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_a_mistyped_parameter_is_refused_by_each_example(self):
+        for name, key in (("dcqcn", "gian"), ("swift", "target"), ("table", "tables")):
+            result = tulle("sim", INCAST, "--congestion", f"{self.at}/{name}.so:{key}=1")
+            self.assertEqual(result.returncode, 2, name)
+            self.assertIn(f"refuses '{key}=1': ".encode(), result.stderr)
 
     def test_one_that_misbehaves_ends_the_run_with_a_sentence(self):
         for wrong, sentence in (
@@ -167,6 +175,55 @@ class Plugins(unittest.TestCase):
             result = tulle("sim", INCAST, "--congestion", name)
             self.assertEqual(result.returncode, 2)
             self.assertIn(why, result.stderr.decode())
+
+
+def shown_after(page, begin):
+    """The indented block of a page that begins with a line, without its indentation."""
+    lines = page.read_text().splitlines()
+    block = itertools.takewhile(lambda line: not line or line.startswith("    "),
+                                lines[lines.index("    " + begin):])
+    return "\n".join(line[4:] for line in block) + "\n"
+
+
+class Page(unittest.TestCase):
+    """What docs/EXTENDING.md tells people to write is right."""
+
+    PAGE = ROOT / "docs" / "EXTENDING.md"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.at = pathlib.Path(folder.name)
+
+    @unittest.skipIf(CC is None, "there is no C compiler")
+    def test_its_plug_in_runs_and_knows_its_parameters(self):
+        (self.at / "aimd.c").write_text(shown_after(self.PAGE, "#include <tulle/congestion.h>"))
+        compile_c(self.at / "aimd.c", self.at / "aimd.so")
+        usual = hash_of("--congestion", self.at / "aimd.so")
+        self.assertNotEqual(hash_of("--congestion", f"{self.at}/aimd.so:step=200e6:part=0.5"),
+                            usual)
+        result = tulle("sim", INCAST, "--congestion", f"{self.at}/aimd.so:stp=3")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"its parameters are step and part", result.stderr)
+
+    @unittest.skipIf(CXX is None, "there is no C++ compiler")
+    def test_its_algorithm_in_the_source_is_one_file_an_include_and_a_line(self):
+        folder = self.at / "transport" / "congestion"
+        folder.mkdir(parents=True)
+        header = shown_after(self.PAGE, "// src/transport/congestion/aimd.h")
+        (folder / "aimd.h").write_text(header)
+        table = (ROOT / "src/transport/congestion/algorithms.h").read_text()
+        line = "ALGORITHM(aimd, Aimd)"
+        self.assertIn(line, self.PAGE.read_text())
+        table = table.replace("ALGORITHM(dcqcn", line + " ALGORITHM(dcqcn")
+        table = table.replace("#pragma once", '#pragma once\n#include "transport/congestion/aimd.h"')
+        (folder / "algorithms.h").write_text(table)
+        (self.at / "all.cc").write_text('#include "transport/congestion/congestion.h"\n'
+                                        "tulle::transport::AlgorithmSettings settings;\n"
+                                        "auto step = settings.aimd.step_bps;\n")
+        subprocess.run([CXX, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+                        f"-I{self.at}", f"-I{ROOT}/include", f"-I{ROOT}/src",
+                        self.at / "all.cc"], check=True)
 
 
 if __name__ == "__main__":
