@@ -290,15 +290,23 @@ bool is_marked(const Realm& world, uint32_t slot) {
     return reaches_mark(new_socket(SOCK_DGRAM), world, slot);
 }
 
-std::optional<Line> reach(const Realm& world, uint32_t slot, uint32_t variant) {
+namespace {
+
+std::optional<Line> reach_name(const Realm& world, const std::string& what) {
     Descriptor socket = new_socket();
-    const Name name = name_of(world, slot_name(slot, variant));
+    const Name name = name_of(world, what);
     if (!socket || again([&] { return connect(socket.get(), generic(name), name.length); }) != 0)
         return std::nullopt;
     errno = 0;
     const auto who = credentials_of(socket.get());
     if (!who || !world.admits(*who)) return std::nullopt;
     return Line{std::move(socket), *who};
+}
+
+}  // namespace
+
+std::optional<Line> reach(const Realm& world, uint32_t slot, uint32_t variant) {
+    return reach_name(world, slot_name(slot, variant));
 }
 
 std::optional<Line> reach(const Realm& world, uint32_t slot) {
@@ -375,6 +383,22 @@ bool hear(int socket) {
 
 Descriptor take_name(const Realm& world, const std::string& what) {
     return bind_name(world, what);
+}
+
+bool show_holder(int name) {
+    return listen(name, SOMAXCONN) == 0;
+}
+
+void dismiss_askers(int name) {
+    const auto take = [&] {
+        return again([&] { return accept4(name, nullptr, nullptr, SOCK_CLOEXEC); });
+    };
+    for (int dismissed = 0; dismissed < SOMAXCONN && Descriptor(take()); ++dismissed) continue;
+}
+
+std::optional<Credentials> holder_of(const Realm& world, const std::string& what) {
+    const auto line = reach_name(world, what);
+    return line ? std::optional(line->who) : std::nullopt;
 }
 
 }  // namespace tulle::live

@@ -132,5 +132,11 @@ bool hear(int socket);
 // Takes a name of another kind in the same world, for example a port to listen on. It is bound
 // until the descriptor is closed. Empty if the name is taken.
 Descriptor take_name(const Realm& world, const std::string& name);
+// From now on the kernel tells others who holds the name. They connect to ask, and are never let
+// in: dismiss_askers() makes room for more.
+bool show_holder(int name);
+void dismiss_askers(int name);
+// Nothing if nobody holds the name, does not show it, or has too many askers.
+std::optional<Credentials> holder_of(const Realm& world, const std::string& name);
 
 }  // namespace tulle::live

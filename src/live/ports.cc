@@ -29,15 +29,21 @@ bool listens(const Facts& facts, const Board& board, uint32_t number, const wire
     });
 }
 
+// One for each port of an adapter of a host, by number_of().
+std::string bound_name(uint32_t number, uint32_t rank, uint32_t device) {
+    std::string owner = std::to_string(rank);
+    if (device != 0) owner.append(".").append(std::to_string(device));
+    return "bound/" + std::to_string(number >> 16) + "/" + owner + "/" +
+           std::to_string(number & 0xffff);
+}
+
 }  // namespace
 
 bool Ports::take(uint8_t protocol, uint16_t port, Descriptor& held) const {
     const Identity& who = world_.own().identity();
-    std::string owner = std::to_string(who.rank);
-    if (who.device != 0) owner.append(".").append(std::to_string(who.device));
-    held = take_name(world_.own().realm(), "bound/" + std::to_string(protocol) + "/" + owner + "/" +
-                                               std::to_string(port));
-    return static_cast<bool>(held);
+    const Realm& realm = world_.own().realm();
+    held = take_name(realm, bound_name(number_of(protocol, port), who.rank, who.device));
+    return held && (!realm.is_shared || show_holder(held.get()));
 }
 
 bool Ports::show(uint8_t protocol, uint16_t port, const wire::Gid& address) {
@@ -85,6 +91,14 @@ transport::EndpointIndex Ports::find(uint8_t protocol, uint16_t port, const wire
     return find_listener(number, address);
 }
 
+// A board may say anything. A process of our own user could reach us anyway; any other has to hold
+// the port.
+bool Ports::is_listener(const Peer& peer, uint32_t number) const {
+    const Realm& realm = world_.own().realm();
+    return realm.is_own(peer.who) ||
+           holder_of(realm, bound_name(number, peer.facts.rank, peer.facts.device)) == peer.who;
+}
+
 // Searches known processes on the same kind of link. If the address does not name the device, one
 // with the number of ours is preferred.
 transport::EndpointIndex Ports::find_listener(uint32_t number, const wire::Gid& address) {
@@ -96,6 +110,7 @@ transport::EndpointIndex Ports::find_listener(uint32_t number, const wire::Gid& 
         if (peer.is_gone || !is_shown || peer.facts.is_ethernet != who.is_ethernet ||
             !listens(peer.facts, world_.board_of({index}), number, address))
             continue;
+        if (index != 0 && !is_listener(peer, number)) continue;
         if (peer.facts.device == who.device) return {index};
         if (found == World::kNowhere) found = {index};
     }

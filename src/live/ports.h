@@ -30,6 +30,7 @@ public:
 private:
     Descriptor waiting_name(uint32_t number) const;
     transport::EndpointIndex find_listener(uint32_t number, const wire::Gid& address);
+    bool is_listener(const Peer& peer, uint32_t number) const;
 
     World& world_;
     std::map<uint32_t, Descriptor> waiting_;  // names, by port; 0 for multicast

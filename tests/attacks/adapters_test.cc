@@ -126,6 +126,74 @@ TEST_F(AdaptersTest, keys_of_every_adapter_are_hidden_from_other_users) {
     EXPECT_EQ(end(program), 0);
 }
 
+constexpr uint8_t kTcp = 6;
+constexpr uint16_t kPort = 7471;
+
+// A program that listens with its second adapter.
+int listen_with_second(const Channel& parent, const std::string& world) {
+    Identity who = identity_of(0, true, 1);
+    who.world = world;
+    who.is_shared = true;
+    Program program(who);
+    Descriptor held;
+    const bool listens = program.side.host->ports().take(kTcp, kPort, held);
+    {
+        const std::lock_guard guard(program.side.host->lock());
+        (void)program.side.host->ports().show(kTcp, kPort, {});
+    }
+    parent.send(listens);
+    char word = 0;
+    while (parent.receive(word) && word != 'q') continue;
+    return 0;
+}
+
+// Which user has the end point that a client finds at the port; 0 if there is none.
+uid_t who_is_found(const std::string& world, const wire::Gid& address) {
+    Program program(identity_in(world, 0, true));
+    const std::lock_guard guard(program.side.host->lock());
+    const auto found = program.side.host->ports().find(kTcp, kPort, address);
+    const Peer* peer = program.side.host->world().peer(found);
+    return peer == nullptr ? 0 : peer->who.uid;
+}
+
+// A board may say anything. The attacker is met first, and says that it listens with the adapter
+// that has the number of the client's, or that of the one who really listens.
+TEST_F(AdaptersTest, another_user_who_says_that_it_listens_where_a_program_does_gets_no_clients) {
+    NEEDS_TWO_USERS();
+    constexpr uid_t kClient = 65532;
+    for (const bool has_server : {true, false})
+        for (const uint32_t device : {0u, 1u}) {
+            const std::string name = new_world();
+            Process attacker(kAttacker, [&](const Channel& parent) {
+                Stranger stranger(world_for(name, true, kAttacker));
+                Board& board = stranger.board();
+                board.device = device;
+                board.is_ethernet = true;
+                board.ports[0].number = uint32_t{kTcp} << 16 | kPort;
+                parent.send(stranger.card.slot);
+                for (;;) stranger.await_callers();
+                return 0;
+            });
+            EXPECT_EQ(attacker.channel().take<uint32_t>(), 0u);
+            Process server(kVictim, [&](const Channel& parent) {
+                return has_server ? listen_with_second(parent, name) : (parent.send(true), 0);
+            });
+            EXPECT_TRUE(server.channel().take<bool>());
+            for (const uid_t uid : {kClient, kVictim})
+                for (const wire::Gid& address :
+                     {wire::Gid{}, identity_of(0, true, 1).gids.back()}) {
+                    Process client(uid, [&](const Channel& parent) {
+                        parent.send(who_is_found(name, address));
+                        return 0;
+                    });
+                    EXPECT_EQ(client.channel().take<uid_t>(), has_server ? kVictim : uid_t{0});
+                    EXPECT_EQ(client.exit_code(), 0);
+                }
+            if (has_server) server.channel().send('q');
+            EXPECT_EQ(server.exit_code(), 0);
+        }
+}
+
 // No host has such an adapter.
 TEST_F(AdaptersTest, a_board_of_an_adapter_that_cannot_be_is_not_taken) {
     Process program = victim(false);

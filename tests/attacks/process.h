@@ -80,10 +80,10 @@ public:
         if (pid == 0) {
             close(down[1]);
             close(up[0]);
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (geteuid() != uid &&
                 (setgroups(0, nullptr) != 0 || setgid(uid) != 0 || setuid(uid) != 0))
                 _exit(99);
+            prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user undoes it
             prctl(PR_SET_DUMPABLE, 1);
             signal(SIGPIPE, SIG_DFL);
             _exit(work(Channel(down[0], up[1])));

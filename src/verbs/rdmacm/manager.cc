@@ -10,6 +10,7 @@
 #include <new>
 #include <system_error>
 
+#include "live/meeting.h"
 #include "verbs/rdmacm/connect.h"
 
 namespace tulle::verbs {
@@ -319,6 +320,7 @@ Id* Manager::new_id_for(transport::CmListener listener, transport::CmHandle hand
                         const std::optional<transport::IpAddresses>& ip) {
     if (listener_of(listener) == nullptr) return nullptr;
     Id& from = *listener_of(listener);
+    for (const live::Descriptor& port : from.ports) live::dismiss_askers(port.get());
     auto id = std::make_unique<Id>();
     id->shown.verbs = context_;
     id->shown.channel = from.shown.channel;
