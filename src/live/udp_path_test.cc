@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sys/syscall.h>
 
@@ -341,6 +342,50 @@ TEST(UdpSockets, messages_of_the_connection_manager_go_one_by_one) {
             ++come;
         });
     }
+}
+
+// A group that was joined is received from, and has no source ports.
+TEST(UdpSockets, a_group_is_no_address_to_send_from) {
+    const wire::Gid shared = address_of(8, 1);
+    Machine first(shared);
+    Machine second(shared);
+    const wire::Gid group = wire::gid_of(wire::Ipv4Address{{239, 255, 77, 8}});
+    UdpAddress own;
+    own.gid = shared;
+    own.interface_number = if_nametoindex("lo");
+    ASSERT_GE(first.path->sockets().join(group, own), 0);
+    EXPECT_TRUE(first.path->sockets().reserve({group, group, 0, 0, 64}).bytes.empty());
+    first.path->sockets().probe(2);
+    EXPECT_EQ(place_by_probe(first) + place_by_probe(second), 1u);
+}
+
+// The kernel reports it at the next packet, which is for another machine.
+TEST(UdpSockets, a_packet_is_not_lost_with_the_report_about_another) {
+    Machine here(address_of(9, 1));
+    Machine there(address_of(9, 2));
+    const wire::Gid nobody = address_of(9, 3);
+    UdpSockets& sockets = here.path->sockets();
+    const std::vector<std::byte> payload(32);
+    for (uint32_t psn = 0; psn < 5; ++psn) {
+        here.path->send(here.address, nobody, packet_with(payload, psn));
+        sockets.flush();
+        here.path->send(here.address, there.address, packet_with(payload, psn));
+        sockets.flush();
+        const auto taken = there.take();
+        ASSERT_EQ(taken.size(), 1u);
+        EXPECT_EQ(taken[0].psn().value, psn);
+    }
+    EXPECT_EQ(sockets.error_of(nobody), ECONNREFUSED);
+    EXPECT_EQ(sockets.error_of(there.address), 0);
+    uint32_t reports = 0;
+    EXPECT_TRUE(sockets.has_new_errors());
+    sockets.take_new_errors([&](const wire::Gid& about, int error) {
+        EXPECT_EQ(about, nobody);
+        EXPECT_EQ(error, ECONNREFUSED);
+        ++reports;
+    });
+    EXPECT_GT(reports, 0u);
+    EXPECT_FALSE(sockets.has_new_errors());
 }
 
 }  // namespace

@@ -275,10 +275,11 @@ UdpArrival UdpSockets::describe(const Receiver& receiver, size_t index, size_t& 
 // ---- out ----------------------------------------------------------------------------------------
 
 UdpSockets::Sender* UdpSockets::sender_for(const wire::Gid& source, uint16_t entropy) {
+    const auto all = own_receivers();
     const auto own = std::ranges::find_if(
-        receivers_, [&](const Receiver& one) { return is_same(one.address.gid, source); });
-    if (own == receivers_.end()) return nullptr;
-    Sender& sender = senders_[static_cast<size_t>(own - receivers_.begin())][entropy % kSenders];
+        all, [&](const Receiver& one) { return is_same(one.address.gid, source); });
+    if (own == all.end()) return nullptr;
+    Sender& sender = senders_[static_cast<size_t>(own - all.begin())][entropy % kSenders];
     if (sender.socket) return &sender;
     Descriptor socket = new_socket(source);
     if (!socket) return nullptr;

@@ -228,6 +228,8 @@ private:
             ++arrival.place;
         }
     }
+    // Those of our addresses; groups come after them.
+    std::span<Receiver> own_receivers() { return std::span(receivers_).first(senders_.size()); }
     Sender* sender_for(const wire::Gid& source, uint16_t entropy);
     bool goes_the_same_way(const Sender& sender, const UdpDeparture& to) const;
     static bool fits(const Batch& open, const UdpDeparture& to);

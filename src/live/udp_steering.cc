@@ -65,9 +65,10 @@ void add_management(Program& program, std::span<const UdpSockets::PortSteering> 
 // one at 4 is the BTH's reserved byte and the number of the queue pair.
 void UdpSockets::steer(const wire::Gid& address, std::span<const Steering> slots,
                        std::span<const PortSteering> ports) {
-    const auto own = std::ranges::find_if(
-        receivers_, [&](const Receiver& one) { return one.address.gid == address; });
-    if (own == receivers_.end()) return;
+    const auto all = own_receivers();
+    const auto own =
+        std::ranges::find_if(all, [&](const Receiver& one) { return one.address.gid == address; });
+    if (own == all.end()) return;
     constexpr size_t kMostPorts = 1024;  // chosen: a program has 4,096 instructions
     Program management;
     add_management(management, ports.first(std::min(ports.size(), kMostPorts)));
@@ -92,7 +93,7 @@ void UdpSockets::steer(const wire::Gid& address, std::span<const Steering> slots
 // Probes only work with a program, so one that knows no place is set first. All processes that
 // share the port have the same program.
 void UdpSockets::probe(uint32_t places) {
-    for (const Receiver& receiver : receivers_) {
+    for (const Receiver& receiver : own_receivers()) {
         const wire::Gid& address = receiver.address.gid;
         if (!is_steered_) steer(address, {});
         for (uint32_t place = 0; place < std::min(places, 256u); ++place) {

@@ -198,6 +198,22 @@ def programs_of_the_connection_manager(machines):
         machines.pair(f"{line} {own}", f"{line} {there} -s", GROUP, "return status 0")
 
 
+def groups_have_members_on_both_machines(machines):
+    """Two here and one there; the sender is here. Who has joined meets its neighbours afterwards."""
+    line = "mckey -m 239.9.8.7 -C 3 -b"
+    members = [machines.start(f"{line} {THERE[0]}", is_client=True),
+               machines.start(f"{line} {HERE[0]}"), machines.start(f"{line} {HERE[0]}")]
+    for one, users in ((members[0], 1), (members[2], 2)):
+        memberships = Path(f"/proc/{one.pid}/net/igmp")
+        while not re.search(rf"\b070809EF +{users} ", memberships.read_text()):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                one.wait(POLL)
+                assert False, one.output.read_text()
+    machines.end(machines.start(f"{line} {HERE[0]} -s"))
+    for one in members:
+        assert "data transfers complete" in machines.end(one)
+
+
 def ucx_between_machines(machines, options=()):
     if not shutil.which("ucx_perftest"):
         sys.exit(SKIPPED)
@@ -682,7 +698,8 @@ def a_thousand_of_64_processes_come_and_go(machines):
 
 TESTS = {test.__name__: test for test in (
     pingpong_over_ipv4_and_ipv6, perftest_sends, perftest_writes, perftest_reads, perftest_atomics,
-    programs_of_the_connection_manager, ucx_between_machines, libfabric_between_machines,
+    programs_of_the_connection_manager, groups_have_members_on_both_machines,
+    ucx_between_machines, libfabric_between_machines,
     open_mpi_with_8_ranks, on_a_bad_network, what_is_lost_goes_again_alone,
     reads_of_many_queue_pairs_are_answered_at_once,
     several_programs_share_the_port, programs_of_one_machine_use_shared_memory,
