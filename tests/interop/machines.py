@@ -199,7 +199,7 @@ def programs_of_the_connection_manager(machines):
 
 
 def groups_have_members_on_both_machines(machines):
-    """Two here and one there; the sender is here. Who has joined meets its neighbours afterwards."""
+    """Two here and one there; the sender is here. Who has joined meets neighbours later."""
     line = "mckey -m 239.9.8.7 -C 3 -b"
     members = [machines.start(f"{line} {THERE[0]}", is_client=True),
                machines.start(f"{line} {HERE[0]}"), machines.start(f"{line} {HERE[0]}")]
