@@ -5,7 +5,6 @@
 namespace tulle::fabric {
 namespace {
 
-constexpr size_t kFlowlets = 1024;  // entries of the flowlet table, as in switch chips
 constexpr uint64_t kKib = 1024;
 // Added to the load of a port whose neighbour has no free way on: more than any queue can be.
 constexpr uint64_t kWarned = uint64_t{1} << 60;
@@ -20,11 +19,9 @@ PortChooser::PortChooser(const RouteSettings& settings, uint32_t node, uint16_t 
       dragonfly_(std::move(dragonfly)),
       neighbours_(std::move(neighbours)),
       warnings_(neighbours_.empty() ? 0 : settings.warn_above_bytes, ports),
+      flowlets_(settings.flowlet_gap),
       has_exact_loads_(settings.load_step_bytes == 0 && settings.load_period.ps == 0 &&
                        !warnings_.is_used()) {
-    const bool has_gap = settings.flowlet_gap.ps != 0;
-    if (settings.choice == PathChoice::flowlet || (settings.choice == PathChoice::ugal && has_gap))
-        flowlets_.resize(kFlowlets);
     if (settings.load_period.ps != 0) grades_.resize(ports);
     kib_ps_.resize(ports);
 }
@@ -41,8 +38,8 @@ uint16_t PortChooser::choose(const Question& asked) {
         case PathChoice::ecmp: return by_hash(asked.ports, asked.transit.flow);
         case PathChoice::destination:
             return asked.routes.port_of(node_, asked.transit.destination, asked.ports);
-        case PathChoice::adaptive:
-        case PathChoice::ugal: return shortest(asked);
+        case PathChoice::adaptive: return shortest(asked);
+        case PathChoice::ugal: return has_gap() ? by_flowlet(asked) : shortest(asked);
         case PathChoice::flowlet: return by_flowlet(asked);
         case PathChoice::spray: return sprayed(asked);
     }
@@ -103,8 +100,8 @@ uint16_t PortChooser::shortest(const Question& asked) {
 }
 
 uint16_t PortChooser::by_flowlet(const Question& asked) {
-    Flowlet& flowlet = flowlets_[flow_of(asked.transit.flow) % kFlowlets];
-    const bool is_close = flowlet.last.ps != 0 && asked.now - flowlet.last <= settings_.flowlet_gap;
+    Flowlet& flowlet = flowlets_.of(asked.transit.flow, asked.now);
+    const bool is_close = flowlets_.is_close(flowlet, asked.now);
     if (!is_close || !leads_on(asked, flowlet.port, false)) flowlet.port = shortest(asked);
     flowlet.last = asked.now;
     return flowlet.port;
@@ -135,11 +132,9 @@ uint16_t PortChooser::sprayed(const Question& asked) const {
 uint16_t PortChooser::choose_ugal(const Question& asked) {
     if (asked.ports.empty()) return kNoPort;
     const uint16_t detour = detour_for(asked);
-    Flowlet* flowlet =
-        flowlets_.empty() ? nullptr : &flowlets_[flow_of(asked.transit.flow) % kFlowlets];
+    Flowlet* flowlet = has_gap() ? &flowlets_.of(asked.transit.flow, asked.now) : nullptr;
     if (flowlet != nullptr) {
-        const bool is_close =
-            flowlet->last.ps != 0 && asked.now - flowlet->last <= settings_.flowlet_gap;
+        const bool is_close = flowlets_.is_close(*flowlet, asked.now);
         flowlet->last = asked.now;
         if (is_close && leads_on(asked, flowlet->port, detour != kNoPort)) return flowlet->port;
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fabric/cabling.h"
+#include "fabric/flowlets.h"
 #include "fabric/spray.h"
 #include "fabric/warnings.h"
 
@@ -61,16 +62,13 @@ public:
     uint32_t neighbour(uint16_t port) const { return neighbours_[port]; }
 
 private:
-    struct Flowlet {
-        Instant last{};
-        uint16_t port = 0;
-    };
     // The load of a port when it was last read.
     struct Grade {
         int64_t period = -1;
         uint64_t load = 0;
     };
 
+    bool has_gap() const { return settings_.flowlet_gap.ps != 0; }
     uint64_t flow_of(uint32_t flow) const { return base::mix64(flow ^ seed_); }
     // A random number for this packet alone.
     uint64_t draw_of(const Question& asked) const {
@@ -93,7 +91,7 @@ private:
     Warnings warnings_;
     const Port* ports_ = nullptr;
     std::vector<uint64_t> kib_ps_;  // by port: the time of 1,024 bytes on its line
-    std::vector<Flowlet> flowlets_;
+    Flowlets flowlets_;
     std::vector<Grade> grades_;
     bool has_exact_loads_;
 };

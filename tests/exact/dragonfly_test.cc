@@ -67,17 +67,25 @@ TEST(Ugal, detours_carry_what_one_cable_cannot) {
     EXPECT_GT(without, 3 * slowest);
 }
 
-// An ordered flow moves after a gap only: its packets come in order, so nothing is sent again.
+// An ordered flow moves after a gap only: its packets come in order, so nothing is sent again,
+// however many flows pass a switch, and where there are no groups, too.
 TEST(Ugal, with_a_gap_flows_keep_their_order) {
-    Lab setup = dragonfly(fabric::PathChoice::ugal);
-    setup.fabric.route.flowlet_gap = 1_ms;
-    setup.host.loss = transport::LossPolicy::go_back_n;
-    setup.host.delivery = transport::Delivery::ordered;
-    for (uint32_t source = 0; source < 16; ++source)
-        setup.flows.push_back({.source = source, .destination = source + 16, .bytes = 500'000});
-    const Result result = run(setup);
-    slowest_us(result);
-    EXPECT_EQ(result.totals.retransmitted, 0u);
+    for (const char* topology :
+         {"dragonfly:a=8,p=2,h=4,groups=9", "leaf-spine:leaves=4,spines=4,hosts=8"}) {
+        Lab setup = dragonfly(fabric::PathChoice::ugal);
+        setup.graph = *topology::build_spec(topology);
+        setup.fabric.route.flowlet_gap = 1_ms;
+        setup.host.loss = transport::LossPolicy::go_back_n;
+        setup.host.delivery = transport::Delivery::ordered;
+        const auto hosts = static_cast<uint32_t>(setup.graph.host_count());
+        for (const uint32_t by : {11u, 16u})
+            for (uint32_t source = 0; source < hosts; ++source)
+                setup.flows.push_back(
+                    {.source = source, .destination = (source + by) % hosts, .bytes = 200'000});
+        const Result result = run(setup);
+        slowest_us(result);
+        EXPECT_EQ(result.totals.retransmitted, 0u) << topology;
+    }
 }
 
 // Buffers of three packets, full everywhere: a lane more for each group lets no circle form.
