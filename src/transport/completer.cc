@@ -334,6 +334,18 @@ void on_atomic_response(Core& core, QueuePair& qp, Instant now, const Packet& pa
     finish_answer(core, qp, now, *number, packet);
 }
 
+void on_answer(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
+    if (packet.trimmed) return on_trimmed_answer(core, qp, now, packet.psn());
+    if (is_selective(core, qp, packet)) return on_selective(core, qp, now, packet);
+    switch (wire::operation_of(static_cast<uint8_t>(packet.opcode))) {
+        case Operation::acknowledge: on_acknowledge(core, qp, now, packet); break;
+        case Operation::atomic_acknowledge: on_atomic_response(core, qp, now, packet); break;
+        default: on_read_response(core, qp, now, packet); break;
+    }
+    if (qp.shares_rooms) on_arrivals(core, qp, now);
+    core.wake(qp);
+}
+
 }  // namespace
 
 void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
@@ -342,20 +354,10 @@ void on_response(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
         ++core.counters.dropped_silently;
         return;
     }
-    if (packet.trimmed) return on_trimmed_answer(core, qp, now, packet.psn());
-    if (is_selective(core, qp, packet)) {
-        if (!qp.spread) return on_selective(core, qp, now, packet);
-        const SpreadAnswer answer = begin_spread_answer(qp, now, packet);
-        on_selective(core, qp, now, packet);
-        return end_spread_answer(core, qp, now, answer);
-    }
-    switch (wire::operation_of(static_cast<uint8_t>(packet.opcode))) {
-        case Operation::acknowledge: on_acknowledge(core, qp, now, packet); break;
-        case Operation::atomic_acknowledge: on_atomic_response(core, qp, now, packet); break;
-        default: on_read_response(core, qp, now, packet); break;
-    }
-    if (qp.shares_rooms) on_arrivals(core, qp, now);
-    core.wake(qp);
+    if (!qp.spread) return on_answer(core, qp, now, packet);
+    const SpreadAnswer answer = begin_spread_answer(qp, now, packet);
+    on_answer(core, qp, now, packet);
+    end_spread_answer(core, qp, now, answer);
 }
 
 bool acknowledge_middle(Core& core, QueuePair& qp, Instant now, const Packet& packet) {

@@ -245,14 +245,20 @@ bool window_allows(const Core& core, const QueuePair& qp, Psn psn) {
     return awaits_nothing(qp, psn);
 }
 
-// A retransmitted packet is in flight again. With several paths, congestion control counts it;
-// otherwise trimmed packets would circulate. But the oldest is always sent, because packets in
-// flight may wait for it; and after a timeout, the number in flight is unknown.
-bool may_repair(const Core& core, const QueuePair& qp) {
+// How many packets may be retransmitted now. With several paths, congestion control counts them as
+// in flight again; otherwise trimmed packets would circulate. But the oldest is always sent,
+// because packets in flight may wait for it. After a timeout it alone goes again, and its arrival
+// tells what else is lost. No credit is granted for the answers to READs: what is lost of them is
+// asked for packet by packet (chosen), as under the smallest window.
+uint32_t room_for_repairs(const Core& core, const QueuePair& qp) {
+    if (!qp.spread) return UINT32_MAX;
     const RequesterState& r = qp.requester;
-    return !qp.spread || r.retries_left < qp.retry_count ||
-           packets_in_flight(qp) < window_of(core, qp) ||
-           qp.scoreboard->first_lost(r.sent_end) == r.unacknowledged;
+    const Psn lost = qp.scoreboard->first_lost(r.sent_end);
+    const bool is_answer = psn_before(lost, qp.scoreboard->delivered_end());
+    const uint32_t window = is_answer && qp.spread->credit.is_used() ? 1 : window_of(core, qp);
+    const uint32_t in_flight = packets_in_flight(qp);
+    if (in_flight < window) return window - in_flight;
+    return lost == r.unacknowledged ? 1 : 0;
 }
 
 // Packets arrive in any order, so something always seems to be missing; and a window of only a few
@@ -361,8 +367,9 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
     }
     if (qp.spread && waits_for_credit(core, qp, now)) return std::nullopt;
     if (r.repairs_due != 0) {
-        if (!may_repair(core, qp)) return std::nullopt;
-        return plan_repair(qp);
+        const uint32_t room = room_for_repairs(core, qp);
+        if (room == 0) return std::nullopt;
+        return plan_repair(qp, room);
     }
     while (r.current != r.end) {
         const uint32_t number = r.current;
@@ -392,7 +399,7 @@ Standing standing_of(const Core& core, const QueuePair& qp, Instant now) {
     if (r.next_allowed > now) return Standing::paced;
     if (lacks_credit(qp, now)) return Standing::congestion_window;
     if (r.repairs_due != 0)
-        return may_repair(core, qp) ? Standing::ready : Standing::congestion_window;
+        return room_for_repairs(core, qp) != 0 ? Standing::ready : Standing::congestion_window;
     if (r.current != r.begun) {
         if (window_allows(core, qp, r.send_psn)) return Standing::ready;
         const bool is_controlled =

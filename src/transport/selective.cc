@@ -154,7 +154,7 @@ Psn end_of_answers(const QueuePair& qp, const SendWork& work) {
     return psn;
 }
 
-RequestPlan plan_repair(const QueuePair& qp) {
+RequestPlan plan_repair(const QueuePair& qp, uint32_t most) {
     const Scoreboard& board = *qp.scoreboard;
     const Psn psn = board.first_lost(qp.requester.sent_end);
     const uint32_t number = request_of(qp, psn);
@@ -164,7 +164,7 @@ RequestPlan plan_repair(const QueuePair& qp) {
     // Of a READ already carried out, request only missing answers, one consecutive run at a time.
     if (work.work == Work::read && psn_before(psn, board.delivered_end())) {
         const uint32_t row = psn_distance(psn, board.end_of_lost(psn, work.end_psn()));
-        plan.asked = std::min(plan.asked, row * qp.mtu);
+        plan.asked = std::min(plan.asked, std::min(row, most) * qp.mtu);
     }
     return plan;
 }

@@ -38,8 +38,9 @@ bool take_answer(Core& core, QueuePair& qp, Psn psn, const SendWork& work);
 // Behind the contiguous answers received, from the oldest PSN on.
 Psn end_of_answers(const QueuePair& qp, const SendWork& work);
 
-// Plans the next retransmitted packet; records that it was sent.
-RequestPlan plan_repair(const QueuePair& qp);
+// Plans the next retransmitted packet, which asks for so many answers at most; records that it was
+// sent.
+RequestPlan plan_repair(const QueuePair& qp, uint32_t most);
 void on_repair_sent(QueuePair& qp, const RequestPlan& plan);
 
 // Nothing is missing any more, or everything is retransmitted.

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "transport/credit/credit.h"
+#include "transport/notify.h"
 #include "transport/responder.h"
 #include "transport/responses.h"
 #include "transport/retry.h"
@@ -260,9 +261,14 @@ void spread_request(Core& core, QueuePair& qp, Instant now, const SendWork& work
 SpreadAnswer begin_spread_answer(QueuePair& qp, Instant now, const Packet& packet) {
     Spread& spread = *qp.spread;
     SpreadAnswer answer{qp.requester.unacknowledged, received_ahead(qp), {}};
-    const wire::SelectiveAck& told = packet.extended.ack.selective;
     answer.signal.marked = packet.becn;
     if (spread.credit.is_used()) spread.credit.on_answer(now);
+    if (!packet.has_selective_ack()) {  // data that was asked for: it met the queues itself
+        answer.signal.marked = packet.becn || is_marked(packet);
+        answer.signal.trimmed_packets = packet.trimmed ? 1 : 0;
+        return answer;
+    }
+    const wire::SelectiveAck& told = packet.extended.ack.selective;
     if (told.tells_trimmed())
         answer.signal.trimmed_packets = static_cast<uint32_t>(std::popcount(uint64_t{told.bits}));
     const Psn caused_by{packet.srq_or_ee};
@@ -279,6 +285,7 @@ SpreadAnswer begin_spread_answer(QueuePair& qp, Instant now, const Packet& packe
 }
 
 void end_spread_answer(Core& core, QueuePair& qp, Instant now, SpreadAnswer answer) {
+    if (qp.state == QpState::error) return;
     Signal& signal = answer.signal;
     // The count falls if a receiver that is not ready gives up a packet that it had.
     const uint32_t here =

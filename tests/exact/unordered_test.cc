@@ -1,5 +1,5 @@
 // Unordered reliable transport: what lines, windows and headers say, to the picosecond.
-#include "lab.h"
+#include "profiles.h"
 
 namespace tulle::exact {
 namespace {
@@ -80,6 +80,29 @@ TEST(Unordered, an_incast_with_trimming_ends_without_a_timeout) {
     // The headers of trimmed packets take some of the line; and a round trip at the end.
     const auto headers = static_cast<int64_t>(result.totals.trimmed) * (kOverhead + kReth) * 20;
     EXPECT_LE(last.ps, line + headers + 10'000'000);
+}
+
+// More queue pairs than packets that a port holds, so even one packet of each is too much. What is
+// trimmed must not go again faster than it is told of, or headers fill the line: of WRITEs after a
+// timeout, of READs at any time.
+TEST(Unordered, many_queue_pairs_into_one_port_leave_its_line_to_data) {
+    for (const auto& [profile, operation] : {std::pair{"uec-400g", Verb::write},
+                                             {"uec-400g", Verb::read},
+                                             {"uec-400g-rccc", Verb::read}}) {
+        Lab lab = lab_of(profile, "leaf-spine:leaves=8,spines=8,hosts=8");
+        lab.stop = Instant{} + 4_ms;
+        constexpr uint64_t kBytes = 128'000;
+        for (uint32_t i = 0; i < 504; ++i) {
+            Flow flow{.source = 1 + i % 63, .destination = 0, .bytes = kBytes};
+            flow.operation = operation;
+            if (operation == Verb::read) std::swap(flow.source, flow.destination);
+            lab.flows.push_back(flow);
+        }
+        const Result result = run(lab);
+        for (const sim::FlowResult& flow : result.flows) EXPECT_TRUE(flow.finished) << profile;
+        const auto line = static_cast<int64_t>(504 * kBytes) * 20;
+        EXPECT_LE(result.time.ps, line * 3) << profile;
+    }
 }
 
 // A permutation over all paths of a non-blocking tree, by the sender.

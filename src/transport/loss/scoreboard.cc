@@ -51,7 +51,9 @@ bool Scoreboard::note_received(const wire::SelectiveAck& ack, Psn sent_end) {
     for (uint64_t bits = unknown; bits != 0; bits &= bits - 1) {
         const auto at = static_cast<uint32_t>(std::countr_zero(bits));
         const Psn psn = psn_plus(Psn{ack.first_psn}, at);
-        if (psn_before(psn, first_) || !psn_before(psn, sent_end) || received_.test(psn)) continue;
+        if (psn_before(psn, first_) || !psn_before(psn, sent_end) || received_.test(psn) ||
+            answered_.test(psn))
+            continue;
         received_.set(psn);
         ++received_count_;
         if (lost_.test(psn)) {
@@ -69,6 +71,10 @@ bool Scoreboard::note_answer(Psn psn) {
     if (answered_.test(psn)) return false;
     answered_.set(psn);
     ++answers_;
+    if (received_.test(psn)) {  // the request; what counts now is its answer
+        received_.clear(psn);
+        --received_count_;
+    }
     if (lost_.test(psn)) {
         lost_.clear(psn);
         --lost_count_;

@@ -73,9 +73,10 @@ public:
     }
 
     uint32_t lost() const { return lost_count_; }
-    uint32_t received() const { return received_count_; }
+    // Packets, and answers, that are known to have arrived.
+    uint32_t received() const { return received_count_ + answers_; }
     // Packets behind the oldest without an answer that are not in flight.
-    uint32_t settled() const { return lost_count_ + received_count_; }
+    uint32_t settled() const { return lost_count_ + received(); }
     wire::Psn first_lost(wire::Psn end) const { return lost_.find(first_, end); }
     // Behind the last of consecutive lost PSNs that begin here.
     wire::Psn end_of_lost(wire::Psn psn, wire::Psn end) const {
