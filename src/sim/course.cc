@@ -50,7 +50,8 @@ void Course::choose() {
     if (window_ == Simulation::kNoWindow) return;
     const Instant at = simulation_.time_of(window_);
     simulation_.set_now(simulation_.time_of(window_ + 1));
-    if (at >= setup_.stop) return stop(Result::End::stop_time);
+    if (at >= setup_.stop)
+        return stop(has_settled(at) ? Result::End::done : Result::End::stop_time);
     if (is_idle(at)) stop(Result::End::done);
 }
 
@@ -62,7 +63,7 @@ void Course::stop(Result::End end) {
 
 bool Course::is_idle(Instant at) {
     if (simulation_.is_computing()) return false;
-    if (all_work_ended() && at > std::max(last_end_, last_input_) + kAfterLastFlow) return true;
+    if (at > last_input_ + kAfterLastFlow && has_settled(at)) return true;
     const int64_t period = at.ps / quiet_.ps;
     if (period == period_) return false;
     const uint64_t hops = simulation_.hops();
@@ -70,6 +71,11 @@ bool Course::is_idle(Instant at) {
     period_ = period;
     hops_ = hops;
     return nothing_moved && period * quiet_ > last_input_ - Instant{} + quiet_;
+}
+
+// All work has ended, and what it left under way has had its time.
+bool Course::has_settled(Instant at) {
+    return all_work_ended() && at > last_end_ + kAfterLastFlow;
 }
 
 // Flows of several messages end more than once if they fail, so counting is not enough.

@@ -26,6 +26,7 @@ private:
     // Reads the longest timer of a network, and the time of the last input from outside.
     void look_at(const Setup& network);
     bool is_idle(Instant at);
+    bool has_settled(Instant at);
     bool all_work_ended();
 
     const Setup& setup_;
