@@ -2,8 +2,8 @@
  * structure of functions, named `tulle_congestion`.
  *
  *     cc -O2 -fPIC -shared -I include -o mine.so mine.c
- *     tulle sim examples/dropping-incast.yaml --congestion ./mine.so
- *     tulle compare examples/dropping-incast.yaml --congestion dcqcn,timely,./mine.so
+ *     tulle sim examples/congestion/incast.yaml --congestion ./mine.so
+ *     tulle compare examples/congestion/incast.yaml --congestion dcqcn,timely,./mine.so
  *     tulle run --listen eth0 --congestion ./mine.so ./program
  *
  * Tulle calls the functions with what happens to one flow, a queue pair, and takes back how fast it
@@ -128,8 +128,8 @@ static inline double tulle_cc_parameter(const char* parameters, const char* key,
     return otherwise;
 }
 
-/* Whether "key=value:key=value" has a key that is not among `known`, such as "step part". A mistyped
- * key would have no effect, so `configure` should refuse it. */
+/* Whether "key=value:key=value" has a key that is not among `known`, such as "step part". Let
+ * `configure` refuse it: a mistyped key would have no effect. */
 static inline int tulle_cc_has_other(const char* parameters, const char* known) {
     while (*parameters != '\0') {
         const size_t length = strcspn(parameters, "=:");

@@ -216,7 +216,8 @@ class Page(unittest.TestCase):
         line = "ALGORITHM(aimd, Aimd)"
         self.assertIn(line, self.PAGE.read_text())
         table = table.replace("ALGORITHM(dcqcn", line + " ALGORITHM(dcqcn")
-        table = table.replace("#pragma once", '#pragma once\n#include "transport/congestion/aimd.h"')
+        include = '#include "transport/congestion/aimd.h"\n'
+        table = table.replace("#include", include + "#include", 1)
         (folder / "algorithms.h").write_text(table)
         (self.at / "all.cc").write_text('#include "transport/congestion/congestion.h"\n'
                                         "tulle::transport::AlgorithmSettings settings;\n"
