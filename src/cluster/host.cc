@@ -249,7 +249,7 @@ void HostNode::store(Instant now, uint32_t index) {
     const Transit& transit = cabling_.store[index];
     const fabric::Port& port = cabling_.port(plan_.port);
     if (cabling_.has_credits() && transit.in_lane != fabric::kManagementLane) {
-        intake_.watch_credits(now, kOnlyPort, transit.in_lane);
+        intake_.watch_credits(now, kOnlyPort, transit.in_lane, kOnlyPort);
     } else {
         const bool is_lossless = (port.lossless >> transit.in_lane & 1) != 0;
         const bool fits = is_lossless

@@ -80,15 +80,11 @@ void Intake::end_storm(Instant now, uint16_t in) {
     }
 }
 
-uint16_t Intake::culprit_of(uint8_t lane) const {
-    uint16_t culprit = 0;
-    // If nothing is queued yet, the port whose line is busy longest.
-    const auto load = [&](uint16_t port) {
-        return std::pair(cabling_.out(first_port_ + port, lane).bytes,
-                         cabling_.port(first_port_ + port).busy_until);
-    };
-    for (uint16_t port = 1; port < ports_; ++port)
-        if (load(port) > load(culprit)) culprit = port;
+uint16_t Intake::culprit_of(uint8_t lane, uint32_t to) const {
+    auto culprit = static_cast<uint16_t>(to);
+    const auto queued = [&](uint16_t port) { return cabling_.out(first_port_ + port, lane).bytes; };
+    for (uint16_t port = 0; port < ports_; ++port)
+        if (queued(port) > queued(culprit)) culprit = port;
     return culprit;
 }
 

@@ -24,19 +24,19 @@ public:
     Intake(const Settings& settings, Cabling& cabling, NodeTimers& timers, uint32_t first_port,
            uint16_t ports, uint64_t shared_bytes);
 
-    // False: no room for the packet.
-    bool admit(Instant now, const Input& input, uint32_t bytes) {
+    // False: no room for the packet, which waits for the port `to`.
+    bool admit(Instant now, const Input& input, uint32_t bytes, uint32_t to) {
         const uint8_t doublings = input.port.alpha_doublings;
         if (!buffer_.admit_lossless(input.lane, bytes, input.port.headroom_bytes, doublings))
             return false;
         if (!input.lane.is_full && buffer_.wants_pause(input.lane, doublings)) {
-            begin_blame(now, input.lane, input.number, culprit_of(input.number));
+            begin_blame(now, input.lane, input.number, culprit_of(input.number, to));
             pause_peer(now, input.in, input.number);
         }
         return true;
     }
     bool admit(Instant now, uint16_t in, uint8_t lane, uint32_t bytes) {
-        return admit(now, input_of(in, lane), bytes);
+        return admit(now, input_of(in, lane), bytes, in);
     }
     bool admit_lossy(uint32_t queue_bytes, uint32_t bytes) {
         return buffer_.admit_lossy(queue_bytes, bytes);
@@ -45,10 +45,10 @@ public:
     void receive(uint16_t in, uint8_t lane, uint32_t bytes) {
         cabling_.receive_blocks(first_port_ + in, lane, bytes);
     }
-    void watch_credits(Instant now, uint16_t in, uint8_t lane) {
+    void watch_credits(Instant now, uint16_t in, uint8_t lane, uint32_t to) {
         LaneIn& input = cabling_.in(first_port_ + in, lane);
         if (!input.is_full && room_blocks(input) < full_blocks_)
-            begin_blame(now, input, lane, culprit_of(lane));
+            begin_blame(now, input, lane, culprit_of(lane, to));
     }
 
     // The packet has left the node.
@@ -93,8 +93,9 @@ private:
             cabling_.journal != nullptr ? cabling_.held_ps(first_port_ + culprit, lane, now) : 0;
         blame_.begin(input, first_port_, culprit, held_ps, now);
     }
-    // The output port to blame for a full buffer: the one with the longest queue of the lane.
-    uint16_t culprit_of(uint8_t lane) const;
+    // The output port to blame for a full buffer: the one with the longest queue of the lane. If
+    // nothing is queued yet, the one that the packet waits for.
+    uint16_t culprit_of(uint8_t lane, uint32_t to) const;
 
     const Settings& settings_;
     Cabling& cabling_;

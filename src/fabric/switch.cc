@@ -211,7 +211,7 @@ void Switch::forward(Instant now, uint32_t in, uint32_t to, uint32_t index, bool
     if (can_go_straight(now, ports_[to])) return send(now, to, index);
     if (!ports_[to].is_up) return drop_arriving(now, to, index, Drop::link_down);
     if (spends) {
-        intake_.watch_credits(now, in, transit.in_lane);
+        intake_.watch_credits(now, in, transit.in_lane, to);
         if (from.owed.any()) start(now, in);
     } else if (!admit(now, in, to, index)) {
         const bool lossless = (from.lossless & bit_of(transit.in_lane)) != 0;
@@ -312,8 +312,10 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
     Transit original = cabling_.store[index];
     const wire::Packet packet = cabling_.store.packet(index);
     const bool spends = has_credits_ && original.in_lane != kManagementLane;
+    const uint16_t first = group.members.front().port;
+    const uint16_t to = first == Group::kByRoute ? in : first;
     if (spends || (ports_[in].lossless & bit_of(original.in_lane)) != 0) {
-        if (!spends && !admit(now, in, in, index))
+        if (!spends && !admit(now, in, to, index))
             return cabling_.drop(now, global(in), index, Drop::headroom_full);
         const uint16_t room = shared_rooms_.take(in, static_cast<uint32_t>(group.members.size()));
         original.in_port = static_cast<uint16_t>(plan_.port_count + room);
@@ -330,7 +332,7 @@ void Switch::replicate(Instant now, uint16_t in, uint32_t index, const Group& gr
         readdress(copy, group, number, member);
         enqueue_copy(now, in, copy, member.port);
     }
-    if (spends) intake_.watch_credits(now, in, original.in_lane);
+    if (spends) intake_.watch_credits(now, in, original.in_lane, to);
     if (ports_[in].owed.any()) start(now, in);
 }
 
@@ -425,7 +427,7 @@ bool Switch::admit(Instant now, uint32_t in, uint32_t to, uint32_t index) {
     const Port& from = ports_[in];
     const Transit& transit = cabling_.store[index];
     if ((from.lossless & bit_of(transit.in_lane)) == 0) return admit_lossy(to, index);
-    if (!intake_.admit(now, input(in, transit.in_lane), transit.wire_bytes)) return false;
+    if (!intake_.admit(now, input(in, transit.in_lane), transit.wire_bytes, to)) return false;
     if (from.owed.pause != 0) {
         heed_timers();
         start(now, in);
