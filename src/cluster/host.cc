@@ -454,7 +454,7 @@ void HostNode::post(const Posting& posting) {
         const transport::Sge sge{0, static_cast<uint32_t>(bytes), posting.lkey};
         transport::SendRequest request;
         request.id = posting.is_task ? kTask | posting.id : posting.id;
-        request.immediate = posting.arrives_as;
+        request.immediate = posting.id;
         request.work = posting.work;
         request.flags = left == 0 ? transport::kSignalled : 0;
         request.sges = std::span(&sge, 1);

@@ -25,14 +25,13 @@ using base::Instant;
 inline constexpr uint64_t kMessageBytes = uint64_t{1} << 30;  // longer flows are split
 
 // A message that the host's user posts at a given time on a connected queue pair. A message of a
-// program tells its receiver a number (`arrives_as`).
+// program tells its receiver its number.
 struct Posting {
     Instant at{};
     uint32_t id = 0;  // flow or task
     transport::Qpn qpn{};
     transport::Work work = transport::Work::write;
     bool is_task = false;
-    uint32_t arrives_as = 0;
     uint64_t bytes = 0;
     uint32_t lkey = 0;
     uint32_t rkey = 0;
@@ -130,6 +129,7 @@ public:
     uint64_t messages_sent() const { return messages_sent_; }
     uint64_t messages_received() const { return messages_received_; }
     const fabric::Intake& intake() const { return intake_; }
+    uint32_t endpoint() const { return endpoint_; }
     // Where the time of its queue pairs goes; created by the first call.
     HostAccount& account();
     const HostAccount* find_account() const { return account_.get(); }

@@ -205,7 +205,7 @@ void HostAccount::note(MessageNote::Kind kind, Instant now, uint32_t id, bool is
     Watched* qp = watched(now, qpn);
     if (qp != nullptr) wake(*qp);
     if (!wanted_.contains(key_of(id, is_task))) return;
-    MessageNote note{id, is_task, kind, qpn, now, {}};
+    MessageNote note{id, is_task, kind, qpn, 0, now, {}};
     const bool is_triggered =
         trigger_ != nullptr && trigger_qpn_ == qpn &&
         kind == (trigger_is_answer_ ? MessageNote::Kind::completed : MessageNote::Kind::arrived);

@@ -45,6 +45,7 @@ struct MessageNote {
     bool is_task = false;
     Kind kind = Kind::posted;
     transport::Qpn qpn{};
+    uint32_t endpoint = 0;  // of the host; filled in by whoever collects notes
     Instant at{};
     Shares story;
 };

@@ -19,15 +19,16 @@ public:
         if (scale_up != nullptr) keep(Tier::scale_up, scale_up->notes());
     }
 
-    // Accounts for one link of the chain; `now_` is the end of what is accounted for.
-    void follow(const ChainLink& link) {
+    // Accounts for one link of the chain; `now_` is the end of what is accounted for. Its end is
+    // seen by the rank `seen_by`.
+    void follow(const ChainLink& link, uint32_t seen_by) {
         if (!link.is_task) return follow_flow(static_cast<uint32_t>(link.id));
         const ChainTask task = ranks_.task_of(link);
         pass(now_.ps == 0 ? ShareKind::start : ShareKind::software, task.rank, task.ready);
         if (task.computes)
             return pass(task.is_launch ? ShareKind::software : ShareKind::compute, task.rank,
                         task.ready + task.computing);
-        follow_message(link, task);
+        follow_message(link, task, seen_by);
     }
 
     TimeAccount finish(std::vector<ChainLink> chain) {
@@ -58,18 +59,29 @@ private:
         ChainTask message;
         message.rank = kNobody;
         message.id = number;
-        follow_message({number, false, false}, message);
+        follow_message({number, false, false}, message, kNobody);
+    }
+
+    // The end of a message. A switch may send copies of it to many hosts; each notes its arrival.
+    auto end_of(const ChainLink& link, const ChainTask& task, uint32_t seen_by) const {
+        const auto kind = link.arrives ? MessageNote::Kind::arrived : MessageNote::Kind::completed;
+        const auto [first, last] =
+            notes_.equal_range(std::tuple(task.tier, link.is_task, task.id, kind));
+        const auto one = first == last ? notes_.end() : first;
+        if (one == notes_.end() || std::next(one) == last) return one;
+        const RankPlace& rank = setup_.ranks[seen_by];
+        const uint32_t host = task.tier == Tier::scale_up ? rank.scale_up : rank.endpoint;
+        const auto is_own = [&](const auto& note) { return note.second.endpoint == host; };
+        const auto own = std::find_if(first, last, is_own);
+        return own == last ? one : own;
     }
 
     // Accounts for a message from its posting to its end, from the notes on its packets.
-    void follow_message(const ChainLink& link, const ChainTask& task) {
+    void follow_message(const ChainLink& link, const ChainTask& task, uint32_t seen_by) {
         const Tier tier = task.tier;
         const auto posted =
             notes_.find(std::tuple(tier, link.is_task, task.id, MessageNote::Kind::posted));
-        const auto end = notes_.find(
-            link.arrives
-                ? std::tuple(tier, link.is_task, task.arrives_as, MessageNote::Kind::arrived)
-                : std::tuple(tier, link.is_task, task.id, MessageNote::Kind::completed));
+        const auto end = end_of(link, task, seen_by);
         if (posted == notes_.end() || end == notes_.end()) return;
         pass(ShareKind::software, task.rank, posted->second.at);
         fabric::Shares shares = end->second.story;
@@ -125,7 +137,12 @@ std::array<bool, 2> is_smooth(const Setup& setup, const Result& result) {
 TimeAccount account_for(const Setup& setup, const std::vector<ChainLink>& chain, const Ranks& ranks,
                         const Network& network, const Network* scale_up) {
     Accountant accountant(setup, ranks, network, scale_up);
-    for (const ChainLink& link : chain) accountant.follow(link);
+    for (size_t i = 0; i < chain.size(); ++i) {
+        const bool is_last = i + 1 == chain.size();
+        const bool is_task = chain[i].is_task;
+        const uint32_t next = is_last ? ranks.last().rank : ranks.task_of(chain[i + 1]).rank;
+        accountant.follow(chain[i], is_task ? next : kNobody);
+    }
     TimeAccount account = accountant.finish(chain);
     for (const auto& [loss, packets] : network.losses())
         account.losses.push_back({loss.place, loss.cause, packets});

@@ -84,7 +84,10 @@ std::vector<cluster::MessageNote> Network::notes() const {
     for (const auto& partition : partitions_)
         for (const cluster::HostNode& host : partition->hosts())
             if (const cluster::HostAccount* account = host.find_account())
-                all.insert(all.end(), account->notes.begin(), account->notes.end());
+                for (cluster::MessageNote note : account->notes) {
+                    note.endpoint = host.endpoint();
+                    all.push_back(std::move(note));
+                }
     return all;
 }
 

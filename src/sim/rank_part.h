@@ -23,7 +23,9 @@ struct RankEvent {
     Instant at{};
     uint64_t task = 0;  // index of a stored task, or number of a generated one
     uint32_t rank = 0;
-    uint32_t flight = 0;       // index into StreamPart::events, if the task is generated
+    // If the task is generated, an index into StreamPart::events. If it is a sum that arrived, the
+    // contribution that completed it.
+    uint32_t flight = 0;
     bool has_arrived = false;  // a message from a peer; otherwise a task of the rank is done
 
     bool is_generated() const { return task >= workload::Program::kFirstGenerated; }
@@ -121,8 +123,7 @@ struct ChainTask {
     bool is_launch = false;  // the computing is a library's
     Duration computing{};
     workload::Tier tier = workload::Tier::scale_out;  // of a message
-    uint32_t id = 0;                                  // at the sender's host
-    uint32_t arrives_as = 0;                          // its id at the receiver's host
+    uint32_t id = 0;                                  // at both hosts
 };
 
 }  // namespace tulle::sim

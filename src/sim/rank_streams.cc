@@ -330,7 +330,7 @@ void RankStreams::post(StreamPart& part, const Playing& playing, const StreamPar
 
     cluster::Posting posting;
     posting.at = flight.posted;
-    posting.id = posting.arrives_as = id_of(flight.number);
+    posting.id = id_of(flight.number);
     posting.work = transport::Work::write_with_immediate;
     posting.is_task = true;
     posting.bytes = flight.bytes;
@@ -586,7 +586,7 @@ ChainTask RankStreams::task_of(const ChainLink& link) const {
         return task;
     }
     task.tier = phase.schedule->stream(link.generated.member, link.generated.stream).tier;
-    task.id = task.arrives_as = id_of(link.id);
+    task.id = id_of(link.id);
     return task;
 }
 

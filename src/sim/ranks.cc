@@ -31,6 +31,8 @@ Ranks::Ranks(const Setup& setup)
         amounts_.resize(program_.size());
         deciding_[job] = std::make_unique<workload::ServingRun>(program_, job);
     }
+    const auto& tasks = program_.tasks();
+    if (std::ranges::any_of(tasks, &Task::is_part_of_sum)) completed_by_.resize(program_.size());
     find_dependants();
     find_ranks();
     find_connections();
@@ -226,8 +228,11 @@ void Ranks::take_sighting(size_t partition, size_t tier, const cluster::Sighting
             part.failed.push_back({sighting.task, task.rank, task.peer, task.phase});
         return;
     }
-    part.events.push_back(
-        {sighting.at, sighting.task, rank_seeing(tier, sighting), 0, sighting.has_arrived});
+    // The contribution that completed a sum stands for it on the wire.
+    const Task& seen = program_[sighting.task];
+    const bool is_sum = sighting.has_arrived && seen.is_part_of_sum();
+    part.events.push_back({sighting.at, is_sum ? seen.reduction : sighting.task,
+                           rank_seeing(tier, sighting), sighting.task, sighting.has_arrived});
 }
 
 // The rank that sees an event. Ranks may share an adapter; there the message names its rank. Inside
@@ -257,6 +262,7 @@ void Ranks::see(RankPart& part, const RankEvent& event) {
         if (event.at >= at_[next]) {
             at_[next] = event.at;
             last_need_[next] = number;
+            if (!completed_by_.empty()) completed_by_[next] = event.flight;
         }
         if (--waiting_[next] == 0) start(part, next, at_[next]);
     }
@@ -362,7 +368,6 @@ void Ranks::post(RankPart& part, uint32_t number, Instant at) {
          .qpn = connection.qpn,
          .work = is_read ? transport::Work::read : transport::Work::write_with_immediate,
          .is_task = true,
-         .arrives_as = task.is_part_of_sum() ? task.reduction : number,
          .bytes = bytes_of(number),
          .lkey = connection.lkey,
          .rkey = connection.rkey});
@@ -423,18 +428,6 @@ void Ranks::finish(Result& result, Result* scale_up) const {
     }
 }
 
-// By the first task of each sum: the contribution that completed it, which was sent last.
-std::unordered_map<uint32_t, uint32_t> Ranks::last_contributions() const {
-    std::unordered_map<uint32_t, uint32_t> last;
-    for (uint32_t task = 0; task < program_.size(); ++task) {
-        if (!program_[task].is_part_of_sum()) continue;
-        const uint32_t sum = program_[task].reduction;
-        uint32_t& latest = last.try_emplace(sum, sum).first->second;
-        if (at_[task] > at_[latest]) latest = task;
-    }
-    return last;
-}
-
 size_t Ranks::part_of_last() const {
     size_t partition = 0;
     for (size_t p = 1; p < ground_.parts.size(); ++p)  // ties: same for any number of partitions
@@ -453,18 +446,18 @@ std::vector<ChainLink> Ranks::chain() const {
 
 std::vector<ChainLink> Ranks::chain_to(const RankEvent& last) const {
     std::vector<ChainLink> links;
-    const auto completed_by = last_contributions();
     uint32_t task = last.stored();
+    uint32_t completed_by = last.flight;  // if it is a sum
     bool arrives = last.has_arrived;
     for (;;) {
-        const auto sum = completed_by.find(task);
-        if (arrives && sum != completed_by.end()) task = sum->second;
+        if (arrives && program_[task].is_part_of_sum()) task = completed_by;
         links.push_back({task, true, arrives, at_[task]});
         const uint32_t need = last_need_[task];
         if (need == kNone) break;
         const bool is_own = program_[need].rank == program_[task].rank;
         arrives = program_[need].kind != Task::Kind::compute &&
                   program_[need].kind != Task::Kind::read && (!is_own || comes_back(need));
+        if (!completed_by_.empty()) completed_by = completed_by_[task];
         task = need;
     }
     std::ranges::reverse(links);
@@ -504,8 +497,6 @@ ChainTask Ranks::task_of(const ChainLink& link) const {
         task.computing += queued->second;
     task.tier = stored.tier;
     task.id = static_cast<uint32_t>(link.id);
-    const bool is_sum = stored.is_part_of_sum() && link.arrives;
-    task.arrives_as = is_sum ? stored.reduction : task.id;
     return task;
 }
 
@@ -515,10 +506,9 @@ void Ranks::watch_message(uint32_t number) {
     const Connection& connection = connections[index_of(task.tier)][connection_[number]];
     Network& network = *ground_.networks[index_of(task.tier)];
     network.want(connection.source, number, true);
-    const uint32_t arrives_as = task.is_part_of_sum() ? task.reduction : number;
-    if (connection.group == kNone) return network.want(connection.destination, arrives_as, true);
+    if (connection.group == kNone) return network.want(connection.destination, number, true);
     for (const uint32_t member : groups[index_of(task.tier)][connection.group].members)
-        network.want(member, arrives_as, true);
+        network.want(member, number, true);
 }
 
 std::string Ranks::why_unfinished() const {

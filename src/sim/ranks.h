@@ -94,7 +94,6 @@ private:
     void note_end(RankPart& part, const RankEvent& event);
 
     size_t part_of_last() const;
-    std::unordered_map<uint32_t, uint32_t> last_contributions() const;
     std::vector<ChainLink> chain_to(const RankEvent& last) const;
     void watch(const std::vector<ChainLink>& chain);
     void watch_message(uint32_t task);
@@ -118,6 +117,8 @@ private:
     // time in a later window.
     std::vector<uint32_t> waiting_;
     std::vector<uint32_t> last_need_;  // what it waited for last
+    // If that was a sum of a switch: the contribution that completed it. Empty: there are no sums.
+    std::vector<uint32_t> completed_by_;
     std::vector<Instant> at_;
     // By connection whose messages take turns: when the software of the last message has ended.
     std::array<std::vector<Instant>, kTiers> turns_;
