@@ -22,10 +22,9 @@ bool ends_message(const wire::Packet& packet) {
 }
 
 // For a wait that ends with something other than an answer, such as the next message. If no answer
-// has come in half of the timeout, the answer is lost, or the packet that it was for.
-bool is_overdue(const transport::QueuePair& qp, Duration wait, bool is_answered) {
-    const uint8_t code = qp.address.ack_timeout;
-    return !is_answered && code != 0 && 2 * wait >= Duration{int64_t{4'096'000} << code};
+// has come in half of the timeout (`silence`), the answer is lost, or the packet that it was for.
+bool is_overdue(Duration silence, Duration wait, bool is_answered) {
+    return !is_answered && silence.ps != 0 && 2 * wait >= silence;
 }
 
 // What its packets met recently is still the reason for its pace. Chosen: long enough for an
@@ -329,12 +328,17 @@ void HostAccount::add(To& to, const Watched& qp, Reason reason, Instant since,
     }
 }
 
+// Whether a queue pair waited for an answer that never came.
+bool HostAccount::waited_for_lost(const Watched& qp, Duration wait) const {
+    const bool goes_again = sends_again_ || (transport::is_resending(*qp.qp) && !qp.was_resending);
+    return goes_again || qp.has_resent ||
+           is_overdue(adapter_.silence_time(*qp.qp), wait, triggered_ == &qp);
+}
+
 // Accounts for time in which a queue pair waited for an answer that opened its window, or for one
 // that never came.
 void HostAccount::close_round_trip(Watched& qp, Duration wait, ShareKind rest) {
-    const bool goes_again = sends_again_ || (transport::is_resending(*qp.qp) && !qp.was_resending);
-    if (goes_again || qp.has_resent || is_overdue(*qp.qp, wait, triggered_ == &qp))
-        return qp.story.add(ShareKind::loss, fabric::kNowhere, wait);
+    if (waited_for_lost(qp, wait)) return qp.story.add(ShareKind::loss, fabric::kNowhere, wait);
     const Shares none;
     qp.story.add_round_trip(wait, triggered_ == &qp ? trigger_->journey : none, rest);
 }
@@ -347,7 +351,7 @@ void HostAccount::close(Watched& qp, Instant now) {
         case Reason::window: close_round_trip(qp, time, ShareKind::window); break;
         case Reason::answers: close_round_trip(qp, time, ShareKind::propagation); break;
         case Reason::congestion_window:
-            if (qp.has_resent)
+            if (waited_for_lost(qp, time))
                 qp.story.add(ShareKind::loss, fabric::kNowhere, time);
             else
                 add(qp.story, qp, qp.reason, since, now);

@@ -142,6 +142,7 @@ private:
     Reason reason_on_line(const Watched& qp, Instant now) const;
     void close(Watched& qp, Instant now);
     void close_answer(Watched& qp, Instant now);
+    bool waited_for_lost(const Watched& qp, Duration wait) const;
     void close_round_trip(Watched& qp, Duration wait, ShareKind rest);
     template <class To>
     void add(To& to, const Watched& qp, Reason reason, Instant since, Instant until) const;

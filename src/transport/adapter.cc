@@ -190,6 +190,10 @@ void Adapter::forget_completions(Qpn qpn) {
     for (auto& queue : core_.completion_queues) forget(queue.get());
 }
 
+Duration Adapter::silence_time(const QueuePair& qp) const {
+    return transport::silence_time(core_, qp);
+}
+
 Standing Adapter::standing(const QueuePair& qp, Instant now) const {
     return standing_of(core_, qp, now);
 }

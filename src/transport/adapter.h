@@ -101,6 +101,8 @@ public:
     const QueuePair* query_qp(Qpn qpn) { return core_.find(qpn); }
     // What its next request packet waits for, as far as the adapter knows (requester.h).
     Standing standing(const QueuePair& qp, Instant now) const;
+    // How long silence lasts before it counts as loss; zero: for ever.
+    Duration silence_time(const QueuePair& qp) const;
     void set_congestion_control(Qpn qpn, const CongestionControl& control);
     // The flow whose plug-in failed first; nullptr if none did. Checks all flows.
     const PluginFlow* failed_plugin();
