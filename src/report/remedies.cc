@@ -14,8 +14,8 @@ namespace {
 constexpr uint64_t kPlenty = 16;                   // times as much
 constexpr uint64_t kEndless = uint64_t{1} << 40;   // bytes
 constexpr uint32_t kMostOvertaking = 4096;         // packets: reordering within it is no loss
+constexpr uint32_t kMostAhead = 32768;             // packets: as far as PSNs allow
 constexpr Duration kAfterRest{1'000'000'000'000};  // more than timeouts take as a rule
-constexpr Duration kLeastReaction{20'000};
 
 const sim::ChainLink& last_link(const Facts& facts) {
     return facts.result.account.chain.back();
@@ -158,6 +158,14 @@ bool widen_inside_servers(sim::Setup& setup) {
     return true;
 }
 
+std::string remove_errors_inside(sim::Setup& setup, const Cause& cause) {
+    if (!setup.scale_up || !cause.node) return "";
+    auto inside = std::make_shared<sim::Setup>(*setup.scale_up);
+    std::string text = remove_errors(*inside, *cause.node);
+    setup.scale_up = std::move(inside);
+    return text;
+}
+
 std::string make_usual_inside(sim::Setup& setup, const Cause& cause) {
     if (!setup.scale_up || !cause.node) return "";
     auto inside = std::make_shared<sim::Setup>(*setup.scale_up);
@@ -166,28 +174,18 @@ std::string make_usual_inside(sim::Setup& setup, const Cause& cause) {
     return "with that cable as the others";
 }
 
-// Whether ranks take hosts.reaction before a message, not what a library takes.
-bool reacts(const workload::Program& program) {
-    return std::ranges::any_of(program.tasks(), [](const workload::Task& task) {
-        return task.kind != workload::Task::Kind::compute && task.duration.ps == 0;
-    });
-}
-
-// What a library takes for its own steps is part of the program and stays.
+// Of ranks: launches, the steps of a library, and hosts.reaction.
 std::string shorten_software(sim::Setup& setup) {
     const bool had_copies = setup.host.staging.is_on;
-    const bool has_reaction = reacts(setup.program);
-    change_hosts(setup, [&](sim::HostSettings& host) {
+    change_hosts(setup, [](sim::HostSettings& host) {
         host.send_latency = host.receive_latency = {};
         host.memory = {};
         host.staging.is_on = false;
-        if (has_reaction)
-            host.reaction =
-                std::min(host.reaction, std::max(host.reaction / kPlenty, kLeastReaction));
     });
+    for (sim::RankPlace& rank : setup.ranks) rank.reaction_permille /= kPlenty;
     std::string text = "without adapter latency";
     if (had_copies) text += " and copies";
-    if (has_reaction) text += fmt::format(", and with 1/{} of the reaction", kPlenty);
+    if (!setup.ranks.empty()) text += fmt::format(", and with 1/{} of the software", kPlenty);
     return text;
 }
 
@@ -288,14 +286,19 @@ std::string take_away(const Facts& facts, const Cause& cause, Remedy& remedy) {
             });
             return "without it";
         case CauseKind::window:
-            change_hosts(setup, [](sim::HostSettings& host) { host.window_packets = 0; });
+            change_hosts(setup, [](sim::HostSettings& host) {
+                host.window_packets = 0;
+                host.reorder_packets = kMostAhead;
+            });
             return "without a window";
         case CauseKind::host_bus:
             change_hosts(setup,
                          [](sim::HostSettings& host) { host.send_toll = host.receive_toll = {}; });
             return "with memory as fast as the adapter";
         case CauseKind::lossy_cable:
-        case CauseKind::link_retries: return remove_errors(setup, cause.at / 2);
+        case CauseKind::link_retries:
+            if (cause.at == fabric::kNowhere) return remove_errors_inside(setup, cause);
+            return remove_errors(setup, cause.at / 2);
         case CauseKind::settings_disagree:
             return if_done(!std::exchange(setup.qos, {}).empty(),
                            "with the same settings everywhere");

@@ -152,8 +152,7 @@ struct HostOverride {
 struct RankPlace {
     uint32_t endpoint = 0;
     uint32_t scale_up = topology::kNone;  // endpoint of Setup::scale_up
-    // How slow its computing and its software are: 1000 is normal, 2000 takes twice as long. At
-    // least 1000.
+    // How slow its computing and its software are: 1000 is normal, 2000 takes twice as long.
     uint32_t compute_permille = 1000;
     uint32_t reaction_permille = 1000;
 };

@@ -105,6 +105,7 @@ base::Result<Duration> window_of(const Setup& setup) {
     Duration window = shortest_cable(setup);
     if (setup.scale_up) window = std::min(window, shortest_cable(*setup.scale_up));
     if (setup.program.empty()) return window;
+    Duration software = window;
     for (const Setup* network : {&setup, setup.scale_up.get()}) {
         if (network == nullptr) continue;
         constexpr Duration kLeast{1'000};
@@ -112,15 +113,17 @@ base::Result<Duration> window_of(const Setup& setup) {
             return Error{"ranks of " + network->fabric_name +
                          " react to what arrives in no time: write hosts.reaction: 500ns, or what "
                          "a step takes"};
-        window = std::min(window, network->host.reaction);
+        software = std::min(software, network->host.reaction);
     }
     for (const Task& task : setup.program.tasks())
         if (task.kind != Task::Kind::compute && task.duration.ps > 0)
-            window = std::min(window, task.duration);
+            software = std::min(software, task.duration);
     for (const workload::GeneratedPhase& phase : setup.program.generated)
         if (phase.schedule && phase.schedule->least_software().ps > 0)
-            window = std::min(window, phase.schedule->least_software());
-    return window;
+            software = std::min(software, phase.schedule->least_software());
+    uint32_t permille = 1000;
+    for (const RankPlace& rank : setup.ranks) permille = std::min(permille, rank.reaction_permille);
+    return std::min(window, software * permille / 1000);
 }
 
 }  // namespace

@@ -446,6 +446,44 @@ profile: ib-ndr
 hosts: {overrides: [{match: storage0, rate: 100Gbps}]}
 work: [{storage: {operation: read, bytes: 4MiB}}]
 """),
+    ("pause_threshold_of_a_packet", "small_buffer", "leaf1", "cause", """
+topology: leaf-spine:leaves=2,spines=2,hosts=4
+profile: roce-v2-400g-pfc-only
+fabric:
+  link: {delay: 1500ns}
+  pfc: {threshold: static, xoff: 3KB, xon_offset: 3KB, reserve: 0}
+work: [{flows: [{from: 0, to: 4, bytes: 4MB},{from: 5, to: 4, bytes: 4MB}]}]
+"""),
+    ("losses_and_timeouts_of_tcp", "buffer_overflow", "h0", "cause", """
+topology: star:9
+profile: tcp-ethernet
+fabric: {switch: {buffer: 150KB}}
+work: [{incast: {to: 0, bytes: 512KiB}}]
+"""),
+    ("slow_switch_of_a_reduction_tree", "latency", "", "untried", """
+topology: leaf-spine:leaves=2,spines=1,hosts=4
+profile: ib-ndr-sharp
+fabric: {switches: [{match: leaf1, switch: {latency: 25us}}]}
+work: [{all_reduce: {bytes: 4KiB, algorithm: in_network, protocol: none}}]
+"""),
+    ("trims_on_thin_uplinks", "oversubscribed", "", "cause", """
+topology: fat-tree:k=8,oversubscription=4
+profile: uec-400g
+work: [{permutation: {bytes: 1MB}}]
+"""),
+    ("nvlink_with_bit_errors", "link_retries", "g3", "cause", """
+topology: rail:servers=1,rails=8,group=1,spines=1
+profile: ib-ndr
+gpus: {scale_up: {profile: nvlink4, fabric: {cables: [{match: "g3-*", error_rate: 2e-6}]}}}
+work: [{all_to_all: {bytes: 64MiB}}]
+"""),
+    ("receiver_keeps_too_little", "window", "", "cause", """
+topology: leaf-spine:leaves=2,spines=4,hosts=4
+profile: uec-400g
+fabric: {link: {delay: 3us}}
+hosts: {reorder_packets: 32}
+work: [{flows: [{from: 0, to: 4, bytes: 8MB}]}]
+"""),
 ]
 
 

@@ -48,10 +48,10 @@ uint64_t Cables::usual_permille(uint32_t cable, uint64_t busy_permille) const {
     return busy_permille * static_cast<uint64_t>(other.ps) / static_cast<uint64_t>(own.ps);
 }
 
-Cables::Errors Cables::errors_at(fabric::Place place) const {
-    Errors errors{facts_.setup.graph.cables[place / 2].loss_per_trillion,
-                  facts_.setup.fabric.link.error_rate_e18};
-    for (const sim::CableErrors& own : facts_.setup.cable_errors) {
+Errors errors_at(const sim::Setup& setup, fabric::Place place) {
+    Errors errors{setup.graph.cables[place / 2].loss_per_trillion,
+                  setup.fabric.link.error_rate_e18};
+    for (const sim::CableErrors& own : setup.cable_errors) {
         if (own.cable != place / 2 || !(place % 2 == 0 ? own.from_a : own.from_b)) continue;
         errors.loss_per_trillion = own.loss_per_trillion.value_or(errors.loss_per_trillion);
         errors.error_rate_e18 = own.error_rate_e18.value_or(errors.error_rate_e18);
@@ -63,7 +63,7 @@ uint64_t Cables::repair_permille(fabric::Place place) const {
     const fabric::LinkSettings& link = facts_.setup.fabric.link;
     if (link.bit_errors != fabric::BitErrors::retransmitted) return 0;
     const uint32_t number = place / 2;
-    const Errors errors = errors_at(place);
+    const Errors errors = errors_at(facts_.setup, place);
     const uint64_t bytes = facts_.setup.host.mtu;
     const uint64_t hit_e9 =
         std::min<uint64_t>(1'000'000'000, errors.loss_per_trillion / 1'000 +

@@ -13,6 +13,15 @@ namespace tulle::report::causes {
 // The part of a time at one rate that another, faster one would save.
 Duration slow_part(Duration time, base::Rate rate, base::Rate usual);
 
+// Bit errors and losses of what one end of a cable sends.
+struct Errors {
+    uint64_t loss_per_trillion = 0;
+    uint64_t error_rate_e18 = 0;
+
+    bool any() const { return loss_per_trillion != 0 || error_rate_e18 != 0; }
+};
+Errors errors_at(const sim::Setup& setup, fabric::Place place);
+
 class Cables {
 public:
     // The facts must outlive it.
@@ -41,12 +50,6 @@ public:
     std::optional<std::string> what_was_down(uint32_t number) const;
 
 private:
-    // Bit errors and losses of what one end sends.
-    struct Errors {
-        uint64_t loss_per_trillion = 0;
-        uint64_t error_rate_e18 = 0;
-    };
-    Errors errors_at(fabric::Place place) const;
     bool touches(const sim::Fault& fault, uint32_t node) const;
 
     const Facts& facts_;

@@ -157,6 +157,15 @@ void Investigation::explain_inside() {
             continue;
         }
         own_bytes_ += trouble.serialization;
+        if (errors_at(inside, place).any() || errors_at(inside, place ^ 1).any()) {
+            const bool repairs = inside.fabric.link.bit_errors == fabric::BitErrors::retransmitted;
+            const std::string name = Names(inside).cable(cable);
+            add(repairs ? CauseKind::link_retries : CauseKind::lossy_cable, name, waits,
+                fmt::format("the cable {} inside a server has bit errors, {}", name,
+                            repairs ? "which the link repairs" : "and packets are lost"),
+                fabric::kNowhere, cable);
+            continue;
+        }
         contention += waits;
         if (fullest == fabric::kNowhere || waits > inside_[fullest].contention()) fullest = place;
     }

@@ -84,6 +84,9 @@ private:
     // room. A port with a single user is never overloaded. If the work asks for more than a host's
     // link can carry, only the idle time of the link is a loss.
     void explain_contention(Place place, topology::CableEnd end, const Trouble& trouble);
+    // How long a line was idle, of the time that is not distance; `useful` is what it was busy
+    // with.
+    Duration idle_time(Duration useful) const;
     void explain_thin(Place place, topology::CableEnd end, const Trouble& trouble, uint64_t busy);
 
     // Overloaded links (full_links.cc).
@@ -114,6 +117,7 @@ private:
 
     // Losses (losses.cc).
     void explain_loss();
+    Duration explain_crowding(const sim::TimeAccount::Loss& loss, Duration time);
     void explain_resending(Duration time);
     // Needless packets that stood before others.
     void separate_needless();

@@ -19,6 +19,7 @@ void Investigation::explain_loss() {
     const Duration needless = time * lost_.needless_permille() / 1000;
     if (needless.ps != 0) explain_resending(needless);
     time -= needless;
+    time -= explain_crowding(*most, time);
     const topology::CableEnd end = end_at(facts_.setup, most->place);
     uint64_t elsewhere = 0;
     for (const auto& loss : account_.losses) elsewhere += loss.packets;
@@ -30,6 +31,18 @@ void Investigation::explain_loss() {
                     is_cut ? "cut" : "lost", links_.name(end), drop_name(most->cause),
                     elsewhere == 0 ? "" : fmt::format(", {} elsewhere", elsewhere)),
         most->place);
+}
+
+// While a packet was lost for lack of room, the line carried those of others: a larger buffer would
+// not have made it faster. Only the time in which the line was idle, or carried what nobody needed,
+// is the buffer's fault. Returns the rest.
+Duration Investigation::explain_crowding(const sim::TimeAccount::Loss& loss, Duration time) {
+    if (lost_.kind_of(loss) != CauseKind::buffer_overflow) return {};
+    const topology::CableEnd end = end_at(facts_.setup, loss.place);
+    const Duration useful = links_.busy_time(end) * lost_.useful_permille() / 1000;
+    const Duration crowded = time - std::clamp(idle_time(useful), Duration{}, time);
+    explain_full(loss.place, end, crowded, links_.busy_permille(end));
+    return crowded;
 }
 
 void Investigation::explain_resending(Duration time) {

@@ -83,4 +83,13 @@ int64_t LostPackets::needless_permille() const {
     return static_cast<int64_t>((totals.retransmitted - lost) * 1000 / totals.retransmitted);
 }
 
+// A packet is new once. All further transmissions that were not lost either were for nothing.
+int64_t LostPackets::useful_permille() const {
+    const sim::Totals& totals = facts_.result.totals;
+    const uint64_t lost = facts_.drops() + totals.trimmed;
+    const uint64_t carried = totals.data_packets - std::min(totals.data_packets, lost);
+    const uint64_t first = totals.data_packets - totals.retransmitted;
+    return static_cast<int64_t>(std::min(first, carried) * 1000 / std::max<uint64_t>(1, carried));
+}
+
 }  // namespace tulle::report::causes

@@ -18,6 +18,8 @@ public:
     std::string place_of(const sim::TimeAccount::Loss& loss) const;
     // Of what was sent again: the part that nobody had lost.
     int64_t needless_permille() const;
+    // Of what was carried to its end: the part that was new there.
+    int64_t useful_permille() const;
     // Whether packets of a queue pair may overtake each other, and its receiver minds.
     bool minds_order() const;
 

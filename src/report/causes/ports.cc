@@ -98,17 +98,18 @@ void Investigation::explain_contention(Place place, topology::CableEnd end,
     const bool is_idle =
         slows && busy < kIdlePermille &&
         !first_down_of(links_.equals_of(end, crossings_.data_pairs_at(place), true)).has_value();
-    if (!is_of_own_work(place, end) && !is_idle) {
-        if (slows || busy >= kOverloadPermille)
-            return explain_full(place, end, trouble.contention(), busy);
-        return explain_thin(place, end, trouble, busy);
-    }
-    const Duration idle = (account_.end - facts_.begin) - links_.busy_time(end) - distance_;
+    if (!is_of_own_work(place, end) && !is_idle && (slows || busy >= kOverloadPermille))
+        return explain_full(place, end, trouble.contention(), busy);
+    const Duration idle = idle_time(links_.busy_time(end));
     Trouble slowed;
     (slows ? slowed.congestion : slowed.held) =
         std::clamp(idle, Duration{}, slows ? trouble.congestion : trouble.held);
     explain_thin(place, end, slowed, busy);
     explain_full(place, end, trouble.contention() - slowed.contention(), busy);
+}
+
+Duration Investigation::idle_time(Duration useful) const {
+    return (account_.end - facts_.begin) - useful - distance_;
 }
 
 void Investigation::explain_thin(Place place, topology::CableEnd end, const Trouble& trouble,

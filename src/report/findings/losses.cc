@@ -1,6 +1,8 @@
 // What was lost, where most of it was lost, and the likeliest reason.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "report/findings/findings.h"
 
@@ -96,6 +98,34 @@ const char* cause_text(Drop cause) {
 
 }  // namespace
 
+namespace {
+
+// Links inside servers lose nothing as a rule, so nothing is sent again there.
+void find_losses_inside(const Facts& facts, std::vector<Finding>& findings) {
+    if (!facts.result.scale_up || !facts.setup.scale_up) return;
+    const auto index = static_cast<size_t>(Drop::corrupted);
+    const sim::Result& inside = *facts.result.scale_up;
+    const uint64_t lost = inside.totals.dropped[index];
+    if (lost == 0) return;
+    const auto lost_at = [&](const LinkResult& link) { return link.dropped[index]; };
+    const LinkResult& most = *std::ranges::max_element(inside.links, {}, lost_at);
+    const std::string where = Names(*facts.setup.scale_up).cable(most.cable);
+    const bool stays_lost = facts.setup.scale_up->host.service == sim::Service::unreliable;
+    const std::string reason =
+        stays_lost ? "bit errors, and nobody sends them again" : "bit errors";
+    findings.push_back({FindingKind::losses,
+                        Severity::warning,
+                        where,
+                        {{"cause", std::string(drop_name(Drop::corrupted))},
+                         {"packets", lost},
+                         {"most_at", where},
+                         {"reason", reason}},
+                        fmt::format("{} lost inside servers, most of them on the cable {}: {}",
+                                    counted(lost, "packet"), where, reason)});
+}
+
+}  // namespace
+
 void find_losses(const Facts& facts, std::vector<Finding>& findings) {
     for (size_t i = 0; i < sim::kDropCauses; ++i) {
         const auto cause = static_cast<Drop>(i);
@@ -115,6 +145,7 @@ void find_losses(const Facts& facts, std::vector<Finding>& findings) {
              fmt::format("{} lost to {}, most of them at {}: {}", counted(lost, "packet"),
                          cause_text(cause), where, reason)});
     }
+    find_losses_inside(facts, findings);
 }
 
 }  // namespace tulle::report
