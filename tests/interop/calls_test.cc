@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <infiniband/verbs.h>
+#include <malloc.h>
 #include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rsocket.h>
@@ -12,6 +13,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -532,6 +534,29 @@ TEST_F(Calls, a_program_writes_an_event_of_its_own) {
     std::memcpy(&argument, &event->param, sizeof argument);
     EXPECT_EQ(argument, 0x1234'5678'9abcu);
     EXPECT_EQ(rdma_ack_cm_event(event), 0);
+    EXPECT_EQ(rdma_destroy_id(id), 0);
+    rdma_destroy_event_channel(channel);
+}
+
+// One thread takes and frees events as soon as it sees them, while another one makes more.
+TEST_F(Calls, an_event_may_be_gone_as_soon_as_it_is_seen) {
+    constexpr int kEvents = 20'000;
+    constexpr auto kUser = static_cast<rdma_cm_event_type>(18);
+    auto* write = newer<int(rdma_cm_id*, rdma_cm_event_type, int, uint64_t)>("rdma_write_cm_event",
+                                                                             "RDMACM_1.4");
+    ASSERT_NE(write, nullptr);
+    rdma_event_channel* channel = rdma_create_event_channel();
+    rdma_cm_id* id = nullptr;
+    ASSERT_EQ(rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP), 0);
+    mallopt(M_PERTURB, 0x5a);  // what was freed holds no pointers any more
+    std::thread taker([&] {
+        rdma_cm_event* event = nullptr;
+        for (int i = 0; i < kEvents && rdma_get_cm_event(channel, &event) == 0; ++i)
+            rdma_ack_cm_event(event);
+    });
+    for (int i = 0; i < kEvents; ++i) EXPECT_EQ(write(id, kUser, 0, 0), 0);
+    taker.join();
+    mallopt(M_PERTURB, 0);
     EXPECT_EQ(rdma_destroy_id(id), 0);
     rdma_destroy_event_channel(channel);
 }

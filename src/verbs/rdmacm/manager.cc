@@ -278,11 +278,12 @@ void Manager::send_messages() {
     }
 }
 
+// Another thread may take and free an event as soon as it is in its channel.
 void Manager::show_events() {
     while (!unshown_.empty()) {
-        CmEventBox* box = unshown_.front();
-        channel_of(box->shown.id->channel).events.push(box);
-        (void)unshown_.pop_front();
+        auto& events = channel_of(unshown_.front()->shown.id->channel).events;
+        events.add_place();
+        events.push_into_place(unshown_.pop_front());
     }
 }
 
