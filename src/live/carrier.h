@@ -134,7 +134,7 @@ private:
     void send_to(uint32_t index, const wire::Packet& packet, std::span<const std::byte> grh);
     void send_remote(uint32_t index, const wire::Packet& packet);
     void send_to_group(const wire::Packet& packet, const wire::Gid& group);
-    const UdpAddress* address_for(const wire::Gid& peer) const;
+    const UdpAddress* address_for(const wire::Gid& group) const;
     void receive_udp(base::Instant now);
     void report_errors();
     bool is_wanted(const wire::Packet& packet, const wire::Gid& to);

@@ -425,11 +425,15 @@ base::Result<bool> Carrier::open_udp() {
     return true;
 }
 
-const UdpAddress* Carrier::address_for(const wire::Gid& peer) const {
-    const wire::Gid& own = who_.gids[gid_index_for(who_, peer)];
-    const auto found = std::ranges::find(who_.listens, own, &UdpAddress::gid);
-    const bool fits = found != who_.listens.end() && wire::is_ipv4(own) == wire::is_ipv4(peer);
-    return fits ? &*found : nullptr;
+const UdpAddress* Carrier::address_for(const wire::Gid& group) const {
+    const auto fits = [&](const wire::Gid& own) {
+        const auto found = std::ranges::find(who_.listens, own, &UdpAddress::gid);
+        const bool is_good =
+            found != who_.listens.end() && wire::is_ipv4(own) == wire::is_ipv4(group);
+        return is_good ? &*found : nullptr;
+    };
+    const UdpAddress* named = fits(world_.groups().source_for(group));
+    return named != nullptr ? named : fits(who_.gids[gid_index_for(who_, group)]);
 }
 
 int Carrier::join(const wire::Gid& group) {

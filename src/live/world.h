@@ -39,11 +39,24 @@ public:
     uint32_t find(const wire::Gid& gid) const;
     // nullptr if there is none.
     const wire::Gid* at(uint32_t number) const {
-        return number != kNone && number <= gids_.size() ? &gids_[number - 1] : nullptr;
+        return number != kNone && number <= groups_.size() ? &groups_[number - 1].gid : nullptr;
+    }
+    // The address of ours that the program last named for a group: on its interface the group is
+    // joined and sent to. Zeros if it has named none.
+    void speak_from(const wire::Gid& gid, const wire::Gid& own) {
+        groups_[number_of(gid).value - 1].own = own;
+    }
+    wire::Gid source_for(const wire::Gid& gid) const {
+        const uint32_t number = find(gid);
+        return number != kNone ? groups_[number - 1].own : wire::Gid{};
     }
 
 private:
-    std::vector<wire::Gid> gids_;
+    struct Group {
+        wire::Gid gid;
+        wire::Gid own;
+    };
+    std::vector<Group> groups_;
 };
 
 class World {

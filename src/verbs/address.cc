@@ -69,7 +69,8 @@ TULLE_EXPORT ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
     handle->attributes = *attributes;
     handle->is_multicast = attributes->is_global != 0 && is_multicast(attributes->grh.dgid);
     if (handle->is_multicast) {
-        (void)host.world().groups().number_of(handle->destination.gid);
+        const auto& own = host.identity().gids_of(attributes->port_num);
+        host.world().groups().speak_from(handle->destination.gid, own[attributes->grh.sgid_index]);
         host.world().meet_all();
     }
     return &handle.release()->shown;

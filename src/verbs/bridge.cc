@@ -104,6 +104,11 @@ constexpr Bridge kBridge = {
         [](ibv_context* c, uint32_t peer) {
             if_possible([&] { explain_silence(host_of(c), {peer}); });
         },
+    .speak_to_group_from =
+        [](ibv_context* c, const uint8_t* group, const uint8_t* own) {
+            if_possible(
+                [&] { host_of(c).world().groups().speak_from(gid_of(group), gid_of(own)); });
+        },
     .take_port =
         [](ibv_context* c, uint8_t protocol, uint16_t port) {
             return or_else(-1, [&] {

@@ -42,6 +42,8 @@ struct Bridge {
                                   const uint8_t* address);
     // Says on standard error why another machine does not answer the connection manager.
     void (*explain_silence)(ibv_context* context, uint32_t peer);
+    // A group is about to be joined on the interface of this address of ours.
+    void (*speak_to_group_from)(ibv_context* context, const uint8_t* group, const uint8_t* own);
     // A descriptor that holds the port; -1 if the port is taken.
     int (*take_port)(ibv_context* context, uint8_t protocol, uint16_t port);
     bool (*show_port)(ibv_context* context, uint8_t protocol, uint16_t port,

@@ -198,17 +198,22 @@ def programs_of_the_connection_manager(machines):
         machines.pair(f"{line} {own}", f"{line} {there} -s", GROUP, "return status 0")
 
 
+def until_joined(member, users):
+    """Its machine hears 239.9.8.7, for so many programs."""
+    memberships = Path(f"/proc/{member.pid}/net/igmp")
+    while not re.search(rf"\b070809EF +{users} ", memberships.read_text()):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            member.wait(POLL)
+            assert False, member.output.read_text()
+
+
 def groups_have_members_on_both_machines(machines):
     """Two here and one there; the sender is here. Who has joined meets neighbours later."""
     line = "mckey -m 239.9.8.7 -C 3 -b"
     members = [machines.start(f"{line} {THERE[0]}", is_client=True),
                machines.start(f"{line} {HERE[0]}"), machines.start(f"{line} {HERE[0]}")]
-    for one, users in ((members[0], 1), (members[2], 2)):
-        memberships = Path(f"/proc/{one.pid}/net/igmp")
-        while not re.search(rf"\b070809EF +{users} ", memberships.read_text()):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                one.wait(POLL)
-                assert False, one.output.read_text()
+    until_joined(members[0], 1)
+    until_joined(members[2], 2)
     machines.end(machines.start(f"{line} {HERE[0]} -s"))
     for one in members:
         assert "data transfers complete" in machines.end(one)
@@ -571,6 +576,11 @@ def each_peer_is_spoken_to_from_the_address_on_its_link(machines):
     for to, name, address in (([], "w0", NEAR), (machines.on_second, "w1", FAR)):
         call(*to, "ip", "address", "add", f"{address}/24", "dev", name)
         call(*to, "ip", "link", "set", name, "up")
+    line = "mckey -m 239.9.8.7 -C 3 -b"
+    member = machines.start(f"{line} {NEAR}", listen="v0,w0")
+    until_joined(member, 1)
+    machines.end(machines.start(f"{line} {FAR} -s", is_client=True, listen="v1,w1"))
+    assert "data transfers complete" in machines.end(member)
     server = machines.start("rping -s -v -C 3 -a 0.0.0.0", options=["--verbose"], listen="v0,w0")
     machines.until_it_listens(server, 7174)
     machines.end(machines.start(f"rping -c -v -C 3 -a {NEAR}", is_client=True, listen="v1,w1"))

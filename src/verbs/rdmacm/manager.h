@@ -191,6 +191,8 @@ void carry(CmEventBox& box, const Bytes& bytes) {
 // Sets the id's addresses from an incoming connection (resolve.cc).
 void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint16_t local_port);
 void set_path(Id& id);
+// The GID that the id sends from: that of its address, or the last.
+int own_gid_index(const Id& id, int count);
 wire::Gid address_gid(const sockaddr_storage& address);
 // The port with this address: 127.p.d.n is port p + 1. Any other address is that of the first port.
 uint8_t port_of(const wire::Gid& address);

@@ -75,6 +75,8 @@ TULLE_EXPORT int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void*
     {
         Manager& manager = Manager::of(id);
         const Manager::Guard guard(manager);
+        const wire::Gid source = address_gid(shown->route.addr.src_storage);
+        manager.bridge().speak_to_group_from(shown->verbs, group.group.raw, source.bytes.data());
         id.groups.push_back(group);
         CmEventBox& box = manager.tell(id, RDMA_CM_EVENT_MULTICAST_JOIN);
         rdma_ud_param& shown_param = box.shown.param.ud;
@@ -84,7 +86,8 @@ TULLE_EXPORT int rdma_join_multicast(rdma_cm_id* shown, sockaddr* address, void*
         shown_param.ah_attr.port_num = shown->port_num;
         shown_param.ah_attr.grh.dgid = group.group;
         shown_param.ah_attr.grh.hop_limit = 64;
-        shown_param.ah_attr.grh.sgid_index = static_cast<uint8_t>(port.gid_tbl_len - 1);
+        const int own = own_gid_index(id, port.gid_tbl_len);
+        shown_param.ah_attr.grh.sgid_index = static_cast<uint8_t>(own);
         shown_param.qp_num = 0xff'ffff;
         shown_param.qkey = RDMA_UDP_QKEY;
     }

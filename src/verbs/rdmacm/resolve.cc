@@ -99,18 +99,6 @@ void explain_unreachable(const wire::Gid& address) {
     write_sentence(line, length, sizeof line);
 }
 
-// The GID that the id sends from: that of its address, or the last.
-int own_gid_index(const Id& id, int count) {
-    const wire::Gid own = address_gid(id.shown.route.addr.src_storage);
-    for (int index = count - 1; index > 0; --index) {
-        ibv_gid gid{};
-        if (ibv_query_gid(id.shown.verbs, id.shown.port_num, index, &gid) == 0 &&
-            std::memcmp(gid.raw, own.bytes.data(), sizeof gid.raw) == 0)
-            return index;
-    }
-    return count - 1;
-}
-
 bool is_any(const sockaddr* address) {
     if (address->sa_family == AF_INET)
         return reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr == INADDR_ANY;
@@ -251,6 +239,17 @@ void set_addresses(Id& id, const std::optional<transport::IpAddresses>& ip, uint
     rdma_addr& shown = id.shown.route.addr;
     copy_address(shown.src_storage, ip->destination, local_port);
     copy_address(shown.dst_storage, ip->source, ip->source_port);
+}
+
+int own_gid_index(const Id& id, int count) {
+    const wire::Gid own = address_gid(id.shown.route.addr.src_storage);
+    for (int index = count - 1; index > 0; --index) {
+        ibv_gid gid{};
+        if (ibv_query_gid(id.shown.verbs, id.shown.port_num, index, &gid) == 0 &&
+            std::memcmp(gid.raw, own.bytes.data(), sizeof gid.raw) == 0)
+            return index;
+    }
+    return count - 1;
 }
 
 // The path, as subnet administration would report it.
