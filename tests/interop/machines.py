@@ -33,6 +33,9 @@ GROUP = None  # in the place of a port
 # For perftest: 4 s until a peer that does not answer is given up, where the usual half a second may
 # be too short for a process among many others. What is lost at the end is sent again after 0.5 s.
 PATIENT = "-u 17"
+# UCX ends a program whose peer is silent for 30 s. Eight ranks that spin on two busy cores begin one
+# after the other, and the first waits longer for the last.
+UCX_PATIENCE = "90s"
 
 
 def call(*command):
@@ -225,7 +228,8 @@ def ucx_between_machines(machines, options=()):
     for transport in ("rc_v", "ud_v"):
         line = "ucx_perftest -t tag_bw -n 300 -s 8192 -p 13337"
         machines.pair(line, f"{line} {HERE[0]}", 13337, r"Final:\s+300", options=options,
-                      environment={"UCX_TLS": transport, "UCX_NET_DEVICES": "tulle0:1"})
+                      environment={"UCX_TLS": transport, "UCX_NET_DEVICES": "tulle0:1",
+                                   "UCX_UD_TIMEOUT": UCX_PATIENCE})
 
 
 def libfabric_between_machines(machines, kinds=("rdm", "dgram", "msg"), options=()):
@@ -252,6 +256,7 @@ def open_mpi_with_8_ranks(machines, options=()):
                     f'exec {machines.tulle} run --listen $own {" ".join(options)} -- {ring}\n')
     side.chmod(0o755)
     environment = {"UCX_TLS": "rc_v,ud_v,self", "UCX_NET_DEVICES": "tulle0:1",
+                   "UCX_UD_TIMEOUT": UCX_PATIENCE,
                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     line = ["mpirun", "-np", "8", "--host", f"{HERE[0]}:4,{THERE[0]}:4", "--oversubscribe",
             "--map-by", "node", "--bind-to", "none", "--mca", "plm_rsh_agent", agent, "--mca",
