@@ -33,8 +33,8 @@ GROUP = None  # in the place of a port
 # For perftest: 4 s until a peer that does not answer is given up, where the usual half a second may
 # be too short for a process among many others. What is lost at the end is sent again after 0.5 s.
 PATIENT = "-u 17"
-# UCX ends a program whose peer is silent for 30 s. Eight ranks that spin on two busy cores begin one
-# after the other, and the first waits longer for the last.
+# UCX ends a program whose peer is silent for 30 s. Eight ranks that spin on two busy cores begin
+# one after the other, and the first waits longer for the last.
 UCX_PATIENCE = "90s"
 
 
