@@ -124,8 +124,9 @@ std::string why_not(int error, const UdpAddress& address) {
     const std::string place = "UDP port 4791 of " + text_of(address.gid);
     if (error == EADDRINUSE)
         return place +
-               " is taken: by a program of another user, or by the kernel's own RoCE "
-               "(rdma_rxe; `rdma link` shows it)";
+               " is taken: by a program of another user, by one that is not run by Tulle, or by "
+               "the "
+               "kernel's own RoCE (rdma_rxe); `ss -ulpn` and `rdma link` show them";
     return place + " cannot be opened: " + std::strerror(error);
 }
 

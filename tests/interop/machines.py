@@ -13,6 +13,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -389,7 +390,7 @@ def cpu_ticks(process):
     return ticks
 
 
-def nobody_listens_by_default(machines):
+def nobody_listens_by_default_or_where_others_do(machines):
     one = subprocess.run([machines.tulle, "run", "cat", "/proc/net/udp", "/proc/net/udp6"],
                          capture_output=True, text=True, check=True)
     assert ":12B7 " not in one.stdout, one.stdout
@@ -398,6 +399,13 @@ def nobody_listens_by_default(machines):
     print(wrong.stderr)
     assert wrong.returncode == 2
     assert "this machine has no address or interface '10.1.2.3'" in wrong.stderr
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind((HERE[0], 4791))
+        text = run_alone(machines, "--listen v0 ibv_devinfo", [])
+        assert f"UDP port 4791 of {HERE[0]} is taken" in text, text
+        doctor = subprocess.run([machines.tulle, "doctor"], capture_output=True, text=True,
+                                check=False)
+        assert f"--listen v0 does not work: UDP port 4791 of {HERE[0]} is taken" in doctor.stdout
 
 
 def counted(text):
@@ -525,7 +533,7 @@ def a_request_to_nobody_is_refused_and_says_why(machines):
         assert event in text and why in text, text
 
 
-def without_listen(machines, line, at):
+def run_alone(machines, line, at):
     one = subprocess.run([*at, machines.tulle, "run", *line.split()], capture_output=True,
                          text=True, check=False, timeout=SECONDS)
     assert one.returncode != 0
@@ -533,12 +541,12 @@ def without_listen(machines, line, at):
 
 
 def who_does_not_listen_is_named(machines):
-    text = without_listen(machines, f"rping -c -C 1 -a {HERE[0]}", machines.on_second)
+    text = run_alone(machines, f"rping -c -C 1 -a {HERE[0]}", machines.on_second)
     assert "to reach others, start the program by `tulle run --listen`" in text, text
     line = "ibv_rc_pingpong -g 3 -n 1"
     server = machines.start(line)
     machines.until_it_listens(server, 18515)
-    text = without_listen(machines, f"{line} {HERE[0]}", machines.on_second)
+    text = run_alone(machines, f"{line} {HERE[0]}", machines.on_second)
     assert "on another machine: start this program by `tulle run --listen`, too" in text, text
     machines.kill_started()
     with subprocess.Popen([machines.tulle, "run", *line.split()], stdout=subprocess.DEVNULL,
@@ -719,7 +727,7 @@ TESTS = {test.__name__: test for test in (
     reads_of_many_queue_pairs_are_answered_at_once,
     several_programs_share_the_port, programs_of_one_machine_use_shared_memory,
     a_killed_peer_is_a_dead_host,
-    who_comes_after_a_killed_client_is_served, nobody_listens_by_default,
+    who_comes_after_a_killed_client_is_served, nobody_listens_by_default_or_where_others_do,
     verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted,
     requests_of_strangers_take_no_memory, a_link_on_the_way_is_too_narrow,
     paths_are_as_wide_as_the_narrower_interface, a_request_to_nobody_is_refused_and_says_why,
