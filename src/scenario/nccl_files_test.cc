@@ -57,6 +57,10 @@ TEST(nccl_topology, what_is_wrong_is_one_sentence_with_its_line) {
               "t.xml:2: the value of an attribute lacks its quotes");
     EXPECT_EQ(server_complaint("<system><gpu/>"),
               "t.xml:1: <system> is never closed; is it all of the file?");
+    EXPECT_EQ(server_complaint("<system>\n<gpu dev='0'>\n<nvlink count='-3'/></gpu></system>"),
+              "t.xml:3: count of <nvlink> is '-3'; write the number of links, 1 to 1000");
+    EXPECT_EQ(server_complaint("<system>\n<gpu dev='0'/>\n<gpu dev='0'/></system>"),
+              "t.xml:3: there are two <gpu> with dev '0'");
     EXPECT_EQ(server_complaint("nothing"),
               "t.xml:1: there is no <system>; write the file with NCCL_TOPO_DUMP_FILE");
     EXPECT_EQ(server_complaint("<system><gpu/></system>"),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -81,6 +82,7 @@ private:
 
     std::optional<base::Error> take(const XmlTag& tag) {
         constexpr size_t kMostDepth = 64;
+        constexpr uint64_t kMostLinks = 1000;
         if (tag.is_begin) {
             Open open{std::string(tag.name), open_.empty() ? 0 : open_.back().pcie, 0};
             if (tag.name == "system") saw_system_ = true;
@@ -89,9 +91,19 @@ private:
                 open.pcie = open.pcie == 0 ? own : std::min(open.pcie, own);
             }
             if (tag.name == "net") take_net(tag);
-            if (tag.name == "nvlink" && !open_.empty())
-                open_.back().links += static_cast<uint32_t>(
-                    std::min<uint64_t>(1000, whole_number(tag.attribute("count"))));
+            if (tag.name == "nvlink" && !open_.empty()) {
+                const uint64_t count = whole_number(tag.attribute("count"));
+                if (count == 0 || count > kMostLinks)
+                    return wrong(tag.line,
+                                 fmt::format("count of <nvlink> is '{}'; write the number of "
+                                             "links, 1 to {}",
+                                             tag.attribute("count").substr(0, 40), kMostLinks));
+                open_.back().links += static_cast<uint32_t>(count);
+            }
+            if (tag.name == "gpu" && !tag.attribute("dev").empty() &&
+                !devices_.insert(std::string(tag.attribute("dev"))).second)
+                return wrong(tag.line, fmt::format("there are two <gpu> with dev '{}'",
+                                                   tag.attribute("dev").substr(0, 40)));
             if (tag.name == "gpu")
                 architecture_ = static_cast<uint32_t>(
                     std::min<uint64_t>(999, whole_number(tag.attribute("sm"))));
@@ -127,6 +139,7 @@ private:
     const std::string& file_;
     NcclServer server_;
     std::vector<Open> open_;
+    std::set<std::string> devices_;  // dev of GPUs
     uint32_t architecture_ = 0;
     bool saw_system_ = false;
 };

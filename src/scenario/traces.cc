@@ -189,6 +189,15 @@ private:
         return fmt::format("{}.{}.et", prefix, rank);
     }
 
+    // A file after the first missing one: the trace is not complete.
+    void refuse_gap(const std::string& prefix, uint32_t missing, uint32_t most, uint32_t line) {
+        for (uint32_t rank = missing + 1; rank < most && !notes_.failed(); ++rank)
+            if (source_.files(name_of_rank(prefix, rank)))
+                notes_.fail(line,
+                            fmt::format("files: {} is missing, but {} is there",
+                                        name_of_rank(prefix, missing), name_of_rank(prefix, rank)));
+    }
+
     // The number of ranks that the entry names, or else of files.
     uint32_t count_ranks(const std::string& prefix) {
         const auto most = static_cast<uint32_t>(source_.ranks.size());
@@ -198,6 +207,7 @@ private:
             const auto bytes = source_.files(name_of_rank(prefix, rank));
             if (bytes) continue;
             if (rank == 0) notes_.fail(line, bytes.error().message);
+            refuse_gap(prefix, rank, most, line);
             return rank;
         }
         if (source_.files(name_of_rank(prefix, most)))

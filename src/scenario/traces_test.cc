@@ -38,6 +38,8 @@ TEST(traces, what_is_wrong_in_the_entry_or_in_a_file_is_said) {
     const std::map<std::string, std::string> files = {{"w.txt", std::string(kWorkload)},
                                                       {"g.json", "[1]"},
                                                       {"p.0.et", "\x7f"},
+                                                      {"q.0.et", "\x7f"},
+                                                      {"q.2.et", "\x7f"},
                                                       {"s.json", "{\"peak\": 1}"}};
     EXPECT_EQ(outcome("simai: {unit: us}", files),
               "s.yaml:3: `file` is missing; write file: a path");
@@ -47,6 +49,8 @@ TEST(traces, what_is_wrong_in_the_entry_or_in_a_file_is_said) {
     EXPECT_EQ(outcome("chakra: {files: none}", files), "s.yaml:3: cannot open none.0.et");
     EXPECT_EQ(outcome("chakra: {files: p, groups: g.json}", files),
               "g.json:1: it is no map of process groups; write {\"1\": [0, 1]}");
+    EXPECT_EQ(outcome("chakra: {files: q}", files),
+              "s.yaml:3: files: q.1.et is missing, but q.2.et is there");
     EXPECT_EQ(outcome("chakra: {files: p}", files),
               "p.0.et: byte 0: a message begins here that is longer than the file; is it an "
               "execution trace, and all of it?");

@@ -397,6 +397,8 @@ private:
 
 base::Result<Trace> read_workload(std::string_view text, std::string_view file,
                                   const WorkloadOptions& options) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
     return WorkloadReader(text, file, options).read();
 }
 

@@ -45,6 +45,11 @@ TEST(simai, teams_count_tensors_first_then_replicas) {
     EXPECT_EQ(team("REDUCESCATTER_DP_EP", 3), (std::vector<uint32_t>{3, 7}));
 }
 
+TEST(simai, a_byte_order_mark_is_no_part_of_the_policy) {
+    const std::string text = kHybrid + "1\na -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 8 0\n";
+    EXPECT_EQ(workload_of("\xef\xbb\xbf" + text).ranks.size(), workload_of(text).ranks.size());
+}
+
 TEST(simai, on_an_infinitely_fast_network_a_step_is_its_times) {
     const Trace trace = workload_of(kHybrid +
                                     "2\na -1 100 ALLREDUCE 8 20 NONE 0 3 ALLREDUCE 64 7\nb -1 1000 "
