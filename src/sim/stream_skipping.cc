@@ -235,11 +235,15 @@ bool RankStreams::plan_leap(const std::vector<Settling>& streams, const PaceGrou
     const Duration passed = parts_[0].ranks->until - Instant{};
     if (leap.doubt * kMostDoubt > passed + parts_[0].ranks->skipped + leap.time) return false;
     std::vector<uint64_t> leaps(left.size());
+    Duration apart{};  // how far a group's time is from the time that is jumped, at most
     for (size_t group = 0; group < left.size(); ++group) {
         const Duration period = groups.period(group);
         leaps[group] =
             std::min(left[group], static_cast<uint64_t>((leap.time + period / 2) / period));
+        const Duration beyond = lasting(group, leaps[group]) - leap.time;
+        apart = std::max({apart, beyond, Duration{} - beyond});
     }
+    leap.doubt += apart;
     for (const auto& [playing, stream] : streams)
         stream->progress->leap =
             leaps[groups.of(stream->progress->number)] * stream->progress->repetition.period;
