@@ -195,6 +195,9 @@ void add_sim(Command& program) {
     command.option("--threads", options->threads, "Number of threads; results do not depend on it",
                    {.shown = "N [1]", .from = 1, .to = 1024});
     add_skipping(command, options->input.skips, options->input.checks_skipping);
+    command.option("--join", options->input.most_packets,
+                   "With --skip: join packets of trees and chains that send more than this many",
+                   {.shown = "PACKETS [500000000]"});
     command.flag("--no-reuse", options->input.no_reuse,
                  "For training: simulate also what repeats exactly");
     command.flag("-q,--quiet", options->quiet, "Print only the verdict");

@@ -54,6 +54,10 @@ std::string skipping_text(const Facts& facts) {
         text = fmt::format("Skipped   nothing: {}, estimated error {}\n", skipping.why_not, doubt);
     else
         text = fmt::format("Skipped   nothing: {}\n", skipping.why_not);
+    const sim::Bursts& bursts = facts.setup.bursts;
+    if (bursts.packets > 1)
+        text += fmt::format("          inside servers {} packets are one, estimated error {}\n",
+                            bursts.packets, doubt);
     for (const workload::Job& job : facts.setup.program.jobs) {
         if (!job.training) continue;
         const auto in_program = std::ranges::count_if(job.training->stands_for,
@@ -84,6 +88,8 @@ void add_skipping(const Facts& facts, Json& json) {
            {"time_ratio", ratio_of(millionths(skipping.time, facts.span))},
            {"error_ratio", ratio_of(millionths(skipping.doubt, facts.span))},
            {"why_not", skipping.why_not}};
+    const sim::Bursts& bursts = facts.setup.bursts;
+    if (bursts.packets > 1) out["packets_joined"] = bursts.packets;
     if (!facts.setup.checks_skipping) return;
     out["check"] = nullptr;
     if (skipping.expected.ps > 0)

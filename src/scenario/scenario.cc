@@ -128,6 +128,7 @@ public:
         if (!error()) read_lists(overrides);
         if (!error()) check_reactions();
         if (const base::Error* wrong = error()) return *wrong;
+        join_packets(setup_, overrides.most_packets);
         return std::move(setup_);
     }
 

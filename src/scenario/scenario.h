@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "scenario/bursts.h"
 #include "scenario/files.h"
 #include "scenario/jobs.h"
 #include "scenario/notes.h"
@@ -30,6 +31,7 @@ struct Overrides {
     uint64_t most_tasks = kMostTasks;  // in a program; larger programs are refused
     bool skips = false;                // as in the setup; jobs are generated where possible
     bool checks_skipping = false;
+    uint64_t most_packets = kMostPackets;  // with `skips`: more are joined in bursts
     bool reuses = true;  // a simulated collective stands for others with the same result
 
     bool any() const {

@@ -571,6 +571,7 @@ transport::AdapterConfig Builder::adapter_config(uint32_t node) const {
     if (setup_.host.window_packets != 0)
         adapter.max_packets_outstanding = setup_.host.window_packets;
     adapter.envelope_bytes = cluster::Framing(f).adapter_envelope();
+    adapter.max_payload = std::max(adapter.max_payload, setup_.host.mtu);
     adapter.lane_of_level = lane_of_level();
     adapter.notifications = setup_.host.notifications;
     adapter.notifications.service_level =

@@ -418,6 +418,8 @@ void Ranks::finish(Result& result, Result* scale_up) const {
         for (uint32_t task = 0; task < program_.size(); ++task)
             result.tasks.push_back({at_[task], last_need_[task]});
     result.skipping = streams_.skipping();
+    result.skipping.doubt +=
+        (result.time - Instant{}) / 1'000 * setup_.bursts.doubt_per_million / 1'000;
     for (const auto& run : deciding_)
         if (run) result.serving.push_back(run->outcome());
     for (const RankPart& part : ground_.parts) {

@@ -213,6 +213,12 @@ struct ControlSettings {
     control::DistributedSettings distributed;
 };
 
+// How many packets one simulated packet inside servers stands for.
+struct Bursts {
+    uint32_t packets = 1;
+    int64_t doubt_per_million = 0;  // of the program's time
+};
+
 struct Setup {
     std::string name;  // of the scenario
     std::string fabric_name;
@@ -242,6 +248,7 @@ struct Setup {
     // part of it anyway and compares.
     bool skips = false;
     bool checks_skipping = false;
+    Bursts bursts;  // `scale_up` has them already
     uint64_t seed = 1;
     Instant stop = Instant::never();
 

@@ -18,8 +18,9 @@ MOST_ERROR = 0.01
 
 class Job:
     def __init__(self, name, servers, work, profile="ib-ndr", least=0.2, more="", is_quick=False,
-                 rails=8):
+                 rails=8, join=None):
         self.name = name
+        self.options = [] if join is None else ["--join", str(join)]
         self.least = least  # of the time that has to be skipped; None: a step is repeated instead
         self.is_quick = is_quick
         topology = f"rail:servers={servers},rails={rails},group={min(8, servers)}"
@@ -48,6 +49,12 @@ JOBS = [
         is_quick=True),
     Job("tree of 8, RoCE", 4, [collective("all_reduce", "256MiB", "tree")], "roce-v2-400g", 0,
         rails=2),
+    Job("tree of 8 in bursts", 4, [collective("all_reduce", "64MiB", "tree")], rails=2, least=0,
+        is_quick=True, join=1000),
+    Job("tree of 64 in bursts", 8, [collective("all_reduce", "128MiB", "tree")], least=0,
+        join=1000),
+    Job("chain of 64 in bursts", 8, [collective("broadcast", "64MiB", "ring")], least=0,
+        join=1000),
     Job("large tree of 64", 8, [collective("all_reduce", "1GiB", "tree")], least=0.1),
     Job("several steps of 64", 8,
         ["job: {steps: [{compute: 50us}, {all_reduce: {bytes: 8MiB, algorithm: ring}}, "
@@ -129,6 +136,8 @@ def complaints(job, full, skipped):
     share = skipped["skipping"]["time_ratio"]
     if job.least is not None and share < job.least:
         yield f"{share:.1%} were skipped, not {job.least:.0%}: {skipped['skipping']['why_not']}"
+    if job.options and "packets_joined" not in skipped["skipping"]:
+        yield "no packets were joined"
     worst = max(errors.values(), key=abs)
     print(f"{job.name}: {share:.1%} skipped, wrong by {worst:.3%} at most, estimated "
           f"{skipped['skipping']['error_ratio']:.3%}; {full['engine']['cpu_s']:.1f} s and "
@@ -144,7 +153,8 @@ def main():
                 continue
             path = pathlib.Path(folder) / "job.yaml"
             path.write_text(job.text)
-            for complaint in complaints(job, run(tulle, path), run(tulle, path, "--skip")):
+            skipped = run(tulle, path, "--skip", *job.options)
+            for complaint in complaints(job, run(tulle, path), skipped):
                 print(f"FAILED: {job.name}: {complaint}")
                 failed += 1
     return 1 if failed else 0

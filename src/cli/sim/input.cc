@@ -26,6 +26,7 @@ Result<scenario::Overrides> overrides_of(const SimInput& input) {
     overrides.seed = input.seed;
     overrides.skips = input.skips || input.checks_skipping;
     overrides.checks_skipping = input.checks_skipping;
+    overrides.most_packets = input.most_packets;
     overrides.reuses = !input.no_reuse;
     auto set = parse_settings(input.set);
     if (!set) return set.error();

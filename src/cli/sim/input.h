@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "scenario/bursts.h"
 #include "sim/setup.h"
 
 namespace tulle::cli {
@@ -30,6 +31,7 @@ struct SimInput {
     bool trace = false;
     bool skips = false;
     bool checks_skipping = false;
+    uint64_t most_packets = scenario::kMostPackets;
     bool no_reuse = false;
 
     // The file that describes what is simulated.
