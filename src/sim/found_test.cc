@@ -139,6 +139,18 @@ TEST(Found, a_storm_without_an_end_does_not_keep_the_run_from_ending) {
     for (const LinkResult& link : result.links) EXPECT_GE(link.paused.ps, 0);
 }
 
+// Tables may be written long after that, and nothing else happens until then.
+TEST(Found, work_that_was_done_long_before_the_stop_ends_the_run) {
+    auto setup = star(3);
+    setup.flows = {flow(0, 2, 100'000)};
+    setup.fabric.route.reroute_delay = Duration{10'000'000'000'000};
+    setup.faults = {{Fault::Kind::cable_down, Instant{} + microseconds(2), 1}};
+    setup.stop = Instant{} + Duration{1'000'000'000'000};
+    const Result result = run(setup);
+    EXPECT_EQ(result.end, Result::End::done);
+    EXPECT_LT(result.time, Instant{} + microseconds(1'000));
+}
+
 TEST(Found, a_stuck_run_lasts_until_the_last_thing_that_happened) {
     auto setup = star(3);
     setup.flows = {flow(0, 2, 100'000)};
