@@ -32,13 +32,13 @@ bool is_usual(const QueuePair& qp, const Packet& packet) {
 }
 
 // Fast paths for the most common packets: the middle of a WRITE, and an ACK in the middle of any
-// message.
+// message. Queue pairs that spread packets tell congestion control of each answer (unordered.h).
 bool goes_short_way(Core& core, QueuePair& qp, Instant now, const Packet& packet) {
     switch (packet.opcode) {
         case wire::opcode_of(Service::rc, wire::Operation::write_middle):
             return is_usual(qp, packet) && continue_write(core, qp, packet);
         case wire::opcode_of(Service::rc, wire::Operation::acknowledge):
-            return is_usual(qp, packet) && acknowledge_middle(core, qp, now, packet);
+            return is_usual(qp, packet) && !qp.spread && acknowledge_middle(core, qp, now, packet);
         default: return false;
     }
 }
