@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "cli/input.h"
-#include "topology/ibnetdiscover.h"
 #include "topology/spec.h"
+#include "topology/structure.h"
 
 namespace tulle::cli {
 namespace {
@@ -62,23 +62,30 @@ base::Result<Graph> read_fabric(const std::string& fabric, const std::string& fr
 }
 
 base::Result<FabricWithFaults> read_fabric_with_faults(const std::string& fabric,
-                                                       const std::string& from) {
-    const bool is_file = !from.empty() || !topology::is_spec(fabric);
-    const auto file = is_file ? open_file(fabric, from) : FabricFile{};
-    if (!file) return file.error();
-    if (!is_file || file->format != topology::Format::ibnetdiscover) {
-        auto graph = is_file ? topology::read(file->format, file->content, file->name)
-                             : read_fabric(fabric, from);
+                                                       SharedGuids shared) {
+    if (topology::is_spec(fabric)) {
+        auto graph = read_fabric(fabric, "");
         if (!graph) return graph.error();
-        return FabricWithFaults{*graph, *graph};
+        return FabricWithFaults{*graph, *graph, {}};
     }
-    auto written = topology::read_ibnetdiscover(file->content, file->name);
-    if (!written) return written.error();
-    Graph graph = *written;
-    drop_shared_guids(graph);
-    if (const auto error = graph.check())
+    const auto file = open_file(fabric, "");
+    if (!file) return file.error();
+    FabricWithFaults found;
+    if (file->format == topology::Format::ibnetdiscover) {
+        auto discovered = topology::read_discovered(file->content, file->name);
+        if (!discovered) return discovered.error();
+        found.as_written = std::move(discovered->graph);
+        found.lids = std::move(discovered->lids);
+    } else {
+        auto graph = topology::read_unchecked(file->format, file->content, file->name);
+        if (!graph) return graph.error();
+        found.as_written = std::move(*graph);
+    }
+    found.graph = found.as_written;
+    if (shared == SharedGuids::allowed) drop_shared_guids(found.graph);
+    if (const auto error = topology::check_structure(found.graph))
         return base::Error{fmt::format("{}: {}", file->name, error->message)};
-    return FabricWithFaults{std::move(graph), std::move(*written)};
+    return found;
 }
 
 }  // namespace tulle::cli

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "topology/format.h"
+#include "topology/ibnetdiscover.h"
 
 namespace tulle::cli {
 
@@ -14,13 +16,15 @@ base::Result<topology::Format> fabric_format(const std::string& name);
 // standard input.
 base::Result<topology::Graph> read_fabric(const std::string& fabric, const std::string& from);
 
-// The same for callers that report problems themselves: nodes that share a GUID are no error, but
-// lose it in `graph`.
+// A fabric with all its faults: it may be in pieces, hosts may lack cables, and nodes that share a
+// GUID have none in `graph`.
 struct FabricWithFaults {
-    topology::Graph graph;       // checked
-    topology::Graph as_written;  // with the GUIDs of the file
+    topology::Graph graph;
+    topology::Graph as_written;            // with the GUIDs of the file
+    std::vector<topology::GivenLid> lids;  // of the file
 };
+enum class SharedGuids : uint8_t { refused, allowed };
 base::Result<FabricWithFaults> read_fabric_with_faults(const std::string& fabric,
-                                                       const std::string& from);
+                                                       SharedGuids shared);
 
 }  // namespace tulle::cli

@@ -20,19 +20,6 @@ constexpr std::array<std::pair<std::string_view, Format>, 5> kNames{{
     {"slurm", Format::slurm},
 }};
 
-base::Result<Graph> read_unchecked(Format format, std::string_view content, std::string_view name) {
-    switch (format) {
-        case Format::yaml: return read_yaml(content, name);
-        case Format::hpcc: return read_hpcc(content, name);
-        case Format::ibnetdiscover: return read_ibnetdiscover(content, name);
-        case Format::dot:
-        case Format::slurm: break;
-    }
-    return base::Error{
-        "dot and slurm can be written, not read; what can be read is yaml, hpcc and "
-        "ibnetdiscover"};
-}
-
 }  // namespace
 
 std::optional<Format> format_named(std::string_view name) {
@@ -52,6 +39,19 @@ Format guess_format(std::string_view content) {
         return words[0].find('=') != std::string_view::npos ? Format::ibnetdiscover : Format::yaml;
     }
     return Format::yaml;
+}
+
+base::Result<Graph> read_unchecked(Format format, std::string_view content, std::string_view name) {
+    switch (format) {
+        case Format::yaml: return read_yaml(content, name);
+        case Format::hpcc: return read_hpcc(content, name);
+        case Format::ibnetdiscover: return read_ibnetdiscover(content, name);
+        case Format::dot:
+        case Format::slurm: break;
+    }
+    return base::Error{
+        "dot and slurm can be written, not read; what can be read is yaml, hpcc and "
+        "ibnetdiscover"};
 }
 
 base::Result<Graph> read(Format format, std::string_view content, std::string_view name) {

@@ -19,6 +19,8 @@ Format guess_format(std::string_view content);
 
 // Reads a fabric and checks it (Graph::check). `name` is the file's, for error messages.
 base::Result<Graph> read(Format format, std::string_view content, std::string_view name);
+// The same for callers that check it themselves.
+base::Result<Graph> read_unchecked(Format format, std::string_view content, std::string_view name);
 base::Result<std::string> write(Format format, const Graph& graph);
 
 }  // namespace tulle::topology

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "topology/structure.h"
 #include "topology/text.h"
 
 namespace tulle::topology {
@@ -137,12 +138,16 @@ size_t Graph::host_count() const {
 }
 
 std::optional<base::Error> Graph::check() const {
-    if (host_count() == 0) return wrong("the fabric has no hosts");
-    if (auto error = check_names(*this)) return error;
-    if (auto error = check_guids(*this)) return error;
-    if (auto error = check_ends(*this)) return error;
-    if (auto error = check_ports(*this)) return error;
+    if (auto error = check_structure(*this)) return error;
     return check_reach(*this);
+}
+
+std::optional<base::Error> check_structure(const Graph& graph) {
+    if (graph.host_count() == 0) return wrong("the fabric has no hosts");
+    if (auto error = check_names(graph)) return error;
+    if (auto error = check_guids(graph)) return error;
+    if (auto error = check_ends(graph)) return error;
+    return check_ports(graph);
 }
 
 Ports::Ports(const Graph& graph) : first_(graph.nodes.size() + 1) {

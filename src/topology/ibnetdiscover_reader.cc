@@ -88,7 +88,7 @@ class Reader {
 public:
     Reader(std::string_view content, std::string_view name) : content_(content), name_(name) {}
 
-    base::Result<Graph> read() {
+    base::Result<DiscoveredFabric> read() {
         for (const std::string_view line : split(content_, '\n')) {
             ++line_;
             if (auto error = read_line(line)) return *error;
@@ -97,7 +97,7 @@ public:
         name_nodes();
         find_servers();
         assign_tiers(graph_);
-        return std::move(graph_);
+        return DiscoveredFabric{std::move(graph_), std::move(lids_)};
     }
 
 private:
@@ -167,8 +167,9 @@ private:
         node.kind = kind;
         node.port_count = static_cast<uint16_t>(ports);
         node.guid = guid;
-        graph_.add(std::move(node));
+        const uint32_t added = graph_.add(std::move(node));
         ids_.push_back(*id);
+        if (kind == NodeKind::switch_node) note_lid({added, 0}, after.substr(after.rfind('"') + 1));
         return std::nullopt;
     }
 
@@ -185,12 +186,28 @@ private:
         if (*port > graph_.nodes[node].port_count)
             return wrong(line_, text("port ", *port, " of a node with ",
                                      graph_.nodes[node].port_count, " ports"));
+        const std::string_view comment =
+            cursor.rest().substr(std::min(cursor.rest().find('#'), cursor.rest().size()));
+        if (graph_.nodes[node].is_host())
+            note_lid({node, static_cast<uint16_t>(*port - 1)},
+                     comment.substr(0, comment.find('"')));
         listed_.push_back({{node, static_cast<uint16_t>(*port - 1)},
                            *peer,
                            static_cast<uint16_t>(*peer_port - 1),
                            speed_in(cursor.rest()),
                            line_});
         return std::nullopt;
+    }
+
+    // "lid 5 lmc 0" in a comment; a LID of 0 is none.
+    void note_lid(CableEnd owner, std::string_view comment) {
+        GivenLid given{owner};
+        const auto words = words_of(comment);
+        for (size_t i = 0; i + 1 < words.size(); ++i) {
+            if (words[i] == "lid") given.lid = parse_number<uint16_t>(words[i + 1]).value_or(0);
+            if (words[i] == "lmc") given.lmc = parse_number<uint8_t>(words[i + 1]).value_or(0);
+        }
+        if (given.lid != 0 && given.lmc <= 7) lids_.push_back(given);
     }
 
     static uint64_t key(CableEnd end) { return uint64_t{end.node} << 16 | end.port; }
@@ -208,6 +225,7 @@ private:
                              text("node \"", here.peer, "\" is not described in the file"));
             if (found->second == kNone) continue;
             const CableEnd peer{found->second, here.peer_port};
+            uint64_t rate_bps = here.rate_bps;
             if (peer.port >= graph_.nodes[peer.node].port_count)
                 return wrong(here.line, text("\"", here.peer, "\" has ",
                                              graph_.nodes[peer.node].port_count, " ports"));
@@ -217,11 +235,13 @@ private:
                     return wrong(here.line, text("this port and line ", there.line,
                                                  " do not agree on the cable between them"));
                 if (there.line < here.line) continue;  // the cable was added at its other end
+                if (here.rate_bps == 0 || (there.rate_bps != 0 && there.rate_bps < here.rate_bps))
+                    rate_bps = there.rate_bps;
             }
             Cable cable;
             cable.a = here.local;
             cable.b = peer;
-            cable.rate_bps = here.rate_bps;
+            cable.rate_bps = rate_bps;
             graph_.cables.push_back(cable);
         }
         return std::nullopt;
@@ -266,12 +286,19 @@ private:
     std::unordered_map<std::string_view, uint32_t> known_;  // id to node; kNone: left out
     std::vector<std::string_view> ids_;                     // by node
     std::vector<Listed> listed_;
+    std::vector<GivenLid> lids_;
     Graph graph_;
 };
 
 }  // namespace
 
 base::Result<Graph> read_ibnetdiscover(std::string_view text, std::string_view name) {
+    auto fabric = read_discovered(text, name);
+    if (!fabric) return fabric.error();
+    return std::move(fabric->graph);
+}
+
+base::Result<DiscoveredFabric> read_discovered(std::string_view text, std::string_view name) {
     return Reader(text, name).read();
 }
 

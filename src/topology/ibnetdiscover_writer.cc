@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <unordered_set>
@@ -27,6 +28,11 @@ public:
     explicit Writer(const Graph& graph) : graph_(graph), ports_(graph), guids_(node_guids(graph)) {
         for (const Node& node : graph.nodes)
             if (node.is_host()) ++adapters_[node.server];
+        uint32_t next = 1;
+        for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+            first_lid_.push_back(next);
+            next += graph.nodes[i].is_host() ? cabled_before(i, graph.nodes[i].port_count) : 1;
+        }
     }
 
     std::string write() {
@@ -42,8 +48,18 @@ private:
     std::string id(uint32_t node) const {
         return text(graph_.nodes[node].is_host() ? "\"H-" : "\"S-", hex(guid(node), 16), "\"");
     }
-    // From 1 on; 0 once the LIDs of a subnet are used up.
-    static uint32_t lid(uint32_t node) { return node < kMaxLid ? node + 1 : 0; }
+    uint32_t cabled_before(uint32_t node, uint32_t port) const {
+        const auto links = ports_.of(node).first(port);
+        return static_cast<uint32_t>(
+            std::count_if(links.begin(), links.end(), [](auto& link) { return link.is_cabled(); }));
+    }
+    // One for each switch and each cabled port of a host, from 1 on; 0 once the LIDs of a subnet
+    // are used up.
+    uint32_t lid(uint32_t node, uint32_t port = 0) const {
+        const uint32_t lid =
+            first_lid_[node] + (graph_.nodes[node].is_host() ? cabled_before(node, port) : 0);
+        return lid <= kMaxLid ? lid : 0;
+    }
 
     // Adapters of a server with several are named as drivers do it, so that a reader finds the
     // server.
@@ -84,8 +100,8 @@ private:
         if (graph_.nodes[peer].is_host())
             out_ += text("(", hex(guid(peer) + link.peer.port + 1), ") ");
         out_ += "\t\t# ";
-        if (is_host) out_ += text("lid ", lid(i), " lmc 0 ");
-        out_ += text(description(peer), " lid ", lid(peer));
+        if (is_host) out_ += text("lid ", lid(i, port), " lmc 0 ");
+        out_ += text(description(peer), " lid ", lid(peer, link.peer.port));
         const std::string speed = ib_speed_text(graph_.cables[link.cable].rate_bps);
         if (!speed.empty()) out_ += text(" ", speed);
         out_ += '\n';
@@ -95,6 +111,7 @@ private:
     Ports ports_;
     std::unordered_map<uint32_t, uint32_t> adapters_;  // number of adapters of each server
     std::vector<uint64_t> guids_;                      // by node
+    std::vector<uint32_t> first_lid_;                  // by node
     std::string out_;
 };
 

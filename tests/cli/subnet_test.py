@@ -108,7 +108,7 @@ class Check(Files):
         tables = self.write("lost.dump", "\n".join(lines) + "\n")
         found = report("check", fabric, "--tables", tables, code=1)
         self.assertEqual(found["reach"]["lost_host_pairs"], 2)
-        self.assertIn("from switch0 to h2 (LID 6): switch1 has no port that leads on",
+        self.assertIn("from switch0 to h2 (LID 3): switch1 has no port that leads on",
                       found["reach"]["details"])
 
         lines = subnet("route", fabric, "--dump", "-").splitlines()
@@ -157,6 +157,64 @@ class Check(Files):
         broken = self.write("r.conf", "red=0x10: h0\n")
         self.assertIn("r.conf:1: a partition ends with a ';'",
                       refusal("check", "star:5", "--partitions", broken))
+
+    def test_a_fabric_in_pieces_is_routed_and_named(self):
+        fabric = self.fabric("line:4")
+        text = fabric.read_text()
+        lines = [line for line in text.splitlines()
+                 if not (line.startswith("[3]") and '# "switch2"' in line)  # at switch1
+                 and not (line.startswith("[2]") and '"switch1"' in line and "[3]" in line)]
+        broken = self.write("broken.txt", "\n".join(lines) + "\n")
+        found = report("check", broken, code=1)
+        self.assertEqual(found["reach"]["pieces"], 2)
+        self.assertEqual(found["reach"]["apart_host_pairs"], 2 * 2 * 2)
+        self.assertEqual(found["reach"]["host_pairs"], 2 * 2)
+        self.assertIn("the fabric is in 2 pieces: no cables join 8 pairs of hosts",
+                      found["reach"]["details"])
+        self.assertFalse(found["credit_loops"]["is_wrong"])
+        self.assertEqual(report("route", broken)["pieces"], 2)
+        lonely = text + '\nCa 1 "H-9" # "h9"\n'
+        found = report("check", self.write("lonely.txt", lonely), code=1)
+        self.assertEqual(found["reach"]["details"], ["h9 has no cable"])
+
+    def test_lids_are_those_of_the_file(self):
+        fabric = self.fabric("fat-tree:k=4")
+        self.assertIn("'h0'", [line for line in subnet("route", fabric, "--dump", "-").splitlines()
+                               if line.startswith("0x0001 ")][0])
+        self.assertTrue(report("route", fabric)["are_lids_of_the_file"])
+        self.assertFalse(report("route", fabric, "--lmc", "1")["are_lids_of_the_file"])
+        text = fabric.read_text().replace("# lid 2 lmc 0", "# lid 1 lmc 0")
+        twice = self.write("twice.txt", text)
+        self.assertFalse(report("route", twice)["are_lids_of_the_file"])
+        found = report("check", twice, code=1)
+        self.assertEqual(found["lids"]["details"], ["1 is that of h0 and of h1"])
+
+    def test_tables_that_use_one_of_two_ways_are_uneven(self):
+        fabric = self.fabric("fat-tree:k=4")
+        lines = subnet("route", fabric, "--dump", "-").splitlines()
+        at = ""
+        for i, line in enumerate(lines):
+            at = line if line.startswith("Unicast") else at
+            if "'leaf0'" in at and "Channel Adapter" in line and " 004 " in line:
+                lines[i] = line.replace(" 004 ", " 003 ")  # leaf0 sends all up to spine0
+        found = report("check", fabric, "--tables", self.write("one.dump", "\n".join(lines)),
+                       code=1)
+        self.assertFalse(found["reach"]["is_wrong"])
+        self.assertTrue(found["shifts"]["is_wrong"])
+        self.assertIn("the tables of fat-tree have 1.00 on average on this fabric",
+                      found["shifts"]["details"])
+
+    def test_the_slower_end_of_a_cable_counts(self):
+        fabric = self.fabric("leaf-spine:leaves=3,spines=2,hosts=2")
+        at = fabric.read_text()
+        for name in ("leaf0", "spine1"):
+            lines = at.splitlines()
+            begin = [i for i, line in enumerate(lines) if f'# "{name}" enhanced' in line][0]
+            other = "spine1" if name == "leaf0" else "leaf0"
+            place = [i for i in range(begin, begin + 6) if f'# "{other}"' in lines[i]][0]
+            lines[place] = lines[place].replace("4xHDR", "4xEDR")
+            found = report("check", self.write("slow.txt", "\n".join(lines)), code=1)
+            self.assertEqual(found["cables"]["odd"], 1, name)
 
     def test_a_dump_of_another_fabric_is_refused(self):
         other = self.write("other.dump", subnet("route", "star:3", "--dump", "-"))

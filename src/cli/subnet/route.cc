@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/result_files.h"
 #include "cli/subnet/routed.h"
+#include "control/subnet/check/reach.h"
 #include "control/subnet/dump.h"
 
 namespace tulle::cli {
@@ -20,6 +21,7 @@ struct Summary {
     uint64_t hosts = 0;
     uint64_t entries = 0;
     uint32_t longest = 0;  // longest path, in links between switches
+    uint32_t pieces = 0;   // with hosts
 };
 
 uint32_t longest_to(const control::Subnet& subnet, const control::ForwardingTables& tables,
@@ -50,6 +52,7 @@ uint32_t longest_to(const control::Subnet& subnet, const control::ForwardingTabl
 Summary summarise(const Routed& routed) {
     Summary summary;
     const control::Subnet& subnet = routed.subnet;
+    summary.pieces = control::count_pieces(subnet);
     for (uint32_t lid = 0; lid < subnet.lid_end(); ++lid) {
         if (subnet.place(lid).owner.node == control::kNone) continue;
         ++summary.lids;
@@ -73,7 +76,10 @@ std::string text_of_routes(const Routed& routed) {
                             : fmt::format("{:<14}{:>10}   {}\n", label, value, more);
     };
     line("LIDs", summary.lids,
-         fmt::format("{} of hosts, {} of switches", summary.hosts, routed.subnet.switch_count()));
+         fmt::format("{} of hosts, {} of switches{}", summary.hosts, routed.subnet.switch_count(),
+                     routed.has_given_lids ? ", as the file gives them" : ""));
+    if (summary.pieces > 1)
+        line("Pieces", summary.pieces, "with hosts, which no cables join to one another");
     line("Entries", summary.entries, "in all forwarding tables");
     line("Longest path", summary.longest, "links between switches");
     line("Lanes", routing.lanes.count,
@@ -92,6 +98,8 @@ std::string json_of_routes(const Routed& routed) {
     json["hosts"] = summary.hosts;
     json["switches"] = routed.subnet.switch_count();
     json["lids"] = summary.lids;
+    json["are_lids_of_the_file"] = routed.has_given_lids;
+    json["pieces"] = summary.pieces;
     json["entries"] = summary.entries;
     json["longest_path_links"] = summary.longest;
     json["lanes"] = routing.lanes.count;
@@ -112,15 +120,16 @@ std::string json_of_routes(const Routed& routed) {
 }  // namespace
 
 int route_subnet(const RouteOptions& options) {
-    const auto graph = read_fabric(options.fabric, "");
-    if (!graph) return fail("subnet route", graph.error(), kInputWrong);
+    const auto fabric = read_fabric_with_faults(options.fabric, SharedGuids::refused);
+    if (!fabric) return fail("subnet route", fabric.error(), kInputWrong);
     std::optional<Routed> routed;
-    auto files = ResultFiles::open(
-        {{options.json_file, [&] { return json_of_routes(*routed); }},
-         {options.dump_file,
-          [&] { return control::write_lfts(*graph, routed->subnet, routed->routing.tables); }}});
+    auto files = ResultFiles::open({{options.json_file, [&] { return json_of_routes(*routed); }},
+                                    {options.dump_file, [&] {
+                                         return control::write_lfts(fabric->graph, routed->subnet,
+                                                                    routed->routing.tables);
+                                     }}});
     if (!files) return fail("subnet route", files.error(), kInputWrong);
-    auto found = route_by_engine(*graph, options.engine, static_cast<uint8_t>(options.lanes),
+    auto found = route_by_engine(*fabric, options.engine, static_cast<uint8_t>(options.lanes),
                                  static_cast<uint8_t>(options.lmc));
     if (!found) return fail("subnet route", found.error(), kInputWrong);
     routed.emplace(std::move(*found));

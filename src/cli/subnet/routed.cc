@@ -19,11 +19,13 @@ base::Error unknown_engine(const std::string& name) {
 
 }  // namespace
 
-base::Result<Routed> route_by_engine(const topology::Graph& graph, const std::string& engine,
+base::Result<Routed> route_by_engine(const FabricWithFaults& fabric, const std::string& engine,
                                      uint8_t max_lanes, uint8_t lmc) {
+    const topology::Graph& graph = fabric.graph;
     const control::RoutingEngine* const named = control::routing_engine_named(engine);
     if (!engine.empty() && named == nullptr) return unknown_engine(engine);
-    const auto owners = control::assign_lids(graph, lmc);
+    const auto given = lmc == 0 ? control::given_lids(graph, fabric.lids) : std::nullopt;
+    const auto owners = given ? base::Result(*given) : control::assign_lids(graph, lmc);
     if (!owners) return owners.error();
     auto subnet = control::Subnet::make(graph, *owners);
     if (!subnet) return subnet.error();
@@ -34,7 +36,8 @@ base::Result<Routed> route_by_engine(const topology::Graph& graph, const std::st
                          : control::route_by_shape(*subnet, options);
     const double seconds =
         static_cast<double>(std::clock() - start) / static_cast<double>(CLOCKS_PER_SEC);
-    return Routed{std::move(*subnet), chosen.engine, std::move(chosen.routing), seconds};
+    return Routed{std::move(*subnet), chosen.engine, std::move(chosen.routing), seconds,
+                  given.has_value()};
 }
 
 base::Result<Routed> route_by_dump(const topology::Graph& graph, const std::string& file) {

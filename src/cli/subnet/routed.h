@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/fabric_input.h"
 #include "control/subnet/routing/engines.h"
 
 namespace tulle::cli {
@@ -13,11 +14,13 @@ struct Routed {
     control::Subnet subnet;
     const control::RoutingEngine* engine = nullptr;  // null: the tables are from a dump
     control::Routing routing;
-    double cpu_seconds = 0;  // spent on routing
+    double cpu_seconds = 0;       // spent on routing
+    bool has_given_lids = false;  // those of the file
 };
 
-// An empty `engine` means: chosen by the topology.
-base::Result<Routed> route_by_engine(const topology::Graph& graph, const std::string& engine,
+// An empty `engine` means: chosen by the topology. LIDs are those of the file if it gives all, and
+// `lmc` is 0.
+base::Result<Routed> route_by_engine(const FabricWithFaults& fabric, const std::string& engine,
                                      uint8_t max_lanes, uint8_t lmc = 0);
 base::Result<Routed> route_by_dump(const topology::Graph& graph, const std::string& file);
 

@@ -41,6 +41,29 @@ base::Result<LidOwners> assign_lids(const Graph& graph, uint8_t lmc) {
     return owners;
 }
 
+std::optional<LidOwners> given_lids(const Graph& graph, std::span<const topology::GivenLid> lids) {
+    const Ports ports(graph);
+    LidOwners owners{{kNone, 0}};
+    size_t wanted = 0;
+    for (uint32_t node = 0; node < graph.nodes.size(); ++node)
+        for (const Ports::Link& link : ports.of(node))
+            wanted += graph.nodes[node].is_host() && link.is_cabled();
+    wanted += graph.switch_count();
+    for (const topology::GivenLid& given : lids) {
+        const bool is_host = graph.nodes[given.owner.node].is_host();
+        if (is_host && !ports.at(given.owner).is_cabled()) continue;
+        const uint32_t end = given.lid + (is_host ? 1u << given.lmc : 1u);
+        if (end - 1 > kMaxUnicastLid) return std::nullopt;
+        if (end > owners.size()) owners.resize(end, {kNone, 0});
+        for (uint32_t lid = given.lid; lid < end; ++lid) {
+            if (owners[lid].node != kNone) return std::nullopt;
+            owners[lid] = given.owner;
+        }
+        --wanted;
+    }
+    return wanted == 0 ? std::optional(owners) : std::nullopt;
+}
+
 base::Result<Subnet> Subnet::make(const Graph& graph, const LidOwners& owners,
                                   const std::vector<bool>& cable_down) {
     Subnet subnet;

@@ -8,12 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "topology/graph.h"
+#include "topology/ibnetdiscover.h"
 
 namespace tulle::control {
 
@@ -30,6 +32,11 @@ using LidOwners = std::vector<topology::CableEnd>;
 // LIDs from 1 upwards in the order of the nodes, as in `tulle topo --to ibnetdiscover`. The first
 // of the 2^lmc LIDs of a port is a multiple of 2^lmc.
 base::Result<LidOwners> assign_lids(const topology::Graph& graph, uint8_t lmc = 0);
+
+// The LIDs that a file gives; nothing unless it gives every switch and every cabled port of a host
+// LIDs of its own.
+std::optional<LidOwners> given_lids(const topology::Graph& graph,
+                                    std::span<const topology::GivenLid> lids);
 
 class Subnet {
 public:

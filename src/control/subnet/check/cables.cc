@@ -45,4 +45,15 @@ std::vector<SharedGuid> shared_guids(const Graph& graph) {
     return shared;
 }
 
+std::vector<SharedLid> shared_lids(std::span<const topology::GivenLid> lids) {
+    std::vector<SharedLid> shared;
+    std::unordered_map<uint32_t, topology::CableEnd> owner;
+    for (const topology::GivenLid& given : lids)
+        for (uint32_t lid = given.lid; lid < given.lid + (1u << given.lmc); ++lid) {
+            const auto [found, is_new] = owner.try_emplace(lid, given.owner);
+            if (!is_new) shared.push_back({static_cast<uint16_t>(lid), found->second, given.owner});
+        }
+    return shared;
+}
+
 }  // namespace tulle::control

@@ -1,9 +1,10 @@
 // Finds faults of a fabric before anything is routed.
 #pragma once
 
+#include <span>
 #include <vector>
 
-#include "topology/graph.h"
+#include "topology/ibnetdiscover.h"
 
 namespace tulle::control {
 
@@ -22,5 +23,13 @@ struct SharedGuid {
     uint32_t second = 0;
 };
 std::vector<SharedGuid> shared_guids(const topology::Graph& graph);
+
+// Two ports with the same LID.
+struct SharedLid {
+    uint16_t lid = 0;
+    topology::CableEnd first;
+    topology::CableEnd second;
+};
+std::vector<SharedLid> shared_lids(std::span<const topology::GivenLid> lids);
 
 }  // namespace tulle::control

@@ -33,6 +33,16 @@ public:
           stops_at_(subnet.switch_count()) {}
 
     Reach follow_all() {
+        uint64_t hosts = 0;
+        std::vector<uint64_t> hosts_of(subnet_.switch_count());  // by piece
+        for (uint32_t s = 0; s < subnet_.switch_count(); ++s) {
+            hosts += subnet_.hosts_at(s);
+            hosts_of[piece_[s]] += subnet_.hosts_at(s);
+        }
+        for (const uint64_t here : hosts_of) {
+            reach_.pieces += here > 0;
+            reach_.apart_host_pairs += here * (hosts - here);
+        }
         for (uint32_t lid = 0; lid < subnet_.lid_end(); ++lid)
             if (subnet_.place(lid).home != kNone) follow(lid);
         return std::move(reach_);
@@ -109,6 +119,14 @@ private:
 
 Reach check_reach(const Subnet& subnet, const ForwardingTables& tables) {
     return Follower(subnet, tables).follow_all();
+}
+
+uint32_t count_pieces(const Subnet& subnet) {
+    const std::vector<uint32_t> piece = pieces_of(subnet);
+    std::vector<bool> has_hosts(piece.size());
+    for (uint32_t s = 0; s < piece.size(); ++s)
+        if (subnet.hosts_at(s) > 0) has_hosts[piece[s]] = true;
+    return static_cast<uint32_t>(std::count(has_hosts.begin(), has_hosts.end(), true));
 }
 
 std::vector<uint32_t> path_of(const Subnet& subnet, const ForwardingTables& tables, uint32_t source,

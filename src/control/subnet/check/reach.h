@@ -25,7 +25,9 @@ struct Reach {
     uint64_t looping_other = 0;
     uint64_t lost_between_switches = 0;  // both ends are switches: only management
     uint64_t looping_between_switches = 0;
-    std::vector<LostPath> lost;  // examples, each with a host at an end
+    uint64_t apart_host_pairs = 0;  // pairs of hosts that no cables join
+    uint32_t pieces = 0;            // of switches that cables join, with a host at least
+    std::vector<LostPath> lost;     // examples, each with a host at an end
     std::vector<LostPath> looping;
 
     bool is_whole() const {
@@ -34,6 +36,9 @@ struct Reach {
 };
 
 Reach check_reach(const Subnet& subnet, const ForwardingTables& tables);
+
+// Parts with hosts that no cables join to one another.
+uint32_t count_pieces(const Subnet& subnet);
 
 // The links from a switch to a LID, until the tables end or a switch repeats.
 std::vector<uint32_t> path_of(const Subnet& subnet, const ForwardingTables& tables, uint32_t source,
