@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <span>
 #include <tuple>
 
+#include "base/random.h"
 #include "control/subnet/check/spread.h"
 #include "control/subnet/routing/tree_order.h"
 
@@ -121,6 +123,22 @@ bool Balance::is_tree() const {
     for (uint32_t id = 0; id < subnet_.link_count(); ++id)
         if (rank_[subnet_.link(id).from] == rank_[subnet_.link(id).to]) return false;
     return true;
+}
+
+uint32_t orders_to_try(const Subnet& subnet) {
+    constexpr uint64_t kMost = 32;
+    constexpr uint64_t kBudget = 60'000;  // steps of tables and paths
+    const uint64_t switches = subnet.switch_count();
+    uint64_t hosts = 0;
+    for (uint32_t s = 0; s < switches; ++s) hosts += subnet.hosts_at(s);
+    const uint64_t steps = (switches + hosts) * switches + hosts * hosts;
+    return static_cast<uint32_t>(std::min(kMost, kBudget / std::max<uint64_t>(steps, 1)));
+}
+
+std::vector<uint32_t> shuffled_homes(std::vector<uint32_t> homes, uint32_t number) {
+    base::RandomStream random({.seed = number, .kind = 18, .index = 0});
+    random.shuffle(std::span(homes));
+    return homes;
 }
 
 uint64_t conflicts_of_shifts(const Subnet& subnet, const ForwardingTables& tables) {

@@ -73,7 +73,8 @@ struct Detours {
 // `engine` finds. Connected switches that it leaves out join the nearest switch that has a way. If
 // links are not used evenly, each LID then chooses again, now that all others are known: once in a
 // tree, several times elsewhere. `Passes::one` prevents this. Of all these tables, those with the
-// fewest collisions of shifts are taken.
+// fewest collisions of shifts are taken. On small fabrics that are no trees, other orders of homes
+// are tried besides.
 enum class Passes : uint8_t { one, several };
 inline constexpr int kMostPasses = 5;  // chosen: on tori, more passes gain nothing
 struct Filled {
@@ -126,6 +127,11 @@ void for_each_lid_with_ways(const Subnet& subnet, Engine& engine,
         }
 }
 
+// How many other orders to try: fewer on larger fabrics, so that they take about a millisecond.
+uint32_t orders_to_try(const Subnet& subnet);
+// The homes in another order for each `number`.
+std::vector<uint32_t> shuffled_homes(std::vector<uint32_t> homes, uint32_t number);
+
 // How much flows of shifts collide, to compare tables of one subnet.
 uint64_t conflicts_of_shifts(const Subnet& subnet, const ForwardingTables& tables);
 
@@ -158,6 +164,14 @@ Filled fill(const Subnet& subnet, Engine&& engine, const std::vector<uint32_t>& 
                                    balance.choose(lid, ways, tables);
                                });
         if (!is_tree) keep_if_better(tables, true);
+    }
+    for (uint32_t i = 1; !is_tree && i <= orders_to_try(subnet); ++i) {
+        Balance another(subnet);
+        for_each_lid_with_ways(subnet, engine, shuffled_homes(homes, i),
+                               [&](uint16_t lid, const Ways& ways, const Detours&) {
+                                   another.choose(lid, ways, tables);
+                               });
+        keep_if_better(tables);
     }
     if (!is_tree) return filled;
     ForwardingTables from_above = filled.tables;

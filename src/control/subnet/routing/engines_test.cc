@@ -151,6 +151,25 @@ TEST(min_hop_routing, spreads_a_torus_as_well_as_opensm_does) {
     EXPECT_LT(static_cast<double>(spread.sum_of_most) / spread.shifts, 6.35);
 }
 
+// On a graph of 16 switches and 8 hosts OpenSM's tables had 1.29 flows on average where one order
+// of homes gave 1.57; the best of several orders gives 1.00.
+TEST(min_hop_routing, is_as_good_as_the_best_of_several_orders_on_small_graphs) {
+    int graphs = 0;
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+        const Subnet subnet = subnet_of(random_graph(seed));
+        if (Balance(subnet).is_tree()) continue;
+        ++graphs;
+        const uint64_t conflicts = conflicts_of_shifts(subnet, route_min_hop(subnet, {}).tables);
+        for (uint32_t i = 1; i <= orders_to_try(subnet); ++i) {
+            const auto homes = shuffled_homes(homes_in_order(subnet), i);
+            const auto other = fill(subnet, ShortestWays(subnet), homes, Passes::one);
+            EXPECT_LE(conflicts, conflicts_of_shifts(subnet, other.tables)) << "seed " << seed;
+        }
+    }
+    EXPECT_GT(graphs, 20);
+    EXPECT_EQ(orders_to_try(subnet_of("fat-tree:k=36,tiers=2")), 0u);
+}
+
 TEST(min_hop_routing, leaves_a_credit_loop_in_a_ring) {
     const Subnet subnet = subnet_of("ring:5");
     const Routing routing = route_min_hop(subnet, {});
