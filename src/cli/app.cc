@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -75,11 +76,16 @@ void add_commands(Command& program) {
 int run(int argc, const char* const* argv) {
     // Without SIGPIPE a closed pipe is a failed write (output.h), so temporary files are removed.
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);  // the same for a file that grows too large
     end_cleanly_by_signals();
     remember_command(argc, argv);
     try {
         return run_program({"tulle", kDescription, kProgramExamples, version()}, add_commands, argc,
                            argv);
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr,
+                   "tulle: there is not enough memory; take fewer hosts or less work, or raise the "
+                   "limit (ulimit -v)\n");
     } catch (const std::exception& error) {
         fmt::print(stderr, "tulle: {}\n", printable(error.what()));
     }

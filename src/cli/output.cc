@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "cli/exit_code.h"
+#include "cli/input.h"
 #include "cli/wrap.h"
 
 namespace tulle::cli {
@@ -155,6 +156,9 @@ base::Result<FileToBe> FileToBe::create(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
         return base::Error{fmt::format("cannot write {}: it is a directory; name a file", name)};
+    if (is_input(path))
+        return base::Error{fmt::format(
+            "cannot write {}: it is an input of this command; name another file", name)};
     if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
         Descriptor direct(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
         if (!direct) return cannot_write(name, errno);

@@ -15,7 +15,10 @@ bool is_same_file(const std::string& a, const std::string& b) {
     std::error_code ignored;
     if (fs::exists(a, ignored) && !fs::is_regular_file(a, ignored)) return false;
     if (fs::equivalent(a, b, ignored)) return true;
-    return fs::weakly_canonical(a, ignored) == fs::weakly_canonical(b, ignored);
+    const auto place = [&](const std::string& path) {
+        return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
+    };
+    return place(a) == place(b);
 }
 
 std::optional<base::Error> find_twice(const std::vector<ResultFiles::Wanted>& wanted) {

@@ -14,7 +14,7 @@ import termios
 import threading
 import unittest
 
-from program import TULLE, main, open_terminal, tulle
+from program import CAPTURES, TULLE, main, open_terminal, tulle
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 SLOW = "topology: fat-tree:k=4\nwork: [{permutation: {bytes: 200KB}}]\n"
@@ -177,6 +177,18 @@ class Terminal(unittest.TestCase):
         self.assertEqual([line for line in narrow.splitlines() if len(line) > 80], [])
         self.assertIn("Verdict: ", narrow)
 
+    def test_every_command_fits_into_80_columns(self):
+        example = str(ROOT / "examples" / "pfc-victim.yaml")
+        for words in (("why", example, "--causes", "1"), ("list", "examples"),
+                      ("list", "topologies"), ("topo", "fat-tree:k=4"),
+                      ("subnet", "route", "fat-tree:k=4"), ("model", "llama3-8b", "--tp", "8",
+                                                             "--gpus", "8"),
+                      ("compare", example, "--fabrics", "ib-ndr,roce-v2-400g,tcp-ethernet"),
+                      ("decode", str(CAPTURES / "cm-reject.pcap"))):
+            shown = self.shown(*words)
+            self.assertNotEqual(shown, "")
+            self.assertEqual([line for line in shown.splitlines() if len(line) > 80], [], words)
+
 
 class Refused(unittest.TestCase):
     def setUp(self):
@@ -235,8 +247,20 @@ class Refused(unittest.TestCase):
                           refusal("sim", incast, "--json", first, "--csv", second))
             self.assertIn("two outputs go to one file",
                           refusal("compare", incast, "--json", first, "--html", second))
+        self.assertIn("two outputs go to one file", refusal("sim", incast, "--json", "out", "--csv",
+                                                            "./out", cwd=self.folder.name))
         output("sim", incast, "--json", "/dev/null", "--csv", "/dev/null")
         self.assertFalse(pathlib.Path(out).exists())
+
+    def test_no_output_replaces_an_input(self):
+        incast = self.file("incast.yaml", INCAST)
+        capture = pathlib.Path(self.folder.name) / "capture.pcap"
+        shutil.copy(CAPTURES / "cm-reject.pcap", capture)
+        for words in (("sim", incast, "--json", self.folder.name + "/./incast.yaml"),
+                      ("compare", incast, "--html", incast), ("why", incast, "--json", incast),
+                      ("decode", capture, "--json", capture)):
+            self.assertIn("it is an input of this command", refusal(*words))
+        self.assertEqual(pathlib.Path(incast).read_text(), INCAST)
 
     def test_every_packet_lost_is_questioned(self):
         # Presets with sanitizers build no drop-ins; refusals need none.
@@ -251,6 +275,29 @@ class Refused(unittest.TestCase):
         good = self.file("good.yaml", INCAST + "profile: ib-ndr\n")
         self.assertIn("command line:1: credits.lane_buffer",
                       refusal("sim", good, "--set", "fabric.credits.lane_buffer=1KB"))
+
+
+class Limits(unittest.TestCase):
+    @staticmethod
+    def limited(kind, most, *words):
+        def limit():
+            resource.setrlimit(kind, (most, most))
+
+        return tulle(*words, preexec_fn=limit)
+
+    @unittest.skipIf(IS_SANITIZED, "a sanitizer takes more address space than is given here")
+    def test_too_little_memory_is_said(self):
+        result = self.limited(resource.RLIMIT_AS, 300 << 20, "topo", "fat-tree:k=128")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"tulle: there is not enough memory", result.stderr)
+
+    def test_a_file_that_grows_too_large_is_said_and_taken_away(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = self.limited(resource.RLIMIT_FSIZE, 100, "list", "profiles", "--json",
+                                  pathlib.Path(folder) / "list.json")
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(b"list.json': File too large", result.stderr)
+            self.assertEqual(os.listdir(folder), [])
 
 
 class FullDisk(unittest.TestCase):

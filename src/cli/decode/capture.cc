@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "cli/input.h"
 #include "decode/link_type.h"
 
 namespace tulle::cli {
@@ -62,6 +63,7 @@ base::Result<Capture> Capture::open(const std::string& path) {
     if (!capture.descriptor_)
         return base::Error{
             fmt::format("cannot open {}: {}", shown_name(path), std::strerror(errno))};
+    note_input(capture.descriptor_.get());
     struct stat status {};
     if (::fstat(capture.descriptor_.get(), &status) != 0)
         return base::Error{

@@ -43,6 +43,7 @@ sigset_t awaited() {
     const sigset_t set = awaited();
     sigprocmask(SIG_UNBLOCK, &set, nullptr);
     std::signal(SIGPIPE, SIG_DFL);
+    std::signal(SIGXFSZ, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(1);  // the parent ended before prctl()
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
