@@ -123,7 +123,7 @@ private:
         if (has_tree()) return check_tree(value);
         if (!has_ip())
             notes_.fail(value.line,
-                        fmt::format("control: BGP needs IP, which {} has not; write control: {}",
+                        fmt::format("control: BGP needs IP, and {} has none; write control: {}",
                                     setup_.fabric_name, is_infiniband() ? "sweep" : "given"));
         else if (setup_.fabric.route.kind != fabric::RouteKind::shortest)
             notes_.fail(value.line,

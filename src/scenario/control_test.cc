@@ -32,9 +32,8 @@ TEST(control, each_kind_of_fabric_has_its_own) {
     EXPECT_EQ(answer(with_control("roce-v2-400g", "sweep")),
               "s.yaml:4: control: RoCE v2 400G has no subnet manager; write control: distributed, "
               "or choose a profile of InfiniBand");
-    EXPECT_EQ(
-        answer(with_control("ib-ndr", "distributed")),
-        "s.yaml:4: control: BGP needs IP, which InfiniBand NDR has not; write control: sweep");
+    EXPECT_EQ(answer(with_control("ib-ndr", "distributed")),
+              "s.yaml:4: control: BGP needs IP, and InfiniBand NDR has none; write control: sweep");
     EXPECT_EQ(
         answer(with_control("roce-v2-400g", "bgp")),
         "s.yaml:4: control: 'bgp' is unknown here; write one of given, sweep, distributed, native");

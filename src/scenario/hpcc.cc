@@ -216,7 +216,7 @@ private:
         if (runs_hpcc())
             refuse_of_hpcc();
         else if (number("HAS_WIN", 1, 1) == 1)
-            wrong("HAS_WIN", "windows of a bandwidth-delay product are not there; write HAS_WIN 0");
+            wrong("HAS_WIN", "windows are not supported; write HAS_WIN 0");
         if (number("L2_BACK_TO_ZERO", 0, 1) == 1)
             wrong("L2_BACK_TO_ZERO", "hosts go back to the packet that was lost; write 0");
         if (number("RATE_BOUND", 1, 1) == 0)
@@ -280,9 +280,8 @@ private:
         fabric::Settings& fabric = setup().fabric;
         fabric.node.buffer_bytes = number("BUFFER_SIZE", 16, 1 << 20) << 20;
         if (!hosts_have_one_rate())
-            return wrong(
-                "TOPOLOGY_FILE",
-                "its hosts have links of different rates; hosts that differ are not there");
+            return wrong("TOPOLOGY_FILE",
+                         "its hosts have links of different rates; give all of them one rate");
         if (number("ENABLE_QCN", 1, 1) == 0) {
             fabric.marking = fabric::Marking::none;
             return;
@@ -326,9 +325,9 @@ private:
                 return;
             case kHpccMode: host.congestion = transport::Algorithm::hpcc; return read_hpcc();
             default:
-                wrong(
-                    "CC_MODE",
-                    fmt::format("mode {} is not there; 1 is DCQCN, 3 is HPCC, 7 is TIMELY", mode));
+                wrong("CC_MODE",
+                      fmt::format("mode {} is not supported; 1 is DCQCN, 3 is HPCC, 7 is TIMELY",
+                                  mode));
         }
     }
 

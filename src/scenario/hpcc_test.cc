@@ -153,16 +153,16 @@ TEST(hpcc, what_is_wrong_is_said_with_file_and_line) {
 
 TEST(hpcc, what_cannot_be_honoured_is_refused_with_what_to_write) {
     EXPECT_EQ(with("CC_MODE 8"),
-              "c.txt:1: CC_MODE: mode 8 is not there; 1 is DCQCN, 3 is HPCC, 7 is TIMELY");
+              "c.txt:1: CC_MODE: mode 8 is not supported; 1 is DCQCN, 3 is HPCC, 7 is TIMELY");
     EXPECT_EQ(with("CC_MODE 7"), "read");
     EXPECT_EQ(with("HAS_WIN 1"),
-              "c.txt:1: HAS_WIN: windows of a bandwidth-delay product are not there; write HAS_WIN "
+              "c.txt:1: HAS_WIN: windows are not supported; write HAS_WIN "
               "0");
     EXPECT_EQ(with("L2_BACK_TO_ZERO 1"),
               "c.txt:1: L2_BACK_TO_ZERO: hosts go back to the packet that was lost; write 0");
     EXPECT_EQ(with("TOPOLOGY_FILE fast.txt"),
-              "c.txt:1: TOPOLOGY_FILE: its hosts have links of different rates; hosts that differ "
-              "are not there");
+              "c.txt:1: TOPOLOGY_FILE: its hosts have links of different rates; give all of them "
+              "one rate");
     EXPECT_EQ(with("TOPOLOGY_FILE mixed.txt"),
               "c.txt:5: KMIN_MAP: it has no value for 400000000000, a rate of the links");
 }

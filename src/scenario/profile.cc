@@ -135,7 +135,7 @@ void read_source(const Source& source, const FileReader& files, int steps, Profi
         if (const Value* fabric = root->find("fabric"))
             for (const Key& key : fabric->keys)
                 if (is_override_list(key.name))
-                    notes.fail(key.line, fmt::format("a profile knows no {}; write them in a "
+                    notes.fail(key.line, fmt::format("a profile cannot have {}; write them in a "
                                                      "scenario",
                                                      key.name));
         for (const std::string_view section : {"fabric", "hosts"})

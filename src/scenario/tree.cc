@@ -101,9 +101,8 @@ private:
         const auto twice = std::adjacent_find(sorted.begin(), sorted.end(),
                                               [](auto& a, auto& b) { return a.first == b.first; });
         if (twice != sorted.end())
-            fail((twice + 1)->second,
-                 fmt::format("'{}' is written twice; it stands in line {} already", twice->first,
-                             twice->second));
+            fail((twice + 1)->second, fmt::format("'{}' is written twice; the first is in line {}",
+                                                  twice->first, twice->second));
         add(std::move(value));
     }
 
@@ -207,7 +206,7 @@ base::Result<Value> parse_tree(std::string_view text, std::string_view file) {
     } catch (const YAML::DeepRecursion& e) {
         return located(
             file, mark_line(e.mark),
-            fmt::format("{} lists and maps lie in one another; less is read", e.depth()));
+            fmt::format("lists and maps are nested {} deep; write fewer levels", e.depth()));
     } catch (const YAML::Exception& e) {
         return located(file, mark_line(e.mark),
                        fmt::format("this is no YAML: {}", in_plain_words(e.msg)));

@@ -31,7 +31,7 @@ TEST(tree, an_empty_text_is_an_empty_map) {
 
 TEST(tree, what_is_no_plain_yaml_is_refused_with_its_line) {
     EXPECT_EQ(error_of("a: 1\nb: 2\na: 3\n"),
-              "f.yaml:3: 'a' is written twice; it stands in line 1 already");
+              "f.yaml:3: 'a' is written twice; the first is in line 1");
     EXPECT_EQ(error_of("a: &x 1\nb: *x\n"),
               "f.yaml:1: anchors and aliases are not read; write the value out");
     EXPECT_EQ(error_of("a: 1\n---\nb: 1\n"), "f.yaml:2: a second document begins here; write one");
@@ -67,7 +67,7 @@ TEST(tree, an_empty_value_has_the_line_of_its_key) {
 
 TEST(tree, deep_nesting_ends_with_a_sentence) {
     EXPECT_EQ(error_of(std::string(100'000, '[')),
-              "f.yaml:1: 500 lists and maps lie in one another; less is read");
+              "f.yaml:1: lists and maps are nested 500 deep; write fewer levels");
     std::string deep;
     for (int i = 0; i < 2'000; ++i) deep += "- ";
     EXPECT_NE(error_of(deep), "read");

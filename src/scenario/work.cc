@@ -126,7 +126,7 @@ private:
             found = &kind;
         }
         if (found == nullptr)
-            notes_.fail(entry.line, fmt::format("the entry says not what is sent; write one of {}",
+            notes_.fail(entry.line, fmt::format("this work entry has no workload; add one of {}",
                                                 fmt::join(names, ", ")));
         return found;
     }

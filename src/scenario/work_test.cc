@@ -23,7 +23,7 @@ std::string with_fault(std::string_view fault) {
 
 TEST(work, an_entry_has_one_kind) {
     EXPECT_EQ(work_answer("{level: 1}"),
-              "s.yaml:3: the entry says not what is sent; write one of permutation, incast, shift, "
+              "s.yaml:3: this work entry has no workload; add one of permutation, incast, shift, "
               "bisection, flows, cm, hpcc_flows, all_reduce, reduce_scatter, all_gather, "
               "all_to_all, broadcast, job, training, experts, serving, memory, storage, chakra, "
               "simai, astra, kineto");
