@@ -142,6 +142,11 @@ public:
         return choices;
     }
 
+    bool only_compares(std::string_view text, std::string_view file) {
+        load(text, std::string(file));
+        return error() == nullptr && find("fabrics") && !find("profile");
+    }
+
 private:
     const base::Error* error() const {
         for (const auto& layer : layers_)
@@ -515,6 +520,10 @@ std::span<const KnownKey> topology_keys() {
 
 std::span<const KnownKey> fabric_choice_keys() {
     return kFabricChoiceKeys;
+}
+
+bool only_compares(std::string_view text, std::string_view file, const FileReader& files) {
+    return Composer(files).only_compares(text, file);
 }
 
 base::Result<std::vector<FabricChoice>> read_fabrics(std::string_view text, std::string_view file,

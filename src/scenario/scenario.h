@@ -49,6 +49,9 @@ struct FabricChoice {
 base::Result<std::vector<FabricChoice>> read_fabrics(std::string_view text, std::string_view file,
                                                      const FileReader& files);
 
+// Whether a scenario lists fabrics to compare, but no profile for a single run.
+bool only_compares(std::string_view text, std::string_view file, const FileReader& files);
+
 // `file` is the path of the text; paths in it are relative to its folder. Errors are one sentence
 // that begins with "file:line: ".
 base::Result<sim::Setup> read_scenario(std::string_view text, std::string_view file,

@@ -252,6 +252,12 @@ class Refused(unittest.TestCase):
         output("sim", incast, "--json", "/dev/null", "--csv", "/dev/null")
         self.assertFalse(pathlib.Path(out).exists())
 
+    def test_a_list_of_fabrics_is_no_choice_for_one_run_and_that_is_said(self):
+        both = self.file("both.yaml", INCAST + "fabrics: [ib-ndr, tcp-ethernet]\n")
+        said = tulle("sim", both).stderr.decode()
+        self.assertIn("lists fabrics for `tulle compare`; this run is on RoCE v2 400G", said)
+        self.assertEqual(tulle("sim", both, "--profile", "ib-ndr").stderr, b"")
+
     def test_no_output_replaces_an_input(self):
         incast = self.file("incast.yaml", INCAST)
         capture = pathlib.Path(self.folder.name) / "capture.pcap"

@@ -351,11 +351,10 @@ class Interrupt(InAFolder):
         for number in (signal.SIGINT, signal.SIGTERM):
             process = subprocess.Popen([TULLE, "sim", large, "--json", self.folder / "run.json"],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            # Not before the program can catch it.
-            status = pathlib.Path(f"/proc/{process.pid}/status")
+            # Not before it catches signals: then it starts the thread that watches the set-up.
+            threads = pathlib.Path(f"/proc/{process.pid}/task")
             for _ in range(MOST_POLLS):
-                caught = int(status.read_text().partition("SigCgt:")[2].split()[0], 16)
-                if caught >> (number - 1) & 1:
+                if len(list(threads.iterdir())) > 1:
                     break
             process.send_signal(number)
             printed, complaint = process.communicate(timeout=60)

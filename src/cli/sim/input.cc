@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -115,6 +116,12 @@ std::optional<Error> add_paths(const std::string& file, sim::Setup& setup) {
     return std::nullopt;
 }
 
+bool chooses_profile(const SimInput& input) {
+    return !input.profile.empty() || std::ranges::any_of(input.set, [](const std::string& setting) {
+        return setting.starts_with("profile=");
+    });
+}
+
 Result<SimTask> read_source(const SimInput& input) {
     if (input.is_trace()) return read_trace(input);
     const std::string& file = input.source();
@@ -128,7 +135,14 @@ Result<SimTask> read_source(const SimInput& input) {
     if (!setup) return setup.error();
     if (!input.paths.empty())
         if (auto error = add_paths(input.paths, *setup)) return *error;
-    return SimTask{std::move(*setup), {}, *text, {}};
+    SimTask task{std::move(*setup), {}, *text, {}};
+    if (!input.scenario.empty() && !chooses_profile(input) &&
+        scenario::only_compares(*text, file, read_text))
+        task.notes.push_back(
+            fmt::format("{} lists fabrics for `tulle compare`; this run is on {}, "
+                        "the usual one; --profile takes another",
+                        file, task.setup.fabric_name));
+    return task;
 }
 
 // A scenario has already read its settings.
