@@ -105,23 +105,6 @@ TEST(Unordered, many_queue_pairs_into_one_port_leave_its_line_to_data) {
     }
 }
 
-// Answers that are not coalesced wait behind data, and only the last of them tells what arrived.
-TEST(Unordered, fast_paths_find_the_same_as_slow_ones) {
-    Lab lab = lab_of("uec-400g", "star:3");
-    lab.host.coalesce_acks = false;
-    lab.host.answers_apart = false;
-    lab.host.ack_every = 1;
-    lab.host.congestion = transport::Algorithm::swift;
-    for (uint32_t i = 0; i < 3; ++i)
-        for (const uint32_t by : {1u, 2u})
-            lab.flows.push_back({.source = i, .destination = (i + by) % 3, .bytes = 300'000});
-    const Result fast = run(lab);
-    lab.host.short_ways = lab.fabric.short_ways = false;
-    const Result slow = run(lab);
-    for (size_t i = 0; i < fast.flows.size(); ++i)
-        EXPECT_EQ(fast.flows[i].completion, slow.flows[i].completion) << i;
-}
-
 // A permutation over all paths of a non-blocking tree, by the sender.
 TEST(Unordered, a_sprayed_permutation_reaches_nine_tenths_of_the_limit) {
     for (const PathPolicy policy : {PathPolicy::oblivious, PathPolicy::reps}) {

@@ -58,6 +58,11 @@ DEFECTS = {
         "from.offers_detours && transit.hops <= kHopsInGroup)",
         "from.offers_detours && transit.hops <= 16 * kHopsInGroup)",
     ),
+    "a fast path tells congestion control of fewer answers": (
+        "src/transport/adapter.cc",
+        "is_usual(qp, packet) && !qp.spread && acknowledge_middle(",
+        "is_usual(qp, packet) && acknowledge_middle(",
+    ),
     "telemetry does not cross from partition to partition": (
         "src/fabric/cabling.cc",
         "    if (crossing.telemetry != nullptr) telemetry->of(index) = *crossing.telemetry;\n",
