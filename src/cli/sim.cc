@@ -198,6 +198,7 @@ void add_sim(Command& program) {
     command.option("--join", options->input.most_packets,
                    "With --skip: join packets of trees and chains that send more than this many",
                    {.shown = "PACKETS [500000000]"});
+    command.need("--join", "--skip");
     command.flag("--no-reuse", options->input.no_reuse,
                  "For training: simulate also what repeats exactly");
     command.flag("-q,--quiet", options->quiet, "Print only the verdict");
