@@ -25,6 +25,10 @@ public:
     PerformanceAgent& performance(uint32_t node) { return performance_[node]; }
     CongestionAgent& congestion(uint32_t node) { return congestion_[node]; }
     SaClient& client(uint32_t node) { return clients_[node]; }
+    // Repeats what the client at a node has registered, at the manager with this LID.
+    void register_again(uint32_t node, uint16_t to) {
+        if (SaClient* const client = client_at(node)) client->register_again(to);
+    }
     // The administration that answers at a node; nullptr: none.
     void set_administration(uint32_t node, Administration* administration) {
         administrations_[node] = administration;

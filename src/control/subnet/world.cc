@@ -388,6 +388,10 @@ void World::drain(uint32_t node) {
             touch(i);
         }
     }
+    if (agents_[node].poll_reregister()) {
+        gmps_.register_again(node, agents_[node].port(1).master_sm_lid.value);
+        drain_gmps(node);
+    }
     set_timer(node);
 }
 
@@ -440,6 +444,11 @@ void World::touch(size_t number) {
     const wire::SmInfo info = living.manager->info();
     agents_[living.node].set_manager(now_, info);
     const bool is_master = info.state == wire::kSmMaster;
+    if (is_master && !living.was_master) {  // it knows nothing that was registered elsewhere
+        living.administration = std::make_unique<Administration>(*living.manager);
+        living.manager->set_groups(now_, living.administration->groups());
+    }
+    living.was_master = is_master;
     gmps_.set_administration(living.node, is_master ? living.administration.get() : nullptr);
     if (info.activity_count != living.sweeps) {
         living.sweeps = info.activity_count;

@@ -149,6 +149,7 @@ private:
         std::unique_ptr<Administration> administration;
         uint32_t node = 0;
         uint32_t sweeps = 0;  // that administration has been told of
+        bool was_master = false;
         base::Instant free_at{};
         bool sends = false;  // an event is pending
         base::Instant timer = base::Instant::never();

@@ -298,6 +298,7 @@ bool Agent::set_port(uint8_t number, const PortInfo& wanted) {
         (wanted.port_state == wire::kPortActive && port.port_state == wire::kPortArmed) ||
         wanted.port_state == port.port_state;
     if (moves && !is_next && wanted.port_state != wire::kPortDown) return false;
+    reregisters_ |= wanted.client_reregister && !node_.is_switch;
     port.m_key = wanted.m_key;
     port.m_key_lease_period = wanted.m_key_lease_period;
     port.m_key_protect_bits = wanted.m_key_protect_bits;

@@ -12,6 +12,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -75,6 +76,8 @@ public:
     // The SMInfo of the manager at this node; nothing: there is no manager.
     void set_manager(base::Instant now, const std::optional<wire::SmInfo>& info);
     std::optional<ManagerControl> poll_manager_control();
+    // True once after a manager set ClientReregister: clients repeat what they have registered.
+    bool poll_reregister() { return std::exchange(reregisters_, false); }
 
     const AgentNode& node() const { return node_; }
     const AgentCounters& counters() const { return counters_; }
@@ -120,6 +123,7 @@ private:
     NodeTables tables_;
     std::optional<wire::SmInfo> manager_;
     std::optional<ManagerControl> manager_control_;
+    bool reregisters_ = false;
     std::vector<base::Instant> lease_ends_;  // by port
     Traps traps_;
     std::deque<SmpOut> out_;

@@ -19,6 +19,7 @@ using LidsByGuid = std::map<uint64_t, uint16_t>;
 
 struct FoundPort {
     bool is_known = false;
+    bool was_active = false;  // when it was discovered: some manager brought it up before
     wire::PortInfo info;
     uint32_t peer = kNone;  // a node
     uint8_t peer_port = 0;

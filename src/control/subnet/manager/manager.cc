@@ -170,6 +170,7 @@ PortInfo Manager::wanted_port(const SmpRequest& request) const {
         plan_.enforces_partitions(fabric_, request.node, number);
     const bool has_lid = !found.is_switch || number == 0;
     wanted.lid.value = has_lid ? lid_of(found, lids_) : uint16_t{0};
+    wanted.client_reregister = phase_ == Phase::call_clients;
     wanted.lmc = found.is_switch ? uint8_t{0} : settings_.lmc;
     wanted.port_state = request.wanted_state;
     wanted.physical_state = wire::kPhysicalNoChange;
@@ -338,6 +339,7 @@ void Manager::take_port(const SmpRequest& request, const MadBytes& smp) {
     FoundPort& port = found.ports[number];
     port.info = *wire::parse<PortInfo>(smp.data());
     port.is_known = true;
+    if (phase_ == Phase::discover) port.was_active = port.info.port_state == wire::kPortActive;
     if (phase_ != Phase::discover || number == 0 || !port.is_up()) return;
     // If the other end was asked first, the peer of this port is known already.
     const bool is_own_port = !found.is_switch && !found.path.empty();
@@ -444,7 +446,11 @@ void Manager::next_phase(base::Instant now) {
                 if (state_ == wire::kSmMaster) return begin_sweep(now);  // the handover failed
                 phase_ = Phase::idle;
                 break;
-            case Phase::control_congestion: return end_sweep(now);
+            case Phase::control_congestion:
+                complete_ = fabric_;
+                enter(Phase::call_clients, now);
+                break;
+            case Phase::call_clients: return end_sweep(now);
             case Phase::write_groups: phase_ = Phase::idle; break;
             case Phase::idle: break;
         }
@@ -463,6 +469,7 @@ void Manager::enter(Phase phase, base::Instant) {
         case Phase::arm: set_states(wire::kPortArmed); break;
         case Phase::activate: set_states(wire::kPortActive); break;
         case Phase::control_congestion: control_congestion(); break;
+        case Phase::call_clients: call_clients(); break;
         case Phase::write_groups: write_groups(); break;
         default: break;
     }
@@ -470,7 +477,7 @@ void Manager::enter(Phase phase, base::Instant) {
 
 void Manager::end_sweep(base::Instant now) {
     phase_ = Phase::idle;
-    complete_ = fabric_;
+    if (!is_dirty_) is_new_master_ = false;
     ++activity_;
     looks_ = 0;
     poll_at_ = now + settings_.look_interval;
@@ -563,6 +570,7 @@ void Manager::forget_lost_tables() {
 // A new master does not know what another master has written.
 void Manager::become_master() {
     other_wrote_ |= state_ != wire::kSmMaster;
+    is_new_master_ |= state_ != wire::kSmMaster;
     state_ = wire::kSmMaster;
 }
 
@@ -649,6 +657,20 @@ void Manager::control_congestion() {
     for (uint32_t node = 0; node < fabric_.size(); ++node)
         plan_.list_congestion(fabric_, node, sets);
     ask_unless_written(sets);
+}
+
+// What hosts registered with another manager is not known here. A port that nobody has brought up
+// before has registered nothing.
+void Manager::call_clients() {
+    if (!is_new_master_) return;
+    for_each_link_port([&](uint32_t node, uint8_t number, const PortInfo&) {
+        if (fabric_[node].is_switch || !fabric_[node].ports[number].was_active) return;
+        window_.ask({.node = node,
+                     .attribute = wire::kSmpPortInfo,
+                     .modifier = number,
+                     .is_set = true,
+                     .wanted_state = wire::kPortNoChange});
+    });
 }
 
 void Manager::set_states(wire::PortState state) {

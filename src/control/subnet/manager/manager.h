@@ -93,6 +93,7 @@ private:
         arm,
         activate,
         control_congestion,
+        call_clients,  // a new master asks hosts to repeat what they registered
         write_groups
     };
 
@@ -128,6 +129,7 @@ private:
     bool write_lanes();
     void write_groups();
     void control_congestion();
+    void call_clients();
     void ask_unless_written(const std::vector<SmpRequest>& sets);
     void set_states(wire::PortState state);
     template <class Visit>
@@ -155,7 +157,8 @@ private:
     std::vector<MulticastGroup> groups_;
     bool groups_changed_ = false;
     bool other_wrote_ = false;  // another manager may have written to any node
-    uint8_t lane_rounds_ = 0;   // in this sweep
+    bool is_new_master_ = false;
+    uint8_t lane_rounds_ = 0;  // in this sweep
 
     base::Instant poll_at_ = base::Instant::never();
     uint8_t polls_lost_ = 0;

@@ -43,6 +43,8 @@ class SaClient {
 public:
     // `to`: the LID of the manager. One question at a time.
     void ask(base::Instant now, uint16_t to, const SaQuestion& question);
+    // Repeats the groups that it joined, its services and subscriptions, when it asks nothing else.
+    void register_again(uint16_t to);
     void on_mad(base::Instant now, uint16_t from, const MadBytes& mad);
     void on_timer(base::Instant now);
     std::optional<GmpOut> poll_transmit(base::Instant now);
@@ -54,9 +56,19 @@ public:
     std::vector<wire::Notice> take_notices() { return std::exchange(notices_, {}); }
 
 private:
+    void begin(base::Instant now, uint16_t to, const SaQuestion& question);
     void send(base::Instant now);
-    void finish(SaAnswer answer);
+    void finish(base::Instant now, SaAnswer answer);
+    void note_registration(const SaQuestion& question);
 
+    SaQuestion question_;
+    bool is_pending_ = false;
+    bool is_again_ = false;  // the question repeats a registration
+    std::vector<SaQuestion> registered_;
+    std::deque<SaQuestion> again_;
+    base::Instant again_at_{};  // not before
+    uint8_t again_tries_ = 0;
+    uint16_t again_to_ = 0;
     uint16_t to_ = 0;
     uint64_t transaction_ = 0;
     MadBytes request_;

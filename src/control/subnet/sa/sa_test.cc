@@ -391,6 +391,33 @@ TEST(subscribers, hear_of_ports_that_go_and_come_and_of_groups) {
     EXPECT_EQ(traps(), std::vector<uint16_t>{});
 }
 
+// The master dies: hosts repeat what they registered at the one that takes over.
+TEST(administration, of_a_new_master_hears_again_what_was_registered) {
+    const topology::Graph graph = graph_of("fat-tree:k=4");
+    World world(graph, {});
+    const auto hosts = graph.endpoints();
+    const size_t master = world.add_manager(hosts[0], {.priority = 5});
+    world.start_manager(master);
+    world.start_manager(world.add_manager(hosts[9], {.priority = 1}));
+    ASSERT_TRUE(world.run_until_at_rest(world.now() + base::Duration{60'000'000'000'000}));
+    for (const size_t i : {1u, 6u, 13u})
+        ASSERT_EQ(join(world, hosts[i], group_gid(1)).status, wire::kStatusOk);
+    ASSERT_EQ(join(world, hosts[2], group_gid(2)).status, wire::kStatusOk);
+    ASSERT_EQ(
+        join(world, hosts[2], group_gid(2), wire::kJoinFullMember, wire::kMethodDelete).status,
+        wire::kStatusOk);
+    world.kill_manager(master);
+    world.run_until(world.now() + base::Duration{120'000'000'000'000});
+    ASSERT_EQ(world.manager(1).state(), wire::kSmMaster);
+    const SaAnswer members = world.ask(
+        hosts[3],
+        question_of(wire::kMethodGetTable, wire::kSaMcMemberRecord, 0, wire::McMemberRecord{}));
+    ASSERT_EQ(members.count(), 3u);
+    const uint16_t mlid = members.record<wire::McMemberRecord>(0).mlid.value;
+    EXPECT_EQ(copies_of(world, graph, hosts[1], mlid),
+              (std::map<uint32_t, int>{{hosts[6], 1}, {hosts[13], 1}}));
+}
+
 TEST(administration, survives_any_bytes) {
     const topology::Graph graph = graph_of("star:3");
     World world(graph, {});
