@@ -163,8 +163,9 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
         app.exit(error, text, text);
         return print_all(chosen.words, text.str());
     }
-    fmt::print(stderr, "{}: {}; `{} --help` explains the command line\n", chosen.words,
-               printable(sentence_of(error, app, *chosen.app)), chosen.words);
+    const std::string what = printable(sentence_of(error, app, *chosen.app));
+    fmt::print(stderr, "{}: {}{} `{} --help` explains the command line\n", chosen.words, what,
+               what.ends_with('?') ? "" : ";", chosen.words);
     return kInputWrong;
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "scenario/settings.h"
 #include "workload/message.h"
 
@@ -83,7 +85,11 @@ private:
     void read_state(const Value& map, const Value* cable, const Value* node, sim::Fault fault) {
         const Value* state = map.find("state");
         const std::string_view word = state != nullptr ? std::string_view(state->text) : "";
-        if (word != "down" && word != "up" && word != "flapping")
+        constexpr std::string_view kWords[] = {"down", "up", "flapping"};
+        if (!word.empty() && std::ranges::find(kWords, word) == std::end(kWords))
+            return notes_.fail(state->line,
+                               fmt::format("state: {}", base::unknown_word(word, kWords)));
+        if (word.empty())
             return notes_.fail(state ? state->line : map.line,
                                "what becomes of it is missing; write state: down, state: up or "
                                "state: flapping");

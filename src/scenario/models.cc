@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/words.h"
+
 namespace tulle::scenario {
 namespace {
 
@@ -82,9 +84,12 @@ Model read_model(KeyReader& reader) {
     std::vector<std::string_view> names;
     for (const Model& one : workload::models()) names.push_back(one.name);
     notes.fail(value->line,
-               fmt::format("there is no model '{}'; there are {}, or write its shape: "
-                           "{{layers: 32, hidden: 4096, heads: 32, vocabulary: 32000}}",
-                           value->text.substr(0, 40), fmt::join(names, ", ")));
+               fmt::format(
+                   "there is no model '{}'; {}", value->text.substr(0, 40),
+                   base::did_you_mean(value->text, names,
+                                      fmt::format("there are {}, or write its shape: {{layers: 32, "
+                                                  "hidden: 4096, heads: 32, vocabulary: 32000}}",
+                                                  base::joined(names)))));
     return model;
 }
 

@@ -123,6 +123,8 @@ TEST(faults, what_is_wrong_with_one_is_said) {
     EXPECT_EQ(with_fault("{at: 1us, cable: h0-h1, state: down}"),
               "s.yaml:3: there is no cable 'h0-h1'; both nodes are there, but not so many cables "
               "between them");
+    EXPECT_EQ(with_fault("{at: 1us, cable: h0-leaf0, state: dwn}"),
+              "s.yaml:3: state: 'dwn' is unknown here; did you mean 'down'?");
     EXPECT_EQ(with_fault("{at: 1us, cable: h0-leaf0#1, state: down}"),
               "s.yaml:3: there is no cable 'h0-leaf0#1'; both nodes are there, but not so many "
               "cables between them");
