@@ -20,7 +20,7 @@ public:
     }
 
     // Accounts for one link of the chain; `now_` is the end of what is accounted for. Its end is
-    // seen by the rank `seen_by`.
+    // seen by the rank `seen_by`, that of a flow by none.
     void follow(const ChainLink& link, uint32_t seen_by) {
         if (!link.is_task) return follow_flow(static_cast<uint32_t>(link.id));
         const ChainTask task = ranks_.task_of(link);
@@ -63,12 +63,13 @@ private:
     }
 
     // The end of a message. A switch may send copies of it to many hosts; each notes its arrival.
+    // A long flow is several messages with one number, all of which end at once if it fails.
     auto end_of(const ChainLink& link, const ChainTask& task, uint32_t seen_by) const {
         const auto kind = link.arrives ? MessageNote::Kind::arrived : MessageNote::Kind::completed;
         const auto [first, last] =
             notes_.equal_range(std::tuple(task.tier, link.is_task, task.id, kind));
         const auto one = first == last ? notes_.end() : first;
-        if (one == notes_.end() || std::next(one) == last) return one;
+        if (seen_by == kNobody || one == notes_.end() || std::next(one) == last) return one;
         const RankPlace& rank = setup_.ranks[seen_by];
         const uint32_t host = task.tier == Tier::scale_up ? rank.scale_up : rank.endpoint;
         const auto is_own = [&](const auto& note) { return note.second.endpoint == host; };
@@ -137,12 +138,13 @@ std::array<bool, 2> is_smooth(const Setup& setup, const Result& result) {
 TimeAccount account_for(const Setup& setup, const std::vector<ChainLink>& chain, const Ranks& ranks,
                         const Network& network, const Network* scale_up) {
     Accountant accountant(setup, ranks, network, scale_up);
-    for (size_t i = 0; i < chain.size(); ++i) {
-        const bool is_last = i + 1 == chain.size();
-        const bool is_task = chain[i].is_task;
-        const uint32_t next = is_last ? ranks.last().rank : ranks.task_of(chain[i + 1]).rank;
-        accountant.follow(chain[i], is_task ? next : kNobody);
-    }
+    const auto seen_by = [&](size_t link) {
+        if (!chain[link].is_task) return kNobody;
+        if (link + 1 == chain.size()) return ranks.last().rank;
+        return ranks.task_of(chain[link + 1]).rank;
+    };
+    for (size_t link = 0; link < chain.size(); ++link)
+        accountant.follow(chain[link], seen_by(link));
     TimeAccount account = accountant.finish(chain);
     for (const auto& [loss, packets] : network.losses())
         account.losses.push_back({loss.place, loss.cause, packets});

@@ -192,6 +192,19 @@ TEST(TimeAccount, of_a_packet_that_is_lost_and_sent_again) {
     EXPECT_EQ(account_of(setup), expected);
 }
 
+// Its messages have one number, and all of them end when the first one fails.
+TEST(TimeAccount, of_a_flow_of_several_messages_that_fails) {
+    Lab setup = row_of(1, 1);
+    setup.flows[0].bytes = 3 * cluster::kMessageBytes;
+    setup.host.ack_timeout = 2;
+    setup.host.retry_count = 0;
+    setup.faults = {{.kind = Fault::Kind::cable_down, .at = Instant{}, .subject = 1}};
+    const auto result = drive::run(setup, {.explains = true});
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_NE(result->flows[0].status, transport::Status::success);
+    EXPECT_GE(result->account.total(), Duration{2 * 4'096'000}) << "the timeout is in it";
+}
+
 // A request of a RETH there, and all packets back. The first and the last have an AETH, so that the
 // last comes as much later as those before it had to wait for the first.
 TEST(TimeAccount, of_a_read) {
