@@ -27,8 +27,12 @@ public:
     };
     using Entries = std::map<std::pair<uint32_t, uint32_t>, Entry>;
 
-    Journal(const sim::Setup& network, const Result& result, std::vector<uint32_t> rank_of_node)
-        : network_(network), framing_(network.fabric), rank_of_node_(std::move(rank_of_node)) {
+    Journal(const workload::Program& program, const sim::Setup& network, const Result& result,
+            std::vector<uint32_t> rank_of_node)
+        : program_(program),
+          network_(network),
+          framing_(network.fabric),
+          rank_of_node_(std::move(rank_of_node)) {
         has_slow_receivers_ = std::ranges::any_of(network.faults, [](const sim::Fault& fault) {
             return fault.kind == sim::Fault::Kind::slow_receiver;
         });
@@ -76,10 +80,16 @@ private:
         if (rank_of_node_[from] != topology::kNone)
             note(left_, number, rank_of_node_[from], captured.at);
         if (rank_of_node_[to] != topology::kNone)
-            note(arrived_, number, rank_of_node_[to],
+            note(arrived_, sum_of(number), rank_of_node_[to],
                  captured.at + cable_delay(network_, cable) + network_.fabric.link.fec_delay +
                      toll_after_last_bit(packet, cable_rate(network_, cable)) +
                      network_.host.receive_latency);
+    }
+
+    // The contribution that completed a sum stands for it: which one depends on the run.
+    uint32_t sum_of(uint32_t number) const {
+        const bool is_part = number < program_.size() && program_[number].is_part_of_sum();
+        return is_part ? program_[number].reduction : number;
     }
 
     // A receiver takes what comes as it comes, so some of the toll is paid by then.
@@ -95,6 +105,7 @@ private:
         return all > on_line ? all - on_line : Duration{};
     }
 
+    const workload::Program& program_;
     const sim::Setup& network_;
     cluster::Framing framing_;
     std::vector<uint32_t> rank_of_node_;
@@ -113,7 +124,7 @@ Journal read_journal(const sim::Setup& setup, const Result& result, Tier tier) {
         const uint32_t endpoint = is_up ? place.scale_up : place.endpoint;
         if (endpoint != topology::kNone) ranks[hosts[endpoint]] = rank;
     }
-    return {network, is_up ? *result.scale_up : result, std::move(ranks)};
+    return {setup.program, network, is_up ? *result.scale_up : result, std::move(ranks)};
 }
 
 class Auditor {
@@ -133,7 +144,7 @@ public:
             for (const uint32_t need : program_.needs(i)) at = std::max(at, seen(need, task.rank));
             posted_[i] = at == Instant::never() ? at : earliest_post(task, at);
             if (task.kind == Task::Kind::compute || task.kind == Task::Kind::read) continue;
-            const Instant left = journal(task).left(number_of(i), task.rank);
+            const Instant left = journal(task).left(i, task.rank);
             if (left == Instant::never()) continue;
             if (posted_[i] == Instant::never())
                 return name(i) + " was sent, but what it waits for has not come";
@@ -161,9 +172,6 @@ private:
     }
     const Journal& journal(const Task& task) const {
         return journals_[static_cast<size_t>(task.tier)];
-    }
-    uint32_t number_of(uint32_t task) const {
-        return program_[task].is_part_of_sum() ? program_[task].reduction : task;
     }
     Duration copy(const Task& task) const {
         const sim::Staging& staging = setup_.host.staging;
