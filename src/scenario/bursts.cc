@@ -17,10 +17,10 @@ using workload::GeneratedPhase;
 using workload::Placement;
 using workload::Schedule;
 
-constexpr uint64_t kMostBytes = 60'000;  // of a burst: lengths on the wire have 16 bits
-constexpr uint64_t kBurstsOfBuffer = 4;  // that a lane's buffer holds at least; chosen
-constexpr uint32_t kServers = 8;         // of the part that is measured; chosen
-constexpr uint64_t kPartOfBytes = 8;     // so many times fewer bytes there; chosen
+constexpr uint64_t kMostBurstBytes = 60'000;  // of a burst: lengths on the wire have 16 bits
+constexpr uint64_t kBurstsOfBuffer = 4;       // that a lane's buffer holds at least; chosen
+constexpr uint32_t kServers = 8;              // of the part that is measured; chosen
+constexpr uint64_t kPartOfBytes = 8;          // so many times fewer bytes there; chosen
 constexpr uint64_t kLeastBytesOfPart = 1 << 20;
 
 // Whether all work is one job of trees and chains.
@@ -49,8 +49,8 @@ uint32_t most_joined(const sim::Setup& inside) {
     if (inside.fabric.flow_control != fabric::FlowControl::credits || inside.fabric.telemetry ||
         inside.host.paths.are_several())
         return 1;
-    const uint64_t bytes =
-        std::min<uint64_t>(kMostBytes, inside.fabric.credits.lane_buffer_bytes / kBurstsOfBuffer);
+    const uint64_t bytes = std::min<uint64_t>(
+        kMostBurstBytes, inside.fabric.credits.lane_buffer_bytes / kBurstsOfBuffer);
     return static_cast<uint32_t>(std::max<uint64_t>(1, bytes / inside.host.mtu));
 }
 

@@ -222,7 +222,7 @@ simplified:
 - A subnet manager sends directed SMPs, 64 at a time. Switches take 5 us to pass one on and 20 us to
   answer it. After a trap it looks at the whole fabric and writes only the blocks of tables that
   changed. A cable that came back carries data once its ports are active. Lanes that a routing
-  engine asks for are not simulated. With `fabric.route.choice: adaptive` (or flowlet, spray)
+  engine asks for are those of the packets. With `fabric.route.choice: adaptive` (or flowlet, spray)
   switches also get the group of all ports that lead somewhere in as few hops, and leave out those
   without light by themselves; SMPs that carry groups are not counted.
 - BGP is that of RFC 7938: external sessions over every cable between switches, a prefix for the
