@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "report/time_shares.h"
+
 namespace tulle::report::causes {
 namespace {
 
