@@ -22,7 +22,7 @@ struct Flowlet {
 
 class Flowlets {
 public:
-    explicit Flowlets(base::Duration gap) : gap_(gap), places_(kFirstPlaces) {}
+    explicit Flowlets(base::Duration gap) : gap_(gap) {}
 
     // Whether a flow that was last seen in this place has not rested since.
     bool is_close(const Flowlet& flowlet, base::Instant now) const {
@@ -30,6 +30,7 @@ public:
     }
     // The place of this flow. If it is not close, it says nothing about the flow.
     Flowlet& of(uint32_t flow, base::Instant now) {
+        if (places_.empty()) places_.resize(kFirstPlaces);
         for (;;) {
             if (Flowlet* place = find(flow, now)) return *place;
             grow(now);
@@ -63,7 +64,7 @@ private:
     }
 
     base::Duration gap_;
-    std::vector<Flowlet> places_;
+    std::vector<Flowlet> places_;  // none until a flow asks: most switches have no flowlets
 };
 
 }  // namespace tulle::fabric
