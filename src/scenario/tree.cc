@@ -26,7 +26,7 @@ base::Error located(std::string_view file, uint32_t line, std::string_view sente
 // What the parser says of the mistakes that people make most, in plain words.
 std::string in_plain_words(const std::string& message) {
     using namespace YAML::ErrorMsg;
-    constexpr std::pair<const char*, const char*> kSayings[] = {
+    const std::pair<const char*, const char*> sayings[] = {
         {END_OF_MAP, "this line begins further left or right than those it belongs to"},
         {END_OF_SEQ, "this line begins further left or right than those it belongs to"},
         {END_OF_MAP_FLOW, "a { is not closed by a }"},
@@ -36,7 +36,7 @@ std::string in_plain_words(const std::string& message) {
          "a ':' cannot stand here; mind the indentation (no tabs), and put texts with ': ' in "
          "quotes"},
     };
-    for (const auto& [parser, plain] : kSayings)
+    for (const auto& [parser, plain] : sayings)
         if (message == parser) return plain;
     return message;
 }
