@@ -76,10 +76,16 @@ struct LaneRule {
     bool operator==(const LaneRule&) const = default;
 };
 
+// A layer for each link, by Subnet::port_index of the port that sends on it.
+using LinkLayers = std::vector<uint32_t>;
+
 struct Lanes {
     uint8_t count = 1;                    // data lanes in use
     std::vector<uint8_t> service_levels;  // by LID and switch of the sender; empty: all are 0
     LaneRule rule;
+    // By lane: every path of the lane takes links of rising layers, so they form no credit loop. A
+    // repair keeps this true, and need not look at other paths. Empty: not known.
+    std::vector<LinkLayers> layers;
 
     uint8_t service_level(uint32_t source, uint32_t lid, uint32_t switch_count) const {
         return service_levels.empty() ? 0 : service_levels[size_t{lid} * switch_count + source];

@@ -50,6 +50,13 @@ public:
         return true;
     }
 
+    LinkLayers layers() const {
+        std::vector<uint32_t> order(subnet_.link_count());
+        for (uint32_t link = 0; link < order.size(); ++link) order[place_[link]] = link;
+        return layers_in_order(subnet_, order,
+                               [&](uint32_t in, uint32_t out) { return has(in, out); });
+    }
+
 private:
     enum class State : uint8_t { absent, present, refused };
 
@@ -152,8 +159,10 @@ public:
                 return true;
             });
             if (looks_ > kMostLooks) return std::nullopt;
+            lanes.layers.push_back(lane.layers());
         }
-        if (lanes.count < 2) lanes = {};
+        if (lanes.count < 2) lanes.service_levels.clear();
+        lanes.count = std::max<uint8_t>(lanes.count, 1);
         return lanes;
     }
 

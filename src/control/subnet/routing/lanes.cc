@@ -29,7 +29,8 @@ public:
           tables_(tables),
           dependencies_(subnet),
           levels_(now.service_levels),
-          lane_count_(now.count) {
+          lane_count_(now.count),
+          layers_(now.layers) {
         if (levels_.empty()) levels_.assign(size_t{subnet.switch_count()} * subnet.lid_end(), 0);
     }
 
@@ -38,22 +39,29 @@ public:
     void separate(uint32_t lid, const std::vector<uint32_t>& place) {
         for (uint32_t s = 0; s < subnet_.switch_count(); ++s) {
             if (!path_counts(subnet_, s, lid)) continue;
-            uint8_t& own = level(lid, s);
-            own = is_legal(lid, s, place) ? uint8_t{0} : std::max<uint8_t>(own, 1);
-            lane_count_ = std::max<uint8_t>(lane_count_, own + 1);
+            move(lid, s,
+                 is_legal(lid, s, place) ? uint8_t{0} : std::max<uint8_t>(level(lid, s), 1));
         }
+    }
+
+    void move(uint32_t lid, uint32_t source, uint8_t lane) {
+        level(lid, source) = lane;
+        lane_count_ = std::max<uint8_t>(lane_count_, lane + 1);
     }
 
     // Lanes below `first` must have no cycle.
     std::optional<Lanes> assign(uint8_t first, uint8_t max_lanes) {
         if (lane_count_ > max_lanes) return std::nullopt;
         max_lanes_ = max_lanes;
+        if (layers_.size() > first) layers_.resize(first);
         for (uint8_t lane = first; lane < lane_count_; ++lane) {
             count_paths(lane);
             if (!break_circles(lane)) return std::nullopt;
+            layers_.push_back(layers());
         }
         Lanes lanes;
         lanes.count = lane_count_;
+        if (layers_.size() == lane_count_) lanes.layers = std::move(layers_);
         if (lane_count_ > 1) lanes.service_levels = std::move(levels_);
         return lanes;
     }
@@ -100,6 +108,7 @@ private:
     // a cycle remains, and there is no lane to move its paths to.
     bool break_circles(uint8_t lane) {
         visit_.assign(subnet_.link_count(), Visit::none);
+        done_.clear();
         for (uint32_t link = 0; link < subnet_.link_count(); ++link) {
             if (visit_[link] != Visit::none) continue;
             open(link);
@@ -118,6 +127,7 @@ private:
         Open& top = stack_.back();
         if (top.next == subnet_.end_link(subnet_.link(top.link).to)) {
             visit_[top.link] = Visit::done;
+            done_.push_back(top.link);
             stack_.pop_back();
             return true;
         }
@@ -130,6 +140,14 @@ private:
         if (lane + 1 == max_lanes_) return false;
         break_circle(lane, next);
         return true;
+    }
+
+    // A link is done after all that depend on it.
+    LinkLayers layers() {
+        std::ranges::reverse(done_);
+        return layers_in_order(subnet_, done_, [&](uint32_t in, uint32_t out) {
+            return dependencies_.count(in, out) > 0;
+        });
     }
 
     // The cycle is the top of the stack, from `link` on, and back to it.
@@ -185,6 +203,76 @@ private:
     uint8_t max_lanes_ = 0;
     std::vector<Visit> visit_;  // by link
     std::vector<Open> stack_;
+    std::vector<uint32_t> done_;  // links, in the order in which they were
+    std::vector<LinkLayers> layers_;
+};
+
+// Finds the paths whose links do not rise by the layers of their lane.
+class LaneFitter {
+public:
+    struct Move {
+        uint32_t lid = 0;
+        uint32_t source = 0;
+        uint8_t level = 0;
+        bool fits = false;
+    };
+
+    LaneFitter(const Subnet& subnet, const ForwardingTables& tables, const Lanes& lanes)
+        : subnet_(subnet), tables_(tables), lanes_(lanes) {}
+
+    void fit(uint32_t lid) {
+        if (subnet_.place(lid).home == kNone) return;
+        if (lanes_.service_levels.empty() && whole_tree_fits(lid)) return;
+        for (uint32_t s = 0; s < subnet_.switch_count(); ++s)
+            if (path_counts(subnet_, s, lid)) fit_path(lid, s);
+    }
+
+    const std::vector<Move>& moves() const { return moves_; }
+    // For paths that fit no lane.
+    uint8_t last_lane() const { return std::max<uint8_t>(lanes_.count - 1, 1); }
+
+private:
+    uint32_t layer(uint8_t lane, uint32_t link) const {
+        const Subnet::Link& each = subnet_.link(link);
+        return lanes_.layers[lane][subnet_.port_index(each.from, each.port)];
+    }
+
+    // Most trees fit as a whole, and a tree has far fewer links than all its paths together.
+    bool whole_tree_fits(uint32_t lid) const {
+        const auto row = tables_.row(lid);
+        for (uint32_t s = 0; s < subnet_.switch_count(); ++s) {
+            const uint32_t in = subnet_.link_at(s, row[s]);
+            if (in == kNone) continue;
+            const uint32_t next = subnet_.link(in).to;
+            const uint32_t out = subnet_.link_at(next, row[next]);
+            if (out != kNone && layer(0, in) >= layer(0, out)) return false;
+        }
+        return true;
+    }
+
+    void fit_path(uint32_t lid, uint32_t source) {
+        const uint8_t level = lanes_.service_level(source, lid, subnet_.switch_count());
+        if (path_fits(lid, source, level)) return;
+        for (uint8_t lane = 0; lane < lanes_.count; ++lane) {
+            if (!path_fits(lid, source, lane)) continue;
+            moves_.push_back({lid, source, lane, true});
+            return;
+        }
+        moves_.push_back({lid, source, last_lane(), false});
+    }
+
+    bool path_fits(uint32_t lid, uint32_t source, uint8_t lane) const {
+        bool fits = true;
+        for_each_dependency(subnet_, tables_, lid, source, [&](uint32_t in, uint32_t out) {
+            fits &= layer(lane, in) < layer(lane, out);
+        });
+        return fits;
+    }
+
+    const Subnet& subnet_;
+    const ForwardingTables& tables_;
+    const Lanes& lanes_;
+    std::vector<Move> moves_;
 };
 
 }  // namespace
@@ -203,6 +291,25 @@ std::optional<Lanes> assign_lanes_to_detours(const Subnet& subnet, const Forward
     LaneAssigner assigner(subnet, tables, now);
     for (const uint32_t lid : detoured) assigner.separate(lid, place);
     return assigner.assign(1, max_lanes);
+}
+
+bool update_lanes(const Subnet& subnet, const ForwardingTables& tables,
+                  const std::vector<uint32_t>& changed, uint8_t max_lanes, Lanes& lanes) {
+    if (lanes.layers.size() != lanes.count ||
+        lanes.layers.front().size() != subnet.port_index_count())
+        return false;
+    LaneFitter fitter(subnet, tables, lanes);
+    for (const uint32_t lid : changed) fitter.fit(lid);
+    if (fitter.moves().empty()) return true;
+    LaneAssigner assigner(subnet, tables, lanes);
+    uint8_t first = lanes.count;
+    for (const LaneFitter::Move& move : fitter.moves()) {
+        assigner.move(move.lid, move.source, move.level);
+        if (!move.fits) first = fitter.last_lane();
+    }
+    auto updated = assigner.assign(first, max_lanes);
+    if (updated) lanes = std::move(*updated);
+    return updated.has_value();
 }
 
 }  // namespace tulle::control

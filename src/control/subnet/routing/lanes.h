@@ -10,6 +10,7 @@
 // lane. A sender is identified by its switch: hosts of one switch share paths.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "control/subnet/tables.h"
@@ -28,6 +29,30 @@ std::optional<Lanes> assign_lanes_to_detours(const Subnet& subnet, const Forward
                                              const std::vector<uint32_t>& order,
                                              const std::vector<uint32_t>& detoured,
                                              uint8_t max_lanes, const Lanes& now = {});
+
+// Keeps lanes free of loops after the paths to some LIDs have changed. A path stays on its lane if
+// it fits its layers, or else moves to one that it fits. Those that fit none go on the last lane,
+// or on a second one, and only that one is examined. False: this needs more than `max_lanes`, or
+// the layers are not known.
+bool update_lanes(const Subnet& subnet, const ForwardingTables& tables,
+                  const std::vector<uint32_t>& changed, uint8_t max_lanes, Lanes& lanes);
+
+// The layers of links that depend on one another as `depends(in, out)` says. `order` holds all
+// links, and each comes before those that depend on it.
+template <class Depends>
+LinkLayers layers_in_order(const Subnet& subnet, const std::vector<uint32_t>& order,
+                           Depends&& depends) {
+    LinkLayers layers(subnet.port_index_count());
+    const auto layer = [&](uint32_t link) -> uint32_t& {
+        return layers[subnet.port_index(subnet.link(link).from, subnet.link(link).port)];
+    };
+    for (const uint32_t in : order) {
+        const uint32_t s = subnet.link(in).to;
+        for (uint32_t out = subnet.first_link(s); out < subnet.end_link(s); ++out)
+            if (depends(in, out)) layer(out) = std::max(layer(out), layer(in) + 1);
+    }
+    return layers;
+}
 
 // Whether the path from a switch to a LID is one that counts.
 inline bool path_counts(const Subnet& subnet, uint32_t source, uint32_t lid) {

@@ -30,6 +30,7 @@ public:
                 continue;
             }
             if (!is_crossed(lid)) continue;
+            changed_.push_back(lid);
             if (!repair_locally(lid)) again_.push_back(lid);
         }
         return routing_.order.empty() ? find_again(ShortestWays(after_))
@@ -40,6 +41,7 @@ public:
         if (!routing_.is_deadlock_free) return true;
         routing_.has_detours |= detours_.joins_any;
         if (!routing_.order.empty() && !routing_.has_detours) return true;
+        if (update_lanes(after_, routing_.tables, changed_, max_lanes, routing_.lanes)) return true;
         auto lanes = routing_.order.empty()
                          ? assign_lanes(after_, routing_.tables, max_lanes, routing_.lanes)
                          : assign_lanes_to_detours(after_, routing_.tables, routing_.order,
@@ -205,7 +207,8 @@ private:
     Routing routing_;
     std::vector<uint32_t> place_;     // by switch: place in the engine's order, if it has one
     std::vector<uint32_t> broken_;    // links of `before`
-    std::vector<uint32_t> again_;     // LIDs
+    std::vector<uint32_t> changed_;   // LIDs
+    std::vector<uint32_t> again_;     // those of them without a local repair
     std::vector<uint32_t> detoured_;  // LIDs whose paths may have left the order
     std::vector<uint32_t> leaving_;   // by port: number of LIDs of hosts
     std::vector<bool> counted_;       // by switch

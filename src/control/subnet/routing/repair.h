@@ -4,8 +4,8 @@
 // A LID is changed only if its tree crosses a broken cable. Then the switch before the cable looks
 // for another port whose path is as long and, if the engine goes up and down, legal too. If there
 // is none, the LID's ways are found again, and each switch keeps its port if it is still one of
-// them. Lanes start from the previous ones. Engines that follow a shape route everything anew,
-// since a broken torus or dragonfly has lost that shape.
+// them. Paths that did not change keep their lanes, and are not looked at. Engines that follow a
+// shape route everything anew, since a broken torus or dragonfly has lost that shape.
 #pragma once
 
 #include "control/subnet/routing/engines.h"

@@ -4,6 +4,7 @@
 
 #include "control/subnet/check/credit_loops.h"
 #include "control/subnet/check/reach.h"
+#include "control/subnet/routing/lanes.h"
 #include "control/subnet/testing.h"
 
 namespace tulle::control {
@@ -12,6 +13,24 @@ namespace {
 using testing::graph_of;
 using testing::subnet_of;
 
+// Whether each path that counts takes links of rising layers. Layers that are not known prove
+// nothing.
+bool layers_rise(const Subnet& subnet, const Routing& routing) {
+    bool rise = true;
+    for (uint32_t lid = 0; lid < subnet.lid_end() && !routing.lanes.layers.empty(); ++lid)
+        for (uint32_t s = 0; s < subnet.switch_count() && subnet.place(lid).home != kNone; ++s) {
+            if (!path_counts(subnet, s, lid)) continue;
+            const LinkLayers& layers =
+                routing.lanes.layers[routing.lanes.service_level(s, lid, subnet.switch_count())];
+            const auto layer = [&](uint32_t link) {
+                return layers[subnet.port_index(subnet.link(link).from, subnet.link(link).port)];
+            };
+            for_each_dependency(subnet, routing.tables, lid, s,
+                                [&](uint32_t in, uint32_t out) { rise &= layer(in) < layer(out); });
+        }
+    return rise;
+}
+
 void expect_sound(const Subnet& subnet, const Routing& routing, const std::string& where) {
     const Reach reach = check_reach(subnet, routing.tables);
     EXPECT_TRUE(reach.is_whole()) << where << ": " << reach.lost_host_pairs << " "
@@ -19,6 +38,7 @@ void expect_sound(const Subnet& subnet, const Routing& routing, const std::strin
                                   << reach.looping_other;
     if (!routing.is_deadlock_free || !reach.is_whole()) return;
     EXPECT_FALSE(find_credit_loop(subnet, routing.tables, routing.lanes)) << where;
+    EXPECT_TRUE(layers_rise(subnet, routing)) << where;
 }
 
 // Breaks cables one after the other, and repairs after each.
@@ -84,6 +104,52 @@ TEST(repair, leaves_alone_what_no_broken_cable_concerns) {
         EXPECT_LT(repaired.changed_entries, 400u) << name;
         EXPECT_LT(repaired.changed_switches, 60u) << name;
     }
+}
+
+TEST(repair, moves_a_path_that_would_close_a_credit_loop_to_another_lane) {
+    const Subnet ring = subnet_of("ring:6");
+    const Routing routing = routing_engine_named("dfsssp")->route(ring, {});
+    ASSERT_EQ(routing.lanes.count, 2);
+    ASSERT_EQ(routing.lanes.layers.size(), 2u);
+    // All paths go the same way round, so no lane takes all of them.
+    Routing changed = routing;
+    std::vector<uint32_t> lids;
+    for (uint32_t lid = 1; lid < ring.lid_end(); ++lid) {
+        lids.push_back(lid);
+        for (uint32_t s = 0; s < ring.switch_count(); ++s)
+            for (const Subnet::Link& link : ring.links_of(s))
+                if (s != ring.place(lid).home && link.to == (s + 1) % ring.switch_count())
+                    changed.tables.set(s, lid, link.port);
+    }
+    ASSERT_TRUE(check_reach(ring, changed.tables).is_whole());
+    ASSERT_FALSE(layers_rise(ring, changed));
+    ASSERT_TRUE(update_lanes(ring, changed.tables, lids, 8, changed.lanes));
+    expect_sound(ring, changed, "ring");
+    EXPECT_EQ(changed.lanes.layers.size(), changed.lanes.count);
+    Lanes two = routing.lanes;
+    EXPECT_FALSE(update_lanes(ring, changed.tables, lids, 2, two)) << "three lanes are needed";
+    two.layers.clear();
+    EXPECT_FALSE(update_lanes(ring, changed.tables, lids, 8, two)) << "layers are not known";
+}
+
+TEST(repair, moves_few_paths_of_a_full_tree_to_a_second_lane) {
+    const topology::Graph graph = graph_of("fat-tree:k=8");
+    const Subnet before = subnet_of(graph);
+    std::vector<bool> down(graph.cables.size());
+    uint32_t cable = 0;
+    while (graph.nodes[graph.cables[cable].a.node].is_host()) ++cable;
+    down[cable] = true;
+    const Subnet after = subnet_of(graph, down);
+    const RoutingEngine& engine = *routing_engine_named("dfsssp");
+    const Routing routing = engine.route(before, {});
+    EXPECT_EQ(routing.lanes.count, 1);
+    const Repaired repaired = repair(before, after, engine, {}, routing);
+    EXPECT_EQ(repaired.routing.lanes.layers.size(), repaired.routing.lanes.count);
+    const auto& levels = repaired.routing.lanes.service_levels;
+    const auto moved =
+        static_cast<size_t>(std::ranges::count_if(levels, [](uint8_t each) { return each > 0; }));
+    EXPECT_LT(moved, 400u) << "paths that go down and up again, of " << levels.size();
+    expect_sound(after, repaired.routing, "fat tree");
 }
 
 TEST(repair, changes_nothing_where_nothing_broke) {
