@@ -96,7 +96,7 @@ public:
     HpccReader(std::string_view file, const FileReader& files)
         : notes_(std::string(file)), files_(files) {}
 
-    base::Result<HpccRun> read(std::string_view config, std::string_view paths) {
+    base::Result<HpccRun> read(std::string_view config, const std::string& paths_file) {
         read_keys(config);
         if (!notes_.failed()) start_from_profile();
         if (!notes_.failed()) refuse();
@@ -104,7 +104,7 @@ public:
         if (!notes_.failed()) read_switches();
         if (!notes_.failed()) read_congestion();
         if (!notes_.failed()) read_hosts();
-        if (!notes_.failed()) read_flows(paths);
+        if (!notes_.failed()) read_flows(paths_file);
         if (!notes_.failed())
             if (const auto wrong = set_line_rates(setup())) notes_.fail(1, *wrong);
         if (notes_.failed()) return notes_.error();
@@ -435,7 +435,7 @@ private:
         wrong("LINK_DOWN", fmt::format("there is no link between {} and {}", words[1], words[2]));
     }
 
-    void read_flows(std::string_view paths) {
+    void read_flows(const std::string& paths_file) {
         const auto source = file("FLOW_FILE");
         if (!source) return;
         auto messages = workload::read_hpcc_flows(source->second, source->first);
@@ -450,10 +450,11 @@ private:
         for (sim::Flow& flow : setup().flows)
             flow.port =
                 static_cast<uint16_t>(10'000 + next_port[{flow.source, flow.destination}]++);
-        if (paths.empty()) return;
-        const auto recorded = workload::read_paths(paths, "paths");
-        if (!recorded) return notes_.adopt(recorded.error());
-        if (const Complaint bad = add_paths(*recorded, names, 0, setup())) notes_.fail(1, *bad);
+        if (paths_file.empty()) return;
+        const auto paths = files_(paths_file);
+        if (!paths) return notes_.adopt(paths.error());
+        if (const auto bad = add_paths(*paths, paths_file, names, 0, false, setup()))
+            notes_.adopt(*bad);
     }
 
     Notes notes_;
@@ -465,8 +466,8 @@ private:
 }  // namespace
 
 base::Result<HpccRun> read_hpcc(std::string_view config, std::string_view file,
-                                const FileReader& files, std::string_view paths) {
-    return HpccReader(file, files).read(config, paths);
+                                const FileReader& files, const std::string& paths_file) {
+    return HpccReader(file, files).read(config, paths_file);
 }
 
 std::span<const HpccKey> hpcc_keys() {

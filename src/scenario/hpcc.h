@@ -22,9 +22,9 @@ struct HpccRun {
     std::vector<std::string> notes;  // one sentence for each key without effect
 };
 
-// `paths` is the text of a file of recorded paths (workload::read_paths), or empty.
+// `paths_file` has the recorded paths of all flows (workload::read_paths), or is empty.
 base::Result<HpccRun> read_hpcc(std::string_view config, std::string_view file,
-                                const FileReader& files, std::string_view paths = {});
+                                const FileReader& files, const std::string& paths_file = {});
 
 struct HpccKey {
     std::string_view name;

@@ -71,8 +71,7 @@ TEST(hpcc, the_incast_of_the_peer_is_understood) {
 }
 
 TEST(hpcc, the_permutation_of_the_peer_takes_the_paths_that_were_recorded) {
-    const auto paths = read_source_file(kPeers + "paths_ft8perm.txt");
-    const auto run = read_peer("config_ft8perm_100g_dcqcn_paper.txt", *paths);
+    const auto run = read_peer("config_ft8perm_100g_dcqcn_paper.txt", kPeers + "paths_ft8perm.txt");
     ASSERT_TRUE(run.ok()) << run.error().message;
     const sim::Setup& setup = run->setup;
     ASSERT_EQ(setup.flows.size(), 128u);

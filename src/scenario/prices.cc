@@ -138,13 +138,17 @@ base::Result<Prices> read_prices(std::string_view text, std::string_view file) {
     Prices prices;
     prices.file = file;
     if (notes.expect_map(*root, "a file of prices", kPriceFileKeys)) {
-        if (const Value* currency = root->find("currency")) prices.currency = currency->text;
         PriceReader reader(notes);
         prices.switches = reader.parts(*root, "switches");
         prices.adapters = reader.parts(*root, "adapters");
         prices.copper = reader.parts(*root, "copper");
         prices.optics = reader.parts(*root, "optics");
         prices.fibre = reader.parts(*root, "fibre");
+        const Value* currency = root->find("currency");
+        if (currency == nullptr)
+            notes.fail(root->line, "`currency` is missing; write the currency of all prices");
+        else if (notes.expect_text(*currency, "currency", "USD"))
+            prices.currency = currency->text;
     }
     if (notes.failed()) return notes.error();
     return prices;

@@ -16,7 +16,8 @@ TEST(prices, the_sample_prices_parts_of_every_kind_for_both_kinds_of_links) {
 }
 
 TEST(prices, have_decimals) {
-    const auto prices = read_prices("fibre: [{rate: 1Gbps, price: 0.45, watts: 1.5}]\n", "p.yaml");
+    const auto prices =
+        read_prices("currency: USD\nfibre: [{rate: 1Gbps, price: 0.45, watts: 1.5}]\n", "p.yaml");
     ASSERT_TRUE(prices.ok()) << prices.error().message;
     EXPECT_EQ(prices->fibre[0].price, 450u);
     EXPECT_EQ(prices->fibre[0].milliwatts, 1500u);
@@ -30,6 +31,7 @@ TEST(prices, what_is_wrong_is_said_with_its_line) {
               "p.yaml:2: price: 'cheap' is no number such as 1800 or 0.45");
     EXPECT_EQ(error_of("switches:\n  - {rate: 1Gbps, price: 1, watts: 1}\n"),
               "p.yaml:2: `ports` is missing");
+    EXPECT_EQ(error_of(""), "p.yaml:1: `currency` is missing; write the currency of all prices");
     EXPECT_NE(error_of("switch: []\n").find("did you mean 'switches'"), std::string::npos);
     EXPECT_NE(error_of("optics: [{rate: 1Gbps, price: 1, watts: 1, link: glass}]").find("glass"),
               std::string::npos);

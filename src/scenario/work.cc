@@ -314,10 +314,8 @@ private:
         const std::string path = resolve(notes_.file(), value.text);
         const auto text = place_.files(path);
         if (!text) return notes_.fail(value.line, text.error().message);
-        const auto recorded = workload::read_paths(*text, path);
-        if (!recorded) return notes_.adopt(recorded.error());
-        if (const Complaint wrong = add_paths(*recorded, place_.names, first, setup_))
-            notes_.fail(value.line, fmt::format("{}: {}", path, *wrong));
+        if (const auto wrong = add_paths(*text, path, place_.names, first, false, setup_))
+            notes_.adopt(*wrong);
     }
 
     void add(std::span<const workload::Message> messages, const Value& place) {
@@ -415,30 +413,45 @@ Complaint to_endpoints(const Names& names, std::vector<workload::Message>& messa
     return std::nullopt;
 }
 
-Complaint add_paths(std::span<const workload::RecordedPath> paths, const Names& names,
-                    size_t first_flow, sim::Setup& setup) {
+std::optional<base::Error> add_paths(std::string_view text, std::string_view file,
+                                     const Names& names, size_t first_flow, bool fabric_routes_rest,
+                                     sim::Setup& setup) {
+    const auto paths = workload::read_paths(text, file);
+    if (!paths) return paths.error();
+    const auto wrong = [&](size_t line, const std::string& what) {
+        return base::Error{fmt::format("{}:{}: {}", file, line, what)};
+    };
+    const auto first_path = static_cast<int32_t>(setup.paths.size());
     std::map<std::pair<uint32_t, uint32_t>, int32_t> index;
-    for (const workload::RecordedPath& path : paths) {
+    for (const workload::RecordedPath& path : *paths) {
         for (const std::vector<uint32_t>* nodes : {&path.data, &path.acknowledgements})
             for (const uint32_t node : *nodes)
                 if (node >= setup.graph.nodes.size())
-                    return fmt::format("line {}: there is no node {}", path.line, node);
+                    return wrong(path.line, fmt::format("there is no node {}; the last one is {}",
+                                                        node, setup.graph.nodes.size() - 1));
         const auto source = names.endpoint_of(path.source);
         const auto destination = names.endpoint_of(path.destination);
-        if (!source || !destination)
-            return fmt::format("line {}: a path leads from host to host", path.line);
+        if (!source || !destination) return wrong(path.line, "a path leads from host to host");
         index[{*source, *destination}] = static_cast<int32_t>(setup.paths.size());
         setup.paths.push_back({path.data, path.acknowledgements});
     }
+    std::vector<bool> is_taken(paths->size());
     for (size_t i = first_flow; i < setup.flows.size(); ++i) {
         sim::Flow& flow = setup.flows[i];
         const auto found = index.find({flow.source, flow.destination});
-        if (found == index.end())
-            return fmt::format("there is no path from host {} to host {}", flow.source,
-                               flow.destination);
-        flow.path = found->second;
+        if (found != index.end()) {
+            flow.path = found->second;
+            is_taken[static_cast<size_t>(flow.path - first_path)] = true;
+        } else if (!fabric_routes_rest) {
+            return wrong(1, fmt::format("there is no path from host {} to host {}", flow.source,
+                                        flow.destination));
+        }
     }
-    return std::nullopt;
+    const auto idle = std::ranges::find(is_taken, false);
+    if (idle == is_taken.end()) return std::nullopt;
+    const workload::RecordedPath& path = (*paths)[static_cast<size_t>(idle - is_taken.begin())];
+    return wrong(path.line, fmt::format("no flow takes this path, from node {} to node {}",
+                                        path.source, path.destination));
 }
 
 }  // namespace tulle::scenario

@@ -44,8 +44,11 @@ sim::Flow default_flow(const fabric::Settings& fabric);
 // Turns the node ids of an HPCC flow file into endpoints, or says what is wrong.
 Complaint to_endpoints(const Names& names, std::vector<workload::Message>& messages);
 
-// Gives flows their recorded paths. Ids are those of the graph's nodes.
-Complaint add_paths(std::span<const workload::RecordedPath> paths, const Names& names,
-                    size_t first_flow, sim::Setup& setup);
+// Gives flows, from `first_flow` on, their recorded paths: the text of a file whose ids are those
+// of the graph's nodes. A path that no flow takes is an error, and so is a flow without a path
+// unless the fabric routes it.
+std::optional<base::Error> add_paths(std::string_view text, std::string_view file,
+                                     const Names& names, size_t first_flow, bool fabric_routes_rest,
+                                     sim::Setup& setup);
 
 }  // namespace tulle::scenario

@@ -93,7 +93,7 @@ TEST(work, files_are_read_beside_the_scenario) {
               "s.yaml:3: there is no host 7; the 4 hosts count from 0 to 3");
     EXPECT_EQ(work_answer("{hpcc_flows: flow.txt, paths: path.txt}", files), "read");
     EXPECT_EQ(work_answer("{hpcc_flows: flow.txt, paths: wrong.txt}", files),
-              "s.yaml:3: wrong.txt: there is no path from host 0 to host 3");
+              "wrong.txt:1: there is no path from host 0 to host 3");
     EXPECT_EQ(work_answer("{hpcc_flows: flow.txt, level: 1}", files),
               "s.yaml:3: level has no effect here; the file has priority groups");
 }

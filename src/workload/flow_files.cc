@@ -259,6 +259,10 @@ base::Result<std::vector<RecordedPath>> read_paths(std::string_view text, std::s
         paths.push_back(recorded_path(line, take));
         if (take.error) return *take.error;
     }
+    if (paths.empty())
+        return located(file, 1,
+                       "there is no path in it; write `source destination | nodes of the data | "
+                       "nodes of the ACKs`");
     return paths;
 }
 

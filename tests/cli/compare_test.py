@@ -155,6 +155,7 @@ copper: [{name: wire, rate: 400Gbps, reach: 100m, price: 0.5, watts: 0}]
 
     def test_a_switch_with_too_few_ports_is_an_error_in_ones_own_prices(self):
         self.write("prices.yaml", """
+currency: USD
 switches:
   - {name: small, ports: 3, rate: 400Gbps, price: 1000, watts: 100}
   - {name: faster and dearer, ports: 8, rate: 800Gbps, price: 9000, watts: 100}

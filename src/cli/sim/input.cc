@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/plugins.h"
@@ -12,7 +11,7 @@
 #include "scenario/names.h"
 #include "scenario/scenario.h"
 #include "scenario/set.h"
-#include "workload/flow_files.h"
+#include "scenario/work.h"
 
 namespace tulle::cli {
 namespace {
@@ -54,6 +53,8 @@ std::optional<Error> check_words(const SimInput& input) {
         return Error{
             "a trace says what ranks do, but not where: add --topology, such as "
             "rail:servers=4,rails=8, and --profile (`tulle list profiles`)"};
+    if (input.is_trace() && !input.paths.empty())
+        return Error{"--paths is for flows, and a trace has none; leave it out"};
     if (!input.hpcc_config.empty() && (!input.topology.empty() || !input.profile.empty()))
         return Error{
             "--hpcc takes topology and settings from its files; leave out --topology and "
@@ -61,15 +62,8 @@ std::optional<Error> check_words(const SimInput& input) {
     return std::nullopt;
 }
 
-// HPCC's files number hosts and switches together, also in paths.
 Result<SimTask> read_hpcc(const SimInput& input, const std::string& config) {
-    std::string paths;
-    if (!input.paths.empty()) {
-        auto text = read_text(input.paths);
-        if (!text) return text.error();
-        paths = std::move(*text);
-    }
-    auto run = scenario::read_hpcc(config, input.hpcc_config, read_text, paths);
+    auto run = scenario::read_hpcc(config, input.hpcc_config, read_text, input.paths);
     if (!run) return run.error();
     return SimTask{std::move(run->setup), {}, config, std::move(run->notes)};
 }
@@ -92,28 +86,10 @@ Result<SimTask> read_trace(const SimInput& input) {
     return SimTask{std::move(*setup), {}, std::move(text), {}};
 }
 
-// A path applies to the flows between its two ends.
 std::optional<Error> add_paths(const std::string& file, sim::Setup& setup) {
     const auto text = read_text(file);
     if (!text) return text.error();
-    const auto recorded = workload::read_paths(*text, file);
-    if (!recorded) return recorded.error();
-    std::map<std::pair<uint32_t, uint32_t>, int32_t> by_ends;
-    for (const workload::RecordedPath& path : *recorded) {
-        for (const auto* nodes : {&path.data, &path.acknowledgements})
-            for (const uint32_t node : *nodes)
-                if (node >= setup.graph.nodes.size())
-                    return Error{fmt::format("{}:{}: there is no node {}; the last one is {}", file,
-                                             path.line, node, setup.graph.nodes.size() - 1)};
-        by_ends[{path.source, path.destination}] = static_cast<int32_t>(setup.paths.size());
-        setup.paths.push_back({path.data, path.acknowledgements});
-    }
-    const std::vector<uint32_t> hosts = setup.graph.endpoints();
-    for (sim::Flow& flow : setup.flows) {
-        const auto path = by_ends.find({hosts[flow.source], hosts[flow.destination]});
-        if (path != by_ends.end()) flow.path = path->second;
-    }
-    return std::nullopt;
+    return scenario::add_paths(*text, file, scenario::Names(setup.graph), 0, true, setup);
 }
 
 bool chooses_profile(const SimInput& input) {
