@@ -1,9 +1,10 @@
 #include "cli/app.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
@@ -71,9 +72,18 @@ void add_commands(Command& program) {
     add_model(program);
 }
 
+// A standard stream that the caller closed stays unusable: otherwise the next file that is opened
+// would take its number, and reports would be written into that file.
+void keep_closed_streams_closed() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (::fcntl(stream, F_GETFD) < 0)
+            ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 }  // namespace
 
 int run(int argc, const char* const* argv) {
+    keep_closed_streams_closed();
     // Without SIGPIPE a closed pipe is a failed write (output.h), so temporary files are removed.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);  // the same for a file that grows too large
@@ -83,11 +93,11 @@ int run(int argc, const char* const* argv) {
         return run_program({"tulle", kDescription, kProgramExamples, version()}, add_commands, argc,
                            argv);
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr,
-                   "tulle: there is not enough memory; take fewer hosts or less work, or raise the "
-                   "limit (ulimit -v)\n");
+        tell(
+            "tulle: there is not enough memory; take fewer hosts or less work, or raise the "
+            "limit (ulimit -v)\n");
     } catch (const std::exception& error) {
-        fmt::print(stderr, "tulle: {}\n", printable(error.what()));
+        tell("tulle: {}\n", printable(error.what()));
     }
     return kRunFailed;
 }

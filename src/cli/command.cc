@@ -38,6 +38,17 @@ std::string judge_choice(const std::string& text, const Value& written) {
     return std::ranges::find(known, text) != known.end() ? "" : base::unknown_word(text, known);
 }
 
+// The whole text if there is no separator.
+std::vector<std::string> parts_of(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    while (true) {
+        const size_t end = separator == 0 ? std::string_view::npos : text.find(separator);
+        parts.emplace_back(text.substr(0, end));
+        if (end == std::string_view::npos) return parts;
+        text.remove_prefix(end + 1);
+    }
+}
+
 void describe(CLI::Option& option, const Value& written) {
     option.option_text(*written.shown == 0 ? " " : written.shown);
     option.required(written.is_required);
@@ -164,8 +175,8 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
         return print_all(chosen.words, text.str());
     }
     const std::string what = printable(sentence_of(error, app, *chosen.app));
-    fmt::print(stderr, "{}: {}{} `{} --help` explains the command line\n", chosen.words, what,
-               what.ends_with('?') ? "" : ";", chosen.words);
+    tell("{}: {}{} `{} --help` explains the command line\n", chosen.words, what,
+         what.ends_with('?') ? "" : ";", chosen.words);
     return kInputWrong;
 }
 
@@ -189,9 +200,20 @@ void Command::option(const char* names, std::string& value, const char* what,
 
 void Command::option(const char* names, std::vector<std::string>& values, const char* what,
                      const Value& written) {
-    CLI::Option* option = app_->add_option(names, values, what);
+    const auto take = [&values, separator = written.separator](const std::string& word) {
+        for (std::string& part : parts_of(word, separator)) values.push_back(std::move(part));
+    };
+    // CLI11 splits words too, but drops empty parts.
+    CLI::Option* option = app_->add_option_function<std::vector<std::string>>(
+        names,
+        [take](const std::vector<std::string>& words) { std::ranges::for_each(words, take); },
+        what);
     describe(*option, written);
-    if (written.separator != 0) option->delimiter(written.separator);
+    option->check([written](const std::string& word) -> std::string {
+        const std::vector<std::string> parts = parts_of(word, written.separator);
+        if (std::ranges::find(parts, "") == parts.end()) return "";
+        return fmt::format("'{}' has an empty part", word);
+    });
     if (written.words > 1)
         option->expected(written.words);
     else
@@ -251,16 +273,20 @@ void Command::when_chosen_with_program(std::function<int(std::vector<std::string
 
 namespace {
 
-// `tulle help sim` is `tulle sim --help`.
+// `tulle help sim` is `tulle sim --help`; no other words may follow.
 std::vector<std::string> words_of(const CLI::App& app, int argc, const char* const* argv) {
     std::vector<std::string> words(argv + 1, argv + argc);
     if (words.empty() || words.front() != "help") return words;
     if (words.size() > 1 && words[1].starts_with('-')) return words;  // of `help` itself
+    const CLI::App* command = &app;
+    for (size_t i = 1; i < words.size(); ++i) {
+        const auto named = command->get_subcommands(
+            [&](const CLI::App* below) { return below->get_name() == words[i]; });
+        if (named.empty()) return i == 1 ? std::vector{words[1]} : std::vector{words[0], words[i]};
+        command = named.front();
+    }
     words.erase(words.begin());
-    const auto is_named = [&](const CLI::App* command) {
-        return command->get_name() == words.front();
-    };
-    if (words.empty() || !app.get_subcommands(is_named).empty()) words.emplace_back("--help");
+    words.emplace_back("--help");
     return words;
 }
 

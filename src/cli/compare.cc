@@ -73,8 +73,7 @@ std::optional<base::Error> check_prices(const ComparisonTask& task, const scenar
             if (!prices.is_sample) return base::Error{task.fabrics[i] + ": " + problem};
             if (quiet || std::find(said.begin(), said.end(), problem) != said.end()) continue;
             said.push_back(problem);
-            fmt::print(stderr, "tulle compare: note: {} has no price: {}\n", task.fabrics[i],
-                       problem);
+            tell("tulle compare: note: {} has no price: {}\n", task.fabrics[i], problem);
         }
     }
     return std::nullopt;
@@ -186,8 +185,7 @@ int compare(const CompareOptions& options) {
           [&] { return report::compare_page(*comparison, about(task->file, task->text)); }}});
     if (!files) return fail("compare", files.error(), kInputWrong);
     if (!options.quiet)
-        for (const std::string& note : task->notes)
-            fmt::print(stderr, "tulle compare: note: {}\n", note);
+        for (const std::string& note : task->notes) tell("tulle compare: note: {}\n", note);
     const uint32_t workers = options.threads != 0 ? std::min(options.threads, drive::usable_cores())
                                                   : drive::usable_cores();
     if (!options.input.skips)
@@ -206,6 +204,8 @@ int compare(const CompareOptions& options) {
                         {fmt::format("{}: {}", task->fabrics[i], (*results[i])->stuck_reason)},
                         kRunFailed);
     comparison = compare(*task, runs, *prices);
+    if (comparison->runs.empty())
+        return fail("compare", {"interrupted before the first run had ended"}, kRunFailed);
     return report_all(options, *comparison, *files);
 }
 

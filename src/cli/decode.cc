@@ -98,11 +98,11 @@ int write_reports(const DecodeOptions& options, Capture& capture) {
         return fail("decode", damaged(capture), kInputWrong);
     }
     if (is_damaged)
-        fmt::print(stderr, "tulle decode: {}; decoded the {} before it\n", capture.problem(),
-                   packets_text(capture.records()));
+        tell("tulle decode: {}; decoded the {} before it\n", capture.problem(),
+             packets_text(capture.records()));
     if (is_interrupted())
-        fmt::print(stderr, "tulle decode: interrupted; decoded the {} until then\n",
-                   packets_text(capture.records()));
+        tell("tulle decode: interrupted; decoded the {} until then\n",
+             packets_text(capture.records()));
     if (file) {
         if (const auto error = file->commit()) return fail("decode", *error, kRunFailed);
     }
@@ -142,6 +142,10 @@ void add_decode(Command& program) {
                    {.shown = "FILE"});
     command.flag("--partial", options->partial,
                  "Decode a damaged capture up to the first incomplete packet");
+    command.exclude("--quiet", "--verbose");
+    command.exclude("--quiet", "--operations");
+    command.exclude("--operations", "--verbose");
+    command.need("--dump", "--verbose");
     command.when_chosen([options] {
         using Show = decode::TextOptions::Show;
         if (options->operations) options->text.show = Show::operations;

@@ -185,11 +185,20 @@ std::optional<base::Error> FileToBe::commit() {
     return std::nullopt;
 }
 
+void tell_text(std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return;
+        text.remove_prefix(static_cast<size_t>(written));
+    }
+}
+
 int print_all(std::string_view words, std::string_view text) {
     Output standard = Output::standard();
     standard.write(text);
     const auto error = standard.finish();
-    if (error) fmt::print(stderr, "{}: {}\n", words, error->message);
+    if (error) tell("{}: {}\n", words, error->message);
     return error ? kRunFailed : kDone;
 }
 
@@ -205,7 +214,7 @@ std::string printable(std::string_view text) {
 }
 
 int fail(std::string_view command, const base::Error& error, int exit_code) {
-    fmt::print(stderr, "tulle {}: {}\n", command, printable(error.message));
+    tell("tulle {}: {}\n", command, printable(error.message));
     return exit_code;
 }
 

@@ -71,6 +71,13 @@ private:
     std::string temporary_;  // empty if there is none, or after commit()
 };
 
+// Prints on standard error. Nobody can be told if that fails, so a failure is ignored.
+void tell_text(std::string_view text);
+template <class... Arguments>
+void tell(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    tell_text(fmt::format(format, std::forward<Arguments>(arguments)...));
+}
+
 // Prints a text on standard output. Returns the exit code; `words` name the command in an error.
 int print_all(std::string_view words, std::string_view text);
 

@@ -21,23 +21,25 @@ bool is_same_file(const std::string& a, const std::string& b) {
     return place(a) == place(b);
 }
 
-std::optional<base::Error> find_twice(const std::vector<ResultFiles::Wanted>& wanted) {
-    for (size_t i = 0; i < wanted.size(); ++i)
+}  // namespace
+
+std::optional<base::Error> find_twice(const std::vector<std::string>& paths) {
+    for (size_t i = 0; i < paths.size(); ++i)
         for (size_t j = 0; j < i; ++j) {
-            const std::string& path = wanted[i].path;
-            if (path.empty() || path == "-" || wanted[j].path.empty() || wanted[j].path == "-")
-                continue;
-            if (is_same_file(path, wanted[j].path))
+            const auto is_file = [](const std::string& path) {
+                return !path.empty() && path != "-";
+            };
+            if (is_file(paths[i]) && is_file(paths[j]) && is_same_file(paths[i], paths[j]))
                 return base::Error{fmt::format(
-                    "two outputs go to one file, '{}'; give each a name of its own", path)};
+                    "two outputs go to one file, '{}'; give each a name of its own", paths[i])};
         }
     return std::nullopt;
 }
 
-}  // namespace
-
 base::Result<ResultFiles> ResultFiles::open(std::vector<Wanted> wanted) {
-    if (auto error = find_twice(wanted)) return *error;
+    std::vector<std::string> paths;
+    for (const Wanted& one : wanted) paths.push_back(one.path);
+    if (auto error = find_twice(paths)) return *error;
     ResultFiles files;
     for (Wanted& one : wanted) {
         if (one.path.empty()) continue;

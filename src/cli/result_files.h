@@ -42,4 +42,7 @@ private:
     std::vector<Place> places_;
 };
 
+// The error if two of the outputs go to one file. Empty paths and - are no files.
+std::optional<base::Error> find_twice(const std::vector<std::string>& paths);
+
 }  // namespace tulle::cli

@@ -128,8 +128,8 @@ void Run::explain(const Children::Ended& ended, const char* what_else) {
                   "was ended by signal {} ({})", ended.signal,
                   sigdescr_np(ended.signal) != nullptr ? sigdescr_np(ended.signal) : "unknown")
             : fmt::format("ended with exit code {}", ended.exit_code);
-    fmt::print(stderr, "tulle run: {}{} {}{}\n",
-               is_several() && options_.pair.empty() ? "" : "the ", name, end, what_else);
+    tell("tulle run: {}{} {}{}\n", is_several() && options_.pair.empty() ? "" : "the ", name, end,
+         what_else);
 }
 
 pid_t Run::start(const std::vector<std::string>& command, uint32_t rank, uint32_t program) {
@@ -166,9 +166,8 @@ void Run::tell_counters() const {
     for (size_t rank = 0; rank < trees_.size(); ++rank) {
         for (uint32_t device = 0; device < options_.devices && !trees_[rank].empty(); ++device) {
             const std::string counted = counted_in(live::counters_file_in(trees_[rank], device));
-            fmt::print(stderr, "tulle run: host {}, {}: {}\n", rank,
-                       live::device_name_from_environment(device),
-                       counted.empty() ? "nothing was counted" : counted);
+            tell("tulle run: host {}, {}: {}\n", rank, live::device_name_from_environment(device),
+                 counted.empty() ? "nothing was counted" : counted);
         }
     }
 }
@@ -212,8 +211,7 @@ int Run::pair() {
     while (children_.running() != 0) {
         ended = children_.wait(client_ended ? kFarewellMs : -1);
         if (!ended) {
-            fmt::print(stderr,
-                       "tulle run: the client has ended; the server has not, and is stopped\n");
+            tell("tulle run: the client has ended; the server has not, and is stopped\n");
             children_.stop_all();
             break;
         }

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -59,8 +58,7 @@ void SetUp::watch() {
         if (is_interrupted() && --patience == 0 && !is_over_.load()) {
             line.clear();
             remove_unfinished_files();
-            fmt::print(stderr, "{}: interrupted while it was set up; nothing was run\n", command_);
-            std::fflush(stderr);
+            tell("{}: interrupted while it was set up; nothing was run\n", command_);
             ::_exit(kRunFailed);
         }
         if (look % kLooksBetweenLines == 0)

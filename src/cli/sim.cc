@@ -149,8 +149,7 @@ int simulate(const SimOptions& options) {
          file(SimFile::page, options.html)});
     if (!outputs) return fail("sim", outputs.error(), kInputWrong);
     if (!options.quiet)
-        for (const std::string& note : task->notes)
-            fmt::print(stderr, "tulle sim: note: {}\n", note);
+        for (const std::string& note : task->notes) tell("tulle sim: note: {}\n", note);
     const uint32_t passes = options.no_verdict ? 1 : 2;
     const uint32_t threads = std::min(options.threads, drive::usable_cores());
     const bool keeps_trace = !options.html.empty();

@@ -139,6 +139,7 @@ void add_sweep(Command& subnet) {
     command.option("--loss", options->loss_per_million, "SMPs lost on each cable, out of a million",
                    {.shown = "N", .to = 500'000});
     command.option("--seed", options->seed, "Seed of the losses; 1 by default", {.shown = "N"});
+    command.need("--seed", "--loss");
     command.option("--json", options->json_file, "Write the result as JSON; - is standard output",
                    {.shown = "FILE"});
     command.when_chosen([options] { return sweep_subnet(*options); });

@@ -12,6 +12,7 @@
 #include "cli/exit_code.h"
 #include "cli/fabric_input.h"
 #include "cli/output.h"
+#include "cli/result_files.h"
 #include "topology/format.h"
 #include "topology/quantities.h"
 #include "topology/spec.h"
@@ -176,6 +177,8 @@ int topo(const TopoOptions& options) {
     const auto graph = load(options);
     if (!graph) return fail("topo", graph.error(), kInputWrong);
     if (!options.to.empty()) return convert(options, *graph);
+    if (const auto error = find_twice({options.json_file, options.output_file}))
+        return fail("topo", *error, kInputWrong);
     const Summary summary = topology::summarise(*graph);
     if (!options.json_file.empty()) {
         const int exit_code = write_out(options.json_file, summary_json(summary));

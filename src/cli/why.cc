@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "cli/result_files.h"
 #include "cli/set_up.h"
+#include "cli/sim/estimate.h"
 #include "cli/sim/input.h"
 #include "cli/sim/options.h"
 #include "cli/sim/progress.h"
@@ -30,6 +31,9 @@ constexpr const char* kWhyExamples = R"(Examples:
 The work runs again without each suspected cause: without the loss, the marks,
 the other work, the slow cable. The time saved is what the cause had cost.
 `man tulle-why` explains the shares and the causes.)";
+
+// The run itself, and once more to follow its chain of waits. Each cause is one run more.
+constexpr uint32_t kPasses = 2;
 
 struct WhyOptions {
     SimInput input;
@@ -80,7 +84,10 @@ int explain(const WhyOptions& options) {
     std::string json;
     auto files = ResultFiles::open({{options.json, [&] { return json; }}});
     if (!files) return fail("why", files.error(), kInputWrong);
-    for (const std::string& note : task->notes) fmt::print(stderr, "tulle why: note: {}\n", note);
+    for (const std::string& note : task->notes) tell("tulle why: note: {}\n", note);
+    const uint32_t threads = std::min(options.threads, drive::usable_cores());
+    warn_of_cost("tulle why",
+                 estimate({&task->setup, 1}, {threads, threads, kPasses + options.causes, false}));
     set_up.say("building the network");
     const auto result = run_once(task->setup, options, true, &set_up);
     if (!result) return fail("why", result.error(), kInputWrong);
@@ -96,7 +103,9 @@ int explain(const WhyOptions& options) {
         if (const auto error = standard.finish()) return fail("why", *error, kRunFailed);
     }
     if (const auto error = files->write()) return fail("why", *error, kRunFailed);
-    return verdict.complete && !is_interrupted() ? kDone : kRunFailed;
+    if (is_interrupted())
+        return fail("why", {"interrupted; not all causes were tested"}, kRunFailed);
+    return verdict.complete ? kDone : kRunFailed;
 }
 
 }  // namespace

@@ -90,6 +90,9 @@ private:
         const std::string_view key = setting.key;
         if (setting.is_set) return wrong_spec(spec_, text(key, " is set twice"));
         const auto value = parse_number<uint32_t>(digits);
+        if (!value && !digits.empty() &&
+            digits.find_first_not_of("0123456789") == std::string::npos)
+            return wrong_spec(spec_, text(key, "=", digits, " is too large"));
         if (!value)
             return wrong_spec(
                 spec_, text(key, " is a whole number such as ", key, "=4, not '", digits, "'"));

@@ -19,6 +19,8 @@ from program import CAPTURES, TULLE, main, open_terminal, tulle
 ROOT = pathlib.Path(__file__).parent.parent.parent
 SLOW = "topology: fat-tree:k=4\nwork: [{permutation: {bytes: 200KB}}]\n"
 IS_SANITIZED = any(sign in pathlib.Path(TULLE).read_bytes() for sign in (b"__asan_", b"__tsan_"))
+# Presets with sanitizers build no drop-ins; refusals need none.
+WITHOUT_LIBRARIES = {**os.environ, "TULLE_LIBRARIES": "/"}
 INCAST = "topology: star:5\nwork: [{incast: {to: 0, bytes: 100KB}}]\n"
 
 
@@ -63,7 +65,10 @@ class Help(unittest.TestCase):
     def test_help_is_a_command_too(self):
         self.assertEqual(output("help"), output("--help"))
         self.assertEqual(output("help", "sim"), output("sim", "--help"))
+        self.assertEqual(output("help", "subnet", "check"), output("subnet", "check", "--help"))
         self.assertIn("no command 'nonsense'", refusal("help", "nonsense"))
+        for words in (("sim", "nonsense"), ("subnet", "nonsense")):
+            self.assertIn("'nonsense' is one word too many", refusal("help", *words))
 
     def test_nothing_is_promised_that_is_not_there(self):
         self.assertNotIn("tulle tune", output("--help"))
@@ -234,8 +239,50 @@ class Refused(unittest.TestCase):
                 (("sim", "x.yaml", "--check"), "--check requires --skip"),
                 (("run", "--pair", "true"), "--pair takes 2 words"),
                 (("subnet",), "tulle subnet: name a command: "),
-                (("list", "topologys"), "did you mean 'topologies'?")):
-            self.assertIn(answer, refusal(*words))
+                (("list", "topologys"), "did you mean 'topologies'?"),
+                (("compare", "--fabrics", ","), "',' has an empty part"),
+                (("compare", "--congestion", "dcqcn,"), "'dcqcn,' has an empty part"),
+                (("compare", "--fabrics", "all,ib-ndr"), "all takes every profile"),
+                (("compare", "--sweep", "bytes=1KB,,2KB"), "write KEY=A,B,C"),
+                (("compare", "--sweep", "bytes=1KB,"), "write KEY=A,B,C"),
+                (("topo", "star:99999999999"), "hosts=99999999999 is too large"),
+                (("subnet", "sweep", "star:5", "--faults", "1"), "0 cables between switches"),
+                (("run", "--delay", "99999999s", "true"), "'99999999s' is too large")):
+            self.assertIn(answer, refusal(*words, env=WITHOUT_LIBRARIES))
+
+    def test_an_option_that_would_change_nothing_is_refused(self):
+        incast = self.file("incast.yaml", INCAST)
+        idle = self.file("idle", "0 1 | 0 5 1 | 1 5 0\n")
+        capture = CAPTURES / "cm-reject.pcap"
+        for words, answer in (
+                (("run", "--seed", "7", "true"), "--seed is of faults, and there are none"),
+                (("run", "--fault-log", "log", "true"), "--fault-log is of faults"),
+                (("subnet", "sweep", "star:5", "--seed", "3"), "--seed requires --loss"),
+                (("decode", "-q", "-v", capture), "--quiet excludes --verbose"),
+                (("decode", "-q", "--operations", capture), "--operations excludes --quiet"),
+                (("decode", "--dump", "5", capture), "--dump requires --verbose"),
+                (("sim", incast, "--paths", self.file("empty", "")), "there is no path in it"),
+                (("sim", incast, "--paths", idle), "idle:1: no flow takes this path, from node 0"),
+                (("sim", "--simai", "x", "--topology", "star:5", "--profile", "ib-ndr", "--paths",
+                  idle), "--paths is for flows"),
+                (("compare", incast, "--cost", self.file("no_prices", "")),
+                 "no_prices:1: `currency` is missing")):
+            self.assertIn(answer, refusal(*words, env=WITHOUT_LIBRARIES))
+        self.assertEqual(os.listdir(self.folder.name).count("log"), 0)
+
+    def test_a_closed_stream_is_no_place_for_a_report_and_no_crash(self):
+        incast = self.file("incast.yaml", INCAST)
+        json_file = pathlib.Path(self.folder.name) / "out.json"
+        for closed, code in ((">&-", 1), ("2>&-", 0), ("<&- >&- 2>&-", 1), ("2>/dev/full", 0)):
+            done = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", TULLE, "sim", incast,
+                                   "--json", json_file], capture_output=True)
+            self.assertEqual(done.returncode, code, (closed, done.stderr))
+            if code == 0:
+                json.loads(json_file.read_text())
+                json_file.unlink()
+            self.assertFalse(json_file.exists())
+        done = subprocess.run(["sh", "-c", 'exec "$@" 2>/dev/full', "sh", TULLE, "sim", "none"])
+        self.assertEqual(done.returncode, 2)
 
     def test_bytes_that_a_terminal_obeys_are_not_shown_to_it(self):
         said = refusal("sim", "-", input=b"\x1b[31m\xff: 1\n")
@@ -251,6 +298,11 @@ class Refused(unittest.TestCase):
                           refusal("compare", incast, "--json", first, "--html", second))
         self.assertIn("two outputs go to one file", refusal("sim", incast, "--json", "out", "--csv",
                                                             "./out", cwd=self.folder.name))
+        self.assertIn("two outputs go to one file",
+                      refusal("topo", "star:5", "--json", out, "-o", out))
+        self.assertIn("two outputs go to one file",
+                      refusal("run", "--loss", "1%", "--pcap", out, "--fault-log", out, "true",
+                              env=WITHOUT_LIBRARIES))
         output("sim", incast, "--json", "/dev/null", "--csv", "/dev/null")
         self.assertFalse(pathlib.Path(out).exists())
 
@@ -262,19 +314,21 @@ class Refused(unittest.TestCase):
 
     def test_no_output_replaces_an_input(self):
         incast = self.file("incast.yaml", INCAST)
+        rules = self.file("rules.yaml", "faults: [{drop: {nth: 1}}]\n")
         capture = pathlib.Path(self.folder.name) / "capture.pcap"
         shutil.copy(CAPTURES / "cm-reject.pcap", capture)
         for words in (("sim", incast, "--json", self.folder.name + "/./incast.yaml"),
                       ("compare", incast, "--html", incast), ("why", incast, "--json", incast),
-                      ("decode", capture, "--json", capture)):
-            self.assertIn("it is an input of this command", refusal(*words))
+                      ("decode", capture, "--json", capture),
+                      ("run", "--faults", rules, "--pcap", rules, "true")):
+            self.assertIn("it is an input of this command",
+                          refusal(*words, env=WITHOUT_LIBRARIES))
         self.assertEqual(pathlib.Path(incast).read_text(), INCAST)
 
     def test_every_packet_lost_is_questioned(self):
-        # Presets with sanitizers build no drop-ins; refusals need none.
-        somewhere = {**os.environ, "TULLE_LIBRARIES": "/"}
         for option in ("--loss", "--corrupt", "--duplicate", "--reorder"):
-            self.assertIn("did you mean 1%?", refusal("run", option, "1", "true", env=somewhere))
+            self.assertIn("did you mean 1%?",
+                          refusal("run", option, "1", "true", env=WITHOUT_LIBRARIES))
 
     def test_a_bad_credit_buffer_is_refused_with_file_and_line(self):
         bad = self.file("bad.yaml", INCAST + "profile: ib-ndr\nfabric:\n  credits:\n"

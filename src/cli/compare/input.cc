@@ -54,9 +54,7 @@ Result<std::vector<Choice>> choose_fabrics(const Source& source,
     for (size_t i = 0; i < listed->size() && wanted.empty(); ++i)
         choices.push_back({(*listed)[i].name, "", i});
     for (const std::string& name : wanted) {
-        if (name.empty())
-            return Error{
-                "--fabrics has an empty name; `tulle list profiles` shows which there are"};
+        if (name == "all") return Error{"--fabrics all takes every profile; leave the others out"};
         const auto place = std::find_if(listed->begin(), listed->end(),
                                         [&](const auto& one) { return one.name == name; });
         if (place == listed->end())
@@ -88,10 +86,13 @@ Result<report::SweepAxis> parse_sweep(const std::string& text) {
     rest.remove_prefix(equals == std::string::npos ? text.size() : equals + 1);
     while (!rest.empty()) {
         const size_t comma = rest.find(',');
-        if (comma != 0) sweep.values.emplace_back(rest.substr(0, comma));
-        rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
+        sweep.values.emplace_back(rest.substr(0, comma));
+        if (comma == std::string_view::npos) break;
+        rest.remove_prefix(comma + 1);
+        if (rest.empty()) sweep.values.emplace_back();
     }
-    if (sweep.key.empty() || sweep.values.empty())
+    const bool lacks_value = std::ranges::find(sweep.values, "") != sweep.values.end();
+    if (sweep.key.empty() || sweep.values.empty() || lacks_value)
         return Error{
             fmt::format("--sweep {}: write KEY=A,B,C, such as bytes=64KiB,1MiB,16MiB", text)};
     for (size_t i = 0; i < sweep.values.size(); ++i)

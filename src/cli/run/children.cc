@@ -16,6 +16,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "cli/output.h"
+
 namespace tulle::cli {
 namespace {
 
@@ -51,8 +53,7 @@ sigset_t awaited() {
     for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
-    fmt::print(stderr, "tulle run: cannot start '{}': {}\n", command[0], std::strerror(errno));
-    std::fflush(stderr);
+    tell("tulle run: cannot start '{}': {}\n", command[0], std::strerror(errno));
     _exit(kNotFound);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <tuple>
@@ -9,6 +11,8 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/input.h"
+#include "cli/result_files.h"
 #include "cli/scenario_input.h"
 #include "live/clock.h"
 #include "scenario/packet_rules.h"
@@ -54,6 +58,11 @@ base::Result<bool> add_rules(const WireOptions& options, std::string& setting) {
           std::tuple(options.reorder, "reorder", FaultAct::reorder),
           std::tuple(options.duplicate, "duplicate", FaultAct::double_it)})
         if (const auto added = add_share(text, option, act, rules); !added) return added.error();
+    if (rules.empty() && (options.seed || !options.log_file.empty()))
+        return base::Error{fmt::format(
+            "{} is of faults, and there are none; add --loss, --reorder, --duplicate, --corrupt or "
+            "--faults",
+            options.seed ? "--seed" : "--fault-log")};
     if (!rules.empty())
         setting +=
             fmt::format(" start_ns={} rules={}", live::monotonic_ns(), transport::to_text(rules));
@@ -63,8 +72,7 @@ base::Result<bool> add_rules(const WireOptions& options, std::string& setting) {
 base::Result<bool> add_times(const WireOptions& options, std::string& setting) {
     if (!options.delay.empty()) {
         const auto delay = base::parse_duration(options.delay);
-        if (!delay || delay->ps < 0)
-            return base::Error{fmt::format("--delay {}: write a time, such as 5us", options.delay)};
+        if (!delay) return base::Error{fmt::format("--delay: {}", delay.error().message)};
         setting += fmt::format(" delay_ps={}", delay->ps);
     }
     if (!options.rate.empty()) {
@@ -85,15 +93,19 @@ base::Result<std::string> full_name(const std::string& file, const char* option)
 }
 
 base::Result<bool> begin_file(const std::string& name, const std::vector<std::byte>& head) {
+    if (is_input(name))
+        return base::Error{fmt::format(
+            "cannot write '{}': it is an input of this command; name another file", name)};
     std::ofstream file(name, std::ios::binary | std::ios::trunc);
     file.write(reinterpret_cast<const char*>(head.data()),
                static_cast<std::streamsize>(head.size()));
     file.flush();
-    if (!file) return base::Error{fmt::format("cannot write '{}'", name)};
+    if (!file) return base::Error{fmt::format("cannot write '{}': {}", name, std::strerror(errno))};
     return true;
 }
 
 base::Result<bool> add_files(const WireOptions& options, bool is_ethernet, std::string& setting) {
+    if (auto error = find_twice({options.log_file, options.capture_file})) return *error;
     if (!options.log_file.empty()) {
         const auto name = full_name(options.log_file, "--fault-log");
         if (!name) return name.error();
@@ -120,7 +132,7 @@ base::Result<std::string> wire_setting(const WireOptions& options, bool is_ether
     if (const auto added = add_times(options, setting); !added) return added.error();
     if (const auto added = add_files(options, is_ethernet, setting); !added) return added.error();
     if (setting.empty()) return std::string();
-    return fmt::format("seed={}{}", options.seed, setting);
+    return fmt::format("seed={}{}", options.seed.value_or(1), setting);
 }
 
 void add_wire_options(Command& command, WireOptions& options) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -22,7 +23,7 @@ struct WireOptions {
     std::string delay;
     std::string rate;
     bool is_strict = false;
-    uint64_t seed = 1;
+    std::optional<uint64_t> seed;  // 1 unless given
 };
 
 void add_wire_options(Command& command, WireOptions& options);

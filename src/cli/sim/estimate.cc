@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <tuple>
@@ -11,6 +10,7 @@
 
 #include "base/units.h"
 #include "cli/machine.h"
+#include "cli/output.h"
 #include "workload/schedule.h"
 
 namespace tulle::cli {
@@ -208,8 +208,7 @@ std::optional<std::string> warning(const Estimate& estimate, uint64_t memory_ava
 }
 
 void warn_of_cost(std::string_view command, const Estimate& estimate) {
-    if (const auto text = warning(estimate, memory_available()))
-        fmt::print(stderr, "{}: {}\n", command, *text);
+    if (const auto text = warning(estimate, memory_available())) tell("{}: {}\n", command, *text);
 }
 
 }  // namespace tulle::cli

@@ -8,6 +8,7 @@
 
 #include "base/int128.h"
 #include "base/units.h"
+#include "cli/output.h"
 
 namespace tulle::cli {
 namespace {
@@ -71,19 +72,17 @@ void TerminalLine::show(const std::function<std::string(milliseconds elapsed)>& 
     const auto elapsed =
         std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began_);
     if (!is_terminal_) {
-        fmt::print(stderr, "{}\n", text(elapsed));
+        tell("{}\n", text(elapsed));
         next_line_ = 2 * waited();
         return;
     }
-    fmt::print(stderr, "{}{}", kEraseLine, text(elapsed));
-    std::fflush(stderr);
+    tell("{}{}", kEraseLine, text(elapsed));
     is_shown_ = true;
 }
 
 void TerminalLine::clear() {
     if (!is_shown_) return;
-    fmt::print(stderr, "{}", kEraseLine);
-    std::fflush(stderr);
+    tell("{}", kEraseLine);
     is_shown_ = false;
 }
 

@@ -143,6 +143,15 @@ constexpr std::array kTables{wire::kSmpPKeyTable, wire::kSmpSlToVlMappingTable,
                              wire::kSmpVlArbitrationTable, wire::kSmpLinearForwardingTable,
                              wire::kSmpMulticastForwardingTable};
 
+std::vector<uint32_t> between_switches(const topology::Graph& graph) {
+    std::vector<uint32_t> cables;
+    for (uint32_t cable = 0; cable < graph.cables.size(); ++cable)
+        if (!graph.nodes[graph.cables[cable].a.node].is_host() &&
+            !graph.nodes[graph.cables[cable].b.node].is_host())
+            cables.push_back(cable);
+    return cables;
+}
+
 // A cable between switches breaks; each fault takes another one, evenly apart.
 FaultRepair break_cable(const topology::Graph& graph, control::World& world, uint32_t cable) {
     const topology::Cable& broken = graph.cables[cable];
@@ -186,15 +195,10 @@ Sweep run_sweep(const topology::Graph& graph, const SweepOptions& options,
     sweep.are_links_active = world.all_links_are_active();
     sweep.reach = world.reach();
     sweep.window = manager.window;
-    std::vector<uint32_t> between_switches;
-    for (uint32_t cable = 0; cable < graph.cables.size(); ++cable)
-        if (!graph.nodes[graph.cables[cable].a.node].is_host() &&
-            !graph.nodes[graph.cables[cable].b.node].is_host())
-            between_switches.push_back(cable);
-    const size_t faults = std::min<size_t>(options.faults, between_switches.size());
-    for (size_t i = 0; i < faults; ++i)
+    const std::vector<uint32_t> cables = between_switches(graph);
+    for (size_t i = 0; i < options.faults; ++i)
         sweep.repairs.push_back(
-            break_cable(graph, world, between_switches[i * between_switches.size() / faults]));
+            break_cable(graph, world, cables[i * cables.size() / options.faults]));
     return sweep;
 }
 
@@ -203,6 +207,11 @@ Sweep run_sweep(const topology::Graph& graph, const SweepOptions& options,
 int sweep_subnet(const SweepOptions& options) {
     const auto graph = read_fabric(options.fabric, "");
     if (!graph) return fail("subnet sweep", graph.error(), kInputWrong);
+    if (const size_t cables = between_switches(*graph).size(); options.faults > cables)
+        return fail("subnet sweep",
+                    {fmt::format("--faults {}: the fabric has {} cable{} between switches",
+                                 options.faults, cables, cables == 1 ? "" : "s")},
+                    kInputWrong);
     auto policies = read_policies(options.options_file, options.partitions_file, options.engine);
     if (!policies) return fail("subnet sweep", policies.error(), kInputWrong);
     if (options.window) policies->settings.window = static_cast<uint32_t>(*options.window);

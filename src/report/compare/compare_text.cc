@@ -89,16 +89,20 @@ std::string tables(const std::vector<const ComparedRun*>& runs) {
     return text;
 }
 
+std::string counted_switches(uint64_t count) {
+    return count == 1 ? "1 switch" : fmt::format("{} switches", count);
+}
+
 std::string header(const Comparison& comparison) {
     std::string text;
     if (!comparison.scenario.empty()) text += fmt::format("Scenario  {}\n", comparison.scenario);
     if (comparison.runs.empty()) return text;
     const ComparedRun& first = comparison.runs.front();
     const Bill& bill = first.bill;
-    text +=
-        fmt::format("Cluster   {}, {}, {} switches with {} ports in use, {}\n",
-                    counted(first.facts->servers(), "server"), counted(bill.adapters, "adapter"),
-                    bill.switches, bill.switch_ports, counted(bill.cables, "cable"));
+    text += fmt::format("Cluster   {}, {}, {} with {} ports in use, {}\n",
+                        counted(first.facts->servers(), "server"),
+                        counted(bill.adapters, "adapter"), counted_switches(bill.switches),
+                        bill.switch_ports, counted(bill.cables, "cable"));
     if (comparison.seed_count() > 1)
         text += fmt::format(
             "Seeds     {}: figures are those of the run with the median time; ± is half of what "
