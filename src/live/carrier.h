@@ -34,8 +34,10 @@ public:
         virtual void on_management(const ManagementMessage& message) = 0;
         // The responder has refused a request.
         virtual void on_objection() = 0;
-        // The kernel reports this errno for datagrams to another machine.
-        virtual void on_unreachable(uint32_t peer, int error) = 0;
+        // The kernel reports this errno for datagrams to another machine. `quoted`: the message of
+        // the connection manager that the report quotes, if it does.
+        virtual void on_unreachable(uint32_t peer, int error,
+                                    std::span<const std::byte> quoted) = 0;
     };
 
     Carrier(World& world, Connections& connections, transport::Adapter& adapter, Owner& owner,

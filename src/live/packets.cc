@@ -6,6 +6,7 @@
 #include "live/clock.h"
 #include "live/mapped.h"
 #include "wire/ip.h"
+#include "wire/mad/mad.h"
 
 namespace tulle::live {
 namespace {
@@ -477,11 +478,16 @@ void Carrier::send_remote(uint32_t index, const Packet& packet) {
 }
 
 void Carrier::report_errors() {
-    udp_->sockets().take_new_errors([&](const wire::Gid& about, int error) {
+    udp_->sockets().take_new_errors([&](const UdpSockets::Error& error) {
+        constexpr size_t kHeaders = wire::Bth::kSize + wire::Deth::kSize;
+        constexpr size_t kMessage = kHeaders + wire::kMadSize;
+        std::span<const std::byte> quoted;
+        if (error.quoted.size() >= kMessage)
+            quoted = std::span(error.quoted).subspan(kHeaders, wire::kMadSize);
         for (uint32_t index = 1; index < world_.size(); ++index) {
             const Peer& peer = world_.at(index);
-            if (peer.is_remote && !peer.is_gone && is_same(peer.facts.gids[0], about))
-                owner_.on_unreachable(index, error);
+            if (peer.is_remote && !peer.is_gone && is_same(peer.facts.gids[0], error.about))
+                owner_.on_unreachable(index, error.number, quoted);
         }
     });
 }

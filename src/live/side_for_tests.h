@@ -19,10 +19,11 @@ using transport::Status;
 class Quiet : public Listener {
 public:
     void on_event(const transport::AdapterEvent&) override { ++events; }
-    void on_management(const ManagementMessage& message) override {
+    bool on_management(const ManagementMessage& message) override {
         heard.assign(message.bytes.begin(), message.bytes.end());
+        return true;
     }
-    void on_unreachable(transport::EndpointIndex, bool) override {}
+    void on_unreachable(transport::EndpointIndex, bool, std::span<const std::byte>) override {}
     void on_gone(transport::EndpointIndex) override { ++gone; }
     void on_progress() override {}
     int events = 0;

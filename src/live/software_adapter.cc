@@ -9,6 +9,7 @@
 
 #include "live/clock.h"
 #include "live/fault_guard.h"
+#include "transport/cm/connection_manager.h"
 
 namespace tulle::live {
 namespace {
@@ -133,14 +134,20 @@ void SoftwareAdapter::on_left(uint32_t peer, Instant time) {
     listener_.on_gone(EndpointIndex{peer});
 }
 
+// Where no program uses the connection manager, one without listeners and connections answers for
+// all: on a machine with an adapter, the kernel has one.
 void SoftwareAdapter::on_management(const ManagementMessage& message) {
-    listener_.on_management(message);
+    if (listener_.on_management(message)) return;
+    transport::ConnectionManager nobodys({}, base::RandomStream{{}});
+    nobodys.on_mad(now(), message.peer.value, wire::Qpn{1}, message.bytes);
+    while (const auto answer = nobodys.poll_mad(now()))
+        carrier_.send_management({answer->endpoint}, answer->mad);
 }
 
-void SoftwareAdapter::on_unreachable(uint32_t peer, int error) {
+void SoftwareAdapter::on_unreachable(uint32_t peer, int error, std::span<const std::byte> quoted) {
     const bool is_refused = error == ECONNREFUSED;
     if (is_refused || error == EHOSTUNREACH || error == ENETUNREACH)
-        listener_.on_unreachable(EndpointIndex{peer}, is_refused);
+        listener_.on_unreachable(EndpointIndex{peer}, is_refused, quoted);
 }
 
 // ---- queue pairs --------------------------------------------------------------------------------

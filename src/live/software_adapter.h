@@ -25,10 +25,13 @@ class Listener {
 public:
     virtual ~Listener() = default;
     virtual void on_event(const transport::AdapterEvent& event) = 0;
-    virtual void on_management(const ManagementMessage& message) = 0;
+    // False if no program here uses the connection manager.
+    virtual bool on_management(const ManagementMessage& message) = 0;
     virtual void on_gone(transport::EndpointIndex peer) = 0;
     // Datagrams to this machine do not arrive; `is_refused`: it says that nobody takes them.
-    virtual void on_unreachable(transport::EndpointIndex peer, bool is_refused) = 0;
+    // `quoted`: the message of the connection manager to which it says so, if the report has it.
+    virtual void on_unreachable(transport::EndpointIndex peer, bool is_refused,
+                                std::span<const std::byte> quoted) = 0;
     // The deadline that the owner set has come.
     virtual void on_progress() = 0;
 };
@@ -116,7 +119,7 @@ private:
     void on_left(uint32_t peer, base::Instant now) override;
     void on_management(const ManagementMessage& message) override;
     void on_objection() override { diagnosis_.note_objection(); }
-    void on_unreachable(uint32_t peer, int error) override;
+    void on_unreachable(uint32_t peer, int error, std::span<const std::byte> quoted) override;
     void work(bool by_program) override;
     void tell_events() override;
     bool has_arrivals() override;

@@ -136,8 +136,12 @@ UdpNeighbours::Handling UdpNeighbours::judge_management(Instant now, const UdpAr
         const auto slot = static_cast<uint32_t>(number_at(message, at, 1));
         if (world_.own().board().blocks[slot].load(std::memory_order_relaxed) != 0) return {};
         peer = neighbour_in(now, slot);
-        if (!peer && is_marked(world_.own().realm(), slot) && hold(now, arrival, {.slot = slot}))
+        // Somebody has the slot and we do not know him yet. Only he knows his connections, so his
+        // messages are lost rather than answered by us.
+        if (!peer && is_marked(world_.own().realm(), slot)) {
+            (void)hold(now, arrival, {.slot = slot});
             return {Whose::nobodys};
+        }
     }
     return peer ? hand_over(now, *peer, arrival) : Handling{};
 }

@@ -379,9 +379,11 @@ TEST(UdpSockets, a_packet_is_not_lost_with_the_report_about_another) {
     EXPECT_EQ(sockets.error_of(there.address), 0);
     uint32_t reports = 0;
     EXPECT_TRUE(sockets.has_new_errors());
-    sockets.take_new_errors([&](const wire::Gid& about, int error) {
-        EXPECT_EQ(about, nobody);
-        EXPECT_EQ(error, ECONNREFUSED);
+    sockets.take_new_errors([&](const UdpSockets::Error& error) {
+        EXPECT_EQ(error.about, nobody);
+        EXPECT_EQ(error.number, ECONNREFUSED);
+        EXPECT_EQ(error.quoted.size(), wire::Bth::kSize + payload.size() + wire::kIcrcSize);
+        EXPECT_EQ(error.quoted[0], static_cast<std::byte>(packet_with(payload, 0).opcode));
         ++reports;
     });
     EXPECT_GT(reports, 0u);

@@ -30,6 +30,7 @@ constexpr uint16_t kMostSegments = 64;   // of one call, in all kernels with UDP
 constexpr uint16_t kFirstPort = 0xc000;  // first source port of RoCE v2 (annex A17.9.2)
 constexpr uint32_t kSourcePorts = 0x4000;
 constexpr size_t kMostErrors = 64;
+constexpr size_t kMostQuoted = 512;      // chosen: more than a message of the connection manager
 constexpr uint32_t kLeastUnderWay = 16;  // chosen
 
 union SocketAddress {
@@ -482,12 +483,12 @@ void UdpSockets::on_error(Batch& batch, int error) {
     if (batch.count > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP))
         has_segments_ = false;  // the interface cannot
     if (error == EMSGSIZE || error == ENETUNREACH || error == EHOSTUNREACH || error == EPERM)
-        note_error(batch.destination, error);
+        note_error({batch.destination, error});
     read_errors(batch.socket);
 }
 
-void UdpSockets::note_error(const wire::Gid& about, int error) {
-    errors_.emplace_front(about, error);
+void UdpSockets::note_error(Error error) {
+    errors_.push_front(std::move(error));
     if (errors_.size() > kMostErrors) errors_.pop_back();
     new_errors_ = std::min(new_errors_ + 1, kMostErrors);
 }
@@ -496,7 +497,7 @@ void UdpSockets::note_error(const wire::Gid& about, int error) {
 void UdpSockets::read_errors(int socket) {
     for (size_t looks = 0; looks < kMostErrors; ++looks) {
         sockaddr_storage about{};
-        std::array<std::byte, 64> room;
+        std::array<std::byte, kMostQuoted> room;
         alignas(cmsghdr) std::array<std::byte, 512> control;
         iovec part{room.data(), room.size()};
         msghdr header{};
@@ -506,7 +507,8 @@ void UdpSockets::read_errors(int socket) {
         header.msg_iovlen = 1;
         header.msg_control = control.data();
         header.msg_controllen = control.size();
-        if (recvmsg(socket, &header, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return;
+        const ssize_t length = recvmsg(socket, &header, MSG_ERRQUEUE | MSG_DONTWAIT);
+        if (length < 0) return;
         for (cmsghdr* one = CMSG_FIRSTHDR(&header); one != nullptr;
              one = CMSG_NXTHDR(&header, one)) {
             const bool is_error =
@@ -516,14 +518,16 @@ void UdpSockets::read_errors(int socket) {
             sock_extended_err what{};
             std::memcpy(&what, CMSG_DATA(one), sizeof what);
             uint16_t port = 0;
-            note_error(gid_of(about, port), static_cast<int>(what.ee_errno));
+            note_error({gid_of(about, port),
+                        static_cast<int>(what.ee_errno),
+                        {room.begin(), room.begin() + length}});
         }
     }
 }
 
 int UdpSockets::error_of(const wire::Gid& address) const {
-    for (const auto& [about, error] : errors_)
-        if (about == address) return error;
+    for (const Error& error : errors_)
+        if (error.about == address) return error.number;
     return 0;
 }
 

@@ -137,15 +137,20 @@ public:
     void greet(const wire::Gid& from, const wire::Gid& to, const Greeting& greeting);
     static std::optional<Greeting> greeting_in(const UdpArrival& arrival);
 
-    // The newest error of the kernel for an address, 0 if there is none: nobody listens there, it
-    // cannot be reached, or a datagram was too long for the path.
+    // An error of the kernel for an address: nobody listens there, it cannot be reached, or a
+    // datagram was too long for the path.
+    struct Error {
+        wire::Gid about;
+        int number = 0;
+        std::vector<std::byte> quoted{};  // the datagram, as far as a router or the peer quotes it
+    };
+    // The newest for an address, 0 if there is none.
     int error_of(const wire::Gid& address) const;
-    // Calls take(address, error) for each error since the last call.
+    // Calls take(error) for each error since the last call.
     bool has_new_errors() const { return new_errors_ != 0; }
     template <class Take>
     void take_new_errors(Take&& take) {
-        for (size_t left = std::exchange(new_errors_, 0); left > 0; --left)
-            take(errors_[left - 1].first, errors_[left - 1].second);
+        for (size_t left = std::exchange(new_errors_, 0); left > 0; --left) take(errors_[left - 1]);
     }
 
     struct Counts {
@@ -241,7 +246,7 @@ private:
     size_t send_some();
     void on_error(Batch& batch, int error);
     void read_errors(int socket);
-    void note_error(const wire::Gid& about, int error);
+    void note_error(Error error);
 
     std::vector<Receiver> receivers_;
     std::vector<std::array<Sender, kSenders>> senders_;  // by receiver
@@ -251,8 +256,8 @@ private:
     std::vector<std::unique_ptr<std::byte[]>> spare_;
     int heard_last_ = -1;  // the socket
     bool is_steered_ = false;
-    bool has_segments_ = true;                      // the kernel cuts what is sent together
-    std::deque<std::pair<wire::Gid, int>> errors_;  // the newest in front
+    bool has_segments_ = true;  // the kernel cuts what is sent together
+    std::deque<Error> errors_;  // the newest in front
     size_t new_errors_ = 0;
     Counts counts_;
 };

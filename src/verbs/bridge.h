@@ -9,7 +9,7 @@
 
 namespace tulle::verbs {
 
-inline constexpr uint32_t kBridgeVersion = 7;
+inline constexpr uint32_t kBridgeVersion = 8;
 inline constexpr uint32_t kNobody = 0xff'ffff;
 
 // The two ends of a connection, by port numbers from 1.

@@ -176,19 +176,22 @@ void Process::on_event(const transport::AdapterEvent& event) {
     }
 }
 
-void Process::on_management(const live::ManagementMessage& message) {
-    if (management.on_message == nullptr) return;
+bool Process::on_management(const live::ManagementMessage& message) {
+    if (management.on_message == nullptr) return false;
     management.on_message(management.self, message.peer.value, message.bytes.data(),
                           message.bytes.size());
+    return true;
 }
 
 void Process::on_gone(transport::EndpointIndex peer) {
     if (management.on_gone != nullptr) management.on_gone(management.self, peer.value);
 }
 
-void Process::on_unreachable(transport::EndpointIndex peer, bool is_refused) {
+void Process::on_unreachable(transport::EndpointIndex peer, bool is_refused,
+                             std::span<const std::byte> quoted) {
     if (management.on_unreachable != nullptr)
-        management.on_unreachable(management.self, peer.value, is_refused);
+        management.on_unreachable(management.self, peer.value, is_refused, quoted.data(),
+                                  quoted.size());
 }
 
 void Process::on_progress() {

@@ -21,7 +21,8 @@ namespace tulle::verbs {
 struct ManagementHandler {
     void (*on_message)(void* self, uint32_t peer, const void* bytes, size_t length) = nullptr;
     void (*on_gone)(void* self, uint32_t peer) = nullptr;
-    void (*on_unreachable)(void* self, uint32_t peer, bool is_refused) = nullptr;
+    void (*on_unreachable)(void* self, uint32_t peer, bool is_refused, const void* quoted,
+                           size_t length) = nullptr;
     void (*on_progress)(void* self) = nullptr;
     void (*on_established)(void* self, uint32_t qpn) = nullptr;
     void* self = nullptr;
@@ -77,9 +78,10 @@ public:
     Region* region(uint32_t handle) const { return find(regions_, handle); }
 
     void on_event(const transport::AdapterEvent& event) override;
-    void on_management(const live::ManagementMessage& message) override;
+    bool on_management(const live::ManagementMessage& message) override;
     void on_gone(transport::EndpointIndex peer) override;
-    void on_unreachable(transport::EndpointIndex peer, bool is_refused) override;
+    void on_unreachable(transport::EndpointIndex peer, bool is_refused,
+                        std::span<const std::byte> quoted) override;
     void on_progress() override;
 
     ManagementHandler management;

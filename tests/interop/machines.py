@@ -379,6 +379,51 @@ def who_comes_after_a_killed_client_is_served(machines):
     machines.end(machines.start(f"rping -c -v -C 3 -a {HERE[0]}", is_client=True))
 
 
+def until_said(one, word):
+    while word not in one.output.read_text():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            one.wait(POLL)
+            assert word in one.output.read_text(), one.output.read_text()
+
+
+def waiters(machines, host):
+    """Both ends of a connection that is idle."""
+    program = Path(machines.tulle).resolve().with_name("waiter")
+    listener = machines.start(f"{program} listen {host} 7300")
+    machines.until_it_listens(listener, 7300)
+    caller = machines.start(f"{program} connect {host} 7300", is_client=True)
+    for one in (listener, caller):
+        until_said(one, "connected")
+    return listener, caller
+
+
+def who_waits_learns_that_the_peer_was_killed(machines):
+    """Whether nobody is left on its machine, or programs that never heard of it, with and without
+    the connection manager."""
+    neighbours = (None, ("ibv_rc_pingpong -g 3", 18515), (f"rping -s -a {THERE[0]}", 7174))
+    for neighbour in neighbours:
+        if neighbour:
+            machines.until_it_listens(machines.start(neighbour[0], is_client=True), neighbour[1])
+        for host in HERE:
+            for dies in (0, 1) if not neighbour else (1,):
+                pair = waiters(machines, host)
+                os.killpg(pair[dies].pid, signal.SIGKILL)
+                assert "RDMA_CM_EVENT_DISCONNECTED" in machines.end(pair[1 - dies])
+
+
+def a_stopped_peer_is_not_a_dead_one(machines):
+    """It answers no question, and is not believed dead because a neighbour of it is asked."""
+    machines.until_it_listens(machines.start(f"rping -s -a {THERE[0]}", is_client=True), 7174)
+    listener, caller = waiters(machines, HERE[0])
+    os.killpg(caller.pid, signal.SIGSTOP)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        listener.wait(6)
+    assert listener.poll() is None, listener.output.read_text()
+    os.killpg(caller.pid, signal.SIGCONT)
+    os.killpg(caller.pid, signal.SIGKILL)
+    assert "RDMA_CM_EVENT_DISCONNECTED" in machines.end(listener)
+
+
 def cpu_ticks(process):
     """Of the programs that it has started."""
     ticks = 0
@@ -726,7 +771,8 @@ TESTS = {test.__name__: test for test in (
     open_mpi_with_8_ranks, on_a_bad_network, what_is_lost_goes_again_alone,
     reads_of_many_queue_pairs_are_answered_at_once,
     several_programs_share_the_port, programs_of_one_machine_use_shared_memory,
-    a_killed_peer_is_a_dead_host,
+    a_killed_peer_is_a_dead_host, who_waits_learns_that_the_peer_was_killed,
+    a_stopped_peer_is_not_a_dead_one,
     who_comes_after_a_killed_client_is_served, nobody_listens_by_default_or_where_others_do,
     verbose_tells_how_work_travels_and_what_was_counted, strangers_are_dropped_and_counted,
     requests_of_strangers_take_no_memory, a_link_on_the_way_is_too_narrow,

@@ -95,13 +95,14 @@ CmOpened ConnectionManager::connect(Instant now, const ConnectRequest& request) 
     c->max_retries = request.max_cm_retries;
     c->service_id = request.service_id;
     c->peer_to_peer = request.peer_to_peer;
+    c->is_watched = request.watches_peer;
     if (request.peer_to_peer) desk_.peers.push_back(c->self);
     const auto req = cm::req_message(request, desk_.config, c->local_id);
     desk_.ask(now, *c, cm::datagram(req, c->transaction_id), c->response_time);
     return {CmStatus::ok, c->self};
 }
 
-CmStatus ConnectionManager::ready(CmHandle handle, wire::Bytes private_data) {
+CmStatus ConnectionManager::ready(Instant now, CmHandle handle, wire::Bytes private_data) {
     Connection* c = desk_.owned(handle);
     if (c == nullptr) return CmStatus::no_such_connection;
     if (c->state != State::rep_received) return CmStatus::wrong_state;
@@ -110,6 +111,7 @@ CmStatus ConnectionManager::ready(CmHandle handle, wire::Bytes private_data) {
     cm::put_data(private_data, rtu.private_data);
     desk_.answer(*c, cm::datagram(rtu, c->transaction_id));
     c->state = State::established;
+    cm::begin_watch(desk_, now, *c);
     desk_.tell(*c, CmEstablished{});
     return CmStatus::ok;
 }

@@ -98,7 +98,7 @@ TEST(CmReplay, the_kernels_reply_gets_an_rtu) {
     client.on_mad({}, 2, wire::Qpn{1}, addressed_to<wire::CmRep>(our_id, 0xc67d35b8, kRep));
     const CmEvent event = *client.poll_event();
     EXPECT_EQ(std::get<CmReplyArrived>(event.what).message.local_qpn, wire::Qpn{0x41});
-    EXPECT_EQ(client.ready(handle), CmStatus::ok);
+    EXPECT_EQ(client.ready({}, handle), CmStatus::ok);
     const auto rtu = message_in<wire::CmRtu>(client.poll_mad({})->mad);
     EXPECT_EQ(rtu.local_communication_id.value, our_id);
     EXPECT_EQ(rtu.remote_communication_id.value, 0xc67d35b8u);

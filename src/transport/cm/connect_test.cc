@@ -25,7 +25,7 @@ TEST(CmConnect, three_messages_join_two_queue_pairs) {
     EXPECT_EQ(arrived.message.target_ack_delay, 3);
     EXPECT_EQ(text_in(arrived.message.private_data), "welcome");
     EXPECT_TRUE(pair.server.events.empty());
-    EXPECT_EQ(pair.client.manager.ready(handles.client, bytes_of("go")), CmStatus::ok);
+    EXPECT_EQ(pair.client.manager.ready(pair.now(), handles.client, bytes_of("go")), CmStatus::ok);
     pair.run_for(10_us);
     pair.client.take<CmEstablished>();
     EXPECT_EQ(text_in(pair.server.take<CmEstablished>().second.private_data), "go");
@@ -74,7 +74,7 @@ TEST(CmConnect, each_message_of_the_establishment_may_be_lost_once) {
         EXPECT_EQ(pair.server.manager.accept(pair.now(), server, sample_reply()), CmStatus::ok);
         pair.run_for(kOneTry + 200_us);
         pair.client.take<CmReplyArrived>();
-        EXPECT_EQ(pair.client.manager.ready(client), CmStatus::ok);
+        EXPECT_EQ(pair.client.manager.ready(pair.now(), client), CmStatus::ok);
         pair.run_until_idle();
         pair.client.take<CmEstablished>();
         pair.server.take<CmEstablished>();
@@ -98,7 +98,7 @@ TEST(CmConnect, a_request_that_nobody_answers_is_given_up_after_its_retries) {
     // The response timeout and both ways of the path, for each of the four (12.9.5).
     EXPECT_EQ(pair.now(), base::Instant{} + (1 + kRetries) * kOneTry + 1_us);
     EXPECT_EQ(pair.client.manager.open_connections(), 0u);
-    EXPECT_EQ(pair.client.manager.ready(handle), CmStatus::no_such_connection);
+    EXPECT_EQ(pair.client.manager.ready(pair.now(), handle), CmStatus::no_such_connection);
 }
 
 TEST(CmConnect, what_is_lost_is_sent_once_more_before_its_time_if_that_is_wanted) {
@@ -175,7 +175,7 @@ TEST(CmConnect, a_server_without_rtu_gives_up_and_lets_its_queue_pair_rest) {
     EXPECT_EQ(pair.server.manager.accept(pair.now(), handles.server, sample_reply()), CmStatus::ok);
     pair.run_for(10_us);
     pair.client.take<CmReplyArrived>();
-    EXPECT_EQ(pair.client.manager.ready(handles.client), CmStatus::ok);
+    EXPECT_EQ(pair.client.manager.ready(pair.now(), handles.client), CmStatus::ok);
     pair.run_until_idle();
     EXPECT_EQ(pair.sent(wire::kCmRep), 1 + kRetries);
     EXPECT_EQ(pair.sent(wire::kCmRtu), 1 + kRetries);  // each repeated REP gets one
@@ -197,13 +197,15 @@ TEST(CmConnect, a_packet_on_the_queue_pair_stands_for_the_lost_rtu) {
     EXPECT_EQ(pair.server.manager.accept(pair.now(), handles.server, sample_reply()), CmStatus::ok);
     pair.run_for(10_us);
     pair.client.take<CmReplyArrived>();
-    EXPECT_EQ(pair.client.manager.ready(handles.client), CmStatus::ok);
+    EXPECT_EQ(pair.client.manager.ready(pair.now(), handles.client), CmStatus::ok);
     pair.run_for(10_us);
-    EXPECT_EQ(pair.server.manager.communication_established(handles.server), CmStatus::ok);
+    EXPECT_EQ(pair.server.manager.communication_established(pair.now(), handles.server),
+              CmStatus::ok);
     pair.run_until_idle();
     pair.server.take<CmEstablished>();
     EXPECT_EQ(pair.sent(wire::kCmRep), 1);
-    EXPECT_EQ(pair.server.manager.communication_established(handles.server), CmStatus::wrong_state);
+    EXPECT_EQ(pair.server.manager.communication_established(pair.now(), handles.server),
+              CmStatus::wrong_state);
 }
 
 TEST(CmConnect, a_doubled_message_changes_nothing) {
@@ -240,7 +242,8 @@ TEST(CmConnect, a_repeated_reply_gets_the_same_rtu_again) {
     const auto handles = pair.request();
     EXPECT_EQ(pair.server.manager.accept(pair.now(), handles.server, sample_reply()), CmStatus::ok);
     pair.run_for(10_us);
-    EXPECT_EQ(pair.client.manager.ready(handles.client, bytes_of("again")), CmStatus::ok);
+    EXPECT_EQ(pair.client.manager.ready(pair.now(), handles.client, bytes_of("again")),
+              CmStatus::ok);
     pair.run_until_idle();
     EXPECT_EQ(pair.sent(wire::kCmRtu), 2);
     EXPECT_EQ(text_in(pair.server.take<CmEstablished>().second.private_data), "again");
@@ -257,7 +260,7 @@ TEST(CmConnect, a_late_copy_of_the_request_does_not_disturb_a_connection) {
     const CmHandle server = pair.server.take<CmRequestArrived>().first.handle;
     EXPECT_EQ(pair.server.manager.accept(pair.now(), server, sample_reply()), CmStatus::ok);
     pair.run_for(10_us);
-    EXPECT_EQ(pair.client.manager.ready(client), CmStatus::ok);
+    EXPECT_EQ(pair.client.manager.ready(pair.now(), client), CmStatus::ok);
     pair.run_until_idle();
     pair.server.take<CmEstablished>();
     EXPECT_TRUE(pair.server.events.empty());
@@ -300,7 +303,7 @@ TEST(CmConnect, answers_go_to_the_queue_pair_that_the_peers_manager_uses) {
     const auto rep = server.poll_mad({});
     EXPECT_EQ(rep->qpn, wire::Qpn{0x51});
     client.on_mad({}, 2, wire::Qpn{0x52}, rep->mad);
-    EXPECT_EQ(client.ready(handle), CmStatus::ok);
+    EXPECT_EQ(client.ready({}, handle), CmStatus::ok);
     EXPECT_EQ(client.poll_mad({})->qpn, wire::Qpn{0x52});
 }
 
@@ -309,7 +312,7 @@ TEST(CmConnect, calls_that_are_not_due_are_refused) {
     const auto handles = pair.request();
     ConnectionManager& client = pair.client.manager;
     ConnectionManager& server = pair.server.manager;
-    EXPECT_EQ(client.ready(handles.client), CmStatus::wrong_state);
+    EXPECT_EQ(client.ready(pair.now(), handles.client), CmStatus::wrong_state);
     EXPECT_EQ(client.accept(pair.now(), handles.client, sample_reply()), CmStatus::wrong_state);
     EXPECT_EQ(client.reject(pair.now(), handles.client, {}), CmStatus::wrong_state);
     EXPECT_EQ(client.prepare(handles.client, 10), CmStatus::wrong_state);
@@ -386,7 +389,7 @@ TEST(CmConnect, a_thousand_connections_at_once) {
         }
         for (const CmEvent& event : std::exchange(pair.client.events, {})) {
             if (std::holds_alternative<CmEstablished>(event.what)) continue;
-            EXPECT_EQ(pair.client.manager.ready(event.handle), CmStatus::ok);
+            EXPECT_EQ(pair.client.manager.ready(pair.now(), event.handle), CmStatus::ok);
         }
     }
     EXPECT_EQ(connected.size(), kMany);

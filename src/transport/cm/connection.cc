@@ -70,6 +70,14 @@ Connection* ConnectionTable::by_request_id(uint32_t endpoint, uint32_t request_i
     return look_up(request_ids_, {endpoint, {}, request_id});
 }
 
+Connection* ConnectionTable::first_established(uint32_t endpoint, wire::Guid guid) {
+    for (auto it = remote_qpns_.lower_bound({endpoint, guid, 0});
+         it != remote_qpns_.end() && it->first.endpoint == endpoint && it->first.guid == guid; ++it)
+        if (Connection* c = find(it->second); c != nullptr && c->state == State::established)
+            return c;
+    return nullptr;
+}
+
 std::vector<CmHandle> ConnectionTable::at_endpoint(uint32_t endpoint) const {
     std::vector<CmHandle> found;
     for (const auto& [id, handle] : local_ids_)

@@ -45,6 +45,9 @@ struct Connection {
     bool end_told = false;   // the owner was told that it is disconnected
     bool has_remote = false;
     bool peer_to_peer = false;
+    bool is_watched = false;   // the peer is asked now and then whether it knows the connection ...
+    bool has_vouched = false;  // ... and has answered
+    uint8_t unanswered = 0;    // such questions, in a row
     uint8_t redirections = 0;
     CmListener backlog;  // the listener in whose backlog it waits, if any
 
@@ -58,6 +61,7 @@ struct Connection {
     wire::Qpn cm_qpn{1};             // of the peer's manager
     wire::Key64 transaction_id;      // of the current exchange
     wire::Key64 establishment;       // of the first REQ
+    wire::Key64 asked_by;            // of the questions that count as unanswered
     wire::Key64 service_id;          // of a SIDR_REQ that we answer, or of our own REQ
     base::Duration response_time{};  // how long the peer may take, round trip included
     base::Duration peer_patience{};  // the time after which the peer retransmits
@@ -96,6 +100,8 @@ public:
     Connection* by_remote_id(uint32_t endpoint, wire::Guid guid, uint32_t id);
     Connection* by_remote_qpn(uint32_t endpoint, wire::Guid guid, wire::Qpn qpn);
     Connection* by_request_id(uint32_t endpoint, uint32_t request_id);
+    // An established connection to the process with this GUID: always the same one until it ends.
+    Connection* first_established(uint32_t endpoint, wire::Guid guid);
 
     // Connections whose peer is at this end point.
     std::vector<CmHandle> at_endpoint(uint32_t endpoint) const;

@@ -22,6 +22,7 @@ void dispatch(Desk& desk, const Arrival& from, uint16_t attribute, wire::Bytes d
         case wire::kCmSidrReq: return on_sidr_req(desk, from, *wire::parse<wire::CmSidrReq>(data));
         case wire::kCmSidrRep: return on_sidr_rep(desk, from, *wire::parse<wire::CmSidrRep>(data));
         case wire::kCmLap: return on_lap(desk, from, *wire::parse<wire::CmLap>(data));
+        case wire::kCmApr: return on_apr(desk, from, *wire::parse<wire::CmApr>(data));
         default: ++desk.stats.malformed;
     }
 }

@@ -47,7 +47,7 @@ public:
 
     // Active side.
     CmOpened connect(base::Instant now, const ConnectRequest& request);
-    CmStatus ready(CmHandle handle, wire::Bytes private_data = {});  // 224 bytes
+    CmStatus ready(base::Instant now, CmHandle handle, wire::Bytes private_data = {});  // 224 bytes
 
     CmStatus follow(base::Instant now, CmHandle handle, uint32_t endpoint, const CmPath& path);
 
@@ -57,7 +57,7 @@ public:
                        uint32_t backlog = UINT32_MAX);
     CmStatus stop_listening(CmListener listener);
     CmStatus accept(base::Instant now, CmHandle handle, const AcceptReply& reply);
-    CmStatus communication_established(CmHandle handle);
+    CmStatus communication_established(base::Instant now, CmHandle handle);
     // The owner has no room for a request now: forgets it, as if it had not come; the peer
     // retransmits it.
     CmStatus ignore(CmHandle handle);
@@ -77,8 +77,10 @@ public:
 
     // The network reports that messages to this end point do not arrive: `is_refused` if its host
     // answers that nobody takes them. A peer may be about to begin, so questions that are younger
-    // than a second are asked again; older ones end.
-    void on_unreachable(base::Instant now, uint32_t endpoint, bool is_refused);
+    // than a second are asked again; older ones end. `quoted`: the message that the report quotes,
+    // if it does. A refusal that quotes our question about a connection ends it (alive.cc).
+    void on_unreachable(base::Instant now, uint32_t endpoint, bool is_refused,
+                        wire::Bytes quoted = {});
 
     // Datagram services.
     CmOpened resolve_service(base::Instant now, const ServiceRequest& request);

@@ -114,7 +114,7 @@ TEST(CmDisconnect, a_request_may_overtake_the_rtu) {
     const auto handles = pair.request();
     EXPECT_EQ(pair.server.manager.accept(pair.now(), handles.server, sample_reply()), CmStatus::ok);
     pair.run_for(10_us);
-    EXPECT_EQ(pair.client.manager.ready(handles.client), CmStatus::ok);
+    EXPECT_EQ(pair.client.manager.ready(pair.now(), handles.client), CmStatus::ok);
     EXPECT_EQ(pair.client.manager.disconnect(pair.now(), handles.client), CmStatus::ok);
     pair.run_until_idle();
     pair.server.take<CmDisconnected>();

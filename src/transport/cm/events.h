@@ -71,9 +71,9 @@ enum class CmEnd : uint8_t {
     peer_asked,    // DREQ came; it was answered
     peer_agreed,   // DREP to our DREQ
     no_answer,     // all retries of our DREQ were sent
-    peer_unaware,  // REJ to our DREQ: the peer knows of no connection
+    peer_unaware,  // the peer knows of no connection: REJ to our DREQ, or APR to our question
     stale,         // the peer uses the QP for something else (12.9.8.3.1)
-    peer_gone,     // lose_endpoint()
+    peer_gone,     // lose_endpoint(), or nobody is at its port any more
 };
 
 // No more packets for the QP. It must not be reused before CmTimeWaitOver.

@@ -4,7 +4,8 @@
 //
 // A peer that was never there, as the network reports. On a machine with an adapter the kernel
 // would refuse the request; here nobody has the port. Only our own questions end by that: anybody
-// can forge such a report, as for connections of TCP.
+// can forge such a report, as for connections of TCP. A report that quotes our question about a
+// connection is believed (alive.cc).
 #include <algorithm>
 
 #include "transport/cm/connection_manager.h"
@@ -60,6 +61,14 @@ void on_report(Desk& desk, base::Instant now, Connection& c, bool is_refused) {
     desk.table.set_deadline(c, std::min(c.deadline, now + kAskAgain));
 }
 
+// The process is gone, with all of its connections. What it sent may still be on its way.
+void end_all_of_process(Desk& desk, base::Instant now, const Connection& asked) {
+    const uint32_t endpoint = asked.endpoint;
+    const wire::Guid guid = asked.remote_guid;
+    while (Connection* c = desk.table.first_established(endpoint, guid))
+        end(desk, now, *c, {.how = CmEnd::peer_gone});
+}
+
 }  // namespace
 
 }  // namespace tulle::transport::cm
@@ -71,9 +80,16 @@ void ConnectionManager::lose_endpoint(uint32_t endpoint) {
         cm::lose(desk_, *desk_.table.find(handle));
 }
 
-void ConnectionManager::on_unreachable(base::Instant now, uint32_t endpoint, bool is_refused) {
-    for (const CmHandle handle : desk_.table.at_endpoint(endpoint))
-        cm::on_report(desk_, now, *desk_.table.find(handle), is_refused);
+void ConnectionManager::on_unreachable(base::Instant now, uint32_t endpoint, bool is_refused,
+                                       wire::Bytes quoted) {
+    for (const CmHandle handle : desk_.table.at_endpoint(endpoint)) {
+        Connection* c = desk_.table.find(handle);
+        if (c == nullptr) continue;
+        if (is_refused && cm::quotes_question(*c, quoted))
+            cm::end_all_of_process(desk_, now, *c);
+        else
+            cm::on_report(desk_, now, *c, is_refused);
+    }
 }
 
 }  // namespace tulle::transport

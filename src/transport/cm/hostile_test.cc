@@ -74,7 +74,9 @@ TEST(CmHostile, a_reject_is_never_answered) {
 // An owner that does anything with any handle, and keeps the books.
 struct Owner {
     explicit Owner(uint64_t number, uint64_t seed)
-        : manager({.ca_guid = wire::Guid{number}, .max_connections = 12},
+        : manager({.ca_guid = wire::Guid{number},
+                   .max_connections = 12,
+                   .ask_every = base::Duration{3'000'000}},
                   RandomStream({.seed = seed, .kind = 2, .index = number})) {
         EXPECT_EQ(manager.listen(kService).status, CmStatus::ok);
     }
@@ -182,8 +184,8 @@ private:
             case 0:
             case 1: owner.opened(manager.connect(now_, any_request(owner))); break;
             case 2: owner.opened(manager.resolve_service(now_, any_question())); break;
-            case 3: ignore(manager.ready(handle)); break;
-            case 4: ignore(manager.communication_established(handle)); break;
+            case 3: ignore(manager.ready(now_, handle)); break;
+            case 4: ignore(manager.communication_established(now_, handle)); break;
             case 5: ignore(manager.prepare(handle, static_cast<uint8_t>(random_.below(20)))); break;
             case 6: ignore(manager.disconnect(now_, handle)); break;
             case 7: owner.gave_up(handle, manager.reject(now_, handle, any_rejection())); break;
@@ -195,13 +197,18 @@ private:
             case 11:
                 if (random_.chance(1, 16)) manager.lose_endpoint(1 - endpoint_of(owner));
                 if (random_.chance(1, 4))
-                    manager.on_unreachable(now_, 1 - endpoint_of(owner), random_.chance(1, 2));
+                    manager.on_unreachable(now_, 1 - endpoint_of(owner), random_.chance(1, 2),
+                                           any_quote());
                 break;
             default: ignore(manager.accept(now_, handle, sample_reply(any_qpn()))); break;
         }
     }
 
     static void ignore(CmStatus) {}
+
+    wire::Bytes any_quote() const {
+        return history_.empty() ? wire::Bytes{} : wire::Bytes(history_.back().mad);
+    }
 
     uint32_t any_qpn() { return static_cast<uint32_t>(2 + random_.below(6)); }
 
@@ -220,6 +227,7 @@ private:
         ConnectRequest request = sample_request(any_qpn());
         request.endpoint = 1 - endpoint_of(owner);
         request.peer_to_peer = random_.chance(1, 4);
+        request.watches_peer = random_.chance(1, 2);
         request.max_cm_retries = static_cast<uint8_t>(random_.below(4));
         if (random_.chance(1, 10)) request.service_id.value = 1;
         return request;

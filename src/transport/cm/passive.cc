@@ -7,6 +7,8 @@
 namespace tulle::transport::cm {
 namespace {
 
+using base::Instant;
+
 constexpr uint8_t kMaxMtuCode = 5;
 
 bool is_supported_transport(const wire::CmReq& req) {
@@ -119,10 +121,10 @@ void on_known_req(Desk& desk, const Arrival& from, const wire::CmReq& req, Conne
     end_stale(desk, from.now, c);
 }
 
-void establish(Desk& desk, Connection& c, const CmEstablished& what) {
+void establish(Desk& desk, Instant now, Connection& c, const CmEstablished& what) {
     c.state = State::established;
     c.has_answer = false;
-    desk.stop_waiting(c);
+    begin_watch(desk, now, c);
     desk.tell(c, what);
 }
 
@@ -154,12 +156,12 @@ void supersede(Desk& desk, Connection& c) {
     desk.finish(c, CmRejected{.message = rej, .here = true});
 }
 
-void on_rtu(Desk& desk, const Arrival&, const wire::CmRtu& rtu) {
+void on_rtu(Desk& desk, const Arrival& from, const wire::CmRtu& rtu) {
     Connection* c =
         desk.by_ids(rtu.remote_communication_id.value, rtu.local_communication_id.value);
     if (c == nullptr) return;
     if (c->state == State::rep_sent)
-        establish(desk, *c, CmEstablished{rtu.private_data});
+        establish(desk, from.now, *c, CmEstablished{rtu.private_data});
     else if (c->state == State::established)
         ++desk.stats.duplicates;
     else
@@ -180,6 +182,7 @@ CmStatus ConnectionManager::accept(Instant now, CmHandle handle, const AcceptRep
     desk_.leave_backlog(*c);
     c->state = State::rep_sent;
     c->local_qpn = reply.qpn;
+    c->is_watched = reply.watches_peer;
     const auto rep = cm::rep_message(reply, desk_.config, c->ids());
     desk_.ask(now, *c, cm::datagram(rep, c->transaction_id), c->response_time);
     return CmStatus::ok;
@@ -195,11 +198,11 @@ CmStatus ConnectionManager::ignore(CmHandle handle) {
 }
 
 // The RTU is late or lost; a packet on the QP implies it (the asynchronous event of 11.6.3).
-CmStatus ConnectionManager::communication_established(CmHandle handle) {
+CmStatus ConnectionManager::communication_established(Instant now, CmHandle handle) {
     Connection* c = desk_.owned(handle);
     if (c == nullptr) return CmStatus::no_such_connection;
     if (c->state != State::rep_sent) return CmStatus::wrong_state;
-    cm::establish(desk_, *c, {});
+    cm::establish(desk_, now, *c, {});
     return CmStatus::ok;
 }
 

@@ -25,7 +25,7 @@ void establish(CmPair& pair, Side& passive, Side& active, CmHandle expected_pass
               CmStatus::ok);
     pair.run_for(10_us);
     EXPECT_EQ(active.take<CmReplyArrived>().first.handle, expected_active);
-    EXPECT_EQ(active.manager.ready(expected_active), CmStatus::ok);
+    EXPECT_EQ(active.manager.ready(pair.now(), expected_active), CmStatus::ok);
     pair.run_for(10_us);
     active.take<CmEstablished>();
     passive.take<CmEstablished>();

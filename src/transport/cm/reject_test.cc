@@ -216,7 +216,7 @@ TEST(CmMra, a_client_that_needs_long_is_waited_for) {
     pair.run_for(cm_time(15));
     pair.server.take<CmMoreTime>();
     EXPECT_EQ(pair.sent(wire::kCmRep), 1);
-    EXPECT_EQ(pair.client.manager.ready(handles.client), CmStatus::ok);
+    EXPECT_EQ(pair.client.manager.ready(pair.now(), handles.client), CmStatus::ok);
     pair.run_until_idle();
     pair.server.take<CmEstablished>();
 }
@@ -251,7 +251,7 @@ void advance(CmPair& pair, const CmPair::Handles& handles, Moment moment) {
     if (moment < Moment::after_reply) return;
     pair.run_for(10_us);
     if (moment < Moment::after_ready) return;
-    EXPECT_EQ(pair.client.manager.ready(handles.client), CmStatus::ok);
+    EXPECT_EQ(pair.client.manager.ready(pair.now(), handles.client), CmStatus::ok);
     if (moment < Moment::after_disconnect) return;
     pair.run_for(10_us);
     EXPECT_EQ(pair.client.manager.disconnect(pair.now(), handles.client), CmStatus::ok);

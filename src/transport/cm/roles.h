@@ -12,7 +12,7 @@ void on_rep(Desk& desk, const Arrival& from, const wire::CmRep& rep);
 void on_req(Desk& desk, const Arrival& from, const wire::CmReq& req);
 void refuse(Desk& desk, const Arrival& from, const wire::CmReq& req, uint16_t reason);
 void supersede(Desk& desk, Connection& c);
-void on_rtu(Desk& desk, const Arrival&, const wire::CmRtu& rtu);
+void on_rtu(Desk& desk, const Arrival& from, const wire::CmRtu& rtu);
 
 // peer.cc
 Connection* crossed_by(Desk& desk, const Arrival& from, const wire::CmReq& req);
@@ -37,6 +37,12 @@ void enter_time_wait(Desk& desk, base::Instant now, Connection& c);
 
 // alternate_path.cc
 void on_lap(Desk& desk, const Arrival& from, const wire::CmLap& lap);
+
+// alive.cc
+void begin_watch(Desk& desk, base::Instant now, Connection& c);
+void ask_whether_known(Desk& desk, base::Instant now, Connection& c);
+void on_apr(Desk& desk, const Arrival& from, const wire::CmApr& apr);
+bool quotes_question(const Connection& c, wire::Bytes quoted);
 
 // service_resolution.cc
 void on_sidr_req(Desk& desk, const Arrival& from, const wire::CmSidrReq& req);

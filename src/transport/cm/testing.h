@@ -96,6 +96,8 @@ public:
 
     Side client;
     Side server;
+    bool watches = false;  // what connect() asks for
+    bool server_watches = false;
 
     void drop_nth(uint16_t attribute, int n) { faults_[{attribute, n}].copies = 0; }
     void drop_all(uint16_t attribute) {
@@ -134,14 +136,16 @@ public:
         if (!listening_) listening_ = server.manager.listen(kService).status == CmStatus::ok;
         ConnectRequest request = sample_request(qpn);
         request.endpoint = 2;
+        request.watches_peer = watches;
         Handles handles{client.manager.connect(now_, request).handle, {}};
         run_for(10_us);
         handles.server = server.take<CmRequestArrived>().first.handle;
-        EXPECT_EQ(server.manager.accept(now_, handles.server, sample_reply(qpn + 0x100'000)),
-                  CmStatus::ok);
+        AcceptReply reply = sample_reply(qpn + 0x100'000);
+        reply.watches_peer = server_watches;
+        EXPECT_EQ(server.manager.accept(now_, handles.server, reply), CmStatus::ok);
         run_for(10_us);
         client.take<CmReplyArrived>();
-        EXPECT_EQ(client.manager.ready(handles.client), CmStatus::ok);
+        EXPECT_EQ(client.manager.ready(now_, handles.client), CmStatus::ok);
         run_for(10_us);
         client.take<CmEstablished>();
         server.take<CmEstablished>();

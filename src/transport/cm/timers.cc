@@ -50,6 +50,7 @@ void on_deadline(Desk& desk, Instant now, Connection& c) {
         case State::time_wait: return desk.finish(c, CmTimeWaitOver{});
         case State::refused:
         case State::sidr_answered: return desk.table.close(c);
+        case State::established: return ask_whether_known(desk, now, c);
         default: break;
     }
     if (c.wait_after_early.ps != 0)

@@ -87,6 +87,7 @@ struct ConnectRequest {
     uint8_t local_cm_response_timeout = 20;   // how long we may take
     uint8_t max_cm_retries = 15;
     bool peer_to_peer = false;      // the other side may connect to us at the same time
+    bool watches_peer = false;      // asks it now and then: for peers on other machines (alive.cc)
     wire::Bytes private_data = {};  // 92 bytes, 56 with IP addresses
 };
 
@@ -99,6 +100,7 @@ struct AcceptReply {
     uint8_t failover_accepted = 0;  // 0: the alternate path is accepted, or there is none
     bool srq = false;
     bool end_to_end_flow_control = false;
+    bool watches_peer = false;
     wire::Bytes private_data = {};  // 196 bytes
 };
 
@@ -142,6 +144,8 @@ struct CmConfig {
     // zero: it is not. A response timeout is usually seconds, because programs take time to answer.
     // A lost message need not wait that long.
     base::Duration early_repeat{};
+    // How often a watched peer is asked whether it still knows a connection; zero: never.
+    base::Duration ask_every{};
     uint32_t max_waiting = 65'536;  // datagrams or events not polled; beyond, drops arrivals
 };
 

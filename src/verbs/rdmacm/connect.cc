@@ -54,6 +54,10 @@ transport::CmPath path_of(const Id& id) {
     return path;
 }
 
+bool is_elsewhere(Manager& manager, const Id& id) {
+    return manager.bridge().is_elsewhere(id.shown.verbs, id.path.dgid.raw);
+}
+
 // A hint for programs that use different kinds of link.
 void say_if_on_other_link(Manager& manager, const Id& id) {
     const rdma_addr& shown = id.shown.route.addr;
@@ -136,6 +140,7 @@ int connect_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
     request.retry_count = id.retry_count;
     request.rnr_retry_count = id.rnr_retry_count;
     request.private_data = private_data_of(param);
+    request.watches_peer = is_elsewhere(manager, id);
     const auto opened = manager.engine().connect(manager.now(), request);
     return follow(manager, id, opened);
 }
@@ -160,6 +165,7 @@ int accept_stream(Manager& manager, Id& id, const rdma_conn_param* param) {
     reply.srq = id.has_srq;
     reply.end_to_end_flow_control = param != nullptr && param->flow_control != 0;
     reply.private_data = private_data_of(param);
+    reply.watches_peer = is_elsewhere(manager, id);
     return errno_of(manager.engine().accept(manager.now(), id.handle, reply));
 }
 
@@ -282,7 +288,7 @@ void finish_connect(Id& id, CmEventBox& box) {
     Manager& manager = Manager::of(id);
     const Manager::Guard guard(manager);
     if (error == 0) {
-        if (manager.engine().ready(id.handle) == CmStatus::ok) return;
+        if (manager.engine().ready(manager.now(), id.handle) == CmStatus::ok) return;
         error = ECONNRESET;
     }
     (void)manager.engine().reject(manager.now(), id.handle, {});
@@ -403,7 +409,7 @@ TULLE_EXPORT int rdma_establish(rdma_cm_id* shown) {
     Id& id = id_of(shown);
     Manager& manager = Manager::of(id);
     const Manager::Guard guard(manager);
-    const int error = errno_of(manager.engine().ready(id.handle));
+    const int error = errno_of(manager.engine().ready(manager.now(), id.handle));
     return error == 0 ? 0 : refuse_call(error);
 }
 
@@ -433,7 +439,8 @@ TULLE_EXPORT int rdma_notify(rdma_cm_id* shown, ibv_event_type event) {
     if (event != IBV_EVENT_COMM_EST) return refuse_call(EINVAL);
     Manager& manager = Manager::of(id_of(shown));
     const Manager::Guard guard(manager);
-    const auto status = manager.engine().communication_established(id_of(shown).handle);
+    const auto status =
+        manager.engine().communication_established(manager.now(), id_of(shown).handle);
     return status == CmStatus::ok ? 0 : refuse_call(errno_of(status));
 }
 

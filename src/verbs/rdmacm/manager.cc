@@ -21,6 +21,9 @@ constexpr base::Duration kLater{1'000'000'000};  // 1 ms, chosen: when to retry
 // 300 ms, chosen: a message that a process holds back for one that is not there yet comes before.
 constexpr base::Duration kEarlyRepeat{300'000'000'000};
 
+// 2 s, chosen: how often a process on another machine is asked whether it lives.
+constexpr base::Duration kAskEvery{2'000'000'000'000};
+
 uint64_t random_word() {
     uint64_t word = 0;
     while (getrandom(&word, sizeof word, 0) != sizeof word) continue;
@@ -115,6 +118,7 @@ bool Manager::open() {
     config.id_mask = 0xff00'0000;
     config.id_value = bridge_->slot(context) << 24;
     config.early_repeat = kEarlyRepeat;
+    config.ask_every = kAskEvery;
     random_ = base::RandomStream({random_word(), 1, 0});
     engine_ = std::make_unique<transport::ConnectionManager>(
         config, base::RandomStream({random_word(), 2, 0}));
@@ -126,9 +130,13 @@ bool Manager::open() {
                                                 {static_cast<const std::byte*>(bytes), length});
     };
     handler.on_gone = [](void* self, uint32_t peer) { static_cast<Manager*>(self)->on_gone(peer); };
-    handler.on_unreachable = [](void* self, uint32_t peer, bool is_refused) {
+    handler.on_unreachable = [](void* self, uint32_t peer, bool is_refused, const void* quoted,
+                                size_t length) {
         auto& manager = *static_cast<Manager*>(self);
-        (void)is_done([&] { manager.engine_->on_unreachable(manager.now(), peer, is_refused); });
+        (void)is_done([&] {
+            manager.engine_->on_unreachable(manager.now(), peer, is_refused,
+                                            {static_cast<const std::byte*>(quoted), length});
+        });
         manager.drain();
     };
     handler.on_progress = [](void* self) {
@@ -141,7 +149,8 @@ bool Manager::open() {
         (void)is_done([&] {
             for (const auto& [bits, id] : manager.by_handle_)
                 if (id->own_qpn == qpn)
-                    (void)manager.engine_->communication_established(transport::CmHandle{bits});
+                    (void)manager.engine_->communication_established(manager.now(),
+                                                                     transport::CmHandle{bits});
         });
     };
     bridge_->lock(context);
