@@ -170,10 +170,17 @@ struct Secret {
     uint64_t device_word = 0;  // also in the file of its device, so nobody else can make that file
 };
 
+// What a process asks of peers that write to its rings.
+enum class Sleep : uint32_t {
+    awake = 0,        // it looks by itself
+    light = 1,        // ring for each record
+    undisturbed = 2,  // ring, but not for acknowledgements alone
+};
+
 struct Board : Facts {
     uint64_t magic;
     uint64_t instance;  // random, so that a later process in the slot differs
-    std::atomic<uint32_t> wants_bell;
+    std::atomic<Sleep> sleep;
     std::atomic<uint32_t> link_was_down;  // by a rule for faults
     PortNote ports[kPorts];
     // By GID: this process's place among those that share its UDP port, from 1; 0: not known.
@@ -182,7 +189,7 @@ struct Board : Facts {
     std::atomic<uint32_t> lives[kQueuePairs];  // life_of() each queue pair; 0 is none
     std::atomic<uint8_t> ends[kQueuePairs];    // Ends of each connection, seen from this side
 };
-inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3036;
+inline constexpr uint64_t kBoardMagic = 0x7475'6c6c'6562'3037;
 
 struct Grants {
     uint64_t magic;

@@ -7,6 +7,7 @@
 #include "live/mapped.h"
 #include "wire/ip.h"
 #include "wire/mad/mad.h"
+#include "wire/syndrome.h"
 
 namespace tulle::live {
 namespace {
@@ -22,6 +23,12 @@ constexpr uint64_t kLeastPage = 4096;
 
 bool is_datagram(const Packet& packet) {
     return wire::service_of(static_cast<uint8_t>(packet.opcode)) == wire::Service::ud;
+}
+
+// Says only that requests have arrived.
+bool is_plain_ack(const Packet& packet) {
+    return packet.opcode == wire::opcode_of(wire::Service::rc, wire::Operation::acknowledge) &&
+           wire::ack_kind(packet.extended.ack.syndrome) == wire::AckKind::ack;
 }
 
 std::array<std::byte, kGrhBytes> grh_of(const Packet& packet, const wire::Gid& from,
@@ -207,8 +214,8 @@ void Carrier::send_to(uint32_t index, const Packet& packet, std::span<const std:
     Peer& peer = world_.at(index);
     if ((!peer.can_send() && !world_.call_peer(peer)) || is_overrun(peer)) return;
     const RecordHead head{RecordKind::packet, 0, static_cast<uint32_t>(grh.size())};
-    std::byte* place =
-        peer.reserve(sizeof head + sizeof packet + grh.size() + packet.payload_length);
+    const size_t bytes = sizeof head + sizeof packet + grh.size() + packet.payload_length;
+    std::byte* place = is_plain_ack(packet) ? peer.reserve_quietly(bytes) : peer.reserve(bytes);
     std::byte* const begin = place;
     std::memcpy(place, &head, sizeof head);
     place += sizeof head;

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include <string_view>
+#include <utility>
 
 #include "live/clock.h"
 #include "live/identity.h"
@@ -13,6 +14,8 @@ namespace tulle::live {
 namespace {
 
 constexpr base::Duration kStuckAfter{100'000'000'000};  // 100 ms, chosen
+// A peer that is rung reads all acknowledgements before it looks at its timers (packets.cc).
+constexpr size_t kQuietBytes = 4 << 10;
 
 // The secret in the memory of a process; zeros if the kernel refuses. The instance next to it shows
 // that it is the right process.
@@ -113,6 +116,7 @@ bool Peer::is_dead() const {
 }
 
 std::byte* Peer::reserve(size_t bytes) {
+    is_loud_ = true;
     if (std::byte* place = reserve_in_ring(bytes)) return place;
     backlog_bytes_ += bytes;
     return backlog_.emplace_back(bytes).data();
@@ -148,11 +152,16 @@ void Peer::flush() {
     if (!writer_.has_unpublished() && !is_untold_) return;
     writer_.publish();
     is_untold_ = false;
+    const bool is_quiet = !std::exchange(is_loud_, !backlog_.empty());
     // The peer announces that it sleeps, then looks at the ring once more. We write, then look
     // whether it sleeps. One of the two sees the other.
-    if (!is_asleep()) return;
-    if (outgoing().bell_rung.exchange(1) != 0) return;
-    ring();
+    if (shall_ring(is_quiet) && outgoing().bell_rung.exchange(1) == 0) ring();
+}
+
+bool Peer::shall_ring(bool is_quiet) const {
+    const Sleep sleep = board().sleep.load();
+    if (sleep == Sleep::awake) return false;
+    return sleep != Sleep::undisturbed || !is_quiet || writer_.unread() > kQuietBytes;
 }
 
 void Peer::ring() {

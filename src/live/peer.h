@@ -67,8 +67,16 @@ public:
 
     // Room for a record: in the ring, or in the backlog if the ring is full.
     std::byte* reserve(size_t bytes);
+    // The same for an acknowledgement (Sleep::undisturbed).
+    std::byte* reserve_quietly(size_t bytes) {
+        const bool was_loud = is_loud_;
+        std::byte* const place = reserve(bytes);
+        is_loud_ = was_loud;
+        return place;
+    }
     // Room in the ring, or nullptr.
     std::byte* reserve_in_ring(size_t bytes) {
+        is_loud_ = true;
         return backlog_.empty() && !stream.is_taking_back() ? writer_.reserve(bytes) : nullptr;
     }
     // Shows the peer what was written, and wakes it if it sleeps.
@@ -83,7 +91,7 @@ public:
 
     // The end of the record that was reserved last.
     uint64_t position() const { return writer_.position(); }
-    bool is_asleep() const { return board().wants_bell.load() != 0; }
+    bool is_asleep() const { return board().sleep.load() != Sleep::awake; }
 
     // A peer on another machine. Only its address is known; it stands for any number of processes
     // and shares no memory.
@@ -109,6 +117,7 @@ public:
 
 private:
     void drain_backlog();
+    bool shall_ring(bool is_quiet) const;
     void ring();
 
     SharedMemory board_;
@@ -124,6 +133,7 @@ private:
     size_t backlog_bytes_ = 0;
     uint64_t read_to_ = 0;  // its position at the last look whether it is stuck
     base::Instant read_at_{};
+    bool is_loud_ = false;    // something other than an acknowledgement was reserved since
     bool is_untold_ = false;  // something was published and it was not woken
     bool has_proven_ = false;
 };

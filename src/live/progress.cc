@@ -30,6 +30,12 @@ void Progress::on_posted() {
     if (std::exchange(owes_answer_, false)) ++quick_answers_;
 }
 
+// Another thread of the program may be asleep.
+void Progress::on_sent() {
+    if (renew_announcement()) watch_.wake();
+    wake_thread_in_time();
+}
+
 void Progress::on_received() {
     awaits_answer_ = false;
     owes_answer_ = true;
@@ -41,7 +47,24 @@ void Progress::make(bool by_program) {
         if (std::exchange(owes_answer_, false)) quick_answers_ = 0;
     }
     worker_.work(by_program);
+    if (renew_announcement()) worker_.work(by_program);
     if (by_program) wake_thread_in_time();
+}
+
+void Progress::stay_awake() {
+    world_.own().board().sleep.store(Sleep::awake);
+}
+
+void Progress::announce_sleep() {
+    world_.own().board().sleep.store(worker_.needs_answers() ? Sleep::light : Sleep::undisturbed);
+}
+
+bool Progress::renew_announcement() {
+    const Sleep told = world_.own().board().sleep.load(std::memory_order_relaxed);
+    if (told == Sleep::awake) return false;
+    announce_sleep();
+    const Sleep is_told = world_.own().board().sleep.load(std::memory_order_relaxed);
+    return told == Sleep::undisturbed && is_told == Sleep::light && worker_.has_arrivals();
 }
 
 void Progress::wake_thread_in_time() {
@@ -75,7 +98,7 @@ void Progress::trust_program() {
     if (is_polled_) return;
     is_polled_ = true;
     sleeps_until_ = kOftenAwake;  // as soon as it has woken
-    world_.own().board().wants_bell.store(0);
+    stay_awake();
     watch_.wake();
 }
 
@@ -90,7 +113,7 @@ void Progress::on_armed() {
     empty_polls_ = unarmed_polls_ = 0;
     is_polled_ = false;
     watch_.hear_sockets(true);
-    world_.own().board().wants_bell.store(1);
+    announce_sleep();
     if (worker_.has_arrivals()) return make(true);
     worker_.tell_events();
 }
@@ -98,7 +121,7 @@ void Progress::on_armed() {
 void Progress::answer_bell() {
     watch_.clear_bell();
     stop_trusting_program();
-    world_.own().board().wants_bell.store(1);
+    announce_sleep();
     make(true);
     for (uint32_t looks = 0; worker_.has_arrivals() && looks < kLooksAnswering; ++looks) make(true);
     if (worker_.has_arrivals()) watch_.ring_bell();
@@ -110,7 +133,7 @@ bool Progress::look_before_sleep(std::unique_lock<std::mutex>& guard,
     if (!std::exchange(awaits_answer_, false)) return false;
     if (vain_looks_ >= kVainLooks && ++vain_looks_ % kVainLooksToTry != 0) return false;
     const Instant end = now() + kPatience;
-    world_.own().board().wants_bell.store(0);
+    stay_awake();
     bool is_found = false;
     for (uint32_t looks = 1; !is_found && now() < end; ++looks) {
         make(true);
@@ -121,7 +144,7 @@ bool Progress::look_before_sleep(std::unique_lock<std::mutex>& guard,
         guard.lock();
     }
     vain_looks_ = is_found ? 0 : vain_looks_ + 1;
-    world_.own().board().wants_bell.store(1);
+    announce_sleep();
     if (worker_.has_arrivals()) make(true);
     return is_found || is_there();
 }
@@ -132,7 +155,7 @@ bool Progress::look_awhile(const std::function<bool()>& is_there) {
     for (uint32_t looks = 1; !is_found && now() < end; ++looks) {
         {
             const std::lock_guard guard(lock_.mutex);
-            world_.own().board().wants_bell.store(0);
+            stay_awake();
             make(true);
         }
         is_found = is_there();
@@ -143,7 +166,7 @@ bool Progress::look_awhile(const std::function<bool()>& is_there) {
     quick_finds_ = is_found ? quick_finds_ + 1 : 0;
     if (quick_finds_ >= kFindsToTrust) trust_program();
     if (is_polled_) return is_found;
-    world_.own().board().wants_bell.store(1);
+    announce_sleep();
     if (worker_.has_arrivals()) watch_.wake();
     return is_found;
 }
@@ -152,7 +175,7 @@ bool Progress::sleep(const std::function<bool()>& is_there, int file) {
     std::unique_lock guard(lock_.mutex);
     is_polled_ = false;
     watch_.hear_sockets(true);
-    world_.own().board().wants_bell.store(1);
+    announce_sleep();
     watch_.lend_bell();
     auto woken_by = Watch::Waker::bell;
     while (woken_by == Watch::Waker::bell) {

@@ -27,6 +27,8 @@ public:
         // caller may sleep.
         virtual bool has_arrivals() = 0;
         virtual bool took_writes() = 0;
+        // Whether acknowledgements alone let the program go on (outstanding.h).
+        virtual bool needs_answers() = 0;
     };
 
     Progress(Lock& lock, World& world, const DirectPath& direct, Worker& worker)
@@ -46,10 +48,11 @@ public:
     // others may need the CPU, among them the peer that the program waits for.
     bool on_empty_poll();
     void on_full_poll();
-    // The program has asked for an event at the next completion, and will sleep until it comes.
+    // See SoftwareAdapter::arm_cq().
     void on_armed();
     // The program has posted something and waits for the outcome; something has come.
     void on_posted();
+    void on_sent();
     void on_received();
     // Whether the program will answer at once: it spins and has answered each message so far.
     // Datagrams to other machines may then wait and go with the answer in one call. They go when
@@ -78,6 +81,11 @@ public:
 
 private:
     friend class Watch;
+    void stay_awake();
+    void announce_sleep();
+    // The same, if the process has announced that it sleeps and what it asked of peers has changed.
+    // True if something may have come that the bell was not rung for.
+    bool renew_announcement();
     void on_poll();
     void trust_program();  // that it will look again soon
     void stop_trusting_program();

@@ -156,10 +156,10 @@ public:
     std::unique_lock<std::mutex> lock_awake() {
         Completion completion;
         for (;;) {
-            while (host->world().board_of(transport::EndpointIndex{0}).wants_bell.load() != 0)
+            while (host->world().board_of(transport::EndpointIndex{0}).sleep.load() != Sleep::awake)
                 (void)take(completion);
             std::unique_lock guard(host->lock());
-            if (host->world().board_of(transport::EndpointIndex{0}).wants_bell.load() == 0)
+            if (host->world().board_of(transport::EndpointIndex{0}).sleep.load() == Sleep::awake)
                 return guard;
         }
     }

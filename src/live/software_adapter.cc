@@ -60,6 +60,7 @@ SoftwareAdapter::SoftwareAdapter(const Identity& who, Listener& listener,
       connections_(world_, adapter_, {settings.is_on, settings.is_strict}),
       carrier_(world_, connections_, adapter_, *this, settings),
       diagnosis_(world_, connections_, carrier_, adapter_),
+      outstanding_(adapter_),
       imports_(world_, lock_),
       pacing_(who.listens.empty() ? transport::Algorithm::none : Pacing::wanted(), who.listens),
       progress_(lock_, world_, direct_, *this) {}
@@ -256,6 +257,13 @@ void SoftwareAdapter::lend_posted(transport::SrqId queue) {
     progress_.wake_thread_in_time();
 }
 
+Refusal SoftwareAdapter::arm_cq(transport::CqId cq, transport::CompletionQueue::Wish wish) {
+    outstanding_.on_armed(cq);
+    const Refusal refusal = adapter_.arm_cq(cq, wish);
+    progress_.on_armed();
+    return refusal;
+}
+
 // ---- work ---------------------------------------------------------------------------------------
 
 Refusal SoftwareAdapter::post_send(wire::Qpn qpn, const transport::SendRequest& request) {
@@ -263,6 +271,7 @@ Refusal SoftwareAdapter::post_send(wire::Qpn qpn, const transport::SendRequest& 
     if (qp == nullptr) return Refusal::invalid_argument;
     const EndpointIndex endpoint = qp->address.endpoint;
     ++posts_in_a_row_;
+    outstanding_.on_posted(qpn);
     if (qp->requester.oldest == qp->requester.end &&
         connections_.way_to(endpoint).way == Way::direct) {
         Peer& peer = world_.at(endpoint.value);
@@ -291,7 +300,7 @@ void SoftwareAdapter::finish_posting() {
         carrier_.flush();
     }
     tell_events();
-    progress_.wake_thread_in_time();
+    progress_.on_sent();
 }
 
 void SoftwareAdapter::settle() {
@@ -394,6 +403,10 @@ bool SoftwareAdapter::has_arrivals() {
                                [&](uint32_t index) { return !world_.at(index).reader.empty(); });
 }
 
+bool SoftwareAdapter::needs_answers() {
+    return outstanding_.need_answers(now());
+}
+
 Instant SoftwareAdapter::next_deadline() const {
     Instant at = std::min({adapter_.next_deadline(), extra_deadline_, tally_at_,
                            carrier_.udp_deadline(), carrier_.borrower().next_look()});
@@ -404,7 +417,10 @@ Instant SoftwareAdapter::next_deadline() const {
 }
 
 void SoftwareAdapter::tell_events() {
-    while (const auto event = adapter_.poll_event()) listener_.on_event(*event);
+    while (const auto event = adapter_.poll_event()) {
+        outstanding_.on_event(*event);
+        listener_.on_event(*event);
+    }
 }
 
 }  // namespace tulle::live

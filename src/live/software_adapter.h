@@ -14,6 +14,7 @@
 #include "live/diagnosis.h"
 #include "live/direct.h"
 #include "live/imports.h"
+#include "live/outstanding.h"
 #include "live/pacing.h"
 #include "live/ports.h"
 #include "live/progress.h"
@@ -90,6 +91,9 @@ public:
     // Receives were posted to a queue for which another process waits.
     void lend_posted(transport::SrqId queue);
 
+    // The program asks for an event at the queue's next completion, and will sleep until it comes.
+    transport::Refusal arm_cq(transport::CqId cq, transport::CompletionQueue::Wish wish);
+
     // Posts work. Call finish_posting() after the last request of a list.
     transport::Refusal post_send(wire::Qpn qpn, const transport::SendRequest& request);
     void finish_posting();
@@ -124,6 +128,7 @@ private:
     void tell_events() override;
     bool has_arrivals() override;
     bool took_writes() override { return carrier_.took_writes(); }
+    bool needs_answers() override;
 
     void prepare_for_wire(wire::Qpn qpn, transport::EndpointIndex endpoint);
     void take_news();
@@ -144,6 +149,7 @@ private:
     Carrier carrier_;
     Diagnosis diagnosis_;
     DirectPath direct_;
+    Outstanding outstanding_;
     Imports imports_;
     const Pacing pacing_;
     std::array<CounterSlot, kMaxPorts> counters_;  // of each port

@@ -112,12 +112,63 @@ TEST_F(HostTest, whoever_sleeps_is_told_of_what_is_read_as_a_region_is_withdrawn
     connect();
     there.receive(64);
     const std::lock_guard guard(there.host->lock());
-    EXPECT_EQ(there.host->adapter().arm_cq(there.cq, transport::CompletionQueue::Wish::any),
-              Refusal::none);
+    EXPECT_EQ(there.host->arm_cq(there.cq, transport::CompletionQueue::Wish::any), Refusal::none);
     here.post(transport::Work::send, 64);
     const int before = there.listener.events;
     there.host->withdraw_region(there.key);
     EXPECT_EQ(there.listener.events, before + 1);
+}
+
+// Whether an acknowledgement rings depends on what its receiver waits for.
+class AnswerTest : public HostTest {
+protected:
+    using Wish = transport::CompletionQueue::Wish;
+
+    void SetUp() override {
+        connect();
+        there.receive(1 << 20);
+        const std::lock_guard guard(here.host->lock());
+        unused = here.host->adapter().create_cq(1);
+    }
+    // Here posts a message and sleeps, and there takes it.
+    bool rings(uint32_t length, std::initializer_list<transport::CqId> armed_before,
+               std::initializer_list<transport::CqId> armed_behind) {
+        const RingMemory& ring = there.ring_to(here);
+        const std::lock_guard other(there.host->lock());
+        for (const auto cq : armed_before) arm(cq);
+        here.post(transport::Work::send, length);
+        for (const auto cq : armed_behind) arm(cq);
+        const std::lock_guard guard(here.host->lock());
+        there.host->progress().make(true);
+        const bool are_rung = ring.bell_rung.load() != 0;
+        here.host->progress().make(true);
+        return are_rung;
+    }
+    void arm(transport::CqId cq) {
+        const std::lock_guard guard(here.host->lock());
+        EXPECT_EQ(here.host->arm_cq(cq, Wish::any), Refusal::none);
+    }
+    transport::CqId unused;
+};
+
+TEST_F(AnswerTest, it_does_not_wake_a_program_that_waits_for_something_else) {
+    EXPECT_FALSE(rings(64, {}, {unused}));
+    EXPECT_EQ(here.next().status, Status::success);
+}
+
+TEST_F(AnswerTest, it_wakes_a_program_that_waits_for_its_completion) {
+    EXPECT_TRUE(rings(64, {}, {here.cq}));
+    EXPECT_EQ(here.next().status, Status::success);
+}
+
+TEST_F(AnswerTest, it_wakes_a_program_that_slept_before_another_thread_posted) {
+    EXPECT_TRUE(rings(64, {here.cq}, {}));
+    EXPECT_EQ(here.next().status, Status::success);
+}
+
+TEST_F(AnswerTest, it_wakes_a_program_that_could_not_send_everything) {
+    EXPECT_TRUE(rings(1 << 20, {}, {unused}));
+    EXPECT_EQ(here.next().status, Status::success);
 }
 
 constexpr uint32_t kList = 12;

@@ -248,13 +248,12 @@ int64_t Watch::look() {
     hear_sockets(!progress_.is_polled_);
     const base::Instant time = now();
     if (progress_.worker_.took_writes()) lingers_until_ = time + kLinger;
-    auto& wants_bell = progress_.world_.own().board().wants_bell;
     if (progress_.is_polled_ || time < lingers_until_) {
         progress_.sleeps_until_ = Progress::kOftenAwake;
-        wants_bell.store(0);
+        progress_.stay_awake();
         return progress_.is_polled_ ? kTickNs : 0;
     }
-    wants_bell.store(1);
+    progress_.announce_sleep();
     if (progress_.worker_.has_arrivals()) return 0;
     const base::Instant deadline = progress_.worker_.next_deadline();
     if (is_answered_) {

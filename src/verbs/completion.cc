@@ -158,6 +158,18 @@ void arm(Cq& cq, Channel& channel, live::SoftwareAdapter& host) {
     show_bell(channel, host);
 }
 
+// Takes an event that a bell announces. Descriptors do not count it: nobody sleeps meanwhile.
+std::optional<ibv_cq*> answer_bell(Channel& channel, live::SoftwareAdapter& host) {
+    channel.events.begin_looking();
+    {
+        const std::lock_guard guard(host.lock());
+        host.progress().answer_bell();
+    }
+    auto event = channel.events.take();
+    channel.events.end_looking();
+    return event;
+}
+
 // The oldest event; waits for one unless the channel is nonblocking. Null and errno if there is
 // none.
 std::optional<ibv_cq*> next_event(Channel& channel) {
@@ -166,12 +178,13 @@ std::optional<ibv_cq*> next_event(Channel& channel) {
     const auto is_there = [&] { return !events.is_empty(); };
     for (;;) {
         if (auto event = events.take()) return event;
-        if (is_nonblocking(channel)) {
-            const std::lock_guard guard(host.lock());
-            host.progress().answer_bell();
-            if (auto event = events.take()) return event;
-            errno = EAGAIN;
-            return std::nullopt;
+        // A bell that is shown has probably woken the program, so the mode does not matter yet.
+        if (channel.shows_bell || is_nonblocking(channel)) {
+            if (auto event = answer_bell(channel, host)) return event;
+            if (is_nonblocking(channel)) {
+                errno = EAGAIN;
+                return std::nullopt;
+            }
         }
         events.begin_looking();
         (void)host.progress().look_awhile(is_there);
@@ -272,10 +285,7 @@ int req_notify_cq(ibv_cq* shown, int solicited_only) {
     using Wish = transport::CompletionQueue::Wish;
     Cq& cq = cq_of(shown);
     if (shown->channel != nullptr) arm(cq, object_of<Channel>(shown->channel), host);
-    const auto refusal =
-        host.adapter().arm_cq(cq.id, solicited_only != 0 ? Wish::solicited : Wish::any);
-    host.progress().on_armed();
-    return errno_of(refusal);
+    return errno_of(host.arm_cq(cq.id, solicited_only != 0 ? Wish::solicited : Wish::any));
 }
 
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {

@@ -109,7 +109,7 @@ TEST_F(FreezeTest, a_bell_that_is_a_pipe_neither_ends_nor_holds_up_whoever_rings
             if (!is_full) close(ends[0]);
             fcntl(ends[1], F_SETFL, 0);
             stranger.card.bell = ends[1];
-            stranger.board().wants_bell.store(1);
+            stranger.board().sleep.store(live::Sleep::light);
             (void)stranger.call(where.slot);
             parent.send(stranger.card.slot);
             for (;;) {

@@ -1,5 +1,5 @@
 // Eight bytes there and back between two processes that both sleep until something arrives. Prints
-// the average half round trip in microseconds.
+// the half round trip in microseconds: the median, and the average.
 //
 // usage: sleeper get|poll|epoll|uring ROUNDS [PAUSE_US]
 //
@@ -16,11 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -219,7 +222,8 @@ private:
 }  // namespace
 
 int main(int count, char** words) {
-    need(count == 3 || count == 4, "usage: sleeper get|poll|epoll|uring ROUNDS [PAUSE_US]");
+    need((count == 3 || count == 4) && std::atoi(words[2]) > 0,
+         "usage: sleeper get|poll|epoll|uring ROUNDS [PAUSE_US]");
     const int rounds = std::atoi(words[2]);
     const int pause_us = count == 4 ? std::atoi(words[3]) : 0;
     const timespec pause{pause_us / 1'000'000, pause_us % 1'000'000 * 1000};
@@ -228,7 +232,7 @@ int main(int count, char** words) {
     const pid_t child = fork();
     Sleeper sleeper(words[1]);
     sleeper.connect(sockets[child == 0 ? 1 : 0]);
-    std::chrono::nanoseconds taken{};
+    std::vector<double> taken;  // half of each round trip, in microseconds
     for (int round = 0; round < rounds; ++round) {
         if (child == 0) {
             sleeper.receive();
@@ -239,7 +243,9 @@ int main(int count, char** words) {
         const auto begin = std::chrono::steady_clock::now();
         sleeper.send();
         sleeper.receive();
-        taken += std::chrono::steady_clock::now() - begin;
+        const std::chrono::duration<double, std::micro> whole =
+            std::chrono::steady_clock::now() - begin;
+        taken.push_back(whole.count() / 2);
     }
     if (child == 0) {
         char end = 0;
@@ -249,6 +255,8 @@ int main(int count, char** words) {
     need(write(sockets[0], &end, 1) == 1, "end");
     int status = -1;
     waitpid(child, &status, 0);
-    std::printf("%.2f us\n", static_cast<double>(taken.count()) / rounds / 2000);
+    std::ranges::sort(taken);
+    const double sum = std::accumulate(taken.begin(), taken.end(), 0.0);
+    std::printf("%.2f us, %.2f us on average\n", taken[taken.size() / 2], sum / rounds);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
