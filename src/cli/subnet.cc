@@ -35,6 +35,8 @@ constexpr const char* kRouteExamples = R"(Examples:
 constexpr const char* kCheckExamples = R"(Examples:
   ibnetdiscover > fabric.txt && tulle subnet check fabric.txt
   tulle subnet check fabric.txt --tables opensm-lfts.dump
+  tulle subnet check fabric.txt --tables opensm-lfts.dump --sl2vl opensm-sl2vl.dump \
+                                --path-sls opensm.log
   tulle subnet check ring:5 --engine min-hop        a loop, link by link
   tulle subnet check fat-tree:k=36 --shifts 100 --flows 1
   tulle subnet check fabric.txt --partitions partitions.conf
@@ -87,6 +89,11 @@ void add_route(Command& subnet) {
     command.option("--dump", options->dump_file,
                    "Write the tables in the format of OpenSM; - is standard output",
                    {.shown = "FILE"});
+    command.option("--path-sls", options->path_levels_file,
+                   "Write the service level of each path; - is standard output", {.shown = "FILE"});
+    command.option("--sl2vl", options->sl2vl_file,
+                   "Write the lanes of each level in the format of OpenSM; - is standard output",
+                   {.shown = "FILE"});
     command.option("--json", options->json_file, "Write the summary as JSON; - is standard output",
                    {.shown = "FILE"});
     command.when_chosen([options] { return route_subnet(*options); });
@@ -102,6 +109,14 @@ void add_check(Command& subnet) {
     command.option("--tables", options->tables_file,
                    "Check these tables: a dump of OpenSM, dump_lfts.sh or ibroute",
                    {.shown = "FILE"});
+    command.option("--path-sls", options->path_levels_file,
+                   "Their service levels: lines of GUID, LID and level, or OpenSM's log",
+                   {.shown = "FILE"});
+    command.option("--sl2vl", options->sl2vl_file,
+                   "Their lanes by service level: a dump of OpenSM, or a file of ibdmchk",
+                   {.shown = "FILE"});
+    command.need("--path-sls", "--tables");
+    command.need("--sl2vl", "--tables");
     command.option("--engine", options->engine,
                    "The routing engine without --tables; by default chosen by the topology",
                    {.shown = "NAME"});

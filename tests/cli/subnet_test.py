@@ -100,6 +100,32 @@ class Check(Files):
         self.assertFalse(found["is_wrong"])
         self.assertIsNone(found["engine"])
 
+    def test_credit_loops_are_judged_with_the_lanes_of_the_dumps(self):
+        fabric = self.fabric("torus:4x4")
+        tables, levels, lanes = (self.folder / name for name in ("lfts", "levels", "sl2vl"))
+        subnet("route", fabric, "--engine", "dfsssp", "--dump", tables, "--path-sls", levels,
+               "--sl2vl", lanes)
+        dumps = ("--tables", tables, "--path-sls", levels, "--sl2vl", lanes)
+        found = report("check", fabric, *dumps)
+        self.assertEqual(found["credit_loops"]["lanes"], 3)
+        self.assertEqual(found["tables"],
+                         f"from {tables}, lanes from {levels} and {lanes}")
+        self.assertTrue(report("check", fabric, "--tables", tables, code=1)
+                        ["credit_loops"]["is_wrong"])
+        # Some levels are missing, so those paths share lane 0.
+        lines = levels.read_text().splitlines()
+        few = self.write("few", "\n".join(line for line in lines if not line.endswith("1")))
+        found = report("check", fabric, "--tables", tables, "--path-sls", few, code=1)
+        self.assertIn(" pairs of hosts, so it is 0 there",
+                      " ".join(found["credit_loops"]["details"]))
+        self.assertIn("--path-sls requires --tables",
+                      refusal("check", fabric, "--path-sls", levels))
+        other = self.fabric("star:2")
+        self.assertIn("this is no switch of the fabric", refusal("check", other, *dumps))
+        self.assertIn("levels:1: a row is the GUID of a switch",
+                      refusal("check", self.fabric("torus:4x4"), "--tables", tables,
+                              "--sl2vl", levels))
+
     def test_a_missing_and_a_wrong_entry_are_named(self):
         fabric = self.fabric("line:3")
         lines = subnet("route", fabric, "--dump", "-").splitlines()

@@ -197,13 +197,22 @@ private:
 
     void check_credit_loops() {
         CheckResult& finding = add("credit_loops", "Credit loops");
-        const auto loop = control::find_credit_loop(routed_.subnet, routed_.routing.tables,
-                                                    routed_.routing.lanes);
-        const uint8_t lanes = routed_.routing.lanes.count;
+        const auto& dumped = routed_.dumped_lanes;
+        const auto& tables = routed_.routing.tables;
+        const auto loop =
+            dumped ? control::find_credit_loop(routed_.subnet, tables, *dumped,
+                                               control::PathEnds::hosts)
+                   : control::find_credit_loop(routed_.subnet, tables, routed_.routing.lanes);
+        const uint8_t lanes = dumped ? dumped->count() : routed_.routing.lanes.count;
         finding.is_wrong = loop.has_value();
         finding.sentence =
             loop ? fmt::format("{} links wait for one another in a circle", loop->parts.size())
                  : fmt::format("none, on {} lane{}", lanes, lanes == 1 ? "" : "s");
+        if (dumped && !loop) note_loop_with_switches(finding);
+        if (dumped && dumped->unnamed_paths() > 0)
+            finding.details.push_back(
+                fmt::format("{} names no service level for {} pairs of hosts, so it is 0 there",
+                            options_.path_levels_file, dumped->unnamed_paths()));
         finding.numbers["lanes"] = lanes;
         finding.numbers["links"] = nlohmann::ordered_json::array();
         if (!loop) return;
@@ -213,6 +222,16 @@ private:
                 fmt::format("{}, lane {}: packets from {} to {}", link_text(part.link), part.lane,
                             routed_.subnet.name(part.source), lid_text(part.lid)));
         }
+    }
+
+    void note_loop_with_switches(CheckResult& finding) const {
+        const auto loop =
+            control::find_credit_loop(routed_.subnet, routed_.routing.tables, *routed_.dumped_lanes,
+                                      control::PathEnds::hosts_and_switches);
+        if (loop)
+            finding.details.push_back(fmt::format(
+                "packets to and from switches themselves, which are few, close one of {} links",
+                loop->parts.size()));
     }
 
     bool is_a_tree() const {
@@ -322,8 +341,13 @@ private:
 };
 
 std::string tables_text(const Routed& routed, const CheckOptions& options) {
+    if (routed.dumped_lanes)
+        return fmt::format(
+            "from {}, lanes from {}{}{}", options.tables_file, options.path_levels_file,
+            options.path_levels_file.empty() || options.sl2vl_file.empty() ? "" : " and ",
+            options.sl2vl_file);
     if (routed.engine == nullptr)
-        return fmt::format("from {}; a dump names no lanes, so all packets share one",
+        return fmt::format("from {}; it names no lanes, so all packets share one",
                            options.tables_file);
     const std::string_view note = routed.routing.note;
     return fmt::format("by {}{}{}", routed.engine->name, note.empty() ? "" : ": ", note);
@@ -366,9 +390,12 @@ std::string json_of_check(const std::vector<CheckResult>& findings, const Routed
 int check_subnet(const CheckOptions& options) {
     const auto fabric = read_fabric_with_faults(options.fabric, SharedGuids::allowed);
     if (!fabric) return fail("subnet check", fabric.error(), kInputWrong);
-    const auto routed = options.tables_file.empty()
-                            ? route_by_engine(*fabric, options.engine, 8)
-                            : route_by_dump(fabric->graph, options.tables_file);
+    const auto routed =
+        options.tables_file.empty()
+            ? route_by_engine(*fabric, options.engine, 8)
+            : route_by_dumps(fabric->graph, {.tables = options.tables_file,
+                                             .path_levels = options.path_levels_file,
+                                             .sl2vl = options.sl2vl_file});
     if (!routed) return fail("subnet check", routed.error(), kInputWrong);
     const auto policies = read_policies("", options.partitions_file, "");
     if (!policies) return fail("subnet check", policies.error(), kInputWrong);

@@ -12,6 +12,7 @@
 #include "cli/subnet/routed.h"
 #include "control/subnet/check/reach.h"
 #include "control/subnet/dump.h"
+#include "control/subnet/lane_dump.h"
 
 namespace tulle::cli {
 namespace {
@@ -123,11 +124,20 @@ int route_subnet(const RouteOptions& options) {
     const auto fabric = read_fabric_with_faults(options.fabric, SharedGuids::refused);
     if (!fabric) return fail("subnet route", fabric.error(), kInputWrong);
     std::optional<Routed> routed;
-    auto files = ResultFiles::open({{options.json_file, [&] { return json_of_routes(*routed); }},
-                                    {options.dump_file, [&] {
-                                         return control::write_lfts(fabric->graph, routed->subnet,
-                                                                    routed->routing.tables);
-                                     }}});
+    auto files = ResultFiles::open(
+        {{options.json_file, [&] { return json_of_routes(*routed); }},
+         {options.dump_file,
+          [&] {
+              return control::write_lfts(fabric->graph, routed->subnet, routed->routing.tables);
+          }},
+         {options.path_levels_file,
+          [&] {
+              return control::write_path_levels(fabric->graph, routed->subnet,
+                                                routed->routing.lanes);
+          }},
+         {options.sl2vl_file, [&] {
+              return control::write_sl2vl(fabric->graph, routed->subnet, routed->routing.lanes);
+          }}});
     if (!files) return fail("subnet route", files.error(), kInputWrong);
     auto found = route_by_engine(*fabric, options.engine, static_cast<uint8_t>(options.lanes),
                                  static_cast<uint8_t>(options.lmc));

@@ -11,6 +11,8 @@ struct RouteOptions {
     std::string engine;  // empty: chosen by the topology
     std::string json_file;
     std::string dump_file;
+    std::string path_levels_file;
+    std::string sl2vl_file;
     uint32_t lanes = 8;
     uint32_t lmc = 0;
 };

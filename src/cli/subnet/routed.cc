@@ -40,15 +40,28 @@ base::Result<Routed> route_by_engine(const FabricWithFaults& fabric, const std::
                   given.has_value()};
 }
 
-base::Result<Routed> route_by_dump(const topology::Graph& graph, const std::string& file) {
-    const auto content = read_file(file);
+base::Result<Routed> route_by_dumps(const topology::Graph& graph, const Dumps& dumps) {
+    const auto content = read_file(dumps.tables);
     if (!content) return content.error();
-    const auto dumped = control::read_lfts(*content, file, graph);
+    const auto dumped = control::read_lfts(*content, dumps.tables, graph);
     if (!dumped) return dumped.error();
     auto subnet = control::Subnet::make(graph, dumped->owners);
     if (!subnet) return subnet.error();
     Routed routed{std::move(*subnet), nullptr, {}, 0};
     routed.routing.tables = dumped->tables(routed.subnet);
+    if (dumps.path_levels.empty() && dumps.sl2vl.empty()) return routed;
+    control::DumpedLanes& lanes = routed.dumped_lanes.emplace(routed.subnet);
+    if (!dumps.path_levels.empty()) {
+        const auto levels = read_file(dumps.path_levels);
+        if (!levels) return levels.error();
+        if (auto error = lanes.read_path_levels(*levels, dumps.path_levels, graph, routed.subnet))
+            return *error;
+    }
+    if (!dumps.sl2vl.empty()) {
+        const auto maps = read_file(dumps.sl2vl);
+        if (!maps) return maps.error();
+        if (auto error = lanes.read_sl2vl(*maps, dumps.sl2vl, graph, routed.subnet)) return *error;
+    }
     return routed;
 }
 

@@ -5,8 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "topology/ibnetdiscover.h"
-#include "topology/text.h"
+#include "control/subnet/port_names.h"
 
 namespace tulle::control {
 namespace {
@@ -15,7 +14,6 @@ using topology::CableEnd;
 using topology::Graph;
 using topology::kBlanks;
 using topology::parse_number;
-using topology::Ports;
 using topology::text;
 
 std::string padded(uint64_t number, size_t digits, int base) {
@@ -84,15 +82,8 @@ class Reader {
 public:
     Reader(std::string_view content, std::string_view name, const Graph& graph)
         : content_(content), name_(name), graph_(graph), ports_(graph) {
-        const std::vector<uint64_t> guids = topology::node_guids(graph);
-        for (uint32_t node = 0; node < graph.nodes.size(); ++node) {
-            by_name_.try_emplace(graph.nodes[node].name, node);
-            by_guid_.try_emplace(guids[node], CableEnd{node, first_cabled(node)});
-        }
         for (uint32_t node = 0; node < graph.nodes.size(); ++node)
-            for (uint16_t port = 0; graph.nodes[node].is_host() && port < ports_.of(node).size();
-                 ++port)
-                by_guid_.try_emplace(guids[node] + port + 1, CableEnd{node, port});
+            by_name_.try_emplace(graph.nodes[node].name, node);
     }
 
     base::Result<DumpedTables> read() {
@@ -107,12 +98,6 @@ public:
 
 private:
     base::Error wrong(std::string_view what) const { return {text(name_, ":", line_, ": ", what)}; }
-    uint16_t first_cabled(uint32_t node) const {
-        const auto links = ports_.of(node);
-        for (uint16_t port = 0; port < links.size(); ++port)
-            if (links[port].is_cabled() && graph_.nodes[node].is_host()) return port;
-        return 0;
-    }
 
     std::optional<base::Error> read_line(std::string_view line) {
         const size_t begin = line.find_first_not_of(kBlanks);
@@ -130,16 +115,6 @@ private:
                           "'Unicast lids' or a LID such as 0x0001"));
     }
 
-    // The number after a word, in hexadecimal if it begins with 0x.
-    static std::optional<uint64_t> number_after(std::string_view line, std::string_view word) {
-        const size_t at = line.find(word);
-        if (at == std::string_view::npos) return std::nullopt;
-        std::string_view digits = line.substr(at + word.size());
-        const bool is_hex = digits.starts_with("0x");
-        if (is_hex) digits.remove_prefix(2);
-        digits = digits.substr(0, digits.find_first_not_of("0123456789abcdefABCDEF"));
-        return parse_number<uint64_t>(digits, is_hex ? 16 : 10);
-    }
     static std::optional<std::string_view> quoted_in(std::string_view line) {
         const size_t first = line.find('\'');
         const size_t last = line.rfind('\'');
@@ -150,11 +125,10 @@ private:
     // The owner of a port, by the GUID after `word` or by the name.
     std::optional<CableEnd> owner_in(std::string_view line, std::string_view word) const {
         if (const auto guid = number_after(line, word))
-            if (const auto found = by_guid_.find(*guid); found != by_guid_.end())
-                return found->second;
+            if (const auto found = ports_.find(*guid)) return found;
         if (const auto quoted = quoted_in(line))
             if (const auto found = by_name_.find(std::string(*quoted)); found != by_name_.end())
-                return CableEnd{found->second, first_cabled(found->second)};
+                return CableEnd{found->second, ports_.first_cabled(found->second)};
         return std::nullopt;
     }
 
@@ -201,9 +175,8 @@ private:
     std::string_view content_;
     std::string_view name_;
     const Graph& graph_;
-    Ports ports_;
+    PortsByGuid ports_;
     std::unordered_map<std::string, uint32_t> by_name_;
-    std::unordered_map<uint64_t, CableEnd> by_guid_;
     size_t line_ = 0;
     uint32_t switch_ = kNone;  // the switch of the following entries
     DumpedTables dumped_;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "control/subnet/tables.h"
+#include "control/subnet/lane_dump.h"
 
 namespace tulle::control {
 
@@ -25,5 +25,10 @@ struct CreditLoop {
 // Requires tables without forwarding loops on paths that count.
 std::optional<CreditLoop> find_credit_loop(const Subnet& subnet, const ForwardingTables& tables,
                                            const Lanes& lanes);
+// By the lanes of dumps. Managers that assign levels, and ibdmchk(1), take only paths from host to
+// host into account; those to and from a switch itself carry little.
+enum class PathEnds : uint8_t { hosts, hosts_and_switches };
+std::optional<CreditLoop> find_credit_loop(const Subnet& subnet, const ForwardingTables& tables,
+                                           const DumpedLanes& lanes, PathEnds ends);
 
 }  // namespace tulle::control
