@@ -35,8 +35,8 @@ constexpr const char* kRouteExamples = R"(Examples:
 constexpr const char* kCheckExamples = R"(Examples:
   ibnetdiscover > fabric.txt && tulle subnet check fabric.txt
   tulle subnet check fabric.txt --tables opensm-lfts.dump
-  tulle subnet check fabric.txt --tables opensm-lfts.dump --sl2vl opensm-sl2vl.dump \
-                                --path-sls opensm.log
+  tulle subnet check fabric.txt --tables opensm-lfts.dump \
+      --path-sls opensm.log --sl2vl opensm-sl2vl.dump
   tulle subnet check ring:5 --engine min-hop        a loop, link by link
   tulle subnet check fat-tree:k=36 --shifts 100 --flows 1
   tulle subnet check fabric.txt --partitions partitions.conf

@@ -121,7 +121,7 @@ class Check(Files):
         self.assertIn("--path-sls requires --tables",
                       refusal("check", fabric, "--path-sls", levels))
         other = self.fabric("star:2")
-        self.assertIn("this is no switch of the fabric", refusal("check", other, *dumps))
+        self.assertIn("this port is nobody's in the fabric", refusal("check", other, *dumps))
         self.assertIn("levels:1: a row is the GUID of a switch",
                       refusal("check", self.fabric("torus:4x4"), "--tables", tables,
                               "--sl2vl", levels))
