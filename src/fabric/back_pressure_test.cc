@@ -66,6 +66,29 @@ TEST(BackPressure, says_nothing_of_short_queues_or_of_ports_to_switches) {
     EXPECT_TRUE(words(between, 1).empty());
 }
 
+TEST(BackPressure, words_that_find_no_room_are_counted_apart_from_packets) {
+    BenchOptions options = holding_up(20'000);
+    options.settings.node.port_buffer_bytes = 10;  // of a lossy lane
+    options.settings.flow_control = FlowControl::pfc;
+    options.settings.pfc.priorities = 1;
+    options.settings.node.buffer_bytes = 1'000'000;
+    SwitchBench bench(4, options);
+    // The lines to the sources are busy, so a word has to wait there.
+    for (uint32_t i = 0; i < 60; ++i)
+        for (const uint16_t to : {1, 2})
+            bench.arrive(kFirst + (i + 1) * 20_ns, 3, {.destination = to, .source = 3, .psn = i});
+    fill(bench, 60, {1, 2});
+    bench.run();
+    EXPECT_EQ(bench.cabling().counters(0).words, 2u);
+    uint64_t lost = 0;
+    for (const uint16_t port : {0, 1, 2, 3}) {
+        EXPECT_EQ(bench.dropped(port, Drop::buffer_full),
+                  bench.cabling().counters(port).lost_words);
+        lost += bench.cabling().counters(port).lost_words;
+    }
+    EXPECT_EQ(lost, 2u);
+}
+
 TEST(BackPressure, repeats_itself_after_the_interval) {
     SwitchBench bench(4, holding_up(20'000));
     fill(bench, 400, {1, 2});  // 8 us

@@ -313,6 +313,7 @@ void Cabling::release_blocks(uint32_t p, uint32_t lane, uint32_t bytes) {
 
 void Cabling::drop(Instant now, uint32_t p, uint32_t index, Drop cause) {
     ++counters_[p].dropped[static_cast<size_t>(cause)];
+    if (store.packet(index).kind == wire::PacketKind::back_pressure) ++counters_[p].lost_words;
     losses.note(now, cause);
     if ((store[index].flags & Transit::kWatched) != 0) journal->lose(index, place(p), cause);
     store.give_back(index);

@@ -100,6 +100,32 @@ TEST(Groups, a_sum_for_several_goes_to_each_of_them) {
         EXPECT_EQ(bench.cabling().in(port, 0).credits.used_blocks, 0u) << port;
 }
 
+TEST(Groups, a_contribution_takes_its_mark_with_it_and_each_copy_has_that_of_its_packet) {
+    SwitchBench bench(4, with_groups(FlowControl::none));
+    for (const bool is_last_marked : {false, true}) {
+        const auto flags = [&](uint16_t host) {
+            const bool is_marked = (host == 2) == is_last_marked;
+            return static_cast<uint8_t>(is_marked ? Transit::kData | Transit::kMarked
+                                                  : Transit::kData);
+        };
+        const uint32_t psn = is_last_marked ? 1 : 0;
+        for (const uint16_t host : {0, 1, 2})
+            bench.arrive(kStart + 1_us * (psn * 10 + host), host,
+                         {.destination = kSum, .flags = flags(host), .source = host, .psn = psn});
+    }
+    bench.run();
+    const auto sums = bench.sent(1);
+    ASSERT_EQ(sums.size(), 2u);
+    EXPECT_EQ(sums[0].flags & Transit::kMarked, 0);
+    EXPECT_NE(sums[1].flags & Transit::kMarked, 0);
+
+    SwitchBench copies(4, with_groups(FlowControl::none));
+    copies.arrive(kStart, 0, {.destination = kAll, .flags = Transit::kData | Transit::kMarked});
+    copies.run();
+    for (const uint16_t host : {0, 1, 2})
+        EXPECT_NE(copies.sent(host).at(0).flags & Transit::kMarked, 0) << host;
+}
+
 TEST(Groups, a_contributor_may_be_ahead_by_any_number_of_packets) {
     SwitchBench bench(4, with_groups(FlowControl::none));
     constexpr uint32_t kMany = 5'000;

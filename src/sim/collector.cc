@@ -119,6 +119,7 @@ private:
         result_.totals.reduced += counters.reduced;
         result_.totals.replicated += counters.replicated;
         result_.totals.words += counters.words;
+        result_.totals.lost_words += counters.lost_words;
         result_.totals.trimmed += counters.trimmed;
         result_.totals.watchdog_fired += counters.watchdog_fired;
     }

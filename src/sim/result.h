@@ -142,7 +142,8 @@ struct Totals {
     uint64_t in_flight = 0;   // at the end of the run
     uint64_t reduced = 0;     // contributions that a switch took into a sum
     uint64_t replicated = 0;  // copies that switches made for multicast groups
-    uint64_t words = 0;       // back-pressure messages from switches to sources
+    uint64_t words = 0;       // back-pressure messages from switches to sources, ...
+    uint64_t lost_words = 0;  // ... and how many of them were lost
     std::array<uint64_t, kDropCauses> dropped{};
     uint64_t retransmitted = 0;
     uint64_t trimmed = 0;

@@ -111,6 +111,7 @@ bool counts(const workload::Task& task, const void* field, const Known&) {
     return field != &task.mark || task.mark != 0;
 }
 bool counts(const Totals& totals, const void* field, const Known&) {
+    if (field == &totals.lost_words) return totals.lost_words != 0;
     return field != &totals.words || totals.words != 0;
 }
 
