@@ -151,6 +151,7 @@ void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool 
         if (core.telemetry != nullptr) [[unlikely]]
             return_telemetry(core, qp, signal);
         on_signal(qp.congestion, now, signal);
+        end_pause(qp, now);
         if (signal.telemetry != nullptr) [[unlikely]]
             *qp.told = *signal.telemetry;
     }

@@ -23,6 +23,17 @@ void retry_lost(Core& core, QueuePair& qp, Instant now, Psn psn, bool is_named);
 void on_receiver_not_ready(Core& core, QueuePair& qp, Instant now, Psn psn, uint8_t timer_code,
                            bool keeps_others);
 
+// Congestion control was told of an answer. A window of whole packets needs no pause between them:
+// one that a smaller window asked for ends.
+inline void end_pause(QueuePair& qp, Instant now) {
+    const CongestionControl& control = qp.congestion;
+    if (control.algorithm != Algorithm::swift || control.swift.window() < kSwiftOne ||
+        qp.requester.next_allowed <= now)
+        return;
+    qp.requester.next_allowed = now;
+    qp.waits_for_pace = false;  // its timer is too late for the next pause
+}
+
 // This many more packets are answered, by a packet that was marked or not: resets the retries and
 // the timer, and tells congestion control.
 void on_progress(Core& core, QueuePair& qp, Instant now, uint32_t packets, bool marked);

@@ -295,6 +295,7 @@ void end_spread_answer(Core& core, QueuePair& qp, Instant now, SpreadAnswer answ
     const bool tells =
         signal.acknowledged_packets != 0 || signal.trimmed_packets != 0 || signal.marked;
     if (tells && qp.congestion.algorithm != Algorithm::none) on_signal(qp.congestion, now, signal);
+    end_pause(qp, now);
     core.wake(qp);
 }
 

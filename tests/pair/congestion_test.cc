@@ -35,6 +35,28 @@ TEST(Congestion, a_packet_that_goes_again_is_not_timed) {
     EXPECT_EQ(pair.client.counters().retransmitted_packets, 1u);
 }
 
+// After timeouts Swift's window is a thousandth of a packet, and a packet waits for a thousand
+// round trips. The first answer makes it a whole packet.
+TEST(Congestion, a_window_of_a_packet_ends_the_pause_that_a_smaller_one_asked_for) {
+    for (const bool is_spread : {false, true}) {
+        Pair pair({.loss = is_spread ? LossPolicy::selective_repeat : LossPolicy::go_back_n,
+                   .delivery = is_spread ? Delivery::unordered : Delivery::ordered,
+                   .ack_timeout = 6});  // 262 us
+        const SwiftSettings settings{.timeouts_before_least = 1};
+        pair.client.adapter.set_congestion_control(pair.client.qpn,
+                                                   CongestionControl(Swift(settings)));
+        pair.client.post({.work = Work::write, .length = 100});
+        pair.run(10_us);
+        pair.wire.drop(wire::Operation::write_only, 2);
+        for (int i = 0; i < 3; ++i) {
+            pair.client.post({.work = Work::write, .length = 100});
+            pair.run(300_us);
+        }
+        EXPECT_EQ(pair.client.counters().local_ack_timeout_err, 1u);
+        EXPECT_EQ(pair.client.completions_waiting(), 4u) << is_spread;
+    }
+}
+
 void set_window(Pair& pair, uint32_t packets) {
     CongestionControl control(FixedRate(base::Rate::bits_per_second(400'000'000'000)));
     control.window_packets = packets;
