@@ -64,7 +64,7 @@ std::vector<Setting> transport_settings() {
                    return std::nullopt;
                }},
          "entropy values of a queue pair"},
-        {"hosts.answers_apart", Use::spread, yes_no(TULLE_AT(host.answers_apart)),
+        {"hosts.answers_apart", Use::always, yes_no(TULLE_AT(host.answers_apart)),
          "whether acknowledgements travel in the class of notifications "
          "(congestion.notifications.level and dscp), before data, as Ultra Ethernet's do"},
         {"hosts.ack_every", Use::always, number<uint32_t>(TULLE_AT(host.ack_every), 1, 1 << 15),

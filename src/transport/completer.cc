@@ -210,6 +210,12 @@ bool is_selective(const Core& core, const QueuePair& qp, const Packet& packet) {
            (kind == AckKind::nak && is_sequence_error(wire::ack_code(syndrome)));
 }
 
+// Go-back-N has set its position back to before this answer. It belongs to what was asked for
+// earlier, tells nothing of what is missing now, and will be asked for again.
+bool is_of_earlier_burst(const RequesterState& r, Psn psn) {
+    return !psn_before(psn, r.send_psn);
+}
+
 // The request of this answer with data, once everything before it is acknowledged. Nothing if no
 // such answer is expected now.
 std::optional<uint32_t> answered_request(Core& core, QueuePair& qp, Instant now,
@@ -224,6 +230,7 @@ std::optional<uint32_t> answered_request(Core& core, QueuePair& qp, Instant now,
     const SendWork& work = (*qp.send_queue)[number];
     if (!work.awaits_data() || psn_before(psn, work.first_psn)) return std::nullopt;
     if (psn == r.unacknowledged || takes_early) return number;
+    if (is_of_earlier_burst(r, psn)) return std::nullopt;
     // Later than the expected one: those between are lost.
     on_missing_answer(core, qp, now, psn);
     return std::nullopt;
@@ -270,8 +277,8 @@ void finish_answer(Core& core, QueuePair& qp, Instant now, uint32_t number, cons
     complete_done(core, qp);
 }
 
-// Each answer but the last is a full MTU, and the last has the rest (9.7.5.2.3). Selective repeat
-// may have requested a part, which also has a last answer.
+// Each answer but the last is a full MTU, and the last has the rest (9.7.5.2.3). A part that was
+// asked for by itself also has a last answer.
 bool has_right_size(const Core& core, const QueuePair& qp, const SendWork& work,
                     const Packet& packet) {
     const uint32_t index = psn_distance(work.first_psn, packet.psn());
@@ -279,7 +286,9 @@ bool has_right_size(const Core& core, const QueuePair& qp, const SendWork& work,
     const uint32_t left = work.work == Work::read ? work.length - index * qp.mtu : 0;
     const bool last = index + 1 == work.packets;
     const bool says_last = position == Position::last || position == Position::only;
-    const bool may_end = says_last && repeats_selectively(core, qp);
+    const auto& cut_end = qp.requester.cut_end;
+    const bool may_end = says_last && (repeats_selectively(core, qp) ||
+                                       (cut_end && psn_before(packet.psn(), *cut_end)));
     return (last == says_last || may_end) && packet.payload_length == std::min(left, qp.mtu);
 }
 
@@ -293,6 +302,10 @@ void on_trimmed_answer(Core& core, QueuePair& qp, Instant now, Psn psn) {
         ++core.counters.implied_nak_seq_err;
         return on_answer_trimmed(core, qp, now, psn, (*qp.send_queue)[number]);
     }
+    if (!qp.spread && qp.congestion.algorithm != Algorithm::none)
+        on_signal(qp.congestion, now,
+                  {.trimmed_packets = 1, .packets_in_flight = packets_in_flight(qp)});
+    if (is_of_earlier_burst(r, psn)) return;
     if (!r.trimmed || psn_before(psn, *r.trimmed)) r.trimmed = psn;
     if (*r.trimmed != r.unacknowledged) return;
     r.trimmed.reset();

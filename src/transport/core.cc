@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "transport/credit/credit.h"
+#include "transport/responses.h"
 #include "transport/retry.h"
 
 namespace tulle::transport {
@@ -95,9 +96,17 @@ void Core::on_new_path(QueuePair& qp) {
             config.delivery, config.paths, qp.address.entropy,
             base::StreamOwner{config.seed, kStreamPaths,
                               uint64_t{config.endpoint.value} << 32 | qp.number.value});
-    if (is_spread && config.answers_apart) qp.answer_level = config.notifications.service_level;
+    if (answers_go_apart(*this, qp)) qp.answer_level = config.notifications.service_level;
     if (is_spread && config.receiver_credit != nullptr && !qp.spread->credit.is_used())
         qp.spread->credit = SenderCredit(*config.receiver_credit);
+}
+
+void Core::change_answer_level(QueuePair& qp, uint8_t level) {
+    qp.answer_level = level;
+    if (!qp.in_answer_list) return;
+    answering.remove(qp.answer_lane, index_of(qp.number), queue_pairs_);
+    qp.in_answer_list = false;
+    wake_to_answer(qp);
 }
 
 uint8_t Core::level_of_datagram(const QueuePair& qp) {

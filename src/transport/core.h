@@ -88,8 +88,7 @@ struct AdapterConfig {
     uint32_t envelope_bytes = 46;  // around BTH, extended headers and payload, on the wire
     std::array<uint8_t, 16> lane_of_level = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     NotificationSettings notifications{};
-    // Acknowledgements travel as notifications do, ahead of data. For queue pairs whose delivery is
-    // not ordered.
+    // Acknowledgements of RC queue pairs travel as notifications do, ahead of data (responses.h).
     bool answers_apart = false;
     // The longest payload of a packet, and so the largest MTU. It exceeds the wire's maximum where
     // packets travel through shared memory.
@@ -239,6 +238,8 @@ public:
         qp.answer_lane = config.lane_of_level[qp.answer_level & 0xf];
         answering.push(qp.answer_lane, index_of(qp.number), queue_pairs_);
     }
+    // Answers travel on this level from now on, also one that waits.
+    void change_answer_level(QueuePair& qp, uint8_t level);
     // The lane of the next packet.
     uint8_t lane_of(const QueuePair& qp) const {
         const uint8_t level =

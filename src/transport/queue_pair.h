@@ -114,6 +114,7 @@ struct RequesterState {
     Psn stream_psn{};
     wire::Packet stream;
     std::optional<Psn> trimmed{};  // the first answer known to be lost before its turn
+    std::optional<Psn> cut_end{};  // behind the last part of a READ that was asked for by itself
     std::optional<Psn> timed{};    // the packet whose round trip is measured; sent at `timed_at`
     base::Instant timed_at{};
     base::Instant ack_deadline = base::Instant::never();

@@ -245,6 +245,17 @@ bool window_allows(const Core& core, const QueuePair& qp, Psn psn) {
     return awaits_nothing(qp, psn);
 }
 
+// A READ that goes back asks for as many answers as the window takes, and for the next when those
+// have come. All of the rest at once would meet the same queue again.
+void limit_to_window(const Core& core, const QueuePair& qp, RequestPlan& plan) {
+    const RequesterState& r = qp.requester;
+    if (plan.operation != Operation::read_request || !psn_before(plan.psn, r.sent_end)) return;
+    const uint32_t ahead = psn_distance(r.unacknowledged, plan.psn);
+    const uint32_t window = window_of(core, qp);
+    const uint64_t most = std::max(window, ahead + 1) - ahead;
+    plan.asked = static_cast<uint32_t>(std::min<uint64_t>(plan.asked, most * qp.mtu));
+}
+
 // How many packets may be retransmitted now. With several paths, congestion control counts them as
 // in flight again; otherwise trimmed packets would circulate. But the oldest is always sent,
 // because packets in flight may wait for it. After a timeout it alone goes again, and its arrival
@@ -301,12 +312,16 @@ void move_on(QueuePair& qp, const RequestPlan& plan, bool asks) {
     RequesterState& r = qp.requester;
     const SendWork& work = (*qp.send_queue)[plan.number];
     const bool one_request = work.awaits_data();  // answers take the other PSNs
-    const Psn next = one_request ? work.end_psn() : psn_plus(plan.psn, 1);
+    const uint32_t psns = work.work == Work::read ? answers_of(qp, plan) : 1;
+    const Psn next = psn_plus(plan.psn, psns);
     if (psn_before(r.sent_end, next)) r.sent_end = next;
     if ((asks || one_request) && psn_before(r.asked_end, next)) r.asked_end = next;
     if (plan.is_repair) return on_repair_sent(qp, plan);
     r.send_psn = next;
-    if (next == work.end_psn()) r.current = plan.number + 1;
+    if (next == work.end_psn())
+        r.current = plan.number + 1;
+    else if (one_request && (!r.cut_end || psn_before(*r.cut_end, next)))
+        r.cut_end = next;
 }
 
 // The peer had no receive, and asked for time.
@@ -336,6 +351,10 @@ uint32_t packets_of(const SendWork& work, uint32_t mtu) {
         work.work == Work::flush || work.work == Work::atomic_write)
         return 1;
     return std::max(1u, work.length / mtu + (work.length % mtu != 0 ? 1 : 0));
+}
+
+uint32_t answers_of(const QueuePair& qp, const RequestPlan& plan) {
+    return std::max(1u, plan.asked / qp.mtu + (plan.asked % qp.mtu != 0 ? 1 : 0));
 }
 
 RequestPlan plan_packet(const QueuePair& qp, uint32_t number, Psn psn) {
@@ -380,7 +399,9 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now) 
                 ++r.current;
                 continue;
             }
-            return plan_packet(qp, number, r.send_psn);
+            RequestPlan plan = plan_packet(qp, number, r.send_psn);
+            limit_to_window(core, qp, plan);
+            return plan;
         }
         if (qp.state == QpState::sqd || !begin(core, qp, now, number)) return std::nullopt;
         if (qp.state == QpState::error) return std::nullopt;

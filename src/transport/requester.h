@@ -27,6 +27,9 @@ std::optional<RequestPlan> plan_request(Core& core, QueuePair& qp, Instant now);
 // Plans the packet with this PSN, which belongs to this request.
 RequestPlan plan_packet(const QueuePair& qp, uint32_t number, Psn psn);
 
+// How many answers it asks for, if it is a READ.
+uint32_t answers_of(const QueuePair& qp, const RequestPlan& plan);
+
 // Makes the packet and advances. False if the memory may not be read: the request fails.
 bool make_request(Core& core, QueuePair& qp, Instant now, const RequestPlan& plan, Packet& packet);
 

@@ -313,6 +313,8 @@ void carry_out_with_answer(Core& core, QueuePair& qp, const Packet& packet) {
     answer.msn = r.msn;
     if (r.answers.size() >= qp.max_incoming_reads) r.answers.erase(r.answers.begin());
     r.answers.push_back(answer);
+    if (core.config.answers_apart && !answers_go_apart(core, qp))
+        core.change_answer_level(qp, qp.address.service_level);
 }
 
 // 11.6.2: the receive of a WRITE with immediate data that may not write has a local access error.

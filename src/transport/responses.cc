@@ -97,9 +97,8 @@ void add_selective_ack(Core& core, QueuePair& qp, Packet& packet) {
     r.ack_syndrome = ack_syndrome(core, qp);
 }
 
-// Acknowledgements of a spread queue pair may have a lane of their own.
 void choose_answer_lane(const Core& core, const QueuePair& qp, Packet& packet) {
-    if (!qp.spread || !core.config.answers_apart) return;
+    if (!answers_go_apart(core, qp)) return;
     packet.service_level = qp.answer_level & 0xf;
     packet.traffic_class = core.config.notifications.traffic_class;
 }
@@ -122,6 +121,11 @@ void make_ack(Core& core, QueuePair& qp, Packet& packet) {
 }
 
 }  // namespace
+
+bool answers_go_apart(const Core& core, const QueuePair& qp) {
+    return core.config.answers_apart && qp.type == QpType::rc &&
+           (qp.spread || qp.responder.answers.empty());
+}
 
 void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome) {
     ResponderState& r = qp.responder;

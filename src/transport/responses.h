@@ -11,6 +11,11 @@ namespace tulle::transport {
 // pairs, and behind the queue pair's own answers to READs.
 void answer_with(Core& core, QueuePair& qp, Psn psn, uint8_t syndrome);
 
+// Whether ACKs and NAKs travel apart from data (AdapterConfig::answers_apart). One that overtook
+// the data of a READ would report it as lost, so where packets are taken in order they stay with
+// data from the first READ on.
+bool answers_go_apart(const Core& core, const QueuePair& qp);
+
 // The syndrome of an ACK: the number of receives posted, if the queue pair reports it.
 uint8_t ack_syndrome(Core& core, QueuePair& qp);
 

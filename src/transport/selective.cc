@@ -172,8 +172,7 @@ RequestPlan plan_repair(const QueuePair& qp, uint32_t most) {
 void on_repair_sent(QueuePair& qp, const RequestPlan& plan) {
     RequesterState& r = qp.requester;
     const SendWork& work = (*qp.send_queue)[plan.number];
-    const uint32_t asked = plan.asked / qp.mtu + (plan.asked % qp.mtu != 0 ? 1 : 0);
-    const uint32_t psns = work.work == Work::read ? std::max(asked, 1u) : 1;
+    const uint32_t psns = work.work == Work::read ? answers_of(qp, plan) : 1;
     qp.scoreboard->on_sent_again(plan.psn, psn_plus(plan.psn, psns), r.sent_end);
     take_over(qp);
 }

@@ -49,6 +49,8 @@ Lab trimming(uint64_t seed) {
         if (operation == Verb::read) std::swap(flow.source, flow.destination);
         lab.flows.push_back(flow);
     }
+    lab.host.algorithms.nscc.set_line(lab.fabric.link.rate);
+    if (draw.between(0, 2) == 0) lab.host.congestion = transport::Algorithm::nscc;
     return lab;
 }
 

@@ -196,6 +196,7 @@ void draw_hosts(uint64_t seed, sim::Setup& setup) {
     const fabric::CreditScale scale(credits.unit_bytes, credits.counter_bits);
     const uint32_t least = scale.blocks_of(host.mtu + 128) * scale.bytes() + credits.update_bytes;
     credits.lane_buffer_bytes = least + draw.pick<uint32_t>({0, 1, 100, 10'000, 60'000, 300'000});
+    host.answers_apart = draw.percent(15);
 }
 
 // Reliable datagrams, in place of connections that deliver in order.

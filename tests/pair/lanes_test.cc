@@ -57,6 +57,46 @@ TEST(Lanes, open_lanes_take_turns) {
     EXPECT_EQ(levels_sent(pair, Lanes::open()), (Levels{0, 5, 9, 0, 5, 9, 0, 5, 9}));
 }
 
+std::vector<uint8_t> levels_of(const Pair& pair, Operation operation) {
+    std::vector<uint8_t> levels;
+    for (const Sent& sent : pair.wire.log)
+        if (sent.operation() == operation)
+            levels.push_back(static_cast<uint8_t>(sent.packet.service_level));
+    return levels;
+}
+
+// Ultra Ethernet's ROD. An acknowledgement that overtook the data of a READ would report it lost.
+TEST(Lanes, acknowledgements_travel_apart_until_there_is_a_read_to_overtake) {
+    for (const bool apart : {false, true}) {
+        Pair pair({.notifications = {.service_level = 6}, .answers_apart = apart});
+        const uint8_t level = apart ? 6 : 0;
+        pair.client.post({.work = Work::write, .length = 100});
+        pair.run();
+        EXPECT_EQ(levels_of(pair, Operation::acknowledge), (Levels{level}));
+        pair.client.post({.work = Work::read, .length = 100});
+        pair.client.post({.work = Work::write, .length = 100});
+        pair.run();
+        EXPECT_EQ(levels_of(pair, Operation::acknowledge), (Levels{level, 0}));
+        EXPECT_EQ(levels_of(pair, Operation::read_response_only), (Levels{0}));
+        EXPECT_EQ(levels_of(pair, Operation::write_only), (Levels{0, 0}));
+    }
+}
+
+// The acknowledgement has been made ready for the other lane when the READ comes.
+TEST(Lanes, an_acknowledgement_that_waits_goes_behind_the_read_that_came_since) {
+    Pair pair({.notifications = {.service_level = 6}, .answers_apart = true});
+    pair.server.lanes.room_bytes[0] = pair.server.lanes.room_bytes[6] = 0;
+    pair.client.post({.work = Work::write, .length = 100});
+    pair.client.post({.work = Work::read, .length = 100});
+    pair.run(10_us);
+    pair.server.lanes = Lanes::open();
+    pair.server.lanes.room_bytes[6] = 0;
+    pair.run(10_us);
+    EXPECT_EQ(levels_of(pair, Operation::read_response_only), (Levels{0}));
+    EXPECT_EQ(levels_of(pair, Operation::acknowledge), (Levels{0}));
+    EXPECT_EQ(pair.client.completions_waiting(), 2u);
+}
+
 TEST(Lanes, queue_pairs_of_one_lane_take_turns) {
     Pair pair;
     const auto qps = add_levels(pair, {4, 4, 4});

@@ -18,6 +18,7 @@ AdapterConfig config_of(EndpointIndex endpoint, const PairOptions& options) {
     config.reorder_tolerance = options.reorder_tolerance;
     config.delivery = options.delivery;
     config.paths = options.paths;
+    config.answers_apart = options.answers_apart;
     config.receiver_credit = options.receiver_credit;
     config.timeouts = options.timeouts;
     config.ack_every = options.ack_every;

@@ -57,6 +57,7 @@ struct PairOptions {
     bool modelled = false;  // memory has no bytes: lengths are all that travels
     uint64_t region_bytes = 1 << 20;
     NotificationSettings notifications{};
+    bool answers_apart = false;
 };
 
 inline constexpr QKey kPairQkey{0x1234};  // of datagrams, reliable or not

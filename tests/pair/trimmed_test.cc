@@ -143,6 +143,52 @@ TEST(Trimmed, an_answer_that_overtakes_is_asked_for_when_its_turn_comes) {
     EXPECT_EQ(pair.wire.find(Operation::read_request, 2).packet.extended.rdma.dma_length, 1024u);
 }
 
+// What all of the rest would meet is the queue that cut the first answer.
+TEST(Trimmed, go_back_n_asks_for_as_many_answers_again_as_its_window_takes) {
+    Pair pair({.max_packets_outstanding = 4});
+    trim(pair, Operation::read_response_middle, {3});  // the fourth of 20
+    pair.client.post({.work = Work::read, .length = 20 * 1024});
+    pair.run();
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_TRUE(same_bytes(pair.client, 0, pair.server, 0, 20 * 1024));
+    EXPECT_EQ(pair.client.counters().local_ack_timeout_err, 0u);
+    // Seventeen are missing. What is left of the first burst tells nothing.
+    ASSERT_EQ(pair.wire.count(Operation::read_request), 6u);
+    for (uint64_t n = 2; n <= 5; ++n)
+        EXPECT_EQ(pair.wire.find(Operation::read_request, n).packet.extended.rdma.dma_length, 4096u)
+            << n;
+    EXPECT_EQ(pair.wire.find(Operation::read_request, 6).packet.extended.rdma.dma_length, 1024u);
+    EXPECT_EQ(pair.client.counters().implied_nak_seq_err, 1u);
+}
+
+// Each trimmed answer is a signal to congestion control: here its window is 3, then 2, then 1.
+TEST(Trimmed, parts_of_a_read_may_shrink_while_larger_ones_are_under_way) {
+    Pair pair;
+    const NsccSettings settings{
+        .base_rtt = 2_us, .packet_bytes = 1024, .line_rate_bps = 8'192'000'000};
+    pair.client.adapter.set_congestion_control(pair.client.qpn, CongestionControl(Nscc(settings)));
+    pair.wire.change([first = 0, middle = 0](Packet& packet) mutable {
+        const Operation operation = wire::operation_of(static_cast<uint8_t>(packet.opcode));
+        const bool is_fourth = operation == Operation::read_response_middle && ++middle == 3;
+        const bool is_again = operation == Operation::read_response_first && ++first == 2;
+        if (!is_fourth && !is_again) return;
+        packet.trimmed = true;
+        packet.payload_length = 0;
+        packet.payload = {};
+    });
+    // The last of the two that are asked for then comes after the first was asked for alone.
+    pair.wire.delay(Operation::read_response_last, 2, 5_us);
+    pair.client.post({.work = Work::read, .length = 10 * 1024});
+    pair.run();
+    const auto asked = [&](uint64_t n) {
+        return pair.wire.find(Operation::read_request, n).packet.extended.rdma.dma_length;
+    };
+    EXPECT_EQ(asked(2), 2048u);
+    EXPECT_EQ(asked(3), 1024u);
+    EXPECT_EQ(pair.client.completion().status, Status::success);
+    EXPECT_TRUE(same_bytes(pair.client, 0, pair.server, 0, 10 * 1024));
+}
+
 TEST(Trimmed, an_unreliable_message_is_lost) {
     Pair pair({.type = QpType::uc});
     trim(pair, Operation::send_middle, {1});
