@@ -120,7 +120,8 @@ std::string json_of(const std::vector<Finding>& findings, bool works) {
 }
 
 // Prints the findings, and writes them to a file if one is named.
-int show(const std::vector<Finding>& findings, const std::string& sum, const std::string& json) {
+int print_findings(const std::vector<Finding>& findings, const std::string& sum,
+                   const std::string& json) {
     const bool works = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
         return finding.kind == Finding::Kind::fails;
     });
@@ -144,8 +145,8 @@ int examine(const std::string& json) {
     findings.push_back(look_for_adapters());
     bool fails = false;
     for (const Finding& finding : findings) fails = fails || finding.kind == Finding::Kind::fails;
-    return show(findings, fails ? "tulle run will not work here." : "tulle run will work here.",
-                json);
+    return print_findings(
+        findings, fails ? "tulle run will not work here." : "tulle run will work here.", json);
 }
 
 // Checks that one program finds all symbols it needs. A missing symbol is usually one of ours: the
@@ -159,12 +160,13 @@ int examine_program(const std::string& program, const std::string& json) {
     for (const std::string& sentence : *missing)
         findings.push_back({Finding::Kind::fails, sentence});
     if (!findings.empty())
-        return show(findings,
-                    fmt::format("{} will not run on the libraries of {}.", program, *folder), json);
+        return print_findings(
+            findings, fmt::format("{} will not run on the libraries of {}.", program, *folder),
+            json);
     findings.push_back(
         {Finding::Kind::works,
          fmt::format("{} finds all that it asks for in the libraries of {}", program, *folder)});
-    return show(findings, "", json);
+    return print_findings(findings, "", json);
 }
 
 }  // namespace
